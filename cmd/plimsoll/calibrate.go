@@ -53,7 +53,8 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 	}
 	defer end()
 	machine := record.NewEnvironment(nil)
-	c := run.Ceiling{Measured: env.now().UTC(), Tool: tool().Version, CPU: machine.CPU, Cores: machine.Cores, Clients: map[string]run.ClientCeiling{}}
+	c := run.Ceiling{Measured: env.now().UTC(), Tool: tool().Version, CPU: machine.CPU, Cores: machine.Cores,
+		Clients: map[string]run.ClientCeiling{}}
 	for _, client := range []string{run.ClientWire, run.ClientDriver} {
 		fmt.Fprintf(env.stderr, "calibrating client %s for %v\n", client, duration)
 		if c.Clients[client], err = run.Calibrate(ctx, client, run.Calibration{Target: uri, Duration: duration}); err != nil {
@@ -83,16 +84,15 @@ func printCeiling(w io.Writer, c run.Ceiling) error {
 	return err
 }
 
-// startResponder starts this program once more as a responder, so that the processor time of the
-// client can be told from that of the responder. It ends with end, and also if this process dies,
-// because its standard input closes then.
+// startResponder starts this program again as a responder, because the CPU time of the client must not include that of
+// the responder. The responder exits with end, and also when this process dies and its standard input closes.
 func startResponder(ctx context.Context) (uri string, end func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	child := exec.CommandContext(ctx, self, "null-responder")
-	child.Args[0] = "plimsoll" // its name, whatever the file is called
+	child.Args[0] = "plimsoll" // the name in the list of processes
 	in, err := child.StdinPipe()
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
@@ -113,7 +113,7 @@ func startResponder(ctx context.Context) (uri string, end func(), err error) {
 	return strings.TrimSpace(line), end, nil
 }
 
-// newResponderCommand is the other half of startResponder.
+// newResponderCommand is the command that [startResponder] runs.
 func newResponderCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    "null-responder",

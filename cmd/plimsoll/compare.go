@@ -17,7 +17,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// judgeFlags are those of the commands that judge records.
 type judgeFlags struct {
 	format, output, margin string
 	metrics, failIf        []string
@@ -31,7 +30,7 @@ func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) 
 	cmd.Flags().StringSliceVar(&f.failIf, "fail-if", nil, "exit with code 4 if there is one of these verdicts: "+verdicts)
 }
 
-// check looks for mistakes before anything is read.
+// check validates the flags before anything is read.
 func (f *judgeFlags) check(verdicts []string) (margin float64, err error) {
 	for _, v := range f.failIf {
 		if !slices.Contains(verdicts, v) {
@@ -46,11 +45,10 @@ func (f *judgeFlags) check(verdicts []string) (margin float64, err error) {
 	return shareFlag("margin", f.margin, 0, maxMargin)
 }
 
-// maxMargin is the largest margin, as a share; a study refuses more than that as well. Wider than a half, every change
-// would be equivalent.
+// maxMargin is the largest margin, also of studies: with more, every change would be equivalent.
 const maxMargin = 0.5
 
-// shareFlag reads a share that must be between two others.
+// shareFlag parses a share above one limit and up to another.
 func shareFlag(name, text string, above, below float64) (float64, error) {
 	x, err := spec.ParseShare(text)
 	if err != nil {
@@ -62,7 +60,6 @@ func shareFlag(name, text string, above, below float64) (float64, error) {
 	return float64(x), nil
 }
 
-// write prints to the file that was asked for, or to standard output.
 func (f *judgeFlags) write(env *environment, print func(io.Writer) error) error {
 	if f.output == "" {
 		return print(env.stdout)
@@ -126,7 +123,6 @@ func compareVerdicts() []string {
 	return []string{string(record.Worse), string(record.Better), string(record.Inconclusive)}
 }
 
-// compare reads the sides, compares, and prints.
 func compare(env *environment, args []string, o judge.CompareOptions, f judgeFlags, out string) error {
 	sources := make([]judge.Source, len(args))
 	for i, name := range args {
@@ -153,7 +149,7 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 	return ending(judge.ConcludeComparison(result, f.failIf...))
 }
 
-// compareSides judges the records of a page with the margin and the confidence that compare has without flags.
+// compareSides compares the records of a page with the default margin and confidence.
 func compareSides(sides []html.Side) (*record.ComparisonReport, error) {
 	sources := make([]judge.Source, len(sides))
 	for i, side := range sides {

@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// diskFlags are those of `plimsoll disk` as they are written.
+// diskFlags are the flags of `plimsoll disk`, unparsed.
 type diskFlags struct {
 	profiles, operations                     []string
 	size, block, record, segment, dirty      string
@@ -115,7 +115,6 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	webFlag(cmd, &f.web)
 }
 
-// spec checks the flags.
 func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, err error) {
 	s = disk.Defaults(dir)
 	s.Profiles, s.Operations, s.Mode, s.Sync = f.profiles, f.operations, f.mode, f.sync
@@ -125,7 +124,8 @@ func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, er
 	for _, x := range []struct {
 		flag, text string
 		into       *int64
-	}{{"size", f.size, &s.Size}, {"block", f.block, &s.Block}, {"record", f.record, &s.Record}, {"segment", f.segment, &s.Segment}, {"dirty", f.dirty, &s.Dirty}} {
+	}{{"size", f.size, &s.Size}, {"block", f.block, &s.Block}, {"record", f.record, &s.Record},
+		{"segment", f.segment, &s.Segment}, {"dirty", f.dirty, &s.Dirty}} {
 		n, err := spec.ParseSize(x.text)
 		if err != nil {
 			return s, usageError("--%s: %v", x.flag, err)
@@ -175,7 +175,7 @@ func parseClients(text string) (list []int, err error) {
 	return list, nil
 }
 
-// parsePeers reads "2ms@0.5ms": the time of a flush, and of a round trip.
+// parsePeers parses "2ms@0.5ms": the time of a flush and of a round trip.
 func parsePeers(texts []string) (list []record.ProbePeer, err error) {
 	for _, text := range texts {
 		flush, rtt, ok := strings.Cut(text, "@")
@@ -189,7 +189,6 @@ func parsePeers(texts []string) (list []record.ProbePeer, err error) {
 	return list, nil
 }
 
-// run does a probe under the eyes of a person.
 func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error {
 	if f.witness != "" {
 		return f.witnessed(cmd.Context(), env, dir)
@@ -212,11 +211,12 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	if f.noRecord {
 		out = ""
 	}
-	// What is wrong with the directory is said before a record is begun.
+	// Refuse the directory before a record is created.
 	if err := files.Refuse(dir); err != nil && !f.force {
 		return withExit(exitUsage, err)
 	}
-	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Started: env.now().UTC(),
+	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)),
+		Started:     env.now().UTC(),
 		Environment: record.NewEnvironment(map[string]string{"probe": dir})}, Specification: spec,
 		Volume: place.volume}
 	w, end, err := f.begin(env, out, p)
@@ -233,8 +233,9 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	return f.finish(ctx, env, w, out, err)
 }
 
-// begin begins the record, which nobody else writes until end is called, and the page about it.
-func (f *diskFlags) begin(env *environment, out string, p *record.Probe) (w *record.ProbeWriter, end func(), err error) {
+// begin creates the record and its page. This process holds the record until end is called.
+func (f *diskFlags) begin(env *environment, out string,
+	p *record.Probe) (w *record.ProbeWriter, end func(), err error) {
 	if out == "" {
 		if f.web != "" {
 			return nil, nil, usageError("--web needs a record, and --no-record writes none: remove one of them")
@@ -259,7 +260,7 @@ func (f *diskFlags) begin(env *environment, out string, p *record.Probe) (w *rec
 	return w, end, nil
 }
 
-// cutter is who takes away the power of the disk below the directory, nil where nobody can.
+// cutter returns what can cut the power of the disk below the directory, or nil.
 func (f *diskFlags) cutter(ctx context.Context, place probePlace) (disk.PowerCutter, error) {
 	switch {
 	case f.faultSocket == "":
@@ -277,8 +278,8 @@ func (f *diskFlags) cutter(ctx context.Context, place probePlace) (disk.PowerCut
 	return c, nil
 }
 
-// finish ends the record and prints it.
-func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.ProbeWriter, out string, failed error) error {
+func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.ProbeWriter, out string,
+	failed error) error {
 	status, problem := record.Complete, ""
 	switch {
 	case failed != nil:
@@ -304,7 +305,7 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	return ending(disk.Conclude(w.Probe))
 }
 
-// diskError tells what the user wrote wrongly from what failed.
+// diskError separates usage errors from other failures.
 func diskError(err error) error {
 	var refused *files.RefusedError
 	var direct *files.NoDirectError
@@ -314,7 +315,6 @@ func diskError(err error) error {
 	return withExit(exitFailure, err)
 }
 
-// untilInterrupt is [interruptible] with a message.
 func untilInterrupt(ctx context.Context, env *environment) (context.Context, func()) {
 	return interruptible(ctx, env, func() {
 		fmt.Fprintln(env.stderr, "\nplimsoll: ending the step; measured data is kept, test files are removed")

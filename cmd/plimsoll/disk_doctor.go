@@ -66,8 +66,8 @@ finding.` + addressHelp,
 	return cmd
 }
 
-// examine collects all facts and judges them. Where a server is named, a machine is judged only if the server runs on it:
-// of another machine there is what its server says of it.
+// examine collects all facts and judges them. With a server, this machine is judged only if the server runs on it;
+// another machine is judged by what its server reports.
 func examine(ctx context.Context, env *environment, dir, uri, probe string) (*record.Doctor, error) {
 	out := &record.Doctor{SchemaVersion: record.SchemaVersion, Kind: record.KindDoctor, Tool: tool(), Probe: probe}
 	in := doctor.Input{Now: time.Now()}
@@ -83,7 +83,7 @@ func examine(ctx context.Context, env *environment, dir, uri, probe string) (*re
 		var err error
 		run.TellIfSlow(func() {
 			fmt.Fprintf(env.stderr, "plimsoll: %s has not answered yet; retrying for up to %v\n", out.URI, serverPatience)
-		}, func() { facts, err = askServer(ctx, uri) })
+		}, func() { facts, err = queryServer(ctx, uri) })
 		if wrong := (*exitError)(nil); errors.As(err, &wrong) {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func examine(ctx context.Context, env *environment, dir, uri, probe string) (*re
 	if in.Server == nil || in.Process != nil {
 		switch {
 		case dir == "" && in.Process != nil:
-			dir = in.Process.DBPath // none of a router: no disk of this machine matters to it
+			dir = in.Process.DBPath // empty for a router, which has no disk
 		case dir == "":
 			dir = "."
 		}

@@ -43,7 +43,8 @@ test file is removed. At the end, a summary with latencies goes to standard erro
 			}
 			ctx, stop := untilInterrupt(cmd.Context(), env)
 			defer stop()
-			p, err := mongoperf.Run(ctx, c, ".", time.Duration(length), env.stdout, func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", report.Clean(text)) })
+			p, err := mongoperf.Run(ctx, c, ".", time.Duration(length), env.stdout,
+				func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", report.Clean(text)) })
 			if p != nil {
 				mongoperfSummary(env, p)
 			}
@@ -57,7 +58,7 @@ test file is removed. At the end, a summary with latencies goes to standard erro
 	return cmd
 }
 
-// mongoperfSummary says what mongoperf never said: how long operations took.
+// mongoperfSummary prints latencies, which mongoperf did not.
 func mongoperfSummary(env *environment, p *record.Probe) {
 	for _, f := range p.Validity {
 		fmt.Fprintf(env.stderr, "plimsoll: %s: %s\n", f.Severity, report.Clean(f.Text))
@@ -76,7 +77,8 @@ func mongoperfSummary(env *environment, p *record.Probe) {
 		if s.Latency.P50 != nil {
 			p50 = figure.Duration(time.Duration(*s.Latency.P50))
 		}
-		t.row(fmt.Sprint(s.Threads), figure.Rate(s.Rate), figure.Significant(s.BytesRate/1e6), p50, p99, figure.Duration(time.Duration(s.Latency.Max)))
+		t.row(fmt.Sprint(s.Threads), figure.Rate(s.Rate), figure.Significant(s.BytesRate/1e6), p50, p99,
+			figure.Duration(time.Duration(s.Latency.Max)))
 	}
 	if len(t.rows) > 1 {
 		t.write(env.stderr, "")

@@ -17,7 +17,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// defaultSession is the name of a power cut test when none is given.
 const defaultSession = "power-cut"
 
 func newWitnessCommand(env *environment) *cobra.Command {
@@ -61,7 +60,6 @@ Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 r
 	return cmd
 }
 
-// listenWitness hears until an interrupt.
 func listenWitness(ctx context.Context, env *environment, address, file string) error {
 	s, err := witness.NewServer(file)
 	if err != nil {
@@ -78,7 +76,7 @@ func listenWitness(ctx context.Context, env *environment, address, file string) 
 	return withExit(exitFailure, s.Serve(ctx, l))
 }
 
-// verifyWitness compares what the witness knows with what is there.
+// verifyWitness compares the numbers of the witness with the records on the storage.
 func verifyWitness(ctx context.Context, env *environment, dir, address, session, format string, keep bool) error {
 	if address == "" {
 		return usageError("--verify needs --witness HOST:PORT")
@@ -109,7 +107,7 @@ func verifyWitness(ctx context.Context, env *environment, dir, address, session,
 	return nil
 }
 
-// witnessed writes records for a witness until somebody cuts the power, or until an interrupt.
+// witnessed writes records for a witness until the power is cut, or until an interrupt.
 func (f *diskFlags) witnessed(ctx context.Context, env *environment, dir string) error {
 	session := cmp.Or(f.session, defaultSession)
 	if err := files.Refuse(dir); err != nil && !f.force {

@@ -20,7 +20,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// drillOptions are the flags of `plimsoll drill`.
 type drillOptions struct {
 	spec     *specFlags
 	faults   []string
@@ -94,7 +93,7 @@ had no effect or the audit failed), 130 interrupted.` + addressHelp,
 	return cmd
 }
 
-// drillUsage says of flags that a drill shares with a run what is different in a drill.
+// drillUsage replaces the usage of flags that a drill shares with a run.
 var drillUsage = map[string]string{
 	"file":     "YAML file with the specification of the drill; flags override it",
 	"out":      "directory of the record (default plimsoll-data/drills/TIME-NAME)",
@@ -140,8 +139,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	return ending(drill.Conclude(d))
 }
 
-// checkDrillLab says what is wrong with the lab of a drill, the one that it brings up or the one that runs, before a
-// record is begun.
+// checkDrillLab checks the lab of a drill, new or running, before a record is created.
 func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) error {
 	if asked.Lab != nil {
 		if err := checkStudyLab(env)(*asked.Lab, asked.Run); err != nil {
@@ -167,8 +165,8 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	})
 }
 
-// conduct does the drill under the eyes of a person.
-func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, dir string) (*record.Drill, error) {
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill,
+	dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	home, err := homeDir(env)
@@ -176,7 +174,8 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 		return nil, err
 	}
 	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Launch: clientLauncher()}
-	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
+	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env),
+		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if asked.External {
 		mark, done := drillMarks(env)
 		defer done()
@@ -191,7 +190,6 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	return drill.Run(ctx, asked, opts)
 }
 
-// openDrillLab finds the labs that drills break.
 func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, error) {
 	find := findLab(env)
 	return func(ctx context.Context, name string) (drill.Lab, error) {
@@ -203,7 +201,7 @@ func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, er
 	}
 }
 
-// read puts file, flags and defaults together.
+// read merges the file, the flags and the defaults.
 func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string) (asked spec.Drill, err error) {
 	file, target := o.spec.file, ""
 	if len(args) == 0 && file == "" && len(o.spec.properties) == 0 && len(o.faults) == 0 && !o.external {
@@ -250,19 +248,20 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 	return asked, nil
 }
 
-// isDrillFile tells a file from a target: targets have a scheme.
+// isDrillFile separates files from targets, which have a scheme.
 func isDrillFile(word string) bool {
 	if strings.HasPrefix(word, fromFile) {
-		return false // the file has an address
+		return false // @FILE is an address
 	}
-	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") || strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
+	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") ||
+		strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
 }
 
 func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, asked *spec.Run) error {
 	if err := readProperties(env, o.spec.properties, asked); err != nil {
 		return err
 	}
-	makeRoom(asked, cmd.Flags().Changed)
+	clearReplaced(asked, cmd.Flags().Changed)
 	for _, apply := range o.spec.apply {
 		if err := apply(asked); err != nil {
 			return withExit(exitUsage, err)
@@ -274,7 +273,6 @@ func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, asked *spe
 	return nil
 }
 
-// applyDrill puts the flags of a drill into its specification.
 func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	var times spec.Fault
 	var err error

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	engineStartLimit = 2 * time.Minute  // for a server to become usable; seconds are usual
-	engineStopLimit  = 30 * time.Second // for a clean end; what runs after that is killed
+	engineStartLimit = 2 * time.Minute  // until a server answers; seconds are usual
+	engineStopLimit  = 30 * time.Second // until a server exits; it is killed after that
 )
 
-// homeDir is where engines are installed and servers run.
+// homeDir is the directory of engines and labs.
 func homeDir(env *environment) (string, error) {
 	dir, err := engine.DefaultHome(env.getenv)
 	return dir, withExit(exitUsage, err)
@@ -44,7 +44,8 @@ Engines are in the directory PLIMSOLL_HOME (default ~/.local/share/plimsoll).`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env), newEngineCleanCommand(env))
+	cmd.AddCommand(newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env),
+		newEngineCleanCommand(env))
 	return cmd
 }
 
@@ -176,18 +177,16 @@ With --tls, it has the name of the file with the certificate authority (tlsCAFil
 	return cmd
 }
 
-// accessFlags are the flags about who may connect to a server.
 type accessFlags struct {
 	auth         bool
 	user         string
 	passwordFile string
 }
 
-// defaultUser is the user of a server with access control.
+// defaultUser is the user for --auth.
 const defaultUser = "client"
 
-// read checks the flags and reads the password. It comes from a file because arguments can be seen by
-// every user of the machine.
+// read validates the flags and reads the password from its file: command lines can be read by other users.
 func (a accessFlags) read(opts *engine.StartOptions) error {
 	if !a.auth {
 		if a.user != "" || a.passwordFile != "" {
@@ -211,7 +210,6 @@ func (a accessFlags) read(opts *engine.StartOptions) error {
 	return nil
 }
 
-// settingsFromFlags takes NAME=VALUE pairs apart.
 func settingsFromFlags(pairs []string) (map[string]string, error) {
 	set := map[string]string{}
 	for _, p := range pairs {
@@ -224,7 +222,7 @@ func settingsFromFlags(pairs []string) (map[string]string, error) {
 	return set, nil
 }
 
-// runEngine runs a server until an interrupt or its own end. An interrupt is the usual end and no failure.
+// runEngine runs a server until an interrupt or until it exits. An interrupt is not a failure.
 func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engine.StartOptions) error {
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
@@ -248,7 +246,7 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 		case <-ctx.Done():
 			fmt.Fprintf(env.stderr, "stopping %s\n", e.Name())
 		case <-server.Ended():
-			err = endedByItself(server)
+			err = serverExited(server)
 		}
 	}
 	if ctx.Err() != nil {
@@ -259,7 +257,6 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 	return errors.Join(err, server.Stop(stopCtx))
 }
 
-// engineForm says what a mongod was started as.
 func engineForm(e engine.Engine, opts engine.StartOptions) string {
 	switch {
 	case e.Name() != engine.Mongod:
@@ -270,8 +267,8 @@ func engineForm(e engine.Engine, opts engine.StartOptions) string {
 	return ", a replica set of one member (--standalone: without a replica set)"
 }
 
-// endedByItself says which process of a server has ended, with its last words.
-func endedByItself(server engine.Server) error {
+// serverExited reports which process of a server exited, with the end of its logs.
+func serverExited(server engine.Server) error {
 	var ends []string
 	for _, p := range server.Status().Processes {
 		if !p.Running {
@@ -314,7 +311,6 @@ func cleanLine(r engine.Removed) string {
 	return fmt.Sprintf("%s: removed, %d processes killed", r.ID, len(r.Killed))
 }
 
-// findEngine finds the engine that a user named.
 func findEngine(env *environment, name string) (engine.Engine, error) {
 	home, err := homeDir(env)
 	if err != nil {
@@ -324,8 +320,8 @@ func findEngine(env *environment, name string) (engine.Engine, error) {
 	return e, withExit(exitUsage, err)
 }
 
-// interruptible returns a context that the first interrupt ends. Later ones are for whoever installs
-// the next handler: the caller's clean end is bounded in time.
+// interruptible returns a context that the first interrupt cancels, after calling before. Later interrupts go to the
+// next handler; stopping takes bounded time.
 func interruptible(ctx context.Context, env *environment, before ...func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()

@@ -12,8 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// engineFlags say which engine labs are made of, in the place of what a file says. Which one it is without them is decided by
-// [lab.ChooseEngine] alone.
+// engineFlags override the engine of labs. The default is decided by [lab.ChooseEngine] alone.
 type engineFlags struct {
 	engine, binary string
 }
@@ -23,7 +22,6 @@ func (f *engineFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.binary, "binary", "", "path of the mongod of labs (default: the newest installed one, then PATH)")
 }
 
-// check refuses an engine that there is not.
 func (f *engineFlags) check() error {
 	known := []string{engine.Mongod, engine.DocumentDB}
 	switch {
@@ -35,7 +33,7 @@ func (f *engineFlags) check() error {
 	return nil
 }
 
-// choose names the engine of a lab. Volumes without a server stay without one.
+// choose sets the engine of a lab. Labs with engine none keep it.
 func (f *engineFlags) choose(ctx context.Context, env *environment, l *spec.Lab) {
 	if l == nil || l.Engine.Name == engine.None {
 		return

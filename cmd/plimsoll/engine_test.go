@@ -75,7 +75,8 @@ func TestEngineRun(t *testing.T) {
 	done := make(chan int, 1)
 	go func() { done <- mainRun(context.Background(), env); w.Close() }()
 	line, err := bufio.NewReader(r).ReadString('\n')
-	if u, parseErr := url.Parse(strings.TrimSpace(line)); err != nil || parseErr != nil || u.Scheme != "mongodb" || u.Hostname() != "127.0.0.1" {
+	if u, parseErr := url.Parse(strings.TrimSpace(line)); err != nil || parseErr != nil || u.Scheme != "mongodb" ||
+		u.Hostname() != "127.0.0.1" {
 		t.Errorf("the first line is %q, error %v", line, err)
 	}
 	interrupt <- os.Interrupt

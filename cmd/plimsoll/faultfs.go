@@ -67,7 +67,8 @@ func newFaultfsClassesCommand(env *environment) *cobra.Command {
 					cut = "keeps acknowledged data"
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", c.Name, brief(d.ReadLatency), brief(d.WriteLatency),
-					brief(d.FlushLatency), brief(d.SequentialLatency), figure.Bytes(d.ReadRate), figure.Bytes(d.WriteRate), d.Parallel, cut)
+					brief(d.FlushLatency), brief(d.SequentialLatency), figure.Bytes(d.ReadRate), figure.Bytes(d.WriteRate), d.Parallel,
+					cut)
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -80,7 +81,7 @@ func newFaultfsClassesCommand(env *environment) *cobra.Command {
 	}
 }
 
-// brief is a latency of a device, where 0 is none.
+// brief formats a latency of a device; 0 means none.
 func brief(d time.Duration) string {
 	if d == 0 {
 		return "-"

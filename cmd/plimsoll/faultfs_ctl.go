@@ -15,19 +15,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// diskAnswerLimit is how long a command waits for a faultfs; a power cut of many full disks takes seconds.
+// diskAnswerLimit bounds the wait for a faultfs. A power cut of many full disks takes seconds.
 const diskAnswerLimit = 5 * time.Minute
 
-// diskStartLimit is how long a command waits for a faultfs that was started a moment ago.
+// diskStartLimit bounds the wait for a faultfs that has just been started.
 const diskStartLimit = 5 * time.Second
 
-// diskControl are the flags of all commands of `plimsoll faultfs ctl`.
 type diskControl struct {
 	env    *environment
 	socket string
 }
 
-// do performs one command on a running faultfs.
+// do runs one command on a running faultfs.
 func (c *diskControl) do(cmd *cobra.Command, what func(ctx context.Context, client *faultfs.Client) error) error {
 	if c.socket == "" {
 		return usageError("give --socket: the control socket of plimsoll faultfs")
@@ -184,7 +183,7 @@ func (c *diskControl) clear() *cobra.Command {
 	}
 }
 
-// orAll turns the word all into the name that means all disks; no disk can be called so.
+// orAll maps the word all to the empty name, which means all disks. No disk can have the name all.
 func orAll(name string) string {
 	if name == "all" {
 		return ""
@@ -199,7 +198,9 @@ func (c *diskControl) cut() *cobra.Command {
 		Use: "cut DISK|all", Short: "Cut the power: unflushed data is lost, and the disk is dead until restore", Args: exactlyOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Block = int64(block)
-			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Cut(ctx, orAll(args[0]), p) })
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				return client.Cut(ctx, orAll(args[0]), p)
+			})
 		},
 	}
 	cmd.Flags().Float64Var(&p.Keep, "keep", 0, "share of the unflushed data that survives, 0 to 1")
@@ -212,12 +213,13 @@ func (c *diskControl) restore() *cobra.Command {
 	return &cobra.Command{
 		Use: "restore DISK|all", Short: "Restore the power of a disk", Args: exactlyOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Restore(ctx, orAll(args[0])) })
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				return client.Restore(ctx, orAll(args[0]))
+			})
 		},
 	}
 }
 
-// byteFlag is a number of bytes on the command line, such as 10GiB.
 type byteFlag spec.Size
 
 func (b *byteFlag) String() string {

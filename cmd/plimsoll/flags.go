@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// flagError turns a complaint of the flag parser into a usage error that names the nearest flag.
+// flagError makes a usage error of an error of the flag parser, and suggests the nearest flag.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
 	name, unknown := strings.CutPrefix(msg, "unknown flag: --")
@@ -49,7 +49,7 @@ func (v *formatValue) Set(text string) error {
 	return nil
 }
 
-// noArguments refuses positional arguments; a group command uses it to name the nearest subcommand.
+// noArguments refuses positional arguments. For a group command it suggests the nearest subcommand.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -67,7 +67,6 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		nearest.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
 
-// atMostOne takes zero or one positional argument, called what in messages.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -77,7 +76,6 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// exactlyOne takes one positional argument, called what in messages.
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -36,7 +36,8 @@ a verdict of --fail-if.`,
 			if err != nil {
 				return withExit(exitUsage, err)
 			}
-			h, err := judge.History(judge.HistorySides(sources, f.metrics), judge.HistoryOptions{Metrics: f.metrics, Margin: margin, Tool: tool()})
+			h, err := judge.History(judge.HistorySides(sources, f.metrics),
+				judge.HistoryOptions{Metrics: f.metrics, Margin: margin, Tool: tool()})
 			if err != nil {
 				return withExit(exitUsage, err)
 			}

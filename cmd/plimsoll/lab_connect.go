@@ -56,7 +56,7 @@ Exit codes: that of the program, 127 program not found, 126 program not executab
 	return cmd
 }
 
-// labAddress is the address of a lab for a durability level.
+// labAddress returns the address of a lab for a durability level.
 func labAddress(ctx context.Context, env *environment, name, level string) (string, error) {
 	var addresses map[string]string
 	err := withLab(ctx, env, name, func(h *lab.Handle) (err error) {
@@ -73,7 +73,7 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 		return uri, nil
 	}
 	known := slices.DeleteFunc(slices.Sorted(maps.Keys(addresses)), func(s string) bool { return s == "" })
-	if len(known) == 0 { // one address stands for all levels, and its options say which
+	if len(known) == 0 { // one address for all levels: its options set the level
 		known = slices.Sorted(maps.Keys(levels))
 		if d, ok := levels[level]; ok {
 			return run.WithConcern(addresses[""], run.Concern(d))
@@ -82,17 +82,16 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 	return "", usageError("--durability: unknown level %q%s (known: %s)", level, nearest.DidYouMean(level, known), strings.Join(known, ", "))
 }
 
-// levels are the durability levels that the options of one address of mongod can say.
+// levels are the durability levels that options of a mongod address can set.
 var levels = map[string]spec.Durability{
 	"throughput": {Name: "throughput"}, "balanced": {Name: "balanced"}, "durable": {Name: "durable"}, "majority": {W: "majority"},
 }
 
-// noDatabase says why a lab of hosts and volumes alone cannot be loaded.
 func noDatabase(name string) error {
 	return fmt.Errorf("the lab %s has no database (engine: none), so it has no address; probe its volumes with plimsoll disk lab:%[1]s/VOLUME", name)
 }
 
-// startWith runs a program that uses an address, on this terminal.
+// startWith runs a program with an address, on this terminal.
 func startWith(env *environment, words []string, name, uri string) error {
 	args := slices.Clone(words[1:])
 	for i, a := range args {
@@ -108,19 +107,19 @@ func startWith(env *environment, words []string, name, uri string) error {
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(cmd.Environ(), "PLIMSOLL_LAB="+name, "PLIMSOLL_LAB_URI="+uri)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.stdin, direct(env.stdout), direct(env.stderr)
-	signals, stop := env.signals() // Ctrl-C is for the program, which has this terminal too
+	signals, stop := env.signals() // Ctrl-C is for the program, which has the same terminal
 	defer stop()
 	_ = signals
 	return programError(words[0], cmd.Run())
 }
 
-// The codes of shells for programs that cannot be started.
+// Exit codes of shells for programs that cannot be started.
 const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
 
-// findProgram finds a program as a shell does.
+// findProgram searches PATH, like a shell.
 func findProgram(name string) (path string, err error) {
 	path, err = exec.LookPath(name)
 	if err == nil {
@@ -137,7 +136,7 @@ func findProgram(name string) (path string, err error) {
 	return path, nil
 }
 
-// programError makes the exit code of a program that of this command.
+// programError passes on the exit code of a program.
 func programError(name string, err error) error {
 	var e *exec.ExitError
 	if errors.As(err, &e) && e.ExitCode() > 0 {

@@ -40,7 +40,7 @@ executable, 3 host without power.`,
 			return labExec(cmd.Context(), env, args[0], args[1], args[2:])
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the host belongs to the command
+	cmd.Flags().SetInterspersed(false) // flags after the host belong to the command
 	return cmd
 }
 
@@ -58,7 +58,8 @@ func labExec(ctx context.Context, env *environment, name, host string, command [
 		if err != nil {
 			return err
 		}
-		code, err := h.Exec(ctx, lab.ExecRequest{Host: host, Command: append([]string{path}, command[1:]...)}, direct(env.stdout))
+		code, err := h.Exec(ctx, lab.ExecRequest{Host: host, Command: append([]string{path}, command[1:]...)},
+			direct(env.stdout))
 		switch {
 		case err != nil && code != 0:
 			return withExit(code, err)

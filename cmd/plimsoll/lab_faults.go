@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// failFlags are the flags of `plimsoll lab fail`.
 type failFlags struct {
 	limit, from, direction, rate, delay, errno string
 	ops                                        []string
@@ -41,7 +40,8 @@ func newLabFailCommand(env *environment) *cobra.Command {
 			case 1:
 				return action.Names(), cobra.ShellCompDirectiveNoFileComp
 			case 2:
-				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames, diskNames), cobra.ShellCompDirectiveNoFileComp
+				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames, diskNames),
+					cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -51,7 +51,7 @@ func newLabFailCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// failHelp explains all actions, from their table.
+// failHelp is made from the table of actions.
 func failHelp() string {
 	var b strings.Builder
 	b.WriteString("Inject a fault into a lab. With --for, the lab reverts the fault after that time, even if this command has exited.\n\n")
@@ -87,9 +87,9 @@ func (f *failFlags) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of random choices: random targets, roles with several members, --probability and --keep")
 }
 
-// fault reads the arguments and flags.
 func (f *failFlags) fault(args []string) (spec.Fault, error) {
-	x := spec.Fault{Strike: spec.Strike{Action: args[1]}, Seed: f.seed, From: f.from, Direction: f.direction, Errno: f.errno, Ops: f.ops,
+	x := spec.Fault{Strike: spec.Strike{Action: args[1]}, Seed: f.seed, From: f.from, Direction: f.direction,
+		Errno: f.errno, Ops: f.ops,
 		Probability: spec.Share(f.probability), Keep: spec.Share(f.keep)}
 	switch a := action.Find(args[1]); {
 	case len(args) > 3:
@@ -160,7 +160,7 @@ power and members have joined again. A disk that works again may have old data; 
 		Args: someArguments(true, "the name of a lab"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return brokenParts(cmd, env, args[0]), cobra.ShellCompDirectiveNoFileComp
+				return healable(cmd, env, args[0]), cobra.ShellCompDirectiveNoFileComp
 			}
 			return labNames(env)(cmd, args, "")
 		},
@@ -200,10 +200,10 @@ func healing(args []string, all bool) (lab.Healing, error) {
 	return lab.Healing{Target: args[1]}, nil
 }
 
-// brokenParts completes what can be healed.
-func brokenParts(cmd *cobra.Command, env *environment, name string) []string {
+// healable completes faults, their targets and dead members.
+func healable(cmd *cobra.Command, env *environment, name string) []string {
 	var names []string
-	_ = withLab(cmd.Context(), env, name, func(h *lab.Handle) error { // nothing to complete where nobody answers
+	_ = withLab(cmd.Context(), env, name, func(h *lab.Handle) error { // without the lab there is nothing to complete
 		l, err := h.Describe(cmd.Context(), false)
 		for _, f := range l.Faults {
 			names = append(names, strconv.Itoa(f.ID)+"\t"+faultText(f), f.Target)

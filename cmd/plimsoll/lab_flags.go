@@ -13,14 +13,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// labFlags are the flags for the common keys of a lab's specification. Each of them, where it was given, counts more
-// than the file.
+// labFlags are flags for the common keys of a lab. They override the file.
 type labFlags struct {
 	set   map[string]func(*spec.Lab, string) error
-	given []string // the flags that were
+	given []string // names of the given flags
 }
 
-// labKeys are the keys of a lab's file that flags set, for errors about what was given by flag.
+// labKeys are the keys that flags set. Errors about a given flag name the flag instead of the key.
 var labKeys = map[string]string{"name": "name", "engine": "engine.name", "binary": "engine.binary", "hosts": "hosts.mode",
 	"election": "topology.election", "redundancy": "storage.redundancy", "device": "storage.device", "backend": "storage.backend",
 	"members": "topology.members", "shards": "topology.shards", "host-count": "hosts.count", "stripe": "storage.stripe",
@@ -28,10 +27,9 @@ var labKeys = map[string]string{"name": "name", "engine": "engine.name", "binary
 	"checksum": "storage.checksum", "arbiter": "topology.arbiter", "faults": "storage.faults", "ha": "availability.restart",
 	"auth": "engine.authentication", "tls": "engine.tls", "deadline": "deadline"}
 
-// widerKeys are others that a flag's value may be refused under.
+// widerKeys are other keys in errors about the value of a flag.
 var widerKeys = map[string]string{"shards": "topology.kind", "cores": "hosts", "memory": "hosts", "binary": "engine"}
 
-// addLabFlags adds them to a command.
 func addLabFlags(f *pflag.FlagSet) *labFlags {
 	l := &labFlags{set: map[string]func(*spec.Lab, string) error{}}
 	text := func(name, usage string, to func(*spec.Lab) *string) {
@@ -42,7 +40,7 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 		f.String(name, "", usage)
 		l.set[name] = func(s *spec.Lab, v string) (err error) { *to(s), err = spec.ParseCount(v); return err }
 	}
-	some := func(name, usage string, to func(*spec.Lab) *spec.Count) { // of which none makes no sense
+	some := func(name, usage string, to func(*spec.Lab) *spec.Count) { // at least 1
 		count(name, usage, to)
 		set := l.set[name]
 		l.set[name] = func(s *spec.Lab, v string) error {
@@ -79,7 +77,6 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 	return l
 }
 
-// addOthers adds the flags that are neither texts nor numbers of things.
 func (l *labFlags) addOthers(f *pflag.FlagSet) {
 	f.Float64("cores", 0, "CPU cores of each isolated host")
 	l.set["cores"] = func(s *spec.Lab, v string) error {
@@ -103,7 +100,7 @@ func (l *labFlags) addOthers(f *pflag.FlagSet) {
 	}
 }
 
-// spec reads the file, if there is one, and applies the flags to it. Defaults are not filled in.
+// spec reads the file, if any, and applies the flags. It does not set defaults.
 func (l *labFlags) spec(cmd *cobra.Command, args []string) (spec.Lab, error) {
 	var asked spec.Lab
 	if len(args) == 1 {
@@ -124,7 +121,7 @@ func (l *labFlags) spec(cmd *cobra.Command, args []string) (spec.Lab, error) {
 	return asked, withExit(exitUsage, errors.Join(errs...))
 }
 
-// namedError is an error in which keys of the file have the names of the flags that set them.
+// namedError is an error with flags in place of the keys that they set.
 type namedError struct {
 	text string
 	err  error
@@ -133,7 +130,7 @@ type namedError struct {
 func (e *namedError) Error() string { return e.text }
 func (e *namedError) Unwrap() error { return e.err }
 
-// named gives an error about what was given by flag the flag's name, where a line of it begins with the key's.
+// named replaces the key at the beginning of each line of an error by the flag that set it.
 func (l *labFlags) named(err error) error {
 	if err == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// labTemplate is a lab with every key explained. A test sees to it that no key is missing.
+// labTemplate is a lab with all keys; a test checks that.
 //
 //go:embed lab_template.yaml
 var labTemplate []byte
@@ -47,7 +47,7 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 				return labError(flags.named(err))
 			}
 			if asJSON {
-				return printJSON(env.stdout, planned(p))
+				return printJSON(env.stdout, plannedLab(p))
 			}
 			return writeLabPlan(env.stdout, p)
 		},
@@ -57,14 +57,16 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// planned is a plan in the form of a lab that was not made.
-func planned(p lab.Planned) record.Lab {
+// plannedLab converts a plan to a lab with the state planned.
+func plannedLab(p lab.Planned) record.Lab {
 	l := record.Lab{SchemaVersion: record.SchemaVersion, Name: p.Spec.Name, State: "planned", Specification: p.Spec,
-		Engine: p.Spec.Engine.Name, Version: p.Engine.Version, Notes: p.Layout.Notes, Hosts: []record.LabHost{}, Members: []record.LabMember{}}
+		Engine: p.Spec.Engine.Name, Version: p.Engine.Version, Notes: p.Layout.Notes, Hosts: []record.LabHost{},
+		Members: []record.LabMember{}}
 	on := map[string][]string{}
 	for _, m := range p.Layout.Members {
 		on[m.Host] = append(on[m.Host], m.Name)
-		l.Members = append(l.Members, record.LabMember{Name: m.Name, Kind: m.Kind, Set: m.Set, Host: m.Host, Role: m.Role, Durability: m.Durability})
+		l.Members = append(l.Members, record.LabMember{Name: m.Name, Kind: m.Kind, Set: m.Set, Host: m.Host, Role: m.Role,
+			Durability: m.Durability})
 		if m.Volume {
 			l.Volumes = append(l.Volumes, record.LabVolume{Name: m.Name, Member: m.Name, Policy: p.Spec.Storage.Policy(),
 				Layout: p.Storage, Capacity: int64(p.Spec.Storage.Size)})
@@ -79,12 +81,13 @@ func planned(p lab.Planned) record.Lab {
 
 func writeLabPlan(w io.Writer, p lab.Planned) error {
 	var b strings.Builder
-	l := planned(p)
+	l := plannedLab(p)
 	writeLabHead(&b, l)
 	hosts := &table{left: 100}
 	hosts.row("host", "role", "mode", "cores", "memory", "members")
 	for _, h := range l.Hosts {
-		hosts.row(h.Name, h.Role, h.Mode, limitText(h.Cores > 0, significant(h.Cores)), limitText(h.Memory > 0, formatBytes(h.Memory)),
+		hosts.row(h.Name, h.Role, h.Mode, limitText(h.Cores > 0, significant(h.Cores)),
+			limitText(h.Memory > 0, formatBytes(h.Memory)),
 			cmp.Or(strings.Join(h.Members, " "), "-"))
 	}
 	fmt.Fprintln(&b)
@@ -105,7 +108,6 @@ func writeLabPlan(w io.Writer, p lab.Planned) error {
 	return err
 }
 
-// writePlannedStorage prints what the policy becomes and what it costs.
 func writePlannedStorage(b *strings.Builder, p lab.Planned, volumes int) {
 	s := p.Storage
 	fmt.Fprintf(b, "storage   %s of: %s\n", plural(volumes, "volume"), report.Clean(p.Spec.Storage.Policy()))
@@ -126,7 +128,7 @@ func writePlannedStorage(b *strings.Builder, p lab.Planned, volumes int) {
 	}
 }
 
-// meansText says what a layout survives and what it costs.
+// meansText describes how many disks of a layout may fail, and its costs.
 func meansText(s record.LabLayout) string {
 	survives := "no disk may fail"
 	if s.Tolerates > 0 {

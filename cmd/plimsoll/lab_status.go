@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// watchEvery is how often `plimsoll lab status --watch` looks.
 const watchEvery = time.Second
 
 func newLabStatusCommand(env *environment) *cobra.Command {
@@ -48,7 +47,7 @@ this is the last known state. Passwords are not shown; 'plimsoll lab connect' pr
 				err = writeLabStatus(env.stdout, e)
 			}
 			if err == nil && !e.Alive {
-				return supervisorGone(args[0])
+				return supervisorDied(args[0])
 			}
 			return err
 		},
@@ -58,7 +57,7 @@ this is the last known state. Passwords are not shown; 'plimsoll lab connect' pr
 	return cmd
 }
 
-// statusOf asks a lab, its servers included, or reads how it was.
+// statusOf queries a lab and its servers. If that fails, it reads the last known state.
 func statusOf(ctx context.Context, home, name string) (lab.Entry, error) {
 	h, err := lab.Open(ctx, home, name)
 	if err == nil {
@@ -83,7 +82,7 @@ func writeLabStatus(w io.Writer, e lab.Entry) error {
 	return err
 }
 
-// watchLab shows a lab again and again. On a terminal each look takes the place of the last one.
+// watchLab prints a lab again and again; on a terminal it overwrites the last output.
 func watchLab(ctx context.Context, env *environment, name string, asJSON bool) error {
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
@@ -96,15 +95,15 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 	for first := true; ; first = false {
 		e, err := statusOf(ctx, home, name)
 		if ctx.Err() != nil {
-			return nil // Ctrl-C is the usual end
+			return nil // Ctrl-C
 		}
 		if !first && errors.Is(err, lab.ErrNoLab) {
-			return nil // it was removed, which is the other usual end
+			return nil // the lab was removed
 		}
 		if err != nil {
 			return labError(err)
 		}
-		if !e.Alive && (!first && goesAway(ctx, home, name) || ctx.Err() != nil) {
+		if !e.Alive && (!first && waitRemoved(ctx, home, name) || ctx.Err() != nil) {
 			return nil
 		}
 		switch {
@@ -121,7 +120,7 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 			return err
 		}
 		if !e.Alive {
-			return supervisorGone(name)
+			return supervisorDied(name)
 		}
 		select {
 		case <-tick.C:
@@ -133,11 +132,11 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 	}
 }
 
-// removalLimit is how long a lab whose supervisor does not answer may still be one that is just being removed.
+// removalLimit is how long the removal of a lab may take after its supervisor stops answering.
 const removalLimit = 10 * time.Second
 
-// goesAway waits until a lab is removed, for a lab that does not answer any more, and says whether it was.
-func goesAway(ctx context.Context, home, name string) bool {
+// waitRemoved waits until a lab that does not answer is removed, and reports whether it was.
+func waitRemoved(ctx context.Context, home, name string) bool {
 	for limit := time.Now().Add(removalLimit); time.Now().Before(limit) && ctx.Err() == nil; {
 		if _, err := lab.Find(ctx, home, name); errors.Is(err, lab.ErrNoLab) {
 			return true
@@ -150,8 +149,7 @@ func goesAway(ctx context.Context, home, name string) bool {
 	return false
 }
 
-// supervisorGone is the end of what was asked about a lab without a supervisor.
-func supervisorGone(name string) error {
+func supervisorDied(name string) error {
 	return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s has died; remove the rest of the lab with: plimsoll lab down %[1]s", name))
 }
 
@@ -183,8 +181,7 @@ func newLabListCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// labWhat says in a few words what a lab is of.
-func labWhat(e lab.Entry) string {
+func labKind(e lab.Entry) string {
 	if e.Engine == spec.LabNone {
 		return topologyText(e.Specification)
 	}
@@ -213,7 +210,7 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 		if !e.Started.IsZero() {
 			age = clock(now.Sub(e.Started))
 		}
-		t.row(e.Name, state, age, labWhat(e), cmp.Or(e.Specification.Hosts.Mode, "-"), cmp.Or(e.URI, "-"))
+		t.row(e.Name, state, age, labKind(e), cmp.Or(e.Specification.Hosts.Mode, "-"), cmp.Or(e.URI, "-"))
 	}
 	t.write(&b, "")
 	if len(dead) > 0 {

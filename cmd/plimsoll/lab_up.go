@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// labUpOptions are the flags of `plimsoll lab up` that are not part of the specification.
+// labUpOptions are the flags of `plimsoll lab up` that are not in the specification.
 type labUpOptions struct {
 	flags *labFlags
 	json  bool
@@ -59,7 +59,8 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	}
 	ctx, stop := interruptible(cmd.Context(), env)
 	defer stop()
-	h, err := lab.Up(ctx, spec, lab.Options{Home: home, Executable: self, Keep: o.keep, Progress: labProgress(env, o.quiet)})
+	h, err := lab.Up(ctx, spec, lab.Options{Home: home, Executable: self, Keep: o.keep,
+		Progress: labProgress(env, o.quiet)})
 	if err != nil {
 		return upError(o.flags.named(err))
 	}
@@ -67,7 +68,6 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	return o.show(ctx, env, h)
 }
 
-// upError gives a lab that did not come up its exit code.
 func upError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return withExit(exitInterrupted, errors.New("interrupted; the lab was removed"))
@@ -75,7 +75,6 @@ func upError(err error) error {
 	return labError(err)
 }
 
-// show prints what there is now. What cannot be asked any more does not make the lab a failed one.
 func (o *labUpOptions) show(ctx context.Context, env *environment, h *lab.Handle) error {
 	l, err := h.Describe(ctx, true)
 	if err != nil {
@@ -95,7 +94,7 @@ func (o *labUpOptions) show(ctx context.Context, env *environment, h *lab.Handle
 	return writeLabUp(env.stdout, l, usage, addresses)
 }
 
-// labProgress prints what happens to a lab, each event on a line with the time since the first one.
+// labProgress prints events of a lab with the time since the first one.
 func labProgress(env *environment, quiet bool) func(record.LabEvent) {
 	if quiet {
 		return nil
@@ -136,7 +135,7 @@ supervisor was killed, or whose removal was interrupted.`,
 	return cmd
 }
 
-// labDown removes labs one after another. One that cannot be removed does not keep the others from it.
+// labDown removes labs one after another, also after an error.
 func labDown(ctx context.Context, env *environment, names []string, quiet bool) error {
 	ctx, stop := interruptible(ctx, env)
 	defer stop()

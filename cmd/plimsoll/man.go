@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newManCommand writes the man pages of all commands, for packages and for `make man`.
 func newManCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
@@ -29,7 +28,7 @@ func newManCommand(env *environment) *cobra.Command {
 	}
 }
 
-// newExitCodesTopic is a help topic: `plimsoll help exit-codes`.
+// newExitCodesTopic is a help topic, `plimsoll help exit-codes`.
 func newExitCodesTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",

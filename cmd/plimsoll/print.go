@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
-// formats lists the values of --format.
 func formats() []string { return []string{"text", "md", "json", "csv", "gobench"} }
 
 func printYAML(w io.Writer, v any) error {
@@ -22,7 +21,7 @@ func printYAML(w io.Writer, v any) error {
 	return err
 }
 
-// printJSON writes a value for programs. What would do something on a terminal is escaped.
+// printJSON escapes what a terminal would interpret.
 func printJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// reportFormats lists the values of --format of a report.
 func reportFormats() []string { return []string{"html", "md", "json", "csv", "ycsb"} }
 
 func newReportCommand(env *environment) *cobra.Command {
@@ -46,7 +45,7 @@ Exit codes: 0 report written, 1 report not written, 2 usage error or unreadable 
 	return cmd
 }
 
-// writeReport reads all records before it writes anything, so that a failure leaves no half a file.
+// writeReport reads all records before it writes, so a failure leaves no partial file.
 func writeReport(env *environment, paths []string, format, out string) error {
 	if format == "ycsb" && len(paths) > 1 {
 		return usageError("--format ycsb takes one record: give them one by one")
@@ -84,7 +83,7 @@ func writeReport(env *environment, paths []string, format, out string) error {
 	return nil
 }
 
-// reportName is the record's name with .html behind it, in the current directory.
+// reportName is the name of the record with .html, in the current directory.
 func reportName(paths []string) string {
 	if len(paths) > 1 {
 		return "report.html"
@@ -96,7 +95,7 @@ func reportName(paths []string) string {
 	return strings.TrimSuffix(filepath.Base(abs), ".json") + ".html"
 }
 
-// writeFile replaces a file as a whole: what reads it sees the old or the new one.
+// writeFile replaces a file atomically.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".plimsoll-report-*")
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mainRun runs one command line and returns the exit code.
 func mainRun(ctx context.Context, env *environment) int {
 	env = filtered(env)
 	root := newRootCommand(env)
@@ -57,7 +56,7 @@ plimsoll-data.`,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		Args:              noArguments,
-		PersistentPreRunE: checkWords,
+		PersistentPreRunE: checkArguments,
 	}
 	helpOrVersion(root, env)
 	root.SuggestionsMinimumDistance = 3
@@ -83,7 +82,7 @@ func keepFlagOrder(cmd *cobra.Command) {
 	}
 }
 
-// addGroup adds commands that the help lists under one title.
+// addGroup adds commands under one title in the help.
 func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: id, Title: title})
 	for _, c := range commands {
@@ -92,7 +91,6 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 	root.AddCommand(commands...)
 }
 
-// helpOrVersion is what plimsoll does without a command.
 func helpOrVersion(root *cobra.Command, env *environment) {
 	version := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// runOptions are the flags of `plimsoll run` that are not part of the specification.
+// runOptions are the flags of `plimsoll run` that are not in the specification.
 type runOptions struct {
 	spec   *specFlags
 	format string
@@ -110,7 +110,7 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	return runEnding(result, err)
 }
 
-// execute does a run under the eyes of a person: with progress, a record, and two kinds of Ctrl-C.
+// execute runs a specification with progress, a record, and two levels of Ctrl-C.
 func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Options, quiet bool) (*record.Run, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
@@ -131,12 +131,11 @@ func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Opt
 	return result, err
 }
 
-// recordDir is where a run leaves its record.
 func recordDir(env *environment, asked spec.Run) string {
 	return cmp.Or(asked.Out, run.NewRecordDir(asked.Workload.Name, env.now()))
 }
 
-// endOrAbort ends ctx at the first interrupt and closes abort at the second one.
+// endOrAbort cancels ctx at the first interrupt and closes the channel at the second.
 func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()
@@ -160,13 +159,12 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 	return ctx, abort, func() { stop(); close(done); all.Wait(); cancel() }
 }
 
-// tool says what program this is.
 func tool() record.Tool {
 	ver, commit := toolVersion()
 	return record.Tool{Name: "plimsoll", Version: ver, Commit: commit, Go: runtime.Version()}
 }
 
-// ceiling returns what is known of this machine's client, nil if nothing is.
+// ceiling returns the calibration of this machine, nil without one.
 func ceiling(env *environment) *run.Ceiling {
 	home, err := homeDir(env)
 	if err != nil {
@@ -180,7 +178,7 @@ func ceiling(env *environment) *run.Ceiling {
 	return c
 }
 
-// redactAll keeps credentials out of a command line.
+// redactAll removes credentials from a command line.
 func redactAll(words []string) []string {
 	out := slices.Clone(words)
 	for i, w := range out {
@@ -191,7 +189,7 @@ func redactAll(words []string) []string {
 	return out
 }
 
-// runError gives an error of a run its exit code and, where there is one, the next step.
+// runError gives an error of a run its exit code and, if there is one, the next step.
 func runError(err error) error {
 	switch c := run.ConcludeError(err); {
 	case err == nil:
@@ -205,7 +203,7 @@ func runError(err error) error {
 	}
 }
 
-// runEnding is how a run ends that was printed; err is what stopped it.
+// runEnding returns how a printed run ends; err is what stopped it.
 func runEnding(r *record.Run, err error) error {
 	c := run.Conclude(r)
 	switch {

@@ -14,10 +14,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/serve"
 )
 
-// anyPort is a port on loopback that the system chooses.
+// anyPort is a free loopback port.
 const anyPort = "127.0.0.1:0"
 
-// serveOptions are the flags of `plimsoll serve`.
 type serveOptions struct {
 	listen    string
 	tokenFile string
@@ -72,7 +71,8 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 			return usageError("%w", err)
 		}
 	}
-	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(), Labs: pageLabs(env),
+	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(),
+		Labs:    pageLabs(env),
 		Compare: compareSides})
 	if err != nil {
 		return err
@@ -109,14 +109,12 @@ func newServer(listen string, o serve.Options) (*serve.Server, error) {
 	return s, nil
 }
 
-// webFlag adds --web to a command that makes a record.
 func webFlag(cmd *cobra.Command, web *string) {
 	cmd.Flags().StringVar(web, "web", "", "show progress on a page in the browser; --web=127.0.0.1:PORT sets the port")
 	cmd.Flags().Lookup("web").NoOptDefVal = anyPort
 }
 
-// startWeb serves the live view of one record, which need not be there yet, until end is called. Nothing waits for a
-// browser.
+// startWeb serves the live page of one record, which may not exist yet, until end is called.
 func startWeb(env *environment, listen, dir string) (end func(), err error) {
 	if listen == "" {
 		return func() {}, nil
@@ -124,7 +122,8 @@ func startWeb(env *environment, listen, dir string) (end func(), err error) {
 	if host, _, err := net.SplitHostPort(listen); err != nil || !loopback(host) {
 		return nil, usageError("--web=%s is not a loopback address: give 127.0.0.1:PORT, or use plimsoll serve --token-file for access from other machines", listen)
 	}
-	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool(), Labs: pageLabs(env), Open: env.openPage})
+	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool(), Labs: pageLabs(env),
+		Open: env.openPage})
 	if err != nil {
 		return nil, err
 	}
@@ -134,10 +133,9 @@ func startWeb(env *environment, listen, dir string) (end func(), err error) {
 		}
 	}()
 	fmt.Fprintf(direct(env.stderr), "plimsoll: progress is shown at %s\n", s.Address())
-	return func() { _ = s.Close() }, nil // whatever is left of it ends with the process
+	return func() { _ = s.Close() }, nil // the rest ends with the process
 }
 
-// loopback says whether only this machine reaches an address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

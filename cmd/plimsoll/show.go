@@ -35,11 +35,11 @@ Code 2: usage error or unreadable record.`,
 }
 
 func holds(dir, file string) bool {
-	_, err := os.Lstat(filepath.Join(dir, file)) // what is no regular file is refused when it is read
+	_, err := os.Lstat(filepath.Join(dir, file)) // reading refuses everything but regular files
 	return err == nil
 }
 
-// show prints a record and returns what the command that made it would have ended with.
+// show prints a record and returns the exit code of the command that made it.
 func show(env *environment, dir, format string) error {
 	r, err := record.Open(dir)
 	if err != nil {
@@ -56,12 +56,12 @@ func showResult(env *environment, dir string, r record.Result, format string) er
 	return end
 }
 
-// resultOf is a record as it is printed, and how the command that made it would have ended.
+// resultOf returns the printable form of a record, and how the command that made it would have ended.
 func resultOf(dir string, r record.Result) (result any, end error) {
 	switch r := r.(type) {
 	case *record.Study:
 		if r.Status != record.Complete || len(r.Comparisons) == 0 {
-			judge.Study(r) // one that did not end may have no verdicts yet: it is judged as far as it came
+			judge.Study(r) // an incomplete study has no verdicts yet
 		}
 		return r, ending(judge.Conclude(r))
 	case *record.Suite:

@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// sizeFlags are those of `plimsoll size` as they are written.
 type sizeFlags struct {
 	need, memory, fsync, probe, price, format string
 	match                                     []string
@@ -52,7 +51,7 @@ measured capacity, 6 no answer: not measured, or the records are invalid.`,
 			if err != nil {
 				return err
 			}
-			return sizeUp(env, in, f.format)
+			return printSize(env, in, f.format)
 		},
 	}
 	f.add(cmd)
@@ -74,7 +73,6 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 
-// input checks the flags and reads what they name.
 func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input, err error) {
 	if len(args) == 0 {
 		return in, usageError("%s needs the directory of at least one record or study", cmd.CommandPath())
@@ -117,7 +115,6 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 	return in, err
 }
 
-// readPrices reads the price list, if there is one.
 func readPrices(path string) (*spec.PriceList, error) {
 	if path == "" {
 		return nil, nil
@@ -134,8 +131,7 @@ func readPrices(path string) (*spec.PriceList, error) {
 	return &list, nil
 }
 
-// sizeUp answers and prints.
-func sizeUp(env *environment, in capacity.Input, format string) error {
+func printSize(env *environment, in capacity.Input, format string) error {
 	result, err := capacity.Size(in)
 	if err != nil {
 		return withExit(exitUsage, err)

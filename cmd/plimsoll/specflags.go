@@ -14,15 +14,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// specFlags are the flags that describe a run. A flag that is given wins over the specification file.
+// specFlags are the flags that describe a run. They override the file.
 type specFlags struct {
 	file       string
 	properties []string                // YCSB property files
-	apply      []func(*spec.Run) error // of the flags that were given
+	apply      []func(*spec.Run) error // for each given flag
 	load       string
 }
 
-// specFlag is a flag whose text is parsed when it is applied, so that its error can name it.
+// specFlag keeps its text and applies it later, after the file was read.
 type specFlag struct {
 	set   func(*spec.Run, string) error
 	flags *specFlags
@@ -35,7 +35,7 @@ type specFlag struct {
 func (f *specFlag) String() string { return f.text }
 func (f *specFlag) Type() string   { return f.kind }
 
-// Set checks the value at once on a scratch specification and keeps it for later.
+// Set validates the value on an empty specification and keeps it.
 func (f *specFlag) Set(text string) error {
 	if f.given && !f.many {
 		return fmt.Errorf("it is given twice; give it once")
@@ -49,7 +49,6 @@ func (f *specFlag) Set(text string) error {
 	return nil
 }
 
-// addSpecFlags defines the flags on a command.
 func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	s := &specFlags{}
 	fs.StringVarP(&s.file, "file", "f", "", "YAML file with the specification of the run (- for standard input); flags override it")
@@ -104,7 +103,6 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	return s
 }
 
-// text sets a string field.
 func text(at func(*spec.Run) *string) func(*spec.Run, string) error {
 	return func(r *spec.Run, v string) error {
 		*at(r) = v
@@ -112,8 +110,9 @@ func text(at func(*spec.Run) *string) func(*spec.Run, string) error {
 	}
 }
 
-// parsed sets a field that has a parser, by its key.
-func parsed[T comparable](key string, parse func(string) (T, error), at func(*spec.Run) *T) func(*spec.Run, string) error {
+// parsed sets a field that has a parser; key names it in errors.
+func parsed[T comparable](key string, parse func(string) (T, error),
+	at func(*spec.Run) *T) func(*spec.Run, string) error {
 	return func(r *spec.Run, v string) (err error) {
 		if *at(r), err = parse(v); err != nil {
 			return err
@@ -164,7 +163,6 @@ func setLate(r *spec.Run, v string) (err error) {
 	return err
 }
 
-// keyValue takes NAME=VALUE apart.
 func keyValue(v string) (string, string, error) {
 	key, value, ok := strings.Cut(v, "=")
 	if !ok || key == "" {
@@ -195,7 +193,7 @@ func addObjectives(r *spec.Run, v string) error {
 	return nil
 }
 
-// addStage reads TIME:rate=N, TIME:workers=N, each with :step behind it or not.
+// addStage parses TIME:rate=N or TIME:workers=N, optionally with :step.
 func addStage(r *spec.Run, v string) error {
 	parts := strings.Split(v, ":")
 	if len(parts) < 2 || len(parts) > 3 || (len(parts) == 3 && parts[2] != "step") {
@@ -222,7 +220,7 @@ func addStage(r *spec.Run, v string) error {
 	return err
 }
 
-// spec puts file, flags and defaults together. target is the positional argument, "" for none.
+// spec merges the file, the flags, the defaults and the positional target.
 func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
 	if s.file != "" {
 		if asked, err = readSpec(env, s.file); err != nil {
@@ -238,7 +236,7 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 	if err := readProperties(env, s.properties, &asked); err != nil {
 		return asked, err
 	}
-	makeRoom(&asked, cmd.Flags().Changed)
+	clearReplaced(&asked, cmd.Flags().Changed)
 	for _, apply := range s.apply {
 		if err := apply(&asked); err != nil {
 			return asked, withExit(exitUsage, err)
@@ -253,9 +251,9 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 	return asked, withExit(exitUsage, asked.Validate())
 }
 
-// makeRoom takes out of a specification what flags replace beyond their own key: lists, and the details
-// that would override a durability level.
-func makeRoom(asked *spec.Run, given func(flag string) bool) {
+// clearReplaced clears what flags replace beyond their own key: lists, and details that would override a durability
+// level.
+func clearReplaced(asked *spec.Run, given func(flag string) bool) {
 	if given("stage") {
 		asked.Load.Stages = nil
 	}
@@ -267,7 +265,7 @@ func makeRoom(asked *spec.Run, given func(flag string) bool) {
 	}
 }
 
-// setLoadPhase reads what becomes of the data: one word, or drop and only together.
+// setLoadPhase parses one mode, or drop,only.
 func setLoadPhase(p *spec.LoadPhase, text string) error {
 	p.Skip, p.Drop, p.Only = false, false, false
 	for mode := range strings.SplitSeq(text, ",") {

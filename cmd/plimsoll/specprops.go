@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
-// setProperty sets a parameter of the workload. The properties by which YCSB's client sizes and drives
-// a run are fields of the specification; the others belong to the workload, which knows their names.
+// setProperty sets a parameter of the workload. Properties with which the client of YCSB sizes and drives a run are
+// fields of the specification; the workload knows the others.
 func setProperty(r *spec.Run, name, value string) (err error) {
 	switch name {
 	case "recordcount":
@@ -36,9 +36,8 @@ func setProperty(r *spec.Run, name, value string) (err error) {
 	return nil
 }
 
-// readProperties lays YCSB property files over a specification, later ones over earlier ones. What only
-// YCSB's own client understands (its measurements, its output, other databases) is left out, which
-// standard error says.
+// readProperties applies YCSB property files; later files override earlier ones. Properties of the client of YCSB (its
+// measurements, output and databases) are ignored with a message.
 func readProperties(env *environment, files []string, r *spec.Run) error {
 	if len(files) == 0 {
 		return nil
@@ -78,7 +77,7 @@ func readProperties(env *environment, files []string, r *spec.Run) error {
 	return nil
 }
 
-// clientOnly reports whether a property belongs to YCSB's client or to a database binding.
+// clientOnly reports whether a property is for the client of YCSB or for a database binding.
 func clientOnly(name string) bool {
 	switch name {
 	case "recordcount", "operationcount", "threadcount", "maxexecutiontime", "target", "insertcount":
@@ -87,7 +86,7 @@ func clientOnly(name string) bool {
 	return ycsb.ForeignProperty(name)
 }
 
-// checkWorkloadClass takes YCSB's core workload by its new and its old Java name.
+// checkWorkloadClass accepts the new and the old Java name of CoreWorkload.
 func checkWorkloadClass(class string) error {
 	switch class {
 	case "", "site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload":

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newStudyCommand is the group of everything about studies.
 func newStudyCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "study",
@@ -24,6 +23,6 @@ one run. The verdict of each level is better, worse, equivalent or inconclusive,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env),
-		newStudyRunCommand(env), newStudyResumeCommand(env), newStudyStatusCommand(env)) // a subcommand lives in a file of its own: study_*.go
+		newStudyRunCommand(env), newStudyResumeCommand(env), newStudyStatusCommand(env))
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record/schema"
 )
 
-// studyTemplate is a complete study with every key explained. A test sees to it that no key is missing.
+// studyTemplate is a study with all keys; a test checks that.
 //
 //go:embed study_template.yaml
 var studyTemplate []byte
@@ -22,7 +22,7 @@ func newStudyInitCommand(env *environment) *cobra.Command {
 numbers of workers on an embedded database and takes about 15 minutes.`)
 }
 
-// newInitCommand prints a template, or writes it to a file. next is the command that takes the file.
+// newInitCommand prints a template or writes it to a file; next is the command that takes the file.
 func newInitCommand(env *environment, what string, template []byte, next, more string) *cobra.Command {
 	short := "Write an example of a " + what + " with all keys explained"
 	return &cobra.Command{
@@ -40,7 +40,6 @@ func newInitCommand(env *environment, what string, template []byte, next, more s
 	}
 }
 
-// writeNew writes a file that must not exist yet.
 func writeNew(env *environment, name string, content []byte, next string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -60,7 +59,7 @@ func writeNew(env *environment, name string, content []byte, next string) error 
 func newStudySchemaCommand(env *environment) *cobra.Command {
 	cmd := newSchemaCommand(env, "of a study file", schema.StudySpec)
 	ofSuite := cmd.Flags().Bool("suite", false, "print the schema of suite.yaml, as 'plimsoll suite schema'")
-	_ = cmd.Flags().MarkHidden("suite") // there is one by that name
+	_ = cmd.Flags().MarkHidden("suite") // an alias
 	ofStudy := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *ofSuite {
@@ -71,7 +70,6 @@ func newStudySchemaCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// newSchemaCommand prints a JSON schema.
 func newSchemaCommand(env *environment, of string, text []byte) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",

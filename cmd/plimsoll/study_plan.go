@@ -21,7 +21,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// studyFlags are the flags that change a study without changing its file.
+// studyFlags override keys of the file of a study.
 type studyFlags struct {
 	trials, budget string
 	seed           uint64
@@ -80,7 +80,6 @@ func (f *studyFlags) apply(asked *spec.Study) (err error) {
 	return nil
 }
 
-// planOptions are the same for a plan that is shown and one that is run.
 func planOptions(env *environment) study.PlanOptions {
 	return study.PlanOptions{CheckLab: checkStudyLab(env), Metric: func(name string) (string, error) {
 		m, err := judge.ParseMetric(name)
@@ -131,7 +130,7 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 	return cmd
 }
 
-// planStudy prints a plan, also one that is beyond its budget.
+// planStudy prints a plan, even if it exceeds its budget.
 func planStudy(env *environment, asked spec.Study, format string) error {
 	p, err := study.NewPlan(asked, planOptions(env))
 	if p == nil {
@@ -152,7 +151,6 @@ func planStudy(env *environment, asked spec.Study, format string) error {
 	return err
 }
 
-// writePlan prints a plan for people.
 func writePlan(w io.Writer, plan *study.Plan) error {
 	p := plan.Shown()
 	b := &strings.Builder{}
@@ -183,7 +181,7 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 		}
 	}
 	writePower(b, spec, e)
-	if notes := append(slices.Clone(p.Notes), roomNotes(plan)...); len(notes) > 0 {
+	if notes := append(slices.Clone(p.Notes), diskSpaceNotes(plan)...); len(notes) > 0 {
 		fmt.Fprintln(b, "\nnotes")
 		writeParagraphs(b, notes)
 	}
@@ -231,7 +229,7 @@ func writeConfigurations(w io.Writer, p *study.Plan) {
 	t.write(w, "")
 }
 
-// writePlanTrials prints every trial with the time from the beginning at which it starts.
+// writePlanTrials lists the trials with their start times.
 func writePlanTrials(w io.Writer, p *study.Plan) {
 	if len(p.Trials) == 0 {
 		return
@@ -250,7 +248,7 @@ func writePlanTrials(w io.Writer, p *study.Plan) {
 	t.write(w, "")
 }
 
-// setText lists what a configuration sets.
+// setText lists the keys that a configuration sets.
 func setText(set map[string]any) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(set)) {
@@ -289,12 +287,12 @@ func dataSetText(s study.DataSet) string {
 	return fmt.Sprintf("%s: %s documents, loaded %d times", at, size, s.Loads)
 }
 
-// embeddedFactor is how many times the size of the documents an embedded store takes at its peak, while it compacts.
+// embeddedFactor is the peak size of an embedded store, during compaction, relative to the documents.
 const embeddedFactor = 2
 
-// roomNotes warns where the disk of embedded data is too small for them.
-func roomNotes(p *study.Plan) []string {
-	need := map[string]int64{} // by directory, because data sets may share a disk
+// diskSpaceNotes warns if the disk is too small for embedded data.
+func diskSpaceNotes(p *study.Plan) []string {
+	need := map[string]int64{} // by directory: data sets may share a disk
 	for _, s := range p.Estimate.DataSets {
 		if t, err := run.ParseTarget(s.Target); err == nil && t.Kind == "embedded" && s.Loads > 0 {
 			need[filepath.Dir(filepath.Clean(t.Dir))] += embeddedFactor * s.Bytes

@@ -22,7 +22,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// studyRunOptions are the flags of `plimsoll study run` and `plimsoll study resume`.
 type studyRunOptions struct {
 	flags studyFlags
 	alias suiteAlias
@@ -32,13 +31,12 @@ type studyRunOptions struct {
 	retryFailed bool   // of resume
 }
 
-// conductFlags are the flags of commands that conduct studies, alone or as parts of a suite.
+// conductFlags are the flags of commands that run studies, alone or in a suite.
 type conductFlags struct {
 	format, web string
 	quiet, drop bool
 }
 
-// studyExits ends the help of commands that run studies.
 const studyExits = `Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachable, 4 objective missed,
 6 result invalid, 130 interrupted.`
 
@@ -91,7 +89,7 @@ credentials: if the target needs them, give the file again (--file).
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file of the study, for its credentials (- for standard input); all other keys must be unchanged")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat trials that failed or timed out")
 	cmd.Flags().StringVar(&o.alias.target, "target", "", "target of a suite")
-	_ = cmd.Flags().MarkHidden("target") // there is one by that name
+	_ = cmd.Flags().MarkHidden("target") // an alias
 	return cmd
 }
 
@@ -102,15 +100,16 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
 }
 
-// options are those of every study, alone or as a part of a suite, with the labs that it may bring up. progress is nil if nobody wants
-// to see any.
-func (f *conductFlags) options(env *environment) (c conduct.Options, labs *studyLabs, progress *studyProgress, err error) {
+// options returns the options of all studies and the labs that they may start. progress is nil with --quiet.
+func (f *conductFlags) options(env *environment) (c conduct.Options, labs *studyLabs, progress *studyProgress,
+	err error) {
 	if labs, err = newStudyLabs(env); err != nil {
 		return c, nil, nil, err
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Launch: clientLauncher(), Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env),
-		Lab: findLab(env), Service: startService}}
+	runs := &conduct.Runs{Launch: clientLauncher(), Options: run.Options{Tool: tool(), Now: env.now, Command: command,
+		Ceiling: ceiling(env),
+		Lab:     findLab(env), Service: startService}}
 	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs}
 	if !f.quiet {
 		progress = newStudyProgress(env)
@@ -145,20 +144,20 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	})
 }
 
-// checkStudyTarget looks for the running lab that a study loads in all its trials before a record is begun.
+// checkStudyTarget checks that the lab of a study runs, before a record is created.
 func checkStudyTarget(ctx context.Context, env *environment, asked *spec.Study) error {
 	if asked.Lab != nil {
 		return nil
 	}
 	for _, f := range asked.Factors {
 		if f.Path == "target" || slices.ContainsFunc(f.Levels, func(l spec.Level) bool { _, sets := l.Set["target"]; return sets }) {
-			return nil // each trial says which one it does not find
+			return nil // each trial checks its own target
 		}
 	}
 	return checkLabTarget(ctx, env, asked.Run.Target)
 }
 
-// checkLabTarget looks for the lab of a target; other targets are not looked at.
+// checkLabTarget checks that the lab of a target runs. It ignores other targets.
 func checkLabTarget(ctx context.Context, env *environment, target string) error {
 	name, ok := spec.LabOf(target)
 	if !ok {
@@ -176,7 +175,8 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 		if err != nil {
 			return err
 		}
-		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, retryFailed: o.retryFailed}).resume(ctx, env, dir)
+		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, retryFailed: o.retryFailed}).resume(ctx, env,
+			dir)
 	}
 	if o.alias.target != "" {
 		return usageError("--target is for suites, and %s is a study: give its file again (--file FILE)", dir)
@@ -197,8 +197,9 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 	})
 }
 
-// conduct begins or resumes a study under the eyes of a person, and prints what came out.
-func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir string, do func(context.Context, conduct.Options) (*record.Study, error)) error {
+// conduct starts or resumes a study with progress, and prints the result.
+func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir string,
+	do func(context.Context, conduct.Options) (*record.Study, error)) error {
 	end, err := startWeb(env, o.web, dir)
 	if err != nil {
 		return err
@@ -227,7 +228,6 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	return ending(judge.Conclude(s))
 }
 
-// studyError gives an error of a study its exit code.
 func studyError(err error) error {
 	var stop *conduct.Stop
 	if errors.As(err, &stop) {
@@ -242,7 +242,7 @@ func studyError(err error) error {
 
 var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)
 
-// newDir names a directory that does not exist yet for a record of a kind that was not given one.
+// newDir returns a new directory name for a record of a kind.
 func newDir(kind, name string, now time.Time) string {
 	word := strings.Trim(notForNames.ReplaceAllString(name, "-"), "-.")
 	base := filepath.Join(run.DefaultDir, kind, now.Format("20060102-150405")+"-"+cmp.Or(word[:min(len(word), 40)], "study"))

@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
-// newSuiteCommand is the group of everything about suites.
 func newSuiteCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suite",
@@ -37,12 +36,12 @@ other. A clone of the repository has five suites in examples/.
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSuitePlanCommand(env), newSuiteRunCommand(env), newSuiteResumeCommand(env), newSuiteStatusCommand(env),
-		newSuiteShowCommand(env), newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec)) // a subcommand lives in a file of its own: suite_*.go
+	cmd.AddCommand(newSuitePlanCommand(env), newSuiteRunCommand(env), newSuiteResumeCommand(env),
+		newSuiteStatusCommand(env),
+		newSuiteShowCommand(env), newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec))
 	return cmd
 }
 
-// suiteFlags are the flags that say what is made of the folder of a suite.
 type suiteFlags struct {
 	quick, smoke          bool
 	budget, scale, target string
@@ -55,7 +54,6 @@ func (f *suiteFlags) add(cmd *cobra.Command) {
 	f.engine.add(cmd.Flags())
 }
 
-// addFitting adds the flags that studies do not have.
 func (f *suiteFlags) addFitting(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "scale the suite to ten minutes; the result lists what was left out")
 	cmd.Flags().BoolVar(&f.smoke, "smoke", false, "scale the suite to one minute, to test that it runs; the results prove nothing")
@@ -64,13 +62,12 @@ func (f *suiteFlags) addFitting(cmd *cobra.Command) {
 		"or embedded: for an embedded database")
 }
 
-// isSuite tells the folder of a suite from a file. A folder without suite.yaml is one that somebody takes for a suite.
+// isSuite separates folders from files; the error about a folder without suite.yaml comes later.
 func isSuite(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
-// plan makes the plan of a suite.
 func (f *suiteFlags) plan(env *environment, dir, out string) (*suite.Plan, error) {
 	if _, err := os.Stat(dir); err == nil && !isSuite(dir) {
 		return nil, usageError("%s is a file, and a suite is a folder with a %s; run a single study with plimsoll study run", dir, suite.File)
@@ -109,18 +106,18 @@ func (f *suiteFlags) plan(env *environment, dir, out string) (*suite.Plan, error
 	return p, withExit(exitUsage, err)
 }
 
-// suiteAlias are flags of suites that commands of studies take without saying so: before suites had commands of their
-// own, 'plimsoll study run FOLDER' was the one of a suite, and it does the same as 'plimsoll suite run FOLDER'.
+// suiteAlias are hidden flags of suites on commands of studies: 'plimsoll study run FOLDER' is an older form of
+// 'plimsoll suite run FOLDER'.
 type suiteAlias struct{ suiteFlags }
 
 func (f *suiteAlias) add(cmd *cobra.Command) {
 	f.addFitting(cmd)
 	for _, name := range []string{"quick", "smoke", "scale", "target"} {
-		_ = cmd.Flags().MarkHidden(name) // there is one by that name
+		_ = cmd.Flags().MarkHidden(name) // an alias
 	}
 }
 
-// refused says that a flag for suites was given to a study.
+// refused returns an error if a flag of suites was given with a study.
 func (f *suiteAlias) refused(file string) error {
 	if f.suiteFlags == (suiteFlags{}) {
 		return nil
@@ -129,7 +126,7 @@ func (f *suiteAlias) refused(file string) error {
 		"change its keys instead (trials, scale, run.target)", suite.File, file)
 }
 
-// flags are those of the suite, some of which it shares with studies.
+// flags returns the flags of the suite, some of which it shares with studies.
 func (f *suiteAlias) flags(study *studyFlags) (suiteFlags, error) {
 	if study.trials != "" || study.seed != 0 {
 		return suiteFlags{}, usageError("--trials and --seed are for a single study: scale a suite with --quick, --smoke or --budget")
@@ -139,7 +136,7 @@ func (f *suiteAlias) flags(study *studyFlags) (suiteFlags, error) {
 	return all, nil
 }
 
-// budgetOf reads the time that a suite may take, "" being none.
+// budgetOf parses the time of a suite; "" means no limit.
 func budgetOf(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -151,7 +148,7 @@ func budgetOf(text string) (time.Duration, error) {
 	return d.Std(), nil
 }
 
-// parseScale reads data=1/64,workers=1/4.
+// parseScale parses data=1/64,workers=1/4.
 func parseScale(text string) (*spec.Scale, error) {
 	if text == "" {
 		return nil, nil
@@ -173,7 +170,7 @@ func parseScale(text string) (*spec.Scale, error) {
 	return &s, nil
 }
 
-// checkVolume says whether this machine can make a lab that has volumes and no servers.
+// checkVolume checks whether this machine can start a lab with volumes only.
 func checkVolume(env *environment) func(spec.Lab) error {
 	return func(l spec.Lab) error {
 		home, err := homeDir(env)
@@ -184,7 +181,7 @@ func checkVolume(env *environment) func(spec.Lab) error {
 	}
 }
 
-// suiteMachine says what this machine has of what parts need. Each thing is looked at once.
+// suiteMachine reports what parts need and this machine lacks. It checks each need once.
 type suiteMachine struct {
 	env   *environment
 	known map[string]string
@@ -194,17 +191,16 @@ func newSuiteMachine(env *environment) suite.Machine {
 	return &suiteMachine{env: env, known: map[string]string{}}
 }
 
-// Lacks implements [suite.Machine].
 func (m *suiteMachine) Lacks(need string) string {
 	why, ok := m.known[need]
 	if !ok {
-		why = m.look(need)
+		why = m.check(need)
 		m.known[need] = why
 	}
 	return why
 }
 
-func (m *suiteMachine) look(need string) string {
+func (m *suiteMachine) check(need string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	switch need {

@@ -43,7 +43,6 @@ Exit codes: 0 valid plan, 2 error in a file.`,
 	return cmd
 }
 
-// planSuite prints what would be done of a folder.
 func planSuite(env *environment, p *suite.Plan, format string) error {
 	if format == "json" {
 		return printJSON(env.stdout, shownSuite(p))
@@ -51,7 +50,7 @@ func planSuite(env *environment, p *suite.Plan, format string) error {
 	return writeSuitePlan(env.stdout, p)
 }
 
-// suitePlanShown is the plan of a suite as JSON has it.
+// suitePlanShown is the JSON form of a plan.
 type suitePlanShown struct {
 	Specification spec.Suite    `json:"specification"`
 	Budget        string        `json:"budget"`
@@ -64,14 +63,14 @@ type suitePlanShown struct {
 }
 
 func shownSuite(p *suite.Plan) suitePlanShown {
-	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit), Scale: p.Scale, Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
+	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit), Scale: p.Scale,
+		Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
 	for i := range p.Parts {
 		s.Parts = append(s.Parts, p.Parts[i].Part)
 	}
 	return s
 }
 
-// writeSuitePlan prints the plan of a suite for people.
 func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "suite %s: %s", report.Clean(p.Folder.Spec.Name), plural(len(p.Parts), "part"))
@@ -100,7 +99,8 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		if !x.Out() {
 			took = clock(time.Duration(x.Estimate * float64(time.Second)))
 		}
-		t.row(report.Clean(x.Name), x.Kind, trials, cmp.Or(strings.Join(x.Needs, " "), "-"), took, report.Clean(cmp.Or(showsText(&x.Part), "-")))
+		t.row(report.Clean(x.Name), x.Kind, trials, cmp.Or(strings.Join(x.Needs, " "), "-"), took,
+			report.Clean(cmp.Or(showsText(&x.Part), "-")))
 	}
 	t.write(b, "")
 	fmt.Fprintf(b, "\ntime    about %s", clock(p.Estimate()))
@@ -120,7 +120,7 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 	return err
 }
 
-// showsText is what a part shows of the document.
+// showsText lists the statements that a part covers.
 func showsText(p *record.Part) string {
 	text := strings.Join(p.Shows, ", ")
 	if p.Level != "" {
@@ -129,19 +129,18 @@ func showsText(p *record.Part) string {
 	return text
 }
 
-// writeLeft prints what was scaled or left out, and why.
 func writeLeft(b *strings.Builder, left []spec.Left) {
 	if len(left) == 0 {
 		return
 	}
 	fmt.Fprintln(b, "\nscaled or left out")
-	for _, l := range together(left) {
+	for _, l := range mergeLeft(left) {
 		fmt.Fprintf(b, "  %s\n", wrap(report.Clean(leftText(l)), textWidth-2, "    "))
 	}
 }
 
-// together puts parts of which the same is said into one line.
-func together(left []spec.Left) []spec.Left {
+// mergeLeft merges lines of several parts that differ in the part only.
+func mergeLeft(left []spec.Left) []spec.Left {
 	var list []spec.Left
 	at := map[spec.Left]int{}
 	for _, l := range left {
@@ -158,7 +157,7 @@ func together(left []spec.Left) []spec.Left {
 	return list
 }
 
-// leftText is one step by which a suite is smaller, as a sentence.
+// leftText is one reduction of a suite as a sentence.
 func leftText(l spec.Left) string {
 	if l.What == spec.LeftPart {
 		verb := " is"

@@ -16,7 +16,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
-// suiteRunOptions are the flags of `plimsoll suite run` and `plimsoll suite resume`.
 type suiteRunOptions struct {
 	flags suiteFlags
 	conductFlags
@@ -24,7 +23,6 @@ type suiteRunOptions struct {
 	retryFailed bool   // of resume
 }
 
-// suiteExits ends the help of commands that do suites.
 const suiteExits = `Exit codes: 0 expectations met, 2 usage error, 4 expectation missed, 5 a write was lost that had to survive,
 6 a result is invalid, 130 interrupted. If a part has no result, the code is that of the part, or 1.`
 
@@ -79,7 +77,6 @@ stay out, unless --budget gives the suite more time.
 	return cmd
 }
 
-// run does the parts of a folder.
 func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder string) error {
 	if err := checkLabTarget(ctx, env, o.flags.target); err != nil {
 		return err
@@ -106,7 +103,6 @@ func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder stri
 	})
 }
 
-// resume goes on with a suite.
 func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir string) error {
 	if err := readAddresses(env, &o.flags.target); err != nil {
 		return err
@@ -121,7 +117,7 @@ func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir stri
 	})
 }
 
-// conduct begins or resumes a suite under the eyes of a person, prints what came out and writes its page.
+// conduct starts or resumes a suite with progress, prints the result and writes the page.
 func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir string,
 	do func(context.Context, suite.Options) (*record.Suite, error)) error {
 	end, err := startWeb(env, o.web, dir)
@@ -135,7 +131,8 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return err
 	}
-	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: runner.Conduct.Command, Now: env.now,
+	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: runner.Conduct.Command,
+		Now:      env.now,
 		ExitCode: func(c record.Conclusion) int { return exitOf[c] }}
 	if progress != nil {
 		s.Progress = progress
@@ -161,7 +158,7 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	return verdict
 }
 
-// concludeParts says of the parts of a suite of before what their exit codes say.
+// concludeParts derives the conclusions of parts in older records from their exit codes.
 func concludeParts(s *record.Suite) {
 	for i := range s.Parts {
 		p := &s.Parts[i]
@@ -176,7 +173,7 @@ func concludeParts(s *record.Suite) {
 	}
 }
 
-// parts does parts as the commands of each alone would. progress is nil if nobody wants to see any.
+// parts runs parts like their own commands. progress is nil with --quiet.
 func (o *suiteRunOptions) parts(env *environment) (*suite.Parts, *suiteProgress, error) {
 	c, labs, progress, err := o.options(env)
 	if err != nil {
@@ -193,7 +190,7 @@ func (o *suiteRunOptions) parts(env *environment) (*suite.Parts, *suiteProgress,
 	return p, &suiteProgress{progress}, nil
 }
 
-// print prints what came out, writes the page beside the record and says where it is. It returns how the command ends.
+// print prints the result, writes the page next to the record, and returns how the command ends.
 func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err error) {
 	r, err := record.OpenSuite(dir)
 	if err != nil {

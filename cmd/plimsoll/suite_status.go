@@ -54,7 +54,6 @@ the document whether the results agree. 'plimsoll show DIR' prints a record of a
 	return cmd
 }
 
-// writeSuiteParts lists the parts of a suite with what became of them.
 func writeSuiteParts(b *strings.Builder, s *record.Suite) {
 	t := table{left: 3, last: 1}
 	t.row("part", "kind", "status", "time", "exit", "record or reason")
@@ -72,7 +71,6 @@ func writeSuiteParts(b *strings.Builder, s *record.Suite) {
 	t.write(b, "")
 }
 
-// writeSuiteStatus prints how far a suite is.
 func writeSuiteStatus(w io.Writer, s *record.Suite, dir string, now time.Time) error {
 	var b strings.Builder
 	text := string(s.Status)
@@ -112,17 +110,17 @@ func writeSuiteStatus(w io.Writer, s *record.Suite, dir string, now time.Time) e
 	return err
 }
 
-// writeBudget says how a suite stands in the time that it may take.
+// writeBudget prints the time used and left of the budget.
 func writeBudget(b *strings.Builder, s *record.Suite, dir string, now time.Time) {
 	if s.Limit == 0 {
 		return
 	}
 	if s.Status != record.Running {
-		now = time.Time{} // nothing has passed since it last wrote
+		now = time.Time{} // time stopped at its last write
 	}
 	worked, err := record.SuiteWorked(dir, now)
 	if err != nil {
-		return // its parts could be read, which is what was asked for
+		return // the parts were read, which is enough here
 	}
 	fmt.Fprintf(b, "budget    %s, %s used", clock(s.Limit.Std()), clock(worked))
 	if left := s.Limit.Std() - worked; s.Status == record.Complete {
@@ -137,7 +135,6 @@ func writeBudget(b *strings.Builder, s *record.Suite, dir string, now time.Time)
 	}
 }
 
-// suiteStatus prints how far the suite of a directory is.
 func suiteStatus(env *environment, dir, format string) error {
 	s, err := record.OpenSuite(dir)
 	if err != nil {

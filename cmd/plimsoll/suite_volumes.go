@@ -9,14 +9,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
-// suiteVolumes finds the volumes of the labs that the probes of a suite bring up.
+// suiteVolumes finds the volumes of labs that the probes of a suite start.
 type suiteVolumes struct {
 	home string
 }
 
 var _ suite.Volumes = (*suiteVolumes)(nil)
 
-// Directory implements [suite.Volumes].
 func (s *suiteVolumes) Directory(ctx context.Context, name string) (string, error) {
 	p, err := s.place(ctx, name)
 	if err != nil {
@@ -26,7 +25,6 @@ func (s *suiteVolumes) Directory(ctx context.Context, name string) (string, erro
 	return p.dir, nil
 }
 
-// Cutter implements [suite.Volumes].
 func (s *suiteVolumes) Cutter(ctx context.Context, name string) (disk.PowerCutter, func(), error) {
 	p, err := s.place(ctx, name)
 	if err != nil {
@@ -39,7 +37,6 @@ func (s *suiteVolumes) Cutter(ctx context.Context, name string) (disk.PowerCutte
 	return p.cutter, p.close, nil
 }
 
-// place finds the one volume of a lab.
 func (s *suiteVolumes) place(ctx context.Context, name string) (probePlace, error) {
 	h, err := lab.Open(ctx, s.home, name)
 	if err != nil {

@@ -50,7 +50,7 @@ func newYCSBCommand(env *environment) *cobra.Command {
 		Use:                "ycsb load|run DATABASE [-P file]... [-p name=value]... [-threads n] [-target n] [-s]",
 		Short:              "Run YCSB workloads with YCSB's command line and output",
 		Long:               ycsbHelp,
-		DisableFlagParsing: true, // YCSB's arguments are -threads, not --threads
+		DisableFlagParsing: true, // flags of YCSB are -threads, not --threads
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ycsbExit(runYCSB(cmd.Context(), env, args))
 		},
@@ -75,13 +75,11 @@ func runYCSB(ctx context.Context, env *environment, words []string) error {
 	})
 }
 
-// ycsbCodes are the exit codes of the ways in which a call ends.
 var ycsbCodes = map[ycsb.Kind]int{
 	ycsb.Usage: exitUsage, ycsb.Unreachable: exitUnreachable, ycsb.Short: exitFailure, ycsb.Nothing: exitInvalid,
 	ycsb.Interrupted: exitInterrupted,
 }
 
-// ycsbExit gives an error of package ycsb its exit code and its hint.
 func ycsbExit(err error) error {
 	var e *ycsb.Error
 	if errors.As(err, &e) {
