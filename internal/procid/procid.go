@@ -24,3 +24,6 @@ var (
 	ErrNamespace = errors.New("it runs in another PID namespace, such as a container")
 	ErrAnother   = errors.New("another process has its ID")
 )
+
+// Ended reports whether the process of the fields of [Stat] has ended, but its parent has not waited for it.
+func Ended(fields []string) bool { return fields[0] == "Z" || fields[0] == "X" }

@@ -44,9 +44,6 @@ func Ticks(pid int) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64)
 }
 
-// Ended reports whether the process of the fields of [Stat] has ended, but its parent has not waited for it.
-func Ended(fields []string) bool { return fields[0] == "Z" || fields[0] == "X" }
-
 // Alive reports whether the process exists and has not ended.
 func (id ID) Alive() bool {
 	fields, err := Stat(id.PID)
