@@ -1,8 +1,8 @@
-// Package browsertest controls a headless Chromium for tests of pages: it opens pages, evaluates scripts, uses mouse and
-// keyboard, records requests and errors, and finds accessibility faults.
+// Package browsertest controls a headless Chromium for tests of pages: it opens pages, evaluates scripts, uses mouse
+// and keyboard, records requests and errors, and finds accessibility faults.
 //
-// A test that cannot run writes that to the log. With PLIMSOLL_REQUIRE_BROWSER=1, which CI sets, a missing Chromium is a
-// failure. Every wait is a poll with a deadline of minutes, because the machine may be busy.
+// A test that cannot run writes that to the log. With PLIMSOLL_REQUIRE_BROWSER=1, which CI sets, a missing Chromium is
+// a failure. Every wait is a poll with a deadline of minutes, because the machine may be busy.
 package browsertest
 
 import (
