@@ -189,7 +189,8 @@ func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File
 	p.out.Checkpoint = b.result(c, s, kinds)
 	p.doubtRates(b, c, s)
 	if p.out.Checkpoint.Checkpoints == 0 {
-		p.find("no-checkpoint", measure.Warning, "no checkpoint ended within the step, so nothing is known about a whole one: make --duration longer than --checkpoint-period")
+		p.find("no-checkpoint", measure.Warning, "no checkpoint ended during the step, so there is no result for a complete one. "+
+			"Use a --duration longer than --checkpoint-period")
 	}
 	return err
 }
