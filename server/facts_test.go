@@ -21,7 +21,7 @@ func TestFacts(t *testing.T) {
 		"getCmdLineOpts": `{"parsed": {"storage": {"dbPath": "/data/db"}}, "ok": 1}`,
 		"getParameter":   `{"featureCompatibilityVersion": {"version": "7.0"}, "ok": 1}`,
 	}}
-	f, err := AskFacts(t.Context(), a)
+	f, err := QueryFacts(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestFacts(t *testing.T) {
 	a.replies["hello"], a.asked = router, nil
 	delete(a.replies, "dbStats")
 	delete(a.replies, "hostInfo")
-	f, err = AskFacts(t.Context(), a)
+	f, err = QueryFacts(t.Context(), a)
 	if err != nil || f.Kind != Mongos || f.FCV != "" || f.WithData != 0 || f.DataUnread == "" || len(f.Refused) != 1 || f.Refused[0] != "hostInfo" {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -45,7 +45,7 @@ func TestFacts(t *testing.T) {
 			t.Errorf("a router was asked for %s", name)
 		}
 	}
-	if _, err := AskFacts(t.Context(), &answers{}); err == nil {
+	if _, err := QueryFacts(t.Context(), &answers{}); err == nil {
 		t.Error("a server that answers nothing has facts")
 	}
 }

@@ -73,7 +73,7 @@ func TestConcerns(t *testing.T) {
 		"router 4.4":             {build44, router, `{"ok": 1}`, "", Concerns{W: "1", Source: Implicit, Read: "local"}},
 		"router 8.0":             {build80, router, majority, "", Concerns{W: "majority", Source: Implicit, Read: "local"}},
 		"not allowed":            {build80, three, "", config, Concerns{MajorityJournal: &yes, Problem: "(Unauthorized) not authorized on admin to execute command"}},
-		"gateway":                {ferret, single, majority, "", Concerns{Problem: "a gateway ignores write concerns; a write is as durable as the database behind it makes it"}},
+		"gateway":                {ferret, single, majority, "", Concerns{Problem: "a gateway ignores write concerns; the durability of a write depends on the database behind it"}},
 	} {
 		a := &answers{replies: map[string]string{"buildInfo": tc.build, "hello": tc.hello, "isMaster": tc.hello}}
 		if tc.defaults != "" {
@@ -86,7 +86,7 @@ func TestConcerns(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if d := cmp.Diff(tc.want, AskConcerns(t.Context(), a, id)); d != "" {
+		if d := cmp.Diff(tc.want, QueryConcerns(t.Context(), a, id)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 		if strings.HasPrefix(name, "standalone") && len(a.asked) > 2 {
@@ -278,7 +278,7 @@ func TestShards(t *testing.T) {
 
 func TestOwnConfig(t *testing.T) {
 	a := &answers{replies: map[string]string{"replSetGetConfig": `{"config": {"_id": "rs", "version": 7, "members": [{"_id": 0, "host": "a:1", "priority": 0.5}]}, "ok": 1}`}}
-	config, err := AskOwnConfig(t.Context(), a)
+	config, err := QueryOwnConfig(t.Context(), a)
 	if err != nil || config.Name != "rs" || config.Version != 7 || len(config.Members) != 1 || config.Members[0].Priority != 0.5 || Text(config.Raw, "_id") != "rs" {
 		t.Errorf("%+v, %v", config, err)
 	}
@@ -328,9 +328,9 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		c := CommandFunc(func(context.Context, string, []byte) ([]byte, error) { return reply, nil })
 		id, _ := Identify(t.Context(), c)
-		_ = AskConcerns(t.Context(), c, id)
+		_ = QueryConcerns(t.Context(), c, id)
 		_, _ = Settings(t.Context(), c, id)
-		if s, err := AskSet(t.Context(), c); err == nil {
+		if s, err := QuerySet(t.Context(), c); err == nil {
 			_, _ = s.Lag()
 		}
 	})

@@ -1,7 +1,7 @@
 package server
 
-// Transient reports whether a code stands for a state of a cluster that ends by itself: an election, a server that ends or
-// begins, another change of the same collection. The same command may succeed a moment later (MongoDB's error codes).
+// Transient reports whether an error code means a transient state of a cluster: an election, the start or end of a server,
+// another change of the same collection. A retry may succeed (MongoDB's error codes).
 func Transient(code int32) bool {
 	switch code {
 	case 6, 7, 89, 202, 9001, // HostUnreachable, HostNotFound, NetworkTimeout, NetworkInterfaceExceededTimeLimit, SocketException

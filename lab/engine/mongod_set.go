@@ -190,7 +190,7 @@ type finalError struct{ error }
 // formOnce does the next step. It returns nil when all steps are done.
 func (s *mongodServer) formOnce(ctx context.Context) error {
 	v, _ := ParseMongoVersion(s.version) // AskHello tries both commands for an unknown version
-	h, err := server.AskHello(ctx, s.commander(asNobody), v)
+	h, err := server.QueryHello(ctx, s.commander(asNobody), v)
 	switch {
 	case err != nil:
 		return err
@@ -215,7 +215,7 @@ func (s *mongodServer) initiate(ctx context.Context) error {
 		}
 		return err
 	}
-	c, err := server.AskOwnConfig(ctx, s.commander(asMember))
+	c, err := server.QueryOwnConfig(ctx, s.commander(asMember))
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ type Hello = server.Hello
 
 // Hello runs the command hello, which needs no authentication.
 func (n *MongoNode) Hello(ctx context.Context) (Hello, error) {
-	return server.AskHello(ctx, n.Commander(AsNobody), n.Release())
+	return server.QueryHello(ctx, n.Commander(AsNobody), n.Release())
 }
 
 func (n *MongoNode) Wait(ctx context.Context) error {

@@ -132,7 +132,7 @@ func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error
 	if err != nil {
 		return err
 	}
-	got, err := server.AskOwnConfig(ctx, primary.Commander(engine.AsUser))
+	got, err := server.QueryOwnConfig(ctx, primary.Commander(engine.AsUser))
 	if err != nil {
 		return err
 	}

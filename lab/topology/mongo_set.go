@@ -238,7 +238,7 @@ func newestPrimary(members []*engine.MongoNode, answers []answer) *engine.MongoN
 
 // status queries the status of a set from one of its members.
 func status(ctx context.Context, n *engine.MongoNode) (server.Set, error) {
-	return server.AskSet(ctx, n.Commander(engine.AsUser))
+	return server.QuerySet(ctx, n.Commander(engine.AsUser))
 }
 
 // awaitHealth waits until the primary reports all members as healthy, and a commit point. Before that a majority write may

@@ -89,7 +89,7 @@ func (c *mongoCluster) defaultConcern(ctx context.Context, router *engine.MongoN
 func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) error {
 	var have []server.Shard
 	if err := until(ctx, "the list of shards from "+router.Name(), func(ctx context.Context) (done bool, err error) {
-		have, err = server.AskShards(ctx, router.Commander(engine.AsUser))
+		have, err = server.QueryShards(ctx, router.Commander(engine.AsUser))
 		return ended(router), err
 	}); err != nil {
 		return err
