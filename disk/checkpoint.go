@@ -153,7 +153,7 @@ func (p *probe) tables() ([]*files.File, error) {
 }
 
 func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File) error {
-	p.Progress.Step(fmt.Sprintf("checkpoints of %s every %s beside %s commits/s and %s reads/s", figure.Bytes(p.spec.Dirty),
+	p.Progress.Step(fmt.Sprintf("checkpoints of %s every %s with %s commits/s and %s reads/s", figure.Bytes(p.spec.Dirty),
 		figure.Duration(time.Duration(p.spec.Period)), figure.Rate(p.spec.CommitRate), figure.Rate(p.spec.ReadRate)))
 	data, err := p.set.Create(files.Data, p.direct, false)
 	if err != nil {

@@ -20,8 +20,8 @@ type Class struct {
 	Provenance string
 }
 
-// Classes returns all classes, the fastest first. The limits are orders of magnitude, from the named documents and samples
-// and from the physics of the devices.
+// Classes returns all classes, the fastest first. The limits are orders of magnitude, from the named documents and
+// samples and from the physics of the devices.
 func Classes() []Class {
 	return []Class{
 		{"memory, or a cache without flushes", 15 * time.Microsecond,

@@ -51,8 +51,8 @@ func (p *probe) watchIdle(ctx context.Context) idleness {
 	return i
 }
 
-// account measures grade A: syncs with new data, and the flushes that each device counts meanwhile. It also measures the
-// times of syncs for grade B.
+// account measures grade A: syncs with new data, and the flushes that each device counts meanwhile. It also measures
+// the times of syncs for grade B.
 func (p *probe) account(ctx context.Context) error {
 	p.Progress.Step("counting the flushes that syncs cause")
 	l, err := p.openLog()
@@ -82,9 +82,9 @@ func (p *probe) account(ctx context.Context) error {
 }
 
 // counted has the flushes that a device counted: all, and those without the flushes of other programs, estimated from
-// their rate before. Each sync of a thread needs a flush that begins after it. So honest storage counts at least as many
-// flushes as syncs, whatever other programs do, and fewer flushes prove a lie. If other programs flush as well, as many
-// flushes as syncs prove nothing.
+// their rate before. Each sync of a thread needs a flush that begins after it. So honest storage counts at least as
+// many flushes as syncs, whatever other programs do, and fewer flushes prove a lie. If other programs flush as well, as
+// many flushes as syncs prove nothing.
 type counted struct {
 	block        record.ProbeBlock
 	all, flushes float64
@@ -314,8 +314,8 @@ func articleKind(kind string) string {
 	return "a " + kind + " device"
 }
 
-// Overall returns the verdict of all grades, and the grades that decide it. It is the worst of lying and suspicious. It is
-// honest only if grade A, C or D is, because a plausible speed (B) proves nothing.
+// Overall returns the verdict of all grades, and the grades that decide it. It is the worst of lying and suspicious. It
+// is honest only if grade A, C or D is, because a plausible speed (B) proves nothing.
 func Overall(list []record.ProbeDurability) (verdict record.ProbeVerdict, grades string) {
 	for _, word := range []record.ProbeVerdict{record.Lying, record.Suspicious, record.Honest} {
 		var names []string

@@ -74,8 +74,8 @@ func (p *probe) proof(ctx context.Context) (*record.ProbeDurability, error) {
 	return d, nil
 }
 
-// losePower cuts the power and restores it. It ignores an interrupt, which would leave a disk without power and an unusable
-// filesystem.
+// losePower cuts the power and restores it. It ignores an interrupt, which would leave a disk without power and an
+// unusable filesystem.
 func (p *probe) losePower(ctx context.Context) error {
 	uninterrupted := context.WithoutCancel(ctx)
 	cut, end := context.WithTimeoutCause(uninterrupted, cutLimit, fmt.Errorf("it took longer than %v", cutLimit))
@@ -94,7 +94,8 @@ func (p *probe) losePower(ctx context.Context) error {
 	return nil
 }
 
-// writeProof writes the records and counts those acknowledged. The file grows, so its length and its name are tested too.
+// writeProof writes the records and counts those acknowledged. The file grows, so its length and its name are tested
+// too.
 func (p *probe) writeProof(f *files.File, d *record.ProbeDurability) error {
 	b := make([]byte, proofBytes)
 	for i := range int64(proofRecords + proofLoose) {

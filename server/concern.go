@@ -70,8 +70,8 @@ func QueryConcerns(ctx context.Context, c Commander, id Identity) Concerns {
 	return ReadConcerns(reply, id, config)
 }
 
-// ReadConcerns reads the answer to getDefaultRWConcern. Since 5.0 it includes the implicit default, except w:1 because of
-// arbiters; in 4.4 it includes only an explicit default.
+// ReadConcerns reads the answer to getDefaultRWConcern. Since 5.0 it includes the implicit default, except w:1 because
+// of arbiters; in 4.4 it includes only an explicit default.
 func ReadConcerns(reply bson.Raw, id Identity, config Config) Concerns {
 	out := Concerns{Read: "local", MajorityJournal: config.MajorityJournal}
 	if level := Text(reply, "defaultReadConcern", "level"); level != "" {
@@ -93,9 +93,9 @@ func ReadConcerns(reply bson.Raw, id Identity, config Config) Concerns {
 	return out
 }
 
-// implicit returns the implicit default. Before 5.0, and on a standalone, it is w:1. Since 5.0 it is majority, unless a set
-// has arbiters and no more voting members with data than a majority (manual: "Implicit Default Write Concern"). A sharded
-// cluster without an explicit default accepts no shard of that kind, so a router has majority.
+// implicit returns the implicit default. Before 5.0, and on a standalone, it is w:1. Since 5.0 it is majority, unless a
+// set has arbiters and no more voting members with data than a majority (manual: "Implicit Default Write Concern"). A
+// sharded cluster without an explicit default accepts no shard of that kind, so a router has majority.
 func implicit(id Identity, config Config) string {
 	if !id.Version.AtLeast(5, 0) || id.Topology() == "standalone" {
 		return "1"

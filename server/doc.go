@@ -1,9 +1,10 @@
-// Package server queries a mongod, a mongos or a gateway about itself: vendor and version, role and replica set, parameters
-// under the names of its release, and default concerns. It also has the dates and known vulnerabilities of releases.
+// Package server queries a mongod, a mongos or a gateway about itself: vendor and version, role and replica set,
+// parameters under the names of its release, and default concerns. It also has the dates and known vulnerabilities of
+// releases.
 //
 // It sends only read-only commands, with any client that can run a command. Package run/observe reads a server's
-// statistics during a load, store/wire has the handshake of connections, disk/doctor has recommendations, and lab/engine
-// installs and starts servers.
+// statistics during a load, store/wire has the handshake of connections, disk/doctor has recommendations, and
+// lab/engine installs and starts servers.
 package server
 
 import (

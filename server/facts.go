@@ -119,8 +119,8 @@ func whole(d bson.Raw, path ...string) int64 {
 // mostDatabases limits the queries of sizes, one command for each database.
 const mostDatabases = 200
 
-// dataOf returns the uncompressed size of all databases, as in the cache. (listDatabases returns compressed sizes, with the
-// oplog.) Shards since 8.0 refuse direct queries; a router returns the sizes of all shards.
+// dataOf returns the uncompressed size of all databases, as in the cache. (listDatabases returns compressed sizes, with
+// the oplog.) Shards since 8.0 refuse direct queries; a router returns the sizes of all shards.
 func dataOf(ctx context.Context, c Commander) (int64, error) {
 	reply, err := Query(ctx, c, bson.D{{Key: "listDatabases", Value: 1}, {Key: "nameOnly", Value: true}})
 	if err != nil {

@@ -53,8 +53,8 @@ func QueryBuild(ctx context.Context, c Commander) (Identity, error) {
 	return id, err
 }
 
-// readBuild reads buildInfo. FerretDB reports the emulated version of MongoDB, and its own version in the field ferretdb.
-// Percona's server reports MongoDB's version, and its own in psmdbVersion.
+// readBuild reads buildInfo. FerretDB reports the emulated version of MongoDB, and its own version in the field
+// ferretdb. Percona's server reports MongoDB's version, and its own in psmdbVersion.
 func (id *Identity) readBuild(r bson.Raw) {
 	text := Text(r, "version")
 	id.Build, id.Kind, id.Vendor, id.Release = r, Mongod, "MongoDB", text
@@ -96,8 +96,8 @@ func (id Identity) Topology() string {
 	return "standalone"
 }
 
-// Hello is the answer to hello (manual: "hello"; the driver's specification "Server Discovery and Monitoring" for Ghost, a
-// member without a configuration).
+// Hello is the answer to hello (manual: "hello"; the driver's specification "Server Discovery and Monitoring" for
+// Ghost, a member without a configuration).
 type Hello struct {
 	Writable   bool     `bson:"isWritablePrimary"`
 	Master     bool     `bson:"ismaster"` // the same field of isMaster

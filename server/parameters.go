@@ -53,8 +53,8 @@ func (p parameter) name(v Version) string {
 	return name
 }
 
-// ParameterName returns the name in a release of a parameter, given by its name in any release; "" if the release does not
-// have it. Other names are returned unchanged.
+// ParameterName returns the name in a release of a parameter, given by its name in any release; "" if the release does
+// not have it. Other names are returned unchanged.
 func ParameterName(name string, v Version) string {
 	for _, p := range parameters {
 		for _, n := range p.names {
@@ -80,7 +80,8 @@ func Parameters(id Identity) []string {
 	return names
 }
 
-// QueryParameters queries parameters with one command. The answer does not have parameters that are unknown to the server.
+// QueryParameters queries parameters with one command. The answer does not have parameters that are unknown to the
+// server.
 func QueryParameters(ctx context.Context, c Commander, names ...string) (bson.Raw, error) {
 	cmd := bson.D{{Key: "getParameter", Value: 1}}
 	for _, name := range names {

@@ -211,8 +211,8 @@ func (s Set) Member(name string) *Member {
 	return nil
 }
 
-// Primary returns the name of the primary, "" if there is none. If two members claim to be primary, it is the one with the
-// later operation.
+// Primary returns the name of the primary, "" if there is none. If two members claim to be primary, it is the one with
+// the later operation.
 func (s Set) Primary() string {
 	m, _ := s.primary()
 	return m.Name

@@ -11,8 +11,8 @@ import (
 // optionGroups are the groups of options with an effect on speed and durability. Other groups may have paths of keys.
 var optionGroups = [...]string{"storage", "replication", "sharding", "operationProfiling"}
 
-// Settings queries the settings with an effect on speed and durability, by name: options, parameters, the configuration of
-// the set, concerns, the storage engine. It sends only queries that the kind of server supports. The error joins an
+// Settings queries the settings with an effect on speed and durability, by name: options, parameters, the configuration
+// of the set, concerns, the storage engine. It sends only queries that the kind of server supports. The error joins an
 // [*Unanswered] for each refused query; the other settings are returned.
 func Settings(ctx context.Context, c Commander, id Identity) (map[string]string, error) {
 	s := settings{}

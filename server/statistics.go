@@ -22,8 +22,8 @@ func QueryStatistics(ctx context.Context, c Commander) (bson.Raw, error) {
 	return Query(ctx, c, cmd)
 }
 
-// QueryDiagnostics queries a server's diagnostic data about itself and its machine (getDiagnosticData), for which few users
-// are authorized.
+// QueryDiagnostics queries a server's diagnostic data about itself and its machine (getDiagnosticData), for which few
+// users are authorized.
 func QueryDiagnostics(ctx context.Context, c Commander) (bson.Raw, error) {
 	return query(ctx, c, "getDiagnosticData")
 }

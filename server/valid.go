@@ -9,8 +9,8 @@ import (
 // maxDepth limits the nesting of documents. MongoDB allows 100.
 const maxDepth = 200
 
-// Valid returns an error if a document or a nested document is not valid BSON. [bson.Raw.Validate] checks only the elements
-// of the outer document, and [bson.Raw.Lookup] panics in a damaged nested document.
+// Valid returns an error if a document or a nested document is not valid BSON. [bson.Raw.Validate] checks only the
+// elements of the outer document, and [bson.Raw.Lookup] panics in a damaged nested document.
 func Valid(doc bson.Raw) error { return valid(doc, 0) }
 
 func valid(doc bson.Raw, depth int) error {

@@ -1,7 +1,7 @@
-// Package doctor compares a host and a server with MongoDB's recommendations. [Look] reads the host, [Running] proves that a
-// server runs on it, [Check] returns findings. Package server reads the facts of the server. A server on another machine
-// is judged only by its own answers. The doctor changes and measures nothing: measured effects come from the record of a
-// probe.
+// Package doctor compares a host and a server with MongoDB's recommendations. [Look] reads the host, [Running] proves
+// that a server runs on it, [Check] returns findings. Package server reads the facts of the server. A server on another
+// machine is judged only by its own answers. The doctor changes and measures nothing: measured effects come from the
+// record of a probe.
 package doctor
 
 import (

@@ -70,9 +70,9 @@ func Look(s device.System, dir string) (*Host, error) {
 // startAgrees is the maximal difference between the age of a process and the uptime of its server.
 const startAgrees = 5 * time.Second
 
-// Running proves that a server runs on this machine: the names of the hosts are equal, and its process has the name of a
-// mongod or mongos and the server's age. nil does not prove the contrary: a server in a container has another host name
-// and process id.
+// Running proves that a server runs on this machine: the names of the hosts are equal, and its process has the name of
+// a mongod or mongos and the server's age. nil does not prove the contrary: a server in a container has another host
+// name and process id.
 func Running(s device.System, f facts.Facts) *Process {
 	name, err := os.Hostname()
 	if err != nil || name != f.Host.Name || f.PID <= 0 {

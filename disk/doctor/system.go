@@ -11,7 +11,8 @@ import (
 
 const system = "system"
 
-// hugePages depends on the version of the server: since 8.0 its allocator is faster with huge pages, before it is slower.
+// hugePages depends on the version of the server: since 8.0 its allocator is faster with huge pages, before it is
+// slower.
 func hugePages(in Input) []record.DoctorFinding {
 	h := in.Host
 	const id = "transparent-huge-pages"
@@ -33,7 +34,7 @@ func hugePages(in Input) []record.DoctorFinding {
 	good := h.HugePages == "always" && h.Defrag == "defer+madvise" && (h.MaxPTEsNone == "0" || h.MaxPTEsNone == "")
 	return one(system, id, either(good, record.DoctorWarning), fmt.Sprintf("%s, defrag=%s, max_ptes_none=%s", is, h.Defrag, h.MaxPTEsNone),
 		"enabled=always, defrag=defer+madvise, khugepaged/max_ptes_none=0, for MongoDB 8.0 and later",
-		"since 8.0 the server's allocator has caches per CPU, which are faster with huge pages", "write these values to the files below /sys/kernel/mm/transparent_hugepage, at each boot")
+		"since 8.0 the server's allocator has caches per CPU, and huge pages make them faster", "write these values to the files below /sys/kernel/mm/transparent_hugepage, at each boot")
 }
 
 func swappiness(in Input) []record.DoctorFinding {

@@ -59,7 +59,7 @@ func Refuse(dir string) error {
 	for name, what := range databases {
 		if found, err := filepath.Glob(filepath.Join(escaped, name)); err == nil && len(found) > 0 {
 			return &RefusedError{Forced: true, Text: fmt.Sprintf(
-				"%s holds a database (%s: %s), which the probe would slow down: give an empty directory beside it on the same filesystem, or --force", dir, what, filepath.Base(found[0]))}
+				"%s holds a database (%s: %s), which the probe would slow down: use an empty directory next to it on the same filesystem, or --force", dir, what, filepath.Base(found[0]))}
 		}
 	}
 	if err := writable(dir); err != nil {
