@@ -55,7 +55,7 @@ func (r *rooms) ready(ctx context.Context, p Planned) error {
 	if err != nil {
 		return err
 	}
-	r.maker, err = volume.NewMaker(volume.MakerOptions{Lab: p.Spec.Name, Dir: r.dir, Home: r.order.Home,
+	r.maker, err = volume.NewMaker(volume.MakerOptions{Lab: p.Spec.Name, Dir: r.dir,
 		Journal: r.journal, Policy: p.Spec.Storage, Layout: p.Storage,
 		Faultfs: []string{r.order.Executable, "faultfs"}, Progress: r.progress})
 	return err
@@ -72,10 +72,7 @@ func (r *rooms) volume(ctx context.Context, member string, hosts []string) (volu
 func (r *rooms) cluster(s topology.Site) (topology.Cluster, error) { return topology.New(s) }
 
 func (r *rooms) diskPower(ctx context.Context, host string, on bool) error {
-	if on {
-		return r.maker.HostOn(ctx, host)
-	}
-	return r.maker.HostOff(ctx, host)
+	return r.maker.Power(ctx, host, on)
 }
 
 func (r *rooms) losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut,

@@ -118,8 +118,8 @@ func (h *Handle) Counters(ctx context.Context) (action.Counters, error) {
 	return c, err
 }
 
-// Events returns the events after a sequence number, 0 for all. If there are none, it waits for the next one for at most
-// the given time, and may return none.
+// Events returns the events after a sequence number, 0 for all. If there are none, it waits for the next one for at
+// most the given time, and may return none.
 func (h *Handle) Events(ctx context.Context, after int64, wait time.Duration) ([]record.LabEvent, error) {
 	var e []record.LabEvent
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "wait": {min(wait, longPoll).String()}}

@@ -207,15 +207,13 @@ func (m *suiteMachine) Lacks(need string) string {
 }
 
 func (m *suiteMachine) look(need string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
 	switch need {
 	case "root":
 		if os.Geteuid() != 0 {
 			return "this is not root; call plimsoll as root"
 		}
 	case "md", "lvm":
-		f := volume.Detect(ctx)
+		f := volume.Detect()
 		s := map[string]volume.Support{"md": f.MD, "lvm": f.LVM}[need]
 		switch {
 		case !s.Kernel:

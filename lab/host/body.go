@@ -47,8 +47,8 @@ type root struct {
 	id int // in the journal
 }
 
-// power is the state of a host. It can be read while it changes, which may take long because of a process that hangs in a
-// disk.
+// power is the state of a host. It can be read while it changes, which may take long because of a process that hangs in
+// a disk.
 type power struct{ v atomic.Value }
 
 func (p *power) set(state string) { p.v.Store(state) }
@@ -110,8 +110,8 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 	return p, nil
 }
 
-// markVar is a variable in the environment of all processes on hosts. It finds processes whose ids are not in the journal,
-// because the lab was killed just after it started them.
+// markVar is a variable in the environment of all processes on hosts. It finds processes whose ids are not in the
+// journal, because the lab was killed just after it started them.
 const markVar = "PLIMSOLL_LAB_PROCESS"
 
 // mark is the prefix of the marks of this host's processes. Names of hosts have no slash.

@@ -144,8 +144,8 @@ func (g *Ground) make(ctx context.Context, b *body) (Host, error) {
 	return &plainHost{body: b, usage: &treeUsage{}}, nil
 }
 
-// Close closes all hosts and removes their shared resources. The directories of the hosts have logs; they are removed with
-// the directory of the lab.
+// Close closes all hosts and removes their shared resources. The directories of the hosts have logs; they are removed
+// with the directory of the lab.
 func (g *Ground) Close(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -34,7 +34,8 @@ func newGround(t *testing.T, mode, home string) *ground {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &ground{journal: j, opts: host.GroundOptions{Lab: "t" + strconv.Itoa(os.Getpid()), Dir: dir, Home: home, Mode: mode, Journal: j}}
+	g := &ground{journal: j, opts: host.GroundOptions{Lab: "t" + strconv.Itoa(os.Getpid()), Dir: dir, Home: home,
+		Mode: mode, Journal: j}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()

@@ -216,8 +216,8 @@ func (h *isolatedHost) PowerOff(ctx context.Context) error {
 	return nil
 }
 
-// off takes the link down before it kills, because the kernel closes the connections of killed processes, and a host that
-// lost power does not. The caller holds mu.
+// off takes the link down before it kills, because the kernel closes the connections of killed processes, and a host
+// that lost power does not. The caller holds mu.
 func (h *isolatedHost) off(ctx context.Context) error {
 	if h.State() != Off {
 		h.state.set(Off)

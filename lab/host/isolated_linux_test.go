@@ -77,8 +77,8 @@ func (c client) goesOn(t *testing.T) {
 	eventually(t, "more answers", func() bool { return number(t, c.file) >= begin+5 })
 }
 
-// hangs makes sure that it gets no answers while another client does, and still has its connection. One answer that arrived before
-// the cut may be counted late, because the machine can be too busy to run the client.
+// hangs makes sure that it gets no answers while another client does, and still has its connection. One answer that
+// arrived before the cut may be counted late, because the machine can be too busy to run the client.
 func (c client) hangs(t *testing.T, other client) {
 	t.Helper()
 	other.goesOn(t) // what was on its way has arrived
@@ -486,7 +486,8 @@ func TestSandboxOnHost(t *testing.T) {
 	s := shellSpec("echo $$; cat /proc/net/dev")
 	s.Sandbox = &process.Sandbox{}
 	out, err := h.Run(t.Context(), s)
-	if err != nil || !strings.HasPrefix(string(out), "1\n") || !strings.Contains(string(out), "eth0") || strings.Contains(string(out), "plm") {
+	if err != nil || !strings.HasPrefix(string(out), "1\n") || !strings.Contains(string(out), "eth0") ||
+		strings.Contains(string(out), "plm") {
 		t.Errorf("output %q, error %v", out, err)
 	}
 	s = shellSpec("sleep 600 & sleep 600")

@@ -18,10 +18,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
-// The network of a lab with isolated hosts is the switch: a bridge in a network namespace of its own, with a cable (a pair
-// of virtual Ethernet devices) to each host and one to the machine. In the machine's namespace, the packets of the bridge
-// would pass the machine's firewall, which forwards nothing where Docker is installed. The machine sees one interface of a
-// lab.
+// The network of a lab with isolated hosts is the switch: a bridge in a network namespace of its own, with a cable (a
+// pair of virtual Ethernet devices) to each host and one to the machine. In the machine's namespace, the packets of the
+// bridge would pass the machine's firewall, which forwards nothing where Docker is installed. The machine sees one
+// interface of a lab.
 
 const kindLink = "link"
 
@@ -123,8 +123,8 @@ func networkAt(i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4(a), networkBits)
 }
 
-// usedNetworks are the networks of the machine's addresses and routes. Routes that are wider than the range, such as the
-// default route, do not count, because the kernel prefers narrower ones.
+// usedNetworks are the networks of the machine's addresses and routes. Routes that are wider than the range, such as
+// the default route, do not count, because the kernel prefers narrower ones.
 func usedNetworks() ([]netip.Prefix, error) {
 	for tries := 1; ; tries++ {
 		used, err := readNetworks()
@@ -176,8 +176,8 @@ func overlaps(used []netip.Prefix, p netip.Prefix) bool {
 	return false
 }
 
-// reserve reserves a network by a file and by an interface that has the network in its name. The machine can have only one
-// interface of that name, so labs with different homes cannot use the same network.
+// reserve reserves a network by a file and by an interface that has the network in its name. The machine can have only
+// one interface of that name, so labs with different homes cannot use the same network.
 func (n *network) reserve(prefix netip.Prefix) error {
 	a := prefix.Addr().As4()
 	p, err := n.ground.reserve(fmt.Sprintf("network-%d-%d", a[1], a[2]))
@@ -256,8 +256,8 @@ func (n *network) nextAddress() (netip.Prefix, int, error) {
 	return n.address(n.next - 1), n.next - 1, nil
 }
 
-// newMAC returns a random, locally administered address. It also tells the interface from a later one with the same name:
-// the kernel sets the address when it makes the interface, so the interface never exists without it.
+// newMAC returns a random, locally administered address. It also tells the interface from a later one with the same
+// name: the kernel sets the address when it makes the interface, so the interface never exists without it.
 func newMAC() net.HardwareAddr {
 	mac := make(net.HardwareAddr, 6)
 	_, _ = rand.Read(mac) // never fails

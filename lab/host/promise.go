@@ -61,8 +61,8 @@ func (p *reservation) release() error {
 	return p.journal.Gone(p.id)
 }
 
-// lockFile makes and locks a file. The holder of the lock removes the file, so the locked file must still be the one with
-// that name.
+// lockFile makes and locks a file. The holder of the lock removes the file, so the locked file must still be the one
+// with that name.
 func lockFile(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
