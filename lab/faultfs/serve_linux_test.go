@@ -131,7 +131,7 @@ func TestRefusedPlaces(t *testing.T) {
 		{fresh(), d.path("mnt"), fresh(), "is mounted at"},
 		{d.path("data"), fresh(), fresh(), "another faultfs serves"},
 		{fresh(), fresh(), d.path("s"), "answers at"},
-		{fresh(), fresh(), filepath.Join(other, "file"), "is no socket"},
+		{fresh(), fresh(), filepath.Join(other, "file"), "is not a socket"},
 		{fresh(), fresh(), strings.Repeat("x", 108), "108 characters"},
 		{"", fresh(), fresh(), "data directory"},
 	} {

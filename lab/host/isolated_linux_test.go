@@ -22,14 +22,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// isolatedGround makes a ground for isolated hosts, or says that this machine cannot.
-func isolatedGround(t *testing.T) (*ground, bool) {
+// isolatedGround makes a maker for isolated hosts, or says that this machine cannot.
+func isolatedGround(t *testing.T) (*testMaker, bool) {
 	t.Helper()
 	t.Parallel()
 	if !slices.Contains(modes(t), host.Isolated) {
 		return nil, false
 	}
-	return newGround(t, host.Isolated, t.TempDir()), true
+	return newMaker(t, host.Isolated, t.TempDir()), true
 }
 
 // server starts the test's server on a host and returns its address.
@@ -440,7 +440,7 @@ func TestTwoLabs(t *testing.T) {
 	if !ok {
 		return
 	}
-	other := newGround(t, host.Isolated, t.TempDir()) // with another home
+	other := newMaker(t, host.Isolated, t.TempDir()) // with another home
 	h, o := g.host(t, "host1", host.Limits{}), other.host(t, "host1", host.Limits{})
 	if h.Address() == o.Address() {
 		t.Fatalf("both have %s", h.Address())

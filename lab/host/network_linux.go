@@ -39,7 +39,7 @@ const (
 
 // network is shared by the isolated hosts of a lab.
 type network struct {
-	ground   *Ground
+	maker    *Maker
 	prefix   netip.Prefix
 	switches *namespace
 	handle   *netlink.Handle   // in the switch's namespace
@@ -54,8 +54,8 @@ type network struct {
 }
 
 // newNetwork chooses free addresses and makes the switch and the cable to the machine.
-func newNetwork(ctx context.Context, g *Ground) (_ *network, err error) {
-	n := &network{ground: g, next: machineHost + 1, hosts: map[string]*isolatedHost{},
+func newNetwork(ctx context.Context, g *Maker) (_ *network, err error) {
+	n := &network{maker: g, next: machineHost + 1, hosts: map[string]*isolatedHost{},
 		cuts: map[string]map[string]ways{}}
 	defer func() {
 		if err != nil {
@@ -81,7 +81,7 @@ func newNetwork(ctx context.Context, g *Ground) (_ *network, err error) {
 }
 
 // named is the machine-wide name of a resource of the lab.
-func (g *Ground) named(what string) string {
+func (g *Maker) named(what string) string {
 	return groupPrefix + g.opts.Lab + "-" + what + "-" + g.token
 }
 
@@ -101,7 +101,7 @@ func (n *network) connectMachine() error {
 		return fmt.Errorf("cannot read the machine's addresses and routes: %w", err)
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(n.ground.opts.Lab + n.ground.token)) // never fails
+	_, _ = h.Write([]byte(n.maker.opts.Lab + n.maker.token)) // never fails
 	for i := range networks {
 		prefix := networkAt((int(h.Sum32()%networks) + i) % networks)
 		if overlaps(used, prefix) {
@@ -180,7 +180,7 @@ func overlaps(used []netip.Prefix, p netip.Prefix) bool {
 // one interface of that name, so labs with different homes cannot use the same network.
 func (n *network) reserve(prefix netip.Prefix) error {
 	a := prefix.Addr().As4()
-	p, err := n.ground.reserve(fmt.Sprintf("network-%d-%d", a[1], a[2]))
+	p, err := n.maker.reserve(fmt.Sprintf("network-%d-%d", a[1], a[2]))
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (n *network) makeCable(name string) error {
 	mac := newMAC()
 	r := journal.Resource{Kind: kindLink, Name: name, Details: map[string]string{"mac": mac.String()}}
 	var err error
-	if r.ID, err = n.ground.opts.Journal.Add(r.Kind, r.Name, r.Details); err != nil {
+	if r.ID, err = n.maker.opts.Journal.Add(r.Kind, r.Name, r.Details); err != nil {
 		return err
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -214,7 +214,7 @@ func (n *network) makeCable(name string) error {
 		if errors.Is(err, unix.EEXIST) {
 			err = errTaken
 		}
-		return errors.Join(fmt.Errorf("cannot create the interface %s: %w", name, err), n.ground.opts.Journal.Gone(r.ID))
+		return errors.Join(fmt.Errorf("cannot create the interface %s: %w", name, err), n.maker.opts.Journal.Gone(r.ID))
 	}
 	n.link = &r
 	_ = disableIPv6(name) // hosts use IPv4 only
@@ -269,7 +269,7 @@ func (n *network) close(ctx context.Context) error {
 	if n.link != nil {
 		err := removeLink(ctx, *n.link)
 		if err == nil {
-			err = n.ground.opts.Journal.Gone(n.link.ID)
+			err = n.maker.opts.Journal.Gone(n.link.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot remove the interface %s: %w", n.link.Name, err)
