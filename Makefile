@@ -32,7 +32,7 @@ times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man engine clean help
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man pictures engine clean help
 
 all: build
 
@@ -90,6 +90,11 @@ bench: ## speed, as ratios against the peers, from one run on this machine
 
 man: build ## manual pages, in man/
 	$(BIN) man man
+
+pictures: ## docs/pictures, made of records that tests write (with chromium)
+	mkdir -p docs/pictures
+	$(GO) test ./e2e/browser -run '^TestPictures$$' -count=1 -update
+	$(GO) test ./cmd/plimsoll -run '^TestTerminalPicture$$' -count=1 -update
 
 engine: build ## the open engine that the end-to-end tests use (as root)
 	$(BIN) engine install documentdb

@@ -64,7 +64,6 @@ func (p Point) Sign() string {
 	return map[Grade]string{Good: "✓", Warn: "!", Bad: "✗", Note: "·"}[p.Grade]
 }
 
-// String is the point in a line.
 func (p Point) String() string {
 	if p.Mark == "" {
 		return p.Sign() + " " + p.Text
@@ -172,7 +171,6 @@ func Write(w io.Writer, result any, format string) error {
 	return fmt.Errorf("%s has no form %s", f.what, format)
 }
 
-// gradeOf is the grade of a result by the doubts about it.
 func gradeOf(list []measure.Finding, status record.Status) Grade {
 	switch worst := measure.Worst(list); {
 	case worst == measure.Invalid || status == record.Failed:
@@ -208,11 +206,11 @@ func short(list []Point, most int, what string) []Point {
 		return list
 	}
 	more := len(list) - most
-	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s more below", figure.Plural(more, what))})
+	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s below", figure.Plural(more, "more "+what))})
 }
 
-// Disclosure is what stands beside each number of a target that is no MongoDB; "" for all others. target is an address of
-// a specification or the kind of a target.
+// Disclosure is what stands beside each number of a target that is no MongoDB; "" for all others. target is an address
+// of a specification or the kind of a target.
 func Disclosure(target string) string {
 	switch kind, _, _ := strings.Cut(target, ":"); kind {
 	case "embedded":
@@ -237,6 +235,14 @@ func beside(note, target string) string {
 		return text + "; " + note
 	}
 	return note
+}
+
+// Capitalised begins a sentence. Letters beyond ASCII stay.
+func Capitalised(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 func check(good bool, otherwise Grade, yes, no string) Point {
@@ -292,7 +298,6 @@ func Version(t record.Tool) string {
 	return text
 }
 
-// begun is when a record was begun, and by which program.
 func begun(h *record.Head) string {
 	text := moment(h.Started)
 	if v := Version(h.Tool); v != "" && text != "" {

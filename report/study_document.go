@@ -20,7 +20,7 @@ func studyDocument(s *record.Study) *Document {
 	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(),
 		Checks:   v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
-	h := studyHeld(s)
+	h := studyObjectives(s)
 	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
 	if h.missed > 0 {
 		d.Grade = Bad
@@ -36,7 +36,7 @@ func studyDocument(s *record.Study) *Document {
 		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met,
 			figure.Plural(o.N, "trial"))
 		if o.Unknown > 0 {
-			p.Text += fmt.Sprintf(", %d cannot tell", o.Unknown)
+			p.Text += fmt.Sprintf(", %d undecided", o.Unknown)
 		}
 		if o.Exploratory {
 			p.Text += " (exploratory, does not decide)"
@@ -114,7 +114,6 @@ func FactorText(s spec.Study) string {
 	return strings.Join(list, "; ")
 }
 
-// tiles are what was chosen, how much the baseline and the fastest configuration did, and what was lost at most.
 func (v *studyView) tiles() []Tile {
 	s := v.study
 	var list []Tile
@@ -205,7 +204,7 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if len(points) > 0 {
 			what = "other comparison"
 		}
-		points = append(points, Point{Note, "", fmt.Sprintf("of %s nothing can be said; more trials would tell",
+		points = append(points, Point{Note, "", fmt.Sprintf("%s inconclusive; more trials may decide",
 			figure.Plural(open, what))})
 	}
 	return points
@@ -218,7 +217,6 @@ func distance(c *record.Comparison) float64 {
 	return math.Abs(math.Log(*c.Ratio))
 }
 
-// checks say what was looked at in the study as a whole.
 func (v *studyView) checks() []Point {
 	if len(v.trials) == 0 {
 		return nil // procedures alone compare nothing
@@ -260,7 +258,6 @@ func (v *studyView) checks() []Point {
 	return list
 }
 
-// levelTiles say how much the baseline and the fastest configuration did, and what was lost at most.
 func (v *studyView) levelTiles() []Tile {
 	s := v.study
 	var list []Tile
@@ -290,7 +287,7 @@ func (v *studyView) levelTiles() []Tile {
 		case *best.Value <= *base.Base:
 			t = Tile{"Fastest", "the baseline", "no configuration did more"}
 		case best.Verdict != record.Better:
-			t.Note += "; not told from the baseline"
+			t.Note += "; not distinguishable from the baseline"
 		}
 		list = append(list, t)
 	}

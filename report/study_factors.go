@@ -230,8 +230,10 @@ func changesSection(id, title string, list []record.Comparison) Section {
 			continue
 		}
 		cells := []string{c.Configuration, heading(c.Metric)}
-		cells = append(cells, optional(c.Base, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c), IntervalText(c),
-			probability(c.Adjusted), probability(c.RankP), trialsText(c), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
+		cells = append(cells, optional(c.Base, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c),
+			IntervalText(c),
+			probability(c.Adjusted), probability(c.RankP), trialsText(c),
+			strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
 		t.row(cells...)
 	}
 	return s
@@ -354,7 +356,6 @@ func trialCells(t *record.Trial, metrics []metric) []string {
 	return append(cells, doubts(t))
 }
 
-// doubts says in few words what is wrong with a trial.
 func doubts(t *record.Trial) string {
 	var parts []string
 	if t.Problem != "" {

@@ -77,13 +77,16 @@ func (s *Suite) picture() *Figure {
 	for _, n := range s.Record.Counts {
 		all += n
 	}
-	x.Note = fmt.Sprintf("A hollow diamond is what the document states, a dot what was measured here, with its interval. "+
+	x.Note = fmt.Sprintf("Hollow diamonds: stated by the document. Dots with intervals: measured here. "+
 		"Each is a ratio to its own baseline, because the machines differ. %d of %s are drawn", pictured,
 		figure.Plural(all, "statement"))
-	if rows > pictured {
-		x.Note += fmt.Sprintf(", the first of %d", rows)
+	switch {
+	case rows > pictured:
+		x.Note += fmt.Sprintf(", the first of %d that were measured", rows)
+	case pictured < all:
+		x.Note += "; the others are in words or were not measured"
 	}
-	x.Note += "; the others are in words or were not measured, and are in the tables below."
+	x.Note += ". The tables below have all."
 	return x
 }
 
@@ -98,7 +101,7 @@ func ratioRow(st *record.SuiteStatement) FigureRow {
 	here, interval, _ := changeCells(st)
 	return FigureRow{Stated: value(st.Published), Value: value(st.Ratio), Low: value(st.Low), High: value(st.High),
 		Grade: agreementGrade(st.Agreement), Partly: st.Agreement != record.Agrees && st.Agreement != record.Disagrees,
-		Text: string(st.Agreement),
+		Text: AgreementText(st.Agreement),
 		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, metricCell(st), statedCell(st),
 			strings.TrimSpace(here+" "+strings.TrimPrefix(interval, "-")))}
 }

@@ -46,7 +46,6 @@ func Write(w io.Writer, sources []*Source, o Options) error {
 	return p.Write(w)
 }
 
-// newPage turns records into a page.
 func newPage(sources []*Source, o Options) (*Page, error) {
 	p := &Page{MadeBy: report.Version(o.Tool)}
 	switch len(sources) {
@@ -86,7 +85,7 @@ func (p *Page) add(s *Source, prefix string) {
 	case s.Run != nil:
 		sections, track = runSections(s, d, prefix)
 	case s.Study != nil:
-		title, sections = capital(title), studySections(s, d, prefix)
+		title, sections = report.Capitalised(title), studySections(s, d, prefix)
 	case s.Drill != nil:
 		d.Tiles = append(standingTiles(s.Standing), d.Tiles...)
 		sections, track = drillSections(s, d, prefix)
@@ -94,11 +93,11 @@ func (p *Page) add(s *Source, prefix string) {
 		sections = probeSections(s, d, prefix)
 	case s.Suite != nil:
 		var tracks []*Track
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections, tracks = suiteSections(s, d, prefix)
 		p.Tracks = append(p.Tracks, tracks...)
 	case s.Comparison != nil:
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
 	default:
 		sections = append(arranged(d.Sections, prefix, nil), againSection(s, prefix)...)
@@ -144,7 +143,6 @@ func asset(name string) string {
 	return string(b)
 }
 
-// hash is the source of a content policy that allows one text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -164,7 +162,7 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 		return "t"
 	},
 	"join":    strings.Join,
-	"capital": capital,
+	"capital": report.Capitalised,
 	"safe":    func(h template.HTML) template.HTML { return h },
 }).ParseFS(assets, "assets/page.tmpl"))
 

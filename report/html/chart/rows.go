@@ -88,7 +88,6 @@ func (c *Rows) layout(s Size) rowsLayout {
 	return l
 }
 
-// Draw returns the chart as an <svg> element.
 func (c *Rows) Draw(s Size) string {
 	var b builder
 	l := c.layout(s)
@@ -101,7 +100,7 @@ func (c *Rows) Draw(s Size) string {
 	if c.ReferenceText != "" {
 		y += 14
 	}
-	heading := min(l.step+2, rowHeight)
+	heading := min(l.step+6, rowHeight)
 	bottom := y + float64(len(c.Rows))*l.step + float64(groups)*heading
 	c.start(&b, s, bottom+42)
 	c.axis(&b, s, l, y, bottom)
@@ -164,13 +163,17 @@ func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
 		b.raw("</title>\n")
 		defer b.raw("</g>\n")
 	}
+	text := ""
+	if r.Class != "" {
+		text = "t-" + r.Class
+	}
 	if l.under {
 		b.label(0, y+11, left, "rn", Shorten(r.Name, int((s.Width-width(r.Text)-10)/perChar)))
-		b.label(s.Width, y+11, right, "", r.Text)
+		b.label(s.Width, y+11, right, text, r.Text)
 		mid = y + lineHeight + 11
 	} else {
 		b.label(l.left-8, mid+4, right, "rn", Shorten(r.Name, max(8, int((l.left-8)/perChar))))
-		b.label(s.Width, mid+4, right, "", r.Text)
+		b.label(s.Width, mid+4, right, text, r.Text)
 	}
 	if c.drawn(l, r.Value) {
 		x := l.x.clamp(l.x.at(r.Value))
@@ -189,7 +192,7 @@ func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
 	}
 	c.interval(b, l, r, mid)
 	if r.Published != 0 && c.drawn(l, r.Published) {
-		b.shape(3, l.x.clamp(l.x.at(r.Published)), mid, 5, "pub")
+		b.shape(3, l.x.clamp(l.x.at(r.Published)), mid, min(5, l.step/3.5), "pub")
 	}
 }
 
