@@ -22,8 +22,8 @@ type Scene struct {
 // Lab is a lab as its clients see it.
 type Lab interface {
 	Describe(ctx context.Context, deep bool) (record.Lab, error)
-	// Look is Describe without settings, cheap enough to be called during a measurement.
-	Look(ctx context.Context) (record.Lab, error)
+	// Observe is Describe without settings, cheap enough to be called during a measurement.
+	Observe(ctx context.Context) (record.Lab, error)
 	Counters(ctx context.Context) (Counters, error)
 }
 
@@ -65,7 +65,7 @@ type Snapshot struct {
 
 // TakeSnapshot reads the state of a lab now.
 func TakeSnapshot(ctx context.Context, from Lab) (Snapshot, error) {
-	l, err := from.Look(ctx)
+	l, err := from.Observe(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
