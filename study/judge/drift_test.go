@@ -106,7 +106,7 @@ func TestOpenFindsWhatIsThere(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	keepStudy(t, filepath.Join(top, "two"), made(1, 2, 0.01, 1))
-	if _, err := Open(top); err == nil || !strings.Contains(err.Error(), "holds 2 studies") {
+	if _, err := Open(top); err == nil || !strings.Contains(err.Error(), "has 2 studies") {
 		t.Errorf("%v", err)
 	}
 	keepJSON(t, filepath.Join(top, "torn", "a"), record.RunFile, 5)
