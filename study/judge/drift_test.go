@@ -126,7 +126,7 @@ func TestObjectivesInAllDirections(t *testing.T) {
 	}
 	for i, want := range [][3]bool{{true, false, false}, {true, true, false}, {false, false, true}, {false, true, true}} {
 		for k, x := range []float64{1, 2, 3} {
-			if got := met(objectives[i], x); got != want[k] {
+			if got := objectives[i].MetBy(x); got != want[k] {
 				t.Errorf("%v %s is %v", x, objectives[i].Text, got)
 			}
 		}
