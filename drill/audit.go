@@ -245,11 +245,11 @@ func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*sou
 	}
 }
 
-// fence makes sure that reads from here on return everything that was acknowledged before. A read of what a majority has
-// is as of the last majority commit that the primary knows. That is a little behind what the primary acknowledged at a
-// lower write concern, far behind as long as no majority answers, and behind what an earlier primary acknowledged until
-// the new one has written something itself. All of that is over when the primary confirms a new write with a majority. A
-// member that is not primary refuses the write.
+// fence makes sure that reads from here on return everything that was acknowledged before. A read of what a majority
+// has is as of the last majority commit that the primary knows. That is a little behind what the primary acknowledged
+// at a lower write concern, far behind as long as no majority answers, and behind what an earlier primary acknowledged
+// until the new one has written something itself. All of that is over when the primary confirms a new write with a
+// majority. A member that is not primary refuses the write.
 func (s *source) fence(ctx context.Context, majority bool) error {
 	if majority && s.session == nil {
 		session, err := s.client.StartSession()
@@ -295,8 +295,8 @@ func (s *source) Scan(ctx context.Context, collection string, each func(doc []by
 	return Scan(s.within(ctx), s.db.Collection(collection), each)
 }
 
-// scanBatch is the number of documents per batch. With documents of 1 kB, documentdb returns twice as many per second in
-// batches of 1 to 2 MB as in the largest batches that it allows, which are its default.
+// scanBatch is the number of documents per batch. With documents of 1 kB, documentdb returns twice as many per second
+// in batches of 1 to 2 MB as in the largest batches that it allows, which are its default.
 const scanBatch = 2000
 
 // Scan reads a collection as an audit does and calls each for every document, which is valid until each returns. It is

@@ -77,8 +77,8 @@ const labLabel = "drill"
 
 const removeAtMost = 3 * time.Minute
 
-// Run runs a drill from a complete specification and returns its record, also with an error if the drill had begun. When ctx
-// ends, Run heals the faults and audits what was written until then.
+// Run runs a drill from a complete specification and returns its record, also with an error if the drill had begun.
+// When ctx ends, Run heals the faults and audits what was written until then.
 func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error) {
 	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}
@@ -181,8 +181,8 @@ func (c *campaign) bringUp(ctx context.Context, round int) error {
 	return nil
 }
 
-// checkMembers compares the hosts of members with those of the first round. High availability may have started members on
-// other hosts, so the same fault strikes something else.
+// checkMembers compares the hosts of members with those of the first round. High availability may have started members
+// on other hosts, so the same fault strikes something else.
 func (c *campaign) checkMembers(ctx context.Context, round int) {
 	name, ok := spec.LabOf(c.spec.Run.Target) // also of a lab that the drill brings up
 	if !ok || c.o.Labs == nil {

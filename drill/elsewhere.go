@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// elsewhere returns the places where lost writes may still be: the log that members of documentdb gave up in this round,
-// and the rollback files of mongod.
+// elsewhere returns the places where lost writes may still be: the log that members of documentdb gave up in this
+// round, and the rollback files of mongod.
 func (a *auditor) elsewhere(ctx context.Context) []ledger.Source {
 	if a.target.lab == nil {
 		return nil
@@ -134,8 +134,8 @@ func (r *rollbackFiles) Name() string {
 	return fmt.Sprintf("the rollback of %s (kept in %s)", r.member, r.dir)
 }
 
-// Scan implements [ledger.Source]. It passes the documents of all collections; the ledger ignores those that are not its
-// own.
+// Scan implements [ledger.Source]. It passes the documents of all collections; the ledger ignores those that are not
+// its own.
 func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) error) error {
 	for _, file := range r.files {
 		data, err := os.ReadFile(file)

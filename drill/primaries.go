@@ -76,8 +76,8 @@ func (p *primaries) watch(ctx context.Context, uri, database string, e *events) 
 }
 
 // moments returns, for each fault, the first time that the primary was gone from the client's view. They are left out
-// if no fault took a primary away and none changed: behind a slow or failing disk, a failed query says nothing about the
-// primary.
+// if no fault took a primary away and none changed: behind a slow or failing disk, a failed query says nothing about
+// the primary.
 func (p *primaries) moments(faults []record.DrillFault, tookPrimary bool, c runClock) []record.LabEvent {
 	if !p.changed && !tookPrimary {
 		return nil

@@ -263,7 +263,7 @@ func (r *round) timeline(ctx context.Context) {
 	newPrimaries(out)
 	if at := r.redundancy.restored; !at.IsZero() && anyInjected(out.Faults) {
 		out.Moments = append(out.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: r.clock.at(at),
-			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: "all members run and are up to date, all volumes are healthy"})
+			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: "all members run, none is behind, all volumes are healthy"})
 		slices.SortStableFunc(out.Moments, earlier)
 	}
 }

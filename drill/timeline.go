@@ -10,9 +10,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// runClock converts times to run time: nanoseconds since the record of the run began. It counts from the beginning of the
-// load as this process saw it, because that time has a monotonic reading: it stays right when the machine's wall clock is
-// set.
+// runClock converts times to run time: nanoseconds since the record of the run began. It counts from the beginning of
+// the load as this process saw it, because that time has a monotonic reading: it stays right when the machine's wall
+// clock is set.
 type runClock struct {
 	began time.Time // of the load
 	shift int64     // run time at that moment. Times of operations begin there
@@ -20,8 +20,8 @@ type runClock struct {
 
 func (c runClock) at(t time.Time) int64 { return int64(t.Sub(c.began)) + c.shift }
 
-// clockSlack is how far the wall clock and the monotonic clock may differ in a round, because time servers make the wall
-// clock a little faster or slower all the time.
+// clockSlack is how far the wall clock and the monotonic clock may differ in a round, because time servers make the
+// wall clock a little faster or slower all the time.
 const clockSlack = 100 * time.Millisecond
 
 // clockSet returns by how much the wall clock was set while these times passed on both clocks, 0 if it was not. Times

@@ -21,11 +21,11 @@ const (
 	viewHeartbeat = 500 * time.Millisecond
 )
 
-// view is the target as an idle client sees it: the official driver without load. It reports when the primary disappears
-// and when a primary is there again.
+// view is the target as an idle client sees it: the official driver without load. It reports when the primary
+// disappears and when a primary is there again.
 //
-// In a replica set the driver's monitors know the primary. Behind a single address, such as a gateway of documentdb, they
-// do not, so the view reads a document ten times a second, which the primary has to answer.
+// In a replica set the driver's monitors know the primary. Behind a single address, such as a gateway of documentdb,
+// they do not, so the view reads a document ten times a second, which the primary has to answer.
 type view struct {
 	uri, database string
 	tell          func(kind, text string, data map[string]string)

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -118,7 +119,8 @@ func TestViewsOnTheTimeline(t *testing.T) {
 		return record.LabEvent{Kind: primaryGone, Time: zero.Add(after)}
 	}
 	faults := []record.DrillFault{{Injected: int64(2 * time.Second)}, {Injected: int64(6 * time.Second)}}
-	p := &primaries{gone: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second), gone(7 * time.Second)}}
+	p := &primaries{gone: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second),
+		gone(7 * time.Second)}}
 	breaks := newBreaker(&campaign{}, &target{}, nil)
 	times := func() (list []time.Duration) {
 		for _, e := range p.moments(faults, breaks.tookPrimary(), runClock{began: zero}) {
@@ -129,13 +131,15 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	if got := times(); got != nil {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
-	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")}, injected: true,
-		struck: []record.LabMember{{Role: "primary"}}})
+	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")},
+		Injection: fault.Injection{Effective: time.Now()},
+		struck:    []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
-	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")}, injected: true,
-		struck: []record.LabMember{{Role: "primary"}}})
+	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")},
+		Injection: fault.Injection{Effective: time.Now()},
+		struck:    []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {
 		t.Errorf("it was gone at %v, want %v", times(), want)
 	}

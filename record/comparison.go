@@ -65,7 +65,8 @@ type ComparisonReport struct {
 	Comparisons []Comparison `json:"comparisons"`
 }
 
-// ComparisonSide is one of the things compared: a record, several records of the same thing, or a study's configuration.
+// ComparisonSide is one of the things compared: a record, several records of the same thing, or a study's
+// configuration.
 type ComparisonSide struct {
 	Name    string   `json:"name"`
 	Records []string `json:"records"`
@@ -82,7 +83,8 @@ type ComparisonSide struct {
 // MaxSpectra is how many sides of a comparison are kept with their spectra: as many as can be told apart in one chart.
 const MaxSpectra = 6
 
-// SideSpectrum is how the times of successful operations of one class are distributed, over the records of a side together.
+// SideSpectrum is how the times of successful operations of one class are distributed, over the records of a side
+// together.
 type SideSpectrum struct {
 	Class string `json:"class"`
 	// Time is "response", counted from when an operation was due, or "service", counted from sending.

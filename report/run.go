@@ -456,7 +456,7 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		applies  bool
 		findings []string
 	}{
-		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "too-short"}},
+		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
 		{"offered = achieved", offered, []string{"schedule-not-sustained", "unsent"}},
 		{"client not the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
 			"pool-wait", "client-lost"}},

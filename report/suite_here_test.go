@@ -104,13 +104,13 @@ func TestPracticesFromMeasurements(t *testing.T) {
 		part         judge.Part
 		advice, rest string
 	}{
-		{of("stripe width", "lab.storage.stripe", base, level("2", 1.2, 0.8), level("4", 1.5, 0.7)), "prefer 4 to base; how it stands to 2 was not compared", "4: ops/s +50.0 % [+45.6 %, +54.5 %]"},
-		{of("client threads", "load.workers", base, level("256", 1.3, 2)), "256 gives more and takes longer than base: choose by which of both counts", "update mean"},
-		{of("device", "lab.storage.device", base, level("HDD", 0.5, 2), unsure), "keep base rather than HDD", "not told: unsure"},
-		{of("durability", "durability.name", base, level("w0", 3, 0.1)), "choose by what may be lost, and count the price", "w0: ops/s"},
-		{of("records", "workload.records", base, level("500M", 0.5, 2)), "plan for it: it changes what is carried", "500M: ops/s"},
-		{of("device", "lab.storage.device", base, unsure), "none: too uncertain to tell the levels apart", "unsure: n = 6; more trials"},
-		{of("length", "load.duration", base, level("long", 1.002, 1)), "a run may be as short as that", "long within a margin of 3"},
+		{of("stripe width", "lab.storage.stripe", base, level("2", 1.2, 0.8), level("4", 1.5, 0.7)), "prefer 4 to base (not compared with 2)", "4: ops/s +50.0 % [+45.6 %, +54.5 %]"},
+		{of("client threads", "load.workers", base, level("256", 1.3, 2)), "256 has a higher throughput but longer times than base: choose which matters more", "update mean"},
+		{of("device", "lab.storage.device", base, level("HDD", 0.5, 2), unsure), "keep base rather than HDD", "inconclusive: unsure"},
+		{of("durability", "durability.name", base, level("w0", 3, 0.1)), "choose by what may be lost; the price is measured", "w0: ops/s"},
+		{of("records", "workload.records", base, level("500M", 0.5, 2)), "plan for it: it changes the capacity", "500M: ops/s"},
+		{of("device", "lab.storage.device", base, unsure), "none: the levels cannot be distinguished", "unsure: n = 6. Run more trials"},
+		{of("length", "load.duration", base, level("long", 1.002, 1)), "runs may be this short", "long within a margin of 3"},
 	} {
 		text := sectionText(t, suiteOf("policy-storage", c.part), "best practices from what was measured here")
 		if !strings.Contains(text, " | "+c.advice+" | ") || !strings.Contains(text, c.rest) {
@@ -187,7 +187,7 @@ func TestOutageBeside(t *testing.T) {
 			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"),
 				Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
 	}
-	const notStruck = "the failure did not come about in every round"
+	const notStruck = "the fault was not effective in every round"
 	for _, x := range []struct {
 		drill       *record.Drill
 		agreement   record.Agreement
@@ -196,9 +196,9 @@ func TestOutageBeside(t *testing.T) {
 	}{
 		{drill(true, 6.3e9), record.Agrees, "noticed in 1 round; ", "", "expect an interruption"},
 		{drill(true, 6e9, 7e9, 9e9), record.Agrees, "noticed in 3 rounds; ", "", "expect an interruption"},
-		{drill(true, 2e6), record.Disagrees, "not noticed in 1 round; ", "", "nobody noticed"},
+		{drill(true, 2e6), record.Disagrees, "not noticed in 1 round; ", "", "users notice nothing"},
 		{drill(false, 2e6), record.NotTold, "", notStruck, notStruck},
-		{drill(true), record.NotTold, "", "no round tells how long", "no round tells how long"},
+		{drill(true), record.NotTold, "", "no round has a measured outage", "no round has a measured outage"},
 	} {
 		part := judge.Part{Part: &record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone,
 			Shows: []string{"table-7"}, Level: "rs=1, host"}, Drill: x.drill}

@@ -73,18 +73,18 @@ func TestStatementsOfADocument(t *testing.T) {
 		want                 record.Agreement
 		why                  string
 	}{
-		{"figure-3", "192", "throughput", record.Agrees, "lies in the measured interval"},
+		{"figure-3", "192", "throughput", record.Agrees, "inside the measured interval"},
 		{"figure-3", "192", "update.mean", record.SameDirection, "smaller here"},
-		{"figure-3", "224", "update.mean", record.NotMeasured, "left out: to be done in ten minutes"},
+		{"figure-3", "224", "update.mean", record.NotMeasured, "skipped: to be done in ten minutes"},
 		{"figure-3", "32", "throughput", record.OnlyDrawn, ""},
 		{"figure-3", "32 → 256", "throughput", record.Agrees, "rises here"},
-		{"figure-7", "16C+64GB", "throughput", record.Disagrees, "no difference here"},
+		{"figure-7", "16C+64GB", "throughput", record.Disagrees, "no relevant difference here"},
 		{"figure-7", "16C+96GB", "throughput", record.NotMeasured, "does not have this level"},
-		{"figure-7", "16C+128GB", "throughput", record.Disagrees, "the other way"},
+		{"figure-7", "16C+128GB", "throughput", record.Disagrees, "the opposite here"},
 		{"figure-7", "32GB → 128GB", "read.mean", record.Agrees, "falls here"},
 		{"figure-7", "8 cores → 16 cores", "read.mean", record.NotTold, "of 2 pairs"},
-		{"figure-21", "enabled", "throughput", record.NotTold, "leaves out the document's ratio"},
-		{"figure-21", "enabled", "update.mean", record.Disagrees, "the other way"},
+		{"figure-21", "enabled", "throughput", record.NotTold, "excludes the document's ratio"},
+		{"figure-21", "enabled", "update.mean", record.Disagrees, "the opposite here"},
 		{"figure-21", "disabled → enabled", "read.mean", record.Disagrees, "rises here"},
 		{"table-7", "rs=1, host", "outage", record.Agrees, "interrupted, in the document and here"},
 		{"table-7", "rs=1, disk", "outage", record.NotMeasured, "no space left"},
@@ -284,7 +284,7 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 		}
 	}
 	i := slices.IndexFunc(s.Figures, func(f report.SuiteFigure) bool { return f.Name == "ext4" })
-	if text := strings.Join(s.Figures[i].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document more than 2 threads did not") {
+	if text := strings.Join(s.Figures[i].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document, more than 2 threads did not") {
 		t.Errorf("where threads stop helping: %s", text)
 	} else if want := "on-ext4, devices with 8 threads: loop7 busy for 98.0 %, 2.00 writes for each read, 4.00 KiB each, 0.250 flushes for each write. " +
 		"In the document: xvdc busy for 98.2 %, 2.00 writes for each read, 2.00 KiB each"; !strings.Contains(text, want) {

@@ -13,9 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Check says whether a run whose specification is complete could be done, as far as that can be told without touching its
-// target: whether the workload exists and takes its parameters, the load can be made, and the target could take what
-// is asked of it.
+// Check says whether a run whose specification is complete could be done, as far as that can be told without touching
+// its target: whether the workload exists and takes its parameters, the load can be made, and the target could take
+// what is asked of it.
 func Check(asked spec.Run) error { return NewCheck()(asked) }
 
 // NewCheck returns a [Check] for many runs: it opens each workload only once.

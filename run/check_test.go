@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		{"three members of one", func(s *spec.Run) { s.Durability.W = "3" }, "embedded:x has one member"},
 		{"a majority of one", func(s *spec.Run) { s.Durability.W = "majority" }, ""},
 		{"a secondary of one", func(s *spec.Run) { s.Durability.ReadPreference = "secondary" }, "has no secondary"},
-		{"two processes on one directory", func(s *spec.Run) { s.Load.Clients = 2 }, "load.clients: embedded:x"},
+		{"two processes on one directory", func(s *spec.Run) { s.Load.Clients = 2 }, "process at a time can open embedded:x"},
 	} {
 		asked := spec.Run{Target: "embedded:x"}
 		c.change(&asked)

@@ -116,7 +116,7 @@ func TestLiveProbe(t *testing.T) {
 	s := start(t, Options{Dir: dir})
 	id := idOf("probe")
 	if resp, body := ask(t, s, "GET", "/live/"+id, known(s), ""); resp.StatusCode != http.StatusOK ||
-		strings.Contains(body, "did not end properly") || !strings.Contains(body, "Stop the probe") {
+		strings.Contains(body, "was killed") || !strings.Contains(body, "Stop the probe") {
 		t.Errorf("the page of a probe that begins is %d", resp.StatusCode)
 	}
 	events := listen(t, s, id, "")

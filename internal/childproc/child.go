@@ -1,5 +1,5 @@
-// Package childproc starts programs that must not outlive this process. On Linux the kernel kills them when this process
-// ends, even by SIGKILL. Elsewhere they are ordinary children.
+// Package childproc starts programs that must not outlive this process. On Linux the kernel kills them when this
+// process ends, even by SIGKILL. Elsewhere they are ordinary children.
 package childproc
 
 import (

@@ -134,7 +134,7 @@ func aheadOfThePrimary(t *testing.T, u *underTest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !diverged || !strings.Contains(problem, "give it up") || len(standbys) > 0 {
+	if !diverged || !strings.Contains(problem, "must be rewound") || len(standbys) > 0 {
 		t.Errorf("diverged %v, problem %q, %d standbys count", diverged, problem, len(standbys))
 	}
 	if err := u.Return(t.Context(), old); err != nil {

@@ -27,7 +27,7 @@ func TestElect(t *testing.T) {
 	}{
 		{"two answer", []voter{v("a", 10), v("b", 20)}, nil, ""},
 		{"one answers, another one has less", []voter{v("a", 10)}, []voter{v("b", 10)}, ""},
-		{"one answers, another one has more", []voter{v("a", 10)}, []voter{v("b", 11)}, "b has 1 bytes of log more"},
+		{"one answers, another one has more", []voter{v("a", 10)}, []voter{v("b", 11)}, "b is not consistent yet and has 1 bytes of WAL more"},
 		{"one answers", []voter{v("a", 10)}, nil, "only 1 of 3"},
 		{"one answers that was read from its disk before", []voter{one}, []voter{one}, "only 1 of 3"},
 		{"nobody is consistent", nil, []voter{v("a", 10), v("b", 10)}, "consistent"},
@@ -202,7 +202,7 @@ func inconsistentIsNotPassedOver(t *testing.T, u *underTest) {
 	})
 	eventually(t, "it was not told who is in the way", func() error {
 		for _, e := range u.told("problem", since) {
-			if strings.Contains(e.text, names[0]+" has ") && strings.Contains(e.text, "not consistent yet") {
+			if strings.Contains(e.text, names[0]+" is not consistent yet and has ") {
 				return nil
 			}
 		}

@@ -156,7 +156,10 @@ func TestBudgetOfBatches(t *testing.T) {
 	o := b.options(dir)
 	p := &purse{trials: 0}
 	o.Budget = p
-	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Order, s.Batch = spec.OrderBatched, []string{"workers"} }), o)
+	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) {
+		s.Order, s.Batch = spec.OrderBatched,
+			[]string{"workers"}
+	}), o)
 	if err != nil || count(s, record.TrialDone) != 1 || count(s, record.TrialLeft) != 5 || len(p.asked) != 1 ||
 		p.asked[0].Done != 0 {
 		t.Fatalf("%v: %+v, asked %+v", err, s.Trials, p.asked)

@@ -37,8 +37,8 @@ type Options struct {
 
 	// Asked is the specification before its scale was applied, for the record; nil for one without a scale.
 	Asked *spec.Study
-	// Spec is the complete specification as it is now, for [Resume]: it must be the one that the study began with, and is needed
-	// where that has credentials, because these are not kept. nil takes what was kept.
+	// Spec is the complete specification as it is now, for [Resume]: it must be the one that the study began with, and is
+	// needed where that has credentials, because these are not kept. nil takes what was kept.
 	Spec *spec.Study
 	// RetryFailed makes [Resume] repeat trials that failed or ran out of time. Lost ones are always repeated.
 	RetryFailed bool
@@ -105,9 +105,9 @@ func recording(err error) error {
 	return &run.Error{Stage: run.Recording, Err: err}
 }
 
-// Run performs a study that is complete ([study.Complete]) in a directory of its own. It returns the study as it is on the disk, without credentials,
-// also beside an error; that is a [*Stop] where the study can go on later, and otherwise a [*run.Error]. A study
-// that could not begin is nil.
+// Run performs a study that is complete ([study.Complete]) in a directory of its own. It returns the study as it is on
+// the disk, without credentials, also beside an error; that is a [*Stop] where the study can go on later, and otherwise
+// a [*run.Error]. A study that could not begin is nil.
 func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error) {
 	o.defaults()
 	plan, err := study.NewPlan(want, o.Plan)

@@ -357,7 +357,7 @@ func judge(o outcome, rate float64) probe {
 	p.untold = unknown > 0 && len(missed) == unknown
 	if p.missed = strings.Join(missed, "; "); p.missed == "" {
 		p.holds = true
-		p.doubts = o.blames("not-steady", "latency-drift", "outage")
+		p.doubts = o.blames("not-steady", "latency-drift", "throughput-variation", "outage")
 	}
 	return p
 }

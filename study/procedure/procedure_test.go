@@ -25,17 +25,20 @@ func base() spec.Run {
 	return asked
 }
 
-func findThreads(ctx context.Context, base spec.Run, asked spec.Threads, try procedure.Try) (record.ProcedureResult, error) {
+func findThreads(ctx context.Context, base spec.Run, asked spec.Threads,
+	try procedure.Try) (record.ProcedureResult, error) {
 	asked.Defaults()
 	return procedure.Threads(ctx, base, asked, try)
 }
 
-func findSteady(ctx context.Context, base spec.Run, asked spec.Steady, try procedure.Try) (record.ProcedureResult, error) {
+func findSteady(ctx context.Context, base spec.Run, asked spec.Steady,
+	try procedure.Try) (record.ProcedureResult, error) {
 	asked.Defaults()
 	return procedure.Steady(ctx, base, asked, try)
 }
 
-func findCapacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity, try procedure.Try) (record.CapacityResult, error) {
+func findCapacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity,
+	try procedure.Try) (record.CapacityResult, error) {
 	asked.Defaults()
 	return procedure.Capacity(ctx, base, objectives, asked, try)
 }
@@ -145,7 +148,8 @@ func TestErrorsEndProcedures(t *testing.T) {
 // Objectives that cannot be read are refused before any trial.
 func TestRefused(t *testing.T) {
 	x := newTries(t, simulated.Target{}, 1)
-	if _, err := findCapacity(context.Background(), base(), []string{"fast"}, spec.Capacity{}, x.try); err == nil || !strings.Contains(err.Error(), "objective") {
+	if _, err := findCapacity(context.Background(), base(), []string{"fast"}, spec.Capacity{}, x.try); err == nil ||
+		!strings.Contains(err.Error(), "objective") {
 		t.Errorf("got %v, want something about the objective", err)
 	}
 	if len(x.what) > 0 {
