@@ -138,7 +138,8 @@ func testClientsEnded(t *testing.T, s *server) {
 		r := e.record(t)
 		checkFinding(t, r, "client-lost", measure.Invalid)
 		lost := slices.IndexFunc(r.Clients, func(s record.ClientShare) bool { return s.Status == "lost" })
-		if lost < 0 || r.Clients[lost].PID != pids[1] || !strings.Contains(r.Clients[lost].Problem, "killed") || r.Course.EndedBy != "client-lost" {
+		if lost < 0 || r.Clients[lost].PID != pids[1] || !strings.Contains(r.Clients[lost].Problem, "killed") ||
+			r.Course.EndedBy != "client-lost" {
 			t.Errorf("clients %+v, ended by %s", r.Clients, r.Course.EndedBy)
 		}
 		allGone(t, pids)

@@ -75,7 +75,8 @@ func (c *command) wait(t *testing.T) ended {
 	if c.err != nil && !errors.As(c.err, &exit) {
 		t.Fatal(c.err)
 	}
-	return ended{args: c.args, dir: c.dir, code: c.cmd.ProcessState.ExitCode(), stdout: c.stdout.String(), stderr: c.stderr.String()}
+	return ended{args: c.args, dir: c.dir, code: c.cmd.ProcessState.ExitCode(), stdout: c.stdout.String(),
+		stderr: c.stderr.String()}
 }
 
 // plimsoll runs a command to its end.

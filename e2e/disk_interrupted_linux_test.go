@@ -77,8 +77,9 @@ func standBetween(t *testing.T, name string) *between {
 	})}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() {
-		_ = s.Close()                                                                        // it removes its socket
-		if err := os.Rename(behind, socket); err != nil && !errors.Is(err, fs.ErrNotExist) { // with a lab that was removed it is gone
+		_ = s.Close() // it removes its socket
+		// with a lab that was removed it is gone
+		if err := os.Rename(behind, socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
 	})
@@ -133,7 +134,8 @@ func (p heardCommand) ends(t *testing.T) ended {
 	return e
 }
 
-// A probe that is asked to end, or killed, just while it has cut the power of a volume of a lab leaves no host without power.
+// A probe that is asked to end, or killed, just while it has cut the power of a volume of a lab leaves no host without
+// power.
 func TestProbeEndedWhileThePowerIsCut(t *testing.T) {
 	inTurn(t, 40)
 	if !disktest.Able(t) {
@@ -183,7 +185,8 @@ func checkInterruptedProbe(t *testing.T, name string, e ended) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := r.Durability[len(r.Durability)-1]; r.Status != record.Interrupted || r.Problem != "" || len(r.Steps) != 1 || d.Grade != "C" || d.Verdict != record.Honest {
+	if d := r.Durability[len(r.Durability)-1]; r.Status != record.Interrupted || r.Problem != "" || len(r.Steps) != 1 ||
+		d.Grade != "C" || d.Verdict != record.Honest {
 		t.Errorf("the record: %s %s, %d steps, %+v", r.Status, r.Problem, len(r.Steps), d)
 	}
 	if !strings.Contains(e.stderr, "the power is back, and the filesystem is mounted again") {
@@ -221,13 +224,15 @@ func testProbeKilled(t *testing.T, b *between, name string) {
 		l := status(t, name)
 		return len(l.Faults) == 0 && l.Volumes[0].Health == "healthy"
 	})
-	if last := eventsOf(t, name); !slices.ContainsFunc(last, func(e record.LabEvent) bool { return e.Kind == "heal" && e.Data["by"] == "limit" }) {
+	if last := eventsOf(t, name); !slices.ContainsFunc(last, func(e record.LabEvent) bool {
+		return e.Kind == "heal" && e.Data["by"] == "limit"
+	}) {
 		t.Errorf("it was healed by somebody else: %+v", last)
 	}
 }
 
-// A suite that is interrupted just while its probe has cut the power ends in order: the power comes back, what the probe has is
-// kept, its lab is removed, and the suite goes on with the probe from its beginning.
+// A suite that is interrupted just while its probe has cut the power ends in order: the power comes back, what the
+// probe has is kept, its lab is removed, and the suite goes on with the probe from its beginning.
 func TestSuiteInterruptedWhileThePowerIsCut(t *testing.T) {
 	inTurn(t, 20)
 	if !disktest.Able(t) {
@@ -266,7 +271,8 @@ parts:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := p.Durability[len(p.Durability)-1]; !interrupted || p.Status != record.Interrupted || p.Problem != "" || d.Grade != "C" || d.Verdict != record.Honest {
+	if d := p.Durability[len(p.Durability)-1]; !interrupted || p.Status != record.Interrupted || p.Problem != "" ||
+		d.Grade != "C" || d.Verdict != record.Honest {
 		t.Errorf("the probe: %s %s, %+v", p.Status, p.Problem, d)
 	}
 	if s, _ := suiteOf(t, dir); s.Status != record.Interrupted {

@@ -31,7 +31,8 @@ func testDoctor(t *testing.T, engine, uri, password string) {
 	}
 	want := map[string]string{"version": "", "journal": record.DoctorGood, "cache-size": ""}
 	if engine == spec.LabDocumentDB {
-		want = map[string]string{"engine": record.DoctorGood, "cache-size": record.DoctorUnknown, "journal": record.DoctorUnknown, "default-write-concern": record.DoctorAdvice}
+		want = map[string]string{"engine": record.DoctorGood, "cache-size": record.DoctorUnknown,
+			"journal": record.DoctorUnknown, "default-write-concern": record.DoctorAdvice}
 		if is := found["engine"].Is; !strings.Contains(is, "FerretDB v2.") || !strings.Contains(is, "PostgreSQL ") || !strings.Contains(is, "DocumentDB ") {
 			t.Errorf("the engine is %q", is)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// standing is how each member stood against the final read of a round. Log that was given up, which is looked through too,
-// is no member: there is some if the primary was killed before it sent the last that it wrote.
+// standing is how each member stood against the final read of a round. Log that was given up, which is looked through
+// too, is no member: there is some if the primary was killed before it sent the last that it wrote.
 func standing(r record.DrillRound) map[string]record.LedgerRead {
 	by := map[string]record.LedgerRead{}
 	for _, read := range r.Ledger.Reads {
@@ -161,7 +161,8 @@ func testDrillKept(t *testing.T, name string) {
 			kept++
 		}
 	}
-	if lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]; kept != lost || int64(len(l.Lost)) != lost || places["the old timeline of "+old+" "] == 0 {
+	if lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]; kept != lost || int64(len(l.Lost)) != lost ||
+		places["the old timeline of "+old+" "] == 0 {
 		t.Errorf("%s was cut off; %d inserts and %d updates are lost, named and found are %v; read were %+v",
 			old, l.Inserts[record.WriteLost], l.Updates[record.WriteLost], places, l.Reads)
 	}

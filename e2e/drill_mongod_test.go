@@ -13,10 +13,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// TestDrillsOfMongod makes the shipped drills of mongod from the first word to the last with a stand-in, as no real one can
-// be had here: its members elect, replicate, wait for write concerns and roll back as the manual says. They do it in less
-// time: the outages are those of the times that are asked for here. Secondaries are half a second behind, so that a primary that
-// is killed takes acknowledged writes with it.
+// TestDrillsOfMongod makes the shipped drills of mongod from the first word to the last with a stand-in, as no real one
+// can be had here: its members elect, replicate, wait for write concerns and roll back as the manual says. They do it
+// in less time: the outages are those of the times that are asked for here. Secondaries are half a second behind, so
+// that a primary that is killed takes acknowledged writes with it.
 func TestDrillsOfMongod(t *testing.T) {
 	inTurn(t, 20)
 	t.Run("w1-fast", testMongodLoses)
@@ -24,9 +24,10 @@ func TestDrillsOfMongod(t *testing.T) {
 	t.Run("majority-fast", testMongodKeeps)
 }
 
-// mongodDrill makes a shipped drill with changes, until it shows what it is for: on a machine that has much else to do a primary
-// may be replaced before it is broken, or have acknowledged nothing just before.
-func mongodDrill(t *testing.T, shipped string, code int, shows func(record.Drill) bool, changes ...string) record.DrillRound {
+// mongodDrill makes a shipped drill with changes, until it shows what it is for: on a machine that has much else to do
+// a primary may be replaced before it is broken, or have acknowledged nothing just before.
+func mongodDrill(t *testing.T, shipped string, code int, shows func(record.Drill) bool,
+	changes ...string) record.DrillRound {
 	t.Helper()
 	text, err := os.ReadFile("../examples/drill/mongod-" + shipped + ".yaml")
 	if err != nil {
@@ -59,7 +60,8 @@ func mongodDrill(t *testing.T, shipped string, code int, shows func(record.Drill
 		}
 		e.must(t, code)
 		testAllAgree(t, withoutRollbacks(r), "rs0-1", "rs0-2", "rs0-3")
-		for _, kind := range []string{record.MomentFault, record.MomentPrimaryOut, record.MomentElected, record.MomentHealed, record.MomentRedundant} {
+		for _, kind := range []string{record.MomentFault, record.MomentPrimaryOut, record.MomentElected, record.MomentHealed,
+			record.MomentRedundant} {
 			if !has(r, kind) {
 				t.Errorf("the timeline has no %s: %+v", kind, r.Moments)
 			}
@@ -102,8 +104,8 @@ func kept(r record.DrillRound) (n int) {
 	return n
 }
 
-// testMongodLoses kills a primary whose clients asked for w:1: what only it had is named, and what it had written to its
-// journal is found in its rollback files.
+// testMongodLoses kills a primary whose clients asked for w:1: what only it had is named, and what it had written to
+// its journal is found in its rollback files.
 func testMongodLoses(t *testing.T) {
 	t.Parallel()
 	loses := func(d record.Drill) bool { return d.Verdict == record.Holds && kept(d.Rounds[0]) > 0 }

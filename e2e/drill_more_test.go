@@ -30,9 +30,9 @@ func testDrillService(t *testing.T, name string) {
 	allGone(t, pids)
 }
 
-// testDrillSupervisorKilled kills what keeps a lab while one of its hosts is cut off and a drill goes on. Nobody heals then, and
-// the members end: the drill says so and waits for nothing, the lab is listed as dead, and lab down leaves nothing of it,
-// which [labOf] looks for.
+// testDrillSupervisorKilled kills what keeps a lab while one of its hosts is cut off and a drill goes on. Nobody heals
+// then, and the members end: the drill says so and waits for nothing, the lab is listed as dead, and lab down leaves
+// nothing of it, which [labOf] looks for.
 func testDrillSupervisorKilled(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "100", "--w", "majority",
 		"--format", "json", "--out", out)

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// TestReadsAreJudged makes the shipped drill that reads from secondaries at read concern majority, shortened, on a real mongod where
-// PLIMSOLL_TEST_MONGOD names one and otherwise on the stand-in, whose secondaries lag by half a second.
+// TestReadsAreJudged makes the shipped drill that reads from secondaries at read concern majority, shortened, on a real
+// mongod where PLIMSOLL_TEST_MONGOD names one and otherwise on the stand-in, whose secondaries lag by half a second.
 func TestReadsAreJudged(t *testing.T) {
 	inTurn(t, 20)
 	text, err := os.ReadFile("../examples/drill/reads-majority.yaml")

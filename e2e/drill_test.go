@@ -29,9 +29,9 @@ func drillOf(t *testing.T, e ended) record.Drill {
 	return d
 }
 
-// drilled does a drill whose verdict must be known. On a machine that has much else to do a primary may be silent for so long that it is
-// replaced before it is broken, or hardly anything is written meanwhile: then the verdict is unknown, as it should be, and it is
-// done again.
+// drilled does a drill whose verdict must be known. On a machine that has much else to do a primary may be silent for
+// so long that it is replaced before it is broken, or hardly anything is written meanwhile: then the verdict is
+// unknown, as it should be, and it is done again.
 func drilled(t *testing.T, args ...string) (record.Drill, ended) {
 	t.Helper()
 	const attempts = 5
@@ -70,8 +70,8 @@ func TestDrill(t *testing.T) {
 	t.Run("through a service", func(t *testing.T) { testDrillService(t, name) })
 }
 
-// TestDrillEnded has faults that somebody else causes, a primary that is cut off, two of five members that die at once, and
-// drills that end early: the lab heals. In the end the lab itself is killed, and removed nevertheless.
+// TestDrillEnded has faults that somebody else causes, a primary that is cut off, two of five members that die at once,
+// and drills that end early: the lab heals. In the end the lab itself is killed, and removed nevertheless.
 func TestDrillEnded(t *testing.T) {
 	inTurn(t, 160)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -100,7 +100,8 @@ func testDrillMajority(t *testing.T, name string) {
 		t.Errorf("the ledger is %+v", r.Ledger)
 	}
 	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3")
-	for _, kind := range []string{record.MomentFault, record.MomentFirstError, record.MomentPrimaryOut, record.MomentElected, record.MomentFirstWrite, record.MomentHealed, record.MomentRedundant} {
+	for _, kind := range []string{record.MomentFault, record.MomentFirstError, record.MomentPrimaryOut,
+		record.MomentElected, record.MomentFirstWrite, record.MomentHealed, record.MomentRedundant} {
 		if !has(r, kind) {
 			t.Errorf("the timeline has no %s: %+v", kind, r.Moments)
 		}
@@ -146,11 +147,12 @@ func testDrillClientKilled(t *testing.T, name string) {
 	}
 	d := drillOf(t, c.wait(t).must(t, 6))
 	x := d.Rounds[0]
-	if d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, " "), "client 1 is gone and its ledger with it") {
+	if d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, " "), "client 1 is gone with its ledger") {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
 	l := x.Ledger
-	if l == nil || l.Acknowledged == 0 || l.Inserts[record.WriteLost]+l.Inserts[record.WriteUnexpected]+l.Updates[record.WriteUnexpected] != 0 {
+	if l == nil || l.Acknowledged == 0 ||
+		l.Inserts[record.WriteLost]+l.Inserts[record.WriteUnexpected]+l.Updates[record.WriteUnexpected] != 0 {
 		t.Errorf("the ledger is %+v", l)
 	}
 	if s := status(t, name); len(s.Faults) != 0 {
@@ -161,7 +163,8 @@ func testDrillClientKilled(t *testing.T, name string) {
 // testDrillShown prints a record again in every form.
 func testDrillShown(t *testing.T, dir string) {
 	t.Helper()
-	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill on documentdb ") || !strings.Contains(text, ": holds, outage ") || !strings.Contains(text, "timeline") {
+	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill on documentdb ") ||
+		!strings.Contains(text, ": holds, outage ") || !strings.Contains(text, "timeline") {
 		t.Errorf("show prints\n%s", text)
 	}
 	if md := plimsoll(t, "show", dir, "--format", "md").must(t, 0).stdout; !strings.HasPrefix(md, "## drill on documentdb ") || !strings.Contains(md, ": holds") {
@@ -190,27 +193,29 @@ func testDrillBalanced(t *testing.T, name string) {
 	t.Errorf("nothing was ever lost under asynchronous replication")
 }
 
-// testDrillTwoOfFive kills the primary and a standby of five members at once: three are left, which have all that a majority
-// acknowledged.
+// testDrillTwoOfFive kills the primary and a standby of five members at once: three are left, which have all that a
+// majority acknowledged.
 func testDrillTwoOfFive(t *testing.T, name string) {
 	d, _ := drilled(t, "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
 		"--rate", "200", "--w", "majority", "--quiet")
 	r := d.Rounds[0]
-	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds || r.Expect.Loss != spec.LossNone || r.Ledger.LostWrites() != 0 {
+	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds ||
+		r.Expect.Loss != spec.LossNone || r.Ledger.LostWrites() != 0 {
 		t.Errorf("with two of five members off the verdict is %s because of %q; expected was %q; broken was %+v; the ledger is %+v", d.Verdict, d.Reasons, r.Promise, r.Faults, r.Ledger)
 	}
 	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3", "rs0-4", "rs0-5")
 }
 
-// testDrillCutOff cuts the primary's host off: connections hang, another member takes over, and what the earlier primary had
-// acknowledged without anybody else having it is named.
+// testDrillCutOff cuts the primary's host off: connections hang, another member takes over, and what the earlier
+// primary had acknowledged without anybody else having it is named.
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
 		d, _ := drilled(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
-		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) || !has(r, record.MomentElected) {
+		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
+			!has(r, record.MomentElected) {
 			t.Errorf("the verdict is %s because of %q, the manner %q, the timeline %+v", d.Verdict, d.Reasons, r.Manner(), r.Moments)
 		}
 		l := r.Ledger
@@ -236,14 +241,16 @@ func testDrillExternal(t *testing.T, name string) {
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	time.Sleep(4 * time.Second)
 	c.signal(t, syscall.SIGUSR1)
-	// From here on one standby receives everything, and shows nothing of it, while the load still goes on, also on a busy machine. Not
-	// before all are back: whoever still has to follow another primary may be started anew, and replays again then.
+	// From here on one standby receives everything, and shows nothing of it, while the load still goes on, also on a busy
+	// machine. Not before all are back: whoever still has to follow another primary may be started anew, and replays again
+	// then.
 	until(t, "all members are back", func() bool { return standbys(t, name) == 4 })
 	still := secondary(t, name)
 	goOn := holdReplay(t, name, still)
 	defer goOn()
 	d := drillOf(t, c.wait(t).judged(t))
-	if got := standing(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" || got.Extra != 0 {
+	if got := standing(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" ||
+		got.Extra != 0 {
 		t.Errorf("%s, whose replay stands still, is %+v", still, got)
 	}
 	for name, got := range standing(d.Rounds[0]) {
@@ -347,7 +354,7 @@ func leaveLab(t *testing.T, name, file string) {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
 		return err == nil
 	})
-	want := name + " was brought up by the drill in "
+	want := name + " was left by the drill in "
 	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, want) {
 		t.Errorf("a lab that is in use is said to be left:\n%s", list)
 	}

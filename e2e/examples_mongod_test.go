@@ -12,7 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// shippedDrills are the shipped drills with short faults, what they need, and the exit code that each ends with on MongoDB.
+// shippedDrills are the shipped drills with short faults, what they need, and the exit code that each ends with on
+// MongoDB.
 var shippedDrills = []struct {
 	name string
 	root bool
@@ -28,8 +29,8 @@ var shippedDrills = []struct {
 	{"lying-disk", true, 5},
 }
 
-// TestShippedDrillsOnMongod makes the shipped drills, unchanged, on a real mongod where there is one, and on the stand-in
-// elsewhere, of which a disk that lies or is full is not asked: it keeps its documents in memory.
+// TestShippedDrillsOnMongod makes the shipped drills, unchanged, on a real mongod where there is one, and on the
+// stand-in elsewhere, of which a disk that lies or is full is not asked: it keeps its documents in memory.
 func TestShippedDrillsOnMongod(t *testing.T) {
 	inTurn(t, 30)
 	binary, real := enginetest.RealMongo(t)

@@ -33,8 +33,8 @@ func probeOf(t *testing.T, target string, args ...string) *record.Probe {
 	return p
 }
 
-// TestVolumesWithoutADatabase makes labs of volumes alone: each filesystem is mounted where others see it, is probed, and
-// loses its power where its disks can; nothing is left.
+// TestVolumesWithoutADatabase makes labs of volumes alone: each filesystem is mounted where others see it, is probed,
+// and loses its power where its disks can; nothing is left.
 func TestVolumesWithoutADatabase(t *testing.T) {
 	inTurn(t, 25)
 	if !disktest.Able(t) {
@@ -57,7 +57,8 @@ func TestVolumesWithoutADatabase(t *testing.T) {
 			}
 			volumeLab(t, name, append(args, file)...)
 			p := probeOf(t, "lab:"+name+"/vol-1")
-			if p.Status != record.Complete || p.Storage.Filesystem != c.filesystem || len(p.Storage.Devices) == 0 || len(p.Ramps) != 1 || len(p.Steps) != 2 {
+			if p.Status != record.Complete || p.Storage.Filesystem != c.filesystem || len(p.Storage.Devices) == 0 ||
+				len(p.Ramps) != 1 || len(p.Steps) != 2 {
 				t.Errorf("the probe: %s %s, %+v, %d steps", p.Status, p.Problem, p.Storage, len(p.Steps))
 			}
 			if !strings.Contains(p.Volume, name) {

@@ -97,7 +97,8 @@ func testCompletion(t *testing.T, name, member, host string) {
 func testExecByMember(t *testing.T, name, member, host string) {
 	t.Helper()
 	e := plimsoll(t, "lab", "exec", name, member, "--", "sh", "-c", "echo $PLIMSOLL_LAB_HOST $PLIMSOLL_LAB_MEMBER $PLIMSOLL_LAB_MEMBER_ADDRESS").must(t, 0)
-	if words := strings.Fields(e.stdout); len(words) != 3 || words[0] != host || words[1] != member || !strings.Contains(words[2], ":") {
+	if words := strings.Fields(e.stdout); len(words) != 3 || words[0] != host || words[1] != member ||
+		!strings.Contains(words[2], ":") {
 		t.Errorf("beside a member exec printed %q", e.stdout)
 	}
 	file := filepath.Join(t.TempDir(), "file")

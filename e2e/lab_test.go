@@ -128,7 +128,7 @@ func TestLab(t *testing.T) {
 		}
 		testNoPassword(t, name, password, filepath.Join(e.dir, out))
 		following := testFollowers(t, name, member)
-		if took := plimsoll(t, "lab", "down", name).must(t, 0).stdout; !strings.Contains(took, "is removed") {
+		if took := plimsoll(t, "lab", "down", name).must(t, 0).stdout; !strings.Contains(took, "was removed") {
 			t.Errorf("lab down says %q", took)
 		}
 		for _, f := range following {
@@ -274,7 +274,8 @@ func TestIsolatedLab(t *testing.T) {
 	if v := volume; v.Health != "healthy" || len(v.Disks) != 2 || v.Capacity < 512<<20 {
 		t.Errorf("the volume is %+v", v)
 	}
-	if e := plimsoll(t, "lab", "exec", name, host, "--", "ip", "-o", "address").must(t, 0); !strings.Contains(e.stdout, s.Hosts[0].Address+"/") {
+	if e := plimsoll(t, "lab", "exec", name, host, "--", "ip", "-o", "address").must(t, 0); !strings.Contains(e.stdout,
+		s.Hosts[0].Address+"/") {
 		t.Errorf("the addresses on %s are\n%s", host, e.stdout)
 	}
 	ctx := t.Context()
@@ -297,15 +298,16 @@ func TestIsolatedLab(t *testing.T) {
 	until(t, "the host is reached again", func() bool { return insert(ctx, address(t, name), "a", int(10+sequence.Add(1))) == nil })
 }
 
-// testOneDiskOfAMirror fails a disk under load: no operation fails, nothing is lost, and the volume is rebuilt. Calls get
-// half a minute and few connections are needed, so that a machine that is busy makes none of them fail.
+// testOneDiskOfAMirror fails a disk under load: no operation fails, nothing is lost, and the volume is rebuilt. Calls
+// get half a minute and few connections are needed, so that a machine that is busy makes none of them fail.
 func testOneDiskOfAMirror(t *testing.T, name, disk string) {
 	t.Helper()
 	e := plimsoll(t, "drill", "lab:"+name, "--fault", "disk-fail:"+disk, "--at", "3s", "--for", "3s", "--warmup", "2s", "--duration", "9s", "--rate", "40", "--threads", "4",
 		"--timeout", "30s", "--durability", "durable", "--expect-no-errors", "--format", "json", "--quiet", "--out", out)
 	d := drillOf(t, e)
 	r := d.Rounds[0]
-	if d.Verdict == record.Violated || !r.Faults[0].Hit || r.Problem != "" || r.Ledger == nil || r.Ledger.Acknowledged == 0 {
+	if d.Verdict == record.Violated || !r.Faults[0].Hit || r.Problem != "" || r.Ledger == nil ||
+		r.Ledger.Acknowledged == 0 {
 		t.Fatalf("one disk of a mirror failed: %s because of %q, %s, %+v\n%s", d.Verdict, d.Reasons, r.Problem, r.Faults,
 			plimsoll(t, "show", filepath.Join(e.dir, out, "rounds", "1")).stdout)
 	}

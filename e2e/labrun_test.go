@@ -57,7 +57,8 @@ func TestRunOfALab(t *testing.T) {
 	}
 	page := filepath.Join(e.dir, "report.html")
 	plimsoll(t, "report", filepath.Join(e.dir, out), "-o", page).must(t, 0)
-	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), `<section id="lab"`) || strings.Contains(string(b), password) {
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), `<section id="lab"`) ||
+		strings.Contains(string(b), password) {
 		t.Errorf("the report has no lab in it, or its password: %v", err)
 	}
 
@@ -138,8 +139,8 @@ func testFaultInCourse(t *testing.T, name string, l record.Lab, load []string) {
 	}
 }
 
-// TestStudyOfLabs varies the cores of isolated hosts, so that the lab is made anew between trials; killed in the middle,
-// it goes on, finds the lab that it left, and leaves none in the end.
+// TestStudyOfLabs varies the cores of isolated hosts, so that the lab is made anew between trials; killed in the
+// middle, it goes on, finds the lab that it left, and leaves none in the end.
 func TestStudyOfLabs(t *testing.T) {
 	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -218,8 +219,8 @@ func checkCores(t *testing.T, study *record.Study, dir, name string) {
 	}
 }
 
-// checkLimits checks that the memory of an isolated host decided about the settings of the server on it, and returns how
-// many cores the host used while it was measured.
+// checkLimits checks that the memory of an isolated host decided about the settings of the server on it, and returns
+// how many cores the host used while it was measured.
 func checkLimits(t *testing.T, r *record.Run, name string) float64 {
 	t.Helper()
 	for _, m := range r.Lab.Members {

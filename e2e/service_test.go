@@ -18,8 +18,8 @@ func personsOnly(uri, db string) []string {
 		"--quiet", "--format", "json", "--out", out}
 }
 
-// TestRunViaService loads a server through a REST service: what arrives is what arrives directly, and the service ends with
-// the run, also with one that is killed.
+// TestRunViaService loads a server through a REST service: what arrives is what arrives directly, and the service ends
+// with the run, also with one that is killed.
 func TestRunViaService(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -33,7 +33,8 @@ func testServiceData(t *testing.T, s *server) {
 	e := plimsoll(t, slices.Concat(personsOnly(s.uri, through), []string{"--via", "rest", "--operations", "400"})...)
 	r := e.record(t)
 	p := r.Phase("measure")
-	if r.Status != record.Complete || p.Counts.Succeeded != 400 || p.Counts.Bad() != 0 || r.Fill == nil || r.Fill.Inserted != 300 {
+	if r.Status != record.Complete || p.Counts.Succeeded != 400 || p.Counts.Bad() != 0 || r.Fill == nil ||
+		r.Fill.Inserted != 300 {
 		t.Fatalf("status %s, counts %+v, load phase %+v\n%s", r.Status, p.Counts, r.Fill, e.stderr)
 	}
 	if s := p.Service; s == nil || s.CPUSeconds <= 0 || s.CPUPerOperation <= 0 || s.MemoryBytes <= 0 {

@@ -169,8 +169,9 @@ func TestStudyKilledAgainAndAgain(t *testing.T) {
 	}
 }
 
-// killedAtRandom starts a command and kills it at a random moment: most often up to so many milliseconds after what grown measures
-// has become more, now and then on the way there. It returns false if the command had ended by itself, as it should, before.
+// killedAtRandom starts a command and kills it at a random moment: most often up to so many milliseconds after what
+// grown measures has become more, now and then on the way there. It returns false if the command had ended by itself,
+// as it should, before.
 func killedAtRandom(t *testing.T, rng *rand.Rand, within int, grown func() int64, args ...string) bool {
 	t.Helper()
 	before := grown()
@@ -236,7 +237,7 @@ func TestStudyAtOnce(t *testing.T) {
 	if r, err := record.OpenRun(filepath.Join(dir, s.Trials[0].Record)); err != nil || r.Status != record.Interrupted {
 		t.Errorf("the record of the trial that was under way: %v", err)
 	}
-	if status := plimsoll(t, "study", "status", dir).must(t, 0).stdout; !strings.Contains(status, "go on with: plimsoll study resume "+dir) {
+	if status := plimsoll(t, "study", "status", dir).must(t, 0).stdout; !strings.Contains(status, "continue with: plimsoll study resume "+dir) {
 		t.Errorf("status:\n%s", status)
 	}
 	// Twice is at once.
@@ -284,7 +285,8 @@ canary: -1
 			if strings.Contains(tr.Configuration, "500") {
 				records = 500
 			}
-			if r.Specification.Client != client || int(r.Specification.Workload.Records) != records || r.Phase("measure").Counts.Succeeded != 400 {
+			if r.Specification.Client != client || int(r.Specification.Workload.Records) != records ||
+				r.Phase("measure").Counts.Succeeded != 400 {
 				t.Errorf("trial %s has the run %+v", tr.Configuration, r.Specification)
 			}
 			if n := s.count(t, r.Specification.Database, "usertable"); n != int64(records) {

@@ -20,7 +20,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// writeSuite writes the files of a suite, NAME and text in turns, and returns its folder and the directory that it will have.
+// writeSuite writes the files of a suite, NAME and text in turns, and returns its folder and the directory that it will
+// have.
 func writeSuite(t *testing.T, files ...string) (folder, dir string) {
 	t.Helper()
 	in := t.TempDir()
@@ -77,8 +78,8 @@ func checkPartsDone(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// Ctrl-C while a drill of a suite has broken its lab heals, audits what was written until then, removes the lab and ends the
-// suite, which goes on with the drill from its beginning.
+// Ctrl-C while a drill of a suite has broken its lab heals, audits what was written until then, removes the lab and
+// ends the suite, which goes on with the drill from its beginning.
 func TestSuiteInterruptedInADrill(t *testing.T) {
 	inTurn(t, 50)
 	const name = "e2e-suite-drill"
@@ -99,7 +100,8 @@ faults:
   - {fault: "kill:primary", at: 2s, for: 10s}
 `)
 	removeAfter(t, name)
-	c := startChanged(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, "suite", "run", folder, "--out", dir)
+	c := startChanged(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, "suite", "run",
+		folder, "--out", dir)
 	until(t, "the primary is killed", func() bool { return broken(t, name) > 0 || c.over() })
 	if told := textsOf(eventsOf(t, name)); !regexp.MustCompile(`(?m)^kill rs0-[123] for 10s \(limit [0-9]+s\)$`).MatchString(told) {
 		t.Errorf("the lab does not tell how long it was asked for:\n%s", told)
@@ -132,7 +134,8 @@ faults:
 	}
 	plimsoll(t, "suite", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
 	checkPartsDone(t, dir, "first", "kill", "last")
-	if d, err := record.OpenDrill(filepath.Join(dir, record.PartsDir, "kill")); err != nil || d.Status != record.Complete || !d.Rounds[0].Faults[0].Hit {
+	if d, err := record.OpenDrill(filepath.Join(dir, record.PartsDir, "kill")); err != nil ||
+		d.Status != record.Complete || !d.Rounds[0].Faults[0].Hit {
 		t.Errorf("the drill that was done again: %+v, %v", d, err)
 	}
 }
@@ -176,8 +179,8 @@ func textsOf(events []record.LabEvent) string {
 	return strings.Join(texts, "\n")
 }
 
-// A suite over the embedded store is killed at random moments, again and again, and goes on: in the end it has every part
-// exactly once and complete, each trial of them was done once, and no documents are left.
+// A suite over the embedded store is killed at random moments, again and again, and goes on: in the end it has every
+// part exactly once and complete, each trial of them was done once, and no documents are left.
 func TestSuiteKilledAgainAndAgain(t *testing.T) {
 	inTurn(t, 15)
 	seed := uint64(time.Now().UnixNano())

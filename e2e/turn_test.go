@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they wait
-// for timers, for faults and for disks most of the time.
+// atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they
+// wait for timers, for faults and for disks most of the time.
 const atOnce = 3
 
-// turns says which test may begin. All tests are known before the first one begins, because [inTurn] is called while they still
-// are called one after the other, and those that take long begin first: what is left at the end is short.
+// turns says which test may begin. All tests are known before the first one begins, because [inTurn] is called while
+// they still are called one after the other, and those that take long begin first: what is left at the end is short.
 var turns = struct {
 	sync.Mutex
 	free    int           // how many more may go on
@@ -38,8 +38,8 @@ func setTurns() error {
 	return flag.Set("test.parallel", "1000")
 }
 
-// inTurn lets a test go on beside others, when it is its turn. seconds is about how long it takes on a machine that has nothing
-// else to do; a test that takes fewer than ten need not say so.
+// inTurn lets a test go on beside others, when it is its turn. seconds is about how long it takes on a machine that has
+// nothing else to do; a test that takes fewer than ten need not say so.
 func inTurn(t *testing.T, seconds int) {
 	t.Helper()
 	me := &turn{seconds}

@@ -91,7 +91,8 @@ func workloadCases() []workloadCase {
 	var cases []workloadCase
 	for _, letter := range []string{"a", "b", "c", "d", "e", "f"} {
 		for _, prefix := range []string{"", "ycsb-"} {
-			c := workloadCase{name: prefix + letter, collection: "usertable", perInsert: 1, classes: classes[letter], shape: correctedShape()}
+			c := workloadCase{name: prefix + letter, collection: "usertable", perInsert: 1, classes: classes[letter],
+				shape: correctedShape()}
 			if prefix != "" {
 				c.shape = originalShape()
 			}

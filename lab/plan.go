@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Planned is what would be made of a specification on this machine.
+// Planned is the lab that a specification gives on this machine.
 type Planned struct {
 	Spec    spec.Lab // with all defaults
 	Layout  topology.Layout
@@ -23,8 +22,8 @@ type Planned struct {
 	Engine  engine.Installation
 }
 
-// ChooseEngine names the engine for a specification that names none: mongod if there is one, because that is what users
-// have, and documentdb otherwise.
+// ChooseEngine chooses the engine for a specification that names none: mongod if it is installed or on PATH, otherwise
+// documentdb.
 func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
 	if asked.Engine.Name != "" {
 		return
@@ -37,7 +36,7 @@ func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
 	}
 }
 
-// Plan checks a complete specification against this machine and says what would be made. Nothing is made.
+// Plan checks a complete specification against this machine and returns the lab that it gives. It makes nothing.
 func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 	p := Planned{Spec: asked}
 	if asked.Storage.Dir != "" { // the supervisor does not work in this directory
@@ -66,7 +65,6 @@ func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 	return p, nil
 }
 
-// volumesOf is how many members have storage of their own.
 func volumesOf(l topology.Layout) int {
 	n := 0
 	for _, m := range l.Members {
@@ -77,13 +75,13 @@ func volumesOf(l topology.Layout) int {
 	return n
 }
 
-// findEngine finds the software that would be started.
 func findEngine(ctx context.Context, home string, asked spec.Lab) (engine.Installation, error) {
 	if asked.Engine.Name == engine.None {
 		return engine.Installation{Engine: engine.None}, nil
 	}
 	if asked.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
-		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: call plimsoll as root, or take mongod, which runs as any user")
+		return engine.Installation{}, errors.New("engine: documentdb needs root, because PostgreSQL runs in a root directory " +
+			"of its own. Run plimsoll as root, or use mongod, which runs as any user")
 	}
 	if asked.Engine.Binary != "" {
 		return engine.MongodAt(ctx, asked.Engine.Binary)

@@ -71,6 +71,8 @@ type ComparisonSide struct {
 	Name    string   `json:"name"`
 	Records []string `json:"records"`
 	N       int      `json:"n"`
+	// TargetKind is what was loaded, such as "mongod" or "embedded"; absent where it is not known.
+	TargetKind string `json:"target_kind,omitempty"`
 	// Values are those of its trials, by metric, in order of time.
 	Values map[string][]float64 `json:"values"`
 	// Spectra are the distributions of its operations; only a comparison that is kept as a record has them, because they

@@ -218,6 +218,18 @@ func EachMerged(dir string, r *Run, most int, f func(*measure.Interval) error) (
 	for _, p := range r.Phases {
 		length = max(length, time.Duration(p.End))
 	}
+	return eachInterval(dir, resolutionFor(dir, length, most), r.Dims(), f)
+}
+
+// EachMergedLine is [EachMerged] without the histograms, for a run of about this length. Records without files of longer
+// intervals have all their lines read.
+func EachMergedLine(dir string, length time.Duration, most int, f func(*IntervalLine) error) error {
+	_, err := eachLine(dir, resolutionFor(dir, length, most).intervals, f)
+	return err
+}
+
+// resolutionFor is the finest resolution in a record that has about most intervals at most, or the coarsest that is there.
+func resolutionFor(dir string, length time.Duration, most int) resolution {
 	names := resolutions[0]
 	for _, coarser := range resolutions[1:] {
 		if length <= time.Duration(most)*max(names.width, time.Second) {
@@ -228,5 +240,5 @@ func EachMerged(dir string, r *Run, most int, f func(*measure.Interval) error) (
 		}
 		names = coarser
 	}
-	return eachInterval(dir, names, r.Dims(), f)
+	return names
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -68,6 +69,27 @@ type Configuration struct {
 	Same []string `json:"same,omitempty"`
 	// Exploratory configurations do not decide about the objectives.
 	Exploratory bool `json:"exploratory,omitempty"`
+}
+
+// BaselineID returns the configuration that all others are compared with, "" without configurations.
+func (s *Study) BaselineID() string {
+	for _, c := range s.Configurations {
+		if c.Baseline {
+			return c.ID
+		}
+	}
+	if len(s.Configurations) > 0 {
+		return s.Configurations[0].ID
+	}
+	return ""
+}
+
+// Finite returns nil for NaN and infinity, which JSON does not have.
+func Finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
 }
 
 // UnmarshalJSON reads a configuration; whole numbers in Set become int again, as they were when it was made.

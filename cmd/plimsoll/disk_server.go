@@ -13,20 +13,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// serverPatience is how long the doctor waits for a server.
 const serverPatience = 10 * time.Second
 
-// addressError is a mistake in the address of a server.
 func addressError(uri string, err error) error {
 	text := fmt.Sprintf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
 	if name, ok := spec.LabOf(uri); ok {
-		text += fmt.Sprintf("; 'plimsoll lab connect %s' says the address of the lab", name)
+		text += fmt.Sprintf("; 'plimsoll lab connect %s' prints the address of the lab", name)
 	}
 	return usageError("%s", text)
 }
 
-// askServer asks a server for what the doctor judges. It sends read-only commands.
-func askServer(ctx context.Context, uri string) (server.Facts, error) {
+// queryServer reads the facts that the doctor judges. It sends read-only commands.
+func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll doctor").SetServerSelectionTimeout(serverPatience)

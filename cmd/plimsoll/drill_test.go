@@ -65,16 +65,20 @@ func TestExitCodesOfDrills(t *testing.T) {
 	lost := record.DrillRound{Verdict: record.Violated, Expect: spec.Expect{Loss: spec.LossNone},
 		Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}
 	late := lost // and violated for another reason: what is lost is within the window
-	late.Expect, late.Ledger = spec.Expect{Loss: spec.LossWindow, LossWindow: spec.Duration(2e9)}, &record.LedgerResult{Inserts: lost.Ledger.Inserts, LossWindow: 1e9}
+	late.Expect, late.Ledger = spec.Expect{Loss: spec.LossWindow, LossWindow: spec.Duration(2e9)},
+		&record.LedgerResult{Inserts: lost.Ledger.Inserts, LossWindow: 1e9}
 	for _, c := range []struct {
 		d    record.Drill
 		want int
 	}{
-		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{late}}, exitObjective},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated,
+			Rounds: []record.DrillRound{late}}, exitObjective},
 		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds}, exitSuccess},
 		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Unknown}, exitInvalid},
-		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
-		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated,
+			Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Violated,
+			Rounds: []record.DrillRound{lost}}, exitLost},
 		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated}, exitObjective},
 		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Unknown}, exitInterrupted},
 		{record.Drill{Head: record.Head{Status: record.Killed}, Verdict: record.Unknown}, exitInterrupted},

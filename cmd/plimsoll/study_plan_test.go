@@ -167,6 +167,7 @@ func TestExamplesCanBePlanned(t *testing.T) {
 		if _, installed := os.LookupEnv("PLIMSOLL_REQUIRE_ENGINE"); asked.Lab != nil && !installed {
 			continue // the plan of a lab asks the engine that would be started
 		}
+		(&engineFlags{}).choose(t.Context(), &environment{getenv: os.Getenv}, asked.Lab)
 		if asked, err = study.Complete(asked); err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue

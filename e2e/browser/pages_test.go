@@ -87,7 +87,8 @@ func aRun(t *testing.T, change func(*recordtest.Run)) (string, *record.Run) {
 func aStudy(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "my-study")
-	if _, err := (recordtest.Study{Workers: []int{8, 16, 32, 64, 128}, Blocks: 5, Seed: 4, Name: name}).Write(dir); err != nil {
+	if _, err := (recordtest.Study{Workers: []int{8, 16, 32, 64, 128}, Blocks: 5, Seed: 4,
+		Name: name}).Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -105,7 +106,8 @@ func aComparison(t *testing.T, name string) string {
 func aDrill(t *testing.T, rounds int, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "drill")
-	if _, err := (recordtest.Drill{Rounds: rounds, Lossy: (rounds + 1) / 2, Clients: 2, Name: name}).Write(dir); err != nil {
+	if _, err := (recordtest.Drill{Rounds: rounds, Lossy: (rounds + 1) / 2, Clients: 2,
+		Name: name}).Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -150,15 +152,16 @@ func kinds() []kind {
 	}
 }
 
-// hostileRecords are records of all kinds with a hostile name wherever one can be. Runs have it hundreds of times, in files
-// that are written and synced again and again, so they are short, a drill has one round, and a suite, which has rounds of its
-// own, has a name that is a little shorter.
+// hostileRecords are records of all kinds with a hostile name wherever one can be. Runs have it hundreds of times, in
+// files that are written and synced again and again, so they are short, a drill has one round, and a suite, which has
+// rounds of its own, has a name that is a little shorter.
 func hostileRecords(t *testing.T) []string {
 	run, _ := aRun(t, func(o *recordtest.Run) {
 		o.Name, o.OnLab, o.Warmup, o.Seconds, o.StallAt = hostile, true, 1, 8, 4
 		o.Validity = append(o.Validity, measure.Finding{ID: "null", Severity: measure.Invalid, Text: hostile})
 	})
-	return []string{run, aSuite(t, hostile[:1<<15]), aStudy(t, hostile), aComparison(t, hostile), aDrill(t, 1, hostile), aProbe(t, hostile)}
+	return []string{run, aSuite(t, hostile[:1<<15]), aStudy(t, hostile), aComparison(t, hostile), aDrill(t, 1, hostile),
+		aProbe(t, hostile)}
 }
 
 func aSuite(t *testing.T, name string) string {
@@ -312,8 +315,8 @@ func checkLook(t *testing.T, p *browsertest.Page, look string, svgs int) {
 	}
 }
 
-// checkAccess lets axe-core look at a page. A phone has the same elements, only smaller, nobody reads paper with a screen
-// reader, and dark pages differ in their colours alone.
+// checkAccess lets axe-core look at a page. A phone has the same elements, only smaller, nobody reads paper with a
+// screen reader, and dark pages differ in their colours alone.
 func checkAccess(t *testing.T, p *browsertest.Page, look string) {
 	t.Helper()
 	var faults []browsertest.Fault

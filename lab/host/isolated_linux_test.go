@@ -77,7 +77,8 @@ func (c client) goesOn(t *testing.T) {
 	eventually(t, "more answers", func() bool { return number(t, c.file) >= begin+5 })
 }
 
-// hangs makes sure that it gets no answers while another client does, and still has its connection.
+// hangs makes sure that it gets no answers while another client does, and still has its connection. One answer that arrived before
+// the cut may be counted late, because the machine can be too busy to run the client.
 func (c client) hangs(t *testing.T, other client) {
 	t.Helper()
 	other.goesOn(t) // what was on its way has arrived
@@ -85,7 +86,7 @@ func (c client) hangs(t *testing.T, other client) {
 	for range 4 {
 		other.goesOn(t)
 	}
-	if now := number(t, c.file); now != begin || !c.Running() {
+	if now := number(t, c.file); now > begin+1 || !c.Running() {
 		t.Errorf("answers went on from %d to %d; running %v", begin, now, c.Running())
 	}
 }
