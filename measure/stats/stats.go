@@ -1,15 +1,16 @@
 // Package stats has the statistics for judging results: intervals over trials, ratios within blocks, equivalence,
 // correction for many comparisons, sample sizes, change points, knees.
 //
-// It works on slices of numbers without runs, metrics or units. Callers decide what a value means, which trials count and
-// which verdict follows. Package measure has the summaries of histograms and the search for the steady state of a run.
+// It works on slices of numbers without runs, metrics or units. Callers decide what a value means, which trials count
+// and which verdict follows. Package measure has the summaries of histograms and the search for the steady state of a
+// run.
 //
-// All functions are deterministic: nothing is resampled. No function panics, changes its arguments, or returns NaN or an
-// infinity. If there is no answer (too few values, a value that is not finite, the logarithm of zero), ok is false. Values
-// without spread give an interval without width.
+// All functions are deterministic: nothing is resampled. No function panics, changes its arguments, or returns NaN or
+// an infinity. If there is no answer (too few values, a value that is not finite, the logarithm of zero), ok is false.
+// Values without spread give an interval without width.
 //
-// The unit of all intervals is a trial. Values of one run, such as its seconds, resemble their neighbours and must not be
-// used.
+// The unit of all intervals is a trial. Values of one run, such as its seconds, resemble their neighbours and must not
+// be used.
 package stats
 
 import (
