@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// startDying starts a program that is killed when the tests are, so that no server is left. The kernel kills it when
-// the thread ends that started it, and threads of the runtime end with goroutines that took one for themselves, as
-// those do that enter namespaces. So it gets a thread that nothing else uses and that never ends.
+// startDying starts a program that the kernel kills with the tests, so no server remains. The kernel does so when the
+// starting thread ends. Threads can end with goroutines that lock them, as those do that enter namespaces, so the
+// program gets its own thread, which never ends.
 func startDying(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)

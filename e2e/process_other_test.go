@@ -4,5 +4,5 @@ package e2e
 
 import "os/exec"
 
-// startDying only starts a program where the system has no way to kill it with the tests.
+// startDying only starts a program: this system cannot kill it with the tests.
 func startDying(cmd *exec.Cmd) error { return cmd.Start() }
