@@ -9,7 +9,7 @@ TIMEOUT ?= 15m
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here).
 RACED   := cmd/plimsoll serve study/conduct lab/engine lab/faultfs lab/host lab lab/action lab/process disk disk/witness disk/faultcut \
-	run run/fleet run/observe load measure drill drill/ledger store/embedded store/mongo store/null store/rest store/wire internal/loop
+	run run/fleet run/observe load measure drill drill/ledger store/embedded store/mongo store/null store/rest store/wire internal/loop internal/childproc
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
@@ -32,7 +32,7 @@ times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man engine clean help
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man pictures engine clean help
 
 all: build
 
@@ -90,6 +90,11 @@ bench: ## speed, as ratios against the peers, from one run on this machine
 
 man: build ## manual pages, in man/
 	$(BIN) man man
+
+pictures: ## docs/pictures, made of records that tests write (with chromium)
+	mkdir -p docs/pictures
+	$(GO) test ./e2e/browser -run '^TestPictures$$' -count=1 -update
+	$(GO) test ./cmd/plimsoll -run '^TestTerminalPicture$$' -count=1 -update
 
 engine: build ## the open engine that the end-to-end tests use (as root)
 	$(BIN) engine install documentdb

@@ -18,12 +18,12 @@ import (
 // deviceClasses are measured. The fast classes show the time that the machine adds.
 var deviceClasses = []string{"nvme", "sata-ssd", "hdd-10k"}
 
-// deviceGoal is the most that a virtual disk may add to the latency of its class in the median. A write and a flush each
-// need about 0.1 ms for the loop device and FUSE.
+// deviceGoal is the most that a virtual disk may add to the latency of its class in the median. A write and a flush
+// each need about 0.1 ms for the loop device and FUSE.
 const deviceGoal = time.Millisecond
 
-// deviceLatency compares the latency of writes and flushes on virtual disks with the latency of their class. It uses two
-// disks at once, like a mirror, because requests of a lab also wait concurrently.
+// deviceLatency compares the latency of writes and flushes on virtual disks with the latency of their class. It uses
+// two disks at once, like a mirror, because requests of a lab also wait concurrently.
 func deviceLatency(ctx context.Context, w io.Writer, c config) (err error) {
 	if os.Getuid() != 0 {
 		fmt.Fprintln(w, "\nLatency of virtual disks: not measured, it needs root")
@@ -61,7 +61,8 @@ type pairOfDisks struct {
 }
 
 // measure makes two disks of a class and returns the durations of writes with their flushes.
-func (m *pairOfDisks) measure(ctx context.Context, d faultfs.Device, during time.Duration) (took []time.Duration, err error) {
+func (m *pairOfDisks) measure(ctx context.Context, d faultfs.Device, during time.Duration) (
+	took []time.Duration, err error) {
 	defer func() { err = errors.Join(err, m.detach()) }()
 	for _, name := range []string{"a", "b"} {
 		loop, err := m.attach(ctx, d.Class+"-"+name, 64<<20, d)
@@ -73,8 +74,8 @@ func (m *pairOfDisks) measure(ctx context.Context, d faultfs.Device, during time
 	return mirroredWrites(ctx, m.loops, during)
 }
 
-// mirroredWrites writes blocks at distant offsets to all devices at once, each with a flush, and returns the duration of
-// each round.
+// mirroredWrites writes blocks at distant offsets to all devices at once, each with a flush, and returns the duration
+// of each round.
 func mirroredWrites(ctx context.Context, devices []string, during time.Duration) (took []time.Duration, err error) {
 	var files []*os.File
 	defer func() {

@@ -29,7 +29,8 @@ const (
 	diskModel = 0.10 // largest relative difference of the group commit from its model
 )
 
-// diskTurn is the length of one turn of the probe or fio. It is short, so that the machine is the same for both of a pair.
+// diskTurn is the length of one turn of the probe or fio. It is short, so that the machine is the same for both of a
+// pair.
 const diskTurn = 1500 * time.Millisecond
 
 // diskPlace is the directory of a comparison.
@@ -228,8 +229,8 @@ func paired(list []float64, low, high float64) string {
 	return fmt.Sprintf("× %.3f (%.3f to %.3f) %-6s", median, from, to, word)
 }
 
-// flushRatio compares the duration of fdatasync with one client. Both append to reserved files of their own. The files of
-// fio are removed at the end, because discarding their blocks would slow down the next turn.
+// flushRatio compares the duration of fdatasync with one client. Both append to reserved files of their own. The files
+// of fio are removed at the end, because discarding their blocks would slow down the next turn.
 func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
 	s := benchSpec(at.dir)
 	s.Profiles, s.Clients = []string{spec.ProbeJournal}, slices.Repeat([]int{1}, 1+at.pairs)

@@ -18,8 +18,8 @@ import (
 // roleFaults is the role of a faultfs process. It ends with its standard input.
 const roleFaults = "faults"
 
-// fixedDevice is a disk whose latencies are much longer than the work of the machine for a request, so other load of the
-// machine does not change them.
+// fixedDevice is a disk whose latencies are much longer than the work of the machine for a request, so other load of
+// the machine does not change them.
 var fixedDevice = faultfs.Device{
 	ReadLatency: 2 * time.Millisecond, WriteLatency: 2 * time.Millisecond, FlushLatency: 3 * time.Millisecond,
 	Parallel: 64, Protected: true,
@@ -62,7 +62,8 @@ func (p *faultsProcess) start(ctx context.Context, name string) (err error) {
 }
 
 // attach makes a virtual disk and a loop device above it.
-func (p *faultsProcess) attach(ctx context.Context, name string, size int64, d faultfs.Device) (loop string, err error) {
+func (p *faultsProcess) attach(ctx context.Context, name string, size int64, d faultfs.Device) (
+	loop string, err error) {
 	if err := p.client.Create(ctx, name, size, d, nil); err != nil {
 		return "", err
 	}
@@ -86,7 +87,8 @@ const fewestPairs = 6
 
 // fixedDisk makes the comparisons on a disk with fixed latencies. Durable writes are compared with one thread only:
 // during a flush the kernel joins all further flushes to the next one. Several writers then get into one of several
-// rhythms, which depends on when they began: four of them make 4 writes in 5 to 8 ms here, with fio and the probe alike.
+// rhythms, which depends on when they began: four of them make 4 writes in 5 to 8 ms here, with fio and the probe
+// alike.
 func fixedDisk(ctx context.Context, w io.Writer, c config) (err error) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		fmt.Fprintln(w, "  a disk with fixed latencies: not measured, because it needs Linux and root")

@@ -77,6 +77,9 @@ func (b labBench) round(ctx context.Context, run bool, seconds int) (
 	usable, removed time.Duration, cpu float64, err error) {
 	asked := spec.Lab{Name: "bench", Engine: spec.Engine{Name: engine.DocumentDB},
 		Topology: spec.Topology{Kind: spec.LabReplicaSet, Members: 3, Election: "elect-fast"}}
+	if err := asked.Complete(); err != nil {
+		return 0, 0, 0, err
+	}
 	begin := time.Now()
 	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {

@@ -56,8 +56,8 @@ func ledgerTargets() []ledgerTarget {
 	}
 }
 
-// ledgerCost compares runs with and without a ledger, in turns within one process. The targets go from the worst case, in
-// which an operation costs its generation only, to a real server. It takes less than two minutes for each round.
+// ledgerCost compares runs with and without a ledger, in turns within one process. The targets go from the worst case,
+// in which an operation costs its generation only, to a real server. It takes less than two minutes for each round.
 func ledgerCost(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "\nRuns with a ledger relative to runs without: median of blocks without-with-with-without "+
 		"(95 %% interval).\nGoal: throughput × %.2f. If that is open: processor time of this process × %.3f, which depends "+
@@ -129,9 +129,9 @@ func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name
 	return c.print(w, t, name)
 }
 
-// block does two runs of each side: without, with, with, without, or the reverse. A drift of the machine then affects both
-// alike. Each run has a workload of its own: setting the values of the last run again would change nothing, and a store
-// that notices it does less work without a ledger than with one, whose counters always change.
+// block does two runs of each side: without, with, with, without, or the reverse. A drift of the machine then affects
+// both alike. Each run has a workload of its own: setting the values of the last run again would change nothing, and a
+// store that notices it does less work without a ledger than with one, whose counters always change.
 func (t ledgerTarget) block(ctx context.Context, open func() (workload.Workload, error), books *ledger.Ledger,
 	st store.Store, first int) (sum [2]ledgerRun, err error) {
 	for i := range 4 {
@@ -240,8 +240,8 @@ func openResponder(ctx context.Context, workers int) (store.Store, func() error,
 	return st, r.Close, nil
 }
 
-// openEmbedded opens a store in a directory of its own. Writes with w:majority wait for the disk, as in a drill by default.
-// Others do not wait, and take 10 µs.
+// openEmbedded opens a store in a directory of its own. Writes with w:majority wait for the disk, as in a drill by
+// default. Others do not wait, and take 10 µs.
 func openEmbedded(w string) func(context.Context, int) (store.Store, func() error, error) {
 	return func(ctx context.Context, _ int) (store.Store, func() error, error) {
 		dir, err := scratch("", "ledger")
@@ -256,7 +256,8 @@ func openEmbedded(w string) func(context.Context, int) (store.Store, func() erro
 	}
 }
 
-// openDocumentDB starts a lab of one member. The durability level is balanced, which has the highest throughput to lose.
+// openDocumentDB starts a lab of one member. The durability level is balanced, which has the highest throughput to
+// lose.
 func openDocumentDB(ctx context.Context, workers int) (store.Store, func() error, error) {
 	uri, end, err := documentDB(ctx)
 	if err != nil {
@@ -282,6 +283,9 @@ func documentDB(ctx context.Context) (uri string, end func() error, err error) {
 	}
 	asked := spec.Lab{Name: fmt.Sprintf("bench-ledger-%d", os.Getpid()), Engine: spec.Engine{Name: engine.DocumentDB},
 		Topology: spec.Topology{Kind: spec.LabStandalone}}
+	if err := asked.Complete(); err != nil {
+		return "", nil, errors.Join(err, end())
+	}
 	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {
 		return "", nil, errors.Join(err, end())

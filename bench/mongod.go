@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -31,9 +32,10 @@ func mongodPath() string {
 	return path
 }
 
-// startMongod starts a mongod on loopback and loads the records of the clients. used is the processor time of the mongod
-// until now.
-func startMongod(ctx context.Context, program, dir string) (addr string, used func() time.Duration, stop func(), err error) {
+// startMongod starts a mongod on loopback and loads the records of the clients. used is the processor time of the
+// mongod until now.
+func startMongod(ctx context.Context, program, dir string) (
+	addr string, used func() time.Duration, stop func(), err error) {
 	data, err := os.MkdirTemp(dir, "mongod")
 	if err != nil {
 		return "", nil, nil, err
@@ -47,8 +49,7 @@ func startMongod(ctx context.Context, program, dir string) (addr string, used fu
 	_, port, _ := net.SplitHostPort(addr)
 	cmd := exec.CommandContext(ctx, program, "--dbpath", data, "--bind_ip", "127.0.0.1", "--port", port,
 		"--wiredTigerCacheSizeGB", "1", "--nounixsocket", "--logpath", filepath.Join(data, "log"))
-	cmd.SysProcAttr = childAttributes()
-	if err := cmd.Start(); err != nil {
+	if err := childproc.Start(cmd); err != nil {
 		return "", nil, nil, fmt.Errorf("start %s: %w", program, err)
 	}
 	used = func() time.Duration {

@@ -57,12 +57,12 @@ func outageError(ctx context.Context, w io.Writer, c config) error {
 	return nil
 }
 
-// loadsClass is the compared class of operations, and their command. Only the load sends it: the drill also has a client
-// that polls the primary, whose reads often get the first reply after an outage.
+// loadsClass is the compared class of operations, and their command. Only the load sends it: the drill also has a
+// client that polls the primary, whose reads often get the first reply after an outage.
 const loadsClass = "insert"
 
-// refuser is a responder with an outage of known duration. It keeps the times of its replies to loadsClass, counted from
-// its first operation.
+// refuser is a responder with an outage of known duration. It keeps the times of its replies to loadsClass, counted
+// from its first operation.
 type refuser struct {
 	last   time.Duration
 	resets bool
@@ -116,6 +116,9 @@ func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err erro
 	asked := spec.Drill{External: true, Run: spec.Run{Target: server.URI()}}
 	asked.Run.Load.Rate, asked.Run.Load.Workers = 2000, 16
 	asked.Run.Load.Duration = spec.Duration(outageFrom + outageLoad)
+	if err := asked.Complete(); err != nil {
+		return 0, 0, err
+	}
 	d, err := drill.Run(ctx, asked, drill.Options{
 		Dir: filepath.Join(dir, "drill"), Mark: mark, Run: plimsoll.Options{Now: time.Now},
 	})

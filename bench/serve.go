@@ -24,8 +24,8 @@ const (
 	listed       = 1000        // runs
 )
 
-// serveCost shows the processor time of the server while a client follows a run, and the duration of pages. The run, the
-// server and the client are separate processes.
+// serveCost shows the processor time of the server while a client follows a run, and the duration of pages. The run,
+// the server and the client are separate processes.
 func serveCost(ctx context.Context, w io.Writer, c config) error {
 	dir, err := scratch("", "serve")
 	if err != nil {

@@ -36,6 +36,9 @@ func studyOf(configurations, trials int) spec.Study {
 	for i := range configurations {
 		asked.Factors[0].Levels = append(asked.Factors[0].Levels, spec.Level{Value: i + 1})
 	}
+	if err := asked.Complete(); err != nil {
+		panic(err) // the study is written above
+	}
 	return asked
 }
 
@@ -82,8 +85,8 @@ func (r *timedRunner) Trial(ctx context.Context, q study.Request) (study.Result,
 	return result, err
 }
 
-// betweenTrials runs a study of 400 trials that take no time. It shows the time from the end of a trial to the beginning of
-// the next one, in which the study writes its journal and study.json to the disk.
+// betweenTrials runs a study of 400 trials that take no time. It shows the time from the end of a trial to the
+// beginning of the next one, in which the study writes its journal and study.json to the disk.
 func betweenTrials(ctx context.Context, w io.Writer) error {
 	dir, err := scratch("", "study")
 	if err != nil {

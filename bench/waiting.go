@@ -37,7 +37,8 @@ const (
 // openShare is the rate of an open loop, as a share of the C loop's throughput in a closed loop.
 const openShare = 0.6
 
-// messageCount is the number of different messages that the C loop sends in turn: the server then has the same work for both.
+// messageCount is the number of different messages that the C loop sends in turn: the server then has the same work for
+// both.
 const messageCount = 4096
 
 // waiting compares wire with the C loop on servers that answer late. An immediate responder hides the cost of waiting,

@@ -31,8 +31,8 @@ func (b bout) javaArguments(home, phase string) []string {
 	return args
 }
 
-// java runs a phase of YCSB once. The processor time is that of the whole process with the start of its virtual machine.
-// The duration is the one that YCSB prints for the phase.
+// java runs a phase of YCSB once. The processor time is that of the whole process with the start of its virtual
+// machine. The duration is the one that YCSB prints for the phase.
 func (b bout) java(ctx context.Context, home, phase string) (o outcome, err error) {
 	cmd := exec.CommandContext(ctx, "java", b.javaArguments(home, phase)...)
 	var stderr bytes.Buffer

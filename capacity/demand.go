@@ -339,7 +339,7 @@ func (s *sizer) weigh(d *demand) {
 	d.out.Needed, d.out.Assumption = &e.N, e.Assumption
 	safe := e.N
 	if e.Known {
-		d.out.NeededLow, d.out.NeededHigh = finite(e.Low), finite(e.High)
+		d.out.NeededLow, d.out.NeededHigh = record.Finite(e.Low), record.Finite(e.High)
 		safe = e.High
 	}
 	for _, doubt := range e.Doubts {

@@ -246,21 +246,13 @@ func (s *sizer) matchOne(d *demand, w *workloadRuns) error {
 		out.Low, out.High = &m.Low, &m.High
 	}
 	if m.Nodes.Known {
-		out.NodesLow, out.NodesHigh = finite(m.Nodes.Low), finite(m.Nodes.High)
+		out.NodesLow, out.NodesHigh = record.Finite(m.Nodes.Low), record.Finite(m.Nodes.High)
 	}
 	s.out.Multipliers = append(s.out.Multipliers, out)
 	for _, doubt := range m.Nodes.Doubts {
 		s.doubt("scaling-"+m.Nodes.Assumption, measure.Warning, "workload %s: %s", w.name, doubt)
 	}
 	return nil
-}
-
-// finite returns where x is, nil if it is not finite.
-func finite(x float64) *float64 {
-	if math.IsInf(x, 0) || math.IsNaN(x) {
-		return nil
-	}
-	return &x
 }
 
 func (s *sizer) objectives() []measure.Objective {

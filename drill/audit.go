@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -16,81 +15,89 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
 
-// finalRead is what the ledger calls the read that decides.
+// finalRead is the ledger's name of the read that decides.
 const finalRead = record.FinalSource
 
-// How long the audit may take to be answered.
 const (
 	reachAtMost = 60 * time.Second
 	auditAtMost = time.Hour
 )
 
-// dir is where the record of the run lies.
-func (r *round) dir() string {
-	return filepath.Join(r.drill.o.Dir, filepath.FromSlash(r.result.Record))
+// auditor opens what the audit of a round reads: the primary, each member, and what members gave up.
+type auditor struct {
+	target   *target
+	database string
+	writer   *record.DrillWriter
+	unread   []string // members that could not be read, and why
 }
 
-// audit reads everything back. It returns why that could not be done, "" if it could.
+// audit reads everything back. It returns why that failed, "" if it did not.
 func (r *round) audit(ctx context.Context) string {
-	if r.books.wrapped == nil || r.uri == "" {
-		return "the target keeps nothing that could be read back"
+	books := &r.operations.books
+	if books.wrapped == nil || r.target.uri == "" {
+		return "the target stores nothing that could be read back"
 	}
-	if r.dead != nil {
-		return "there was no final read: " + r.dead.Error()
+	if r.redundancy.dead != nil {
+		return "there was no final read: " + r.redundancy.dead.Error()
 	}
 	r.drill.progress.enter(record.StageAudit)
-	r.drill.o.Progress.Note("reading everything back")
+	r.drill.progress.Note("reading everything back")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
-	o := ledger.AuditOptions{Workload: r.books.wrapped}
-	if r.books.placed != nil {
-		o.Shards = r.books.placed.Shards
-		r.moved()
+	o := ledger.AuditOptions{Workload: books.wrapped}
+	if books.placed != nil {
+		o.Shards = books.placed.Shards
+		r.checkPlacement()
 	}
-	final, err := r.open(ctx, finalRead, r.uri, false)
+	a := &auditor{target: r.target, database: r.drill.spec.Run.Database, writer: r.drill.writer}
+	final, err := a.open(ctx, finalRead, r.target.uri, false)
 	if err != nil {
-		return "there was no final read: " + store.Redact(store.OneLine(err.Error()))
+		return "there was no final read: " + oneLine(err)
 	}
 	defer final.close()
 	o.Final = final
 	for _, f := range r.result.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, struckAt(f, r.result.Headline())-r.shift)
+			o.Faults = append(o.Faults, struckAt(f, r.result.Headline())-r.clock.shift)
 		}
 	}
-	for _, s := range r.members(ctx) {
+	for _, s := range a.members(ctx) {
 		defer s.close()
 		o.Members = append(o.Members, s)
 	}
-	o.Elsewhere = r.elsewhere(ctx)
-	o.Reads = r.question()
-	result, err := r.books.ledger.Audit(ctx, o)
+	r.result.Unread = a.unread
+	o.Elsewhere = a.elsewhere(ctx)
+	o.Reads = r.guarantees().question(r.result, r.clock.shift)
+	result, err := books.ledger.Audit(ctx, o)
 	if err != nil {
 		return "the audit failed: " + err.Error()
 	}
 	for i := range result.Lost {
 		if result.Lost[i].Acknowledged >= 0 {
-			result.Lost[i].Acknowledged += r.shift
+			result.Lost[i].Acknowledged += r.clock.shift
 		}
 	}
-	r.judged(result.Judged)
+	r.guarantees().complete(result.Judged, r.clock.shift)
 	r.result.Ledger = result
 	if r.seeds != nil {
 		if r.result.SeedsFound, err = r.seeds.found(ctx, final.db); err != nil {
 			r.result.Seeds = 0 // nothing is known of them
-			return "the seed records could not be looked for: " + store.Redact(store.OneLine(err.Error()))
+			return "the seed records could not be read: " + oneLine(err)
 		}
 	}
 	return ""
 }
 
-// struckAt is when a fault struck, for the age of what it lost. The lab was told at Injected and had it done by Done;
-// what was acknowledged in between was acknowledged before it struck.
+// struckAt returns when a fault struck, for the age of the writes that it lost. The injector began at Injected and was
+// done by Done; writes that were acknowledged in between were acknowledged before the fault struck.
 func struckAt(f record.DrillFault, all *record.DrillEffect) int64 {
 	if all == nil || all.OutageFrom < f.Injected {
 		return f.Injected
@@ -98,48 +105,139 @@ func struckAt(f record.DrillFault, all *record.DrillEffect) int64 {
 	return min(all.OutageFrom, f.Done)
 }
 
-// source reads documents back through the official driver, which is not the code that wrote them.
+// members opens each member that can be read directly.
+func (a *auditor) members(ctx context.Context) (list []*source) {
+	if a.target.lab == nil {
+		a.unread = append(a.unread, "members: the target is not a lab, so only its address was read")
+		return nil
+	}
+	l, err := a.target.lab.Look(ctx)
+	if err != nil {
+		a.unread = append(a.unread, "members: "+err.Error())
+		return nil
+	}
+	for _, m := range l.Members {
+		if !holdsData(m) {
+			continue
+		}
+		s, err := a.member(ctx, l, m)
+		if err != nil {
+			a.unread = append(a.unread, m.Name+": "+oneLine(err))
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func (a *auditor) member(ctx context.Context, l record.Lab, m record.LabMember) (*source, error) {
+	switch {
+	case l.Specification.Topology.Kind == spec.LabSharded:
+		return nil, errors.New("a member of a sharded cluster does not have all documents")
+	case m.State != "running":
+		return nil, errors.New("it is " + m.State)
+	case m.Kind == "postgres":
+		return a.throughReader(ctx, m)
+	}
+	uri, err := run.MemberURI(a.target.uri, m.Address)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.open(ctx, m.Name, uri, true)
+	if err == nil && m.LagSeconds != nil && *m.LagSeconds > 0 {
+		s.behind = secondsText(*m.LagSeconds) + " behind the primary"
+	}
+	return s, err
+}
+
+// secondsText is the lag of a mongod, which is known in whole seconds, except that a fraction means not up to date.
+func secondsText(lag float64) string {
+	if lag < 1 {
+		return "less than a second"
+	}
+	return fmt.Sprintf("%.0f s", lag)
+}
+
+// memberReader is a [Lab] that starts a server for reading a member that clients cannot reach.
+type memberReader interface {
+	ReadMember(ctx context.Context, member string) (*lab.MemberReading, error)
+}
+
+// throughReader opens a member through a server that the lab starts for that. It runs as long as the source is open.
+func (a *auditor) throughReader(ctx context.Context, m record.LabMember) (*source, error) {
+	from, ok := a.target.lab.(memberReader)
+	if !ok {
+		return nil, errors.New("the lab cannot read it directly")
+	}
+	reading, err := from.ReadMember(ctx, m.Name) // lives as long as ctx; the lab bounds the start
+	if err != nil {
+		return nil, err
+	}
+	a.writer.AddSecrets(reading.URI)
+	s, err := a.open(ctx, m.Name, reading.URI, true)
+	if err != nil {
+		_ = reading.Close() // the lab stops it in any case
+		return nil, err
+	}
+	s.lab = reading
+	s.behind = behindText(reading.Behind)
+	return s, nil
+}
+
+// behindText says how many bytes of its primary's log a member had not applied; below 0 is not known. It is empty for
+// none: only then does a difference mean that the member diverged.
+func behindText(n int64) string {
+	switch {
+	case n < 0:
+		return "its replication lag is not known"
+	case n > 0:
+		return figure.Bytes(n) + " of the primary's log were not applied"
+	}
+	return ""
+}
+
+// source reads documents back through the official driver, which is independent of the code that wrote them.
 type source struct {
 	name   string
 	client *mongo.Client
 	db     *mongo.Database
-	behind string    // how far a member is behind its primary, in words
-	lab    io.Closer // what the lab keeps for the reading, if it has to
-	// session has seen the fence, so that all shards answer as of then; nil where nobody reads what a majority has.
+	behind string    // replication lag of a member, in words
+	lab    io.Closer // the server that the lab started for the reading, or nil
+	// session is causally after the fence, so that all shards answer as of then; nil without read concern majority.
 	session *mongo.Session
 }
 
-// open opens one way to read everything back, and waits until it answers.
-func (r *round) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
+// open opens one source and waits until it answers. direct reads a member, not the primary.
+func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second)
 	switch {
 	case direct:
 		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
-	case r.result.Level == "": // gateways of documentdb read what their level means
-		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(
-			writeconcern.Majority())
+	case a.target.level == "": // gateways of documentdb read as their level says
+		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).
+			SetWriteConcern(writeconcern.Majority())
 	}
 	c, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{name: name, client: c, db: c.Database(r.drill.spec.Run.Database)}
+	s := &source{name: name, client: c, db: c.Database(a.database)}
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for {
 		now := c.Ping(ctx, nil)
 		if now == nil && !direct {
-			now = s.fence(ctx, r.result.Level == "")
+			now = s.fence(ctx, a.target.level == "")
 		}
 		if now == nil {
 			return s, nil
 		}
-		// that there was no time for another try tells nothing
+		// running out of time says less than the error before it
 		if err == nil || ctx.Err() == nil && !errors.Is(now, context.DeadlineExceeded) {
 			err = now
 		}
 		select {
-		case <-time.After(lookEvery):
+		case <-time.After(pollEvery):
 		case <-ctx.Done():
 			s.close()
 			return nil, fmt.Errorf("%s does not answer: %w", name, err)
@@ -147,11 +245,11 @@ func (r *round) open(ctx context.Context, name, uri string, direct bool) (*sourc
 	}
 }
 
-// fence makes sure that a read from here on sees all that was acknowledged before. What a majority has is read as of
-// the last moment that the primary knows a majority to have, which is a little behind what it acknowledged with less,
-// far behind as long as no majority answers, and behind what an earlier primary acknowledged until it has written
-// something itself. All of that is over when it confirms a write of now with a majority. A member that is no primary
-// refuses the write.
+// fence makes sure that reads from here on return everything that was acknowledged before. A read of what a majority
+// has is as of the last majority commit that the primary knows. That is a little behind what the primary acknowledged
+// at a lower write concern, far behind as long as no majority answers, and behind what an earlier primary acknowledged
+// until the new one has written something itself. All of that is over when the primary confirms a new write with a
+// majority. A member that is not primary refuses the write.
 func (s *source) fence(ctx context.Context, majority bool) error {
 	if majority && s.session == nil {
 		session, err := s.client.StartSession()
@@ -163,12 +261,12 @@ func (s *source) fence(ctx context.Context, majority bool) error {
 	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), bson.D{{Key: "_id", Value: bson.NewObjectID()},
 		{Key: "fence", Value: true}})
 	if err != nil {
-		return fmt.Errorf("it confirms no write before the read, so the read could be of an earlier time: %w", err)
+		return fmt.Errorf("it confirms no write before the read, so the read might return an earlier state: %w", err)
 	}
 	return nil
 }
 
-// within puts what is read after what the session has seen.
+// within makes reads causally consistent with the session.
 func (s *source) within(ctx context.Context) context.Context {
 	if s.session == nil {
 		return ctx
@@ -176,16 +274,13 @@ func (s *source) within(ctx context.Context) context.Context {
 	return mongo.NewSessionContext(ctx, s.session)
 }
 
-// close gives back the connections, and what the lab keeps for them.
 func (s *source) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
 	if s.session != nil {
-		s.session.EndSession(ctx)
+		s.session.EndSession(context.Background())
 	}
-	_ = s.client.Disconnect(ctx) // nothing is under way
+	disconnect(s.client)
 	if s.lab != nil {
-		_ = s.lab.Close() // the lab ends it in any case
+		_ = s.lab.Close() // the lab stops it in any case
 	}
 }
 
@@ -200,13 +295,13 @@ func (s *source) Scan(ctx context.Context, collection string, each func(doc []by
 	return Scan(s.within(ctx), s.db.Collection(collection), each)
 }
 
-// scanBatch is how many documents an answer of the server has. Of documents of 1 kB documentdb hands over twice as many
-// per second in answers of 1 to 2 MB as in the greatest that it may give, which is what a scan without a wish gets.
+// scanBatch is the number of documents per batch. With documents of 1 kB, documentdb returns twice as many per second
+// in batches of 1 to 2 MB as in the largest batches that it allows, which are its default.
 const scanBatch = 2000
 
 // Scan reads a collection as an audit does and calls each for every document, which is valid until each returns. It is
-// one plain scan, not several of ranges of _id at once: those go by the index, which after a fault may lack documents
-// that are there.
+// one plain scan, not several scans of _id ranges: those use the index, which after a fault may lack documents that
+// exist.
 func Scan(ctx context.Context, from *mongo.Collection, each func(doc []byte) error) error {
 	cursor, err := from.Find(ctx, bson.D{}, options.Find().SetBatchSize(scanBatch))
 	if err != nil {
@@ -221,25 +316,23 @@ func Scan(ctx context.Context, from *mongo.Collection, each func(doc []byte) err
 	return cursor.Err()
 }
 
-// seeds are records that are written and confirmed before anything else, and looked for in the end.
+// seeds are records that are written and confirmed before the load, and must be there at the end.
 type seeds struct {
 	client     *mongo.Client
 	collection *mongo.Collection
 	ids        []bson.ObjectID
 }
 
-// seedRecords is how many there are, in seedCollection.
 const (
-	seedRecords    = 2
+	seedRecords    = 2 // on each shard
 	seedCollection = "plimsoll_drill_seeds"
 )
 
-// writeSeeds writes the seed records: seedRecords on each shard of a cluster, as placed says where they go, which is
-// nil elsewhere.
+// writeSeeds writes the seed records: seedRecords on each shard. placed is nil without shards.
 func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
-	// Whatever the address says, these are confirmed: otherwise they could be missed for nothing.
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second).
-		SetWriteConcern(writeconcern.Majority()))
+	// They are confirmed by a majority whatever the address says, so that losing them is always wrong.
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").
+		SetServerSelectionTimeout(10 * time.Second).SetWriteConcern(writeconcern.Majority()))
 	if err != nil {
 		return nil, err
 	}
@@ -249,22 +342,21 @@ func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (
 	for _, id := range seedIDs(placed) {
 		if _, err := s.collection.InsertOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "seed", Value: true}}); err != nil {
 			s.close()
-			return nil, fmt.Errorf("the seed records cannot be written: %w", err)
+			return nil, fmt.Errorf("cannot write the seed records: %w", err)
 		}
 		s.ids = append(s.ids, id)
 	}
 	return s, nil
 }
 
-// seedIDs are the ids of the seed records.
 func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 	if placed == nil || placed.Problem() != "" {
 		return []bson.ObjectID{bson.NewObjectID(), bson.NewObjectID()}
 	}
 	have := map[int]int{}
-	for range 1000 * len(placed.Shards) { // chance finds an id for each shard long before
+	for range 1000 * len(placed.Shards) { // far more than random ids need to hit each shard
 		id := bson.NewObjectID()
-		filter, _ := bson.Marshal(bson.D{{Key: "_id", Value: id}}) // it always can be
+		filter, _ := bson.Marshal(bson.D{{Key: "_id", Value: id}}) // cannot fail
 		if at := placed.Of(seedCollection, filter); have[at] < seedRecords {
 			have[at]++
 			ids = append(ids, id)
@@ -273,10 +365,8 @@ func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 	return ids
 }
 
-func (s *seeds) count() int { return len(s.ids) }
-
-// found is how many are still there, by the client of the final read. That one cannot be found and that nobody answers
-// are not the same: an error says that it is not known.
+// found counts the seed records that are there, through the client of the final read. An error means that the number is
+// not known.
 func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
@@ -291,8 +381,4 @@ func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error
 	return n, nil
 }
 
-func (s *seeds) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_ = s.client.Disconnect(ctx) // nothing is under way
-}
+func (s *seeds) close() { disconnect(s.client) }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -28,14 +26,14 @@ func TestFinalReadIsOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	r := &round{drill: &campaign{spec: spec.Drill{Run: spec.Run{Database: "d"}}}, result: &record.DrillRound{}}
+	a := &auditor{target: &target{}, database: "d"}
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if s, err := r.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {
+	if s, err := a.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {
 		t.Errorf("with no majority the final read is %+v (%v)", s, err)
 	}
 	confirms.Store(true)
-	s, err := r.open(t.Context(), finalRead, server.URI(), false)
+	s, err := a.open(t.Context(), finalRead, server.URI(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +50,7 @@ func TestFinalReadIsOfNow(t *testing.T) {
 		t.Errorf("a server that does not answer has %d of the seed records", n)
 	}
 	finds.Store(true)
-	if n, err := seeds.found(t.Context(), s.db); err != nil || n != seeds.count() {
-		t.Errorf("%d of %d seed records are there (%v)", n, seeds.count(), err)
+	if n, err := seeds.found(t.Context(), s.db); err != nil || n != len(seeds.ids) {
+		t.Errorf("%d of %d seed records are there (%v)", n, len(seeds.ids), err)
 	}
 }

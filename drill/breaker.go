@@ -14,327 +14,427 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// How long is waited for what.
 const (
-	verifyAtMost = 15 * time.Second // for an effect that something other than the injector sees
-	verifyLate   = 5 * time.Second  // the same, after it was healed
-	lookBefore   = 2 * time.Second  // before it is broken, at who is the primary
-	injectAtMost = time.Minute
-	healAtMost   = 5 * time.Minute
-	// healLate is how much later than the drill the lab heals by itself: only if the drill is gone.
-	healLate = 15 * time.Second
+	verifyAtMost   = 15 * time.Second // until something other than the injector sees an effect
+	verifyHealed   = 5 * time.Second  // the same after the fault was healed
+	describeBefore = 2 * time.Second  // how long before the fault the lab is queried for its primaries
+	injectAtMost   = time.Minute
+	healAtMost     = 5 * time.Minute
+	labHealsAfter  = 15 * time.Second // after the time at which the drill heals, in case the drill is gone
+	longestAudit   = 10 * time.Minute // that a fault with stay: true has to outlast
 )
 
-// breaker does the faults of a round at their times, and heals them.
+// breaker injects the faults of a round at their times, verifies that they have an effect, and heals them.
 type breaker struct {
-	round *round
-	clock clock
-	ended chan struct{} // closed when the load is over
-	once  sync.Once
-	all   sync.WaitGroup
+	target   *target
+	spec     spec.Drill
+	mark     <-chan time.Time // of [Options]
+	progress *standing
+	events   *events
+
+	loadOver chan struct{} // closed when the load is over
+	once     sync.Once
+	running  sync.WaitGroup // one for each fault
 
 	mu   sync.Mutex
-	done []*broken
+	list []*roundFault
 }
 
-// broken is one fault of a round.
-type broken struct {
+// roundFault is one fault of a round. Fields that change after the injection are guarded by the breaker's lock.
+type roundFault struct {
+	fault.Injection
 	spec     spec.Fault
 	injector fault.Injector
-	injected bool
-	before   record.Lab
-	what     fault.Injection
-	struck   []record.LabMember // its target, or what stood on it
-	proof    fault.Proof
-	healed   time.Time
+	before   record.Lab         // just before the injection
+	struck   []record.LabMember // the target, or the members on it
 	problem  string
 }
 
-func newBreaker(r *round) *breaker { return &breaker{round: r, ended: make(chan struct{})} }
+func newBreaker(c *campaign, t *target, e *events) *breaker {
+	return &breaker{target: t, spec: c.spec, mark: c.o.Mark, progress: c.progress, events: e,
+		loadOver: make(chan struct{})}
+}
 
-// begin sets the clocks of all faults. started is when the load begins.
-func (b *breaker) begin(ctx context.Context, started time.Time) {
-	spec := b.round.drill.spec
-	measured := started.Add(spec.Run.Load.Warmup.Std())
-	end := measured.Add(spec.Measured())
-	if spec.External {
-		b.all.Go(func() { b.external(ctx, end) })
+// schedule starts one goroutine for each fault. loadBegan is when the load began.
+func (b *breaker) schedule(ctx context.Context, loadBegan time.Time) {
+	measured := loadBegan.Add(b.spec.Run.Load.Warmup.Std())
+	end := measured.Add(b.spec.Measured())
+	if b.spec.External {
+		b.running.Go(func() { b.external(ctx, end) })
 		return
 	}
-	for _, f := range spec.Faults {
-		at, _ := spec.Moment(f)
+	for _, f := range b.spec.Faults {
+		at, _ := b.spec.Moment(f)
 		due := measured.Add(at)
 		until := end
 		if f.For > 0 {
 			until = due.Add(f.For.Std())
 		}
-		b.all.Go(func() { b.one(ctx, f, due, until) })
+		b.running.Go(func() { b.run(ctx, f, due, until) })
 	}
 }
 
-// loadEnded says that the load is over: what was not broken yet is left alone, and what is broken is healed.
-func (b *breaker) loadEnded() { b.once.Do(func() { close(b.ended) }) }
+// loadEnded cancels faults that are not injected yet, and heals the others except those that stay.
+func (b *breaker) loadEnded() { b.once.Do(func() { close(b.loadOver) }) }
 
-// allHealed is closed when nothing is left to break or to heal, but for what stays.
-func (b *breaker) allHealed() <-chan struct{} {
-	healed := make(chan struct{})
-	go func() { b.all.Wait(); close(healed) }()
-	return healed
+// wait returns when all faults are healed or cancelled, except those that stay.
+func (b *breaker) wait() { b.running.Wait() }
+
+// waiting is wait as a channel, which is closed then.
+func (b *breaker) waiting() <-chan struct{} {
+	done := make(chan struct{})
+	go func() { b.running.Wait(); close(done) }()
+	return done
 }
 
-// wait returns when everything that heals with the load is healed.
-func (b *breaker) wait() { b.all.Wait() }
-
-// until waits for a moment; false if the load or the drill ended before.
-func (b *breaker) until(ctx context.Context, at time.Time) bool {
+// sleepUntil returns false if the load or the drill ends first.
+func (b *breaker) sleepUntil(ctx context.Context, at time.Time) bool {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return ctx.Err() == nil
-	case <-b.ended:
+	case <-b.loadOver:
 	case <-ctx.Done():
 	}
 	return false
 }
 
-// one does one fault: breaks, looks, waits, heals.
-func (b *breaker) one(ctx context.Context, asked spec.Fault, due, until time.Time) {
-	if !b.until(ctx, due.Add(-lookBefore)) {
+// run injects one fault, verifies it, waits, and heals it.
+func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Time) {
+	if !b.sleepUntil(ctx, due.Add(-describeBefore)) {
 		return
 	}
-	one := &broken{spec: asked, before: b.labNow(ctx)}
-	if !b.until(ctx, due) {
+	f := &roundFault{spec: asked, before: b.describe(ctx)}
+	if !b.sleepUntil(ctx, due) {
 		return
 	}
-	limit := time.Until(until) + healLate
+	limit := time.Until(until) + labHealsAfter
 	if asked.Stay {
-		limit += b.round.drill.spec.Recovery.Std() + 10*time.Minute
+		limit += b.spec.Recovery.Std() + longestAudit
 	}
 	var err error
-	if one.injector, err = fault.New(b.round.lab, asked, limit); err == nil {
-		err = b.inject(ctx, one)
+	if f.injector, err = fault.New(b.target.lab, asked, limit); err == nil {
+		err = b.inject(ctx, f)
 	}
-	b.add(one)
+	b.add(f)
 	if err != nil {
-		b.set(func() { one.problem = err.Error() })
-		b.note("it could not be broken: %v", err)
+		b.locked(func() { f.problem = err.Error() })
+		b.progress.Note(fmt.Sprintf("%s: not injected: %v", asked.Strike, err))
 		return
 	}
 	if asked.For > 0 {
-		until = one.what.Done.Add(asked.For.Std()) // looking at the lab before may have taken a while
+		until = f.Effective.Add(asked.For.Std()) // the injection itself may take a while
 	}
-	b.round.drill.progress.enter(record.StageBroken)
-	b.round.drill.progress.told("fault", fmt.Sprintf("%s: %s is broken", asked.Strike, one.what.Target))
-	b.verify(ctx, one, until)
-	if one.what.ID == 0 { // it does not last, so there is nothing to heal
-		b.set(func() { one.healed = one.what.Done })
-		b.round.drill.progress.healed(b.left())
+	b.progress.enter(record.StageBroken)
+	b.progress.note("fault", fmt.Sprintf("%s: injected into %s", asked.Strike, f.Target))
+	b.verify(ctx, f, until)
+	if f.ID == 0 { // such as a step-down: there is nothing to heal
+		b.locked(func() { f.Healed = f.Effective })
+		b.progress.healed(b.unhealed())
 		return
 	}
 	if asked.Stay {
 		return
 	}
 	if asked.For > 0 {
-		b.until(ctx, until)
+		b.sleepUntil(ctx, until)
 	} else {
-		b.until(ctx, until.Add(healLate)) // the load ends before that, which is when it is healed
+		b.sleepUntil(ctx, until.Add(labHealsAfter)) // the load ends before that
 	}
 	ctx = context.WithoutCancel(ctx)
-	b.heal(ctx, one)
-	if !one.proof.Hit {
-		b.verify(ctx, one, time.Time{}) // what ended in it, and what was counted, can still be seen
+	b.heal(ctx, f)
+	if !f.Hit {
+		b.verify(ctx, f, time.Time{}) // processes that ended and counters are still visible
 	}
 }
 
-// labNow says how the lab stands, or stood.
-func (b *breaker) labNow(ctx context.Context) record.Lab {
-	ctx, cancel := context.WithTimeout(ctx, lookBefore)
+// describe returns the lab as it is now, or as it was before the load if it does not answer in time.
+func (b *breaker) describe(ctx context.Context) record.Lab {
+	ctx, cancel := context.WithTimeout(ctx, describeBefore)
 	defer cancel()
-	if l, err := b.round.lab.Look(ctx); err == nil {
+	if l, err := b.target.lab.Look(ctx); err == nil {
 		return l
 	}
-	return b.round.before
+	return b.target.before
 }
 
-// inject breaks it, also if the drill is interrupted in that moment: a fault that is half done must be known.
-func (b *breaker) inject(ctx context.Context, one *broken) (err error) {
+// inject ignores an interruption of the drill, so that no fault is left half injected and unknown.
+func (b *breaker) inject(ctx context.Context, f *roundFault) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectAtMost)
 	defer cancel()
-	what, err := one.injector.Inject(ctx)
-	b.set(func() {
-		one.what, one.injected = what, err == nil
-		for _, m := range one.before.Members {
-			if m.Name == what.Target || m.Host == what.Target {
-				one.struck = append(one.struck, m)
+	injection, err := f.injector.Inject(ctx)
+	b.locked(func() {
+		f.Injection = injection
+		for _, m := range f.before.Members {
+			if m.Name == injection.Target || m.Host == injection.Target {
+				f.struck = append(f.struck, m)
 			}
 		}
 	})
 	return err
 }
 
-func (b *breaker) verify(ctx context.Context, one *broken, until time.Time) {
+// verify looks for an effect until a moment; zero is after the heal.
+func (b *breaker) verify(ctx context.Context, f *roundFault, until time.Time) {
 	limit := verifyAtMost
 	switch {
 	case until.IsZero():
-		limit = verifyLate
-	case !one.spec.Stay && one.spec.For > 0:
+		limit = verifyHealed
+	case !f.spec.Stay && f.spec.For > 0:
 		limit = min(limit, max(time.Until(until), 0))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	proof, err := one.injector.Verify(ctx)
-	b.set(func() {
-		if proof.Hit || one.proof.Evidence == "" {
-			one.proof = proof
-		}
-		if err != nil && !proof.Hit {
-			one.problem = err.Error()
+	injection, err := f.injector.Verify(ctx)
+	b.locked(func() {
+		f.Injection = injection
+		if err != nil && !injection.Hit {
+			f.problem = err.Error()
 		}
 	})
 }
 
-func (b *breaker) heal(ctx context.Context, one *broken) {
+func (b *breaker) heal(ctx context.Context, f *roundFault) {
 	ctx, cancel := context.WithTimeout(ctx, healAtMost)
 	defer cancel()
-	b.round.drill.progress.enter(record.StageHealing)
-	at, err := one.injector.Heal(ctx)
-	b.set(func() {
-		one.healed = at
+	b.progress.enter(record.StageHealing)
+	injection, err := f.injector.Heal(ctx)
+	b.locked(func() {
+		f.Injection = injection
 		if err != nil {
-			one.problem = "it could not be healed: " + err.Error()
+			f.problem = "it could not be healed: " + err.Error()
 		}
 	})
 	if err != nil {
-		b.note("%s could not be healed: %v", one.spec.Strike, err)
+		b.progress.Note(fmt.Sprintf("%s: could not be healed: %v", f.spec.Strike, err))
 		return
 	}
-	b.healed(one.spec.Strike.String() + " is healed")
+	b.progress.healed(b.unhealed())
+	b.progress.note("heal", f.spec.Strike.String()+": healed")
 }
 
-// healed tells that a fault is undone.
-func (b *breaker) healed(text string) {
-	b.round.drill.progress.healed(b.left())
-	b.round.drill.progress.told("heal", text)
-}
-
-// left is how many faults are in place still.
-func (b *breaker) left() (n int) {
-	for _, one := range b.list() {
-		b.set(func() {
-			if one.injected && one.healed.IsZero() {
-				n++
-			}
-		})
+// unhealed counts the faults that are in place.
+func (b *breaker) unhealed() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.list {
+		if f.Injected() && f.Healed.IsZero() {
+			n++
+		}
 	}
 	return n
 }
 
-// healRest heals what had to stay until the audit.
+// healRest heals the faults that stay until the audit is over.
 func (b *breaker) healRest(ctx context.Context) {
-	for _, one := range b.list() {
-		if one.spec.Stay && one.injected && one.healed.IsZero() {
-			b.heal(ctx, one)
+	for _, f := range b.ordered() {
+		if f.spec.Stay && f.Injected() && f.Healed.IsZero() {
+			b.heal(ctx, f)
 		}
 	}
 }
 
-// externalFault is what a fault is called that somebody else causes.
+// externalFault is the name of a fault that the user injects.
 var externalFault = spec.ParseStrike("external")
 
-// external waits for the moments that somebody marks.
+// external waits until the user marks the beginning and the end of a fault.
 func (b *breaker) external(ctx context.Context, end time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	go func() {
 		select {
-		case <-b.ended:
+		case <-b.loadOver:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	one := &broken{spec: spec.Fault{Strike: externalFault}}
+	f := &roundFault{spec: spec.Fault{Strike: externalFault}}
+	f.injector = fault.External(externalFault.String(), b.mark)
 	var err error
-	if one.injector, err = fault.External(externalFault.String(), true, b.round.drill.o.Mark); err != nil {
-		return
+	if f.Injection, err = f.injector.Inject(ctx); err != nil {
+		return // nothing was marked
 	}
-	if one.what, err = one.injector.Inject(ctx); err != nil {
-		return // nobody marked anything
-	}
-	one.injected = true
-	one.proof, _ = one.injector.Verify(ctx)
-	b.add(one)
-	b.round.tell("fault", "marked from outside", nil)
-	b.round.drill.progress.enter(record.StageBroken)
-	b.round.drill.progress.told("fault", "the moment is marked; mark once more when it is healed")
-	if at, err := one.injector.Heal(ctx); err == nil {
-		b.set(func() { one.healed = at })
-		b.round.tell("heal", "marked from outside", nil)
-		b.healed("the end is marked")
+	f.Injection, _ = f.injector.Verify(ctx)
+	b.add(f)
+	b.events.add("fault", "you marked the beginning of the fault", nil)
+	b.progress.enter(record.StageBroken)
+	b.progress.note("fault", "the beginning of the fault is marked. Mark again when it is healed")
+	if injection, err := f.injector.Heal(ctx); err == nil {
+		b.locked(func() { f.Injection = injection })
+		b.events.add("heal", "you marked the end of the fault", nil)
+		b.progress.healed(b.unhealed())
+		b.progress.note("heal", "the end of the fault is marked")
 	}
 }
 
-func (b *breaker) add(one *broken) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.done = append(b.done, one)
-}
+func (b *breaker) add(f *roundFault) { b.locked(func() { b.list = append(b.list, f) }) }
 
-func (b *breaker) set(change func()) {
+func (b *breaker) locked(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change()
 }
 
-func (b *breaker) note(format string, a ...any) {
-	b.round.drill.o.Progress.Note(fmt.Sprintf(format, a...))
-}
-
-// list is what was broken, in order of time; what could not be broken comes last.
-func (b *breaker) list() []*broken {
+// ordered returns the injected faults by time, then those that could not be injected.
+func (b *breaker) ordered() []*roundFault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := slices.Clone(b.done)
-	slices.SortStableFunc(list, func(one, y *broken) int {
-		if one.injected != y.injected {
-			if one.injected {
+	list := slices.Clone(b.list)
+	slices.SortStableFunc(list, func(x, y *roundFault) int {
+		if x.Injected() != y.Injected() {
+			if x.Injected() {
 				return -1
 			}
 			return 1
 		}
-		return one.what.Asked.Compare(y.what.Asked)
+		return x.Requested.Compare(y.Requested)
 	})
 	return list
 }
 
-// faults are what was broken, on the clock of the run.
-func (b *breaker) faults() []record.DrillFault {
+// faults returns all faults for the record. Their times are left out as long as the clock is not known.
+func (b *breaker) faults(c runClock) []record.DrillFault {
 	list := []record.DrillFault{}
-	for _, one := range b.list() {
+	for _, f := range b.ordered() {
 		b.mu.Lock()
-		f := record.DrillFault{Fault: one.spec.Strike, Target: cmp.Or(one.what.Target, one.spec.Strike.String()),
-			Manner: one.what.Manner,
-			Shards: b.round.shardsOf(one), Hit: one.proof.Hit, Evidence: one.proof.Evidence, Problem: one.problem}
-		if one.injected && !b.clock.zero.IsZero() {
-			f.Injected, f.Done = b.clock.at(one.what.Asked), b.clock.at(one.what.Done)
-			if !one.healed.IsZero() {
-				f.Healed = b.clock.at(one.healed)
+		r := record.DrillFault{Fault: f.spec.Strike, Target: cmp.Or(f.Target, f.spec.Strike.String()),
+			Manner: f.Manner, Hit: f.Hit, Evidence: f.Evidence, Problem: f.problem}
+		if b.target.sharded() {
+			r.Shards = f.shards()
+		}
+		if f.Injected() && !c.began.IsZero() {
+			r.Injected, r.Done = c.at(f.Requested), c.at(f.Effective)
+			if !f.Healed.IsZero() {
+				r.Healed = c.at(f.Healed)
 			}
 		}
 		b.mu.Unlock()
-		list = append(list, f)
+		list = append(list, r)
 	}
 	return list
 }
 
-// unseats says whether a primary that it struck had to stop being one; of what somebody else broke that is not known.
-func (x *broken) unseats() bool {
-	a := action.Find(x.spec.Strike.Action)
+// intended returns the identifiers that the lab gave to the faults that stay until the audit is over.
+func (b *breaker) intended() map[int]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ids := map[int]bool{}
+	for _, f := range b.list {
+		ids[f.ID] = f.spec.Stay && f.Injected()
+	}
+	return ids
+}
+
+// tookPrimary reports whether a fault took a primary away; of external faults that is assumed.
+func (b *breaker) tookPrimary() bool {
+	return slices.ContainsFunc(b.ordered(), func(f *roundFault) bool {
+		if !f.Injected() {
+			return false
+		}
+		anyPrimary := slices.ContainsFunc(f.struck, func(m record.LabMember) bool { return f.struckPrimary(m.Set) })
+		return f.spec.Strike == externalFault || anyPrimary && f.unseats()
+	})
+}
+
+// mustChange returns the sets in which another member had to become the primary.
+func (b *breaker) mustChange() (sets []string) {
+	if b.target.before.Specification.Availability.NoPromotion {
+		return nil
+	}
+	for _, set := range setsOf(b.target.before) {
+		members := membersOf(b.target.before, set)
+		if members < 2 || members-b.mostDown(set) <= members/2 { // nobody else, or no majority, is left
+			continue
+		}
+		if slices.ContainsFunc(b.ordered(), func(f *roundFault) bool {
+			return f.Injected() && f.struckPrimary(set) && f.unseats()
+		}) {
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+// everDown counts the members of a set with data that were down or cut off at some time. Each counts once, however
+// many faults struck it.
+func (b *breaker) everDown(set string) int {
+	down := map[string]bool{}
+	for _, f := range b.ordered() {
+		if f.Injected() && f.takesDown() {
+			f.addData(set, down)
+		}
+	}
+	return len(down)
+}
+
+// mostDown is the greatest number of a set's members with data that were down or cut off at the same time.
+func (b *breaker) mostDown(set string) int {
+	list := b.ordered()
+	most := 0
+	for _, one := range list {
+		at := one.Requested
+		down := map[string]bool{}
+		for _, f := range list {
+			if f.Injected() && f.takesDown() && !f.Requested.After(at) && (f.Healed.IsZero() || f.Healed.After(at)) {
+				f.addData(set, down)
+			}
+		}
+		most = max(most, len(down))
+	}
+	return most
+}
+
+// worstSet returns how many members with data were down at the same time in the set that lost the greatest share, and
+// how many it has. Of a target that is not a lab, the number of members is what the set reports.
+func (b *breaker) worstSet() (down, members int) {
+	if b.target.lab == nil {
+		return 0, len(b.target.identity.Hello.Data())
+	}
+	for _, set := range setsOf(b.target.before) {
+		d, m := b.mostDown(set), membersOf(b.target.before, set)
+		if members == 0 || d*members > down*m {
+			down, members = d, m
+		}
+	}
+	return down, members
+}
+
+// unseats reports whether a primary that the fault strikes has to step down. It is false for external faults, of which
+// that is not known.
+func (f *roundFault) unseats() bool {
+	a := action.Find(f.spec.Strike.Action)
 	return a != nil && a.Unseats()
 }
 
-// takesDown says whether what it struck was down or away.
-func (x *broken) takesDown() bool {
-	a := action.Find(x.spec.Strike.Action)
+// takesDown reports whether members that the fault strikes are down or cut off.
+func (f *roundFault) takesDown() bool {
+	a := action.Find(f.spec.Strike.Action)
 	return a != nil && a.TakesDown
+}
+
+// struckPrimary reports whether the fault struck the primary of a set, or its only member.
+func (f *roundFault) struckPrimary(set string) bool {
+	return slices.ContainsFunc(f.struck, func(m record.LabMember) bool {
+		return m.Set == set && (m.Role == "primary" || m.Role == "standalone")
+	})
+}
+
+// addData adds the names of the struck members of a set that hold data.
+func (f *roundFault) addData(set string, to map[string]bool) {
+	for _, m := range f.struck {
+		if m.Set == set && holdsData(m) {
+			to[m.Name] = true
+		}
+	}
+}
+
+// shards returns the shards of which the fault struck a member with data.
+func (f *roundFault) shards() (names []string) {
+	for _, m := range f.struck {
+		if holdsData(m) && m.Set != "" && !slices.Contains(names, m.Set) {
+			names = append(names, m.Set)
+		}
+	}
+	return names
 }

@@ -8,46 +8,94 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// clientDuty is the name of what a load process of a drill does besides its load: it keeps books of its own, and leaves
-// them beside its record when its load is over.
+// clientDuty is the name of what a load process of a drill does besides its load: it keeps its own books and leaves
+// them beside its record.
 const clientDuty = "drill"
 
-// booksFile is where it leaves them. The parent takes it away.
+// booksFile is the name of the file. The parent process removes it.
 const booksFile = "books.json"
 
-// Duties are what the load processes of drills know to do, for [fleet.Serve].
+// Duties are what the load processes of drills do besides their load, for [fleet.Serve].
 func Duties() fleet.Duties { return fleet.Duties{clientDuty: keepBooks} }
 
-// clientBrief is what a load process is told of the drill.
+// books are what one load process keeps: the results of its writes, and when its operations ended.
+type books struct {
+	name    string  // of the workload
+	share   float64 // of reads; 0 is the workload's default
+	ledger  *ledger.Ledger
+	wrapped workload.Workload // with the ledger; nil until the load is opened
+	watch   *watcher
+	placed  *shards.Map // placement of the collections; nil without shards, or if it is not known
+}
+
+// place tells the ledger and the watcher the placement of the collections, before the load begins.
+func (b *books) place(m *shards.Map) {
+	if b.placed = m; m == nil {
+		return
+	}
+	b.ledger.Place(m, len(m.Shards))
+	if b.watch != nil {
+		b.watch.place = m
+	}
+}
+
+// workload wraps the ledger and the watcher around the workload that open returns.
+func (b *books) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
+	if b.name == spec.WorkloadLedger {
+		w, err = b.ledger.Workload(ownParams(b.share))
+	} else if w, err = open(); err == nil {
+		w = b.ledger.Wrap(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.wrapped, b.watch = w, newWatcher(w)
+	if b.placed != nil {
+		b.watch.place = b.placed
+	}
+	return b.watch, nil
+}
+
+// ownParams are the parameters of the workload ledger: its defaults, or a given share of reads, most of which are
+// judged then.
+func ownParams(share float64) ledger.Params {
+	if share <= 0 {
+		return ledger.Params{}
+	}
+	return ledger.Params{Insert: 60 * (1 - share), Update: 30 * (1 - share), Read: 90 * share, Judged: 0.9}
+}
+
+// clientBrief is what a load process needs to know of the drill.
 type clientBrief struct {
 	Run      uint32 `json:"run"`
 	Seed     uint64 `json:"seed"`
 	Workload string `json:"workload"`
-	// Share is the share of reads in the own workload.
+	// Share is the share of reads in the workload ledger.
 	Share float64 `json:"share,omitempty"`
-	// Writers is how many writers each process has at most: those of process n begin with n times as many.
+	// Writers is the most writers that each process has. The writers of process n are numbered from n times as many.
 	Writers int `json:"writers"`
-	// Placement is how the collections are spread over the shards of a cluster; nil where there are none.
+	// Placement is that of the collections in a sharded cluster, otherwise nil.
 	Placement *shards.Map `json:"placement,omitempty"`
 }
 
-// lateBrief makes the brief when the load processes are started: the collections are spread by then.
+// lateBrief makes the brief when the load processes are started, because the placement is known by then.
 type lateBrief func() clientBrief
 
 // MarshalJSON implements [json.Marshaler].
 func (b lateBrief) MarshalJSON() ([]byte, error) { return json.Marshal(b()) }
 
-// handedOver are the books of one load process.
+// handedOver are the books of one load process, as they travel.
 type handedOver struct {
 	// Zero is the wall clock, in nanoseconds of the Unix epoch, at the process's run time zero.
 	Zero    int64        `json:"zero"`
@@ -84,7 +132,7 @@ func keepBooks(raw json.RawMessage, o *run.Options) (after func() error, err err
 	return func() error { return k.leave(filepath.Join(dir, booksFile), zero) }, nil
 }
 
-// leave writes the books where the parent finds them, whole or not at all.
+// leave writes the books for the parent process, completely or not at all.
 func (b *books) leave(name string, zero time.Time) error {
 	if b.watch == nil || zero.IsZero() {
 		return nil // there was no load
@@ -97,7 +145,7 @@ func (b *books) leave(name string, zero time.Time) error {
 	for _, c := range b.watch.courses() {
 		w := wireCourse{Class: c.class, Writes: c.writes, Shard: c.shard}
 		for _, s := range c.slices {
-			w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failAt})
+			w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast})
 		}
 		h.Courses = append(h.Courses, w)
 	}
@@ -109,56 +157,67 @@ func (b *books) leave(name string, zero time.Time) error {
 		err = os.Rename(name+".part", name)
 	}
 	if err != nil {
-		return fmt.Errorf("the ledger of this client cannot be handed over: %w", err)
+		return fmt.Errorf("cannot write the ledger of this client: %w", err)
 	}
 	return nil
 }
 
-// clients is how many load processes a round has.
-func (r *round) clients() int { return max(1, int(r.drill.spec.Run.Load.Clients)) }
+// operations are what the load of a round did: the books of this process and, in the end, of all load processes.
+type operations struct {
+	spec   spec.Run
+	dir    string // of the run's record
+	number uint32 // of the run, in each write
+	books  books
 
-// writersPerClient is how many writers each load process has at most.
-func (r *round) writersPerClient() int {
-	n := r.clients()
-	return (int(run.Streams(r.drill.spec.Run)) + n - 1) / n
+	parts     []course   // by class and shard
+	byClass   []course   // the first is that of all classes
+	perClient [][]course // by class and shard, nil for a client that is gone; nil altogether with one client
+	gone      []string   // clients without books, and why
 }
 
-// duty is what the load processes of this round do besides the load.
-func (r *round) duty(started func(time.Time)) fleet.Duty {
+// clients is the number of load processes.
+func (o *operations) clients() int { return max(1, int(o.spec.Load.Clients)) }
+
+// writersPerClient is the most writers that a load process has.
+func (o *operations) writersPerClient() int {
+	n := o.clients()
+	return (int(run.Streams(o.spec)) + n - 1) / n
+}
+
+// duty is what the load processes do besides their load. place is called before their brief is made.
+func (o *operations) duty(place func(), started func(time.Time)) fleet.Duty {
 	return fleet.Duty{Name: clientDuty, Started: started, Brief: lateBrief(func() clientBrief {
-		r.placement()
-		return clientBrief{Run: r.number, Seed: r.drill.spec.Run.Workload.Seed, Workload: r.books.name, Share: r.books.share,
-			Writers: r.writersPerClient(), Placement: r.books.placed}
+		place()
+		return clientBrief{Run: o.number, Seed: o.spec.Workload.Seed, Workload: o.books.name,
+			Share: o.books.share, Writers: o.writersPerClient(), Placement: o.books.placed}
 	})}
 }
 
-// gather takes over what the load processes kept. Of one that is gone nothing is known.
-func (r *round) gather(result *record.Run) {
-	if r.clients() == 1 {
-		if r.books.watch != nil {
-			r.parts = r.books.watch.courses()
-			r.courses = byClass(r.parts)
+// gather merges the books of all load processes. began is when the load began here.
+func (o *operations) gather(result *record.Run, began time.Time) {
+	if o.clients() == 1 {
+		if o.books.watch != nil {
+			o.parts = o.books.watch.courses()
+			o.byClass = byClass(o.parts)
 		}
 		return
 	}
-	r.perClient = make([][]course, r.clients())
-	for i := range r.perClient {
-		list, err := r.mergeBooks(i)
+	o.perClient = make([][]course, o.clients())
+	for i := range o.perClient {
+		list, err := o.merge(i, began)
 		if err == nil {
-			r.perClient[i] = list
+			o.perClient[i] = list
+			o.parts = append(o.parts, list...)
 			continue
 		}
-		r.books.ledger.Gone(i*r.writersPerClient(), r.writersPerClient())
-		r.gone = append(r.gone, fmt.Sprintf("client %d is gone and its ledger with it (%s): nothing is known about what it was told, so its writes count neither as lost nor as there",
-			i, whyGone(result, i, err)))
+		o.books.ledger.Gone(i*o.writersPerClient(), o.writersPerClient())
+		o.gone = append(o.gone, fmt.Sprintf("client %d is gone with its ledger (%s). "+
+			"Its writes count neither as lost nor as present", i, whyGone(result, i, err)))
 	}
-	for _, list := range r.perClient {
-		r.parts = append(r.parts, list...)
-	}
-	r.courses = byClass(r.parts)
+	o.byClass = byClass(o.parts)
 }
 
-// whyGone says what ended a client that left nothing.
+// whyGone says why a client left no books.
 func whyGone(result *record.Run, client int, err error) string {
 	for _, c := range result.Clients {
 		if c.Number == client && c.Problem != "" {
@@ -166,19 +225,19 @@ func whyGone(result *record.Run, client int, err error) string {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return "it left nothing"
+		return "it left no books"
 	}
 	return err.Error()
 }
 
-// mergeBooks takes over the books of one load process.
-func (r *round) mergeBooks(client int) ([]course, error) {
-	name := filepath.Join(r.dir(), record.ClientsDir, fmt.Sprintf("%02d", client), booksFile)
+// merge adds the books of one load process to the ledger, and returns its courses.
+func (o *operations) merge(client int, began time.Time) ([]course, error) {
+	name := filepath.Join(o.dir, record.ClientsDir, fmt.Sprintf("%02d", client), booksFile)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(name) // what it says is in the record of the drill
+	defer os.Remove(name) // the record of the drill has what it says
 	var h handedOver
 	if err := json.Unmarshal(text, &h); err != nil {
 		return nil, err
@@ -187,8 +246,8 @@ func (r *round) mergeBooks(client int) ([]course, error) {
 	if err := l.UnmarshalBinary(h.Ledger); err != nil {
 		return nil, err
 	}
-	late := time.Unix(0, h.Zero).Sub(r.zero)
-	if err := r.books.ledger.Merge(l, late); err != nil {
+	late := time.Unix(0, h.Zero).Sub(began)
+	if err := o.books.ledger.Merge(l, late); err != nil {
 		return nil, err
 	}
 	list := make([]course, 0, len(h.Courses))
@@ -198,17 +257,17 @@ func (r *round) mergeBooks(client int) ([]course, error) {
 	return list, nil
 }
 
-// course is a course on the clock of the run, which began late nanoseconds before that of its client. What ended in one
-// slice there ended in one slice here, or up to one slice later: first and last ends stay exact.
+// course moves a course to the clock of this process, which began late nanoseconds before that of the client. First and
+// last ends stay exact. The other operations of a slice may move to the next one.
 func (w wireCourse) course(late int64) course {
 	by := map[int64]*slice{}
 	for _, n := range w.Slices {
-		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failAt: n[6]}
+		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6]}
 		if s.ok > 0 {
 			s.okFirst, s.okLast = s.okFirst+late, s.okLast+late
 		}
 		if s.failed > 0 {
-			s.failFirst, s.failAt = s.failFirst+late, s.failAt+late
+			s.failFirst, s.failLast = s.failFirst+late, s.failLast+late
 		}
 		s.number = (n[0]*sliceLength + late) / sliceLength
 		addSlice(by, s)
@@ -216,13 +275,15 @@ func (w wireCourse) course(late int64) course {
 	return course{class: w.Class, shard: w.Shard, writes: w.Writes, slices: inOrder(by)}
 }
 
-// problems puts several reasons into one sentence, "" if there are none.
-func problems(list ...string) string {
-	var some []string
-	for _, text := range list {
-		if text != "" {
-			some = append(some, text)
+// unspread returns the first collection of the load that is not on all shards; "" if all are, or if that is not known.
+func (o *operations) unspread() string {
+	if o.books.placed == nil {
+		return ""
+	}
+	for _, name := range o.books.wrapped.Collections() {
+		if len(o.books.placed.On(name)) < len(o.books.placed.Shards) {
+			return o.spec.Database + "." + name
 		}
 	}
-	return strings.Join(some, "; ")
+	return ""
 }

@@ -54,27 +54,24 @@ func ended(c course) (n int64) {
 	return n
 }
 
-// roundOf is a round with several clients whose record is in a directory of the test.
-func roundOf(t *testing.T, clients int, workers spec.Count) *round {
+// operationsOf are those of several clients whose record is in a directory of the test.
+func operationsOf(t *testing.T, clients int, workers spec.Count) *operations {
 	t.Helper()
 	asked := spec.Drill{Run: spec.Run{Workload: spec.Workload{Name: spec.WorkloadLedger, Seed: 7}}}
 	asked.Run.Load.Workers, asked.Run.Load.Clients = workers, spec.Count(clients)
-	r := &round{drill: &campaign{spec: asked, o: Options{Dir: t.TempDir()}},
-		result: &record.DrillRound{Record: "rounds/1"}, number: 99, zero: time.Now()}
-	r.books = books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}
-	r.breaks = newBreaker(r)
-	return r
+	return &operations{spec: asked.Run, dir: t.TempDir(), number: 99,
+		books: books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}}
 }
 
 // client does what the load process of a fleet does, in this process: it makes a load with books of its own.
-func client(t *testing.T, r *round, uri string, number int, sink *counting) {
+func client(t *testing.T, ops *operations, uri string, number int, sink *counting) {
 	t.Helper()
-	brief, err := json.Marshal(r.duty(nil).Brief)
+	brief, err := json.Marshal(ops.duty(func() {}, nil).Brief)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	o := run.Options{Client: number, Clients: r.clients(), Dir: filepath.Join(r.dir(), record.ClientsDir,
+	o := run.Options{Client: number, Clients: ops.clients(), Dir: filepath.Join(ops.dir, record.ClientsDir,
 		"0"+strconv.Itoa(number)),
 		Ready: func(context.Context) error { return nil }}
 	after, err := keepBooks(brief, &o)
@@ -113,21 +110,21 @@ func TestGatherFromTwoClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	r := roundOf(t, 2, 8)
-	if _, err := r.books.workload(nil); err != nil {
+	ops, began := operationsOf(t, 2, 8), time.Now()
+	if _, err := ops.books.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
 	var both sync.WaitGroup
 	for i := range 2 {
-		both.Go(func() { client(t, r, server.URI(), i, all.sink()) })
+		both.Go(func() { client(t, ops, server.URI(), i, all.sink()) })
 	}
 	both.Wait()
-	r.gather(&record.Run{})
-	if len(r.gone) > 0 {
-		t.Fatalf("gone: %q", r.gone)
+	ops.gather(&record.Run{}, began)
+	if len(ops.gone) > 0 {
+		t.Fatalf("gone: %q", ops.gone)
 	}
-	result, err := r.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: r.books.wrapped})
+	result, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,17 +132,17 @@ func TestGatherFromTwoClients(t *testing.T) {
 		t.Errorf("the merged ledger has %d writers, %d of %d writes acknowledged", result.Writers, result.Acknowledged, result.Attempted)
 	}
 	const ever = int64(time.Hour)
-	if n := count(r.courses[0], -ever, ever); n != all.n {
+	if n := count(ops.byClass[0], -ever, ever); n != all.n {
 		t.Errorf("%d operations are in the course of all, %d ended well", n, all.n)
 	}
-	if n := count(ofKind(r.courses, true), -ever, ever); n != result.Acknowledged {
+	if n := count(ofKind(ops.byClass, true), -ever, ever); n != result.Acknowledged {
 		t.Errorf("%d writes are in the course, %d in the ledger", n, result.Acknowledged)
 	}
 	for i := range 2 {
-		if n := ended(byClass(r.perClient[i])[0]); n != 3000 {
+		if n := ended(byClass(ops.perClient[i])[0]); n != 3000 {
 			t.Errorf("client %d did %d operations, not 3000", i, n)
 		}
-		if _, err := os.Stat(filepath.Join(r.dir(), record.ClientsDir, "0"+strconv.Itoa(i), booksFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(ops.dir, record.ClientsDir, "0"+strconv.Itoa(i), booksFile)); err == nil {
 			t.Errorf("the books of client %d are still there", i)
 		}
 	}
@@ -156,7 +153,7 @@ func TestCourseOfALateClient(t *testing.T) {
 	c := made(time.Second, time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
 	w := wireCourse{Class: "insert"}
 	for _, s := range c.slices {
-		w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failAt})
+		w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast})
 	}
 	const late = int64(17*time.Millisecond + 3)
 	moved := w.course(late)
@@ -176,27 +173,28 @@ func TestGatherWithoutOneClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	r := roundOf(t, 2, 8)
-	if _, err := r.books.workload(nil); err != nil {
+	ops, began := operationsOf(t, 2, 8), time.Now()
+	if _, err := ops.books.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
-	client(t, r, server.URI(), 0, all.sink())
-	r.gather(&record.Run{Clients: []record.ClientShare{{Number: 0}, {Number: 1, Status: "lost", Problem: "signal: killed"}}})
-	if len(r.gone) != 1 || !strings.Contains(r.gone[0], "client 1 is gone") || !strings.Contains(r.gone[0], "signal: killed") {
-		t.Fatalf("gone: %q", r.gone)
+	client(t, ops, server.URI(), 0, all.sink())
+	ops.gather(&record.Run{Clients: []record.ClientShare{{Number: 0},
+		{Number: 1, Status: "lost", Problem: "signal: killed"}}}, began)
+	if len(ops.gone) != 1 || !strings.Contains(ops.gone[0], "client 1 is gone") || !strings.Contains(ops.gone[0], "signal: killed") {
+		t.Fatalf("gone: %q", ops.gone)
 	}
-	if n := ended(r.courses[0]); n != 3000 || r.perClient[1] != nil {
+	if n := ended(ops.byClass[0]); n != 3000 || ops.perClient[1] != nil {
 		t.Errorf("%d operations of 3000 are left", n)
 	}
-	result, err := r.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: r.books.wrapped})
+	result, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(result.Notes) == 0 || !strings.Contains(strings.Join(result.Notes, " "), "writers 4 to 7") {
 		t.Errorf("the ledger notes %q", result.Notes)
 	}
-	verdict, reasons := judge(evidence{round: r.result, acknowledged: -1, problem: problems(r.gone...)})
+	verdict, reasons := judge(evidence{round: &record.DrillRound{}, acknowledged: -1, problem: strings.Join(ops.gone, "; ")})
 	if verdict != record.Unknown || !strings.Contains(reasons[0], "client 1 is gone") {
 		t.Errorf("it is %s because of %q", verdict, reasons)
 	}
@@ -204,20 +202,18 @@ func TestGatherWithoutOneClient(t *testing.T) {
 
 // Each client is judged by its own operations: an outage that one of them had is not one of the other.
 func TestEffectsPerClient(t *testing.T) {
-	r := roundOf(t, 2, 8)
-	r.result.Faults = []record.DrillFault{{Fault: spec.ParseStrike("cut:n1"), Injected: int64(10 * time.Second)}}
-	r.result.WindowEnd = int64(20 * time.Second)
+	ops := operationsOf(t, 2, 8)
+	out := &record.DrillRound{WindowEnd: int64(20 * time.Second),
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("cut:n1"), Injected: int64(10 * time.Second)}}}
 	named := func(c course) []course { c.class, c.writes = "insert", true; return []course{c} }
-	r.perClient = [][]course{
+	ops.perClient = [][]course{
 		named(made(20*time.Second, time.Millisecond, 10*time.Second, 12*time.Second)),
 		named(made(20*time.Second, time.Millisecond, 0, 0)),
 	}
-	r.effects(-1, "", byClass(slices.Concat(r.perClient...)))
-	for client, list := range r.perClient {
-		r.effects(client, "", byClass(list))
-	}
+	ops.byClass = byClass(slices.Concat(ops.perClient...))
+	ops.addEffects(out, 0)
 	outages := map[int]int64{}
-	for _, e := range r.result.Effects {
+	for _, e := range out.Effects {
 		if e.Class == "" {
 			outages[e.Client] = e.Outage
 		}

@@ -1,9 +1,9 @@
-// Package drill breaks a deployment while it is loaded, and says how long it was out and what it lost.
+// Package drill injects faults into a deployment under load, and measures the outage and the lost writes.
 //
-// A drill is one run or several, each with faults in it and a ledger of acknowledged writes. [Run] conducts it: it
-// brings the lab up where the specification has one, makes the load, breaks and heals, waits until redundancy is back,
-// reads everything and judges. What is measured comes from the times of the operations themselves ([watcher]); the
-// verdict is a function of what was found ([judge]), so that it can be held against known truths.
+// A drill is one run or several, each with faults and a ledger of acknowledged writes. [Run] conducts it: it brings up
+// the lab of the specification, runs the load, injects and heals the faults, waits until redundancy is back, reads
+// everything and judges. Outages are computed from the times at which operations ended ([watcher]). The verdict is a
+// function of the evidence ([judge]), so tests hold it against known truths.
 //
-// Faults, the ledger and runs are rooms of their own; nothing here prints.
+// Faults, the ledger and runs are packages of their own. Nothing here prints.
 package drill

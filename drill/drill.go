@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
@@ -21,40 +23,36 @@ import (
 type Lab interface {
 	run.Lab
 	fault.Lab
-	// Repair rebuilds a volume and says what it did.
+	// Repair rebuilds a volume and reports what it did.
 	Repair(ctx context.Context, volume string) (string, error)
 	Close() error
 }
 
-// Progress is told how a drill goes. Calls come from several goroutines and must return soon.
+// Progress receives the progress of a drill. Calls come from several goroutines and must return soon.
 type Progress interface {
 	run.Progress
-	// Note says what the drill does, or what happened, in one line.
+	// Note receives what the drill does, or what happened, in one line.
 	Note(text string)
 }
 
 // Options are what a drill needs besides its specification.
 type Options struct {
-	// Run are the options that every round gets: tool, command, clock, abort, ceiling. What a round decides itself is
-	// overwritten.
+	// Run are the options of each round's run: tool, command, clock, abort, ceiling. A round overwrites the others.
 	Run run.Options
-	// Dir is where the record goes; it must be empty or absent.
+	// Dir is the directory of the record. It must be empty or absent.
 	Dir      string
 	Progress Progress // nil for none
-	// Open finds the lab that a target lab:NAME means.
+	// Open opens the lab of a target lab:NAME.
 	Open func(ctx context.Context, name string) (Lab, error)
 	Labs run.Labs // nil where labs cannot be brought up
-	// Launch starts the load processes of drills that have several; nil where there cannot be more than one.
+	// Launch starts the load processes of drills with several clients; nil where there can be only one.
 	Launch fleet.Launcher
-	// Mark gets the moments at which somebody else breaks and heals the target, of an external drill.
+	// Mark receives the times at which the user begins and ends an external fault.
 	Mark <-chan time.Time
 }
 
-// Check says what is wrong with a specification, as far as that can be told without touching anything.
+// Check returns what is wrong with a complete specification, as far as that is known without a target.
 func Check(asked spec.Drill) error {
-	if err := asked.Validate(); err != nil {
-		return err
-	}
 	errs := []error{run.CheckClients(asked.Run)}
 	for _, f := range asked.Faults {
 		if err := action.Check(f); err != nil {
@@ -64,26 +62,24 @@ func Check(asked spec.Drill) error {
 	return errors.Join(errs...)
 }
 
-// campaign is one drill under way.
+// campaign is one drill: all its rounds.
 type campaign struct {
 	spec     spec.Drill
 	o        Options
 	result   *record.Drill
 	writer   *record.DrillWriter
-	progress *standing          // what o.Progress is
-	placed   []record.LabMember // as the first round found them
+	progress *standing
+	members  []record.LabMember // as they were before the first round
 }
 
-// labLabel is the label of a lab that says which drill brought it up.
+// labLabel is the label of a lab that names the drill that brought it up.
 const labLabel = "drill"
 
-// removeAtMost is how long removing the lab may take in the end.
 const removeAtMost = 3 * time.Minute
 
-// Run does the drill that spec asks for and returns its record, which is there also with an error once the drill has
-// begun. When ctx ends, faults are healed first and what was written until then is audited.
+// Run runs a drill from a complete specification and returns its record, also with an error if the drill had begun.
+// When ctx ends, Run heals the faults and audits what was written until then.
 func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error) {
-	asked.Defaults()
 	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}
 	}
@@ -112,14 +108,12 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
 	c.progress = newStanding(o.Progress, w, o.Run.Now, int(asked.Repeat))
-	c.o.Progress = c.progress
 	defer w.Ended()
 	err = c.rounds(ctx)
 	c.removeLab(ctx)
 	return c.finish(ctx, err)
 }
 
-// rounds does one round after the other.
 func (c *campaign) rounds(ctx context.Context) error {
 	for n := 1; n <= int(c.spec.Repeat); n++ {
 		if ctx.Err() != nil {
@@ -127,12 +121,12 @@ func (c *campaign) rounds(ctx context.Context) error {
 		}
 		c.progress.round(n)
 		if c.spec.Repeat > 1 {
-			c.o.Progress.Note(fmt.Sprintf("round %d of %d", n, c.spec.Repeat))
+			c.progress.Note(fmt.Sprintf("round %d of %d", n, c.spec.Repeat))
 		}
 		if err := c.bringUp(ctx, n); err != nil {
 			return err
 		}
-		c.placement(ctx, n)
+		c.checkMembers(ctx, n)
 		c.result.Rounds = append(c.result.Rounds, record.DrillRound{Number: n,
 			Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
 			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{},
@@ -153,14 +147,15 @@ func (c *campaign) rounds(ctx context.Context) error {
 	return nil
 }
 
-// bringUp brings up the lab of the specification, if it has one and it is not there from the round before.
+// bringUp brings up the lab of the specification, unless the lab of the round before is kept.
 func (c *campaign) bringUp(ctx context.Context, round int) error {
 	if c.spec.Lab == nil || round > 1 && !c.spec.Fresh {
 		return nil
 	}
 	spec := *c.spec.Lab
 	if c.o.Labs == nil {
-		return &run.Error{Stage: run.Specification, Err: errors.New("lab: labs cannot be brought up from here; load one that runs (run.target: lab:NAME)")}
+		return &run.Error{Stage: run.Specification, Err: errors.New(
+			"lab: this program cannot bring up labs. Use a lab that is running (run.target: lab:NAME)")}
 	}
 	have, err := c.o.Labs.Find(ctx, spec.Name)
 	if err != nil {
@@ -170,22 +165,56 @@ func (c *campaign) bringUp(ctx context.Context, round int) error {
 		owner, why := Left(have)
 		if why != "" {
 			return &run.Error{Stage: run.Reaching, Err: fmt.Errorf(
-				"there is a lab %s already, %s: remove it (plimsoll lab down %[1]s), or give the lab of the drill another name (lab.name)", spec.Name, why)}
+				"the lab %s exists already: %s. Remove it with: plimsoll lab down %[1]s. Or give the lab of the drill another name "+
+					"(lab.name)", spec.Name, why)}
 		}
-		c.o.Progress.Note(fmt.Sprintf("removing the lab %s, which the drill in %s left: it is over", spec.Name, owner))
+		c.progress.Note(fmt.Sprintf("removing the lab %s, which the drill in %s left behind", spec.Name, owner))
 	}
-	c.o.Progress.Note("bringing up the lab " + spec.Name)
+	c.progress.Note("bringing up the lab " + spec.Name)
 	spec.Labels = map[string]string{labLabel: c.owner()}
 	if err = c.o.Labs.Down(ctx, spec.Name); err == nil {
 		err = c.o.Labs.Up(ctx, spec)
 	}
 	if err != nil {
-		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("the lab %s cannot be brought up: %w", spec.Name, err)}
+		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("cannot bring up the lab %s: %w", spec.Name, err)}
 	}
 	return nil
 }
 
-// owner is the value of the label: the directory of the drill, which no other drill has.
+// checkMembers compares the hosts of members with those of the first round. High availability may have started members
+// on other hosts, so the same fault strikes something else.
+func (c *campaign) checkMembers(ctx context.Context, round int) {
+	name, ok := spec.LabOf(c.spec.Run.Target) // also of a lab that the drill brings up
+	if !ok || c.o.Labs == nil {
+		return
+	}
+	l, err := c.o.Labs.Find(ctx, name)
+	if err != nil || l == nil {
+		return // the round reports it
+	}
+	c.result.Engine = l.EngineText()
+	if c.members == nil {
+		c.members = l.Members
+		return
+	}
+	var moved []string
+	for _, m := range l.Members {
+		i := slices.IndexFunc(c.members, func(b record.LabMember) bool { return b.Name == m.Name })
+		if i >= 0 && c.members[i].Host != m.Host {
+			moved = append(moved, fmt.Sprintf("%s on %s instead of %s", m.Name, m.Host, c.members[i].Host))
+		}
+	}
+	if len(moved) > 0 {
+		how := "Bring the lab up again before each drill"
+		if c.spec.Lab != nil {
+			how = "Let the drill bring it up again for each round (fresh: true)"
+		}
+		c.find("placement", measure.Warning, "round %d began with %s. Rounds are not comparable, because the same fault may "+
+			"have struck something else. %s", round, strings.Join(moved, ", "), how)
+	}
+}
+
+// owner is the value of the label: the directory of the drill.
 func (c *campaign) owner() string {
 	if dir, err := filepath.Abs(c.o.Dir); err == nil {
 		return dir
@@ -197,7 +226,7 @@ func (c *campaign) ours(l *record.Lab) bool {
 	return l.Specification.Labels[labLabel] == c.owner()
 }
 
-// removeLab removes what the drill brought up.
+// removeLab removes the lab that the drill brought up.
 func (c *campaign) removeLab(ctx context.Context) {
 	if c.spec.Lab == nil || c.o.Labs == nil {
 		return
@@ -210,15 +239,15 @@ func (c *campaign) removeLab(ctx context.Context) {
 		return
 	}
 	if err == nil {
-		c.o.Progress.Note("removing the lab " + name)
+		c.progress.Note("removing the lab " + name)
 		err = c.o.Labs.Down(ctx, name)
 	}
 	if err != nil {
-		c.find("lab-left", measure.Note, "the lab %s could not be removed: %v; plimsoll lab down %s tries again", name, err, name)
+		c.find("lab-left", measure.Note, "the lab %s could not be removed: %v. Try again with: plimsoll lab down %[1]s", name, err)
 	}
 }
 
-// find notes a reason to take the result with care.
+// find adds a finding, once for each id.
 func (c *campaign) find(id string, severity measure.Severity, format string, a ...any) {
 	for _, f := range c.result.Validity {
 		if f.ID == id {
@@ -229,10 +258,10 @@ func (c *campaign) find(id string, severity measure.Severity, format string, a .
 		Text: fmt.Sprintf(format, a...)})
 }
 
-// summarize says what all rounds together show, those of each manner apart.
+// summarize computes what all rounds show, and what the rounds of each failure mode show.
 func (c *campaign) summarize() {
 	d := c.result
-	d.Verdict, d.Reasons = whole(d.Rounds)
+	d.Verdict, d.Reasons = overall(d.Rounds)
 	d.Manners = d.ByManner()
 	for i := range d.Manners {
 		m := &d.Manners[i]
@@ -249,7 +278,7 @@ func (c *campaign) summarize() {
 	}
 }
 
-// finish writes the record for the last time.
+// finish completes the record.
 func (c *campaign) finish(ctx context.Context, err error) (*record.Drill, error) {
 	d := c.result
 	ended := c.o.Run.Now().UTC()
@@ -262,7 +291,7 @@ func (c *campaign) finish(ctx context.Context, err error) (*record.Drill, error)
 		d.Status, d.Problem = record.Failed, err.Error()
 	}
 	if len(d.Rounds) == 0 {
-		d.Verdict, d.Reasons = whole(nil)
+		d.Verdict, d.Reasons = overall(nil)
 	}
 	measure.SortFindings(d.Validity)
 	if werr := c.writer.Write(d); werr != nil {
@@ -276,3 +305,12 @@ func (c *campaign) finish(ctx context.Context, err error) (*record.Drill, error)
 	}
 	return d, err
 }
+
+// silent is the [Progress] of a drill without one.
+type silent struct{}
+
+func (silent) Step(string)                              {}
+func (silent) Begin(run.Plan)                           {}
+func (silent) Interval(measure.Dims, *measure.Interval) {}
+func (silent) Event(measure.Event)                      {}
+func (silent) Note(string)                              {}

@@ -3,6 +3,8 @@ package drill
 import (
 	"iter"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -10,14 +12,13 @@ import (
 // window is the measured time of a round and the first fault in it, in nanoseconds of run time.
 type window struct {
 	from, fault, until int64
-	// baseline is since when the throughput before counts; 0 is from the beginning.
+	// baseline is when the throughput before the fault begins to count; 0 is from the beginning.
 	baseline int64
-	// done is when the fault was in effect, and healed when it was no more; 0 if it still was in the end, or that is not
-	// known.
+	// done is when the fault was in effect, and healed when it was no more; 0 if it still was, or that is not known.
 	done, healed int64
 }
 
-// broken is how long the fault was in effect.
+// broken returns how long the fault was in effect.
 func (w window) broken() (from, until int64) {
 	from, until = max(w.fault, w.done), w.until
 	if w.healed > 0 {
@@ -26,27 +27,102 @@ func (w window) broken() (from, until int64) {
 	return from, until
 }
 
-// baselineLength is how much of the time before a fault tells what the throughput was, where the load is not the same
-// all the time: in a ramp the mean of all of it is far less than what there was when the fault came, and what is half
-// as much would count as back.
-const baselineLength = int64(5e9)
+const (
+	// baselineLength is the time before a fault that gives the throughput before it, where the load has stages. In a
+	// ramp, the mean since the beginning is far less than the throughput just before the fault.
+	baselineLength = int64(5e9)
+	// backAt is the share of the throughput before that counts as recovered.
+	backAt = 0.95
+	// startsAt is the share that the first tenth of a span must reach to count as recovered. Operations that waited
+	// arrive in a burst, and the burst must not count for the time before it.
+	startsAt = 0.8
+	// gapLeast is the shortest time without a success after which recovery is searched. A slow load has shorter ones
+	// between any two operations.
+	gapLeast = int64(100e6)
+	// gapSure is the shortest time without a success after which recovery is searched even if the run ends too early to
+	// find it. Shorter ones at the end of a run, long after the recovery, are hiccups.
+	gapSure = int64(1e9)
+)
 
-// backAt is which share of the throughput before counts as recovered.
-const backAt = 0.95
-
-// gapLeast is the shortest time without a success after which recovery is looked for: shorter ones are between any two
-// operations of a slow load.
-const gapLeast = int64(100e6)
-
-// gapSure is the shortest time without a success after which recovery is looked for also where the rest of the run is
-// too short to find it. Shorter ones at the very end of a run, long after all was well, are hiccups.
-const gapSure = int64(1e9)
-
-// spanOf is over how long throughput is compared: long enough that the scatter of a thousand operations does not
-// decide.
+// spanOf returns the time over which throughput is compared. It is 1 to 5 s, so that the scatter of a thousand
+// operations does not decide.
 func spanOf(before float64) int64 { return int64(min(max(1000/before, 1), 5) * 1e9) }
 
-// effectOf says what a fault meant for one class. Everything is taken from when operations ended.
+// addEffects adds what the first fault meant to a round: for all clients, for each client and for each shard.
+func (o *operations) addEffects(out *record.DrillRound, shift int64) {
+	o.effectsOf(out, shift, -1, "", o.byClass)
+	for client, list := range o.perClient {
+		o.effectsOf(out, shift, client, "", byClass(list))
+	}
+	for i, s := range out.Shards {
+		o.effectsOf(out, shift, -1, s.Name, byClass(onShard(o.parts, i)))
+	}
+}
+
+// effectsOf adds the effects on all operations, on reads and writes where there are both, and on each class.
+func (o *operations) effectsOf(out *record.DrillRound, shift int64, client int, shard string, list []course) {
+	f := out.Faults[0]
+	w := window{from: out.WindowStart - shift, fault: f.Injected - shift, until: out.WindowEnd - shift,
+		done: f.Done - shift}
+	if f.Healed > 0 {
+		w.healed = f.Healed - shift
+	}
+	if len(o.spec.Load.Stages) > 0 {
+		w.baseline = w.fault - baselineLength
+	}
+	add := func(c course, kind string) {
+		e := effectOf(c, w)
+		if e.OutageFrom >= 0 {
+			e.OutageFrom += shift
+		}
+		e.Client, e.Kind, e.Shard = client, kind, shard
+		out.Effects = append(out.Effects, e)
+	}
+	add(list[0], "")
+	if reads, writes := ofKind(list, false), ofKind(list, true); len(reads.slices) > 0 && len(writes.slices) > 0 {
+		add(reads, record.KindReads)
+		add(writes, record.KindWrites)
+	}
+	if shard != "" {
+		return // its classes would be too many figures
+	}
+	for _, c := range list[1:] {
+		add(c, "")
+	}
+}
+
+// acknowledgedBefore counts the writes that were acknowledged in the second before the first fault, -1 without one.
+func (o *operations) acknowledgedBefore(faults []record.DrillFault, shift int64) int64 {
+	if !anyInjected(faults) || o.byClass == nil {
+		return -1
+	}
+	at := faults[0].Injected - shift
+	return count(ofKind(o.byClass, true), at-int64(time.Second), at)
+}
+
+// markStruck marks the shards that a fault struck: in a lab, those with a data-bearing member on the target. Of an
+// external fault that is not known, so every shard counts.
+func (o *operations) markStruck(out *record.DrillRound, shift int64) {
+	for i := range out.Shards {
+		s := &out.Shards[i]
+		first := int64(-1)
+		for _, f := range out.Faults {
+			if f.Injected > 0 && (f.Fault == externalFault || slices.Contains(f.Shards, s.Name)) {
+				s.Struck = true
+				if first < 0 || f.Injected < first {
+					first = f.Injected
+				}
+			}
+		}
+		if first < 0 {
+			first = out.Faults[0].Injected
+		}
+		at := first - shift
+		s.AcknowledgedBefore = count(ofKind(onShard(o.parts, i), true), at-int64(time.Second), at)
+	}
+}
+
+// effectOf computes what a fault meant for one class, from the times at which its operations ended.
 func effectOf(c course, w window) record.DrillEffect {
 	e := record.DrillEffect{Class: c.class, Client: -1, Outage: -1, OutageFrom: -1, Recovery: -1}
 	if w.fault <= w.from {
@@ -56,23 +132,23 @@ func effectOf(c course, w window) record.DrillEffect {
 	if from, until := w.broken(); until > from {
 		e.During = rate(c, from, until)
 	}
-	from, to, back := longestGap(c, w)
-	e.OutageFrom = from
-	if back {
-		e.Outage = to - from
+	outage := longestGap(c, w)
+	e.OutageFrom = outage.from
+	if outage.back {
+		e.Outage = outage.to - outage.from
 	}
 	for _, s := range c.slices {
-		if s.failed > 0 && s.failAt >= w.fault {
+		if s.failed > 0 && s.failLast >= w.fault {
 			e.Failed += s.failed
 		}
 	}
-	if e.Before == 0 || !back {
+	if e.Before == 0 || !outage.back {
 		e.Missing = missing(c, e.Before, w.fault, w.until)
 		return e
 	}
 	search := w.fault
-	if ceased(from, to, e.Before, w.until) {
-		search = max(search, to)
+	if outage.ceased(e.Before, w.until) {
+		search = max(search, outage.to)
 	}
 	until := w.until
 	if at := recovered(c, e.Before, search, w.until); at >= 0 {
@@ -82,17 +158,12 @@ func effectOf(c course, w window) record.DrillEffect {
 	return e
 }
 
-// ceased says whether operations ceased in a gap, which is one after which recovery is looked for.
-func ceased(from, to int64, before float64, until int64) bool {
-	return from >= 0 && before > 0 && to-from >= gapLeast && (to-from >= gapSure || to+spanOf(before) <= until)
-}
-
-// rate is the successes per second that ended in [from, to).
+// rate returns the successes per second that ended in [from, to).
 func rate(c course, from, to int64) float64 {
 	return float64(count(c, from, to)) / (float64(to-from) / 1e9)
 }
 
-// count is how many operations succeeded in [from, to), as exactly as slices tell.
+// count returns the successes that ended in [from, to), to the resolution of slices.
 func count(c course, from, to int64) int64 {
 	n := int64(0)
 	for _, s := range c.slices {
@@ -109,7 +180,14 @@ type gap struct {
 	back     bool
 }
 
-// gaps are the times without a success that reached into the time since the fault, from one success to the next.
+// ceased reports whether the gap is long enough that recovery is searched after it. before is the throughput before the
+// fault, until the end of the measured time.
+func (g gap) ceased(before float64, until int64) bool {
+	length := g.to - g.from
+	return g.from >= 0 && before > 0 && length >= gapLeast && (length >= gapSure || g.to+spanOf(before) <= until)
+}
+
+// gaps returns the times without a success, from one success to the next, that ended after the fault.
 func gaps(c course, w window) iter.Seq[gap] {
 	return func(yield func(gap) bool) {
 		last := int64(-1)
@@ -128,24 +206,24 @@ func gaps(c course, w window) iter.Seq[gap] {
 	}
 }
 
-// longestGap returns the longest of the gaps; from is -1 if there is none.
-func longestGap(c course, w window) (from, to int64, back bool) {
+// longestGap returns a gap with from -1 if there is none.
+func longestGap(c course, w window) gap {
 	longest := gap{-1, -1, false}
 	for g := range gaps(c, w) {
 		if longest.from < 0 || g.to-g.from > longest.to-longest.from {
 			longest = g
 		}
 	}
-	return longest.from, longest.to, longest.back
+	return longest
 }
 
-// stops are the gaps that the timeline tells: the longest one, and every other one of at least [gapSure] in which
-// twenty operations would have succeeded at the rate before. Between operations that come at random so long a gap has a
+// stops returns the gaps for the timeline: the longest one, and every other one of at least [gapSure] in which twenty
+// operations would have succeeded at the rate before. Between operations that come at random so long a gap has a
 // probability of e^-20.
 func stops(c course, w window, e record.DrillEffect) (list []gap) {
 	for g := range gaps(c, w) {
 		length := g.to - g.from
-		if g.back && ceased(g.from, g.to, e.Before, w.until) &&
+		if g.back && g.ceased(e.Before, w.until) &&
 			(g.from == e.OutageFrom || length >= gapSure && float64(length)*e.Before >= 20e9) {
 			list = append(list, g)
 		}
@@ -153,12 +231,7 @@ func stops(c course, w window, e record.DrillEffect) (list []gap) {
 	return list
 }
 
-// startsAt is which share of the throughput before a time has to begin with that counts as recovered. What waited while
-// something was slow comes in a rush afterwards, and the rush must not count for the time before it.
-const startsAt = 0.8
-
-// recovered is the first moment since start from which on the throughput over some time is what it was; -1 if it did
-// not come.
+// recovered returns the first moment since start at which the throughput over a span is back; -1 if there is none.
 func recovered(c course, before float64, start, until int64) int64 {
 	span := spanOf(before)
 	const step = int64(100e6)
@@ -170,7 +243,7 @@ func recovered(c course, before float64, start, until int64) int64 {
 	return -1
 }
 
-// missing is how many operations fewer succeeded than at the rate before, second by second.
+// missing returns how many more operations would have succeeded at the rate before, second by second.
 func missing(c course, before float64, from, until int64) float64 {
 	total := 0.0
 	const step = int64(1e9)
@@ -181,11 +254,11 @@ func missing(c course, before float64, from, until int64) float64 {
 	return math.Round(total)
 }
 
-// firstFailure is when the first operation failed since a moment, -1 if none did.
+// firstFailure returns when the first operation failed since a moment, -1 if none did.
 func firstFailure(c course, since int64) int64 {
 	for _, s := range c.slices {
 		switch {
-		case s.failed == 0 || s.failAt < since:
+		case s.failed == 0 || s.failLast < since:
 		case s.failFirst >= since:
 			return s.failFirst
 		default:

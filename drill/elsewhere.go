@@ -15,25 +15,25 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// elsewhere are the places in which lost writes may still be: the log that members of documentdb gave up in this round,
-// and the rollback files of mongod.
-func (r *round) elsewhere(ctx context.Context) []ledger.Source {
-	if r.lab == nil {
+// elsewhere returns the places where lost writes may still be: the log that members of documentdb gave up in this
+// round, and the rollback files of mongod.
+func (a *auditor) elsewhere(ctx context.Context) []ledger.Source {
+	if a.target.lab == nil {
 		return nil
 	}
 	var list []ledger.Source
-	events, _ := r.lab.EventsSince(ctx, r.seq) // what is missing is not looked for
+	events, _ := a.target.lab.EventsSince(ctx, a.target.seq) // without events, their logs are not searched
 	for _, e := range events {
 		if dir := e.Data["kept"]; dir != "" {
 			list = append(list, &oldTimeline{member: e.Data["member"], dir: dir})
 		}
 	}
-	l, err := r.lab.Describe(ctx, false)
+	l, err := a.target.lab.Describe(ctx, false)
 	if err != nil {
 		return list
 	}
 	for _, v := range l.Volumes {
-		for _, m := range r.before.Members {
+		for _, m := range a.target.before.Members {
 			if m.Name == v.Member && m.Kind == "mongod" {
 				list = append(list, rollbacks(m.Name, v.Mount)...)
 			}
@@ -42,7 +42,7 @@ func (r *round) elsewhere(ctx context.Context) []ledger.Source {
 	return list
 }
 
-// oldTimeline is write-ahead log that a member of documentdb gave up: segments in a directory.
+// oldTimeline is the write-ahead log that a member of documentdb gave up: segments in a directory.
 type oldTimeline struct{ member, dir string }
 
 // Name implements [ledger.Source].
@@ -50,9 +50,9 @@ func (o *oldTimeline) Name() string {
 	return fmt.Sprintf("the old timeline of %s (kept in %s)", o.member, o.dir)
 }
 
-// Scan implements [ledger.Source]: there are no documents.
+// Scan implements [ledger.Source]. A log has no documents.
 func (o *oldTimeline) Scan(context.Context, string, func([]byte) error) error {
-	return errors.New("a log has no collections")
+	return errors.New("a write-ahead log has no collections")
 }
 
 // The format of PostgreSQL's write-ahead log: pages, each with a header; that of a segment's first page is longer.
@@ -63,16 +63,15 @@ const (
 	walLongFlag   = 2 // XLP_LONG_HEADER, in the second half-word of a page
 )
 
-// Stretches implements [ledger.Traces]. The headers of pages, which lie anywhere in a record, are left out, and the
-// segments follow each other. A segment is 16 MiB, and there are as many as a member wrote alone, so all of them are
-// one stretch, up to a bound; beyond it a stretch begins anew.
+// Stretches implements [ledger.Traces]. It leaves out the headers of pages, which may be in the middle of a record, and
+// joins each segment (16 MiB) with the end of the one before.
 func (o *oldTimeline) Stretches(ctx context.Context, each func([]byte) error) error {
 	names, err := filepath.Glob(filepath.Join(o.dir, strings.Repeat("[0-9A-F]", 24)))
 	if err != nil || len(names) == 0 {
-		return errors.Join(fmt.Errorf("there are no segments in %s", o.dir), err)
+		return errors.Join(fmt.Errorf("no segments of the write-ahead log in %s", o.dir), err)
 	}
 	slices.Sort(names)
-	var rest []byte // the end of the segment before, in which something may begin
+	var rest []byte // the end of the segment before, where a document may begin
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -87,7 +86,7 @@ func (o *oldTimeline) Stretches(ctx context.Context, each func([]byte) error) er
 	return nil
 }
 
-// withoutHeaders appends what the pages of a segment carry.
+// withoutHeaders appends the contents of the pages of a segment.
 func withoutHeaders(dst, segment []byte) []byte {
 	dst = slices.Grow(dst, len(segment))
 	for len(segment) >= walHeader {
@@ -102,20 +101,20 @@ func withoutHeaders(dst, segment []byte) []byte {
 	return dst
 }
 
-// rollbackFiles are the documents that a mongod removed when it rolled back: BSON, one after another, in files named
-// removed.TIME.bson below a directory per collection, whose name is the collection's UUID since 4.4 and
+// rollbackFiles are the documents that a mongod removed in a rollback: concatenated BSON in files named
+// removed.TIME.bson. Each collection has a directory, named by the collection's UUID since 4.4 and by
 // DATABASE.COLLECTION before.
 type rollbackFiles struct {
 	member, dir string
 	files       []string
 }
 
-// rollbacks finds the rollback files below the directory of a member.
+// rollbacks finds the rollback files on the volume of a member.
 func rollbacks(member, volume string) []ledger.Source {
 	var files []string
 	_ = filepath.WalkDir(volume, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read is not looked into
+			return nil // skip what cannot be read
 		}
 		name := d.Name()
 		below := slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(path)), "/"), "rollback")
@@ -135,8 +134,8 @@ func (r *rollbackFiles) Name() string {
 	return fmt.Sprintf("the rollback of %s (kept in %s)", r.member, r.dir)
 }
 
-// Scan implements [ledger.Source]. Whatever the collection, all documents are given: what is not of the ledger is left
-// out there.
+// Scan implements [ledger.Source]. It passes the documents of all collections; the ledger ignores those that are not
+// its own.
 func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) error) error {
 	for _, file := range r.files {
 		data, err := os.ReadFile(file)
@@ -146,7 +145,7 @@ func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) er
 		for len(data) >= 5 {
 			n := int64(binary.LittleEndian.Uint32(data))
 			if n < 5 || n > int64(len(data)) || server.Valid(data[:n]) != nil {
-				return fmt.Errorf("%s ends with %d bytes that are no BSON", file, len(data))
+				return fmt.Errorf("the last %d bytes of %s are not BSON", len(data), file)
 			}
 			if err := errors.Join(each(data[:n]), ctx.Err()); err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -54,16 +55,21 @@ func TestLeft(t *testing.T) {
 	for _, c := range []struct{ dir, want string }{
 		{written("mine", record.Running), ""}, // and nobody holds it: killed
 		{written("mine", record.Complete), ""},
-		{goesOn, "of the drill that is under way in "},
-		{written("another", record.Running), "is not there any more"},
-		{filepath.Join(t.TempDir(), "gone"), "is not there any more"},
-		{"", "which no drill brought up"},
+		{goesOn, "the drill that is running in "},
+		{written("another", record.Running), " is gone"},
+		{filepath.Join(t.TempDir(), "gone"), " is gone"},
+		{"", "no drill brought it up"},
 	} {
 		l := &labs{have: &record.Lab{Name: "mine"}}
 		l.have.Specification.Name = "mine"
 		l.have.Specification.Labels = map[string]string{labLabel: c.dir}
 		dir := t.TempDir()
-		err := (&campaign{spec: asked, o: Options{Dir: dir, Labs: l, Progress: silent{}}}).bringUp(t.Context(), 1)
+		w, err := record.CreateDrill(dir, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = (&campaign{spec: asked, o: Options{Dir: dir, Labs: l},
+			progress: newStanding(silent{}, w, time.Now, 1)}).bringUp(t.Context(), 1)
 		did := strings.Join(l.did, ", ")
 		if c.want == "" {
 			if err != nil || did != "down mine, up "+dir {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -12,17 +13,17 @@ import (
 
 // A member of mongod whose last operation is not the primary's is behind, however little: what it lacks is stale, and
 // it may be a former primary that has not given anything up yet.
-func TestSetIsNotWholeAsLongAsAMemberIsBehind(t *testing.T) {
+func TestMemberThatIsBehindIsNotRestored(t *testing.T) {
 	set := func(lag float64) record.Lab {
 		return record.Lab{Members: []record.LabMember{{Name: "rs0-1", Set: "rs0", Kind: "mongod", State: "running", Role: "primary"},
 			{Name: "rs0-2", Set: "rs0", Kind: "mongod", State: "running", Role: "secondary", LagSeconds: &lag}}}
 	}
-	for lag, want := range map[float64]string{0: "", 0.001: "rs0-2 is less than a second behind", 12: "rs0-2 is 12 s behind"} {
-		if got := notWhole(set(0), set(lag), noLag); got != want {
-			t.Errorf("with a lag of %v s missing is %q, want %q", lag, got, want)
+	for behind, want := range map[float64]string{0: "", 0.001: "rs0-2 is less than a second behind", 12: "rs0-2 is 12 s behind"} {
+		if got := notRestored(set(0), set(behind), lag{}); got != want {
+			t.Errorf("with a lag of %v s missing is %q, want %q", behind, got, want)
 		}
 	}
-	if got := notWhole(set(0), set(1), lagUnderLoad); got != "" {
+	if got := notRestored(set(0), set(1), lagUnderLoad); got != "" {
 		t.Errorf("under load missing is %q", got)
 	}
 }
@@ -41,16 +42,16 @@ func TestElectedWhenThePrimarySays(t *testing.T) {
 // A planned hand-over takes no member away: majority has to hold as if it had not been.
 func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
-	r := &round{result: &record.DrillRound{}, before: labOfSets("rs0", 3), lab: noLab{}}
-	r.breaks = newBreaker(r)
+	breaks := newBreaker(&campaign{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
 	for _, name := range []string{action.StepDown, action.Kill} {
-		b := &broken{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true,
-			struck: r.before.Members[:1]}
-		b.what.Asked = began
-		r.breaks.add(b)
+		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
+			Injection: fault.Injection{Effective: time.Now()},
+			struck:    breaks.target.before.Members[:1]}
+		f.Requested = began
+		breaks.add(f)
 	}
-	if n, _ := r.struckMost(); n != 1 || len(r.breaks.mustChange()) != 1 {
-		t.Errorf("%d members were struck, a primary had to change in %v", n, r.breaks.mustChange())
+	if n, _ := breaks.worstSet(); n != 1 || len(breaks.mustChange()) != 1 {
+		t.Errorf("%d members were down, a primary had to change in %v", n, breaks.mustChange())
 	}
 }
 

@@ -24,8 +24,8 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 		second *record.Lab
 		want   string
 	}{
-		{"of its own", spec.Drill{Repeat: 3, Lab: &spec.Lab{Name: "mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*fresh: true"},
-		{"given", spec.Drill{Repeat: 3, Run: spec.Run{Target: "lab:mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 in the place of host1: .*bring the lab up anew"},
+		{"of its own", spec.Drill{Repeat: 3, Lab: &spec.Lab{Name: "mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 instead of host1. .*fresh: true"},
+		{"given", spec.Drill{Repeat: 3, Run: spec.Run{Target: "lab:mine"}}, at("host2", "host2"), "round 2 began with rs0-1 on host2 instead of host1. .*Bring the lab up again"},
 		{"as before", spec.Drill{Repeat: 3, Lab: &spec.Lab{Name: "mine"}}, at("host1", "host2"), ""},
 		{"gone", spec.Drill{Repeat: 3, Lab: &spec.Lab{Name: "mine"}}, nil, ""},
 		{"no lab", spec.Drill{Repeat: 3, Run: spec.Run{Target: "mongodb://127.0.0.1/"}}, at("host2", "host2"), ""},
@@ -34,10 +34,10 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 		c.spec.Defaults()
 		d := &record.Drill{}
 		k := &campaign{spec: c.spec, o: Options{Labs: machine}, result: d}
-		k.placement(t.Context(), 1)
+		k.checkMembers(t.Context(), 1)
 		machine.have = c.second
-		k.placement(t.Context(), 2)
-		k.placement(t.Context(), 3)
+		k.checkMembers(t.Context(), 2)
+		k.checkMembers(t.Context(), 3)
 		switch {
 		case c.want == "" && len(d.Validity) > 0, c.want != "" &&
 			(len(d.Validity) != 1 || !matches(c.want, d.Validity[0].Text)):

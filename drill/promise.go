@@ -9,37 +9,36 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// levelMajority is the write concern of a majority.
 const levelMajority = "majority"
 
-// circumstances are what the promise of an acknowledged write depends on.
+// circumstances are what the guarantee for an acknowledged write depends on.
 type circumstances struct {
-	// level is that of the servers that were loaded, where a lab has servers for each; concern says nothing then.
+	// level is that of the lab's gateway, where a lab has one for each; the concern says nothing then.
 	level   string
 	concern writeConcern
-	// topology is "standalone", "replica set" or "sharded"; "gateway" of one that ignores write concerns.
+	// topology is "standalone", "replica set", "sharded" or [gateway].
 	topology string
-	// majorityJournal is writeConcernMajorityJournalDefault of the set, nil where that is not known.
+	// majorityJournal is writeConcernMajorityJournalDefault of the set, nil if not known.
 	majorityJournal *bool
-	members         int  // with data, of the set that was struck; 0 if that is not known
-	struck          int  // of those, how many were down or away at the same time
-	changed         bool // another member is the primary than before
-	hidden          bool // nobody tells here whether another member took over
+	members         int  // with data, of the set that was struck; 0 if not known
+	down            int  // of those, how many were down or cut off at the same time
+	changed         bool // another member is primary than before
+	hidden          bool // whether another member took over cannot be seen from here
 }
 
 // The grades say where a write is when it is acknowledged.
 const (
-	gradeNowhere        = "nowhere"         // nobody confirmed it
+	gradeNowhere        = "nowhere"         // no server confirmed it
 	gradeMemory         = "memory"          // in the memory of one member
 	gradeDisk           = "disk"            // in the journal of one member
-	gradeSome           = "some"            // on several members, and not on a majority
+	gradeSome           = "some"            // on several members, but not on a majority
 	gradeMajorityMemory = "majority memory" // in the memory of a majority
 	gradeMajorityDisk   = "majority disk"   // in the journals of a majority
 	gradeUnknown        = "unknown"
 )
 
-// grades is what an acknowledgement means, the first row that fits; "*" fits everything. The columns are the write
-// concern w ("most" is a number that makes a majority, "several" one that does not), j, where the writes went, and
+// grades is where a write is when it is acknowledged, the first row that fits; "*" fits everything. The columns are the
+// write concern w ("most" is a number that makes a majority, "several" one that does not), j, the topology, and
 // writeConcernMajorityJournalDefault.
 //
 // From MongoDB's manual: "Write Concern", Acknowledgment Behavior (w:1 without j is acknowledged from memory; majority
@@ -65,11 +64,11 @@ var grades = []struct{ w, j, topology, journals, grade string }{
 	{"majority", "unset", "*", "*", gradeMajorityDisk},
 }
 
-// levelGrades is what the levels of a lab's gateways mean (lab/topology, documentdb). Those that are not here wait for
-// a majority or for more (w3), and have its promise.
+// levelGrades are the grades of the levels of a lab's gateways (lab/topology, documentdb). Levels that are not listed
+// wait for a majority or for more (w3).
 var levelGrades = map[string]string{"throughput": gradeNowhere, "balanced": gradeMemory, "durable": gradeDisk}
 
-// What happened to the member that had the write.
+// What happened to the members.
 const (
 	happenedAny     = "*"
 	happenedTaken   = "another took over"
@@ -79,28 +78,43 @@ const (
 	happenedSeveral = "several"
 )
 
-// survivals is what a grade promises under what happened, the first row that fits, and why.
+// The reasons that several rows of [survivals] share.
+const (
+	whyManyFailed = "%d of %d members failed at once, so writes that only they had may be lost when another member takes over"
+	whySeveral    = "most members have a write when it is acknowledged, so the failure of %d of %d loses none"
+	whyMajority   = "most members have a write when it is acknowledged, so no single failure loses any"
+)
+
+// survivals is what a grade guarantees given what happened, the first row that fits, and why.
 var survivals = []struct{ grade, happened, loss, why string }{
-	{gradeUnknown, happenedAny, spec.LossUnknown, "losses are counted and not judged; say what you expect (--expect-loss none), or ask for a durability (--durability, --w)"},
-	{gradeNowhere, happenedAny, spec.LossAny, "nobody confirms these writes, so any of the last of them may be lost; the window is measured"},
-	{gradeMemory, happenedAny, spec.LossAny, "a write is acknowledged from the memory of one member and is on its disk a moment later " +
-		"(mongod writes its journal every 100 ms), so the last ones may be lost; the window is measured"},
-	{gradeSome, happenedAny, spec.LossAny, "a write is on several members when it is acknowledged, and they are no majority: a member without it may take over, so losses are counted and not judged"},
-	{gradeDisk, happenedTaken, spec.LossAny, "a write is on the disk of one member when it is acknowledged, and another member took over; writes that it had not received may be lost"},
-	{gradeDisk, happenedHidden, spec.LossAny, "a write is on the disk of one member when it is acknowledged, and whether another member took over cannot be seen from here; " +
-		"so losses are counted and not judged, unless the drill says what is expected (--expect-loss none)"},
-	{gradeDisk, happenedAny, spec.LossNone, "a write is on the primary's disk when it is acknowledged, and that primary came back, so nothing may be lost"},
-	{gradeMajorityMemory, happenedAlone, spec.LossAny, "a majority of one member: a write is acknowledged from its memory, so the last ones may be lost; the window is measured"},
-	{gradeMajorityDisk, happenedAlone, spec.LossNone, "a majority of one member: a write is on its disk when it is acknowledged, so nothing may be lost"},
-	{gradeMajorityMemory, happenedMany, spec.LossAny, "%d of %d members failed at once, so writes that only they had may be lost when the rest takes over"},
-	{gradeMajorityDisk, happenedMany, spec.LossAny, "%d of %d members failed at once, so writes that only they had may be lost when the rest takes over"},
-	{gradeMajorityMemory, happenedSeveral, spec.LossNone, "a write is on most members when it is acknowledged, so the failure of %d of %d may lose none"},
-	{gradeMajorityDisk, happenedSeveral, spec.LossNone, "a write is on most members when it is acknowledged, so the failure of %d of %d may lose none"},
-	{gradeMajorityMemory, happenedAny, spec.LossNone, "a write is on most members when it is acknowledged, so no single failure may lose any"},
-	{gradeMajorityDisk, happenedAny, spec.LossNone, "a write is on most members when it is acknowledged, so no single failure may lose any"},
+	{gradeUnknown, happenedAny, spec.LossUnknown, "losses are counted but not judged. Say what you expect (--expect-loss " +
+		"none), or set a durability (--durability, --w)"},
+	{gradeNowhere, happenedAny, spec.LossAny, "the server does not confirm these writes, so recent ones may be lost. " +
+		"The loss window is measured"},
+	{gradeMemory, happenedAny, spec.LossAny, "the server acknowledges before the write reaches a disk (mongod writes its " +
+		"journal every 100 ms), so recent writes may be lost. The loss window is measured"},
+	{gradeSome, happenedAny, spec.LossAny, "several members have a write when it is acknowledged, but no majority. A member " +
+		"without it may take over, so losses are counted but not judged"},
+	{gradeDisk, happenedTaken, spec.LossAny, "a write is on the disk of one member when it is acknowledged, but another " +
+		"member took over. Writes that were not replicated yet may be lost"},
+	{gradeDisk, happenedHidden, spec.LossAny, "a write is on the disk of one member when it is acknowledged, but whether " +
+		"another member took over cannot be seen from here. Losses are counted but not judged, unless you say what you " +
+		"expect (--expect-loss none)"},
+	{gradeDisk, happenedAny, spec.LossNone, "a write is on the primary's disk when it is acknowledged, and that primary " +
+		"came back, so nothing may be lost"},
+	{gradeMajorityMemory, happenedAlone, spec.LossAny, "the majority is one member, which acknowledges a write from its " +
+		"memory, so recent writes may be lost. The loss window is measured"},
+	{gradeMajorityDisk, happenedAlone, spec.LossNone, "the majority is one member, which has a write on its disk when it is " +
+		"acknowledged, so nothing may be lost"},
+	{gradeMajorityMemory, happenedMany, spec.LossAny, whyManyFailed},
+	{gradeMajorityDisk, happenedMany, spec.LossAny, whyManyFailed},
+	{gradeMajorityMemory, happenedSeveral, spec.LossNone, whySeveral},
+	{gradeMajorityDisk, happenedSeveral, spec.LossNone, whySeveral},
+	{gradeMajorityMemory, happenedAny, spec.LossNone, whyMajority},
+	{gradeMajorityDisk, happenedAny, spec.LossNone, whyMajority},
 }
 
-// columns are the first four columns of [grades] for these circumstances.
+// columns returns the first four columns of [grades] for these circumstances.
 func (c circumstances) columns() (w, j, topology, journals string) {
 	said := func(b *bool, none string) string {
 		if b == nil {
@@ -124,10 +138,9 @@ func (c circumstances) columns() (w, j, topology, journals string) {
 	return w, said(c.concern.journal, "unset"), c.topology, said(c.majorityJournal, "unknown")
 }
 
-// grade is where a write is when it is acknowledged.
 func (c circumstances) grade() string {
 	if c.level != "" {
-		return cmp.Or(levelGrades[c.level], gradeMajorityDisk) // unjournaled, it is on the disk of the primary at least
+		return cmp.Or(levelGrades[c.level], gradeMajorityDisk) // unjournaled levels: on the primary's disk at least
 	}
 	w, j, topology, journals := c.columns()
 	fits := func(pattern, value string) bool { return pattern == "*" || pattern == value }
@@ -139,7 +152,7 @@ func (c circumstances) grade() string {
 	return gradeUnknown
 }
 
-// happened says whether something of a row of [survivals] is what happened.
+// happened reports whether a condition of [survivals] applies.
 func (c circumstances) happened(what string) bool {
 	switch what {
 	case happenedTaken:
@@ -149,14 +162,14 @@ func (c circumstances) happened(what string) bool {
 	case happenedAlone:
 		return c.members == 1
 	case happenedMany:
-		return c.members > 1 && c.struck > c.members/2
+		return c.members > 1 && c.down > c.members/2
 	case happenedSeveral:
-		return c.struck > 1
+		return c.down > 1
 	}
 	return true
 }
 
-// promise is what an acknowledgement promises of losses under what happened, and why.
+// promise returns which losses are allowed, and why.
 func (c circumstances) promise() (loss, why string) {
 	grade := c.grade()
 	for _, row := range survivals {
@@ -165,24 +178,24 @@ func (c circumstances) promise() (loss, why string) {
 		}
 		why = row.why
 		if strings.Contains(why, "%d") {
-			why = fmt.Sprintf(why, c.struck, c.members)
+			why = fmt.Sprintf(why, c.down, c.members)
 		}
-		return row.loss, c.asked() + ": " + why
+		return row.loss, c.writes() + ": " + why
 	}
-	return spec.LossUnknown, c.asked() + ": nothing is known of this level"
+	return spec.LossUnknown, c.writes() + ": this durability level is not known"
 }
 
-// asked says which write concern the writes had, and who asked for it.
-func (c circumstances) asked() string {
+// writes names the write concern and where it comes from.
+func (c circumstances) writes() string {
 	if c.level != "" {
 		return c.level
 	}
 	d := c.concern
 	switch {
-	case c.topology == "gateway":
+	case c.topology == gateway:
 		return "the server ignores write concerns"
 	case d.w == "" && d.problem != "":
-		return "nobody asked for a write concern, and the server's default could not be read (" + d.problem + ")"
+		return "the drill requests no write concern, and the server's default could not be read (" + d.problem + ")"
 	case d.w == "":
 		return "the write concern is not known"
 	}
@@ -192,7 +205,7 @@ func (c circumstances) asked() string {
 	}
 	text += " (" + d.source + ")"
 	if _, err := strconv.Atoi(d.w); err != nil && d.w != levelMajority {
-		text += " is a name of this deployment, and how many members it means is not known"
+		text += " is a name defined by this deployment, and how many members it means is not known"
 	}
 	return text
 }

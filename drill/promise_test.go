@@ -3,7 +3,9 @@ package drill
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -44,7 +46,7 @@ func TestPromise(t *testing.T) {
 		want string
 		says string
 	}{
-		{circumstances{concern: w("0"), topology: set, members: 3}, spec.LossAny, "nobody confirms"},
+		{circumstances{concern: w("0"), topology: set, members: 3}, spec.LossAny, "does not confirm"},
 		{circumstances{concern: w("1"), topology: standalone}, spec.LossAny, "every 100 ms"},
 		{circumstances{concern: w("1"), topology: set, members: 3}, spec.LossAny, "w: 1 (the URI)"},
 		{circumstances{concern: j("1", &no), topology: standalone}, spec.LossAny, "j: false"},
@@ -53,24 +55,24 @@ func TestPromise(t *testing.T) {
 		{circumstances{concern: j("1", &yes), topology: set, members: 3, changed: true}, spec.LossAny, "took over"},
 		{circumstances{concern: j("1", &yes), topology: sharded, hidden: true}, spec.LossAny, "cannot be seen"},
 		// A standalone has no writeConcernMajorityJournalDefault: a majority of one is its memory.
-		{circumstances{concern: w("majority"), topology: standalone, members: 1}, spec.LossAny, "memory"},
+		{circumstances{concern: w("majority"), topology: standalone, members: 1}, spec.LossAny, "before the write reaches a disk"},
 		{circumstances{concern: j("majority", &yes), topology: standalone, members: 1}, spec.LossNone, "disk"},
 		{circumstances{concern: w("majority"), topology: set, members: 1}, spec.LossNone, "on its disk"},
 		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &yes}, spec.LossNone, "on its disk"},
 		{circumstances{concern: w("majority"), topology: set, members: 1, majorityJournal: &no}, spec.LossAny, "memory"},
 		{circumstances{concern: j("majority", &no), topology: set, members: 1}, spec.LossAny, "memory"},
-		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 1}, spec.LossNone, "no single failure"},
-		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, struck: 1},
+		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, down: 1}, spec.LossNone, "no single failure"},
+		{circumstances{concern: w("majority"), topology: set, members: 3, majorityJournal: &no, changed: true, down: 1},
 			spec.LossNone, ""},
-		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, struck: 2}, spec.LossAny, "2 of 3 members failed at once"},
-		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 2}, spec.LossNone, "the failure of 2 of 5"},
-		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, struck: 3}, spec.LossAny, "3 of 5"},
-		{circumstances{concern: w("majority"), topology: set, members: 2, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{concern: w("majority"), topology: set, members: 3, changed: true, down: 2}, spec.LossAny, "2 of 3 members failed at once"},
+		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, down: 2}, spec.LossNone, "the failure of 2 of 5"},
+		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, down: 3}, spec.LossAny, "3 of 5"},
+		{circumstances{concern: w("majority"), topology: set, members: 2, changed: true, down: 1}, spec.LossNone, ""},
 		{circumstances{concern: w("majority"), topology: sharded, hidden: true}, spec.LossNone, ""},
-		{circumstances{concern: w("2"), topology: set, members: 3, changed: true, struck: 1}, spec.LossNone, "w: 2"},
-		{circumstances{concern: w("2"), topology: set, members: 5, changed: true, struck: 1}, spec.LossAny, "no majority"},
+		{circumstances{concern: w("2"), topology: set, members: 3, changed: true, down: 1}, spec.LossNone, "w: 2"},
+		{circumstances{concern: w("2"), topology: set, members: 5, changed: true, down: 1}, spec.LossAny, "no majority"},
 		{circumstances{concern: w("2"), topology: set}, spec.LossAny, "no majority"},
-		{circumstances{concern: w("twoSites"), topology: set, members: 3}, spec.LossUnknown, "is a name of this deployment"},
+		{circumstances{concern: w("twoSites"), topology: set, members: 3}, spec.LossUnknown, "is a name defined by this deployment"},
 		{circumstances{concern: writeConcern{problem: "not authorized"}, topology: set, members: 3}, spec.LossUnknown, "not authorized"},
 		{circumstances{topology: sharded}, spec.LossUnknown, "not known"},
 		{circumstances{concern: w("majority"), topology: gateway}, spec.LossUnknown, "ignores write concerns"},
@@ -78,11 +80,11 @@ func TestPromise(t *testing.T) {
 		{circumstances{level: "balanced", members: 1}, spec.LossAny, ""},
 		{circumstances{level: "durable", members: 3}, spec.LossNone, ""},
 		{circumstances{level: "durable", members: 3, changed: true}, spec.LossAny, ""},
-		{circumstances{level: "majority", members: 3, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{level: "majority", members: 3, changed: true, down: 1}, spec.LossNone, ""},
 		{circumstances{level: "majority", members: 1}, spec.LossNone, "on its disk"},
-		{circumstances{level: "w3", members: 3, changed: true, struck: 1}, spec.LossNone, "w3: "},
-		{circumstances{level: "w3-unjournaled", members: 3, changed: true, struck: 2}, spec.LossAny, "2 of 3"},
-		{circumstances{level: "majority-unjournaled", members: 3, changed: true, struck: 1}, spec.LossNone, ""},
+		{circumstances{level: "w3", members: 3, changed: true, down: 1}, spec.LossNone, "w3: "},
+		{circumstances{level: "w3-unjournaled", members: 3, changed: true, down: 2}, spec.LossAny, "2 of 3"},
+		{circumstances{level: "majority-unjournaled", members: 3, changed: true, down: 1}, spec.LossNone, ""},
 	} {
 		if got, why := c.c.promise(); got != c.want || !strings.Contains(why, c.says) {
 			t.Errorf("%+v: %s (%s), want %s and %q", c.c, got, why, c.want, c.says)
@@ -124,25 +126,25 @@ func TestConcernOfARound(t *testing.T) {
 // A primary of one shard of several must be replaced where its own set has others, however many members the cluster
 // has.
 func TestSetsAreJudgedByThemselves(t *testing.T) {
-	kill := func(l record.Lab, members ...record.LabMember) *round {
-		r := &round{result: &record.DrillRound{}, before: l, lab: noLab{}}
-		r.breaks = newBreaker(r)
+	kill := func(l record.Lab, members ...record.LabMember) *breaker {
+		b := newBreaker(&campaign{}, &target{before: l, lab: noLab{}}, nil)
 		for _, m := range members {
-			r.breaks.add(&broken{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true,
-				struck: []record.LabMember{m}})
+			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}},
+				Injection: fault.Injection{Effective: time.Now()},
+				struck:    []record.LabMember{m}})
 		}
-		return r
+		return b
 	}
 	alone := labOfSets("shard1", 1, "shard2", 1, "shard3", 1)
-	if r := kill(alone, alone.Members[1]); len(r.breaks.mustChange()) > 0 {
+	if b := kill(alone, alone.Members[1]); len(b.mustChange()) > 0 {
 		t.Error("the only member of a shard has to be replaced by nobody")
 	}
 	sets := labOfSets("shard1", 3, "shard2", 3)
-	if r := kill(sets, sets.Members[3]); strings.Join(r.breaks.mustChange(), " ") != "shard2" {
+	if b := kill(sets, sets.Members[3]); strings.Join(b.mustChange(), " ") != "shard2" {
 		t.Error("a primary with two secondaries has to be replaced")
 	}
-	r := kill(sets, sets.Members[3], sets.Members[4])
-	if struck, members := r.struckMost(); struck != 2 || members != 3 || len(r.breaks.mustChange()) > 0 {
-		t.Errorf("%d of %d members of a set were struck, and another has to take over: %v", struck, members, r.breaks.mustChange())
+	b := kill(sets, sets.Members[3], sets.Members[4])
+	if down, members := b.worstSet(); down != 2 || members != 3 || len(b.mustChange()) > 0 {
+		t.Errorf("%d of %d members of a set were down, and another has to take over: %v", down, members, b.mustChange())
 	}
 }

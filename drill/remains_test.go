@@ -9,7 +9,7 @@ import (
 )
 
 // Only what stored other bytes leaves damage behind: not what read them, and not what never was.
-func TestStored(t *testing.T) {
+func TestDamagedTargets(t *testing.T) {
 	specs := []spec.Fault{{Strike: spec.ParseStrike("disk-torn:primary")}, {Strike: spec.ParseStrike("disk-corrupt:rs0-2/d1"), Ops: []string{"read", "write"}},
 		{Strike: spec.ParseStrike("disk-corrupt:rs0-3/d1")}, {Strike: spec.ParseStrike("disk-lie:rs0-1/d1")}, {Strike: spec.ParseStrike("disk-torn:rs0-4/d1")}}
 	var faults []record.DrillFault
@@ -17,7 +17,7 @@ func TestStored(t *testing.T) {
 		faults = append(faults, record.DrillFault{Fault: s.Strike, Target: s.Strike.Target, Injected: int64(1 + i)})
 	}
 	faults[4].Injected = 0 // could not be broken
-	if got := stored(faults, specs); !slices.Equal(got, []string{"primary", "rs0-2/d1"}) {
+	if got := damagedTargets(faults, specs); !slices.Equal(got, []string{"primary", "rs0-2/d1"}) {
 		t.Errorf("damage stays on %q", got)
 	}
 }

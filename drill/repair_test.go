@@ -57,12 +57,12 @@ func TestCopiesOnADeadHost(t *testing.T) {
 	}
 	l := record.Lab{Volumes: []record.LabVolume{{Name: "rs0-1", Health: "degraded", Disks: disks("host1", "host2")},
 		{Name: "rs0-2", Health: "healthy", Disks: disks("host2", "host3")}, {Name: "rs0-3", Health: "degraded", Disks: disks("host3", "host1")}}}
-	if got := notWhole(l, l, noLag); got == "" || lacking(l) != "" {
-		t.Errorf("without a dead host: %q, %q", got, lacking(l))
+	if got := notRestored(l, l, lag{}); got == "" || deadHosts(l) != "" {
+		t.Errorf("without a dead host: %q, %q", got, deadHosts(l))
 	}
 	l.Faults = []record.LabFault{{Action: "power-off", Target: "host1"}}
-	want := "redundancy was not all back: as long as host1 stays dead, copies are missing of the volumes rs0-1, rs0-3"
-	if got := notWhole(l, l, noLag); got != "" || lacking(l) != want {
-		t.Errorf("with a dead host: %q, %q", got, lacking(l))
+	want := "redundancy was not fully restored, because host1 stays dead (volumes without all copies: rs0-1, rs0-3)"
+	if got := notRestored(l, l, lag{}); got != "" || deadHosts(l) != want {
+		t.Errorf("with a dead host: %q, %q", got, deadHosts(l))
 	}
 }

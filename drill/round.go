@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,53 +17,48 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
-	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// round is one repetition under way.
+// round is one repetition: the order of its steps, and the parts that do them. Each part has its own state.
 type round struct {
-	drill   *campaign
-	result  *record.DrillRound
-	lab     Lab // nil for a target that is none
-	uri     string
-	before  record.Lab
-	seq     int64 // of the last event of the lab before
-	shift   int64 // from run time zero of the record to that of the measured load, whose clock the operations have
-	used    resources
-	number  uint32   // of the run, in each write
-	books   books    // of this process, and in the end of all load processes
-	parts   []course // what the operations did, by class and shard
-	courses []course // by class, the first one being all of them
-	seeds   *seeds
-	tell    func(kind, text string, data map[string]string)
-	breaks  *breaker
-	changed bool
-	// changedIn are the sets of which another member is the primary than before.
-	changedIn map[string]bool
-	// zero is run time zero of the measured load of several processes. perClient is what each of them did, nil for one
-	// that is gone, and gone says which are.
-	zero      time.Time
-	perClient [][]course
-	gone      []string
-	// gonePrimaries are the moments at which the primary went from the view of a client that only looks.
-	gonePrimaries []record.LabEvent
-	// sees is how a client that only looks takes the target.
-	sees seen
-	// identity is who the target says that it is, and concerns what it applies where nobody asks.
-	identity server.Identity
-	concerns server.Concerns
-	// redundant is when everything was as before while the load still went on, zero if that was not seen.
-	redundant time.Time
-	// rebuilt are the volumes that were rebuilt, notRebuilt says why one could not be.
-	rebuilt    []string
-	notRebuilt string
-	// dead says that the lab is gone with its supervisor: there is nobody to be read.
-	dead error
+	drill  *campaign
+	result *record.DrillRound
+
+	target     *target
+	events     *events
+	breaks     *breaker    // injects, verifies and heals
+	primaries  *primaries  // which members lead
+	redundancy *redundancy // when the lab is as before
+	operations *operations // what the load did
+	seeds      *seeds      // nil without a server
+
+	began time.Time // of the load
+	clock runClock  // known when the load is over
 }
 
-// round does one repetition. An error is one after which no other is tried.
+// events passes events to the run's record. Until the run begins there is none, and they are dropped.
+type events struct {
+	write func(kind, text string, data map[string]string)
+}
+
+func (e *events) add(kind, text string, data map[string]string) {
+	if e.write != nil {
+		e.write(kind, text, data)
+	}
+}
+
+// newRound returns a round whose result goes into out.
+func newRound(c *campaign, out *record.DrillRound) *round {
+	r := &round{drill: c, result: out, target: &target{}, events: &events{}, primaries: &primaries{}}
+	r.breaks = newBreaker(c, r.target, r.events)
+	r.redundancy = &redundancy{drill: c, target: r.target, breaks: r.breaks, primaries: r.primaries, events: r.events}
+	r.operations = &operations{spec: c.spec.Run, dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
+	return r
+}
+
+// round does one repetition. After an error no other is tried.
 func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
-	r := &round{drill: c, result: out, tell: func(string, string, map[string]string) {}}
+	r := newRound(c, out)
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
 		out.Status, out.Problem, out.Reasons = record.Failed, err.Error(), []string{err.Error()}
@@ -70,32 +66,33 @@ func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
 	}
 	result, err := r.load(ctx)
 	r.breaks.wait()
-	out.Faults = r.breaks.faults()
+	out.Faults = r.breaks.faults(r.clock)
 	if result == nil {
 		out.Status, out.Problem, out.Reasons = record.Failed, fmt.Sprint(err), []string{fmt.Sprint(err)}
 		return err
 	}
-	r.measureEffects(result)
-	after, stop := r.untilAborted(ctx) // what was written is audited also when nobody wants more load
+	r.measure(result)
+	after, stop := c.untilAborted(ctx) // an interrupted drill still audits its writes
 	defer stop()
-	redundant := r.recover(after)
-	r.timeline(after, redundant)
+	r.redundancy.wait(after)
+	out.Problem = r.redundancy.problem
+	r.timeline(after)
 	problem := r.audit(after)
 	r.breaks.healRest(context.WithoutCancel(ctx))
-	out.Faults = r.breaks.faults()
-	r.conclude(ctx, result, err, problems(append(r.gone, problem)...))
+	out.Faults = r.breaks.faults(r.clock)
+	r.conclude(ctx, result, err, problem)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return ctx.Err()
 }
 
-// untilAborted is a context that goes on when ctx ends, until the drill is asked to end at once.
-func (r *round) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilAborted returns a context that outlives ctx and ends when the drill is aborted.
+func (c *campaign) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
 	after, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		select {
-		case <-r.drill.o.Run.Abort:
+		case <-c.o.Run.Abort:
 			stop()
 		case <-after.Done():
 		}
@@ -107,174 +104,127 @@ func (r *round) close() {
 	if r.seeds != nil {
 		r.seeds.close()
 	}
-	if r.lab != nil {
-		_ = r.lab.Close() // it only forgets how the lab is reached
-	}
+	r.target.close()
 }
 
-// prepare finds the target, looks at it, and writes the seed records.
+// prepare finds the target, describes it, and writes the seed records.
 func (r *round) prepare(ctx context.Context) error {
-	spec := r.drill.spec.Run
-	t, err := run.ParseTarget(spec.Target)
+	asked := r.drill.spec.Run
+	t, err := run.ParseTarget(asked.Target)
 	if err != nil {
 		return &run.Error{Stage: run.Specification, Err: err}
 	}
-	r.uri = t.URI
+	r.target.uri = t.URI
 	if t.Kind == "lab" {
-		if err := r.openLab(ctx, t.Lab); err != nil {
+		if err := r.target.openLab(ctx, r.drill, t.Lab, r.result); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 	}
-	if r.uri != "" {
-		r.drill.writer.AddSecrets(r.uri)
-		r.askTarget(ctx)
-		placed, err := r.spreadSeeds(ctx)
+	if r.target.uri != "" {
+		r.drill.writer.AddSecrets(r.target.uri)
+		r.target.query(ctx)
+		placed, err := r.target.spreadSeeds(ctx, asked, r.drill.progress.Step)
 		if err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
-		if r.seeds, err = writeSeeds(ctx, r.uri, spec.Database, placed); err != nil {
+		if r.seeds, err = writeSeeds(ctx, r.target.uri, asked.Database, placed); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
-		r.result.Seeds = r.seeds.count()
+		r.result.Seeds = len(r.seeds.ids)
 	}
-	r.number = newRunNumber()
-	r.books.name = spec.Workload.Name
-	if asked := r.drill.spec.Reads; asked != nil {
-		r.books.share = float64(asked.Share)
+	var number [4]byte
+	_, _ = rand.Read(number[:]) // cannot fail
+	r.operations.number = binary.LittleEndian.Uint32(number[:])
+	r.operations.books = books{name: asked.Workload.Name, ledger: ledger.New(ledger.Options{
+		Run: r.operations.number, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
+	if judged := r.drill.spec.Reads; judged != nil {
+		r.operations.books.share = float64(judged.Share)
 	}
-	r.books.ledger = ledger.New(ledger.Options{Run: r.number, Seed: spec.Workload.Seed,
-		Writers: max(1, int(spec.Load.Workers))})
-	r.breaks = newBreaker(r)
 	return nil
 }
 
-// newRunNumber is a number that no other round has, as far as chance allows.
-func newRunNumber() uint32 {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return binary.LittleEndian.Uint32(b[:])
-}
-
-// openLab finds the lab and writes down how it stands.
-func (r *round) openLab(ctx context.Context, name string) (err error) {
-	if r.drill.o.Open == nil {
-		return errors.New("labs cannot be loaded from here")
-	}
-	if r.lab, err = r.drill.o.Open(ctx, name); err != nil {
-		return err
-	}
-	if r.before, err = r.lab.Describe(ctx, true); err != nil {
-		return err
-	}
-	if n := len(r.before.Faults); n > 0 {
-		return fmt.Errorf("something is broken in the lab %s already (%s %s): heal it first (plimsoll lab heal %s --all)", name,
-			r.before.Faults[0].Action, r.before.Faults[0].Target, name)
-	}
-	a, err := r.lab.Address(ctx, r.drill.spec.Run.Durability)
-	if err != nil {
-		return err
-	}
-	r.uri, r.result.Level, r.result.Means = a.URI, a.Level, a.Means
-	r.result.Members = withData(r.before)
-	if events, err := r.lab.EventsSince(ctx, 0); err == nil && len(events) > 0 {
-		r.seq = events[len(events)-1].Seq
-	}
-	r.used = r.resources(ctx)
-	return nil
-}
-
-// withData is how many members of a lab hold data.
-func withData(l record.Lab) int {
-	n := 0
-	for _, m := range l.Members {
-		if holdsData(m) {
-			n++
-		}
-	}
-	return n
-}
-
-func holdsData(m record.LabMember) bool {
-	return m.Kind == "postgres" || m.Kind == "mongod" && m.Role != "arbiter" && m.Role != "config"
-}
-
-// resources are what all hosts of a lab used since they were made.
-type resources struct {
-	cpu     float64 // seconds
-	written int64   // bytes
-}
-
-// resources are what all hosts of the lab used until now, nothing where nobody says.
-func (r *round) resources(ctx context.Context) (sum resources) {
-	list, err := r.lab.Usage(ctx)
-	if err != nil {
-		return sum
-	}
-	for _, u := range list {
-		sum.cpu += u.CPUSeconds
-		sum.written += u.WriteBytes
-	}
-	return sum
-}
-
-// load makes the load, in which faults happen at their times.
+// load runs the load, during which the faults are injected.
 func (r *round) load(ctx context.Context) (*record.Run, error) {
 	o := r.drill.o.Run
-	spec := r.drill.spec.Run
-	o.Dir, o.Progress = filepath.Join(r.drill.o.Dir, filepath.FromSlash(r.result.Record)), r.drill.o.Progress
+	o.Dir, o.Progress = r.operations.dir, r.drill.progress
 	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return r.drill.o.Open(ctx, name) }
-	o.Workload = r.books.workload
-	o.Teller = func(tell func(string, string, map[string]string)) { r.tell = tell }
+	o.Workload = r.operations.books.workload
+	o.Teller = func(write func(string, string, map[string]string)) { r.events.write = write }
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var guard sync.WaitGroup
+	var group sync.WaitGroup
 	unwatch := func() {}
 	begin := func(at time.Time) {
-		r.zero = at
-		unwatch = r.watchPrimary(ctx)
+		r.began = at
+		unwatch = r.primaries.watch(ctx, r.target.uri, r.drill.spec.Run.Database, r.events)
 		r.drill.progress.loadBegan()
-		r.breaks.begin(ctx, at)
-		if r.lab != nil {
-			guard.Go(func() { r.guard(watching, r.breaks.allHealed()) })
+		r.breaks.schedule(ctx, at)
+		if r.target.lab != nil {
+			group.Go(func() { r.redundancy.watch(watching) })
 		}
 	}
-	o.Ready = func(context.Context) error { r.placement(); begin(time.Now()); return nil }
-	result, err := fleet.ExecuteWith(ctx, spec, o, r.drill.o.Launch, r.duty(begin))
+	o.Ready = func(context.Context) error { r.place(); begin(time.Now()); return nil }
+	duty := r.operations.duty(r.place, begin)
+	result, err := fleet.ExecuteWith(ctx, r.drill.spec.Run, o, r.drill.o.Launch, duty)
 	unwatch()
 	r.drill.progress.loadEnded()
 	r.breaks.loadEnded()
 	stop()
-	guard.Wait()
+	group.Wait()
 	return result, err
 }
 
-// measureEffects takes the effects from the times of the operations.
-func (r *round) measureEffects(result *record.Run) {
-	out := r.result
-	out.WindowStart, out.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
-	r.shift = out.WindowStart - int64(r.drill.spec.Run.Load.Warmup)
-	if r.clients() > 1 { // their common window begins with the last of them
-		r.shift = int64(r.zero.Sub(result.Started))
-	}
-	r.breaks.clock = r.clock()
-	out.Faults = r.breaks.faults()
-	r.gather(result)
-	out.ClientCPUSeconds, out.ServiceCPUSeconds = usedBeside(result)
-	if !broke(out.Faults) || r.courses == nil {
+// place reads the placement of the load's collections in a sharded cluster, just before the load. If it cannot be known
+// the record says why.
+func (r *round) place() {
+	books := &r.operations.books
+	if !r.target.sharded() || books.wrapped == nil {
 		return
 	}
-	r.struckShards()
-	r.effects(-1, "", r.courses)
-	for client, list := range r.perClient {
-		r.effects(client, "", byClass(list))
+	collections := books.wrapped.Collections()
+	m, err := r.target.placement(r.drill.spec.Run.Database, collections)
+	if err != nil {
+		r.result.Placement = "the shard of an operation is not known: " + oneLine(err)
+		return
 	}
-	for i, s := range out.Shards {
-		r.effects(-1, s.Name, byClass(onShard(r.parts, i)))
+	books.place(m)
+	r.result.Placement = fmt.Sprintf("the shard of an operation follows from the shard key of its document and the chunks in "+
+		"config.chunks; a router agreed for %d keys of %s", checkedKeys, collections[0])
+	for _, name := range m.Shards {
+		r.result.Shards = append(r.result.Shards, record.DrillShard{Name: name})
 	}
 }
 
-// usedBeside is the processor time of the load processes and of the REST service between them and the target, in all
-// phases: the documents that were loaded first are among the work of the servers too.
-func usedBeside(result *record.Run) (client, service float64) {
+// checkPlacement adds a finding if chunks were moved during the round.
+func (r *round) checkPlacement() {
+	books := &r.operations.books
+	now, err := r.target.placement(r.drill.spec.Run.Database, books.wrapped.Collections())
+	if err == nil && !now.Same(books.placed) {
+		r.drill.find("chunks-moved", measure.Warning, "chunks were moved between shards during round %d. Each operation counts "+
+			"for the shard that had its chunk when the load began. Stop the balancer for a drill (sh.stopBalancer())",
+			r.result.Number)
+	}
+}
+
+// measure computes the effects of the faults from the times of the operations.
+func (r *round) measure(result *record.Run) {
+	out := r.result
+	out.WindowStart, out.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
+	r.clock = runClock{began: r.began, shift: out.WindowStart - int64(r.drill.spec.Run.Load.Warmup)}
+	if r.operations.clients() > 1 { // their common window begins with the last of them
+		r.clock.shift = int64(r.began.Sub(result.Started))
+	}
+	out.Faults = r.breaks.faults(r.clock)
+	r.operations.gather(result, r.began)
+	out.ClientCPUSeconds, out.ServiceCPUSeconds = clientCPU(result)
+	if anyInjected(out.Faults) && r.operations.byClass != nil {
+		r.operations.markStruck(out, r.clock.shift)
+		r.operations.addEffects(out, r.clock.shift)
+	}
+}
+
+// clientCPU sums the processor time of the load processes and of the REST service over all phases, because the servers'
+// processor time includes the documents that were loaded first.
+func clientCPU(result *record.Run) (client, service float64) {
 	for i := range result.Phases {
 		p := &result.Phases[i]
 		client += p.Client.CPUSeconds
@@ -285,48 +235,53 @@ func usedBeside(result *record.Run) (client, service float64) {
 	return client, service
 }
 
-// clock is that of the record. It is counted from the beginning of the load as this process saw it, whose monotonic
-// clock goes on evenly when the wall clock of the machine is set; a record knows the wall clock only.
-func (r *round) clock() clock { return clock{r.zero.Add(-time.Duration(r.shift))} }
-
-// effects says what the faults meant for the operations of one client, or of all, on one shard, or on all: for all
-// operations, for reads and writes where there are both, and for each class.
-func (r *round) effects(client int, shard string, list []course) {
-	out := r.result
-	f := out.Faults[0]
-	w := window{from: out.WindowStart - r.shift, fault: f.Injected - r.shift, until: out.WindowEnd - r.shift,
-		done: f.Done - r.shift}
-	if f.Healed > 0 {
-		w.healed = f.Healed - r.shift
+// timeline puts faults, changes of primaries and recoveries on one clock.
+func (r *round) timeline(ctx context.Context) {
+	if r.operations.byClass == nil {
+		return
 	}
-	if len(r.drill.spec.Run.Load.Stages) > 0 {
-		w.baseline = w.fault - baselineLength
-	}
-	add := func(c course, kind string) {
-		e := effectOf(c, w)
-		if e.OutageFrom >= 0 {
-			e.OutageFrom += r.shift
+	var list []record.LabEvent
+	if lab := r.target.lab; lab != nil {
+		now := time.Now()
+		if by := clockSet(now.Round(0).Sub(r.began.Round(0)), now.Sub(r.began)); by != 0 {
+			r.drill.find("clock-set", measure.Warning, "the machine's wall clock was set by %v during round %d. "+
+				"Promotions, elections and heals may be wrong by that much on the timeline",
+				by.Round(time.Millisecond), r.result.Number)
 		}
-		e.Client, e.Kind, e.Shard = client, kind, shard
-		out.Effects = append(out.Effects, e)
+		list, _ = lab.EventsSince(ctx, r.target.seq) // the timeline lacks what is missing
+		for _, e := range list {
+			if momentOf(e) == record.MomentElected {
+				r.primaries.changedIn(e.Data["set"])
+			}
+		}
+		used, before := r.target.resources(ctx), r.target.used
+		r.result.CPUSeconds, r.result.WrittenBytes = max(0, used.cpu-before.cpu), max(0, used.written-before.written)
 	}
-	add(list[0], "")
-	if reads, writes := ofKind(list, false), ofKind(list, true); len(reads.slices) > 0 && len(writes.slices) > 0 {
-		add(reads, record.KindReads)
-		add(writes, record.KindWrites)
-	}
-	if shard != "" {
-		return // its classes would be more figures than anybody reads
-	}
-	for _, c := range list[1:] {
-		add(c, "")
+	out := r.result
+	list = append(list, r.primaries.moments(out.Faults, r.breaks.tookPrimary(), r.clock)...)
+	out.Moments = timelineOf(out, r.operations.scopes(out.Shards), list, r.clock)
+	newPrimaries(out)
+	if at := r.redundancy.restored; !at.IsZero() && anyInjected(out.Faults) {
+		out.Moments = append(out.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: r.clock.at(at),
+			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: "all members run, none is behind, all volumes are healthy"})
+		slices.SortStableFunc(out.Moments, earlier)
 	}
 }
 
-// conclude judges the round.
+func (r *round) guarantees() *guarantees {
+	return &guarantees{asked: r.drill.spec.Run.Durability, target: r.target, breaks: r.breaks, primaries: r.primaries,
+		members: r.result.Members}
+}
+
+// conclude judges the round. problem says why the audit failed.
 func (r *round) conclude(ctx context.Context, result *record.Run, err error, problem string) {
 	out := r.result
 	out.Status = record.Complete
+	if problem != "" {
+		problem = strings.Join(append(r.operations.gone, problem), "; ")
+	} else {
+		problem = strings.Join(r.operations.gone, "; ")
+	}
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
 		out.Status = record.Interrupted
@@ -334,19 +289,27 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		out.Status, out.Problem = record.Failed, err.Error()
 		problem = err.Error()
 	}
-	r.remains()
+	if r.target.lab != nil && r.drill.spec.Lab == nil { // the lab outlives the drill
+		for _, damaged := range damagedTargets(out.Faults, r.drill.spec.Faults) {
+			volume, _, _ := strings.Cut(damaged, "/")
+			r.drill.find("damage-stays-"+damaged, measure.Warning, "%s still has the wrong bytes that were stored during the "+
+				"fault, because healing does not rewrite them. If the volume has copies and checksums, repair it with: plimsoll "+
+				"lab repair %s %s. Otherwise create the lab again", damaged, r.target.before.Specification.Name, volume)
+		}
+	}
 	r.expect()
-	stayed := r.stayed(r.breaks.mustChange())
-	out.Verdict, out.Reasons = judge(evidence{round: out, acknowledged: r.acknowledgedBefore(), stayed: stayed,
-		sharded: r.sharded(), collection: r.unspread(), planned: len(r.drill.spec.Faults),
+	out.Verdict, out.Reasons = judge(evidence{round: out,
+		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
+		unchanged:    r.primaries.unchanged(r.breaks.mustChange(), r.target.before),
+		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.drill.spec.Faults),
 		problem: problem})
 	if ids := doubts(result.Validity); ids != "" {
-		r.drill.find("run-invalid", measure.Warning, "the rates of round %d are doubtful for other reasons than what was broken (%s): plimsoll show %s", out.Number, ids,
-			filepath.Join(r.drill.o.Dir, out.Record))
+		r.drill.find("run-invalid", measure.Warning, "the run of round %d is invalid for reasons other than the fault (%s), "+
+			"so its rates are doubtful. See: plimsoll show %s", out.Number, ids, filepath.Join(r.drill.o.Dir, out.Record))
 	}
 }
 
-// doubts names the findings that make a run invalid, but for those that a drill brings about.
+// doubts returns the findings that make a run invalid, except those that a drill causes on purpose.
 func doubts(all []measure.Finding) string {
 	var ids []string
 	for _, f := range all {
@@ -357,47 +320,16 @@ func doubts(all []measure.Finding) string {
 	return strings.Join(ids, ", ")
 }
 
-// expect decides what had to hold: what was asked for or, where it says nothing of losses, what the level promises.
+// expect sets what has to hold: what the specification expects or, if it says nothing of losses, what the target
+// guarantees.
 func (r *round) expect() {
 	out := r.result
 	if r.drill.spec.Expect != nil {
 		out.Expect = *r.drill.spec.Expect
 	}
 	if out.Expect.Loss != "" {
-		out.Promise = "the drill says so"
+		out.Promise = "as the specification of the drill expects"
 		return
 	}
-	out.Expect.Loss, out.Promise = r.circumstances().promise()
+	out.Expect.Loss, out.Promise = r.guarantees().circumstances().promise()
 }
-
-// circumstances are what the promise of the round's writes depends on.
-func (r *round) circumstances() circumstances {
-	c := circumstances{
-		level: r.result.Level, concern: r.concern(), topology: r.identity.Topology(),
-		majorityJournal: r.concerns.MajorityJournal, changed: r.changed,
-		hidden: r.lab == nil && (r.sees == seesRouters || r.identity.Kind == server.FerretDB),
-	}
-	c.struck, c.members = r.struckMost()
-	if r.identity.Kind == server.FerretDB && !r.drill.spec.Run.Durability.Says() {
-		c.topology = gateway
-	}
-	return c
-}
-
-// acknowledgedBefore is how many writes were acknowledged in the second before the first fault.
-func (r *round) acknowledgedBefore() int64 {
-	if !broke(r.result.Faults) || r.courses == nil {
-		return -1
-	}
-	at := r.result.Faults[0].Injected - r.shift
-	return count(ofKind(r.courses, true), at-int64(time.Second), at)
-}
-
-// silent is the progress of a drill that nobody watches.
-type silent struct{}
-
-func (silent) Step(string)                              {}
-func (silent) Begin(run.Plan)                           {}
-func (silent) Interval(measure.Dims, *measure.Interval) {}
-func (silent) Event(measure.Event)                      {}
-func (silent) Note(string)                              {}

@@ -40,7 +40,7 @@ func document(t *testing.T, id int) []byte {
 
 // clusterRound is a round of 40 s of which shard2 had no reads for 2 s from the tenth second on and no writes for 4 s.
 // What a router does not answer is nothing of shard1, to which the collection belongs altogether if unspread.
-func clusterRound(t *testing.T, unspread bool) *round {
+func clusterRound(t *testing.T, unspread bool) (*record.DrillRound, *operations) {
 	t.Helper()
 	m := halves(t)
 	w := newWatcher(mixed{})
@@ -68,27 +68,22 @@ func clusterRound(t *testing.T, unspread bool) *round {
 		}
 	}
 	w.streams = []*watched{s}
-	r := &round{drill: &campaign{result: &record.Drill{}}, result: &record.DrillRound{WindowEnd: int64(40 * time.Second),
+	out := &record.DrillRound{WindowEnd: int64(40 * time.Second),
 		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1",
 			Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
-		Shards: []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}}}
-	r.books.placed = m
-	r.parts = w.courses()
-	r.courses = byClass(r.parts)
-	r.struckShards()
-	r.effects(-1, "", r.courses)
-	for i, s := range r.result.Shards {
-		r.effects(-1, s.Name, byClass(onShard(r.parts, i)))
-	}
-	r.result.Expect.Loss, r.result.Ledger = spec.LossNone, goodRound().Ledger
-	return r
+		Shards: []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}}
+	o := &operations{books: books{placed: m}, parts: w.courses()}
+	o.byClass = byClass(o.parts)
+	o.markStruck(out, 0)
+	o.addEffects(out, 0)
+	out.Expect.Loss, out.Ledger = spec.LossNone, goodRound().Ledger
+	return out, o
 }
 
 // A shard that is out is seen although the other goes on, and its reads and writes are told apart. Together they are
 // hardly ever out.
 func TestOutageOfAShard(t *testing.T) {
-	r := clusterRound(t, false)
-	out := r.result
+	out, _ := clusterRound(t, false)
 	if e := out.Headline(); e == nil || e.Shard != "shard2" || e.Outage < int64(1900*time.Millisecond) ||
 		e.Outage > int64(2100*time.Millisecond) {
 		t.Errorf("the outage is that of %+v", e)
@@ -123,52 +118,52 @@ func TestOutageOfAShard(t *testing.T) {
 // A shard that had no writes when it was struck shows nothing, whatever the others show: this was "holds, outage 29.4
 // ms".
 func TestShardWithoutWrites(t *testing.T) {
-	r := clusterRound(t, true)
-	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true, collection: "plimsoll.plimsoll_ledger"}); v != record.Unknown ||
-		!strings.Contains(why[0], "shard2 acknowledged only 0 writes") || !strings.Contains(why[0], "sh.shardCollection") {
+	out, o := clusterRound(t, true)
+	if v, why := judge(evidence{round: out, acknowledged: 200, sharded: true, collection: "plimsoll.plimsoll_ledger"}); v != record.Unknown ||
+		!strings.Contains(why[0], "shard2, the struck shard, acknowledged only 0 writes") || !strings.Contains(why[0], "sh.shardCollection") {
 		t.Errorf("it is %s because of %q", v, why)
 	}
-	r.result.Faults[0].Fault, r.result.Faults[0].Shards = externalFault, nil
-	r.struckShards()
-	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true}); v != record.Unknown ||
-		!strings.Contains(why[0], "may be the one that was struck") {
+	out.Faults[0].Fault, out.Faults[0].Shards = externalFault, nil
+	o.markStruck(out, 0)
+	if v, why := judge(evidence{round: out, acknowledged: 200, sharded: true}); v != record.Unknown ||
+		!strings.Contains(why[0], "possibly the struck shard") {
 		t.Errorf("caused by others it is %s because of %q", v, why)
 	}
-	r.result.Shards, r.result.Placement = nil, "which shard an operation went to is not known: not authorized"
-	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true}); v != record.Unknown ||
-		!strings.Contains(why[0], "not authorized. So nothing shows") {
+	out.Shards, out.Placement = nil, "which shard an operation went to is not known: not authorized"
+	if v, why := judge(evidence{round: out, acknowledged: 200, sharded: true}); v != record.Unknown ||
+		!strings.Contains(why[0], "not authorized. So it is not known") {
 		t.Errorf("with nothing known it is %s because of %q", v, why)
 	}
 }
 
 // Where no shard was struck, such as with a router, none has to have had writes.
 func TestRouterStrikesNoShard(t *testing.T) {
-	r := clusterRound(t, true)
-	r.result.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1",
+	out, o := clusterRound(t, true)
+	out.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1",
 		Injected: int64(10 * time.Second), Hit: true}
-	r.result.Shards = []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}
-	r.struckShards()
-	if v, why := judge(evidence{round: r.result, acknowledged: 200, sharded: true}); v != record.Holds {
+	out.Shards = []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}
+	o.markStruck(out, 0)
+	if v, why := judge(evidence{round: out, acknowledged: 200, sharded: true}); v != record.Holds {
 		t.Errorf("it is %s because of %q", v, why)
 	}
 }
 
 // One story for each shard, in order of time: reads come back before writes, and nothing is back before it came.
 func TestTimelineOfAShard(t *testing.T) {
-	r := clusterRound(t, false)
+	out, o := clusterRound(t, false)
 	zero := time.Now()
 	events := []record.LabEvent{{Kind: "election", Time: zero.Add(11 * time.Second), Text: "shard2-2 is primary", Data: map[string]string{"set": "shard2"}}}
-	r.result.Moments = timelineOf(r.result, r.scopes(), events, clock{zero}, 0)
-	newPrimaries(r.result)
+	out.Moments = timelineOf(out, o.scopes(out.Shards), events, runClock{began: zero})
+	newPrimaries(out)
 	var got []string
-	for _, m := range r.result.Moments {
+	for _, m := range out.Moments {
 		got = append(got, m.Kind+" "+m.Shard)
 	}
 	want := "fault , first-error shard2, primary-elected shard2, first-read shard2, reads-back shard2, first-write shard2, writes-back shard2"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("the timeline is %q,\nwant %q", strings.Join(got, ", "), want)
 	}
-	if d := time.Duration(r.result.Shards[1].NewPrimary); d < 999*time.Millisecond || d > 1001*time.Millisecond {
+	if d := time.Duration(out.Shards[1].NewPrimary); d < 999*time.Millisecond || d > 1001*time.Millisecond {
 		t.Errorf("a new primary after %v", d)
 	}
 }

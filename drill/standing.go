@@ -13,20 +13,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// mostNotes is how much of what happened is kept for whoever looks.
+// mostNotes is how many notes are kept.
 const mostNotes = 200
 
-// standing keeps how the drill stands, for whoever looks at it from another process, and passes on what a [Progress] is
-// told. It is best effort: a disk that is full must not end a drill before it has healed.
+// standing writes the state of the drill for other processes, such as the live page, and passes it to a [Progress].
+// Errors are ignored: a full disk must not end a drill before it has healed its faults.
 type standing struct {
 	next   Progress
 	writer *record.DrillWriter
 	now    func() time.Time
 
-	mu sync.Mutex
-	is record.DrillStanding
-	// measured is true between the beginning of the measured load and its end.
-	measured bool
+	mu      sync.Mutex
+	is      record.DrillStanding
+	loading bool // the measured load is under way
 }
 
 func newStanding(next Progress, w *record.DrillWriter, now func() time.Time, rounds int) *standing {
@@ -34,7 +33,6 @@ func newStanding(next Progress, w *record.DrillWriter, now func() time.Time, rou
 		is: record.DrillStanding{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
 }
 
-// round begins a round.
 func (s *standing) round(n int) {
 	s.change(func() {
 		s.is.Round, s.is.Told = n, record.DrillTold{}
@@ -42,7 +40,6 @@ func (s *standing) round(n int) {
 	})
 }
 
-// enter says that the round is at a stage.
 func (s *standing) enter(stage string) { s.change(func() { s.stage(stage) }) }
 
 // stage enters a stage. The lock is held.
@@ -52,8 +49,8 @@ func (s *standing) stage(stage string) {
 	}
 }
 
-// told keeps a note of a kind, and passes it on.
-func (s *standing) told(kind, text string) {
+// note keeps a note of a kind, and passes it on.
+func (s *standing) note(kind, text string) {
 	s.change(func() {
 		s.is.Notes = append(s.is.Notes, record.DrillNote{At: s.now().UTC(), Kind: kind, Text: text})
 		s.is.Notes = s.is.Notes[max(0, len(s.is.Notes)-mostNotes):]
@@ -61,7 +58,7 @@ func (s *standing) told(kind, text string) {
 	s.next.Note(text)
 }
 
-// change changes how it stands, and writes that down.
+// change changes the state and writes it.
 func (s *standing) change(what func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +67,7 @@ func (s *standing) change(what func()) {
 }
 
 // Note implements [Progress].
-func (s *standing) Note(text string) { s.told("", text) }
+func (s *standing) Note(text string) { s.note("", text) }
 
 // Step implements [run.Progress].
 func (s *standing) Step(text string) { s.next.Step(text) }
@@ -81,10 +78,10 @@ func (s *standing) Begin(p run.Plan) { s.next.Begin(p) }
 // Event implements [run.Progress].
 func (s *standing) Event(e measure.Event) { s.next.Event(e) }
 
-// Interval implements [run.Progress]: it counts what clients were told about their writes.
+// Interval implements [run.Progress]. It counts the outcomes of writes.
 func (s *standing) Interval(d measure.Dims, iv *measure.Interval) {
 	s.next.Interval(d, iv)
-	if iv.Phase == load.PhaseLoad { // what it writes is in no ledger
+	if iv.Phase == load.PhaseLoad { // its writes are in no ledger
 		return
 	}
 	s.change(func() {
@@ -107,28 +104,27 @@ func (s *standing) Interval(d measure.Dims, iv *measure.Interval) {
 	})
 }
 
-// onlyReads says whether a class of operations is one that never writes, by the names that workloads have for those.
+// onlyReads reports whether a class of operations never writes, by its name.
 func onlyReads(class string) bool {
 	first, _, _ := strings.Cut(class, "-")
 	return slices.Contains([]string{"read", "scan", "find", "list", "count", "get", "search"}, first)
 }
 
-// loadBegan and loadEnded say that faults may come, and that none comes any more.
 func (s *standing) loadBegan() {
-	s.change(func() { s.measured = true; s.stage(record.StageLoad) })
+	s.change(func() { s.loading = true; s.stage(record.StageLoad) })
 }
 
 func (s *standing) loadEnded() {
-	s.change(func() { s.measured = false })
+	s.change(func() { s.loading = false })
 }
 
-// healed says that a fault was undone; left is how many are in place still.
+// healed enters the stage after a heal. left is the number of faults that are still in place.
 func (s *standing) healed(left int) {
 	s.change(func() {
 		switch {
 		case left > 0:
 			s.stage(record.StageBroken)
-		case s.measured:
+		case s.loading:
 			s.stage(record.StageHealed)
 		}
 	})

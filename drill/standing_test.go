@@ -26,7 +26,7 @@ func TestStanding(t *testing.T) {
 	s.round(2)
 	s.loadBegan()
 	s.enter(record.StageBroken)
-	s.told("fault", "kill:primary of mongodb://user:secret@db1/ is broken")
+	s.note("fault", "kill:primary of mongodb://user:secret@db1/ is broken")
 	s.enter(record.StageHealing)
 	s.healed(1)
 	s.enter(record.StageHealing)

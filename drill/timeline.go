@@ -10,36 +10,55 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// clock turns moments of this machine into run time: nanoseconds since the record of the run began.
-type clock struct{ zero time.Time }
-
-func (c clock) at(t time.Time) int64 { return int64(t.Sub(c.zero)) }
-
-// scope is a part of the target of which a story is told by itself: a shard, or all of it ("").
-type scope struct {
-	shard   string
-	courses []course // by class, the first one being all of them
+// runClock converts times to run time: nanoseconds since the record of the run began. It counts from the beginning of
+// the load as this process saw it, because that time has a monotonic reading: it stays right when the machine's wall
+// clock is set.
+type runClock struct {
+	began time.Time // of the load
+	shift int64     // run time at that moment. Times of operations begin there
 }
 
-// scopes are the parts of the target: each shard by itself, because the others go on.
-func (r *round) scopes() []scope {
-	if len(r.result.Shards) == 0 {
-		return []scope{{"", r.courses}}
+func (c runClock) at(t time.Time) int64 { return int64(t.Sub(c.began)) + c.shift }
+
+// clockSlack is how far the wall clock and the monotonic clock may differ in a round, because time servers make the
+// wall clock a little faster or slower all the time.
+const clockSlack = 100 * time.Millisecond
+
+// clockSet returns by how much the wall clock was set while these times passed on both clocks, 0 if it was not. Times
+// of faults and operations are of the monotonic clock, those of the lab's events of the wall clock.
+func clockSet(wall, monotonic time.Duration) time.Duration {
+	by := wall - monotonic
+	if by.Abs() <= clockSlack+monotonic/1000 {
+		return 0
+	}
+	return by
+}
+
+// scope is a part of the target that has a timeline of its own: a shard, or all of it ("").
+type scope struct {
+	shard   string
+	courses []course // by class, the first is that of all classes
+}
+
+// scopes returns each shard, because the others go on when one is out, or the whole target if it has no shards.
+func (o *operations) scopes(shards []record.DrillShard) []scope {
+	if len(shards) == 0 {
+		return []scope{{"", o.byClass}}
 	}
 	var list []scope
-	for i, s := range r.result.Shards {
-		list = append(list, scope{s.Name, byClass(onShard(r.parts, i))})
+	for i, s := range shards {
+		list = append(list, scope{s.Name, byClass(onShard(o.parts, i))})
 	}
 	return list
 }
 
-// timelineOf puts everything that happened after the first fault on the clock of the run, in order of time: what was
-// broken, what members did, and when reads and writes came back, each by itself.
-func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, c clock,
-	shift int64) []record.DrillMoment {
-	if !broke(r.Faults) {
+// timelineOf returns, in order of time, what happened since the first fault: faults, changes of primaries, and when
+// reads and writes were back.
+func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, clock runClock) []record.DrillMoment {
+	if !anyInjected(r.Faults) {
 		return nil
 	}
+	shift := clock.shift
 	var moments []record.DrillMoment
 	add := func(kind, shard string, at int64, fault int, text string) {
 		if at >= 0 {
@@ -48,10 +67,10 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 	}
 	for i, f := range r.Faults {
 		if f.Injected <= 0 {
-			continue // it could not be done
+			continue
 		}
 		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" "+f.Target)
-		if f.Healed > f.Done { // what does not last ends as soon as it is done
+		if f.Healed > f.Done { // such as a step-down is over as soon as it is done
 			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" "+f.Target)
 		}
 	}
@@ -66,7 +85,8 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 			e := effectOf(c, w)
 			for _, g := range stops(c, w, e) {
 				at := g.to + shift
-				add(k.first, s.shard, at, lastBefore(r.Faults, at), fmt.Sprintf("none succeeded for %s before", figure.Duration(time.Duration(g.to-g.from))))
+				add(k.first, s.shard, at, lastBefore(r.Faults, at),
+					fmt.Sprintf("none succeeded for %s before", figure.Duration(time.Duration(g.to-g.from))))
 			}
 			if e.Recovery > 0 { // otherwise it never fell below
 				add(k.back, s.shard, first+e.Recovery, lastBefore(r.Faults, first+e.Recovery),
@@ -75,7 +95,7 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		}
 	}
 	for _, e := range events {
-		if kind, at := momentOf(e), c.at(happened(e)); kind != "" && at >= first {
+		if kind, at := momentOf(e), clock.at(happened(e)); kind != "" && at >= first {
 			add(kind, shardNamed(r, e.Data["set"]), at, lastBefore(r.Faults, at), e.Text)
 		}
 	}
@@ -83,7 +103,7 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 	return moments
 }
 
-// kinds are the kinds of operations, and their moments.
+// kinds are the kinds of operations, with the moments of the first success after an outage and of the recovery.
 var kinds = []struct {
 	writes            bool
 	name, first, back string
@@ -92,7 +112,7 @@ var kinds = []struct {
 	{true, record.KindWrites, record.MomentFirstWrite, record.MomentWritesBack},
 }
 
-// shardNamed is the shard of a name, "" if there is none.
+// shardNamed returns the name if a shard has it, otherwise "".
 func shardNamed(r *record.DrillRound, name string) string {
 	if slices.ContainsFunc(r.Shards, func(s record.DrillShard) bool { return s.Name == name }) {
 		return name
@@ -100,7 +120,7 @@ func shardNamed(r *record.DrillRound, name string) string {
 	return ""
 }
 
-// newPrimaries notes how long after the first fault that struck it each shard had a new primary.
+// newPrimaries sets how long after the first fault that struck it each shard had a new primary.
 func newPrimaries(r *record.DrillRound) {
 	for i := range r.Shards {
 		s := &r.Shards[i]
@@ -117,26 +137,24 @@ func newPrimaries(r *record.DrillRound) {
 	}
 }
 
-// broke says whether anything was broken. The faults that could be done come first.
-func broke(faults []record.DrillFault) bool { return len(faults) > 0 && faults[0].Injected > 0 }
+// anyInjected reports whether a fault was injected. Those that were come first.
+func anyInjected(faults []record.DrillFault) bool { return len(faults) > 0 && faults[0].Injected > 0 }
 
-// earlier orders moments by time.
 func earlier(a, b record.DrillMoment) int { return cmp.Compare(a.At, b.At) }
 
-// momentOf is the kind of moment that an event of a lab, or of the client, stands for; "" for none.
+// momentOf returns the kind of moment of an event of a lab, or of a client's view; "" if it belongs on no timeline.
 func momentOf(e record.LabEvent) string {
-	switch {
-	case e.Kind == "promotion", e.Kind == "election":
+	switch e.Kind {
+	case "promotion", "election":
 		return record.MomentElected
-	case e.Kind == primaryGone:
+	case primaryGone:
 		return record.MomentPrimaryOut
 	}
 	return ""
 }
 
-// happened is when that was of which an event tells. A primary of mongod says itself when its term began, and the lab,
-// which looks twice a second, hears of it later. A time without a fraction is one of those that are told in whole
-// seconds.
+// happened returns when an event happened. A primary of mongod reports when its term began; the lab, which polls it
+// twice a second, knows that later. A time without a fraction is rounded to seconds, so the lab's own time is better.
 func happened(e record.LabEvent) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, e.Data["elected"])
 	if err != nil || at.Nanosecond() == 0 || at.After(e.Time) {
@@ -145,10 +163,7 @@ func happened(e record.LabEvent) time.Time {
 	return at
 }
 
-// primaryGone is the kind of the event by which a client that follows a set tells that it sees no primary.
-const primaryGone = "primary-gone"
-
-// lastBefore is the index of the last fault before a moment.
+// lastBefore returns the index of the last fault before a moment.
 func lastBefore(faults []record.DrillFault, at int64) int {
 	last := 0
 	for i, f := range faults {

@@ -17,41 +17,33 @@ func TestFaultThatCouldNotBeDone(t *testing.T) {
 			{Fault: spec.ParseStrike("kill:rs0-9")}}}
 	zero := time.Now()
 	elected := []record.LabEvent{{Kind: "promotion", Time: zero.Add(7 * time.Second)}}
-	moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, clock{zero}, 0)
+	moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, runClock{began: zero})
 	if len(moments) != 2 || moments[0].Kind != record.MomentFault || moments[0].At != int64(5*time.Second) ||
 		moments[1].Kind != record.MomentElected || moments[1].Fault != 0 {
 		t.Errorf("the timeline is %+v", moments)
 	}
 	r.Faults = r.Faults[1:]
-	if moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, clock{zero}, 0); moments != nil {
+	if moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, runClock{began: zero}); moments != nil {
 		t.Errorf("nothing was broken, and the timeline is %+v", moments)
 	}
 }
 
-// The wall clock of the machine is set while a drill goes on. The record of the load has only that; the times of what
-// was broken must not move against those of the operations.
-func TestClockThatIsSet(t *testing.T) {
-	zero := time.Now()
-	r := &round{zero: zero, shift: int64(3 * time.Second)}
-	fault := zero.Add(10 * time.Second)
-	if got, want := r.clock().at(fault)-r.shift, int64(10*time.Second); got != want {
-		t.Errorf("a fault 10 s into the load is at %v", time.Duration(got))
-	}
-	if r.clock().zero.Round(0) == r.clock().zero {
-		t.Error("the clock has no monotonic reading, so it jumps when the wall clock is set")
+// Run time must not jump when the wall clock is set, and begins shift before the load.
+func TestRunClock(t *testing.T) {
+	began := time.Now()
+	c := runClock{began: began, shift: int64(3 * time.Second)}
+	if got, want := c.at(began.Add(10*time.Second)), int64(13*time.Second); got != want {
+		t.Errorf("10 s into the load is at %v", time.Duration(got))
 	}
 }
 
-// That the clock was set is said; that a time server makes it a little faster is not.
-func TestClockThatWasSetIsTold(t *testing.T) {
-	r := &round{result: &record.DrillRound{Number: 2}, drill: &campaign{result: &record.Drill{}}}
-	r.checkClock(10*time.Minute+300*time.Millisecond, 10*time.Minute)
-	if n := len(r.drill.result.Validity); n != 0 {
-		t.Errorf("a clock that was not set gives %+v", r.drill.result.Validity)
+// A clock that was set is noticed. A time server that makes it a little faster is not.
+func TestClockSet(t *testing.T) {
+	if by := clockSet(10*time.Minute+300*time.Millisecond, 10*time.Minute); by != 0 {
+		t.Errorf("a clock that was not set was set by %v", by)
 	}
-	r.checkClock(9*time.Second, 10*time.Second)
-	if f := r.drill.result.Validity; len(f) != 1 || f[0].ID != "clock-set" || !strings.Contains(f[0].Text, "by -1s during round 2") {
-		t.Errorf("a clock that was set back by a second gives %+v", f)
+	if by := clockSet(9*time.Second, 10*time.Second); by != -time.Second {
+		t.Errorf("a clock that was set back by a second was set by %v", by)
 	}
 }
 
@@ -70,7 +62,7 @@ func TestEveryStopIsTold(t *testing.T) {
 	r := &record.DrillRound{WindowEnd: at(60), Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"),
 		Injected: at(10), Hit: true}}}
 	var told []string
-	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, clock{time.Now()}, 0) {
+	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, runClock{began: time.Now()}) {
 		if m.Kind == record.MomentFirstWrite {
 			told = append(told, m.Text)
 		}
@@ -86,7 +78,7 @@ func TestEveryStopIsTold(t *testing.T) {
 		}
 	}
 	told = nil
-	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, clock{time.Now()}, 0) {
+	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, runClock{began: time.Now()}) {
 		if m.Kind == record.MomentFirstWrite {
 			told = append(told, m.Text)
 		}

@@ -15,7 +15,7 @@ func TestUsedBesideServers(t *testing.T) {
 		}
 		return p
 	}
-	client, service := usedBeside(&record.Run{Phases: []record.PhaseResult{phase(1, 2), phase(0.5, 0.25), phase(3, 0)}})
+	client, service := clientCPU(&record.Run{Phases: []record.PhaseResult{phase(1, 2), phase(0.5, 0.25), phase(3, 0)}})
 	if client != 4.5 || service != 2.25 {
 		t.Errorf("the load used %v s and the service %v s, want 4.5 and 2.25", client, service)
 	}

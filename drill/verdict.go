@@ -1,37 +1,43 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// fewestWrites is how many writes must have been acknowledged in the second before the fault: with fewer, what is lost
-// in the last milliseconds before it is not seen.
+// fewestWrites is the smallest number of writes acknowledged in the second before the fault. With fewer, a loss of the
+// last milliseconds would not be noticed.
 const fewestWrites = 20
+
+// confidence is that of statements about losses that did not happen.
+const confidence = 0.95
 
 // evidence is what a round is judged from.
 type evidence struct {
 	round *record.DrillRound
-	// acknowledged writes in the second before the first fault; -1 if there was no fault.
+	// acknowledged is the number of writes in the second before the first fault; -1 without a fault.
 	acknowledged int64
-	// stayed are the sets in which another member had to become the primary, and none did.
-	stayed []string
-	// sharded: the target is a sharded cluster.
-	sharded bool
-	// collection is the one that the load writes to, if it is not on all shards.
+	// unchanged are the sets in which another member had to become primary, and none did.
+	unchanged []string
+	sharded   bool
+	// collection is one that the load writes to and that is not on all shards, or "".
 	collection string
-	// planned is how many faults the drill was to cause itself.
+	// planned is the number of faults that the drill was to inject.
 	planned int
-	// problem is why the round could not be done as it was meant.
+	// problem is why the audit failed, or which clients are gone, or "".
 	problem string
 }
 
-// judge says what a round showed. What is proven to be wrong weighs more than what is not known.
+// judge returns the verdict of a round. A violation that is proven counts more than what is not known.
 func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 	wrong, open := violations(e.round), unknowns(e)
 	switch {
@@ -40,162 +46,193 @@ func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 	case len(open) > 0:
 		return record.Unknown, open
 	}
-	return record.Holds, []string{holding(e.round)}
+	l := e.round.Ledger
+	lost := l.LostWrites()
+	switch {
+	case l.Acknowledged == 0:
+		return record.Holds, []string{fmt.Sprintf("no write was acknowledged (w:0), so none had to survive; %s of %s are present",
+			figure.Count(l.Inserts[record.WriteRecovered]+l.Updates[record.WriteRecovered]),
+			figure.Plural(int(l.Attempted), "write"))}
+	case lost > 0:
+		return record.Holds, []string{fmt.Sprintf("%s of %s acknowledged writes are lost, which this durability level allows "+
+			"(measured loss window %s)", figure.Count(lost), figure.Count(l.Acknowledged), durationText(l.LossWindow))}
+	}
+	return record.Holds, []string{figure.Count(l.Acknowledged) + " acknowledged writes are all present after the fault"}
 }
 
-// holding says what held.
-func holding(r *record.DrillRound) string {
-	if l := r.Ledger; l.Acknowledged == 0 {
-		return fmt.Sprintf("no write was acknowledged (w:0), so none had to survive; %s of %s are there", figure.Count(l.Inserts[record.WriteRecovered]+l.Updates[record.WriteRecovered]),
-			figure.Plural(int(l.Attempted), "write"))
-	}
-	text := fmt.Sprintf("%s acknowledged writes were all there afterwards", figure.Count(r.Ledger.Acknowledged))
-	if n := lostOf(r.Ledger); n > 0 {
-		text = fmt.Sprintf("%s of %s acknowledged writes are lost, which this durability level allows (measured window %s)",
-			figure.Count(n), figure.Count(r.Ledger.Acknowledged), shortly(r.Ledger.LossWindow))
-	}
-	return text
-}
+// list collects sentences.
+type list []string
 
-// violations are what must not be.
+func (l *list) add(format string, a ...any) { *l = append(*l, fmt.Sprintf(format, a...)) }
+
+// violations returns what must not be.
 func violations(r *record.DrillRound) []string {
-	var wrong []string
-	add := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }
+	var wrong list
 	if l := r.Ledger; l != nil {
-		lost := lostOf(l)
+		lost := figure.Plural(int(l.LostWrites()), "acknowledged write") + " lost"
 		switch {
-		case lost == 0:
+		case l.LostWrites() == 0:
 		case r.Expect.Loss == spec.LossNone || r.Expect.Loss == "":
-			add("%s lost: %s", figure.Plural(int(lost), "acknowledged write"), r.Promise)
+			wrong.add("%s: %s", lost, r.Promise)
 		case r.Expect.Loss == spec.LossWindow && l.LossWindow > int64(r.Expect.LossWindow):
-			add("%s lost, the oldest acknowledged %s before the fault; %s were allowed", figure.Plural(int(lost), "acknowledged write"), shortly(l.LossWindow), r.Expect.LossWindow)
+			wrong.add("%s. The oldest was acknowledged %s before the fault, more than the allowed %s",
+				lost, durationText(l.LossWindow), r.Expect.LossWindow)
 		}
 		for _, c := range []struct{ class, text string }{
 			{record.WriteCorrupt, "present with other content than was written"},
 			{record.WriteDuplicated, "applied more than once"},
-			{record.WritePhantom, "there although the client was told that they were not applied"},
-			{record.WriteUnexpected, "there although nobody wrote them"},
-			{record.WriteDiverged, "not the same on all members after replication had caught up"},
+			{record.WritePhantom, "present although the client was told that they were not applied"},
+			{record.WriteUnexpected, "present although no client wrote them"},
+			{record.WriteDiverged, "different between members after replication had caught up"},
 		} {
 			if n := l.Inserts[c.class] + l.Updates[c.class]; n > 0 {
-				add("%s %s: %s", figure.Plural(int(n), "write"), c.class, c.text)
+				wrong.add("%s %s: %s", figure.Plural(int(n), "write"), c.class, c.text)
 			}
 		}
+		wrong = append(wrong, readViolations(l)...)
+		if r.Seeds > 0 && r.SeedsFound < r.Seeds {
+			wrong.add("%d of %d seed records are lost, although a majority confirmed them before the load",
+				r.Seeds-r.SeedsFound, r.Seeds)
+		}
 	}
-	if r.Ledger != nil {
-		wrong = append(wrong, readViolations(r.Ledger)...)
-	}
-	if r.Seeds > 0 && r.SeedsFound < r.Seeds && r.Ledger != nil {
-		add("%d of %d seed records are gone", r.Seeds-r.SeedsFound, r.Seeds)
-	}
-	late, _ := tooLong(r)
+	late, _ := limits(r)
 	return append(wrong, late...)
 }
 
-// tooLong is what took longer, or failed more, than was asked for, and what of that cannot be told: a load that ended
-// within the time that was allowed shows neither that it would have been enough nor that it would not.
-func tooLong(r *record.DrillRound) (wrong, open []string) {
+// limits holds a round against the outage, recovery and errors that were allowed. A load that ended within the allowed
+// time leaves the answer open.
+func limits(r *record.DrillRound) (wrong, open list) {
 	all := r.Headline()
 	if all == nil {
 		return nil, nil
 	}
-	add := func(to *[]string, format string, a ...any) {
-		text := fmt.Sprintf(format, a...)
-		if all.Shard != "" {
-			text = all.Shard + ": " + text
-		}
-		*to = append(*to, text)
+	prefix := ""
+	if all.Shard != "" {
+		prefix = all.Shard + ": "
 	}
 	allowed := r.Expect
 	switch silent := r.WindowEnd - all.OutageFrom; {
 	case allowed.Outage == 0:
 	case all.Outage > int64(allowed.Outage):
-		add(&wrong, "the outage was %s; %s was allowed", shortly(all.Outage), allowed.Outage)
+		wrong.add("%sthe outage was %s, more than the allowed %s", prefix, durationText(all.Outage), allowed.Outage)
 	case all.Outage >= 0:
 	case all.OutageFrom < 0:
-		add(&open, "no operation succeeded before the fault, so nothing shows how long it was out")
+		open.add("%sno operation succeeded before the fault, so the outage is not known", prefix)
 	case silent > int64(allowed.Outage):
-		add(&wrong, "no operation succeeded any more; an outage of %s was allowed", allowed.Outage)
+		wrong.add("%sno operation succeeded after the fault; the allowed outage is %s", prefix, allowed.Outage)
 	default:
-		add(&open, "no operation succeeded any more, and the load ended %s later; an outage of %s was allowed: load it for longer (--duration)", shortly(silent), allowed.Outage)
+		open.add("%sno operation succeeded after the fault, but the load ended %s later and the allowed outage is %s. "+
+			"Use a longer load (--duration)", prefix, durationText(silent), allowed.Outage)
 	}
 	switch {
 	case allowed.Recovery == 0:
 	case all.Recovery > int64(allowed.Recovery):
-		add(&wrong, "the throughput was back after %s; %s was allowed", shortly(all.Recovery), allowed.Recovery)
+		wrong.add("%sthe throughput was back after %s, more than the allowed %s", prefix, durationText(all.Recovery),
+			allowed.Recovery)
 	case all.Recovery >= 0:
 	case all.Before == 0:
-		add(&open, "no operation succeeded before the fault, so there is no throughput to come back to")
+		open.add("%sno operation succeeded before the fault, so the recovery is not known", prefix)
 	case r.WindowEnd-r.Faults[0].Injected-spanOf(all.Before) > int64(allowed.Recovery):
-		add(&wrong, "the throughput did not come back; %s was allowed", allowed.Recovery)
+		wrong.add("%sthe throughput did not come back; the allowed recovery is %s", prefix, allowed.Recovery)
 	default:
-		add(&open, "the throughput did not come back, and the load ended too soon to tell whether it does within %s: load it for longer (--duration)", allowed.Recovery)
+		open.add("%sthe throughput did not come back, but the load ended before the allowed recovery of %s. "+
+			"Use a longer load (--duration)", prefix, allowed.Recovery)
 	}
-	if whole := r.Whole(); allowed.NoErrors && whole != nil && whole.Failed > 0 {
-		add(&wrong, "%s failed; none was allowed", figure.Plural(int(whole.Failed), "operation"))
+	if every := r.Whole(); allowed.NoErrors && every != nil && every.Failed > 0 {
+		wrong.add("%s%s failed, but no errors are allowed", prefix, figure.Plural(int(every.Failed), "operation"))
 	}
 	return wrong, open
 }
 
-// unknowns are the reasons why a round shows nothing.
+// unknowns returns the reasons why a round shows nothing.
 func unknowns(e evidence) []string {
-	var open []string
-	add := func(format string, a ...any) { open = append(open, fmt.Sprintf(format, a...)) }
+	var open list
 	r := e.round
 	if e.problem != "" {
-		add("%s", e.problem)
+		open.add("%s", e.problem)
 	}
 	if len(r.Faults) == 0 {
-		add("nothing was broken")
+		open.add("no fault was injected")
 	} else if n := e.planned - len(r.Faults); n > 0 {
-		add("%d of %s did not come about: the load had ended before", n, figure.Plural(e.planned, "fault"))
+		verb := "were"
+		if n == 1 {
+			verb = "was"
+		}
+		open.add("%d of %s %s not injected because the load had already ended", n, figure.Plural(e.planned, "fault"), verb)
 	}
 	for _, f := range r.Faults {
 		if f.Injected <= 0 {
-			add("%s could not be done%s", f.Fault, detail(f.Problem))
+			open.add("%s was not injected%s", f.Fault, detail(f.Problem))
 		} else if !f.Hit {
-			add("%s of %s did not hit, as far as anybody could see%s", f.Fault, f.Target, detail(f.Evidence, f.Problem))
+			open.add("%s had no visible effect on %s%s", f.Fault, f.Target, detail(cmp.Or(f.Evidence, f.Problem)))
 		}
 	}
-	if len(e.stayed) == 1 && !e.sharded {
-		add("the primary is the same as before, although it was what was broken")
-	} else if len(e.stayed) > 0 {
-		add("the primary of %s is the same as before, although it was what was broken", strings.Join(e.stayed, " and "))
+	if len(e.unchanged) == 1 && !e.sharded {
+		open.add("the fault struck the primary, but the primary is still the same member")
+	} else if len(e.unchanged) > 0 {
+		open.add("the fault struck the primary of %s, but the primary is still the same member",
+			strings.Join(e.unchanged, " and "))
 	}
 	open = append(open, shardUnknowns(e)...)
 	if e.acknowledged >= 0 && e.acknowledged < fewestWrites {
-		add("only %s acknowledged in the second before the fault; at least %d are needed to see a loss: offer more (--rate)",
-			figure.Plural(int(e.acknowledged), "write"), fewestWrites)
+		open.add("only %s acknowledged in the second before the fault. At least %d are needed to notice a loss. "+
+			"Increase the rate (--rate)", figure.Plural(int(e.acknowledged), "write"), fewestWrites)
 	}
 	if why := unread(r.Ledger); why != "" {
-		add("%s", why)
-	} else if r.Ledger.Acknowledged == 0 && r.Expect.Loss != spec.LossAny {
-		add("no write was acknowledged, so none could be lost")
-	} else if lost := lostOf(r.Ledger); lost > 0 && r.Expect.Loss == spec.LossUnknown {
-		add("%s lost, and whether that is wrong is not known: %s", figure.Plural(int(lost), "acknowledged write"), r.Promise)
-	} else if r.Expect.Loss == spec.LossWindow && r.Ledger.LossWindow < 0 && lostOf(r.Ledger) > 0 {
-		add("%s lost, and when they were acknowledged is not known", figure.Plural(int(lostOf(r.Ledger)), "acknowledged write"))
+		open.add("%s", why)
+	} else if lost := r.Ledger.LostWrites(); r.Ledger.Acknowledged == 0 && r.Expect.Loss != spec.LossAny {
+		open.add("no write was acknowledged, so none could be lost")
+	} else if lost > 0 && r.Expect.Loss == spec.LossUnknown {
+		open.add("%s lost, but whether that is allowed is not known: %s", figure.Plural(int(lost), "acknowledged write"),
+			r.Promise)
+	} else if lost > 0 && r.Expect.Loss == spec.LossWindow && r.Ledger.LossWindow < 0 {
+		open.add("%s lost, but when they were acknowledged is not known", figure.Plural(int(lost), "acknowledged write"))
 	}
-	_, late := tooLong(r)
+	_, late := limits(r)
 	return append(open, late...)
 }
 
-// unread is why the final read does not tell.
-func unread(l *record.LedgerResult) string {
-	if l == nil {
-		return "nothing was read in the end"
+// shardUnknowns returns the reasons why a round shows nothing about a shard that was struck.
+func shardUnknowns(e evidence) []string {
+	r := e.round
+	if !e.sharded || !anyInjected(r.Faults) {
+		return nil
 	}
-	found := false
-	for _, read := range l.Reads {
-		if read.Source == finalRead {
-			found = true
-			if read.Problem != "" {
-				return "the final read failed: " + read.Problem
-			}
+	external := slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Fault == externalFault })
+	strikes := external || slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return len(f.Shards) > 0 })
+	if len(r.Shards) == 0 && strikes {
+		return []string{strings.TrimSuffix(r.Placement, ".") +
+			". So it is not known whether the fault struck a shard with writes"}
+	}
+	which, hint := "the struck shard", "Increase the rate (--rate)"
+	if external {
+		which = "possibly the struck shard"
+	}
+	if e.collection != "" {
+		hint += fmt.Sprintf(", or spread the collection before the drill: sh.shardCollection(%q, {_id: \"hashed\"})",
+			e.collection)
+	}
+	var open list
+	for _, s := range r.Shards {
+		if s.Struck && s.AcknowledgedBefore < fewestWrites {
+			open.add("%s, %s, acknowledged only %s in the second before the fault. At least %d are needed to notice a loss. %s",
+				s.Name, which, figure.Plural(int(s.AcknowledgedBefore), "write"), fewestWrites, hint)
 		}
 	}
-	if !found {
+	return open
+}
+
+// unread says why the final read is not complete, "" if it is.
+func unread(l *record.LedgerResult) string {
+	if l == nil {
+		return "nothing was read after the load"
+	}
+	final := slices.IndexFunc(l.Reads, func(r record.LedgerRead) bool { return r.Source == finalRead })
+	if final < 0 {
 		return "there was no final read"
+	}
+	if why := l.Reads[final].Problem; why != "" {
+		return "the final read failed: " + why
 	}
 	if n := l.Inserts[record.WriteNeverRead] + l.Updates[record.WriteNeverRead]; n > 0 {
 		return figure.Plural(int(n), "write") + " not covered by the final read"
@@ -203,36 +240,33 @@ func unread(l *record.LedgerResult) string {
 	return ""
 }
 
-func detail(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return ": " + t
-		}
+func detail(text string) string {
+	if text == "" {
+		return ""
 	}
-	return ""
+	return ": " + text
 }
 
-// lostOf is how many acknowledged writes are gone.
-func lostOf(l *record.LedgerResult) int64 {
-	if l == nil {
-		return 0
-	}
-	return l.LostWrites()
-}
-
-func shortly(ns int64) string {
+func durationText(ns int64) string {
 	if ns < 0 {
-		return "an unknown time"
+		return "not known"
 	}
 	return figure.Duration(time.Duration(ns))
 }
 
-// whole is the verdict over all rounds: the worst of them.
-func whole(rounds []record.DrillRound) (verdict record.DrillVerdict, reasons []string) {
-	verdict = record.Holds
+// overall is the verdict of all rounds: the worst one, with its reasons.
+func overall(rounds []record.DrillRound) (verdict record.DrillVerdict, reasons []string) {
 	if len(rounds) == 0 {
-		return record.Unknown, []string{"no round was done"}
+		return record.Unknown, []string{"no round was run"}
 	}
+	severity := map[record.DrillVerdict]int{record.Holds: 0, record.Violated: 2}
+	rank := func(v record.DrillVerdict) int {
+		if n, known := severity[v]; known {
+			return n
+		}
+		return 1
+	}
+	verdict = record.Holds
 	for _, r := range rounds {
 		if rank(r.Verdict) > rank(verdict) {
 			verdict = r.Verdict
@@ -252,12 +286,46 @@ func whole(rounds []record.DrillRound) (verdict record.DrillVerdict, reasons []s
 	return verdict, reasons
 }
 
-func rank(verdict record.DrillVerdict) int {
-	switch verdict {
-	case record.Holds:
-		return 0
-	case record.Violated:
-		return 2
+// statement says what n rounds show about losses. lossy of them lost acknowledged writes.
+func statement(n, lossy int) string {
+	switch {
+	case n == 0:
+		return "No round says anything about losses, because none ended with an audit and a verdict."
+	case lossy > 0 && n == 1:
+		return "The round lost acknowledged writes. Repeat it (--repeat) to see how often that happens."
+	case lossy > 0:
+		return fmt.Sprintf("%d of %s lost acknowledged writes.", lossy, figure.Plural(n, "round"))
+	case n == 1:
+		return "One round lost nothing. A single round is weak evidence: a fault that loses writes in 95 % of cases still " +
+			"looks like this once in twenty. Repeat it (--repeat)."
 	}
-	return 1
+	return fmt.Sprintf("No loss in %d rounds. With 95 %% confidence, a fault like this loses acknowledged writes in at most "+
+		"%s of cases. A bound of less than 1 %% takes %d rounds.",
+		n, figure.Percent(stats.RareBound(n, confidence)), stats.RareTrials(0.01, confidence))
+}
+
+// Conclude returns the outcome of a drill. A lost write counts more than an interruption or a failure.
+func Conclude(d *record.Drill) record.Conclusion {
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if l := r.Ledger; r.Verdict == record.Violated && l != nil && l.LostWrites() > 0 && !mayBeLost(r.Expect, l) {
+			return record.WritesLost
+		}
+	}
+	switch {
+	case d.Status == record.Interrupted || d.Status == record.Killed:
+		return record.Ended
+	case d.Status == record.Failed:
+		return record.NoResult
+	case d.Verdict == record.Violated:
+		return record.Missed
+	case d.Verdict != record.Holds || measure.Worst(d.Validity) == measure.Invalid:
+		return record.Incredible
+	}
+	return record.Satisfied
+}
+
+// mayBeLost reports whether the losses were allowed.
+func mayBeLost(x spec.Expect, l *record.LedgerResult) bool {
+	return x.Loss == spec.LossAny || x.Loss == spec.LossWindow && l.LossWindow <= int64(x.LossWindow)
 }

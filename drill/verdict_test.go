@@ -55,14 +55,14 @@ func TestVerdict(t *testing.T) {
 		"corrupt":            {lose(record.WriteCorrupt), record.Violated, "other content"},
 		"duplicated":         {lose(record.WriteDuplicated), record.Violated, "more than once"},
 		"phantom":            {lose(record.WritePhantom), record.Violated, "not applied"},
-		"diverged":           {lose(record.WriteDiverged), record.Violated, "all members"},
+		"diverged":           {lose(record.WriteDiverged), record.Violated, "between members"},
 		"recovered":          {lose(record.WriteRecovered), record.Holds, ""},
 		"dropped":            {lose(record.WriteDropped), record.Holds, ""},
 		"never read":         {lose(record.WriteNeverRead), record.Unknown, "not covered"},
-		"no hit":             {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "did not hit"},
-		"nothing broken":     {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "nothing was broken"},
-		"role did not move":  {func(e *evidence) { e.stayed = []string{"rs0"} }, record.Unknown, "primary is the same"},
-		"too few writes":     {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "at least 20"},
+		"no hit":             {func(e *evidence) { e.round.Faults[0].Hit = false }, record.Unknown, "no visible effect"},
+		"nothing injected":   {func(e *evidence) { e.round.Faults = nil }, record.Unknown, "no fault was injected"},
+		"role did not move":  {func(e *evidence) { e.unchanged = []string{"rs0"} }, record.Unknown, "still the same member"},
+		"too few writes":     {func(e *evidence) { e.acknowledged = 19 }, record.Unknown, "At least 20"},
 		"no final read":      {func(e *evidence) { e.round.Ledger.Reads = nil }, record.Unknown, "no final read"},
 		"final read failed":  {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
 		"no ledger":          {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
@@ -71,7 +71,7 @@ func TestVerdict(t *testing.T) {
 		"out for too long":   {func(e *evidence) { e.round.Expect.Outage = spec.Duration(time.Second) }, record.Violated, "2.00 s"},
 		"back too late":      {func(e *evidence) { e.round.Expect.Recovery = spec.Duration(time.Second) }, record.Violated, "back after"},
 		"errors":             {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
-		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "did not hit"},
+		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "no visible effect"},
 		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = spec.LossAny }, record.Holds, "allows"},
 		"lost in the window": {func(e *evidence) {
 			lose(record.WriteLost)(e)
@@ -94,15 +94,15 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 			func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(40) }, record.Unknown, "the load ended 40.0 s later"},
 		"nothing succeeded before": {func(e *evidence) {
 			e.round.Effects[0].Outage, e.round.Effects[0].OutageFrom, e.round.Expect.Outage = -1, -1, seconds(1)
-		}, record.Unknown, "before the fault"},
+		}, record.Unknown, "outage is not known"},
 		"never as fast again": {func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(34) },
 			record.Violated, "did not come back"},
 		"load ended sooner than the recovery that is allowed": {
-			func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(35) }, record.Unknown, "too soon to tell"},
+			func(e *evidence) { e.round.Effects[0].Recovery = -1; e.round.Expect.Recovery = seconds(35) }, record.Unknown, "ended before the allowed recovery"},
 		"could not be broken": {func(e *evidence) {
 			e.round.Faults[0].Injected, e.round.Faults[0].Hit, e.round.Effects, e.round.Expect.Outage = 0, false, nil, seconds(1)
-		}, record.Unknown, "could not be done"},
-		"one fault of two":     {func(e *evidence) { e.planned = 2 }, record.Unknown, "1 of 2 faults did not come about"},
+		}, record.Unknown, "was not injected"},
+		"one fault of two":     {func(e *evidence) { e.planned = 2 }, record.Unknown, "1 of 2 faults was not injected because the load had already ended"},
 		"nothing acknowledged": {func(e *evidence) { e.round.Ledger.Acknowledged = 0 }, record.Unknown, "none could be lost"},
 		"nothing acknowledged, none asked for": {func(e *evidence) {
 			e.round.Ledger.Acknowledged, e.round.Ledger.Attempted, e.round.Expect.Loss = 0, 5, spec.LossAny
@@ -110,7 +110,7 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 		"lost, and nobody knows the durability": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
 			e.round.Expect.Loss, e.round.Promise = spec.LossUnknown, "the write concern is not known"
-		}, record.Unknown, "3 acknowledged writes lost, and whether that is wrong is not known: the write concern is not known"},
+		}, record.Unknown, "3 acknowledged writes lost, but whether that is allowed is not known: the write concern is not known"},
 		"nothing lost, and nobody knows the durability": {func(e *evidence) { e.round.Expect.Loss = spec.LossUnknown }, record.Holds, ""},
 		"lost, nobody knows when": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
@@ -119,16 +119,16 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 	})
 }
 
-func TestWholeIsTheWorst(t *testing.T) {
+func TestOverallVerdictIsTheWorst(t *testing.T) {
 	rounds := []record.DrillRound{{Number: 1, Verdict: record.Holds},
 		{Number: 2, Verdict: record.Unknown, Reasons: []string{"no hit"}}}
-	if v, why := whole(rounds); v != record.Unknown || why[0] != "round 2: no hit" {
+	if v, why := overall(rounds); v != record.Unknown || why[0] != "round 2: no hit" {
 		t.Error(v, why)
 	}
-	if v, _ := whole(append(rounds, record.DrillRound{Number: 3, Verdict: record.Violated})); v != record.Violated {
+	if v, _ := overall(append(rounds, record.DrillRound{Number: 3, Verdict: record.Violated})); v != record.Violated {
 		t.Error(v)
 	}
-	if v, _ := whole(nil); v != record.Unknown {
+	if v, _ := overall(nil); v != record.Unknown {
 		t.Error(v)
 	}
 }

@@ -12,10 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// How a view looks at what it cannot follow.
 const (
 	viewEvery   = 100 * time.Millisecond
 	viewTimeout = time.Second
@@ -23,52 +21,53 @@ const (
 	viewHeartbeat = 500 * time.Millisecond
 )
 
-// view is the target as a client sees it that makes no load: the official driver with nothing to do but to know which
-// server is the primary. It tells when the primary goes from its view, and when one is there again.
+// view is the target as an idle client sees it: the official driver without load. It reports when the primary
+// disappears and when a primary is there again.
 //
-// Of a replica set that is what the driver's monitors say. Behind an address that does not tell who is the primary,
-// such as a gateway of documentdb, the driver sees the address only; there the view asks for a document, which the
-// primary has to answer.
+// In a replica set the driver's monitors know the primary. Behind a single address, such as a gateway of documentdb,
+// they do not, so the view reads a document ten times a second, which the primary has to answer.
 type view struct {
 	uri, database string
 	tell          func(kind, text string, data map[string]string)
 
-	mu   sync.Mutex
-	sees seen
-	gone bool
-	// primary is the last one that was known, and moved that it was not always the same.
-	primary string
-	moved   bool
-	list    []record.LabEvent // when it went
+	mu      sync.Mutex
+	sees    seen
+	missing bool              // the primary, now
+	primary string            // the last one that was known
+	moved   bool              // it was not always the same
+	gone    []record.LabEvent // when it disappeared
 }
 
-// seen is how the driver takes the target.
+// seen is what the driver takes the target for.
 type seen int
 
 const (
 	seesNothing seen = iota // yet
 	seesSet                 // a replica set, whose primary it knows
-	seesServer              // one server, which may stand before the primary
-	seesRouters             // of a sharded cluster: no primary is in view
+	seesServer              // a single server, which may be a gateway to the primary
+	seesRouters             // of a sharded cluster, which hide the primaries
 )
 
-// primaryBack is the kind of the event by which a view tells that there is a primary again.
-const primaryBack = "primary-back"
+// The kinds of events of a view.
+const (
+	primaryGone = "primary-gone"
+	primaryBack = "primary-back"
+)
 
-// follow looks until ctx ends.
+// follow returns when ctx ends.
 func (v *view) follow(ctx context.Context) {
-	o := options.Client().ApplyURI(v.uri).SetAppName("plimsoll drill").SetHeartbeatInterval(viewHeartbeat).SetMinPoolSize(
-		1).SetMaxPoolSize(1).
+	o := options.Client().ApplyURI(v.uri).SetAppName("plimsoll drill").SetHeartbeatInterval(viewHeartbeat).
+		SetMinPoolSize(1).SetMaxPoolSize(1).
 		SetServerSelectionTimeout(viewTimeout).SetRetryReads(false).
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: v.changed})
 	c, err := mongo.Connect(o)
 	if err != nil {
-		return // the load says why the target cannot be reached
+		return // the load reports why the target cannot be reached
 	}
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), viewTimeout)
 		defer cancel()
-		_ = c.Disconnect(bounded) // nothing of it is needed any more
+		_ = c.Disconnect(bounded)
 	}()
 	ticker := time.NewTicker(viewEvery)
 	defer ticker.Stop()
@@ -82,7 +81,7 @@ func (v *view) follow(ctx context.Context) {
 	}
 }
 
-// probe asks the primary behind a single server for a document.
+// probe reads a document from the primary behind a single server.
 func (v *view) probe(ctx context.Context, c *mongo.Client) {
 	v.mu.Lock()
 	sees := v.sees
@@ -97,15 +96,15 @@ func (v *view) probe(ctx context.Context, c *mongo.Client) {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil || err == mongo.ErrNoDocuments:
-		v.turn(false, "the primary answers a client that only looks", nil)
+		v.report(false, "the primary answers an idle client again", nil)
 	case mongo.IsTimeout(err):
-		v.turn(true, fmt.Sprintf("the primary does not answer a client that only looks, for %v", viewTimeout), nil)
+		v.report(true, fmt.Sprintf("the primary has not answered an idle client for %v", viewTimeout), nil)
 	default:
-		v.turn(true, "a client that only looks gets no answer from the primary: "+store.Redact(store.OneLine(err.Error())), nil)
+		v.report(true, "an idle client gets no answer from the primary: "+oneLine(err), nil)
 	}
 }
 
-// changed follows what the driver knows.
+// changed handles a change of what the driver knows.
 func (v *view) changed(e *event.TopologyDescriptionChangedEvent) {
 	was, is := primaryAmong(e.PreviousDescription), primaryAmong(e.NewDescription)
 	v.mu.Lock()
@@ -118,40 +117,37 @@ func (v *view) changed(e *event.TopologyDescriptionChangedEvent) {
 	v.mu.Unlock()
 	if sees == seesSet && was != is {
 		if was != "" {
-			v.turn(true, goneText(was, is), map[string]string{"from": was, "to": is})
+			text := "the driver sees no primary any more; it was " + was
+			if is != "" {
+				text = fmt.Sprintf("the driver sees %s as primary in place of %s", is, was)
+			}
+			v.report(true, text, map[string]string{"from": was, "to": is})
 		}
 		if is != "" {
-			v.turn(false, is+" is the primary in the driver's view", map[string]string{"from": was, "to": is})
+			v.report(false, "the driver sees "+is+" as primary", map[string]string{"from": was, "to": is})
 		}
 	}
 }
 
-// goneText says how a primary went from the driver's view.
-func goneText(was, is string) string {
-	if is == "" {
-		return fmt.Sprintf("%s is the primary no more in the driver's view, and no other is", was)
-	}
-	return fmt.Sprintf("%s is the primary no more in the driver's view: %s is", was, is)
-}
-
-// turn tells when the view changes. Whoever saw no primary from the beginning has lost none.
-func (v *view) turn(gone bool, text string, data map[string]string) {
+// report writes an event if the view changed. A view begins as if there were a primary, so the first sight of it is no
+// event.
+func (v *view) report(missing bool, text string, data map[string]string) {
 	v.mu.Lock()
-	turned := v.gone != gone
-	v.gone = gone
-	if turned && gone {
-		v.list = append(v.list, record.LabEvent{Kind: primaryGone, Time: time.Now(), Text: text, Data: data})
+	changed := v.missing != missing
+	v.missing = missing
+	if changed && missing {
+		v.gone = append(v.gone, record.LabEvent{Kind: primaryGone, Time: time.Now(), Text: text, Data: data})
 	}
 	v.mu.Unlock()
 	switch {
-	case turned && gone:
+	case changed && missing:
 		v.tell(primaryGone, text, data)
-	case turned:
+	case changed:
 		v.tell(primaryBack, text, data)
 	}
 }
 
-// seesOf is how the driver takes a target by its servers; what it took it for, as long as none answers.
+// seesOf is what the driver takes a target for, by its servers; the same as before as long as none answers.
 func seesOf(d event.TopologyDescription, before seen) seen {
 	for _, s := range d.Servers {
 		switch s.Kind {
@@ -166,7 +162,7 @@ func seesOf(d event.TopologyDescription, before seen) seen {
 	return before
 }
 
-// primaryAmong is the address of the primary of a replica set, "" if none is known.
+// primaryAmong returns the address of the primary, "" if none is known.
 func primaryAmong(d event.TopologyDescription) string {
 	for _, s := range d.Servers {
 		if s.Kind == "RSPrimary" {
@@ -174,45 +170,4 @@ func primaryAmong(d event.TopologyDescription) string {
 		}
 	}
 	return ""
-}
-
-// watchPrimary follows the primary in a client's view until the returned function is called.
-func (r *round) watchPrimary(ctx context.Context) (stop func()) {
-	if r.uri == "" {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	v := &view{uri: r.uri, database: r.drill.spec.Run.Database, tell: r.tell}
-	var group sync.WaitGroup
-	group.Go(func() { v.follow(ctx) })
-	return func() {
-		cancel()
-		group.Wait()
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		r.gonePrimaries, r.sees = v.list, v.sees
-		r.changed = r.changed || v.moved
-	}
-}
-
-// views keeps of what a client saw what belongs on the timeline: for each fault the first time that the primary was
-// gone. What was slow, or failed on a disk, need not have taken the primary away; then a look that failed is no more
-// than that.
-func (r *round) views(c clock) []record.LabEvent {
-	if !r.changed && !r.breaks.tookPrimary() {
-		return nil
-	}
-	var list []record.LabEvent
-	seen := map[int]bool{}
-	for _, e := range r.gonePrimaries {
-		at := c.at(e.Time)
-		if !broke(r.result.Faults) || at < r.result.Faults[0].Injected {
-			continue
-		}
-		if fault := lastBefore(r.result.Faults, at); !seen[fault] {
-			seen[fault] = true
-			list = append(list, e)
-		}
-	}
-	return list
 }

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -63,9 +64,9 @@ func TestViewOfASet(t *testing.T) {
 	if !l.is(primaryGone, primaryBack, primaryGone, primaryBack) {
 		t.Errorf("the view told %q", l.list)
 	}
-	if len(v.list) != 2 || v.list[0].Text != "a:1 is the primary no more in the driver's view, and no other is" ||
-		v.list[1].Text != "b:1 is the primary no more in the driver's view: a:1 is" {
-		t.Errorf("it kept %+v", v.list)
+	if len(v.gone) != 2 || v.gone[0].Text != "the driver sees no primary any more; it was a:1" ||
+		v.gone[1].Text != "the driver sees a:1 as primary in place of b:1" {
+		t.Errorf("it kept %+v", v.gone)
 	}
 	for _, c := range []struct {
 		kind string
@@ -106,8 +107,8 @@ func TestViewOfAServer(t *testing.T) {
 	until("the server is gone", func() bool { return l.is(primaryGone) })
 	stop()
 	group.Wait()
-	if len(v.list) != 1 || v.list[0].Kind != primaryGone || v.list[0].Text == "" {
-		t.Errorf("it kept %+v", v.list)
+	if len(v.gone) != 1 || v.gone[0].Kind != primaryGone || v.gone[0].Text == "" {
+		t.Errorf("it kept %+v", v.gone)
 	}
 }
 
@@ -117,13 +118,12 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	gone := func(after time.Duration) record.LabEvent {
 		return record.LabEvent{Kind: primaryGone, Time: zero.Add(after)}
 	}
-	r := &round{result: &record.DrillRound{Faults: []record.DrillFault{{Injected: int64(2 * time.Second)},
-		{Injected: int64(6 * time.Second)}}},
-		gonePrimaries: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second),
-			gone(7 * time.Second)}}
-	r.breaks = newBreaker(r)
+	faults := []record.DrillFault{{Injected: int64(2 * time.Second)}, {Injected: int64(6 * time.Second)}}
+	p := &primaries{gone: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second),
+		gone(7 * time.Second)}}
+	breaks := newBreaker(&campaign{}, &target{}, nil)
 	times := func() (list []time.Duration) {
-		for _, e := range r.views(clock{zero}) {
+		for _, e := range p.moments(faults, breaks.tookPrimary(), runClock{began: zero}) {
 			list = append(list, e.Time.Sub(zero))
 		}
 		return list
@@ -131,13 +131,15 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	if got := times(); got != nil {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
-	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")}, injected: true,
-		struck: []record.LabMember{{Role: "primary"}}})
+	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")},
+		Injection: fault.Injection{Effective: time.Now()},
+		struck:    []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
-	r.breaks.add(&broken{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")}, injected: true,
-		struck: []record.LabMember{{Role: "primary"}}})
+	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")},
+		Injection: fault.Injection{Effective: time.Now()},
+		struck:    []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {
 		t.Errorf("it was gone at %v, want %v", times(), want)
 	}

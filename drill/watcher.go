@@ -9,16 +9,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// sliceLength is how finely successes and failures are counted, in nanoseconds. Within a slice the first and the last
-// success are kept exactly, so a time without any success that is longer than two slices is known to the nanosecond.
+// sliceLength is the resolution of counts, in nanoseconds. The first and the last success in a slice are exact, so a
+// time without success that is longer than two slices is known to the nanosecond.
 const sliceLength = int64(5e6)
 
-// slice is what ended in one slice of time: how many operations, and the first and last end of each kind.
+// slice counts the operations that ended in one slice of time, with the first and last end of each kind.
 type slice struct {
-	number            int64
-	ok, failed        int64
-	okFirst, okLast   int64
-	failFirst, failAt int64 // the first and the last failure
+	number              int64
+	ok, failed          int64
+	okFirst, okLast     int64
+	failFirst, failLast int64
 }
 
 func (s *slice) add(o slice) {
@@ -32,14 +32,14 @@ func (s *slice) add(o slice) {
 		if s.failed == 0 || o.failFirst < s.failFirst {
 			s.failFirst = o.failFirst
 		}
-		s.failAt = max(s.failAt, o.failAt)
+		s.failLast = max(s.failLast, o.failLast)
 	}
 	s.ok += o.ok
 	s.failed += o.failed
 }
 
-// course is what became of the operations of one class over time. Its slices are in order and none is empty. Those that
-// a watcher keeps are of one shard each, -1 for operations that ask several shards, or of which that is not known.
+// course is the results of one class of operations over time. Its slices are in order and none is empty. A watcher's
+// courses are of one shard each; -1 is for operations that use several shards, or an unknown one.
 type course struct {
 	class  string
 	shard  int
@@ -47,12 +47,12 @@ type course struct {
 	slices []slice
 }
 
-// placer says on which shard, by its number, the document is that a request inserts or asks for.
+// placer returns the number of the shard of the document that a request inserts or queries.
 type placer interface {
 	Of(collection string, document []byte) int
 }
 
-// watcher is put around a workload and notes when each operation ended, and how: that is what outages are made of.
+// watcher wraps a workload and records when and how each operation ended. Outages are computed from that.
 type watcher struct {
 	workload.Workload
 	mu      sync.Mutex
@@ -67,7 +67,7 @@ func newWatcher(w workload.Workload) *watcher {
 	return &watcher{Workload: w, writes: make([]bool, n)}
 }
 
-// cell is where the operations of a class on a shard are kept.
+// cell is the index of the operations of a class on a shard.
 func (w *watcher) cell(class, shard int) int { return (shard+1)*len(w.writes) + class }
 
 // Stream implements [workload.Workload].
@@ -101,8 +101,8 @@ func (w *watcher) Stream(worker, workers int) workload.Stream {
 	return stream
 }
 
-// watched is the stream of one worker. It keeps the slice that is under way to itself, so that workers meet only when a
-// slice is over.
+// watched is the stream of one worker. It keeps the current slice to itself, so workers take the lock only when a slice
+// is over.
 type watched struct {
 	workload.Stream
 	settler load.Settler
@@ -120,7 +120,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 		return
 	}
 	if s.Abandoned && s.Reason == store.Client {
-		return // whoever wanted no more of the load gave it up, which is no failure of the target
+		return // the load generator cancelled it, so it is not a failure of the target
 	}
 	for i := range op.Requests {
 		if v := op.Requests[i].Verb; v == workload.Insert || v == workload.Update {
@@ -142,11 +142,11 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	if s.Outcome.Success() || s.Outcome == store.NotFound {
 		o.add(slice{ok: 1, okFirst: s.Ended, okLast: s.Ended})
 	} else {
-		o.add(slice{failed: 1, failFirst: s.Ended, failAt: s.Ended})
+		o.add(slice{failed: 1, failFirst: s.Ended, failLast: s.Ended})
 	}
 }
 
-// shardOf is the shard that all requests of an operation ask, -1 if they ask several, or that is not known.
+// shardOf returns the shard that all requests of an operation use; -1 if they use several, or an unknown one.
 func shardOf(p placer, op *workload.Op) int {
 	shard := -1
 	same := func(collection string, document []byte) bool {
@@ -181,7 +181,7 @@ func shardOf(p placer, op *workload.Op) int {
 	return shard
 }
 
-// keep adds a slice that is over to those of all workers.
+// keep adds a finished slice to those of all workers.
 func (w *watcher) keep(cell int, s slice) {
 	if s.ok+s.failed == 0 {
 		return
@@ -194,7 +194,6 @@ func (w *watcher) keep(cell int, s slice) {
 	addSlice(w.cells[cell], s)
 }
 
-// addSlice adds a slice to those of other workers.
 func addSlice(by map[int64]*slice, s slice) {
 	have := by[s.number]
 	if have == nil {
@@ -204,7 +203,7 @@ func addSlice(by map[int64]*slice, s slice) {
 	have.add(s)
 }
 
-// courses returns what happened over time, by class and shard. It is called when no stream is used any more.
+// courses returns the courses by class and shard. It must be called after the load.
 func (w *watcher) courses() []course {
 	for _, s := range w.streams {
 		for cell := range s.open {
@@ -225,7 +224,7 @@ func (w *watcher) courses() []course {
 	return list
 }
 
-// byClass puts the courses of each class together, wherever they were, in front of them that of all classes.
+// byClass merges the courses of each class over all shards. The first one is that of all classes.
 func byClass(parts []course) []course {
 	list := []course{{slices: sum(parts...)}}
 	at := map[string]int{}
@@ -240,7 +239,6 @@ func byClass(parts []course) []course {
 	return list
 }
 
-// onShard are the courses of one shard.
 func onShard(parts []course, shard int) (list []course) {
 	for _, c := range parts {
 		if c.shard == shard {
@@ -250,7 +248,6 @@ func onShard(parts []course, shard int) (list []course) {
 	return list
 }
 
-// sum is what several courses come to.
 func sum(list ...course) []slice {
 	by := map[int64]*slice{}
 	for _, c := range list {
@@ -270,7 +267,7 @@ func inOrder(by map[int64]*slice) []slice {
 	return list
 }
 
-// ofKind returns the course of all classes that write, or of all that only read.
+// ofKind merges the courses of all classes that write, or of all that only read.
 func ofKind(list []course, writes bool) course {
 	var some []course
 	for _, c := range list {

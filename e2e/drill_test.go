@@ -145,7 +145,7 @@ func testDrillClientKilled(t *testing.T, name string) {
 	}
 	d := drillOf(t, c.wait(t).must(t, 6))
 	x := d.Rounds[0]
-	if d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, " "), "client 1 is gone and its ledger with it") {
+	if d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, " "), "client 1 is gone with its ledger") {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
 	l := x.Ledger

@@ -17,6 +17,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
 // server is a server of `plimsoll engine run`.
@@ -43,7 +45,7 @@ func startServer(engine string, args ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := startDying(s.cmd); err != nil {
+	if err := childproc.Start(s.cmd); err != nil {
 		return nil, err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')

@@ -13,10 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 )
 
-// builder makes the parts of a lab. The real one is made of the rooms below; tests bring their own.
+// builder makes the parts of a lab. [rooms] makes real ones; tests bring their own.
 type builder interface {
 	plan(ctx context.Context) (Planned, error)
-	// ready prepares for the parts of a plan.
 	ready(ctx context.Context, p Planned) error
 	host(ctx context.Context, h topology.HostPlan) (host.Host, error)
 	// volume makes the storage of a member on the disks of hosts, its own first.
@@ -24,16 +23,17 @@ type builder interface {
 	cluster(s topology.Site) (topology.Cluster, error)
 	// diskPower takes the power of a host's disks away or gives it back.
 	diskPower(ctx context.Context, host string, on bool) error
-	// losePower takes the power of a host's disks away with all that was not flushed to them. kill ends what uses the
-	// volumes of the host's members, after nothing can reach their disks any more; their filesystems are gone then.
+	// losePower takes the power of a host's disks away and discards all writes that were not flushed. It calls kill when
+	// no write can reach the disks any more, to end the processes that use the volumes of members. Their filesystems are
+	// unmounted then.
 	losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut, kill func() error) error
-	// faultDisk is the control over a disk that can have faults, and its name there.
+	// faultDisk returns a client of the fault filesystem that serves a disk, and the disk's name there.
 	faultDisk(volume, disk string) (*faultfs.Client, string, error)
 	// close removes volumes and hosts.
 	close(ctx context.Context) error
 }
 
-// rooms is the builder of real labs.
+// rooms is the builder of real labs, from the packages below this one.
 type rooms struct {
 	dir      string
 	order    order
@@ -55,8 +55,9 @@ func (r *rooms) ready(ctx context.Context, p Planned) error {
 	if err != nil {
 		return err
 	}
-	r.maker, err = volume.NewMaker(volume.MakerOptions{Lab: p.Spec.Name, Dir: r.dir, Home: r.order.Home, Journal: r.journal,
-		Policy: p.Spec.Storage, Layout: p.Storage, Faultfs: []string{r.order.Executable, "faultfs"}, Progress: r.progress})
+	r.maker, err = volume.NewMaker(volume.MakerOptions{Lab: p.Spec.Name, Dir: r.dir, Home: r.order.Home,
+		Journal: r.journal, Policy: p.Spec.Storage, Layout: p.Storage,
+		Faultfs: []string{r.order.Executable, "faultfs"}, Progress: r.progress})
 	return err
 }
 
@@ -77,7 +78,8 @@ func (r *rooms) diskPower(ctx context.Context, host string, on bool) error {
 	return r.maker.HostOff(ctx, host)
 }
 
-func (r *rooms) losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut, kill func() error) error {
+func (r *rooms) losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut,
+	kill func() error) error {
 	return r.maker.LosePower(ctx, host, members, cut, kill)
 }
 
@@ -96,7 +98,7 @@ func (r *rooms) close(ctx context.Context) error {
 	return err
 }
 
-// Removers remove whatever a lab made, in any process.
+// Removers remove the resources of a lab, in any process, by the kinds of its journal.
 func Removers() map[string]journal.Remover {
 	all := map[string]journal.Remover{}
 	maps.Copy(all, host.Removers())

@@ -190,9 +190,9 @@ func (c Config) check() error {
 	case c.Operations < 0:
 		return fmt.Errorf("operations: %d is negative", c.Operations)
 	case c.Duration == 0 && c.Operations == 0:
-		return errors.New("nothing says when the run ends: set a duration, a number of operations or stages")
+		return errors.New("the run has no end. Set a duration, a number of operations or stages")
 	case c.Open() && c.Pace != 0:
-		return errors.New("rate and pace exclude each other: a rate is for all workers together, a pace for each of them")
+		return errors.New("rate and pace exclude each other. A rate is for all workers together, a pace for each worker")
 	case c.Late > Drop || c.Arrivals > Poisson:
 		return fmt.Errorf("unknown late policy %d or arrivals %d", c.Late, c.Arrivals)
 	}
@@ -248,19 +248,19 @@ func (c Config) checkStages() error {
 		case s.Workers < 0 || s.Workers > maxWorkers:
 			return fmt.Errorf("stage %d: %d workers are not between 0 and %d", i+1, s.Workers, maxWorkers)
 		case open && s.Workers != 0:
-			return fmt.Errorf("stage %d changes the workers, but the run has a rate: stages change one or the other", i+1)
+			return fmt.Errorf("stage %d changes the workers, but the run has a rate. Stages change one of the two", i+1)
 		case s.Duration == 0 && !s.Step:
-			return fmt.Errorf("stage %d: a ramp needs a duration; say step for a change at once", i+1)
+			return fmt.Errorf("stage %d: a ramp needs a duration. Set step for an immediate change", i+1)
 		}
 	}
 	if open && c.Warmup > 0 && c.startRate() == 0 {
-		return errors.New("rate: the warm-up has no rate; set the rate before the first stage")
+		return errors.New("rate: the warm-up has no rate. Set the rate before the first stage")
 	}
 	if c.users() && c.Duration == 0 && c.Stages[len(c.Stages)-1].Workers == 0 {
-		return errors.New("workers: the last stage leaves no workers, so the operations might never be done; set a duration as well")
+		return errors.New("workers: the last stage has no workers, so the operations may never end. Set a duration too")
 	}
 	if c.users() && c.Warmup > 0 && c.Workers == 0 {
-		return errors.New("workers: the warm-up has no workers; set their number before the first stage")
+		return errors.New("workers: the warm-up has no workers. Set their number before the first stage")
 	}
 	return nil
 }

@@ -253,7 +253,7 @@ func (c *controller) announce(now int64) {
 	}
 }
 
-// announceBackoff reports when workers begin and cease to pause.
+// announceBackoff reports when workers start and stop to pause.
 func (c *controller) announceBackoff(now int64) {
 	n := c.pausing.Load()
 	if (n > 0) == c.pauses {
@@ -261,13 +261,13 @@ func (c *controller) announceBackoff(now int64) {
 	}
 	c.pauses = n > 0
 	if c.pauses {
-		c.event(now, EventBackoff, fmt.Sprintf("%d workers pause between operations: nothing can be sent", n))
+		c.event(now, EventBackoff, fmt.Sprintf("%d workers pause between operations because nothing can be sent", n))
 	} else {
 		c.event(now, EventBackoffEnd, "operations can be sent again")
 	}
 }
 
-// skipLate gives up what is too late while all workers are busy.
+// skipLate drops operations that are too late while all workers are busy.
 func (c *controller) skipLate(now int64) {
 	early, late := c.schedule.skip(min(now-c.dropAge, c.end()), c.from)
 	if early > 0 {

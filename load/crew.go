@@ -104,7 +104,7 @@ func (c *crew) open(ctx context.Context) error {
 	giveUp := func(why error) error { // sessions that are being opened are closed when they are open
 		stopping.Store(true)
 		go func() { <-done; c.closeSessions() }()
-		return fmt.Errorf("load: interrupted while sessions were being opened: %w", why)
+		return fmt.Errorf("load: interrupted while opening sessions: %w", why)
 	}
 	select {
 	case <-done:
@@ -116,7 +116,7 @@ func (c *crew) open(ctx context.Context) error {
 	for i, err := range errs {
 		if err != nil {
 			c.closeSessions()
-			return fmt.Errorf("load: opening the session of worker %d of %d: %w", i, len(c.workers), err)
+			return fmt.Errorf("load: cannot open the session of worker %d of %d: %w", i, len(c.workers), err)
 		}
 	}
 	return nil

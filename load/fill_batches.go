@@ -203,18 +203,18 @@ func (b *batches) uncounted() error {
 	if b.failed == 0 {
 		return nil
 	}
-	return fmt.Errorf("load phase: %d of %d batches failed; the last one: %s", b.failed, b.total, b.lastFailure)
+	return fmt.Errorf("load phase: %d of %d batches failed. The last failure: %s", b.failed, b.total, b.lastFailure)
 }
 
-// stillMissing returns the error of a load phase whose repair did not bring all documents in.
+// stillMissing is the error if documents are missing after the second pass.
 func (b *batches) stillMissing(collection string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	why := "no insert failed, so the collection loses documents or somebody deletes them"
+	why := "No insert failed, so the collection loses documents or another client deletes them"
 	if b.lastFailure != "" {
-		why = "the last failure: " + b.lastFailure
+		why = "The last failure: " + b.lastFailure
 	}
-	return fmt.Errorf("load phase: collection %q holds %d documents instead of %d even after a second pass; %s",
+	return fmt.Errorf("load phase: collection %q has %d documents instead of %d after a second pass. %s",
 		collection, n, b.records, why)
 }
 

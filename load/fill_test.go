@@ -257,7 +257,7 @@ func TestFillErrors(t *testing.T) {
 		"always rejected": {trouble: rejecting, want: []string{"records 20 to 29", "rejected (server): not authorised [code 13 Unauthorized]"}},
 		"never reachable": {cfg: FillConfig{Retries: 2}, trouble: refusing, want: []string{"in 3 attempts", "connection refused"}},
 		"losing documents": {trouble: func(c call, res *store.Result) bool { return c.n%10 != 3 },
-			want: []string{"instead of 1000 even after a second pass", "loses documents"}},
+			want: []string{"instead of 1000 after a second pass", "loses documents"}},
 		"uncounted": {cfg: FillConfig{SkipCount: true, Retries: -1}, trouble: func(c call, res *store.Result) bool {
 			return c.n%10 != 3 || rejecting(c, res)
 		},

@@ -186,7 +186,7 @@ func TestInterruptedWhileOpening(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"at least one worker":        {Duration: 1},
-		"nothing says when":          {Workers: 1},
+		"the run has no end":         {Workers: 1},
 		"rate and pace exclude":      {Workers: 1, Rate: 1, Pace: 1, Duration: 1},
 		"-3 is negative":             {Workers: -3, Duration: 1},
 		"operations: -1":             {Workers: 1, Operations: -1},

@@ -29,8 +29,7 @@ const stallLeast = int64(500 * time.Millisecond)
 // not cost the machine a processor.
 const lookShare = 10
 
-// self notices when this process stood still. Its workers then look as if their sessions had not
-// returned, although they had no chance to; they get the grace once more.
+// self detects that this process did not run. Its sessions could not return meanwhile, so they get the grace again.
 func (a *watch) self(now int64) {
 	if gap := now - a.looked; gap >= stallLeast {
 		a.amnesty = now + int64(a.crew.grace)
@@ -41,8 +40,7 @@ func (a *watch) self(now int64) {
 	a.looked = now
 }
 
-// sink keeps a sink that takes long, on a disk that is busy, apart from a process that stood still:
-// the workers went on.
+// sink distinguishes a slow sink, during which workers ran, from a process that did not run.
 func (a *watch) sink(now int64) {
 	if took := now - a.looked; took >= stallLeast {
 		a.amnesty = now + int64(a.crew.grace) // it may have been the whole process after all
@@ -87,9 +85,9 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 			outcome = store.Indeterminate
 		}
 	}
-	reason, text := store.Timeout, "the session did not return after its deadline; its worker was given up"
+	reason, text := store.Timeout, "the session did not return after its deadline, so its worker was abandoned"
 	if aborted {
-		reason, text = store.Client, "the run was aborted before the answer came"
+		reason, text = store.Client, "the run was aborted before the reply"
 	} else {
 		a.crew.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
 	}

@@ -124,18 +124,17 @@ func (s *Sweep) Ratio(level, metric string) (float64, bool) {
 	return v.Number / base.Number, true
 }
 
-// Stated is what a document has of a level and a metric, beside its own baseline.
+// Stated is what a document states about a level and a metric, relative to its own baseline.
 type Stated struct {
-	// Ratio is nil where it does not follow from the document's figures.
+	// Ratio is nil if it does not follow from the document's figures.
 	Ratio *float64
-	// As is how the document has it, or "only drawn"; Bound is "about", "below", "above" or "up to" where it says no more.
+	// Drawn means that the document only has a picture of the value.
+	Drawn bool
+	// As is the document's text, for people; Bound is "about", "below", "above", "up to" or "".
 	As, Bound, Place string
 }
 
-// OnlyDrawn stands for a figure of which a document has a picture alone.
-const OnlyDrawn = "only drawn"
-
-// Stated is what is stated of a level.
+// Stated returns what the document states about a level.
 func (s *Sweep) Stated(level, metric string) Stated {
 	var x Stated
 	value, stated := s.Value(level, metric)
@@ -149,7 +148,7 @@ func (s *Sweep) Stated(level, metric string) Stated {
 	case stated:
 		x.As = value.String()
 	default:
-		x.As = OnlyDrawn
+		x.Drawn, x.As = true, "only drawn"
 	}
 	if stated {
 		x.Place = value.Place.String()

@@ -21,7 +21,8 @@ const (
 type Drill struct {
 	Head
 	Specification spec.Drill `json:"specification"`
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is
+	// known.
 	Engine string `json:"engine,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
 	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
@@ -73,13 +74,14 @@ type DrillRound struct {
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
 	// WrittenBytes is what they wrote in the same time, where the hosts know it: isolated ones do.
 	WrittenBytes int64 `json:"written_bytes,omitempty"`
-	// ClientCPUSeconds is what the load processes used while they loaded, and ServiceCPUSeconds what the REST service between them
-	// and the target did (via: rest). Neither is among CPUSeconds, nor in each other.
+	// ClientCPUSeconds is what the load processes used while they loaded, and ServiceCPUSeconds what the REST service
+	// between them and the target did (via: rest). Neither is among CPUSeconds, nor in each other.
 	ClientCPUSeconds  float64 `json:"client_cpu_seconds,omitempty"`
 	ServiceCPUSeconds float64 `json:"service_cpu_seconds,omitempty"`
 	// Unread are members that no read of the audit covered, with the reason.
 	Unread []string `json:"unread,omitempty"`
-	// Shards are the shards of a sharded cluster, and Placement says how the shard of an operation is known, or why it is not.
+	// Shards are the shards of a sharded cluster, and Placement says how the shard of an operation is known, or why it is
+	// not.
 	Shards    []DrillShard `json:"shards,omitempty"`
 	Placement string       `json:"placement,omitempty"`
 	// Faults are what was broken, as it happened.
@@ -92,12 +94,15 @@ type DrillRound struct {
 	Ledger *LedgerResult `json:"ledger,omitempty"`
 }
 
-// DrillShard is one shard of a sharded cluster in a round. Its outages are among the effects, its lost writes in the ledger.
+// DrillShard is one shard of a sharded cluster in a round. Its outages are among the effects, its lost writes in the
+// ledger.
 type DrillShard struct {
 	Name string `json:"name"`
-	// Struck says whether a fault struck a member of it. Of a target that others break that is not known, so all of them count.
+	// Struck says whether a fault struck a member of it. Of a target that others break that is not known, so all of them
+	// count.
 	Struck bool `json:"struck,omitempty"`
-	// AcknowledgedBefore is how many writes it acknowledged in the second before the fault that struck it first, or before the first one.
+	// AcknowledgedBefore is how many writes it acknowledged in the second before the fault that struck it first, or before
+	// the first one.
 	AcknowledgedBefore int64 `json:"acknowledged_before"`
 	// NewPrimary is how long after that fault another member was its primary, in nanoseconds; 0 if that was not seen.
 	NewPrimary int64 `json:"new_primary_ns,omitempty"`
@@ -209,8 +214,8 @@ type LedgerResult struct {
 	// LossWindow is how long before the fault the oldest lost write had been acknowledged, in nanoseconds: the
 	// measured recovery point. -1 if nothing is lost.
 	LossWindow int64 `json:"loss_window_ns"`
-	// Shards are the acknowledged and lost writes by shard, of a sharded cluster. One without a name has the writes whose shard is
-	// not known.
+	// Shards are the acknowledged and lost writes by shard, of a sharded cluster. One without a name has the writes whose
+	// shard is not known.
 	Shards []LedgerShard `json:"shards,omitempty"`
 	// Examples of other classes that should not be there, by class.
 	Examples map[string][]string `json:"examples,omitempty"`
@@ -229,7 +234,8 @@ type LedgerShard struct {
 	Shard        string `json:"shard,omitempty"`
 	Acknowledged int64  `json:"acknowledged"`
 	Lost         int64  `json:"lost"`
-	// LossWindow is that of [LedgerResult] for the writes of this shard; -1 if none is lost, or nobody knows when it was acknowledged.
+	// LossWindow is that of [LedgerResult] for the writes of this shard; -1 if none is lost, or nobody knows when it was
+	// acknowledged.
 	LossWindow int64 `json:"loss_window_ns"`
 }
 

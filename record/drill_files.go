@@ -8,8 +8,8 @@ const (
 	RoundsDir = "rounds"
 )
 
-// DrillWriter writes drill.json and, as long as the drill goes on, standing.json. Each repetition is the record of a run
-// below it.
+// DrillWriter writes drill.json and, as long as the drill goes on, standing.json. Each repetition is the record of a
+// run below it.
 type DrillWriter struct{ *Store[*Drill] }
 
 // CreateDrill begins the record of a drill in a directory that holds none.

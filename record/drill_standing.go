@@ -88,7 +88,7 @@ func ReadStanding(dir string) (*DrillStanding, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read how the drill in %s stands: %w", dir, cause(err))
+		return nil, fmt.Errorf("cannot read the state of the drill in %s: %w", dir, cause(err))
 	}
 	var s DrillStanding
 	if err := safeopen.Unmarshal(b, &s); err != nil {

@@ -39,8 +39,8 @@ type Head struct {
 	Tool Tool `json:"tool"`
 	// Command is the command line, without credentials.
 	Command []string `json:"command,omitempty"`
-	// Started is the wall clock when it began: for a run, the run time zero from which all other times count; for a study, the
-	// begin of its first trial.
+	// Started is the wall clock when it began: for a run, the run time zero from which all other times count; for a study,
+	// the begin of its first trial.
 	Started time.Time `json:"started,omitzero"`
 	// Ended is when the record was finished, absent as long as it goes on.
 	Ended *time.Time `json:"ended,omitempty"`

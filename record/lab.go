@@ -194,8 +194,9 @@ type LabUsage struct {
 	ThrottledSeconds float64 `json:"throttled_seconds,omitempty"`
 	// Memory is resident now, in bytes.
 	Memory int64 `json:"memory_bytes"`
-	// Bytes and operations since it was powered on, 0 where they are not known. On hosts without control groups only what was read
-	// is: the kernel tells of a process what it made dirty, in units of up to megabytes, and not what reached a disk.
+	// Bytes and operations since it was powered on, 0 where they are not known. On hosts without control groups only what
+	// was read is: the kernel tells of a process what it made dirty, in units of up to megabytes, and not what reached a
+	// disk.
 	ReadBytes  int64 `json:"read_bytes"`
 	WriteBytes int64 `json:"write_bytes"`
 	Reads      int64 `json:"reads,omitempty"`

@@ -98,7 +98,8 @@ func (r *redactor) cleanMap(v reflect.Value, at place) {
 		if k := v.Type().Elem().Kind(); k == reflect.String || k == reflect.Interface {
 			key = r.key(name, at)
 		}
-		as := func(key string) reflect.Value { return reflect.ValueOf(key).Convert(v.Type().Key()) } // a key may be a word of its own type
+		// a key may be a word of its own type
+		as := func(key string) reflect.Value { return reflect.ValueOf(key).Convert(v.Type().Key()) }
 		for v.MapIndex(as(key)).IsValid() {
 			key += "'" // nothing is lost because two names became the same
 		}

@@ -256,8 +256,8 @@ type ClientResult struct {
 	LatenessOver int64  `json:"lateness_over_1ms"`
 }
 
-// ServiceResult is what a REST service used during a phase. It is a process of its own: the client has nothing of it, and
-// neither have the servers.
+// ServiceResult is what a REST service used during a phase. It is a process of its own: the client has nothing of it,
+// and neither have the servers.
 type ServiceResult struct {
 	// CPUSeconds is user and system time.
 	CPUSeconds float64 `json:"cpu_seconds"`

@@ -20,7 +20,8 @@ func TestReadPriceList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := list.Nodes[0]; len(list.Nodes) != 2 || n.Memory != 64<<30 || n.Disk != 3<<39 || n.Price != 412.5 || n.Cores != 8 || list.Date != "2026-11-01" {
+	if n := list.Nodes[0]; len(list.Nodes) != 2 || n.Memory != 64<<30 || n.Disk != 3<<39 || n.Price != 412.5 ||
+		n.Cores != 8 || list.Date != "2026-11-01" {
 		t.Errorf("read %+v", list)
 	}
 }
@@ -48,7 +49,8 @@ func TestReadPriceListMistakes(t *testing.T) {
 		if text == goodPrices {
 			t.Fatalf("%q changes nothing", change[0])
 		}
-		if _, err := spec.ReadPriceList(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := spec.ReadPriceList(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ const (
 // Study is study.json: everything about a study but the records of its trials.
 type Study struct {
 	Head
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is known.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is
+	// known.
 	Engine string `json:"engine,omitempty"`
 	// Specification is what was asked for, with its scale applied, with defaults, without credentials.
 	Specification spec.Study `json:"specification"`
@@ -69,6 +71,27 @@ type Configuration struct {
 	Exploratory bool `json:"exploratory,omitempty"`
 }
 
+// BaselineID returns the configuration that all others are compared with, "" without configurations.
+func (s *Study) BaselineID() string {
+	for _, c := range s.Configurations {
+		if c.Baseline {
+			return c.ID
+		}
+	}
+	if len(s.Configurations) > 0 {
+		return s.Configurations[0].ID
+	}
+	return ""
+}
+
+// Finite returns nil for NaN and infinity, which JSON does not have.
+func Finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
 // UnmarshalJSON reads a configuration; whole numbers in Set become int again, as they were when it was made.
 func (c *Configuration) UnmarshalJSON(b []byte) error {
 	type fields Configuration
@@ -79,8 +102,8 @@ func (c *Configuration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands for each of
-// them.
+// Twins are the other levels of a factor that are the same run as a configuration, and were not run again: it stands
+// for each of them.
 func (c *Configuration) Twins(f *spec.Factor) []*Configuration {
 	var list []*Configuration
 	for _, id := range c.Same {

@@ -48,8 +48,8 @@ func ReadHeldStudy(dir string) (*Study, error) {
 	return &s, s.complete(dir, true)
 }
 
-// placeAll puts what a journal says into the list, as [Study.Place] does one by one. Most of it has its place there already;
-// the rest is put in at once, because a journal may have many lines.
+// placeAll puts what a journal says into the list, as [Study.Place] does one by one. Most of it has its place there
+// already; the rest is put in at once, because a journal may have many lines.
 func (s *Study) placeAll(events []StudyEvent) {
 	type trial struct {
 		search bool

@@ -47,12 +47,10 @@ func (s *Section) Heading() string {
 // NthID is the ID of one of several sections of the same sort.
 func NthID(sort string, i int) string { return sort + "-" + strconv.Itoa(i+1) }
 
-// filled says whether a section has anything to say.
 func (s *Section) filled() bool {
 	return len(s.Lines)+len(s.Points)+len(s.Facts) > 0 || s.Table != nil && len(s.Table.Rows) > 0
 }
 
-// appendFilled appends the sections that have something to say.
 func appendFilled(list []Section, more ...Section) []Section {
 	for _, s := range more {
 		if s.filled() {
@@ -168,7 +166,7 @@ func (d *Document) head() []Section {
 		first.Lines = append(first.Lines, f.Name+": "+f.Value)
 	}
 	return appendFilled([]Section{first}, Section{Title: "objectives", Points: d.Objectives}, Section{Title: "findings", Points: d.Findings},
-		Section{Title: "what was measured", Facts: d.AllFacts()})
+		Section{Title: "details", Facts: d.AllFacts()})
 }
 
 func (s *Section) markdown(b *bytes.Buffer) {

@@ -104,7 +104,6 @@ func drillBeside(d *record.Drill) string {
 	return text
 }
 
-// suiteTitle is the headline of a suite.
 func suiteTitle(s *Suite) string {
 	r := s.Record
 	text := "suite " + r.Specification.Name
@@ -130,7 +129,7 @@ func suiteVerdict(s *Suite) string {
 	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid with care"}[s.Worst()]
 	belief = cmp.Or(belief, "valid")
 	if s.Record.Budget == record.BudgetSmoke {
-		belief = "a smoke test, which proves nothing about figures"
+		belief = "a smoke test, whose figures prove nothing"
 	}
 	if s.Record.Status != record.Complete {
 		belief += " (" + string(s.Record.Status) + ")"
@@ -141,7 +140,6 @@ func suiteVerdict(s *Suite) string {
 	return belief
 }
 
-// countWords tells the statements by what became of them.
 func (s *Suite) countWords() string {
 	counts := s.Record.Counts
 	all := 0
@@ -156,7 +154,7 @@ func (s *Suite) countWords() string {
 		of   record.Agreement
 		text string
 	}{{record.Agrees, "agreeing"}, {record.SameDirection, "in the same direction"}, {record.Disagrees, "disagreeing"},
-		{record.NotTold, "not told"}, {record.NotMeasured, "not measured"}} {
+		{record.NotTold, "inconclusive"}, {record.NotMeasured, "not measured"}} {
 		words = append(words, fmt.Sprintf("%d %s", counts[x.of], x.text))
 	}
 	return fmt.Sprintf("of %s of the document: %s", figure.Plural(all, "statement"), strings.Join(words, ", "))
@@ -186,11 +184,12 @@ func studyFinding(s *record.Study) string {
 	for i := range s.Comparisons {
 		c := &s.Comparisons[i]
 		certain := c.Ratio != nil && (c.Verdict == record.Better || c.Verdict == record.Worse)
-		if certain && (best == nil || c.Metric == "throughput" && best.Metric != "throughput" || (c.Metric == "throughput") == (best.Metric == "throughput") && farther(*c.Ratio, *best.Ratio)) {
+		if certain && (best == nil || c.Metric == "throughput" && best.Metric != "throughput" ||
+			(c.Metric == "throughput") == (best.Metric == "throughput") && farther(*c.Ratio, *best.Ratio)) {
 			best = c
 		}
 	}
-	text, _ := verdict(studyHeld(s), s.Validity, s.Status)
+	text, _ := verdict(studyObjectives(s), s.Validity, s.Status)
 	if words := verdictCounts(s.Comparisons); words != "" {
 		text += "; " + words
 	}

@@ -150,8 +150,8 @@ type rates struct {
 	last     float64
 }
 
-// courseOf spreads what succeeded in each interval evenly over its time, so that intervals of any length give stretches of
-// the same one.
+// courseOf spreads what succeeded in each interval evenly over its time, so that intervals of any length give stretches
+// of the same one.
 func courseOf(r *record.Run, lines []*record.IntervalLine, end int64) rates {
 	n := min(coursePoints, max(2, len(lines)))
 	c := rates{values: make([]float64, n), measured: -1}

@@ -28,7 +28,8 @@ const (
 
 // Entry is one record in the list.
 type Entry struct {
-	// ID names the record in addresses. It is made of its path, so it stays the same, and no path ever comes from a request.
+	// ID names the record in addresses. It is made of its path, so it stays the same, and no path ever comes from a
+	// request.
 	ID string
 	// Path is relative to the folder, with slashes. Place is the same as pages show it: a path may have any character.
 	Path  string
@@ -92,8 +93,8 @@ func (f *Folder) Close() error { return f.root.Close() }
 // Dir is the directory of a record, for the rooms that read it.
 func (f *Folder) Dir(e Entry) string { return filepath.Join(f.dir, filepath.FromSlash(e.Path)) }
 
-// List returns the records, the newest first. Those whose files cannot be opened are left out; those whose files are damaged
-// say so.
+// List returns the records, the newest first. Those whose files cannot be opened are left out; those whose files are
+// damaged say so.
 func (f *Folder) List() []Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +143,6 @@ func (f *Folder) Inside(e Entry) bool {
 	}) == nil
 }
 
-// lookup returns a record as it was listed last.
 func (f *Folder) lookup(id string) (Entry, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

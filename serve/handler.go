@@ -65,12 +65,11 @@ func (s *Server) guarded(mux *http.ServeMux, demands map[string]demand) http.Han
 	}
 }
 
-// alone shows the one record that is served, once it is there.
 func (s *Server) alone(w http.ResponseWriter, r *http.Request) {
 	e, _, ok := s.library.find(idOf("."))
 	if !ok {
 		s.show(w, http.StatusOK, frame{Title: "Nothing is written yet", Top: true, Refresh: 1, Always: true,
-			Body: "<p>The record is not begun yet. This page looks again every second.</p>"})
+			Body: "<p>The record does not exist yet. This page reloads every second.</p>"})
 		return
 	}
 	to := "/record/"
@@ -80,7 +79,6 @@ func (s *Server) alone(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to+e.ID, http.StatusSeeOther)
 }
 
-// record shows the report of a record.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {
@@ -99,7 +97,6 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, frame{Title: pic.title, Entry: e, File: "/report/" + e.ID, Body: s.partLinks(e) + pic.body})
 }
 
-// live shows a record that is being written.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {
@@ -121,7 +118,6 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// report sends the file that `plimsoll report` writes.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {
@@ -160,7 +156,7 @@ func fileName(path string) string {
 const maxCompared = 20
 
 // compareNote says how the sides were judged, and how that is kept.
-const compareNote = `<p class="note">The oldest record is the baseline. plimsoll compare OLD NEW chooses metrics and margins; with --out DIR in this folder the comparison is kept and listed.</p>`
+const compareNote = `<p class="note">The oldest record is the baseline. Use plimsoll compare OLD NEW to choose metrics and margins; with --out DIR in this folder, the comparison is listed here.</p>`
 
 // compare holds records against the oldest of them.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
@@ -200,10 +196,10 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, frame{Title: pic.title, Body: compareNote + pic.body})
 }
 
-// fail shows an error as a page.
 func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, err error) {
 	text := err.Error()
 	html.Tidy(&text)
 	//nolint:gosec // escaped here
-	s.show(w, status, frame{Title: http.StatusText(status), Body: template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>")})
+	s.show(w, status, frame{Title: http.StatusText(status),
+		Body: template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>")})
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// read reads the head of a record, and of a study what its trials are called by their paths in it, of a suite its parts.
-// A file that is damaged is listed as that.
+// read reads the head of a record, and of a study what its trials are called by their paths in it, of a suite its
+// parts. A file that is damaged is listed as that.
 func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	in, err := safeopen.OpenIn(f.root, name)
 	if err != nil {
@@ -40,7 +40,6 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	return e, names, nil
 }
 
-// entryOf makes an entry of the text of a main file.
 func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, error) {
 	r, err := record.Decode(file, b)
 	if err != nil {
@@ -59,7 +58,8 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 	var names map[string]string
 	switch r := r.(type) {
 	case *record.Study:
-		e.Title, e.Labels, e.Lab, names = r.Specification.Name, r.Specification.Labels, labOf(r.Specification.Run.Target), trialNames(r)
+		e.Title, e.Labels, e.Lab, names = r.Specification.Name, r.Specification.Labels, labOf(r.Specification.Run.Target),
+			trialNames(r)
 		e.loaded(r.Base.Target, r.Engine, r.Base.Workload)
 	case *record.Drill:
 		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Run.Target)
@@ -83,8 +83,8 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 	return e, names, nil
 }
 
-// loaded notes what was loaded, and with what. The directory of an embedded store and the options of an address are left
-// out, so that records of the same target have the same word.
+// loaded notes what was loaded, and with what. The directory of an embedded store and the options of an address are
+// left out, so that records of the same target have the same word.
 func (e *Entry) loaded(target, engine string, w spec.Workload) {
 	e.Disclosure, e.Workload = report.Disclosure(target), w.Name
 	kind, _, _ := strings.Cut(target, ":")

@@ -100,7 +100,6 @@ func (s *Server) lab(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// labPicture makes the picture of a lab.
 func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) {
 	v, err := s.o.Labs.View(ctx, name)
 	if err != nil {
@@ -140,7 +139,6 @@ func labNow(l *record.Lab) template.HTML {
 	return escaped(text)
 }
 
-// labEvents sends what is to be seen of a lab as it changes.
 func (s *Server) labEvents(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if spec.CheckLabName(name) != nil {

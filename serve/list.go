@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -33,6 +34,7 @@ type list struct {
 	Narrowed     bool
 	All          string
 	Total, Found int
+	Shown        int // of those that were found
 	Running      []row
 	Rows         []row
 	// Labs are those that run, or that are left. LabsHidden is true where the client would have to bring the token.
@@ -40,7 +42,6 @@ type list struct {
 	LabsHidden bool
 }
 
-// row is a record in the list.
 type row struct {
 	Entry
 	course
@@ -115,8 +116,8 @@ func narrow(all []Entry, chosen url.Values) (found []Entry, choices []filter) {
 			counts[want] += 0 // a choice that nothing has is shown too
 			found = slices.DeleteFunc(slices.Clone(found), func(e Entry) bool { return !slices.Contains(f.values(e), want) })
 		}
-		if len(counts) < 2 && want == "" {
-			continue // there is nothing to choose
+		if want == "" && !slices.ContainsFunc(slices.Collect(maps.Values(counts)), func(n int) bool { return n < len(all) }) {
+			continue // all are alike
 		}
 		c := filter{Name: f.name, Title: f.title}
 		for v, n := range counts {
@@ -152,8 +153,9 @@ func (s *Server) summary(all []Entry) string {
 		return text
 	}
 	text += ": " + strings.Join(kinds, ", ")
-	if newest, oldest := all[0].Started, all[len(all)-1].Started; !oldest.IsZero() && newest.After(oldest) {
-		text += fmt.Sprintf(", from %s to %s", oldest.UTC().Format(time.DateOnly), newest.UTC().Format(time.DateOnly))
+	newest, oldest := all[0].Started.UTC().Format(time.DateOnly), all[len(all)-1].Started.UTC().Format(time.DateOnly)
+	if newest != oldest && !all[len(all)-1].Started.IsZero() {
+		text += ", from " + oldest + " to " + newest
 	}
 	return text
 }
@@ -176,7 +178,7 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	all := Inside(s.library.list(), in)
 	found, choices := narrow(all, chosen)
 	found = Search(found, q)
-	l := list{Query: q, In: in, Total: len(all), Found: len(found), Filters: choices, Summary: s.summary(all), All: "/"}
+	l := list{Query: q, In: in, Total: len(all), Found: len(found), Shown: min(len(found), maxRows), Filters: choices, Summary: s.summary(all), All: "/"}
 	if in != "" {
 		l.All = "/?in=" + url.QueryEscape(in)
 	}
@@ -187,7 +189,7 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 		l.Labs, l.LabsHidden = s.labRows(r, q), s.o.Labs != nil && !s.guard.known(r)
 	}
 	lines := mostOfPage
-	for i, e := range found[:min(len(found), maxRows)] {
+	for i, e := range found[:l.Shown] {
 		x := row{Entry: e}
 		dir := s.library.dirOf(e)
 		if i < mostWithCourse {

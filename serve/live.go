@@ -48,7 +48,8 @@ func (s *Server) followWith(e Entry, dir string, loop func(*follower, context.Co
 	f = s.followers[e.ID]
 	if f == nil {
 		ctx, cancel := context.WithCancel(s.ctx)
-		f = &follower{s: s, entry: e, dir: dir, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{})}
+		f = &follower{s: s, entry: e, dir: dir, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}),
+			changed: make(chan struct{})}
 		s.followers[e.ID] = f
 		go func() {
 			// The page ends where it was; the process may be the one that measures.
@@ -75,7 +76,6 @@ func (f *follower) drop() {
 	}
 }
 
-// finish tells the clients that the present picture is the last one.
 func (f *follower) finish() {
 	f.set(func(p *present) bool { p.ended = true; return true })
 	f.s.mu.Lock()
@@ -91,7 +91,6 @@ func (f *follower) hurry() {
 	}
 }
 
-// get returns the present and what is closed when it is over.
 func (f *follower) get() (present, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

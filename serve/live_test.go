@@ -95,7 +95,7 @@ func TestFollowingARun(t *testing.T) {
 		t.Errorf("the list does not say that it runs:\n%s", list)
 	}
 	_, page := get(t, s, "/live/"+id)
-	if !strings.Contains(page, "valid") || !strings.Contains(page, "(running)") || strings.Contains(page, "did not end properly") {
+	if !strings.Contains(page, "valid") || !strings.Contains(page, "(running)") || strings.Contains(page, "was killed") {
 		t.Errorf("the page does not say that it runs:\n%.2000s", page[strings.Index(page, "<main"):])
 	}
 	first := listen(t, s, id, "")

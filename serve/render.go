@@ -79,7 +79,8 @@ func newPages(o Options) *pages {
 		open = html.Open
 	}
 	born := strconv.FormatInt(time.Now().UnixNano(), 36)
-	return &pages{tool: o.Tool, open: open, compare: o.Compare, rest: restFor, slots: make(chan struct{}, atOnce), kept: map[string]*keep{}, born: born}
+	return &pages{tool: o.Tool, open: open, compare: o.Compare, rest: restFor, slots: make(chan struct{}, atOnce),
+		kept: map[string]*keep{}, born: born}
 }
 
 // of returns the picture of a record as it is now. While the record is being written the picture may be as old as

@@ -82,7 +82,8 @@ func New(ln net.Listener, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %s: %w", o.Dir, err)
 	}
-	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o), actions: actions(), followers: map[string]*follower{}}
+	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o), actions: actions(),
+		followers: map[string]*follower{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.Metrics {
 		s.meters = newMeters(s)
@@ -126,7 +127,6 @@ func (s *Server) Close() error {
 	return errors.Join(err, s.library.close())
 }
 
-// finish lets followers of records that have ended say so.
 func (s *Server) finish(limit time.Duration) {
 	s.mu.Lock()
 	var all []*follower

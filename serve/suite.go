@@ -19,7 +19,8 @@ import (
 
 // entryOfSuite is a suite in the list: how far it came.
 func entryOfSuite(s *record.Suite) Entry {
-	e := Entry{Kind: record.KindSuite, Title: s.Specification.Name, What: s.Specification.Title, Status: s.Status, Started: s.Started, Labels: s.Specification.Labels}
+	e := Entry{Kind: record.KindSuite, Title: s.Specification.Name, What: s.Specification.Title, Status: s.Status,
+		Started: s.Started, Labels: s.Specification.Labels}
 	e.Target, e.Grade = cmp.Or(s.Against, s.Engine), report.SuiteGrade(s)
 	e.Verdict = partsDone(s)
 	if s.SuiteJudgement != nil && s.Counts[record.Agrees]+s.Counts[record.Disagrees] > 0 {
@@ -47,7 +48,6 @@ func partsDone(s *record.Suite) string {
 	return text
 }
 
-// partNames are what the parts of a suite are called by the paths of their records in it.
 func partNames(s *record.Suite) map[string]string {
 	names := map[string]string{}
 	for i := range s.Parts {
@@ -60,8 +60,8 @@ func partNames(s *record.Suite) map[string]string {
 	return names
 }
 
-// nameParts says of each record below a suite, study or drill that it belongs to it, and gives parts of suites the names that
-// the suite has for them. Of records within each other the outermost one counts.
+// nameParts says of each record below a suite, study or drill that it belongs to it, and gives parts of suites the
+// names that the suite has for them. Of records within each other the outermost one counts.
 func nameParts(found map[string]seen) {
 	for where, s := range found {
 		for dir := where; dir != "."; {
@@ -117,7 +117,6 @@ func Inside(list []Entry, id string) []Entry {
 	})
 }
 
-// listTitle is what the list is called.
 func (s *Server) listTitle(in string) string {
 	if e, _, ok := s.library.find(in); in != "" && ok {
 		return "Records of " + e.Title
@@ -130,8 +129,8 @@ var linksTemplate = template.Must(template.New("").Parse(`<nav aria-label="Parts
 	`<a href="{{if .Live}}/live/{{else}}/record/{{end}}{{.ID}}">{{.Title}}</a>{{end}}` +
 	`{{if .All}}{{if .Parts}}; {{end}}<a href="/?in={{.All}}">{{.Them}}</a>{{end}}</p></nav>`))
 
-// partLinks lead from a suite to the records of its parts, and from a study or drill to its trials or rounds; nothing for
-// other records.
+// partLinks lead from a suite to the records of its parts, and from a study or drill to its trials or rounds; nothing
+// for other records.
 func (s *Server) partLinks(e Entry) template.HTML {
 	say := struct {
 		Parts     []Entry
@@ -162,7 +161,6 @@ func (s *Server) partLinks(e Entry) template.HTML {
 	return template.HTML(b.String())
 }
 
-// suiteNow is how far a suite is.
 type suiteNow struct{ dir, path string }
 
 var suiteTemplate = template.Must(template.New("").Parse(`{{.Text}}{{with .Running}}; <a href="/live/{{.ID}}">{{.Name}} is running</a>{{end}}`))

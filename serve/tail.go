@@ -69,7 +69,8 @@ func tailIntervals(ctx context.Context, dir string, f func([]byte), idle func())
 	defer file.Close()
 	// Without concurrency the decoder hands out what it has before it asks for more.
 	var expansion safeopen.Expansion
-	z, err := zstd.NewReader(expansion.Packed(&growing{ctx, file, idle}), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	z, err := zstd.NewReader(expansion.Packed(&growing{ctx, file, idle}), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
 		return err
 	}

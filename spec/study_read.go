@@ -160,7 +160,8 @@ func plainValue(n *yaml.Node) any {
 			return n.Value == "true"
 		}
 	case "!!int":
-		if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(i, 10) == n.Value && -mostExact < i && i < mostExact {
+		if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(i, 10) == n.Value && -mostExact < i &&
+			i < mostExact {
 			return int(i)
 		}
 	}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -48,12 +49,19 @@ type whole struct {
 // copied copies what [field.set] changes in place.
 func (w whole) copied() whole { return whole{copySpec(w.Run), copyLab(w.Lab)} }
 
-// defaults fills in what neither base nor levels say.
-func (w *whole) defaults(lab bool) {
-	w.Run.Defaults()
-	if lab {
-		w.Lab.Defaults()
+// complete fills in what neither base nor levels say, and checks the result.
+func (w *whole) complete(lab bool) error {
+	err := w.Run.Complete()
+	if !lab {
+		return err
 	}
+	errs := []error{err}
+	if err := w.Lab.Complete(); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			errs = append(errs, errors.New(labPrefix+line))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // copySpec copies what [field.set] changes in place.

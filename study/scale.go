@@ -20,6 +20,17 @@ func Scaled(asked spec.Study) (spec.Study, error) {
 	return out, err
 }
 
+// Complete takes a study as its file and flags have it to the engine and the scale that it names ([Scaled]), and
+// completes it ([spec.Study.Complete]).
+func Complete(asked spec.Study) (spec.Study, error) {
+	asked, err := Scaled(asked)
+	if err != nil {
+		return asked, err
+	}
+	asked = copyStudy(asked)
+	return asked, asked.Complete()
+}
+
 // ScaleNotes say how much smaller than its file a study is, and what floors kept from that.
 func ScaleNotes(asked *spec.Study) []string {
 	var notes []string

@@ -24,7 +24,7 @@ func findings(s *record.Suite) []measure.Finding {
 		add("time", measure.Note, "this was fitted into %v: with fewer trials smaller differences are not found", s.Limit)
 	}
 	if late := s.LateParts(); len(late) > 0 {
-		add("ran-late", measure.Warning, "it took longer on this machine than was thought, so more was left out while it was under way, of %s: what exactly is listed as left out because of time; a machine that has nothing else to do, or a longer --budget, does more", strings.Join(late, ", "))
+		add("ran-late", measure.Warning, "it took longer on this machine than was thought, so more was left out while it was under way, of %s: what exactly is listed as skipped for lack of time; a machine that has nothing else to do, or a longer --budget, does more", strings.Join(late, ", "))
 	}
 	var failed, left []string
 	for _, p := range s.Parts {

@@ -48,9 +48,9 @@ func TestParseArgs(t *testing.T) {
 
 func TestParseArgsErrors(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                               "say what to do",
-		"load":                           "say which database",
-		"-load -P w":                     "say which database",
+		"":                               "no command",
+		"load":                           "no database",
+		"-load -P w":                     "no database",
 		"laod mongodb":                   `unknown command "laod", did you mean load?`,
 		"shell mongodb":                  "mongosh",
 		"run mongo":                      `unknown database "mongo", did you mean mongodb?`,
@@ -64,10 +64,10 @@ func TestParseArgsErrors(t *testing.T) {
 		"run mongodb -P":                 "-P needs a value",
 		"run mongodb -p operationcount":  "-p takes name=value",
 		"run mongodb -p =3":              "-p takes name=value",
-		"run mongodb workloada":          `"workloada" follows no argument`,
+		"run mongodb workloada":          `unexpected argument "workloada"`,
 		"run mongodb -load":              `both "run" and "load"`,
 		"-db site.ycsb.BasicDB -P w":     `unknown database "site.ycsb.BasicDB"`,
-		"run mongodb -P w -s -s -s what": `"what" follows no argument`,
+		"run mongodb -P w -s -s -s what": `unexpected argument "what"`,
 	} {
 		_, err := ParseArgs(strings.Fields(line))
 		var e *Error

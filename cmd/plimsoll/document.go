@@ -33,6 +33,13 @@ func writeDocument(w io.Writer, d *report.Document) error {
 		fmt.Fprintln(&b)
 		textFacts(&b, facts, width)
 	}
+	if f := d.Picture; f != nil {
+		fmt.Fprintf(&b, "\n%s\n%s\n", f.Title, strings.Repeat("-", utf8.RuneCountInString(f.Title)))
+		for _, line := range f.Lines() {
+			fmt.Fprintln(&b, report.Clean(line))
+		}
+		fmt.Fprintln(&b, wrap(report.Clean(f.Note), textWidth, "  "))
+	}
 	for i := range d.Sections {
 		if s := &d.Sections[i]; !s.Appendix {
 			textSection(&b, s, width)

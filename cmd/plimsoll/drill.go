@@ -244,8 +244,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		return asked, usageError("--engine and --binary are for the lab of a drill, and this specification has no lab: remove these flags")
 	}
 	o.engine.choose(cmd.Context(), env, asked.Lab)
-	asked.Defaults()
-	return asked, nil
+	return asked, withExit(exitUsage, asked.Complete())
 }
 
 // isDrillFile separates files from targets, which have a scheme.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +43,7 @@ func TestShippedDrills(t *testing.T) {
 			of, lab := asked, *asked.Lab
 			lab.Engine.Name = engine
 			of.Lab = &lab
-			of.Defaults()
-			if err := drill.Check(of); err != nil {
+			if err := errors.Join(of.Complete(), drill.Check(of)); err != nil {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 			if _, err := topology.Plan(*of.Lab); err != nil && spec.EngineLacks(engine, spec.CapSharding) == "" {

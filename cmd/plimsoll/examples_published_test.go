@@ -112,7 +112,9 @@ func checkDrillExample(t *testing.T, file string, text []byte) {
 		t.Fatal(err)
 	}
 	fitsSchema(t, file, text, schema.DrillSpec)
-	asked.Defaults()
+	if err := asked.Complete(); err != nil {
+		t.Error(err)
+	}
 	if err := drill.Check(asked); err != nil {
 		t.Error(err)
 	}
@@ -223,6 +225,10 @@ func planExample(t *testing.T, asked spec.Study) {
 // planOnEngine plans a study with the engine of its lab, as far as that is here.
 func planOnEngine(t *testing.T, asked spec.Study) {
 	t.Helper()
+	asked, err := study.Complete(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv}))
 	switch {
 	case err == nil:

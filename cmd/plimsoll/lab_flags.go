@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -17,6 +19,8 @@ import (
 type labFlags struct {
 	set   map[string]func(*spec.Lab, string) error
 	given []string // names of the given flags
+	// chosen is true if neither the file nor a flag names the engine.
+	chosen bool
 }
 
 // labKeys are the keys that flags set. Errors about a given flag name the flag instead of the key.
@@ -100,6 +104,13 @@ func (l *labFlags) addOthers(f *pflag.FlagSet) {
 	}
 }
 
+// complete chooses an engine for a lab that names none, and completes it.
+func (l *labFlags) complete(ctx context.Context, home string, asked *spec.Lab) error {
+	l.chosen = asked.Engine.Name == ""
+	lab.ChooseEngine(ctx, home, asked)
+	return withExit(exitUsage, l.named(asked.Complete()))
+}
+
 // spec reads the file, if any, and applies the flags. It does not set defaults.
 func (l *labFlags) spec(cmd *cobra.Command, args []string) (spec.Lab, error) {
 	var asked spec.Lab
@@ -144,6 +155,10 @@ func (l *labFlags) named(err error) error {
 				break
 			}
 		}
+	}
+	if l.chosen {
+		lines = append(lines, "Neither the file nor --engine names an engine, so plimsoll chose one: mongod where one is installed or on PATH, "+
+			"documentdb otherwise.")
 	}
 	return &namedError{strings.Join(lines, "\n"), err}
 }

@@ -42,6 +42,9 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := flags.complete(cmd.Context(), home, &spec); err != nil {
+				return err
+			}
 			p, err := lab.Plan(cmd.Context(), home, spec)
 			if err != nil {
 				return labError(flags.named(err))

@@ -139,7 +139,7 @@ func exampleLab() record.Lab {
 			{Name: "rs0-2", Health: "healthy", Used: 90 << 20, Layout: record.LabLayout{Backend: "directory"}}},
 		Faults: []record.LabFault{{ID: 3, Action: "cut", Target: "host2",
 			Since: time.Date(2025, 3, 1, 12, 0, 20, 0, time.UTC), Until: &until}},
-		Notes: []string{"gateways do not read write concerns: the address decides about durability"}}
+		Notes: []string{"gateways ignore write concerns: the address decides the durability level"}}
 	l.Specification.Engine.Authentication = true
 	return l
 }
@@ -154,8 +154,8 @@ func TestLevelsOfAStandalone(t *testing.T) {
 	const want = `address   mongodb://127.0.0.1:27601/
           mongodb://127.0.0.1:27602/  balanced    acknowledged when the member has it in memory (w:1, j:false)
           mongodb://127.0.0.1:27601/  durable     acknowledged when the member has it on disk (w:1, j:true)
-          mongodb://127.0.0.1:27601/  majority    the same as durable: a single member is its own majority
-          mongodb://127.0.0.1:27602/  throughput  nobody waits for an answer (w:0)
+          mongodb://127.0.0.1:27601/  majority    same as durable: a single member is its own majority
+          mongodb://127.0.0.1:27602/  throughput  unacknowledged (w:0)
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)

@@ -115,7 +115,7 @@ func writeAddresses(b *strings.Builder, l record.Lab, addresses map[string]strin
 	fmt.Fprintf(b, "%-9s %s\n", label, l.URI)
 	levels := &table{left: 100}
 	for _, level := range slices.Sorted(maps.Keys(l.URIs)) {
-		levels.row(l.URIs[level], level, topology.LevelMeans(level, membersOf(l)))
+		levels.row(l.URIs[level], level, topology.LevelMeaning(level, membersOf(l)))
 	}
 	levels.write(b, strings.Repeat(" ", 10))
 	if hidden {

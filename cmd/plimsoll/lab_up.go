@@ -53,6 +53,9 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err != nil {
 		return err
 	}
+	if err := o.flags.complete(cmd.Context(), home, &spec); err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot start the supervisor of the lab: the path of plimsoll is unknown: %w", err)

@@ -247,8 +247,7 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 			return asked, err
 		}
 	}
-	asked.Defaults()
-	return asked, withExit(exitUsage, asked.Validate())
+	return asked, withExit(exitUsage, asked.Complete())
 }
 
 // clearReplaced clears what flags replace beyond their own key: lists, and details that would override a durability

@@ -35,8 +35,21 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 	f.engine.add(cmd.Flags())
 }
 
-// readStudy reads a study from a file (- for standard input) and applies the flags.
-func (f *studyFlags) readStudy(env *environment, name string) (spec.Study, error) {
+// readStudy reads a study from a file (- for standard input), applies the flags and completes it. asked is the study
+// before its scale was applied, nil for one without a scale.
+func (f *studyFlags) readStudy(env *environment, name string) (complete spec.Study, asked *spec.Study, err error) {
+	given, err := f.readStudyFile(env, name)
+	if err != nil {
+		return given, nil, err
+	}
+	if given.Scale != nil && !given.Scale.Applied {
+		asked = &given
+	}
+	complete, err = study.Complete(given)
+	return complete, asked, withExit(exitUsage, err)
+}
+
+func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, error) {
 	var r io.Reader = env.stdin
 	if name != "-" {
 		file, err := os.Open(name)
@@ -117,7 +130,7 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 			if err := alias.refused(args[0]); err != nil {
 				return err
 			}
-			spec, err := flags.readStudy(env, args[0])
+			spec, _, err := flags.readStudy(env, args[0])
 			if err != nil {
 				return err
 			}

@@ -129,17 +129,16 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	if err := o.alias.refused(file); err != nil {
 		return err
 	}
-	spec, err := o.flags.readStudy(env, file)
+	spec, asked, err := o.flags.readStudy(env, file)
 	if err != nil {
 		return err
 	}
-	spec.Defaults()
 	if err := checkStudyTarget(ctx, env, &spec); err != nil {
 		return err
 	}
 	dir := cmp.Or(o.out, cmp.Or(spec.Out, newDir("studies", spec.Name, env.now())))
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
-		c.Dir = dir
+		c.Dir, c.Asked = dir, asked
 		return conduct.Run(ctx, spec, c)
 	})
 }
@@ -183,7 +182,7 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 	}
 	var given *spec.Study
 	if o.file != "" {
-		spec, err := o.flags.readStudy(env, o.file)
+		spec, _, err := o.flags.readStudy(env, o.file)
 		if err != nil {
 			return err
 		}

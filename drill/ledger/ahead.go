@@ -2,20 +2,20 @@ package ledger
 
 import "context"
 
-// How far a source is read ahead of what is taken in: chunks of so many bytes, and so many of them.
+// The size of the read-ahead.
 const (
 	chunkBytes = 1 << 20
 	chunks     = 4
 )
 
-// chunk is a number of documents in one piece.
+// chunk is some documents in one buffer.
 type chunk struct {
 	bytes []byte
 	ends  []int
 }
 
-// ahead scans a collection and calls each for every document, while what comes next is being read already: taking
-// documents in then takes no time of the scan's. Like a scan it stops with the first error.
+// ahead scans a collection and calls each for every document, while it already reads the next ones, so that the scan
+// does not wait for each. It stops with the first error.
 func ahead(ctx context.Context, src Source, collection string, each func(doc []byte) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -42,7 +42,7 @@ func ahead(ctx context.Context, src Source, collection string, each func(doc []b
 	return <-scanned
 }
 
-// readChunks scans a collection into chunks. What was read before an error is handed over as well.
+// readChunks scans a collection into chunks. What was read before an error is passed on, too.
 func readChunks(ctx context.Context, src Source, collection string, full chan<- *chunk, used <-chan *chunk) error {
 	next := func() (c *chunk, err error) {
 		select {
@@ -59,9 +59,9 @@ func readChunks(ctx context.Context, src Source, collection string, full chan<- 
 	}
 	err = src.Scan(ctx, collection, func(doc []byte) (err error) {
 		if len(c.bytes) > 0 && len(c.bytes)+len(doc) > chunkBytes {
-			full <- c // there is room for all that there are
+			full <- c // never blocks: there is room for all chunks
 			if c, err = next(); err != nil {
-				c = new(chunk) // one more, which stays empty
+				c = new(chunk) // an empty one, for the end
 				return err
 			}
 		}

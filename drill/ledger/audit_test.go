@@ -140,7 +140,7 @@ func TestMembersByName(t *testing.T) {
 		got.Inserts); diff != "" {
 		t.Error(diff)
 	}
-	if got.Lost[0].Found != "c" || !strings.Contains(strings.Join(got.Notes, "\n"), "b is stale: 20 writes") {
+	if got.Lost[0].Found != "c" || !strings.Contains(strings.Join(got.Notes, "\n"), "b is stale: it lacks 20 writes") {
 		t.Errorf("found in %q, notes %q", got.Lost[0].Found, got.Notes)
 	}
 	if text := strings.Join(got.Examples[record.WriteStale], "\n"); !strings.Contains(text, "is not on b yet") {
@@ -201,7 +201,7 @@ func TestMergeShifts(t *testing.T) {
 
 func TestWrongParams(t *testing.T) {
 	for want, p := range map[string]Params{
-		"nothing is ever written": {Read: 1}, "reads go to inserted": {Update: 1, Read: 1}, "negative": {Insert: -1, Update: 2},
+		"writes nothing": {Read: 1}, "reads need inserted": {Update: 1, Read: 1}, "negative": {Insert: -1, Update: 2},
 		"payload": {Payload: 1 << 30},
 	} {
 		if _, err := New(Options{}).Workload(p); err == nil || !strings.Contains(err.Error(), want) {

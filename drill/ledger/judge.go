@@ -9,7 +9,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// judge gives each write its class.
 func (a *audit) judge() {
 	r := a.result
 	for _, w := range a.l.writers() {
@@ -42,7 +41,7 @@ func (a *audit) judge() {
 	a.judgeMembers()
 }
 
-// add counts writes of a class; classes that do not occur are left out.
+// add counts writes of a class. Classes that do not occur are left out.
 func (a *audit) add(k kind, class string, n int64) {
 	if n == 0 {
 		return
@@ -62,11 +61,10 @@ type judge struct {
 	l       *lane
 	final   *sight
 	members []memberSight
-	stale   map[int64]int64 // when the read began that did not find the write
+	stale   map[int64]int64 // when the read began that did not find the write, by sequence
 	lost    []int64
-	ok      int64 // counted apart, as there are so many of them
-	back    int64 // recovered
-	dropped int64
+	// Counts of the frequent classes, which are added to the result at once.
+	ok, recovered, dropped int64
 }
 
 func (a *audit) newJudge(w *writer, k kind) *judge {
@@ -87,7 +85,7 @@ func (a *audit) newJudge(w *writer, k kind) *judge {
 	return j
 }
 
-// all goes over all writes of the lane, 64 at a time where nothing is remarkable.
+// all judges all writes of the lane, 64 at a time where they are ordinary.
 func (j *judge) all() {
 	for n := int64(0); n < j.l.next; n += 64 {
 		width := min(64, j.l.next-n)
@@ -98,13 +96,13 @@ func (j *judge) all() {
 		}
 	}
 	j.a.add(j.k, record.WriteOK, j.ok)
-	j.a.add(j.k, record.WriteRecovered, j.back)
+	j.a.add(j.k, record.WriteRecovered, j.recovered)
 	j.a.add(j.k, record.WriteDropped, j.dropped)
 	j.a.add(j.k, record.WriteLost, int64(len(j.lost)))
 }
 
-// ordinary counts a block in which all writes have the same state and nothing is wrong. It returns false, and
-// counts nothing, if they have to be looked at one by one.
+// ordinary counts a block in which all writes have the same state and nothing is wrong. It returns false, and counts
+// nothing, if they have to be judged one by one.
 func (j *judge) ordinary(n, width int64) bool {
 	p := &j.l.pages[n/pageWrites]
 	if p.bits != nil || len(j.stale) > 0 || !j.a.final.complete {
@@ -119,7 +117,7 @@ func (j *judge) ordinary(n, width int64) bool {
 	case p.same == acknowledged && there == width:
 		j.ok += there
 	case p.same == indeterminate || p.same == open:
-		j.back += there
+		j.recovered += there
 		j.dropped += width - there
 	default:
 		return p.same == notApplied && there == 0
@@ -130,31 +128,32 @@ func (j *judge) ordinary(n, width int64) bool {
 // one gives one write its class.
 func (j *judge) one(n int64) {
 	s, there, odd := j.l.state(n), j.final.present.has(n), j.final.odd.has(n)
-	known := there || j.a.final.complete // otherwise it may be among what was not read
+	known := there || j.a.final.complete // otherwise it may be in what was not read
 	differs := known && j.diverged(n/64)>>(n%64)&1 == 1
 	begun, stale := j.stale[n]
 	switch {
 	case j.final.bad.has(n), odd && !there && known:
-		j.wrong(record.WriteCorrupt, n, "is there with other content than was written")
+		j.wrong(record.WriteCorrupt, n, "is present with other content than was written")
 	case odd && there, j.final.again.has(n):
 		j.wrong(record.WriteDuplicated, n, "was applied more than once")
 	case there && s == notApplied:
-		j.wrong(record.WritePhantom, n, "was declared not applied, and is there")
+		j.wrong(record.WritePhantom, n, "was declared not applied, but is present")
 	case !there && s == acknowledged && known:
 		j.lost = append(j.lost, n)
 	case !known && s != notApplied:
 		j.a.add(j.k, record.WriteNeverRead, 1)
 	case stale && there:
 		at, _ := j.l.acknowledgedAt(n)
-		j.wrong(record.WriteStale, n, fmt.Sprintf("was acknowledged at %v and not found by a read begun at %v", time.Duration(at), time.Duration(begun)))
+		j.wrong(record.WriteStale, n, fmt.Sprintf("was acknowledged at %v and not found by a read begun at %v",
+			time.Duration(at), time.Duration(begun)))
 	case differs:
-		j.wrong(record.WriteDiverged, n, "is not the same on all members")
+		j.wrong(record.WriteDiverged, n, "differs between members")
 	case there && s == acknowledged && j.late(n/64)>>(n%64)&1 == 1:
-		j.wrong(record.WriteStale, n, "was acknowledged and is not on "+j.lacking(n)+" yet")
+		j.wrong(record.WriteStale, n, "was acknowledged but is not on "+j.lacking(n)+" yet")
 	case there && s == acknowledged:
 		j.ok++
 	case there:
-		j.back++
+		j.recovered++
 	case s != notApplied:
 		j.dropped++
 	}
@@ -166,7 +165,6 @@ func (j *judge) wrong(class string, n int64, what string) {
 	j.a.example(class, "%s %d of writer %d (%s) %s", j.k, n, j.w.number, j.a.idText(j.w.number, j.k, n), what)
 }
 
-// idText names the document of a write.
 func (a *audit) idText(writer int, k kind, n int64) string {
 	switch {
 	case a.own == nil:
@@ -185,12 +183,12 @@ func (a *audit) judgeGroups() {
 	if a.l.groups == nil {
 		return
 	}
-	known := len(a.l.notes) == 0 // or the updates of a process that is gone are among them
+	known := len(a.l.notes) == 0 // otherwise updates of a process whose ledger is lost may be among them
 	for i := range groupCount {
 		told := a.l.groups.of(i)
 		if a.shards != nil && told[acknowledged] > 0 {
 			shard := a.l.shardOfGroup(i)
-			a.slot(shard).Acknowledged += int64(told[acknowledged])
+			a.shard(shard).Acknowledged += int64(told[acknowledged])
 			if a.final.complete {
 				a.loseOn(shard, max(0, int64(told[acknowledged])-a.final.found[i]), -1)
 			}
@@ -217,5 +215,3 @@ func (a *audit) judgeGroup(acked, unknown, refused, found int64, known bool) {
 		a.add(updates, record.WriteDuplicated, more-phantom)
 	}
 }
-
-func abs(n int64) int64 { return max(n, -n) }

@@ -46,16 +46,15 @@ func (a *audit) judgeReads() {
 		r.Servers = append(r.Servers, record.ReadServer{Server: s.Name, Reads: s.Reads, Stale: s.Stale, Max: s.Max})
 	}
 	if v.Dropped > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the %s at the beginning are not judged: the history of reads is limited to %s",
-			figure.Plural(int(v.Dropped), "operation"), figure.Bytes(reads.DefaultLimit)))
+		r.Notes = append(r.Notes, fmt.Sprintf("the first %s are not judged, because the history of reads is limited "+
+			"to %s", figure.Plural(int(v.Dropped), "operation"), figure.Bytes(reads.DefaultLimit)))
 	}
 	if !v.FinalKnown {
-		r.Notes = append(r.Notes, "the final read did not come to its end, so no read is held against what was rolled back")
+		r.Notes = append(r.Notes, "the final read failed, so rolled back reads are not detected")
 	}
 	a.result.Judged = r
 }
 
-// conflict puts two operations that exclude each other into the words of a record.
 func (a *audit) conflict(c *reads.Conflict) record.ReadConflict {
 	out := record.ReadConflict{Guarantee: c.Guarantee, Promised: c.Promised, Writer: c.Writer, Sequence: c.Sequence,
 		ID: a.idText(c.Writer, updates, c.Sequence), Second: operationOf(&c.Second)}
@@ -81,7 +80,7 @@ func operationOf(o *reads.Operation) record.ReadOperation {
 	return out
 }
 
-// seenText names the updates that a read of a slot returned.
+// seenText lists the updates that a read of a slot returned.
 func seenText(slot int64, seen uint16) string {
 	var list []int64
 	for i := range slotCounters {

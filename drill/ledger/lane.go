@@ -5,20 +5,20 @@ import (
 	"math/bits"
 )
 
-// state is what the client was told about a write.
+// state is the outcome of a write, as the client knows it.
 type state uint8
 
 const (
-	open          state = iota // sent and never settled: the process ended before; counts as indeterminate
-	acknowledged               // confirmed at the level asked for
+	open          state = iota // sent and never settled, because the process ended; counts as indeterminate
+	acknowledged               // at the requested write concern
 	notApplied                 // proven not to have been applied
 	indeterminate              // anything else
 )
 
-// A page holds the states of pageWrites writes, two bits each. A full page in which all states are the same is
-// kept as that state alone: a run without failures takes a few bytes per 4096 writes, and the worst one, in
-// which every other write fails, 1 KiB. That is at most 25 MB for 10^8 writes, where interval sets would need
-// 16 bytes for each change.
+// A page holds the states of pageWrites writes, two bits each. A full page in which all states are the same is kept as
+// that state alone. So a run without failures takes a few bytes per 4096 writes, and the worst one, in which every
+// other write fails, 1 KiB. That is at most 25 MB for 10^8 writes. Sets of intervals would need 16 bytes for each
+// change.
 const (
 	pageWrites = 4096
 	pageBytes  = pageWrites / 4
@@ -32,17 +32,17 @@ type page struct {
 	same state
 }
 
-// lane is one sequence of writes of one writer, in the order in which they were handed out. Only the last page
-// is ever changed, or the one before: a writer settles what it was given before it is given more.
+// lane is a numbered sequence of writes of one writer. Only the last two pages change, because a writer settles its
+// writes before it begins others.
 type lane struct {
 	next  int64 // sequence of the next write
 	pages []page
-	ring  []int64  // times of acknowledgements by sequence modulo length: exact, of the last writes
-	marks []uint32 // time of the first write settled among markWrites, in markUnit ns: coarse, of all
+	ring  []int64  // exact acknowledgement times of the last writes, by sequence modulo length
+	marks []uint32 // time of the first settled write of each markWrites, in markUnit ns
 	count [4]int64 // settled writes by state
-	// by sequence: 1 + the number of the shard that it goes to, 0 if that is not known; nil where there are no shards
+	// where is 1 + the number of the shard of each write, 0 if not known; nil without shards.
 	where []uint8
-	gone  bool // the books of this lane are lost: everything in it is possible
+	gone  bool // the lane is lost, so any sequence may have been attempted
 }
 
 // ringSize returns the power of two that is at most n, and at least 64.
@@ -52,8 +52,8 @@ func newLane(recent int) lane { return lane{ring: make([]int64, recent)} }
 
 func goneLane() lane { return lane{gone: true} }
 
-// give hands out n sequences and returns the first.
-func (l *lane) give(n int64) int64 {
+// begin reserves n sequence numbers and returns the first.
+func (l *lane) begin(n int64) int64 {
 	first := l.next
 	l.next += n
 	for int64(len(l.pages))*pageWrites < l.next {
@@ -62,7 +62,7 @@ func (l *lane) give(n int64) int64 {
 	return first
 }
 
-// grow opens a page. The one that has just been left may still be settled, so the one before it is compacted.
+// grow adds a page. The previous page may still change, so the one before that is compacted.
 func (l *lane) grow() {
 	if n := len(l.pages); n >= 2 {
 		l.pages[n-2].compact()
@@ -87,10 +87,10 @@ func (p *page) compact() {
 	p.bits, p.same = nil, state(first&3)
 }
 
-// mostShards is how many shards writes are told apart by.
+// mostShards is the most shards that a lane distinguishes.
 const mostShards = 255
 
-// place notes to which shard a write goes, the writes before that were not placed being of none.
+// place sets the shard of a write.
 func (l *lane) place(sequence int64, shard int) {
 	for int64(len(l.where)) <= sequence {
 		l.where = append(l.where, 0)
@@ -100,7 +100,7 @@ func (l *lane) place(sequence int64, shard int) {
 	}
 }
 
-// shardOf is the number of the shard that a write went to, -1 if that is not known.
+// shardOf returns the number of the shard of a write, -1 if not known.
 func (l *lane) shardOf(sequence int64) int {
 	if sequence >= int64(len(l.where)) {
 		return -1
@@ -108,10 +108,10 @@ func (l *lane) shardOf(sequence int64) int {
 	return int(l.where[sequence]) - 1
 }
 
-// resolve notes what became of the write. Each write is settled once; at is when, in run time.
+// resolve sets the outcome of a write, once. at is when it was known, in run time.
 func (l *lane) resolve(sequence int64, s state, at int64) {
 	p := &l.pages[sequence/pageWrites]
-	if p.bits == nil { // a batch of more than a page: it was compacted before it was settled
+	if p.bits == nil { // a batch of more than a page was compacted before it was settled
 		p.expand()
 	}
 	i := sequence % pageWrites
@@ -132,7 +132,7 @@ func (p *page) expand() {
 	}
 }
 
-// mark notes the time of a block of writes, and of those before that were never settled.
+// mark sets the time of a block of writes, and of earlier blocks that were never settled.
 func (l *lane) mark(block int, at int64) {
 	t := uint32(min(max(at, 0)/markUnit, math.MaxUint32))
 	for len(l.marks) <= block {
@@ -140,7 +140,6 @@ func (l *lane) mark(block int, at int64) {
 	}
 }
 
-// state returns what the client was told about a write.
 func (l *lane) state(sequence int64) state {
 	p := &l.pages[sequence/pageWrites]
 	if p.bits == nil {
@@ -150,8 +149,8 @@ func (l *lane) state(sequence int64) state {
 	return state(p.bits[i/4]>>(2*(i%4))) & 3
 }
 
-// acknowledgedAt returns when a write was acknowledged, at the earliest, and how much later it may have been.
-// -1 if nothing is known.
+// acknowledgedAt returns the earliest time at which a write was acknowledged, and how much later it may have been; -1
+// if not known.
 func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
 	if l.next-sequence <= int64(len(l.ring)) && l.state(sequence) == acknowledged {
 		return l.ring[sequence&int64(len(l.ring)-1)], 0
@@ -164,7 +163,7 @@ func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
 	return from, to - from
 }
 
-// attempted reports whether a write of this number was ever handed out.
+// attempted reports whether a write of this number was begun.
 func (l *lane) attempted(sequence int64) bool {
 	return l.gone || sequence >= 0 && sequence < l.next
 }

@@ -9,7 +9,7 @@ import (
 func fill(n int64, tell func(i int64) state) *lane {
 	l := newLane(1 << 10)
 	for i := range n {
-		l.resolve(l.give(1), tell(i), i*1000)
+		l.resolve(l.begin(1), tell(i), i*1000)
 	}
 	return &l
 }
@@ -35,7 +35,7 @@ func TestLaneRemembersEachState(t *testing.T) {
 // A batch may be larger than pages, and is settled as a whole when all of it was handed out.
 func TestLaneSettlesLargeBatches(t *testing.T) {
 	l := newLane(64)
-	first := l.give(10 * pageWrites)
+	first := l.begin(10 * pageWrites)
 	for i := range int64(10 * pageWrites) {
 		l.resolve(first+i, acknowledged, i)
 	}

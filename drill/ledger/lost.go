@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// keepLost puts the lost writes of one lane into the result.
+// keepLost adds the lost writes of one lane to the result.
 func (a *audit) keepLost(j *judge) {
 	if len(j.lost) == 0 {
 		return
@@ -31,7 +31,7 @@ func (a *audit) keepLost(j *judge) {
 		}
 		shard := ""
 		if a.shards != nil {
-			shard = a.slot(j.l.shardOf(n)).Shard
+			shard = a.shard(j.l.shardOf(n)).Shard
 		}
 		r.Lost = append(r.Lost, record.LostWrite{Writer: j.w.number, Sequence: n, ID: a.idText(j.w.number, j.k, n),
 			Shard:        shard,
@@ -39,8 +39,7 @@ func (a *audit) keepLost(j *judge) {
 	}
 }
 
-// knownAge is an age that counts to the loss window, as in the result: what was acknowledged after the fault counts as
-// right before it.
+// knownAge is an age for the loss window. A write that was acknowledged after the fault counts as right before it.
 func knownAge(at, age int64, faults int) int64 {
 	if at < 0 || faults == 0 {
 		return -1
@@ -48,8 +47,8 @@ func knownAge(at, age int64, faults int) int64 {
 	return max(age, 0)
 }
 
-// age is how long before the next fault something was acknowledged; after the last one it is negative. It is -1
-// if there was no fault or the time is not known.
+// age returns how long before the next fault a write was acknowledged. After the last fault it is negative. It is -1
+// without a fault, or if the time is not known.
 func (a *audit) age(at int64) int64 {
 	if at < 0 || len(a.opts.Faults) == 0 {
 		return -1
@@ -67,7 +66,7 @@ func (a *audit) age(at int64) int64 {
 	return after - at
 }
 
-// where says in which other place a lost write is, empty if nowhere.
+// where names the other place where a lost write was found, "" if none.
 func (a *audit) where(writer int, k kind, n int64) string {
 	for _, list := range [][]*pass{a.elsewhere, a.members} {
 		for _, p := range list {

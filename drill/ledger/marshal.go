@@ -12,10 +12,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
-// magic begins a marshalled ledger; its last byte is the version of the form.
+// magic begins a marshalled ledger. Its last byte is the version of the format.
 const magic = "PLMLDG\x00\x02"
 
-// MarshalBinary implements [encoding.BinaryMarshaler]: what a client process hands over when its run is over.
+// MarshalBinary implements [encoding.BinaryMarshaler], for a client process after its run.
 func (l *Ledger) MarshalBinary() ([]byte, error) {
 	e := encoder{b: []byte(magic)}
 	e.put(uint64(l.opts.Run), l.opts.Seed, uint64(l.opts.First), uint64(l.opts.Writers), uint64(l.opts.Recent))
@@ -41,7 +41,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 // encoder appends numbers of variable length.
 type encoder struct{ b []byte }
 
-// seal ends it with a checksum of all.
+// seal appends a checksum.
 func (e *encoder) seal() []byte {
 	return binary.LittleEndian.AppendUint32(e.b, crc32.Checksum(e.b, castagnoli))
 }
@@ -52,7 +52,6 @@ func (e *encoder) put(numbers ...uint64) {
 	}
 }
 
-// signed appends numbers that may be negative.
 func (e *encoder) signed(numbers ...int64) {
 	for _, n := range numbers {
 		e.b = binary.AppendVarint(e.b, n)
@@ -106,7 +105,7 @@ func (l *lane) recent() []int64 {
 	return places
 }
 
-// pageIsBits stands before the bits of a page, where a state stands for a page without.
+// pageIsBits precedes the bits of a page. A page without bits is one byte, its state.
 const pageIsBits = 0xff
 
 // groups appends the groups that have counts, each after its distance from the one before.
@@ -131,10 +130,9 @@ func (e *encoder) groups(g *groups) {
 	}
 }
 
-var errDamaged = errors.New("ledger: this is not a ledger that was handed over, or it is damaged")
+var errDamaged = errors.New("ledger: the ledger of a load process is damaged")
 
-// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. It replaces what l holds, or leaves it as it is and
-// returns an error.
+// UnmarshalBinary implements [encoding.BinaryUnmarshaler]. After an error l is unchanged.
 func (l *Ledger) UnmarshalBinary(data []byte) error {
 	if len(data) < len(magic)+4 || string(data[:len(magic)]) != magic {
 		return errDamaged
@@ -170,7 +168,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// decoder reads what an encoder wrote. After something wrong it is bad and returns zeros.
+// decoder reads what an encoder wrote. After an error it is bad and returns zeros.
 type decoder struct{ varint.Reader }
 
 func (d *decoder) writer() *writer {
@@ -231,7 +229,7 @@ func (d *decoder) page() page {
 	return p
 }
 
-// ring reads the times of the last acknowledgements into a ring that is no larger than they need.
+// ring reads the last acknowledgement times into a ring that is no larger than they need.
 func (d *decoder) ring(l *lane, size uint64) {
 	used := min(size, uint64(l.next))
 	if size&(size-1) != 0 || !d.Fits(used) {
@@ -246,7 +244,7 @@ func (d *decoder) ring(l *lane, size uint64) {
 	}
 }
 
-// recount counts the states again, rather than to believe what was handed over.
+// recount counts the states itself, because the data may be wrong.
 func (l *lane) recount() {
 	for i := range l.pages {
 		p, n := &l.pages[i], min(l.next-int64(i)*pageWrites, pageWrites)
@@ -260,7 +258,6 @@ func (l *lane) recount() {
 	}
 }
 
-// groups reads the counts of groups.
 func (d *decoder) groups() *groups {
 	if d.Get(1) == 0 {
 		return nil
@@ -274,7 +271,7 @@ func (d *decoder) groups() *groups {
 			return g
 		}
 		for _, s := range []state{acknowledged, notApplied, indeterminate} {
-			g.told[s][at] = uint32(d.Get(math.MaxUint32))
+			g.byState[s][at] = uint32(d.Get(math.MaxUint32))
 		}
 	}
 	return g

@@ -7,13 +7,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Late is a [Source] that may be known to lag behind the primary: what it lacks is stale then, and no difference.
+// Late is a [Source] that may lag behind the primary. Writes that it lacks are then stale, not diverged.
 type Late interface {
-	// Behind says in words how far it is behind, empty if it has everything or that is not known.
+	// Behind says in words how far it is behind; "" if it is up to date, or if that is not known.
 	Behind() string
 }
 
-// behind is how far a source is behind, in words.
 func behind(s Source) string {
 	if l, ok := s.(Late); ok {
 		return l.Behind()
@@ -21,15 +20,14 @@ func behind(s Source) string {
 	return ""
 }
 
-// memberSight is what one member that was read to the end shows of a lane.
+// memberSight is what one member, read completely, shows of a lane.
 type memberSight struct {
 	*sight
 	name string
 	late bool
 }
 
-// diverged returns which of 64 writes a member does not have as the final read has them. One that is late lacks what it
-// will have.
+// diverged returns which of 64 writes differ between a member and the final read. A late member may lack writes.
 func (j *judge) diverged(i int64) uint64 {
 	var d uint64
 	for _, m := range j.members {
@@ -45,7 +43,7 @@ func (j *judge) diverged(i int64) uint64 {
 	return d
 }
 
-// late returns which of 64 writes a member that is behind lacks still.
+// late returns which of 64 writes a late member lacks.
 func (j *judge) late(i int64) uint64 {
 	var d uint64
 	for _, m := range j.members {
@@ -56,7 +54,7 @@ func (j *judge) late(i int64) uint64 {
 	return d
 }
 
-// lacking names the first member that is behind and lacks a write.
+// lacking names the first late member that lacks a write.
 func (j *judge) lacking(n int64) string {
 	for _, m := range j.members {
 		if m.late && !m.present.has(n) {
@@ -76,15 +74,15 @@ func (a *audit) judgeMemberGroups(group int) {
 			a.add(updates, record.WriteStale, -more)
 			a.example(record.WriteStale, "%d updates in group %d are not on %s yet", -more, group, m.name)
 		default:
-			a.add(updates, record.WriteDiverged, abs(more))
-			a.example(record.WriteDiverged, "%d updates in group %d are on only one of %s and the primary", abs(more), group, m.name)
+			a.add(updates, record.WriteDiverged, max(more, -more))
+			a.example(record.WriteDiverged, "%d updates in group %d are on only one of %s and the primary",
+				max(more, -more), group, m.name)
 		}
 	}
 }
 
-// judgeContents compares the contents on members with those of the final read, where writes alone show no
-// difference: a document whose bytes differ although it comes from the same writes. It returns for each member whether
-// its contents differ. Those of one that is late do.
+// judgeContents compares the contents of members with the final read, to find documents whose bytes differ although
+// their writes are the same. It returns for each member whether its contents differ. Late members are left out.
 func (a *audit) judgeContents() []bool {
 	differ := make([]bool, len(a.members))
 	known := a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0
@@ -101,13 +99,13 @@ func (a *audit) judgeContents() []bool {
 		differ[i] = n > 0
 		if n > 0 && !known {
 			a.add(inserts, record.WriteDiverged, n)
-			a.example(record.WriteDiverged, "at least %d documents have other contents on %s than on the primary", n, m.name)
+			a.example(record.WriteDiverged, "at least %d documents differ in content between %s and the primary", n, m.name)
 		}
 	}
 	return differ
 }
 
-// judgeMembers says of each member how it stands against the final read.
+// judgeMembers compares each member with the final read.
 func (a *audit) judgeMembers() {
 	differ := a.judgeContents()
 	for i, m := range a.members {
@@ -125,12 +123,13 @@ func (a *audit) judgeMembers() {
 			read.State = record.MemberAgrees
 		}
 		if read.State == record.MemberStale {
-			a.result.Notes = append(a.result.Notes, fmt.Sprintf("%s is stale: %d writes that the final read has are not there (%s)", m.name, read.Missing, read.Behind))
+			a.result.Notes = append(a.result.Notes, fmt.Sprintf("%s is stale: it lacks %d writes of the final read (%s)",
+				m.name, read.Missing, read.Behind))
 		}
 	}
 }
 
-// difference is how many writes a member lacks that the final read had, and how many it has besides.
+// difference counts the writes that a member lacks compared with the final read, and those that only it has.
 func (a *audit) difference(m *pass) (missing, extra int64) {
 	for _, w := range a.l.writers() {
 		for k := range kinds {
@@ -149,7 +148,7 @@ func (a *audit) difference(m *pass) (missing, extra int64) {
 	return missing, extra
 }
 
-// wordOf is a word of a bitset that may not have been made, or not that far.
+// wordOf returns a word of a bitset, 0 beyond its end.
 func wordOf(b bitset, i int) uint64 {
 	if i < len(b) {
 		return b[i]

@@ -18,20 +18,19 @@ const (
 	ownRead
 )
 
-// DefaultCollection is where the own workload writes.
 const DefaultCollection = "plimsoll_ledger"
 
-// Params say what the own workload does.
+// Params configure the own workload.
 type Params struct {
-	// Insert, Update and Read are the weights of the operations; all 0 stands for 60, 30 and 10.
+	// Insert, Update and Read are the weights of the operations; all 0 is 60, 30 and 10.
 	Insert, Update, Read float64
-	// Judged is the share of the reads, 0 to 1, that go to slots: these are judged, and the others are compared with what
-	// was inserted. A workload that reads, and has updates, needs some of them; 0 stands for a half.
+	// Judged is the share of the reads, 0 to 1, that go to slots. These are judged; the others are compared with what was
+	// inserted. 0 is a half if there are updates.
 	Judged float64
-	// Payload is the size of the random part of each document in bytes; 0 stands for 200.
+	// Payload is the size of the random part of each document in bytes; 0 is 200.
 	Payload int
-	// Records is how many documents the load phase makes, which no writer ever touches: at least 1, so that it can
-	// be seen whose collection it is.
+	// Records is the number of documents of the load phase, which no writer touches. At least 1 shows whose collection it
+	// is.
 	Records int64
 	// Collection defaults to [DefaultCollection].
 	Collection string
@@ -40,14 +39,13 @@ type Params struct {
 // mostPayload keeps a document below the limit of 16 MiB.
 const mostPayload = 16<<20 - 1<<10
 
-// Workload returns the own workload of the ledger, "ledger": each writer inserts documents, increments counters of
-// its own documents, reads back what was acknowledged to it, and reads slots, its own and those of others. Every single
-// write can be told apart, which no workload can whose writers update the same documents.
+// Workload returns the own workload of the ledger, "ledger". Each writer inserts documents, increments counters of its
+// own documents, reads back acknowledged inserts, and reads slots, its own and those of others. Every single write is
+// known, which is impossible if writers update the same documents.
 //
-// An update increments a counter that no other update uses, by a weight that no other update has: what is found
-// there says how often it was applied, and whether it is damaged. Sixteen counters make up one document, a slot,
-// and each writer goes round sixteen slots at a time. Slots come into being by upserts, so an update never finds
-// nothing, also where the document was rolled back.
+// An update increments a counter that no other update uses, by a weight that no other update has. So the counter shows
+// how often the update was applied, and whether it is damaged. Sixteen counters are one document, a slot, and each
+// writer cycles through sixteen slots at a time. Updates are upserts, so they find a slot even if it was rolled back.
 func (l *Ledger) Workload(p Params) (workload.Workload, error) {
 	if p.Insert == 0 && p.Update == 0 && p.Read == 0 {
 		p.Insert, p.Update, p.Read = 60, 30, 10
@@ -69,21 +67,21 @@ func (l *Ledger) Workload(p Params) (workload.Workload, error) {
 	case !(p.Insert >= 0 && p.Update >= 0 && p.Read >= 0):
 		return nil, fmt.Errorf("ledger: the weights %g, %g and %g must not be negative", p.Insert, p.Update, p.Read)
 	case p.Insert+p.Update == 0:
-		return nil, errors.New("ledger: nothing is ever written: set the weight of inserts or of updates above 0")
+		return nil, errors.New("ledger: the workload writes nothing. Set the weight of inserts or of updates above 0")
 	case !(p.Judged >= 0 && p.Judged <= 1):
 		return nil, fmt.Errorf("ledger: a share of %g reads is not between 0 and 1", p.Judged)
 	case p.Read > 0 && p.Insert == 0:
-		return nil, errors.New("ledger: reads go to inserted documents: set the weight of inserts above 0")
+		return nil, errors.New("ledger: reads need inserted documents. Set the weight of inserts above 0")
 	case p.Payload < 0 || p.Payload > mostPayload:
 		return nil, fmt.Errorf("ledger: a payload of %d bytes is not between 0 and %d", p.Payload, mostPayload)
 	}
 	return &ownWorkload{l: l, p: p, noise: noise(l.opts.Seed, p.Payload)}, nil
 }
 
-// noiseSpan is from how many places payloads are cut out of the noise.
+// noiseSpan is the number of offsets at which payloads are cut out of the noise.
 const noiseSpan = 1 << 16
 
-// noise returns random bytes that payloads are cut out of.
+// noise returns random bytes for payloads.
 func noise(seed uint64, payload int) []byte {
 	b := make([]byte, noiseSpan+payload+8)
 	for i := 0; i+8 <= len(b); i += 8 {
@@ -117,7 +115,7 @@ func (w *ownWorkload) Loader() workload.Loader {
 	return l
 }
 
-// ownLoader makes the documents of the load phase. They carry no tag and take no part in the audit.
+// ownLoader makes the documents of the load phase. They carry no tag, and the audit ignores them.
 type ownLoader struct {
 	w      *ownWorkload
 	buf    []byte
@@ -185,7 +183,7 @@ func (w *ownWorkload) Stream(worker, _ int) workload.Stream {
 // The slots of updates.
 const (
 	slotCounters = 16 // counters per slot: the fields a to p
-	liveSlots    = 16 // slots that a writer goes round
+	liveSlots    = 16 // slots that a writer cycles through
 )
 
 // slotOf returns the slot of an update and the counter in it.
@@ -200,26 +198,24 @@ func updateOf(slot int64, counter int) int64 {
 	return slot/liveSlots*slotCounters*liveSlots + int64(counter)*liveSlots + slot%liveSlots
 }
 
-// weightOf is what an update adds to its counter: from 2^16 to 2^20, so that what is damaged is hardly ever a
-// multiple of it.
+// weightOf returns what an update adds to its counter: 2^16 to 2^20, so that a damaged value is hardly ever a multiple.
 func weightOf(run uint32, writer int, sequence int64) int64 {
 	const least, most = 1 << 16, 1 << 20
 	h := mix(mix(uint64(run)<<32|uint64(uint32(writer))) + uint64(sequence))
 	return least + int64(h%(most-least))
 }
 
-// place is what a write is among those of its run: writer, kind and sequence.
+// place packs writer, kind and sequence.
 func place(writer int, k kind, sequence int64) uint64 {
 	return uint64(writer)<<40 | uint64(k)<<39 | uint64(sequence)
 }
 
-// appendName appends the twelve bytes by which a write is known: its run and its place, so that they sort by writer and
-// sequence.
+// appendName appends the name of a write, twelve bytes that sort by run, writer and sequence.
 func appendName(dst []byte, run uint32, writer int, k kind, sequence int64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(dst, run), place(writer, k, sequence))
 }
 
-// ownID is the _id of the own workload: the name of the write.
+// ownID is the _id of a document of the own workload: the name of its write.
 func ownID(run uint32, writer int, k kind, sequence int64) (id [12]byte) {
 	appendName(id[:0], run, writer, k, sequence)
 	return id

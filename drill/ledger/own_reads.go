@@ -6,19 +6,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// lookEvery is after how many reads of slots a stream looks which other writers there are.
-const lookEvery = 256
+// peersEvery is after how many reads of slots a stream refreshes its list of other writers.
+const peersEvery = 256
 
-// chooseSlot chooses whose slot is read, and which: the same as last time, the one that was just written, or one of
-// those that are being written, of this writer, of its neighbour or of any. It returns false as long as there is none.
+// chooseSlot chooses the slot to read: the same as last time, or the newest or another live one of this writer, of its
+// neighbour or of any writer. It returns false as long as there is none.
 func (s *ownStream) chooseSlot() bool {
 	r := s.random()
-	if s.event.Sent > 0 && r&3 == 0 { // what was seen before must not go away
+	if s.event.Sent > 0 && r&3 == 0 { // what was seen must not disappear
 		s.event.Read = true
 		return true
 	}
 	if s.looked--; s.looked < 0 {
-		s.peers, s.looked = s.w.l.peers(s.writer.number), lookEvery
+		s.peers, s.looked = s.w.l.peers(s.writer.number), peersEvery
 	}
 	of := s.writer
 	if r>>2&1 == 1 && len(s.peers) > 0 {
@@ -58,9 +58,8 @@ func (l *Ledger) peers(number int) []*writer {
 	return append(after, before...)
 }
 
-// settleUpdate notes what became of an update.
 func (s *ownStream) settleUpdate(st *load.Settlement) {
-	now := told(st, 0, 1)
+	now := stateOf(st, 0, 1)
 	s.writer.updates.resolve(s.sequence, now, st.Ended)
 	e := reads.Event{Sent: st.Sent, Ended: st.Ended, Server: st.Server, Sequence: s.sequence}
 	switch now {
@@ -73,7 +72,7 @@ func (s *ownStream) settleUpdate(st *load.Settlement) {
 	s.session.Note(&e)
 }
 
-// settleSlot notes what a read of a slot returned. One that failed shows nothing.
+// settleSlot records what a read of a slot returned. A failed read shows nothing.
 func (s *ownStream) settleSlot(st *load.Settlement) {
 	switch {
 	case st.Abandoned:
@@ -85,8 +84,7 @@ func (s *ownStream) settleSlot(st *load.Settlement) {
 	}
 }
 
-// verifySlot takes in the versions of a slot that was read, and returns whether it is the one that was asked for,
-// unharmed.
+// verifySlot records the versions of a slot, and returns whether it is the requested one and undamaged.
 func (s *ownStream) verifySlot(doc []byte) bool {
 	s.event.Seen = 0
 	if doc == nil {
@@ -101,7 +99,7 @@ func (s *ownStream) verifySlot(doc []byte) bool {
 			continue
 		}
 		n := updateOf(s.event.Register, i)
-		if v, ok := whole(e); !ok || v <= 0 || v%weightOf(s.run, s.event.Writer, n) != 0 {
+		if v, ok := integerOf(e); !ok || v <= 0 || v%weightOf(s.run, s.event.Writer, n) != 0 {
 			return false
 		}
 		s.event.Seen |= 1 << i

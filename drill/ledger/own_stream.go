@@ -23,11 +23,11 @@ type ownStream struct {
 
 	session *reads.Session
 	event   reads.Event // of the read of a slot under way
-	peers   []*writer   // whose slots are read too
-	looked  int         // reads of slots until peers are looked for again
+	peers   []*writer   // other writers whose slots are read
+	looked  int         // reads of slots until peers are refreshed
 
-	sequence  int64 // of the operation under way
-	under     bool  // there is one
+	sequence  int64 // of the current operation
+	under     bool  // an operation is under way
 	plain     []byte
 	doc       []byte
 	filter    []byte
@@ -62,13 +62,13 @@ func (s *ownStream) Next(op *workload.Op) {
 	case r >= s.insertBelow && r < s.updateBelow:
 		s.fillUpdate()
 		op.Class, op.Requests = ownUpdate, s.update[:]
-	default: // also a read as long as there is nothing to read
+	default: // also in place of a read as long as there is nothing to read
 		s.fillInsert()
 		op.Class, op.Seq, op.Requests = ownInsert, s.sequence, s.insert[:]
 	}
 }
 
-// recentReads is how far back every other read goes at most: what was written just now is lost most easily.
+// recentReads bounds how far back every other read goes, because recent writes are lost most easily.
 const recentReads = 64
 
 // chooseAcknowledged makes an acknowledged insert the current one, if it finds one.
@@ -91,7 +91,7 @@ func (s *ownStream) chooseAcknowledged() bool {
 }
 
 func (s *ownStream) fillInsert() {
-	s.sequence = s.writer.inserts.give(1)
+	s.sequence = s.writer.inserts.begin(1)
 	s.plain = s.w.appendOwn(s.plain[:0], s.run, s.writer.number, s.sequence)
 	s.doc, _ = appendTagged(s.doc[:0], s.plain, s.run, s.writer.number, s.sequence)
 	s.docs[0] = s.doc
@@ -102,7 +102,7 @@ func (s *ownStream) fillInsert() {
 
 // fillUpdate makes {$inc: {counter: weight}} of a slot.
 func (s *ownStream) fillUpdate() {
-	s.sequence = s.writer.updates.give(1)
+	s.sequence = s.writer.updates.begin(1)
 	slot, counter := slotOf(s.sequence)
 	s.filter = appendFilter(s.filter[:0], ownID(s.run, s.writer.number, updates, slot))
 	if s.w.l.placer != nil {
@@ -131,7 +131,7 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 	s.under = false
 	switch op.Class {
 	case ownInsert:
-		s.writer.inserts.resolve(s.sequence, told(st, 0, 1), st.Ended)
+		s.writer.inserts.resolve(s.sequence, stateOf(st, 0, 1), st.Ended)
 	case ownUpdate:
 		s.settleUpdate(st)
 	case ownRead:
@@ -148,7 +148,7 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 	}
 }
 
-// Verify implements [workload.Verifier]: what is read must be the insert that was asked for, unharmed.
+// Verify implements [workload.Verifier]: the document must be the requested insert, undamaged.
 func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool) {
 	if op.Class != ownRead {
 		return true, false
@@ -167,5 +167,5 @@ func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool
 // Done implements [workload.Stream].
 func (s *ownStream) Done(*workload.Op, bool) {}
 
-// Flush implements [workload.Stream]; nothing is ever held back.
+// Flush implements [workload.Stream].
 func (s *ownStream) Flush(*workload.Op) bool { return false }

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// bitset holds one bit per write of a lane; it is made when the first bit is set.
+// bitset has one bit per write of a lane. It is allocated with the first bit.
 type bitset []uint64
 
 func (b *bitset) set(i, of int64) {
@@ -30,26 +30,25 @@ func (b bitset) word(i int64) uint64 {
 	return b[i]
 }
 
-// sight is what one pass saw of a lane.
+// sight is what one pass found of a lane.
 type sight struct {
 	present bitset
 	again   bitset // more than once, or applied more than once
-	odd     bitset // in a document that has another _id than the one that was inserted
+	odd     bitset // in a document with another _id than was inserted
 	bad     bitset // with other content
 }
 
-// digests is how many sums of documents are kept per pass, to compare contents.
+// digests is the number of digests per pass, which compare contents between members.
 const digests = 1 << 10
 
 // pass is one reading of all documents.
 type pass struct {
-	a        *audit
-	name     string
-	count    string
-	strict   bool // contents can be held against what was inserted
-	complete bool // everything was read
-	// collection is the one that is being read.
-	collection string
+	a          *audit
+	name       string
+	count      string
+	strict     bool   // contents must be as they were inserted
+	complete   bool   // everything was read
+	collection string // being read
 	r          reading
 	byNumber   []*books
 	byMap      map[int]*books
@@ -61,13 +60,13 @@ type pass struct {
 	damaged            int64
 }
 
-// books are a writer and what this pass saw of it.
+// books are a writer and what this pass found of it.
 type books struct {
 	w  *writer
 	of [kinds]sight
 }
 
-// mostDense is the highest number of a writer that is found by index; beyond it takes a map.
+// mostDense is the bound of writer numbers that are found by index; others are in a map.
 const mostDense = 1 << 16
 
 func (a *audit) newPass(name string) *pass {
@@ -90,7 +89,7 @@ func (a *audit) newPass(name string) *pass {
 	return p
 }
 
-// books returns those of a writer, nil if there is none of that number.
+// books returns nil if there is no writer of that number.
 func (p *pass) books(writer int) *books {
 	if writer >= 0 && writer < len(p.byNumber) {
 		return p.byNumber[writer]
@@ -101,7 +100,7 @@ func (p *pass) books(writer int) *books {
 	return p.byMap[writer]
 }
 
-// read makes one pass over all collections. A source that is nil gives a pass that saw nothing.
+// read makes one pass over all collections. A nil source gives a pass that found nothing.
 func (a *audit) read(ctx context.Context, src Source, name string) *pass {
 	p := a.newPass(name)
 	if src == nil {
@@ -123,15 +122,15 @@ func (a *audit) read(ctx context.Context, src Source, name string) *pass {
 	return p
 }
 
-// document takes in one document. It never fails.
+// document identifies one document. It never fails.
 func (p *pass) document(doc []byte) error {
 	p.documents++
 	r := &p.r
 	if !r.read(doc, p.count, p.a.own != nil) {
-		p.damage("a document of %d bytes that is not BSON", len(doc))
+		p.damage("a document of %d bytes is not BSON", len(doc))
 		return nil
 	}
-	// Of all of the document: the checksums of everything but _id are there already.
+	// The digest covers the whole document; the checksums of everything but _id exist already.
 	at := crc32.Update(0, castagnoli, r.id)
 	p.digest[at%digests] += mix(mix(uint64(at)<<32|uint64(r.body)) ^ uint64(r.marks))
 	if p.a.own != nil {
@@ -157,7 +156,7 @@ func (r *reading) id0() []byte {
 	return r.id
 }
 
-// ownDocument takes in a document whose _id says which writer of the own workload made it.
+// ownDocument handles a document whose _id names its write in the own workload.
 func (p *pass) ownDocument(writer int, k kind, n int64) {
 	r := &p.r
 	if k == updates {
@@ -171,7 +170,7 @@ func (p *pass) ownDocument(writer int, k kind, n int64) {
 	p.insert(writer, n, false)
 }
 
-// taggedDocument takes in a document by its tag.
+// taggedDocument handles a document by its tag.
 func (p *pass) taggedDocument() {
 	r := &p.r
 	switch {
@@ -181,7 +180,7 @@ func (p *pass) taggedDocument() {
 	case r.tagged && r.tag.run == p.a.l.opts.Run:
 		if r.tag.id != bound(r.tag.self, r.id) {
 			p.copied(r.tag.writer, r.tag.sequence)
-			return // its counter is a copy as well
+			return // its counter is a copy, too
 		}
 		sound := !p.strict || r.counted || r.body == r.tag.body
 		p.insert(r.tag.writer, r.tag.sequence, sound)
@@ -193,22 +192,21 @@ func (p *pass) taggedDocument() {
 	}
 }
 
-// insert notes that an insert is there.
 func (p *pass) insert(writer int, n int64, sound bool) {
 	if s, of := p.sight(writer, inserts, n); s != nil {
-		s.see(n, of, sound, 1)
+		s.add(n, of, sound, 1)
 	}
 }
 
-// copied notes that the content of an insert is there under another _id.
+// copied records that the content of an insert is present under another _id.
 func (p *pass) copied(writer int, n int64) {
 	if s, of := p.sight(writer, inserts, n); s != nil {
 		s.odd.set(n, of)
 	}
 }
 
-// see notes that a write is there, applied so many times.
-func (s *sight) see(n, of int64, sound bool, times int64) {
+// add records that a write is present, applied a number of times.
+func (s *sight) add(n, of int64, sound bool, times int64) {
 	if s.present.has(n) || times > 1 {
 		s.again.set(n, of)
 	}
@@ -218,8 +216,8 @@ func (s *sight) see(n, of int64, sound bool, times int64) {
 	}
 }
 
-// sight returns where to note a write, and how many there are. nil if it was never attempted, which is noted, or if
-// nothing is known about its writer.
+// sight returns where to record a write, and the number of writes in its lane. It returns nil if the write was never
+// attempted, which it counts, or if the ledger of its writer is lost.
 func (p *pass) sight(writer int, k kind, n int64) (*sight, int64) {
 	b := p.books(writer)
 	if b == nil || !b.w.lane(k).attempted(n) {
@@ -236,13 +234,13 @@ func (p *pass) sight(writer int, k kind, n int64) (*sight, int64) {
 	return &b.of[k], l.next
 }
 
-// mostTimes is how often an update can have been applied at most; more is damage.
+// mostTimes is how often an update may have been applied; more is damage.
 const mostTimes = 1000
 
-// slot takes in the counters of a slot of the own workload.
+// slot handles the counters of a slot of the own workload.
 func (p *pass) slot(writer int, slot int64) {
 	if p.r.strange {
-		p.damage("slot %d of writer %d holds fields that no update made", slot, writer)
+		p.damage("slot %d of writer %d has fields that no update made", slot, writer)
 	}
 	for i, e := range p.r.slot {
 		if e == nil {
@@ -253,18 +251,18 @@ func (p *pass) slot(writer int, slot int64) {
 		if s == nil {
 			continue
 		}
-		v, ok := whole(e)
+		v, ok := integerOf(e)
 		weight := weightOf(p.a.l.opts.Run, writer, n)
 		ok = ok && v > 0 && v%weight == 0 && v/weight <= mostTimes
 		times := int64(1)
 		if ok {
 			times = v / weight
 		}
-		s.see(n, of, ok, times)
+		s.add(n, of, ok, times)
 	}
 }
 
-// damage notes a document that cannot be told.
+// damage counts a document that cannot be identified.
 func (p *pass) damage(format string, args ...any) {
 	p.damaged++
 	if p == p.a.final || p.a.final == nil {

@@ -2,7 +2,6 @@ package ledger
 
 import "github.com/plimsoll-bench/plimsoll/record"
 
-// newShards makes room for what is told by shard.
 func (a *audit) newShards() {
 	if a.l.shards == 0 {
 		return
@@ -16,38 +15,37 @@ func (a *audit) newShards() {
 	}
 }
 
-// slot is where a shard is in shards. What was handed over may be of a shard that nobody knows here.
-func (a *audit) slot(shard int) *record.LedgerShard {
+// shard returns the counts of a shard. A ledger that was merged may have an unknown one.
+func (a *audit) shard(shard int) *record.LedgerShard {
 	if shard >= a.l.shards {
 		shard = -1
 	}
 	return &a.shards[shard+1]
 }
 
-// countShards counts the acknowledged writes of a lane by shard.
+// countShards adds the acknowledged writes of a lane.
 func (a *audit) countShards(l *lane) {
 	if a.shards == nil {
 		return
 	}
 	for n := range l.next {
 		if l.state(n) == acknowledged {
-			a.slot(l.shardOf(n)).Acknowledged++
+			a.shard(l.shardOf(n)).Acknowledged++
 		}
 	}
 }
 
-// loseOn counts a lost write on its shard. age is how long before the fault it was acknowledged; below 0 that is not
-// known, or was later.
+// loseOn adds n lost writes to a shard. age is how long before the fault they were acknowledged; -1 is not known.
 func (a *audit) loseOn(shard int, n, age int64) {
 	if a.shards == nil || n == 0 {
 		return
 	}
-	s := a.slot(shard)
+	s := a.shard(shard)
 	s.Lost += n
 	s.LossWindow = max(s.LossWindow, age)
 }
 
-// byShard puts what is told by shard into the result. Writes whose shard is not known are there only if there are any.
+// byShard adds the counts by shard to the result. Writes whose shard is not known are left out if there are none.
 func (a *audit) byShard() {
 	for i, s := range a.shards {
 		if i > 0 || s.Acknowledged > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// tagName is the field in which an inserted document carries the write that made it. With a run behind it, in eight
-// hexadecimal digits, it is the field that counts the updates of that run: see [counterName].
+// tagName is the field of an inserted document that names its write. Followed by a run, in eight hexadecimal digits, it
+// is the field that counts the updates of that run: see [counterName].
 const tagName = "_plimsoll"
 
 // A tag is a binary value of 24 bytes, with its name and lengths 40: the name of the write in twelve, as [appendName]
@@ -26,7 +26,7 @@ const (
 	tagValue = tagBody + 4
 )
 
-// tagStart is how the element of a tag begins: its type, its name, the length of its value, and that it is plain bytes.
+// tagStart is the beginning of a tag's element: type, name, length of the value, generic subtype.
 var tagStart = append(append([]byte{byte(bsoncore.TypeBinary)}, tagName...), 0, tagValue, 0, 0, 0, 0)
 
 // tag names the write that a document comes from, and proves it.
@@ -34,17 +34,16 @@ type tag struct {
 	run      uint32
 	writer   int
 	sequence int64
-	self     uint32 // checksum of the three above: they are what was written
-	id       uint32 // checksum of them and of _id: they belong to this document
+	self     uint32 // checksum of the three above
+	id       uint32 // checksum of them and of _id: the tag belongs to this document
 	body     uint32 // checksum of all other fields
 }
 
-// castagnoli is for checksums of a few bytes, ieee for those of documents: each of them is computed by the processor's
-// own instructions, which are quicker for the one or for the other.
+// castagnoli is faster for a few bytes, ieee for documents. The processor has instructions for both.
 var castagnoli, ieee = crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable
 
-// proof is the checksum of the identity. One round of a multiplicative mix for each part: it must tell different writes
-// apart, and be cheap.
+// proof is the checksum of the identity. One round of a multiplicative mix for each part is cheap and distinguishes
+// writes.
 func (t *tag) proof() uint32 {
 	return uint32(mix(mix(uint64(t.run))^place(t.writer, inserts, t.sequence)) >> 32)
 }
@@ -90,8 +89,7 @@ func tagText(run uint32, writer int, sequence int64) string {
 // appendTagged appends doc with a tag at its end. It returns false, and dst as it was, if doc is not a document
 // with an _id, or there are no numbers left.
 //
-// What stands before a tag was there when the document was inserted, whatever its names are: so nobody has to look here
-// whether one of them is the ledger's.
+// Fields before a tag were in the inserted document, so it does not matter here whether one has a name of the ledger's.
 func appendTagged(dst, doc []byte, run uint32, writer int, sequence int64) ([]byte, bool) {
 	fields, ok := inside(doc)
 	if !ok || uint64(writer) >= MaxWriters || uint64(sequence) >= maxSequence {
@@ -111,7 +109,7 @@ func appendTagged(dst, doc []byte, run uint32, writer int, sequence int64) ([]by
 
 // idAndBody returns the element _id among fields and the checksum of all others, and false if there is no _id.
 func idAndBody(fields []byte) (id []byte, body uint32, ok bool) {
-	// Nearly always _id comes first: then the rest is one piece, whatever is in it.
+	// Nearly always _id comes first, so the rest is one piece.
 	if e, rest, ok := bsoncore.ReadElement(fields); ok && isKey(e, "_id") {
 		return e, crc32.Update(0, ieee, rest), true
 	}
@@ -143,8 +141,8 @@ func isKey(e []byte, name string) bool {
 	return len(e) > len(name)+1 && e[len(name)+1] == 0 && string(e[1:len(name)+1]) == name
 }
 
-// whole reads an integer of any of BSON's number types.
-func whole(e []byte) (int64, bool) {
+// integer reads an integer of any of BSON's number types.
+func integerOf(e []byte) (int64, bool) {
 	v := rawbson.Value(e)
 	switch bsoncore.Type(e[0]) {
 	case bsoncore.TypeInt32:
@@ -161,8 +159,8 @@ func whole(e []byte) (int64, bool) {
 	return 0, false
 }
 
-// counterDigits is the length of a run in the name of a counter: always the same, so that the name of no other field is
-// taken for one.
+// counterDigits is the length of a run in the name of a counter. It is constant, so that no other field is taken for
+// one.
 const counterDigits = 8
 
 // counterName is the field that counts the updates of a run in a document.

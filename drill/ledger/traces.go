@@ -11,18 +11,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Traces is a [Source] of which no documents can be read, but the bytes among which they lie: a log that a member gave
-// up. The tag of an insert proves which write it comes from, wherever it is found, and so does a counter behind the _id
-// of a slot of the own workload for an update. That it is not found proves nothing: a document may have been
-// compressed, or stored in pieces.
+// Traces is a [Source] of bytes instead of documents, such as the log that a member gave up. The tag of an insert
+// proves its write wherever it is found. So does, for an update, a counter after the _id of a slot of the own workload.
+// A write that is not found may still be there, because a document may have been compressed or stored in pieces.
 type Traces interface {
 	Source
-	// Stretches calls each for all bytes there are, in stretches that belong together: what begins in one of them ends
-	// there.
+	// Stretches calls each for all bytes, in stretches. What begins in a stretch ends in it.
 	Stretches(ctx context.Context, each func(stretch []byte) error) error
 }
 
-// trace makes one pass over bytes.
 func (a *audit) trace(ctx context.Context, src Traces) *pass {
 	p := a.newPass(src.Name())
 	began := time.Now()
@@ -31,7 +28,7 @@ func (a *audit) trace(ctx context.Context, src Traces) *pass {
 		out.Documents += p.stretch(stretch) + p.slots(stretch)
 		return ctx.Err()
 	}); err != nil {
-		out.Problem = "searching it: " + err.Error()
+		out.Problem = "searching: " + err.Error()
 	}
 	p.complete = out.Problem == ""
 	out.Seconds = time.Since(began).Seconds()
@@ -39,7 +36,7 @@ func (a *audit) trace(ctx context.Context, src Traces) *pass {
 	return p
 }
 
-// stretch finds the tags of this run in bytes and notes the inserts that they come from. It returns how many there are.
+// stretch finds the inserts of this run by their tags, and returns their number.
 func (p *pass) stretch(b []byte) (found int64) {
 	for {
 		i := bytes.Index(b, tagStart)
@@ -60,11 +57,11 @@ func (p *pass) stretch(b []byte) (found int64) {
 	}
 }
 
-// slots finds slots of the own workload in bytes, and notes the updates whose counters stand in them. It returns how
-// many of those it had not found before: a log has a slot once for each of its updates, and each time more of it.
+// slots finds updates of the own workload by the counters of their slots. It returns the number of updates that it had
+// not found before, because a log has a slot once for each of its updates.
 //
-// PostgreSQL leaves out what the new version of a row has at its end in common with the old one, so the last counter
-// may lack its high bytes, which are zero.
+// PostgreSQL leaves out the end of a row that is the same as in the old version, so the last counter may lack its high
+// bytes, which are zero.
 func (p *pass) slots(b []byte) (found int64) {
 	if p.a.own == nil {
 		return 0
@@ -83,8 +80,7 @@ func (p *pass) slots(b []byte) (found int64) {
 	}
 }
 
-// counters notes the updates of a slot whose counters stand at the beginning of b, each with the weight that only it
-// has.
+// counters finds the updates of a slot by the counters at the beginning of b. Each has its own weight.
 func (w *books) counters(run uint32, slot int64, b []byte) (found int64) {
 	for len(b) >= 5 && b[1] >= 'a' && b[1] < 'a'+slotCounters && b[2] == 0 {
 		size := 0
@@ -108,7 +104,7 @@ func (w *books) counters(run uint32, slot int64, b []byte) (found int64) {
 			seen.set(sequence, w.w.updates.next)
 			found++
 		}
-		if !bytes.HasPrefix(b[3:], want[:size]) { // cut off: what follows is something else
+		if !bytes.HasPrefix(b[3:], want[:size]) { // truncated, so something else follows
 			return found
 		}
 		b = b[3+size:]

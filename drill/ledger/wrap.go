@@ -9,13 +9,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Wrap returns w with a ledger of its writes: each document that it inserts carries a tag, and each of its
-// updates increments a counter. Its load phase is left as it is. See the package comment for what can be told of
-// the updates.
+// Wrap returns w with a ledger of its writes: each inserted document carries a tag, and each update increments a
+// counter. The load phase stays the same. See the package comment for what is known of the updates.
 //
-// Where several processes share the data, put [workload.Share] around the result, or set [Options.First].
+// If several processes share the data, put [workload.Share] around the result, or set [Options.First].
 func (l *Ledger) Wrap(w workload.Workload) workload.Workload {
-	if own, ok := w.(*ownWorkload); ok { // keeps its books by itself
+	if own, ok := w.(*ownWorkload); ok { // it has a ledger already
 		return own
 	}
 	return &wrapped{Workload: w, l: l}
@@ -57,14 +56,14 @@ func (w *wrapped) Stream(worker, workers int) workload.Stream {
 	return s
 }
 
-// piece is one write of the operation under way.
+// piece is one write of the current operation.
 type piece struct {
 	request  int
 	sequence int64  // of an insert, otherwise -1
 	group    uint32 // of an update
 }
 
-// tagger is the stream of one writer. Buffers are used again for each operation.
+// tagger is the stream of one writer. Its buffers are reused for each operation.
 type tagger struct {
 	l      *Ledger
 	inner  workload.Stream
@@ -99,8 +98,8 @@ func (s *tagger) Flush(op *workload.Op) bool {
 // Done implements [workload.Stream].
 func (s *tagger) Done(op *workload.Op, applied bool) { s.inner.Done(op, applied) }
 
-// tag replaces the requests that write. The requests of the inner stream stay as they are, because it prepares
-// parts of them once.
+// tag replaces the requests that write. It does not change the requests of the inner stream, which prepares parts of
+// them once.
 func (s *tagger) tag(op *workload.Op) {
 	s.pieces = s.pieces[:0]
 	writes := false
@@ -126,13 +125,13 @@ func (s *tagger) tag(op *workload.Op) {
 
 // build appends the documents of an insert with their tags.
 func (s *tagger) build(request int, req *workload.Request) {
-	first := s.writer.inserts.give(int64(len(req.Docs)))
+	first := s.writer.inserts.begin(int64(len(req.Docs)))
 	for i, doc := range req.Docs {
 		sequence := first + int64(i)
 		var ok bool
 		if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
 			s.buf = append(s.buf, doc...)
-			s.writer.inserts.resolve(sequence, notApplied, 0) // nothing with this number is ever written
+			s.writer.inserts.resolve(sequence, notApplied, 0) // this number is never written
 			s.writer.skipped++
 		} else {
 			s.pieces = append(s.pieces, piece{request: request, sequence: sequence})
@@ -164,7 +163,7 @@ func (s *tagger) change(request int, req *workload.Request) {
 	}
 }
 
-// cut hands the documents in the buffer to the requests, now that it does not move any more.
+// cut gives the documents in the buffer to the requests. The buffer does not grow any more.
 func (s *tagger) cut() {
 	at, from := 0, 0
 	next := func() []byte {
@@ -197,27 +196,27 @@ func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 	for i := range s.pieces {
 		p := &s.pieces[i]
 		if p.sequence < 0 {
-			s.groups.count(p.group, told(st, p.request, len(s.pieces)))
+			s.groups.count(p.group, stateOf(st, p.request, len(s.pieces)))
 			continue
 		}
-		s.writer.inserts.resolve(p.sequence, told(st, p.request, len(s.pieces)), st.Ended)
+		s.writer.inserts.resolve(p.sequence, stateOf(st, p.request, len(s.pieces)), st.Ended)
 	}
 	s.pieces = s.pieces[:0]
 }
 
-// SettlesApart implements [load.Apart]: the books are not touched by the stream within, which verifies.
+// SettlesApart implements [load.Apart]. The inner stream, which verifies, does not use the ledger.
 func (s *tagger) SettlesApart() {}
 
-// told says what the client knows about a write of one request. of is how many writes the operation has: an
-// answer to several of them does not say which it means.
-func told(st *load.Settlement, request, of int) state {
+// stateOf returns what the client knows about a write of one request. of is the number of writes of the operation: an
+// error for several does not say which one it means.
+func stateOf(st *load.Settlement, request, of int) state {
 	switch {
 	case st.Abandoned:
 		return indeterminate
 	case request < st.Confirmed:
 		return acknowledged
 	case st.Failed < 0 || request < st.Failed:
-		return indeterminate // sent, and nobody confirms it (w:0)
+		return indeterminate // sent without confirmation (w:0)
 	case request > st.Failed:
 		return notApplied // never sent
 	case st.Attempts > 1:
@@ -235,7 +234,7 @@ func told(st *load.Settlement, request, of int) state {
 }
 
 // countable returns the element _id of the document that a statement updates, and whether its updates can be counted:
-// it must be found by its _id alone, and keep its counter.
+// the filter must be the _id alone, and the document must keep its counter.
 func countable(u *workload.Statement) (id []byte, ok bool) {
 	if u.Upsert {
 		return nil, false
@@ -255,7 +254,7 @@ func countable(u *workload.Statement) (id []byte, ok bool) {
 	return e, true
 }
 
-// idOf is the element _id of a document that has one, which is nearly always the first.
+// idOf returns the element _id of a document, which is nearly always the first; nil if there is none.
 func idOf(doc []byte) []byte {
 	fields, ok := inside(doc)
 	if !ok {
@@ -280,7 +279,7 @@ func appendCounted(dst, update, count []byte) ([]byte, bool) {
 	if !ok || len(all) < 2 || all[1] != '$' {
 		return dst, false
 	}
-	// The operators before $inc, what it increments already, and the operators behind it.
+	// The operators before $inc, the fields that it increments already, and the operators after it.
 	before, fields, after, done := all, []byte(nil), []byte(nil), false
 	for rest := all; len(rest) > 0; {
 		at := len(all) - len(rest)
@@ -302,8 +301,8 @@ func appendCounted(dst, update, count []byte) ([]byte, bool) {
 	return rawbson.Close(append(dst, after...), start), true
 }
 
-// appendIncrement appends {$inc: {…fields, count: 1}}. The number is as short as can be: where it does not fit any
-// more, servers go on with a longer one by themselves.
+// appendIncrement appends {$inc: {…fields, count: 1}}. The number is 32 bits; the server widens it when it
+// overflows.
 func appendIncrement(dst, fields, count []byte) []byte {
 	dst = append(dst, byte(bsoncore.TypeEmbeddedDocument), '$', 'i', 'n', 'c', 0)
 	at := len(dst)

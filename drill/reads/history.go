@@ -8,33 +8,33 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
-// Told is what a client was told about a write.
+// Told is what the client knows about a write.
 type Told uint8
 
-// What a client may be told.
+// What the client knows.
 const (
 	Indeterminate Told = iota
 	Acknowledged
 	Refused // proven not to have been applied
 )
 
-// Versions is how many versions a register can have.
+// Versions is the most versions that a register can have.
 const Versions = 16
 
 // DefaultLimit is the most memory that a history takes, in bytes.
 const DefaultLimit = 64 << 20
 
-// chunkSize is how much of a session is kept or forgotten as one piece.
+// chunkSize is the part of a session, in bytes, that is kept or dropped as one piece.
 const chunkSize = 4 << 10
 
-// longest is the most bytes that one event takes.
+// longest is the size limit of one event in bytes.
 const longest = 1 + 7*binary.MaxVarintLen64
 
-// mostServers bounds the names that a history keeps; reads from more servers than that have no name.
+// mostServers bounds the server names in a history. Reads from further servers have no name.
 const mostServers = 1 << 12
 
-// History is what the sessions of one run did. Sessions may be used at the same time, each by one goroutine; everything
-// else must wait until they have ended.
+// History is the operations of the sessions of one run. Sessions may be used at the same time, each by one goroutine.
+// Everything else must wait until they have ended.
 type History struct {
 	mu       sync.Mutex
 	sessions map[int]*Session
@@ -43,7 +43,7 @@ type History struct {
 	chunks   int // that a session keeps at most
 }
 
-// New makes an empty history for about so many sessions that takes at most limit bytes; 0 stands for [DefaultLimit].
+// New returns an empty history for about so many sessions that takes at most limit bytes; 0 is [DefaultLimit].
 func New(sessions, limit int) *History {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -52,7 +52,7 @@ func New(sessions, limit int) *History {
 		chunks: max(2, limit/chunkSize/max(1, sessions))}
 }
 
-// Session is what one session did, in its order.
+// Session is the operations of one session, in order.
 type Session struct {
 	h       *History
 	number  int // also that of the writer
@@ -64,14 +64,14 @@ type Session struct {
 	at     int
 }
 
-// chunk is a part of a session that can be read by itself.
+// chunk is a part of a session that can be read alone.
 type chunk struct {
 	bytes  []byte
 	events int64
 	sent   int64 // of the last event in it, while it is written
 }
 
-// Session returns the session of a writer, and makes it if it is new.
+// Session returns the session of a writer, new or existing.
 func (h *History) Session(number int) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *History) Session(number int) *Session {
 type Event struct {
 	Read        bool
 	Sent, Ended int64
-	Server      string // that answered, "" if that is not known
+	Server      string // that answered, "" if not known
 
 	Told     Told  // of a write
 	Sequence int64 // of a write: its number among those of its writer
@@ -97,7 +97,7 @@ type Event struct {
 	Seen     uint16 // of a read: the versions that it returned
 }
 
-// Note keeps an operation.
+// Note appends an operation.
 func (s *Session) Note(e *Event) {
 	c := s.room()
 	kind := byte(e.Told) << 1
@@ -136,7 +136,7 @@ func (s *Session) room() *chunk {
 	return &s.chunks[len(s.chunks)-1]
 }
 
-// serverIndex returns the number of a server. A session nearly always speaks with the one that it spoke with before.
+// serverIndex returns the number of a server. A session nearly always uses the same server as before.
 func (s *Session) serverIndex(name string) int {
 	if name != s.server {
 		s.server, s.at = name, s.h.serverIndex(name)
@@ -155,7 +155,7 @@ func (h *History) serverIndex(name string) int {
 	return i
 }
 
-// each calls f for all events that are kept, in order, until it returns false. e is valid until f returns.
+// each calls f for the events in order, until it returns false. e is valid until f returns.
 func (s *Session) each(f func(e *event) bool) {
 	var e event
 	for i := range s.chunks {
@@ -187,10 +187,10 @@ type event struct {
 	seen        uint16
 }
 
-// decoder reads what [Session.Note] wrote. After something wrong it is bad and returns zeros.
+// decoder reads what [Session.Note] wrote. After an error it is bad and returns zeros.
 type decoder struct{ varint.Reader }
 
-// The limits of what an event can say. Times stay so small that sums of them are numbers.
+// The limits of an event's numbers. Times are so small that sums of them do not overflow.
 const (
 	mostNumber = 1 << 40
 	mostTime   = 1 << 60
@@ -215,7 +215,7 @@ func (d *decoder) event(e *event, sent int64) int64 {
 	return e.sent
 }
 
-// Bytes is the memory that the history takes.
+// Bytes returns the memory of the history.
 func (h *History) Bytes() int64 {
 	n := int64(0)
 	for _, s := range h.sessions {
@@ -224,7 +224,7 @@ func (h *History) Bytes() int64 {
 	return n
 }
 
-// Events is how many operations are kept, and dropped how many were forgotten for want of room.
+// Events counts the operations that are kept, and those that were dropped because of the limit.
 func (h *History) Events() (kept, dropped int64) {
 	for _, s := range h.sessions {
 		for i := range s.chunks {
@@ -235,12 +235,12 @@ func (h *History) Events() (kept, dropped int64) {
 	return kept, dropped
 }
 
-// Merge takes over the sessions of another process, whose numbers must be others; shift is added to their times. The
-// other history must not be used any more.
+// Merge moves the sessions of another process, which must have other numbers, into h. shift is added to their times.
+// The other history must not be used afterwards.
 func (h *History) Merge(other *History, shift int64) {
 	for n, s := range other.sessions {
 		if h.sessions[n] != nil {
-			continue // the ledger has refused such numbers before
+			continue // the ledger has rejected such numbers before
 		}
 		s.shift += shift
 		s.translate(other, h)
@@ -249,7 +249,7 @@ func (h *History) Merge(other *History, shift int64) {
 	}
 }
 
-// translate writes the events of a session anew with the numbers that another history gives to their servers.
+// translate rewrites the events of a session with the server numbers of another history.
 func (s *Session) translate(from, to *History) {
 	if slices.Equal(from.servers, to.servers) {
 		return

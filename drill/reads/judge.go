@@ -1,12 +1,14 @@
 package reads
 
 import (
+	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
 
-// What a [Conflict] is about.
+// The guarantees, see the package comment.
 const (
 	ReadYourWrites    = "read-your-writes"
 	MonotonicReads    = "monotonic-reads"
@@ -17,7 +19,7 @@ const (
 	Linearizable      = "linearizable"
 )
 
-// Names are all of them, in the order of a result.
+// Names are all guarantees, in the order of a result.
 var Names = []string{ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads, Committed, Written,
 	Linearizable}
 
@@ -29,7 +31,7 @@ type Question struct {
 	Final func(writer int, sequence int64) bool
 	// Promised are the guarantees that hold; see [Promise].
 	Promised map[string]bool
-	// Linearizable has reads of different sessions compared in real time.
+	// Linearizable compares reads of different sessions in real time.
 	Linearizable bool
 	// Fault and Healed are the borders between before, during and after, in run time; without a fault both are
 	// [math.MaxInt64].
@@ -38,7 +40,7 @@ type Question struct {
 	MostConflicts int
 }
 
-// The parts of the time of a run.
+// The phases of a run around its faults.
 const (
 	Before = iota
 	During
@@ -56,7 +58,7 @@ type Verdict struct {
 	Conflicts  []Conflict
 	Staleness  [Phases]Staleness
 	Servers    []Server
-	// FinalKnown says whether it is known what was there in the end.
+	// FinalKnown is false if the final read did not end.
 	FinalKnown bool
 }
 
@@ -72,7 +74,7 @@ type Conflict struct {
 	Alone bool
 }
 
-// Operation is who did what, when, and who answered.
+// Operation is a read or write of a session.
 type Operation struct {
 	Read        bool
 	Session     int
@@ -90,14 +92,13 @@ type Staleness struct {
 	P50, P99, Max int64
 }
 
-// Server is what one server answered.
+// Server sums up the reads that one server answered.
 type Server struct {
 	Name         string
 	Reads, Stale int64
 	Max          int64 // staleness
 }
 
-// write is what is known about one write.
 type write struct {
 	ended  int64
 	took   uint32 // microseconds, rounded up
@@ -110,9 +111,9 @@ func (w *write) sent() int64 { return w.ended - int64(w.took)*1000 }
 
 // written are the writes of one writer, from the first that is kept.
 type written struct {
-	first int64
-	list  []write
-	whole bool // nothing before the first was forgotten, nothing is missing after the last
+	first    int64
+	list     []write
+	complete bool // no write before the first was dropped, and none is missing after the last
 }
 
 func (w *written) at(sequence int64) *write {
@@ -125,7 +126,7 @@ func (w *written) at(sequence int64) *write {
 	return nil
 }
 
-// judge is one judgement under way.
+// judge holds the state of [Judge].
 type judge struct {
 	q       Question
 	h       *History
@@ -143,7 +144,7 @@ type register struct {
 	number int64
 }
 
-// Judge says what a history shows. It is a function of its arguments.
+// Judge is a pure function.
 func Judge(h *History, q Question) *Verdict {
 	if q.MostConflicts <= 0 {
 		q.MostConflicts = 5
@@ -152,11 +153,7 @@ func Judge(h *History, q Question) *Verdict {
 		orders: map[register]*order{},
 		v: &Verdict{Checked: map[string]int64{}, Broken: map[string]int64{}, RolledBack: map[string]int64{},
 			FinalKnown: q.Final != nil}}
-	numbers := make([]int, 0, len(h.sessions))
-	for n := range h.sessions {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
+	numbers := slices.Sorted(maps.Keys(h.sessions))
 	for _, n := range numbers {
 		j.collect(h.sessions[n])
 	}
@@ -176,7 +173,7 @@ const mostWrites = 1 << 28
 
 // collect notes the writes of a session.
 func (j *judge) collect(s *Session) {
-	w := &written{first: -1, whole: s.dropped == 0}
+	w := &written{first: -1, complete: s.dropped == 0}
 	s.each(func(e *event) bool {
 		if e.read {
 			return true
@@ -186,7 +183,7 @@ func (j *judge) collect(s *Session) {
 		}
 		at := e.sequence - w.first
 		if at < int64(len(w.list)) || at > int64(len(w.list))+mostWrites>>8 {
-			return true // no writer goes back, or leaves out so many
+			return true // no writer goes back or skips that many
 		}
 		for int64(len(w.list)) < at {
 			w.list = append(w.list, write{})
@@ -200,15 +197,16 @@ func (j *judge) collect(s *Session) {
 	if w.first < 0 {
 		w.first = 0
 	}
-	w.whole = w.whole && w.first == 0
+	w.complete = w.complete && w.first == 0
 	j.v.Dropped += s.dropped
 	j.writers[s.number] = w
 }
 
-// mostRemembered is how many registers a session remembers its last read of: it reads those again soon or never.
+// mostRemembered bounds the registers of which a session's last read is remembered. A session reads a register again
+// soon or never.
 const mostRemembered = 1 << 10
 
-// memory is what a session remembers while its operations are gone through.
+// memory is the state of judging one session.
 type memory struct {
 	last  map[register]Operation
 	order []register // oldest first
@@ -216,7 +214,6 @@ type memory struct {
 	reads int64      // since the last write
 }
 
-// session goes through the operations of one session.
 func (j *judge) session(s *Session) {
 	m := &memory{last: map[register]Operation{}}
 	s.each(func(e *event) bool {
@@ -229,7 +226,6 @@ func (j *judge) session(s *Session) {
 	})
 }
 
-// operation makes an operation of an event.
 func (j *judge) operation(s *Session, e *event) Operation {
 	return Operation{Read: e.read, Session: s.number, Sent: e.sent, Ended: e.ended, Server: j.server(e.server),
 		Register: e.register, Seen: e.seen,
@@ -243,18 +239,17 @@ func (j *judge) server(i int) string {
 	return ""
 }
 
-// wrote is the operation of a write that is known.
 func (j *judge) wrote(writer int, sequence int64, w *write) Operation {
 	return Operation{Session: writer, Sent: w.sent(), Ended: w.ended, Server: j.server(int(w.server)), Sequence: sequence,
 		Told: w.told}
 }
 
-// gone reports whether a write is known not to be there in the end.
+// gone reports whether a write is known to be missing at the end.
 func (j *judge) gone(writer int, sequence int64) bool {
 	return j.q.Final != nil && !j.q.Final(writer, sequence)
 }
 
-// broke counts a conflict, and keeps it if it is one of the first.
+// broke counts a conflict and keeps the first ones of each guarantee.
 func (j *judge) broke(c Conflict) {
 	j.v.Broken[c.Guarantee]++
 	if j.gone(c.Writer, c.Sequence) {
@@ -266,7 +261,6 @@ func (j *judge) broke(c Conflict) {
 	}
 }
 
-// read judges one read.
 func (j *judge) read(s *Session, m *memory, e *event) {
 	j.v.Reads++
 	m.reads++
@@ -299,7 +293,7 @@ func (j *judge) present(m *memory, r register, op Operation) {
 		switch found := w.at(n); {
 		case found == nil:
 			c.Alone = true
-			odd = odd || w != nil && w.whole && n >= w.first+int64(len(w.list)) && j.odd(c)
+			odd = odd || w != nil && w.complete && n >= w.first+int64(len(w.list)) && j.odd(c)
 		case found.told == Refused, found.sent() > op.Ended:
 			c.First = j.wrote(r.writer, n, found)
 			odd = odd || j.odd(c)
@@ -316,15 +310,15 @@ func (j *judge) present(m *memory, r register, op Operation) {
 	}
 }
 
-// odd notes that a read returned what nobody had written then.
+// odd counts a read of a version that had not been written.
 func (j *judge) odd(c Conflict) bool {
 	c.Guarantee = Written
 	j.broke(c)
 	return true
 }
 
-// absent judges the versions that a read lacks, and returns for how long the oldest of those that came to stay had been
-// acknowledged, 0 if there is none.
+// absent judges the versions that a read lacks. It returns how long ago the oldest of those that stay was acknowledged,
+// 0 if there is none.
 func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 	w := j.writers[r.writer]
 	mine, hole, old := int64(-1), int64(-1), int64(-1)
@@ -340,7 +334,7 @@ func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 		if found == nil || found.told != Acknowledged {
 			continue
 		}
-		if newest > n { // one writer does one thing after the other
+		if newest > n { // a writer's writes are sequential
 			hole = n
 		}
 		if found.ended > op.Sent {
@@ -368,14 +362,15 @@ func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 	return stale
 }
 
-// again compares a read with the one before of the same session and register.
+// again compares a read with the previous one of the same session and register.
 func (j *judge) again(m *memory, r register, op Operation) {
 	before, known := m.last[r]
 	if known {
 		j.v.Checked[MonotonicReads]++
 		if missing := before.Seen &^ op.Seen; missing != 0 {
-			j.broke(Conflict{Guarantee: MonotonicReads, Writer: r.writer, Sequence: j.q.Sequence(r.number, lowest(missing)),
-				First: before, Second: op})
+			j.broke(Conflict{Guarantee: MonotonicReads, Writer: r.writer,
+				Sequence: j.q.Sequence(r.number, bits.TrailingZeros16(missing)),
+				First:    before, Second: op})
 		}
 	} else {
 		if len(m.order) >= mostRemembered {
@@ -387,16 +382,7 @@ func (j *judge) again(m *memory, r register, op Operation) {
 	m.last[r] = op
 }
 
-func lowest(mask uint16) int {
-	for i := range Versions {
-		if mask>>i&1 == 1 {
-			return i
-		}
-	}
-	return 0
-}
-
-// afterReads judges a write after what its session had read before.
+// afterReads judges a write against what its session had read before.
 func (j *judge) afterReads(s *Session, m *memory, e *event) {
 	if e.told != Acknowledged || m.reads == 0 || j.q.Final == nil {
 		return
@@ -410,7 +396,7 @@ func (j *judge) afterReads(s *Session, m *memory, e *event) {
 	m.dirty = nil
 }
 
-// age counts how old what a read returned was.
+// age adds the staleness of a read.
 func (j *judge) age(e *event, stale int64) {
 	phase := Before
 	switch {
@@ -430,7 +416,6 @@ func (j *judge) age(e *event, stale int64) {
 	}
 }
 
-// sum makes distributions, and the list of servers.
 func (j *judge) sum() {
 	for i := range j.phase {
 		p := &j.v.Staleness[i]
@@ -446,7 +431,7 @@ func (j *judge) sum() {
 	slices.SortFunc(j.v.Servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// quantile is that of so many reads, of which the stale ones are given in order and all others are 0.
+// quantile returns the q-quantile of the staleness of all reads: the stale ones are given in order, all others are 0.
 func quantile(stale []uint32, reads int64, q float64) int64 {
 	rank := int64(math.Ceil(q*float64(reads))) - 1 // from 0
 	if at := rank - (reads - int64(len(stale))); at >= 0 && at < int64(len(stale)) {

@@ -3,12 +3,13 @@ package reads
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
-// AppendBinary appends the history as another process can read it.
+// AppendBinary appends the history for [Parse].
 func (h *History) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(h.chunks))
 	b = binary.AppendUvarint(b, uint64(len(h.servers)))
@@ -16,11 +17,7 @@ func (h *History) AppendBinary(b []byte) ([]byte, error) {
 		b = binary.AppendUvarint(b, uint64(len(name)))
 		b = append(b, name...)
 	}
-	numbers := make([]int, 0, len(h.sessions))
-	for n := range h.sessions {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
+	numbers := slices.Sorted(maps.Keys(h.sessions))
 	b = binary.AppendUvarint(b, uint64(len(numbers)))
 	for _, n := range numbers {
 		s := h.sessions[n]
@@ -36,8 +33,7 @@ func (h *History) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// errDamaged says that bytes are no history.
-var errDamaged = errors.New("reads: this is not a history that was handed over, or it is damaged")
+var errDamaged = errors.New("reads: the history of a load process is damaged")
 
 // mostName bounds the name of a server.
 const mostName = 1 << 10
@@ -71,7 +67,7 @@ func Parse(b []byte) (*History, []byte, error) {
 	return h, d.B, nil
 }
 
-// sound counts the events of a session, and reports whether all of them can be read.
+// sound counts the events of a session and reports whether all can be read.
 func (s *Session) sound(servers int) bool {
 	for i := range s.chunks {
 		c := &s.chunks[i]

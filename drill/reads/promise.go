@@ -1,27 +1,21 @@
 package reads
 
-// Circumstances are what promises about reads depend on.
+// Circumstances are what guarantees for reads depend on.
 type Circumstances struct {
-	// Concern is the read concern that was asked for, "" for the server's default, which is local.
-	Concern string
-	// Causal says that each session was causally consistent.
-	Causal bool
-	// MajorityWrites says that writes were acknowledged by a majority.
-	MajorityWrites bool
-	// Durable says that what a majority has cannot be lost by what was broken.
-	Durable bool
-	// Set says that the target is a replica set, or a cluster of them, of MongoDB. Nobody else promises anything here.
-	Set bool
+	Concern        string // read concern, "" for the server's default, which is local
+	Causal         bool   // each session was causally consistent
+	MajorityWrites bool   // a majority acknowledged the writes
+	Durable        bool   // the faults cannot lose what a majority has
+	Set            bool   // the target is a replica set of MongoDB, or a cluster of them. Others guarantee nothing
 }
 
-// Promise says which guarantees hold, as MongoDB's documentation has it ("Causal Consistency and Read and Write
+// Promise returns which guarantees hold, from MongoDB's documentation ("Causal Consistency and Read and Write
 // Concerns"): with majority reads and majority writes all four; with majority reads and w:1 monotonic reads and writes
-// follow reads; with local reads and majority writes monotonic writes; with local reads and w:1 none, as all of them
-// can break in a failover.
+// follow reads; with local reads and majority writes monotonic writes; with local reads and w:1 none, because all can
+// break in a failover.
 //
-// Without a causal session nothing is promised but that majority, snapshot and linearizable reads return nothing that
-// is rolled back, and that linearizable reads see all majority writes acknowledged before. That what a read returns has
-// been written is a matter of course.
+// Independent of causal sessions, majority, snapshot and linearizable reads return nothing that is rolled back, and
+// linearizable reads see all majority writes that were acknowledged before. A read never returns what was not written.
 func Promise(c Circumstances) map[string]bool {
 	p := map[string]bool{Written: true}
 	if !c.Set || !c.Durable {

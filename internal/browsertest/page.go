@@ -244,6 +244,20 @@ func (p *Page) Screenshot(path string) {
 	p.write(path, get(p, "take a picture", chromedp.FullScreenshot(100)))
 }
 
+// Picture returns the whole page as PNG, with so many pixels for one of CSS.
+func (p *Page) Picture(width int64, scale float64) []byte {
+	p.t.Helper()
+	size := func(height int64) {
+		p.do("set the size", command(emulation.SetDeviceMetricsOverride,
+			emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: scale}))
+	}
+	size(600)
+	var height int64
+	p.Eval(`Math.ceil(document.documentElement.getBoundingClientRect().height)`, &height)
+	size(height)
+	return get(p, "take a picture", chromedp.CaptureScreenshot())
+}
+
 // PDF prints the page into a file.
 func (p *Page) PDF(path string) {
 	p.t.Helper()

@@ -24,3 +24,6 @@ var (
 	ErrNamespace = errors.New("it runs in another PID namespace, such as a container")
 	ErrAnother   = errors.New("it is not the process that was meant")
 )
+
+// Ended says of the fields of [Stat] that the process has ended, though its parent has not waited for it.
+func Ended(fields []string) bool { return fields[0] == "Z" || fields[0] == "X" }

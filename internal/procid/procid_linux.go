@@ -44,9 +44,6 @@ func Ticks(pid int) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64)
 }
 
-// Ended says of the fields of [Stat] that the process has ended, though its parent has not waited for it.
-func Ended(fields []string) bool { return fields[0] == "Z" || fields[0] == "X" }
-
 // Alive says whether the process is there and has not ended.
 func (id ID) Alive() bool {
 	fields, err := Stat(id.PID)

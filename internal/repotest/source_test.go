@@ -28,8 +28,7 @@ var longFiles = map[string]string{}
 
 // wideFolders still have lines longer than maxLine. DIR/... is a folder and all folders below it.
 var wideFolders = []string{
-	"bench", "fault/...", "internal/redact", "lab/...", "record/...", "report/...", "serve", "server",
-	"spec", "store/embedded", "study", "suite/...",
+	"fault/...", "internal/redact", "lab/...", "record/...", "server", "spec", "study", "suite/...",
 }
 
 // isWide returns the entry of wideFolders for a folder, or "".

@@ -31,15 +31,15 @@ func TestCheckAccess(t *testing.T) {
 		{"", "", ""},
 		{"ada", "", ""},
 		{"A-d.a_1", "x", ""},
-		{"", "hush", "without a user"},
+		{"", "hush", "needs a user"},
 		{"ada", "hush\x01", "control characters"},
-		{"a\"b", "hush", "cannot be used"},
-		{"1a", "hush", "cannot be used"},
-		{"ä", "hush", "cannot be used"},
+		{"a\"b", "hush", "invalid user name"},
+		{"1a", "hush", "invalid user name"},
+		{"ä", "hush", "invalid user name"},
 		{strings.Repeat("a", 64), "hush", "at most 63"},
-		{"plimsoll", "hush", "by the server itself"},
-		{"pg_monitor", "hush", "by the server itself"},
-		{"documentdb_admin_role", "hush", "by the server itself"},
+		{"plimsoll", "hush", "reserved for the server"},
+		{"pg_monitor", "hush", "reserved for the server"},
+		{"documentdb_admin_role", "hush", "reserved for the server"},
 	} {
 		o := StartOptions{User: c.user, Password: c.password}
 		err := checkAccess(&o)

@@ -48,7 +48,7 @@ func TestNeedsOfDocumentDB(t *testing.T) {
 	says("no certificates, and none needed", checkGo(program("go-file", "echo go1.26.0; echo auto; echo file:///srv/go"), false), "")
 
 	says("room", checkRoom(filepath.Join(dir, "not", "there", "yet"), 1), "")
-	says("no room", checkRoom(filepath.Join(dir, "not", "there", "yet"), 1<<62), "let PLIMSOLL_HOME name a directory on another disk")
+	says("no room", checkRoom(filepath.Join(dir, "not", "there", "yet"), 1<<62), "set PLIMSOLL_HOME to a directory on another disk")
 }
 
 // Where one of two things fails the other one ends, and the error is that of what failed.

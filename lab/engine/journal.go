@@ -12,10 +12,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// journalSchema is the version of the journal's format.
 const journalSchema = 1
 
-// journal is what is written down about a server before it exists, in HOME/run/ID/state.json.
+// journal is HOME/run/ID/state.json, written before the server exists.
 type journal struct {
 	Schema    int       `json:"schema"`
 	ID        string    `json:"id"`
@@ -61,13 +60,13 @@ type book struct {
 	j    journal
 }
 
-// openBook makes the directory of a new server and its journal. An empty dataDir means temporary
-// data inside that directory.
+// openBook makes the directory of a new server and its journal. If dataDir is empty, the data are temporary and inside
+// that directory.
 func openBook(home layout, engine, dataDir string) (*book, error) {
-	id := newID(engine)
+	id := engine + "-" + randomHex(4)
 	b := &book{dir: home.run(id), file: home.state(id)}
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of the server: %w", err)
+		return nil, fmt.Errorf("cannot make the directory of the server (see PLIMSOLL_HOME): %w", err)
 	}
 	b.j = journal{Schema: journalSchema, ID: id, Engine: engine, Created: time.Now().UTC(),
 		Owner: entry{Role: "plimsoll"}, DataDir: dataDir}
@@ -81,7 +80,7 @@ func openBook(home layout, engine, dataDir string) (*book, error) {
 	return b, nil
 }
 
-// start writes down that a process will be started, starts it, and writes down its id.
+// start writes an entry for a process, starts it, and writes its identity.
 func (b *book) start(s process.Spec) (*process.Process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,12 +97,12 @@ func (b *book) start(s process.Spec) (*process.Process, error) {
 	b.j.Processes[len(b.j.Processes)-1].set(id)
 	if err := writeJSON(b.file, &b.j); err != nil {
 		p.Kill()
-		return nil, fmt.Errorf("cannot write the journal, so %s is ended again: %w", s.Role, err)
+		return nil, fmt.Errorf("cannot write the journal, so %s was killed: %w", s.Role, err)
 	}
 	return p, nil
 }
 
-// setURI writes down where clients connect, without credentials.
+// setURI writes the address for clients, without credentials.
 func (b *book) setURI(uri string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,12 +110,12 @@ func (b *book) setURI(uri string) error {
 	return writeJSON(b.file, &b.j)
 }
 
-// address is where clients connect, without credentials.
+// address returns the address for clients, without credentials.
 func (b *book) address() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.j.URI
 }
 
-// remove removes the server's directory, with its journal, logs and temporary data.
+// remove removes the server's directory with its journal, logs and temporary data.
 func (b *book) remove() error { return process.RemoveTree(b.dir) }

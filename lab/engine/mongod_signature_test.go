@@ -177,7 +177,7 @@ func TestUnverifiedArchive(t *testing.T) {
 		opts   InstallOptions
 		want   string
 	}{
-		"no signature":           {func(s testSite) { delete(s, archiveName+".sig") }, nil, InstallOptions{}, "has no signature beside it"},
+		"no signature":           {func(s testSite) { delete(s, archiveName+".sig") }, nil, InstallOptions{}, "cannot read the signature"},
 		"a stranger's signature": {func(s testSite) { s[archiveName+".sig"] = stranger().sign(t, s[archiveName], packet.Config{}) }, nil, InstallOptions{}, "not signed by MongoDB's key"},
 		"a stranger's key":       {func(s testSite) { s["server-8.0.asc"] = stranger().public(t) }, nil, InstallOptions{}, "does not have MongoDB's key"},
 		"both of a stranger": {func(s testSite) {
@@ -271,11 +271,11 @@ func TestPlainHTTP(t *testing.T) {
 		opts InstallOptions
 		want string // "" where it is installed
 	}{
-		"an archive":                       {InstallOptions{Archive: plain.URL + "/" + archiveName}, "take https"},
-		"a mirror":                         {InstallOptions{Mirror: plain.URL, Version: "8.0.12", Platform: "debian12"}, "take https"},
-		"a feed":                           {InstallOptions{Feed: plain.URL + "/full.json", Version: "8.0.12", Platform: "debian12"}, "take https"},
-		"a redirection":                    {InstallOptions{Archive: down, Version: "8.0.12"}, "it redirects to http://"},
-		"a redirection, with the checksum": {InstallOptions{Archive: down, Version: "8.0.12", SHA256: sumOf(archive)}, "it redirects to http://"},
+		"an archive":                       {InstallOptions{Archive: plain.URL + "/" + archiveName}, "use https"},
+		"a mirror":                         {InstallOptions{Mirror: plain.URL, Version: "8.0.12", Platform: "debian12"}, "use https"},
+		"a feed":                           {InstallOptions{Feed: plain.URL + "/full.json", Version: "8.0.12", Platform: "debian12"}, "use https"},
+		"a redirection":                    {InstallOptions{Archive: down, Version: "8.0.12"}, "redirect to http://"},
+		"a redirection, with the checksum": {InstallOptions{Archive: down, Version: "8.0.12", SHA256: sumOf(archive)}, "redirect to http://"},
 		"with the checksum":                {InstallOptions{Archive: plain.URL + "/" + archiveName, SHA256: strings.ToUpper(sumOf(archive))}, ""},
 		"upwards":                          {InstallOptions{Archive: plain.URL + "/x.tgz?to=" + secure.URL + "/" + archiveName, SHA256: sumOf(archive)}, ""},
 	} {

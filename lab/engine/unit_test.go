@@ -68,9 +68,9 @@ func TestMongodRefuses(t *testing.T) {
 		opts StartOptions
 		want string
 	}{
-		{StartOptions{SynchronousCommit: "on"}, "documentdb's"},
-		{StartOptions{CacheGB: -1}, "not possible"},
-		{StartOptions{Password: "x"}, "a password without a user"},
+		{StartOptions{SynchronousCommit: "on"}, "options of documentdb"},
+		{StartOptions{CacheGB: -1}, "invalid cache"},
+		{StartOptions{Password: "x"}, "a password needs a user"},
 		{StartOptions{Binary: text}, "not an executable file"},
 		{StartOptions{Binary: text + "x"}, "no such file"},
 	} {

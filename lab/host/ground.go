@@ -15,37 +15,35 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
-// GroundOptions say where the hosts of a lab stand.
+// GroundOptions are the options of [NewGround].
 type GroundOptions struct {
-	// Lab is the name of the lab. It becomes a part of the names of what is made.
+	// Lab is the name of the lab, which becomes part of the names of resources.
 	Lab string
 	// Dir is the directory of the lab; each host gets a directory in it.
 	Dir string
-	// Home is shared by all labs of a user. What labs must not both have (ports, networks) is promised below it.
+	// Home is shared by all labs of a user. Resources that only one lab may have (ports, networks) are reserved below it.
 	Home string
 	// Mode is [Plain] or [Isolated].
-	Mode string
-	// Journal is where everything is written down before it is made.
+	Mode    string
 	Journal *journal.Journal
 }
 
-// Ground is what the hosts of one lab share: the promises of ports and, for isolated hosts, a network with a bridge.
+// Ground is shared by the hosts of one lab: the reserved ports and, for isolated hosts, a network with a bridge.
 // Its methods may be called from several goroutines.
 type Ground struct {
 	opts  GroundOptions
-	token string // random; in the names of all that is made, so that a name is never one of another lab's
-	table *table
+	token string // random part of the names of resources, so that two labs never use the same name
 
-	mu     sync.Mutex // held while a host is made or the ground is closed
+	mu     sync.Mutex // held while a host is made or all are closed
 	hosts  []Host
 	net    *network // of isolated hosts
 	closed bool
 }
 
-// names are what labs and hosts may be called, because their names are parts of names of files and groups.
+// names are the names of labs and hosts that can be parts of the names of files and groups.
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
-// NewGround makes what the hosts of a lab share.
+// NewGround makes the resources that the hosts of a lab share.
 func NewGround(ctx context.Context, o GroundOptions) (*Ground, error) {
 	if !names.MatchString(o.Lab) {
 		return nil, fmt.Errorf("%q cannot be the name of a lab: use up to 63 letters, digits, '-', '_' and '.'", o.Lab)
@@ -56,11 +54,11 @@ func NewGround(ctx context.Context, o GroundOptions) (*Ground, error) {
 	if err := Check(o.Mode); err != nil {
 		return nil, err
 	}
-	g := &Ground{opts: o, token: newToken(), table: &table{}}
+	g := &Ground{opts: o, token: newToken()}
 	if o.Mode == Isolated {
 		var err error
 		if g.net, err = newNetwork(ctx, g); err != nil {
-			return nil, fmt.Errorf("cannot make the network of the lab: %w", err)
+			return nil, fmt.Errorf("cannot create the network of the lab: %w", err)
 		}
 	}
 	return g, nil
@@ -73,43 +71,45 @@ func newToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Check says what this machine lacks for a mode of hosts, and what can be done about it.
+// Check returns an error if this machine does not support a mode of hosts.
 func Check(mode string) error {
 	switch mode {
 	case Plain:
 		return nil
 	case Isolated:
 		if err := checkIsolated(); err != nil {
-			return fmt.Errorf("isolated hosts are not possible here: %w; the alternative is hosts.mode: plain (--hosts plain), which cannot limit, cut off or slow down a host", err)
+			return fmt.Errorf("isolated hosts are not possible on this machine: %w. Use hosts.mode: plain (--hosts plain), "+
+				"which cannot limit, cut off or slow down a host", err)
 		}
 		return nil
 	}
-	return fmt.Errorf("hosts.mode %q is not known: it is plain or isolated", mode)
+	return fmt.Errorf("hosts.mode %q is not valid: use plain or isolated", mode)
 }
 
-// The least that a host can work with: below them servers do not start, and the kernel refuses.
+// The minimum limits: servers do not start with less, and the kernel refuses some lower values.
 const (
 	leastCores  = 0.02
 	leastMemory = 16 << 20
 	leastRate   = 1 << 10
 )
 
-// CheckLimits says whether hosts of a mode can have these limits.
+// CheckLimits returns an error if hosts of a mode cannot have these limits.
 func CheckLimits(mode string, l Limits) error {
 	switch {
 	case mode == Plain && l != (Limits{}):
-		return fmt.Errorf("%w: plain hosts have no limits of cores, memory or network: leave them out or choose hosts.mode: isolated (--hosts isolated)", ErrUnsupported)
+		return fmt.Errorf("%w: plain hosts have no limits of cores, memory or network. "+
+			"Use hosts.mode: isolated (--hosts isolated), or remove the limits", ErrUnsupported)
 	case l.Cores != 0 && l.Cores < leastCores:
-		return fmt.Errorf("%g cores are too few for a host: the least is %g", l.Cores, leastCores)
+		return fmt.Errorf("%g cores are too few for a host: the minimum is %g", l.Cores, leastCores)
 	case l.Memory != 0 && l.Memory < leastMemory:
-		return fmt.Errorf("%d bytes of memory are too few for a host: the least is %d", l.Memory, leastMemory)
+		return fmt.Errorf("%d bytes of memory are too few for a host: the minimum is %d", l.Memory, leastMemory)
 	case l.Network != 0 && l.Network < leastRate:
-		return fmt.Errorf("%d bytes per second are too few for a host's network: the least is %d", l.Network, leastRate)
+		return fmt.Errorf("%d bytes per second are too few for a host's network: the minimum is %d", l.Network, leastRate)
 	}
 	return nil
 }
 
-// Make makes a host and gives it power.
+// Make makes a host and powers it on.
 func (g *Ground) Make(ctx context.Context, name, role string, l Limits) (Host, error) {
 	if !names.MatchString(name) {
 		return nil, fmt.Errorf("%q cannot be the name of a host: use up to 63 letters, digits, '-', '_' and '.'", name)
@@ -120,18 +120,18 @@ func (g *Ground) Make(ctx context.Context, name, role string, l Limits) (Host, e
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return nil, fmt.Errorf("host %s is not made: the lab is being removed", name)
+		return nil, fmt.Errorf("cannot create host %s: the lab is being removed", name)
 	}
 	if slices.ContainsFunc(g.hosts, func(h Host) bool { return h.Name() == name }) {
 		return nil, fmt.Errorf("there is a host %s already", name)
 	}
 	b := newBody(g, name, role, l)
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of host %s: %w", name, err)
+		return nil, fmt.Errorf("cannot create the directory of host %s: %w", name, err)
 	}
 	h, err := g.make(ctx, b)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make host %s: %w", name, err)
+		return nil, fmt.Errorf("cannot create host %s: %w", name, err)
 	}
 	g.hosts = append(g.hosts, h)
 	return h, nil
@@ -144,7 +144,7 @@ func (g *Ground) make(ctx context.Context, b *body) (Host, error) {
 	return &plainHost{body: b, usage: &treeUsage{}}, nil
 }
 
-// Close closes all hosts and removes what they shared; nobody may use the hosts any more. The directories of the hosts stay: they hold logs, and go with
+// Close closes all hosts and removes their shared resources. The directories of the hosts have logs; they are removed with
 // the directory of the lab.
 func (g *Ground) Close(ctx context.Context) error {
 	g.mu.Lock()
@@ -163,13 +163,7 @@ func (g *Ground) Close(ctx context.Context) error {
 	return err
 }
 
-// groupPrefix begins the names of control groups and namespaces.
+// groupPrefix is the prefix of the names of control groups and namespaces.
 const groupPrefix = "plimsoll-"
 
-// hostDir is the directory of a host.
 func (g *Ground) hostDir(name string) string { return filepath.Join(g.opts.Dir, "hosts", name) }
-
-// promiseFile is the file that promises something of the machine to one lab.
-func (g *Ground) promiseFile(name string) string {
-	return filepath.Join(g.opts.Home, "promises", name)
-}

@@ -52,11 +52,11 @@ func TestSandboxForgetsDisks(t *testing.T) {
 	})
 	var before, after []byte
 	OnThread(func() {
-		if err := enter(&Sandbox{}); err != nil {
+		if err := enterSandbox(&Sandbox{}); err != nil {
 			t.Error(err)
 		}
 		before, _ = os.ReadFile("/proc/thread-self/mountinfo")
-		forgetDisks(filepath.Join(dir, "elsewhere"))
+		unmountDisks(filepath.Join(dir, "elsewhere"))
 		after, _ = os.ReadFile("/proc/thread-self/mountinfo")
 	})
 	outside, err := os.ReadFile("/proc/self/mountinfo")

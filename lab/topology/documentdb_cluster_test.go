@@ -233,7 +233,7 @@ func insert(ctx context.Context, c *mongo.Collection, id int, limit time.Duratio
 		try, cancel := context.WithTimeout(ctx, min(limit, 10*time.Second))
 		_, err := c.InsertOne(try, bson.M{"_id": id})
 		cancel()
-		if limit < patience || err == nil || mongo.IsDuplicateKeyError(err) || time.Since(begun) > limit || rest(ctx, 50*time.Millisecond) != nil {
+		if limit < patience || err == nil || mongo.IsDuplicateKeyError(err) || time.Since(begun) > limit || sleep(ctx, 50*time.Millisecond) != nil {
 			if limit == patience && mongo.IsDuplicateKeyError(err) {
 				return nil
 			}

@@ -216,7 +216,7 @@ func TestMongoRollbackIsTold(t *testing.T) {
 		if err := l.Return(ctx, old); err != nil {
 			t.Fatal(err)
 		}
-		l.waitEvent(t, old+" gave up writes that the others had not got; they are kept in 1 file in ")
+		l.waitEvent(t, old+" rolled back unreplicated writes; 1 file in ")
 		n := l.c.node(old)
 		if files := n.Rollbacks(); len(files) != 1 || !strings.Contains(readFile(t, files[0]), "written alone") {
 			t.Errorf("the rollback files are %q", files)
@@ -227,7 +227,7 @@ func TestMongoRollbackIsTold(t *testing.T) {
 		if err := l.Return(ctx, old); err != nil {
 			t.Fatal(err)
 		}
-		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, "gave up writes") }); len(told) != 1 {
+		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, "rolled back unreplicated writes") }); len(told) != 1 {
 			t.Errorf("told was %q", told)
 		}
 	})
@@ -322,13 +322,13 @@ func TestMongoLagIsTheMembersOwn(t *testing.T) {
 	var m server.Member
 	m.Optime = server.OpTime{TS: bson.Timestamp{T: 5, I: 1}, Term: 1}
 	before := m
-	heard(&m, answer{err: errors.New("no answer")})
+	applyOwnOptime(&m, answer{err: errors.New("no answer")})
 	if m != before {
 		t.Errorf("a member without an answer is %+v", m)
 	}
 	var a answer
 	a.LastWrite.OpTime.TS, a.LastWrite.OpTime.Term = bson.Timestamp{T: 9, I: 2}, 3
-	if heard(&m, a); m.Optime != (server.OpTime{TS: bson.Timestamp{T: 9, I: 2}, Term: 3}) || m.Date.Unix() != 9 {
+	if applyOwnOptime(&m, a); m.Optime != (server.OpTime{TS: bson.Timestamp{T: 9, I: 2}, Term: 3}) || m.Date.Unix() != 9 {
 		t.Errorf("it is %+v", m)
 	}
 }
@@ -343,7 +343,7 @@ func TestMongoIdle(t *testing.T) {
 		use(t, ctx, l)
 		for {
 			idle := 0
-			for _, m := range l.Describe(ctx, Standing) {
+			for _, m := range l.Describe(ctx, Roles) {
 				if m.Settings != nil || m.Role == "secondary" && m.LagSeconds == nil {
 					t.Fatalf("%s is %+v", m.Name, m)
 				}
@@ -405,7 +405,7 @@ func TestMongoStepDownRefused(t *testing.T) {
 	t.Parallel()
 	alone := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(*spec.Lab) {})
 	ctx := start(t, alone)
-	if err := alone.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "nobody to hand over to") {
+	if err := alone.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "a standalone cannot step down") {
 		t.Errorf("error %v of a standalone", err)
 	}
 	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *spec.Lab) {
@@ -415,7 +415,7 @@ func TestMongoStepDownRefused(t *testing.T) {
 	if err := l.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "No electable secondaries") {
 		t.Errorf("error %v of a set without another candidate", err)
 	}
-	if err := l.StepDown(ctx, "rs7"); err == nil || !strings.Contains(err.Error(), `no replica set "rs7"; there is rs0`) {
+	if err := l.StepDown(ctx, "rs7"); err == nil || !strings.Contains(err.Error(), `no replica set "rs7"; use one of rs0`) {
 		t.Errorf("error %v of a set that is not there", err)
 	}
 }

@@ -145,7 +145,7 @@ func TestMongoCheck(t *testing.T) {
 		{"TLS", now, "", func(s *spec.Lab) { s.Engine.TLS = true }},
 		{"no TLS", bare, "engine.tls: " + bare + " (release 4.4.6) was built without TLS", func(s *spec.Lab) { s.Engine.TLS = true }},
 		{"known parameter", older, "", func(s *spec.Lab) { s.Engine.Parameters = renamed }},
-		{"renamed parameter", now, "engine.parameters.wiredTigerConcurrentReadTransactions: release 8.0.12 calls this parameter storageEngineConcurrentReadTransactions",
+		{"renamed parameter", now, "engine.parameters.wiredTigerConcurrentReadTransactions: in release 8.0.12 this parameter is named storageEngineConcurrentReadTransactions",
 			func(s *spec.Lab) { s.Engine.Parameters = renamed }},
 		{"unknown parameter", now, "engine.parameters: release 8.0.12 refuses it: Unknown --setParameter 'unknownThing'",
 			func(s *spec.Lab) { s.Engine.Parameters = map[string]string{"unknownThing": "1"} }},
@@ -163,7 +163,7 @@ func TestMongoCheck(t *testing.T) {
 	}
 	// A release that is named is enough to know its names.
 	s := asked("", func(s *spec.Lab) { s.Engine.Version, s.Engine.Parameters = "7.0", renamed })
-	if _, err := Plan(s); err == nil || !strings.Contains(err.Error(), "calls this parameter storageEngineConcurrentReadTransactions") {
+	if _, err := Plan(s); err == nil || !strings.Contains(err.Error(), "this parameter is named storageEngineConcurrentReadTransactions") {
 		t.Errorf("by the release that is asked for: %v", err)
 	}
 }

@@ -46,7 +46,6 @@ func Write(w io.Writer, sources []*Source, o Options) error {
 	return p.Write(w)
 }
 
-// newPage turns records into a page.
 func newPage(sources []*Source, o Options) (*Page, error) {
 	p := &Page{MadeBy: report.Version(o.Tool)}
 	switch len(sources) {
@@ -72,6 +71,8 @@ type Answer struct {
 	// ID links to it from elsewhere; Headline is the title, "" where the page has it.
 	ID, Headline string
 	*report.Document
+	// Drawn is the picture of the document, nil if it has none.
+	Drawn *Figure
 }
 
 // add adds everything about a record. The kinds of records that have charts are told apart here and nowhere else.
@@ -84,7 +85,7 @@ func (p *Page) add(s *Source, prefix string) {
 	case s.Run != nil:
 		sections, track = runSections(s, d, prefix)
 	case s.Study != nil:
-		title, sections = capital(title), studySections(s, d, prefix)
+		title, sections = report.Capitalised(title), studySections(s, d, prefix)
 	case s.Drill != nil:
 		d.Tiles = append(standingTiles(s.Standing), d.Tiles...)
 		sections, track = drillSections(s, d, prefix)
@@ -92,11 +93,11 @@ func (p *Page) add(s *Source, prefix string) {
 		sections = probeSections(s, d, prefix)
 	case s.Suite != nil:
 		var tracks []*Track
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections, tracks = suiteSections(s, d, prefix)
 		p.Tracks = append(p.Tracks, tracks...)
 	case s.Comparison != nil:
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
 	default:
 		sections = append(arranged(d.Sections, prefix, nil), againSection(s, prefix)...)
@@ -104,7 +105,11 @@ func (p *Page) add(s *Source, prefix string) {
 	if track != nil {
 		p.Tracks = append(p.Tracks, track)
 	}
-	p.put(Answer{ID: prefix + "answer", Headline: title, Document: d}, title, sections)
+	a := Answer{ID: prefix + "answer", Headline: title, Document: d}
+	if d.Picture != nil {
+		a.Drawn = ratioFigure(d.Picture, prefix+"picture")
+	}
+	p.put(a, title, sections)
 }
 
 func (p *Page) put(a Answer, title string, sections []Section) {
@@ -138,7 +143,6 @@ func asset(name string) string {
 	return string(b)
 }
 
-// hash is the source of a content policy that allows one text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -158,7 +162,7 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 		return "t"
 	},
 	"join":    strings.Join,
-	"capital": capital,
+	"capital": report.Capitalised,
 	"safe":    func(h template.HTML) template.HTML { return h },
 }).ParseFS(assets, "assets/page.tmpl"))
 

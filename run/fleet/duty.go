@@ -42,7 +42,7 @@ func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (after
 	}
 	duty := d[name]
 	if duty == nil {
-		return nil, fmt.Errorf("this client does not know the duty %q (known: %s): the program that started it is of another version",
+		return nil, fmt.Errorf("this client has no duty %q (known: %s). The program that started it has another version",
 			name, strings.Join(slices.Sorted(maps.Keys(d)), ", "))
 	}
 	return duty(brief, o)

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
 // process is a client as its parent sees it.
@@ -40,18 +42,10 @@ func startProcess(number int, launch Launcher, reports chan<- report) (*process,
 		return nil, err
 	}
 	p.in, p.cmd.Stderr = in, &p.stderr
-	attach(p.cmd)
-	started := make(chan error)
-	onOwnThread(func() { // the thread that starts a process must live as long as the process
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			p.follow(out, reports)
-		}
-	})
-	if err := <-started; err != nil {
+	if err := childproc.Start(p.cmd); err != nil {
 		return nil, err
 	}
+	go p.follow(out, reports)
 	p.to = newLines(in)
 	return p, nil
 }

@@ -29,7 +29,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) erro
 	commands := json.NewDecoder(bufio.NewReader(in))
 	var first command
 	if err := commands.Decode(&first); err != nil || first.Order == nil {
-		return errors.New("a client needs its order on standard input: plimsoll starts clients by itself (run --clients)")
+		return errors.New("a client reads its order from standard input. Start clients with: plimsoll run --clients N")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,7 +46,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) erro
 		case <-ended:
 		case <-time.After(endAtMost):
 		}
-		return errors.New("the process that started this client is gone")
+		return errors.New("the process that started this client has ended")
 	}
 	c.out.close()
 	select {
@@ -151,7 +151,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 // ready says that everything is open and waits for the start.
 func (c *server) ready(ctx context.Context) error {
 	if err := c.out.send(message{Ready: true}); err != nil {
-		return fmt.Errorf("tell the process that started this client that it is ready: %w", err)
+		return fmt.Errorf("cannot report to the process that started this client: %w", err)
 	}
 	select {
 	case at := <-c.start:

@@ -115,7 +115,7 @@ func (t *team) startAll() {
 	for i := range n {
 		p, err := startProcess(i, t.launch, t.reports)
 		if err != nil {
-			t.fail(fmt.Errorf("%s of %d cannot be started: %w", name(i), n, err))
+			t.fail(fmt.Errorf("cannot start %s of %d: %w", name(i), n, err))
 			return
 		}
 		t.members = append(t.members, &member{process: p})
@@ -233,7 +233,7 @@ func (t *team) leave(m *member, why string) {
 		why = m.why // it was killed for a reason
 	}
 	if why == "" {
-		why = "it ended without its results"
+		why = "it ended without results"
 	}
 	if t.started.IsZero() {
 		m.status, m.why = "lost", why
@@ -243,12 +243,11 @@ func (t *team) leave(m *member, why string) {
 	t.lose(m, "lost", why)
 }
 
-// lose notes that a client cannot go on. What the others would measure from now on is not the load that was
-// asked for, so they end.
+// lose notes the loss of a client. The load of the others is not the specified one, so they end too.
 func (t *team) lose(m *member, status, why string) {
 	m.status, m.why = status, why
 	if closed(t.opts.Abort) {
-		return // nobody waits for anybody any more
+		return // the run ends anyway
 	}
 	t.fail(t.sink.Event(measure.Event{
 		At: time.Since(t.started), Kind: EventLost, Text: name(m.number) + " " + status + ": " + why,
@@ -258,18 +257,18 @@ func (t *team) lose(m *member, status, why string) {
 	t.stop()
 }
 
-// watch counts the seconds in which clients say nothing. It counts its own seconds, so that a machine that
-// was suspended does not lose its clients.
+// watch counts the seconds without a message of each client. It counts its own ticks, so that a suspended machine does
+// not lose its clients.
 func (t *team) watch() {
 	t.each(func(m *member) {
 		if m.silent++; m.silent > silentAtMost {
-			m.why = fmt.Sprintf("it stood still for %d s and was ended", silentAtMost)
+			m.why = fmt.Sprintf("it did not respond for %d s and was killed", silentAtMost)
 			m.kill()
 		}
 	})
 }
 
-// pass passes on an event of a client. What all of them do at the same time is said once.
+// pass passes on an event of a client. Events of all clients at the same time are passed once.
 func (t *team) pass(m *member, e measure.Event) {
 	switch e.Kind {
 	case load.EventEnd:
@@ -299,7 +298,6 @@ func closed(ch <-chan struct{}) bool {
 	}
 }
 
-// teamwork sums up what the clients did.
 func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 	w := run.Teamwork{Report: t.report(), Clients: t.shares()}
 	if t.err != nil {
@@ -310,18 +308,18 @@ func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 	if t.lost {
 		w.EndedBy = EventLost
 		if !t.merger.window.open {
-			return w, errors.New(t.losses() + ", before anything was measured by all of them")
+			return w, errors.New(t.losses() + ", before all clients had measured anything")
 		}
 	}
 	if !t.merger.window.open && !w.Report.Interrupted && !w.Report.Aborted {
-		return w, fmt.Errorf("there was no second in which all clients took part (they began up to %v apart): use fewer clients, or let the run last longer",
-			t.spread().Round(time.Millisecond))
+		return w, fmt.Errorf("there was no second in which all clients ran (they began up to %v apart). Use fewer clients, or a longer "+
+			"run", t.spread().Round(time.Millisecond))
 	}
 	w.Findings = t.findings()
 	return w, nil
 }
 
-// complete reports whether all clients came to their end by themselves.
+// complete reports whether all clients completed.
 func (t *team) complete() bool {
 	return !slices.ContainsFunc(t.members, func(m *member) bool {
 		return m.done == nil || m.done.Run == nil || m.done.Run.Status != record.Complete

@@ -216,7 +216,7 @@ func (s *watched) connect(ctx context.Context) error {
 		err = s.hosts.reached(s.address, err)
 		s.again, s.away = time.Now().Add(openAgain), err
 	} else if err != nil {
-		err = fmt.Errorf("the server cannot be looked at beside the load: %w", err)
+		err = fmt.Errorf("cannot sample the server during the load: %w", err)
 	}
 	if err != nil {
 		return err

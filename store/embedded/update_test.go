@@ -67,7 +67,9 @@ func TestUpsert(t *testing.T) {
 	x.expect(store.OK, upsert(d("_id", 1), d("a", 2)))
 	x.expect(store.OK, upsert(d("_id", 1), d("$set", d("b", 3))))
 	x.expect(store.OK, upsert(d("_id", 2), d("$set", d("k.v", "x"), "$inc", d("c", 1))))
-	for id, want := range map[int32]bson.D{1: d("_id", int32(1), "a", int32(2), "b", int32(3)), 2: d("_id", int32(2), "c", int32(1), "k", d("v", "x"))} {
+	for id, want := range map[int32]bson.D{
+		1: d("_id", int32(1), "a", int32(2), "b", int32(3)), 2: d("_id", int32(2), "c", int32(1), "k", d("v", "x")),
+	} {
 		if diff := cmp.Diff(want, x.get(id)); diff != "" {
 			t.Error(diff)
 		}

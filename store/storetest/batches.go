@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The rules in this file: what a batch reports is what was applied.
+// The rules in this file: the result of a batch is what was applied.
 
 // numbered makes n documents with _id from first on.
 func numbered(first, n int) []bson.D {

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The rules in this file: what is written is what is read, byte by byte.
+// The rules in this file: reads return the written documents byte by byte.
 
 func testInsertRead(e *env) {
 	record := d("_id", "user6284781860667377211", "field1", []byte("value one"), "field0", []byte{0, 1, 2, 255})

@@ -41,7 +41,7 @@ func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
 	c.Base, c.BaseLow, c.BaseHigh = typical(m, xs, r)
 	c.Value, c.ValueLow, c.ValueHigh = typical(m, ys, r)
 	if p, ok := stats.MannWhitney(xs, ys); ok && len(xs) > 1 && len(ys) > 1 {
-		c.RankP = pointer(p)
+		c.RankP = record.Finite(p)
 	}
 	switch {
 	case len(xs) == 0 && len(ys) == 0:
@@ -53,7 +53,7 @@ func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
 	case !positive(xs) || !positive(ys):
 		c.compareZeros(xs, ys)
 	case len(xs) < 2 || len(ys) < 2:
-		c.Ratio = pointer(*c.Value / *c.Base)
+		c.Ratio = record.Finite(*c.Value / *c.Base)
 		c.silent = "one trial on a side tells nothing of how much trials differ"
 	default:
 		c.compareRatio(base, value, paired, r)
@@ -63,7 +63,7 @@ func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
 
 // compareZeros compares values of which some are zero, so that there is no ratio.
 func (c *cell) compareZeros(xs, ys []float64) {
-	c.Difference = pointer(*c.Value - *c.Base)
+	c.Difference = record.Finite(*c.Value - *c.Base)
 	switch {
 	case len(xs) < 2 || len(ys) < 2:
 		c.silent = "one trial on a side tells nothing of how much trials differ"
@@ -109,12 +109,12 @@ func (c *cell) compareRatio(base, value []observation, paired bool, r rules) {
 		}
 	}
 	if !c.tested {
-		c.Ratio = pointer(*c.Value / *c.Base)
+		c.Ratio = record.Finite(*c.Value / *c.Base)
 		c.silent = "the interval of the ratio cannot be told from these trials"
 		return
 	}
 	c.p = c.ratio.P
-	c.Ratio, c.Low, c.High, c.P = pointer(c.ratio.Ratio), pointer(c.ratio.Low), pointer(c.ratio.High), pointer(c.ratio.P)
+	c.Ratio, c.Low, c.High, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.Low), record.Finite(c.ratio.High), record.Finite(c.ratio.P)
 }
 
 // decide gives the cells of a sweep with the same metric their verdicts.
@@ -127,7 +127,7 @@ func decide(cells []*cell, r rules) {
 		}
 	}
 	for i, adjusted := range stats.Holm(ps) {
-		tested[i].Adjusted = pointer(adjusted)
+		tested[i].Adjusted = record.Finite(adjusted)
 	}
 	for _, c := range cells {
 		c.decide(r)
@@ -256,15 +256,15 @@ func typical(m Metric, xs []float64, r rules) (value, low, high *float64) {
 	if m.Unit == measure.UnitRate && positive(xs) {
 		mean, iv, ok := stats.GeoMean(xs, r.confidence)
 		if !ok {
-			return pointer(measure.Median(xs)), nil, nil
+			return record.Finite(measure.Median(xs)), nil, nil
 		}
-		return pointer(mean), pointer(iv.Low), pointer(iv.High)
+		return record.Finite(mean), record.Finite(iv.Low), record.Finite(iv.High)
 	}
 	_, iv, ok := stats.MedianInterval(xs, r.confidence)
 	if !ok {
-		return pointer(measure.Median(xs)), nil, nil
+		return record.Finite(measure.Median(xs)), nil, nil
 	}
-	return pointer(measure.Median(xs)), pointer(iv.Low), pointer(iv.High)
+	return record.Finite(measure.Median(xs)), record.Finite(iv.Low), record.Finite(iv.High)
 }
 
 // pairs returns the values of the blocks that have both, in the order of the baseline.

@@ -199,10 +199,10 @@ func addRange(e *record.Effect, byPair [][]float64) {
 		e.Pairs++
 		ratio := math.Exp(mean(d))
 		if e.Least == nil || ratio < *e.Least {
-			e.Least = pointer(ratio)
+			e.Least = record.Finite(ratio)
 		}
 		if e.Most == nil || ratio > *e.Most {
-			e.Most = pointer(ratio)
+			e.Most = record.Finite(ratio)
 		}
 	}
 }
@@ -247,7 +247,7 @@ func newEffect(m Metric, changes []float64, r rules) *cell {
 		c.silent = "no block has trials that tell this level from the others"
 		return c
 	case 1:
-		c.Ratio, c.silent = pointer(value[0]), "one block tells nothing of how much blocks differ"
+		c.Ratio, c.silent = record.Finite(value[0]), "one block tells nothing of how much blocks differ"
 		return c
 	}
 	c.Comparison.Pairs = len(changes)
@@ -256,6 +256,6 @@ func newEffect(m Metric, changes []float64, r rules) *cell {
 		return c
 	}
 	c.p = c.ratio.P
-	c.Ratio, c.Low, c.High, c.P = pointer(c.ratio.Ratio), pointer(c.ratio.Low), pointer(c.ratio.High), pointer(c.ratio.P)
+	c.Ratio, c.Low, c.High, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.Low), record.Finite(c.ratio.High), record.Finite(c.ratio.P)
 	return c
 }

@@ -30,8 +30,6 @@
 // It plans and runs nothing (package study and study/conduct do), and writes no text for people beyond findings.
 package judge
 
-import "math"
-
 // The margin and the confidence where nobody asked for others.
 const (
 	DefaultMargin     = 0.03
@@ -54,11 +52,3 @@ func newRules(margin, confidence float64) rules {
 }
 
 func (r rules) alpha() float64 { return 1 - r.confidence }
-
-// pointer returns nil for what is no number, since JSON has no such thing.
-func pointer(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}

@@ -37,19 +37,8 @@ type judgement struct {
 }
 
 func newJudgement(s *record.Study) *judgement {
-	j := &judgement{study: s, counted: map[string][]*record.Trial{},
+	j := &judgement{study: s, baseline: s.BaselineID(), counted: map[string][]*record.Trial{},
 		rules: newRules(float64(s.Specification.Margin), float64(s.Specification.Confidence))}
-	for _, c := range s.Configurations {
-		if c.Baseline || j.baseline == "" {
-			j.baseline = c.ID
-		}
-	}
-	for _, c := range s.Configurations {
-		if c.Baseline {
-			j.baseline = c.ID
-			break
-		}
-	}
 	j.sortAttempts()
 	var values []map[string]float64
 	for _, t := range j.final {

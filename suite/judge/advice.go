@@ -12,14 +12,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Derived says whether a sweep follows from others of its document: how many times faster, and how many servers that
-// is.
+// Derived reports whether a sweep is computed from other sweeps of its document: a multiplier, or a number of servers.
 func Derived(sweep *published.Sweep) bool {
 	return len(sweep.Metrics) == 1 && (sweep.Metrics[0] == "multiplier" || sweep.Metrics[0] == "nodes")
 }
 
-// derivedStatements are the multipliers of each workload, or the servers that they come to. The servers are the
-// document's own number times the multiplier, which assumes that throughput grows with the servers.
+// derivedStatements returns the multiplier of each workload, or the number of servers. The servers are the document's
+// own number times the multiplier, which assumes that throughput grows with the servers.
 func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatement {
 	var list []record.SuiteStatement
 	servers := s.servers(sweep)
@@ -31,9 +30,9 @@ func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatemen
 		}
 		st := s.stated(sweep, level.Name, sweep.Metrics[0])
 		st.Baseline = of.Baseline
-		m, means := (*taken)(nil), span{math.NaN(), math.NaN()}
+		m, means := (*measurement)(nil), span{math.NaN(), math.NaN()}
 		if of.Ratio != nil && of.Low != nil {
-			m = &taken{part: of.Part, ratio: *of.Ratio, low: *of.Low, high: *of.High, n: of.N, verdict: of.Verdict}
+			m = &measurement{part: of.Part, ratio: *of.Ratio, low: *of.Low, high: *of.High, n: of.N, verdict: of.Verdict}
 		}
 		if v, ok := level.Values[sweep.Metrics[0]]; ok {
 			low, high := v.Between()
@@ -43,7 +42,7 @@ func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatemen
 			x := v.Number / servers
 			st.Published, st.Bound, means = &x, v.Bound, span{low / servers, high / servers}
 		}
-		judgeRatio(&st, means, m, lack{cmp.Or(of.Why, "not measured"), cmp.Or(of.Gap, record.GapOther)}, once)
+		judgeRatio(&st, means, m, reason{cmp.Or(of.Why, "not measured"), cmp.Or(of.Gap, record.GapOther)}, once)
 		if st.Ratio != nil {
 			st.Found = derivedText(m, servers)
 		}
@@ -52,7 +51,7 @@ func (s *Suite) derivedStatements(sweep *published.Sweep) []record.SuiteStatemen
 	return list
 }
 
-// servers is 1 for a multiplier, and the servers of the faster cluster for equivalent ones.
+// servers returns 1 for a multiplier, otherwise the servers of the faster cluster.
 func (s *Suite) servers(sweep *published.Sweep) float64 {
 	if v, ok := s.Source.Value("nodes"); ok && sweep.Metrics[0] == "nodes" && v.Number > 0 {
 		return v.Number
@@ -60,16 +59,17 @@ func (s *Suite) servers(sweep *published.Sweep) float64 {
 	return 1
 }
 
-// multiplierOf is the statement on the throughput of a workload that a multiplier is made of, with its own ratio.
+// multiplierOf returns the statement about the throughput of a workload, from which its multiplier is computed.
 func (s *Suite) multiplierOf(workload string) *record.SuiteStatement {
 	for _, sweep := range s.Source.Sweeps {
 		if !strings.EqualFold(sweep.Workload, workload) || len(sweep.Levels) != 2 || sweep.Baseline == "" {
 			continue
 		}
 		if len(s.showing(sweep)) == 0 {
-			return &record.SuiteStatement{Baseline: sweep.Baseline, Why: "no part measured workload " + workload, Gap: record.GapOther}
+			return &record.SuiteStatement{Baseline: sweep.Baseline, Why: "no part measured workload " + workload,
+				Gap: record.GapOther}
 		}
-		for _, t := range s.takers(sweep) {
+		for _, t := range s.sources(sweep) {
 			for _, st := range s.statements(sweep, t) {
 				if st.Metric == "throughput" {
 					return &st
@@ -80,8 +80,7 @@ func (s *Suite) multiplierOf(workload string) *record.SuiteStatement {
 	return nil
 }
 
-// derivedText is a multiplier or a number of servers with its uncertainty.
-func derivedText(m *taken, servers float64) string {
+func derivedText(m *measurement, servers float64) string {
 	times := func(x float64) string { return figure.Significant(x * servers) }
 	text := fmt.Sprintf("%s [%s, %s]", times(m.ratio), times(m.low), times(m.high))
 	if servers == 1 {
@@ -93,14 +92,15 @@ func derivedText(m *taken, servers float64) string {
 func (s *Suite) derivedLines(sweep *published.Sweep) []string {
 	servers := s.servers(sweep)
 	if servers == 1 {
-		return []string{"how many times as much the faster device gives, workload by workload"}
+		return []string{"throughput of the faster device relative to the slower one, by workload"}
 	}
-	return []string{fmt.Sprintf("how many servers of the slower kind give what %s of the faster kind give: %s times the multiplier, with its interval",
-		figure.Significant(servers), figure.Significant(servers)),
-		"assumed, there as here: throughput grows with the servers. More than one size was measured by nobody; plimsoll size takes a measured law of scaling where a study has several sizes"}
+	return []string{fmt.Sprintf("number of servers of the slower kind that match %s of the faster kind: %s times the "+
+		"multiplier, with its interval", figure.Significant(servers), figure.Significant(servers)),
+		"assumption, in the document and here: throughput grows linearly with the servers. Only one size was measured. " +
+			"plimsoll size uses a measured scaling law if a study has several sizes"}
 }
 
-// advice holds what the document recommends against what was measured of the figures that it rests on.
+// advice judges the document's recommendations by the measurements of the figures that they rest on.
 func (s *Suite) advice(shown []exhibit) []record.SuiteAdvice {
 	var list []record.SuiteAdvice
 	for i := range s.Source.Advice {
@@ -112,17 +112,17 @@ func (s *Suite) advice(shown []exhibit) []record.SuiteAdvice {
 	return list
 }
 
-// about says whether a metric is what a sweep is about: its first one, and the longest call where that is the shortest.
+// about reports whether a metric is the subject of a sweep: its first one, and CLASS.max if that is CLASS.min.
 func about(sweep *published.Sweep, metric string) bool {
 	first := sweep.Metrics[0]
 	class, found := strings.CutSuffix(first, ".min")
 	return metric == first || found && metric == class+".max"
 }
 
-// adviceFound decides by what each sweep that an advice rests on is about: that is what the advice is about.
+// adviceFound decides by the statements about the subject of each sweep that an advice rests on.
 func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth, why string) {
 	if len(a.RestsOn) == 0 {
-		return record.AdviceNotMeasured, "the document measured nothing of the kind, and neither did this suite"
+		return record.AdviceNotMeasured, "neither the document nor this suite measured it"
 	}
 	counts := map[record.Agreement]int{}
 	shown, all := false, 0
@@ -134,41 +134,40 @@ func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth,
 		shown = true
 		for k := range f.statements {
 			st := &f.statements[k]
-			whole := slices.Contains(a.RestsOn, f.sweep.ID) || slices.Contains(a.RestsOn, f.sweep.ID+"/"+st.Level)
-			if whole && st.Counted() && about(f.sweep, st.Metric) {
+			named := slices.Contains(a.RestsOn, f.sweep.ID) || slices.Contains(a.RestsOn, f.sweep.ID+"/"+st.Level)
+			if named && st.Counted() && about(f.sweep, st.Metric) {
 				counts[st.Agreement]++
 				all++
 			}
 		}
 	}
-	rests := "what it rests on (" + strings.Join(a.RestsOn, ", ") + ")"
-	told := func(n int, what string) string {
-		verb := map[bool]string{true: "was", false: "were"}[n == 1]
-		return fmt.Sprintf("%d of %s behind it (%s) %s %s", n, figure.Plural(all, "statement"), strings.Join(a.RestsOn, ", "), verb, what)
+	basis := strings.Join(a.RestsOn, ", ")
+	of := func(n int) string {
+		return fmt.Sprintf("%d of %s behind it (%s)", n, figure.Plural(all, "statement"), basis)
 	}
 	agree, against := counts[record.Agrees]+counts[record.SameDirection], counts[record.Disagrees]
 	switch {
 	case !shown:
-		return record.AdviceNotMeasured, "no part repeats " + rests
+		return record.AdviceNotMeasured, "no part repeats the measurements behind it (" + basis + ")"
 	case all == 0:
-		return record.AdviceNotTold, "of " + rests + " the document states no figure that could be held against the measurement"
+		return record.AdviceNotTold, "the document states no figure behind it (" + basis + ") that could be compared with a measurement"
 	case agree > 0 && against == 0:
-		return record.AdviceHolds, told(agree, "found here too") + adviceRest(counts)
+		return record.AdviceHolds, of(agree) + " confirmed here" + adviceRest(counts)
 	case against > 0 && agree == 0:
-		return record.AdviceDoesNot, told(against, "not found here") + adviceRest(counts)
+		return record.AdviceDoesNot, of(against) + " contradicted here" + adviceRest(counts)
 	case against > 0:
-		return record.AdviceNotTold, told(agree, fmt.Sprintf("found here too, and %d not", against)) + adviceRest(counts)
+		return record.AdviceNotTold, of(agree) + fmt.Sprintf(" confirmed here, %d contradicted", against) + adviceRest(counts)
 	case counts[record.NotTold] > 0:
-		return record.AdviceNotTold, fmt.Sprintf("the measurements of %s are too uncertain to say", rests)
+		return record.AdviceNotTold, "the measurements behind it (" + basis + ") are too uncertain"
 	}
-	return record.AdviceNotMeasured, "nothing of " + rests + " was measured"
+	return record.AdviceNotMeasured, "nothing behind it (" + basis + ") was measured"
 }
 
-// adviceRest tells the statements that say nothing.
+// adviceRest counts the statements without a verdict.
 func adviceRest(counts map[record.Agreement]int) string {
 	text := ""
 	if n := counts[record.NotTold]; n > 0 {
-		text += fmt.Sprintf(", %d could not be told", n)
+		text += fmt.Sprintf(", %d inconclusive", n)
 	}
 	if n := counts[record.NotMeasured]; n > 0 {
 		text += fmt.Sprintf(", %d not measured", n)

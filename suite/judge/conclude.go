@@ -5,10 +5,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Conclude says what a suite comes to, by what its parts come to: that it was ended early; else that a write is lost
-// that had to survive; else what parts without a result come to, where all of them come to the same; else that
-// something is not to be believed, else that something was missed. A doubt that came up after it was judged makes it
-// incredible.
+// Conclude returns the outcome of a suite from those of its parts: the suite was ended early; else a write was lost
+// that had to survive; else the outcome of the failed parts, if it is the same for all; else the worst outcome of the
+// parts. A finding after the judgement can make it incredible.
 func (s *Suite) Conclude() record.Conclusion {
 	c := concludeParts(s.Record)
 	if (c == record.Satisfied || c == record.Missed) && s.Worst() == measure.Invalid {

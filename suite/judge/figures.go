@@ -12,49 +12,47 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// taken is what was measured of one level and metric: a ratio to the document's baseline.
-type taken struct {
-	part, metric     string // the part, and what was measured in the place of the document's metric, if it is another
+// measurement is the measured ratio of one level and metric to the document's baseline.
+type measurement struct {
+	part, metric     string // the part, and the metric that was measured instead of the document's, if it is another
 	ratio, low, high float64
 	n                int
 	verdict          record.Verdict
 	note             string
-	// single measurements are one of each side, of which nobody knows how far the next ones would differ: there is no
-	// interval, and low and high are the ratio itself.
-	single bool
+	single           bool // one measurement of each side, so there is no interval: low and high are the ratio itself
 }
 
-// taker is something that measured the levels of a sweep: a study, the drills or probes that are one level each, or a
-// probe whose threads are the levels.
-type taker struct {
+// source is what measured the levels of a sweep: a study, drills or probes that are one level each, or a probe whose
+// threads are the levels.
+type source struct {
 	part string
-	// levels are the document's names of what was measured, in the document's order, the baseline among them.
+	// levels are the document's names of the measured levels, in the document's order, with the baseline.
 	levels []string
 	// take is what was measured of a level; nil with what lacks where nothing was.
-	take   func(level, metric string) (*taken, lack)
-	margin float64
+	measure func(level, metric string) (*measurement, reason)
+	margin  float64
 	// words is what was found at a level where no ratio can be formed, and how that stands to the document.
 	words func(level string) finding
 	notes []record.SuiteNote
 }
 
-// finding is what was found where no ratio can be formed, and whether that is as the document has it.
+// finding is a result without a ratio, and its agreement with the document.
 type finding struct {
 	found     string
 	agreement record.Agreement
-	lack
+	reason
 }
 
-// exhibit is one figure, table or output of the document, with its statements held against what was measured.
+// exhibit is one figure, table or output of the document, with its statements compared with the measurements.
 type exhibit struct {
 	name       string
-	sweep      *published.Sweep // nil if the document has nothing by that name that could be measured
+	sweep      *published.Sweep // nil if the document has nothing measurable by that name
 	statements []record.SuiteStatement
-	first      int // the place of the first one among those of the suite
+	first      int // index of the first one among the statements of the suite
 	notes      []record.SuiteNote
 }
 
-// exhibits are what the parts show of the document, each once, in their order.
+// exhibits returns what the parts show of the document, each once, in their order.
 func (s *Suite) exhibits() []exhibit {
 	var list []exhibit
 	seen := map[string]bool{}
@@ -77,7 +75,7 @@ func (s *Suite) exhibits() []exhibit {
 			}
 		}
 	}
-	for _, sweep := range s.Source.Sweeps { // what follows from figures that are shown
+	for _, sweep := range s.Source.Sweeps { // derived from figures that are shown
 		ofWorkload := func(f exhibit) bool { return f.sweep != nil && f.sweep.Workload != "" }
 		if slices.ContainsFunc(list, ofWorkload) && Derived(sweep) {
 			add(sweep.ID, sweep)
@@ -93,7 +91,7 @@ func sweepID(name string, sweep *published.Sweep) string {
 	return sweep.ID
 }
 
-// shows are the figures that a part repeats: those that the suite says, or its own file.
+// shows returns the figures that a part repeats, from the suite's file or its own.
 func (s *Suite) shows(p *Part) []string {
 	if len(p.Shows) > 0 || p.Study == nil || p.Study.Specification.Published == "" {
 		return p.Shows
@@ -109,8 +107,8 @@ func (s *Suite) shows(p *Part) []string {
 	return names
 }
 
-// inWorkload says whether a part can have measured a sweep by its workload. Of a part that left no record only what the
-// suite set is known.
+// inWorkload reports whether a part may have measured a sweep, by its workload. Without a record, only the suite's
+// settings are known.
 func (p *Part) inWorkload(sweep *published.Sweep) bool {
 	workload := ""
 	if set, ok := p.Set["workload.name"].(string); ok {
@@ -119,10 +117,10 @@ func (p *Part) inWorkload(sweep *published.Sweep) bool {
 	if p.Study != nil {
 		workload = p.Study.Base.Workload.Name
 	}
-	return sweep.Workload == "" || workload == "" || sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")
+	return sweep.Workload == "" || workload == "" ||
+		sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")
 }
 
-// showing are the parts that show a sweep.
 func (s *Suite) showing(sweep *published.Sweep) []*Part {
 	var list []*Part
 	for i := range s.Parts {
@@ -137,7 +135,7 @@ func (s *Suite) showing(sweep *published.Sweep) []*Part {
 	return list
 }
 
-// exhibit holds one sweep against everything that measured it.
+// exhibit compares one sweep with all its measurements.
 func (s *Suite) exhibit(name string, sweep *published.Sweep) exhibit {
 	f := exhibit{name: name, sweep: sweep}
 	if sweep == nil {
@@ -149,7 +147,7 @@ func (s *Suite) exhibit(name string, sweep *published.Sweep) exhibit {
 		f.notes = sentences(s.derivedLines(sweep)...)
 		return f
 	}
-	for _, t := range s.takers(sweep) {
+	for _, t := range s.sources(sweep) {
 		f.statements = append(f.statements, s.statements(sweep, t)...)
 		for i := range sweep.Trends {
 			f.statements = append(f.statements, trendStatement(sweep, &sweep.Trends[i], t))
@@ -162,7 +160,7 @@ func (s *Suite) exhibit(name string, sweep *published.Sweep) exhibit {
 	return f
 }
 
-// sentences are notes that say all themselves.
+// sentences returns notes that consist of text only.
 func sentences(lines ...string) (notes []record.SuiteNote) {
 	for _, line := range lines {
 		notes = append(notes, record.SuiteNote{Text: line})
@@ -170,62 +168,63 @@ func sentences(lines ...string) (notes []record.SuiteNote) {
 	return notes
 }
 
-// itemText says what a figure or table of the document is that has nothing to be held against.
+// itemText describes a figure or table of the document without figures to compare.
 func (s *Suite) itemText(name string) string {
 	for _, item := range s.Source.Items {
 		if strings.EqualFold(strings.ReplaceAll(item.Item, " ", "-"), strings.ReplaceAll(name, " ", "-")) {
-			return fmt.Sprintf("%s, “%s”: it has no figures that could be held against a measurement (%s)", item.Item, item.Caption, item.Holds)
+			return fmt.Sprintf("%s, “%s”: it has no figures to compare with a measurement (%s)", item.Item, item.Caption,
+				item.Holds)
 		}
 	}
 	return "the document has no " + name
 }
 
-// takers are what measured a sweep. There is always one, if only to say why nothing was.
-func (s *Suite) takers(sweep *published.Sweep) []taker {
+// sources returns what measured a sweep. There is always one, which may only say why nothing was measured.
+func (s *Suite) sources(sweep *published.Sweep) []source {
 	if settings(sweep) {
-		return []taker{{take: func(string, string) (*taken, lack) { return nil, lack{} }}}
+		return []source{{measure: func(string, string) (*measurement, reason) { return nil, reason{} }}}
 	}
-	var list []taker
+	var list []source
 	var single []*Part
-	var lacks []lack
+	var reasons []reason
 	var notes []record.SuiteNote
 	for _, p := range s.showing(sweep) {
 		switch {
-		case p.Kind == record.KindDrill && !ofDrills(sweep): // what it lost belongs to what is measured here
+		case p.Kind == record.KindDrill && !ofDrills(sweep): // its losses are shown with these measurements
 			notes = append(notes, record.SuiteNote{Part: p.Name, Level: cmp.Or(p.Level, p.Name)})
 		case p.Study != nil:
-			if t := s.studyTaker(p, sweep); t != nil {
+			if t := s.studySource(p, sweep); t != nil {
 				list = append(list, *t)
 			}
 		case p.Level != "" && sweep.Level(p.Level) != nil || p.Kind == record.KindDrill,
 			sweep.Path != "load.workers" && p.Kind == record.KindProbe:
 			single = append(single, p)
 		case p.Probe != nil:
-			list = append(list, s.rampTaker(p, sweep))
+			list = append(list, s.rampSource(p, sweep))
 		default:
-			lacks = append(lacks, s.lack(p))
+			reasons = append(reasons, s.reason(p))
 		}
 	}
-	for _, group := range alikeSet(single) {
-		list = append(list, s.levelTaker(group, sweep))
+	for _, group := range bySettings(single) {
+		list = append(list, s.levelSource(group, sweep))
 	}
 	notes = append(notes, sentences(s.inPlaceOf(sweep)...)...)
 	if len(list) == 0 {
-		why := together(lacks)
-		list = append(list, taker{take: func(string, string) (*taken, lack) { return nil, why }})
+		why := together(reasons)
+		list = append(list, source{measure: func(string, string) (*measurement, reason) { return nil, why }})
 	}
 	list[0].notes = append(list[0].notes, notes...)
 	return list
 }
 
-// together is one reason of several parts: the word is that of time if one of them has it, since that can be had.
-func together(lacks []lack) lack {
-	if len(lacks) == 0 {
-		return lack{"no part measured it", record.GapOther}
+// together joins the reasons of several parts. The gap is time if one of them has it, because time can be given.
+func together(reasons []reason) reason {
+	if len(reasons) == 0 {
+		return reason{"no part measured it", record.GapOther}
 	}
 	var why []string
-	all := lack{gap: record.GapOther}
-	for _, l := range lacks {
+	all := reason{gap: record.GapOther}
+	for _, l := range reasons {
 		why = append(why, l.why)
 		if l.gap == record.GapTime || l.gap == record.GapHere && all.gap == record.GapOther {
 			all.gap = l.gap
@@ -235,19 +234,20 @@ func together(lacks []lack) lack {
 	return all
 }
 
-// settings says whether a table of the document has what was set, and no results.
+// settings reports whether a table of the document has settings only, no results.
 func settings(sweep *published.Sweep) bool {
 	return !slices.ContainsFunc(sweep.Metrics, func(m string) bool { return m != "records" && m != "threads" })
 }
 
-// ofDrills says whether a sweep has what drills measure.
+// ofDrills reports whether a sweep has metrics of drills.
 func ofDrills(sweep *published.Sweep) bool {
-	return slices.ContainsFunc(sweep.Metrics, func(m string) bool { return m == "outage" || m == "cpu" || m == lossMetric })
+	return slices.ContainsFunc(sweep.Metrics, func(m string) bool {
+		return m == "outage" || m == "cpu" || m == lossMetric
+	})
 }
 
-// alikeSet groups parts by what the suite set for them, such as the way to the database, so that each group has each
-// level once.
-func alikeSet(parts []*Part) (groups [][]*Part) {
+// bySettings groups parts by what the suite sets for them, such as the client, so that each group has each level once.
+func bySettings(parts []*Part) (groups [][]*Part) {
 	at := map[string]int{}
 	for _, p := range parts {
 		key := fmt.Sprint(p.Set)
@@ -260,9 +260,8 @@ func alikeSet(parts []*Part) (groups [][]*Part) {
 	return groups
 }
 
-// statements are the levels of a sweep, metric by metric. Levels of which nothing is stated and nothing was measured
-// have none; what was left out is told with what the suite left out.
-func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatement {
+// statements returns a statement for each metric and level of a sweep that was stated or measured.
+func (s *Suite) statements(sweep *published.Sweep, t source) []record.SuiteStatement {
 	var list []record.SuiteStatement
 	for _, metric := range sweep.Metrics {
 		for i := range sweep.Levels {
@@ -273,18 +272,19 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 			st := s.stated(sweep, level.Name, metric)
 			st.Part = t.part
 			if sweep.Baseline == "" && t.words != nil {
+				drawn := st.Agreement == record.OnlyDrawn
 				st.Kind, st.Agreement = record.StatementWords, record.NotStated
 				if _, ok := sweep.Value(level.Name, metric); ok || metric == lossMetric {
 					x := t.words(level.Name)
 					st.Found, st.Agreement, st.Why, st.Gap = x.found, x.agreement, x.why, x.gap
 				}
-				st.Stated = saying(st.Stated, level)
+				st.Stated = saying(st.Stated, drawn, level)
 				list = append(list, st)
 				continue
 			}
-			m, lack := t.take(level.Name, metric)
-			judgeRatio(&st, s.means(sweep, level.Name, metric), m, lack, t.margin)
-			if st.Published != nil || st.Ratio != nil || st.Stated != published.OnlyDrawn {
+			m, reason := t.measure(level.Name, metric)
+			judgeRatio(&st, s.means(sweep, level.Name, metric), m, reason, t.margin)
+			if st.Published != nil || st.Ratio != nil || st.Agreement != record.OnlyDrawn {
 				list = append(list, st)
 			}
 		}
@@ -292,20 +292,24 @@ func (s *Suite) statements(sweep *published.Sweep, t taker) []record.SuiteStatem
 	return list
 }
 
-// saying adds the words of a level to what is stated of it.
-func saying(stated string, level *published.Level) string {
+// saying adds the words of a level to what is stated about it, or replaces it if that is only a picture.
+func saying(stated string, drawn bool, level *published.Level) string {
 	said := []string{stated, level.Sets["recovery"], level.Sets["words"]}
-	if said[0] == published.OnlyDrawn && said[1]+said[2] != "" {
+	if drawn && said[1]+said[2] != "" {
 		said[0] = ""
 	}
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
 }
 
-// stated is what the document has of a level and metric.
+// stated returns a statement with what the document states about a level and metric. Its agreement is
+// [record.OnlyDrawn] if that is only a picture, otherwise not decided yet.
 func (s *Suite) stated(sweep *published.Sweep, level, metric string) record.SuiteStatement {
 	x := sweep.Stated(level, metric)
-	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric, Baseline: sweep.Baseline,
-		Stated: x.As, Place: x.Place, Published: x.Ratio, Bound: x.Bound}
+	st := record.SuiteStatement{Sweep: sweep.ID, Kind: record.StatementRatio, Level: level, Metric: metric,
+		Baseline: sweep.Baseline, Stated: x.As, Place: x.Place, Published: x.Ratio, Bound: x.Bound}
+	if x.Drawn {
+		st.Agreement = record.OnlyDrawn
+	}
 	if v, ok := sweep.Value(level, metric); ok && v.Note != "" {
 		st.Doubts = append(st.Doubts, "note on "+level+": "+v.Note)
 	}
@@ -320,19 +324,18 @@ func (s *Suite) stated(sweep *published.Sweep, level, metric string) record.Suit
 	return st
 }
 
-// contradictionText is what a reader of a figure has to know.
 func contradictionText(c *published.Contradiction) string {
 	text := "the document contradicts itself: " + strings.TrimRight(c.Why, ".")
 	if c.Use != "" {
-		text += "; what can be relied on: " + strings.TrimRight(c.Use, ".")
+		text += "; reliable: " + strings.TrimRight(c.Use, ".")
 	}
 	return text
 }
 
-// span are the ratios that a statement can mean.
+// span is the range of ratios that a statement can mean.
 type span struct{ low, high float64 }
 
-// means is what the document's ratio can be, by the digits that it gives and by its bounds ("about" is one digit more).
+// means returns the range of the document's ratio, from its digits and its bounds. "about" is one digit less precise.
 func (s *Suite) means(sweep *published.Sweep, level, metric string) span {
 	v, ok := sweep.Value(level, metric)
 	base, baseOK := sweep.Value(sweep.Baseline, metric)
@@ -356,77 +359,80 @@ func (s *Suite) means(sweep *published.Sweep, level, metric string) span {
 	return span{vl / bh, vh / bl}
 }
 
-// finite numbers are the ones that a record can keep.
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-// judgeRatio says how a published ratio stands to a measured one.
-func judgeRatio(st *record.SuiteStatement, means span, m *taken, lack lack, margin float64) {
+// judgeRatio compares a published ratio with a measured one.
+func judgeRatio(st *record.SuiteStatement, means span, m *measurement, reason reason, margin float64) {
 	if m != nil {
 		st.Part, st.Measure, st.N, st.Verdict = m.part, m.metric, m.n, m.verdict
-		st.Doubts = append(st.Doubts, toldDoubt(m)...)
-		if finite(m.ratio) && m.ratio > 0 {
-			st.Ratio = &m.ratio
+		st.Doubts = append(st.Doubts, noteOf(m)...)
+		if m.ratio > 0 {
+			st.Ratio = record.Finite(m.ratio)
 		}
-		if finite(m.low) && finite(m.high) && !m.single {
-			st.Low, st.High = &m.low, &m.high
+		if low, high := record.Finite(m.low), record.Finite(m.high); low != nil && high != nil && !m.single {
+			st.Low, st.High = low, high
 		}
 	}
 	switch {
-	case st.Published == nil && st.Stated == published.OnlyDrawn:
-		st.Agreement = record.OnlyDrawn
+	case st.Agreement == record.OnlyDrawn:
 	case st.Published == nil:
-		st.Agreement, st.Why = record.NotStated, "the document has no baseline for it, and absolute figures of other machines say nothing"
-	case m == nil && lack.why == "":
-		st.Agreement, st.Why = record.NotStated, "it is a setting, and no result"
+		st.Agreement, st.Why = record.NotStated, "the document has no baseline for it, and absolute figures of other machines "+
+			"are not comparable"
+	case m == nil && reason.why == "":
+		st.Agreement, st.Why = record.NotStated, "it is a setting, not a result"
 	case m == nil:
-		st.Agreement, st.Why, st.Gap = record.NotMeasured, lack.why, lack.gap
+		st.Agreement, st.Why, st.Gap = record.NotMeasured, reason.why, reason.gap
 	case st.Ratio == nil:
-		st.Agreement, st.Why = record.NotTold, cmp.Or(m.note, "no ratio can be formed")
+		st.Agreement, st.Why = record.NotTold, cmp.Or(m.note, "there is no ratio")
 	default:
 		st.Agreement, st.Why = agreement(*st.Published, means, m, margin)
 	}
 }
 
-// agreement holds a stated ratio against a measured one.
-func agreement(stated float64, means span, m *taken, margin float64) (record.Agreement, string) {
+// The reasons why a measured interval is inconclusive.
+const (
+	excludesOne = "the measured interval excludes 1, but with so many comparisons that can be chance"
+	includesOne = "the measured interval includes 1, so the direction is not known"
+)
+
+// agreement compares a stated ratio with a measured one.
+func agreement(stated float64, means span, m *measurement, margin float64) (record.Agreement, string) {
 	overlap := m.low <= means.high && means.low <= m.high
 	small := math.Abs(math.Log(stated)) <= math.Log1p(margin)
 	switch {
 	case m.single:
 		return record.NotTold, m.note
 	case m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1):
-		return record.NotTold, "the measured interval leaves out that nothing changes, but among so many comparisons that can be chance"
+		return record.NotTold, excludesOne
 	case m.verdict == record.Inconclusive && !overlap && !math.IsNaN(m.low):
-		return record.NotTold, "the measured interval leaves out the document's ratio, and does not tell the direction"
+		return record.NotTold, "the measured interval excludes the document's ratio, but the direction is not known"
 	case m.verdict == record.Inconclusive:
-		return record.NotTold, cmp.Or(m.note, "the measured interval has room for both directions")
+		return record.NotTold, cmp.Or(m.note, includesOne)
 	case overlap:
-		return record.Agrees, "the document's ratio lies in the measured interval"
+		return record.Agrees, "the document's ratio is inside the measured interval"
 	case m.verdict == record.Equivalent && small:
-		return record.Agrees, "no difference that matters, in the document and here"
+		return record.Agrees, "no relevant difference, in the document and here"
 	case m.verdict == record.Equivalent:
-		return record.Disagrees, "there is no difference here that matters"
+		return record.Disagrees, "there is no relevant difference here"
 	case small:
-		return record.Disagrees, "the document has no difference that matters"
+		return record.Disagrees, "the document has no relevant difference"
 	case (stated > 1) != (m.ratio > 1):
-		return record.Disagrees, "it goes the other way here"
+		return record.Disagrees, "the direction is the opposite here"
 	case math.Abs(math.Log(m.ratio)) > math.Abs(math.Log(stated)):
 		return record.SameDirection, "the difference is larger here"
 	}
 	return record.SameDirection, "the difference is smaller here"
 }
 
-// studyTaker is a study that has the levels of a sweep, nil if it measured none of its metrics.
-func (s *Suite) studyTaker(p *Part, sweep *published.Sweep) *taker {
+// studySource makes a source of a study that has the levels of a sweep; nil if it measured none of the metrics.
+func (s *Suite) studySource(p *Part, sweep *published.Sweep) *source {
 	f := factorOf(p.Study, sweep)
 	if f == nil {
-		return &taker{part: p.Name, take: func(string, string) (*taken, lack) {
-			return nil, lack{p.Name + " does not vary the " + sweep.Factor, record.GapOther}
+		return &source{part: p.Name, measure: func(string, string) (*measurement, reason) {
+			return nil, reason{p.Name + " does not vary the " + sweep.Factor, record.GapOther}
 		}}
 	}
 	compared := comparisonsOf(p.Study)
 	levels, other := Levels(p.Study, sweep, f)
-	t := taker{part: p.Name, margin: float64(p.Study.Specification.Margin)}
+	t := source{part: p.Name, margin: float64(p.Study.Specification.Margin)}
 	for i := range sweep.Levels {
 		if _, ok := levels[sweep.Levels[i].Name]; ok {
 			t.levels = append(t.levels, sweep.Levels[i].Name)
@@ -438,32 +444,33 @@ func (s *Suite) studyTaker(p *Part, sweep *published.Sweep) *taker {
 			return nil
 		}
 	}
-	t.take = func(level, metric string) (*taken, lack) {
+	t.measure = func(level, metric string) (*measurement, reason) {
 		c := levels[level]
 		switch {
 		case other != "":
-			why := fmt.Sprintf("the baseline of %s is %s, which is not the document's %s", p.Name, other, sweep.Baseline)
-			return nil, lack{why, record.GapOther}
+			why := fmt.Sprintf("the baseline of %s is %s, not the document's %s", p.Name, other, sweep.Baseline)
+			return nil, reason{why, record.GapOther}
 		case c == nil:
 			return nil, s.absent(p, sweep, level)
 		}
 		x, name := compared.find(c.ID, metric)
 		if x == nil {
 			why := fmt.Sprintf("%s has no comparison of %s at this level (%s)", p.Name, metric, p.Study.Status)
-			return nil, lack{why, record.GapOther}
+			return nil, reason{why, record.GapOther}
 		}
 		if name == metric {
 			name = ""
 		}
-		return &taken{part: p.Name, metric: name, ratio: orNaN(x.Ratio), low: orNaN(x.Low), high: orNaN(x.High), n: x.N,
-			verdict: x.Verdict, note: x.Note}, lack{}
+		return &measurement{part: p.Name, metric: name, ratio: orNaN(x.Ratio), low: orNaN(x.Low), high: orNaN(x.High), n: x.N,
+			verdict: x.Verdict, note: x.Note}, reason{}
 	}
 	return &t
 }
 
-// Levels finds the configurations of a study that are the levels of a sweep, by the names that the document has for
-// them. other is the study's own baseline where it is not the document's: then its ratios are against something else.
-func Levels(s *record.Study, sweep *published.Sweep, f *spec.Factor) (measured map[string]*record.Configuration, other string) {
+// Levels finds the configurations of a study that are the levels of a sweep, by the document's names. other is the
+// study's baseline if it is not the document's, so its ratios are not comparable.
+func Levels(s *record.Study, sweep *published.Sweep, f *spec.Factor) (measured map[string]*record.Configuration,
+	other string) {
 	measured = map[string]*record.Configuration{}
 	baseline := comparisonsOf(s).baseline
 	own, agreed := "", false
@@ -481,12 +488,12 @@ func Levels(s *record.Study, sweep *published.Sweep, f *spec.Factor) (measured m
 		}
 	}
 	if !agreed {
-		other = cmp.Or(own, "another one")
+		other = cmp.Or(own, "different")
 	}
 	return measured, other
 }
 
-// comparisons are those of a study, by configuration and metric.
+// comparisons indexes those of a study by configuration and metric.
 type comparisons struct {
 	metrics  []string // in their order
 	of       map[[2]string]*record.Comparison
@@ -494,12 +501,7 @@ type comparisons struct {
 }
 
 func comparisonsOf(s *record.Study) *comparisons {
-	x := &comparisons{of: map[[2]string]*record.Comparison{}}
-	for _, c := range s.Configurations {
-		if c.Baseline || x.baseline == "" {
-			x.baseline = c.ID
-		}
-	}
+	x := &comparisons{of: map[[2]string]*record.Comparison{}, baseline: s.BaselineID()}
 	for i := range s.Comparisons {
 		c := &s.Comparisons[i]
 		x.of[[2]string{c.Configuration, c.Metric}], x.baseline = c, c.Baseline
@@ -517,7 +519,7 @@ func orNaN(x *float64) float64 {
 	return *x
 }
 
-// factorOf finds the factor of a study that a sweep varies, by its name, or by the names of its levels.
+// factorOf finds the factor of a study that a sweep varies, by its name or by the names of its levels.
 func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	for i := range s.Specification.Factors {
 		f := &s.Specification.Factors[i]
@@ -540,9 +542,9 @@ func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	return nil
 }
 
-// instead are what stands for a metric that studies do not have. The shortest and the longest of a few single calls
-// are held against the median and the 90th percentile of thousands: the extremes of so many say nothing about calls,
-// and where most return at once and some wait for long, no call takes as long as the mean.
+// instead returns the metrics that replace one that studies do not have. The shortest and longest of a few single calls
+// are compared with the median and the 90th percentile of thousands, because the extremes of thousands say nothing
+// about a typical call. If most calls return at once and some wait for long, no call takes as long as the mean.
 func instead(metric string) []string {
 	class, what, _ := strings.Cut(metric, ".")
 	switch what {
@@ -554,12 +556,12 @@ func instead(metric string) []string {
 	return []string{metric}
 }
 
-// has says whether a metric was compared, or what stands for it.
+// has reports whether a metric was compared, or one that replaces it.
 func (x *comparisons) has(wanted string) bool {
 	return slices.ContainsFunc(instead(wanted), func(name string) bool { return slices.Contains(x.metrics, name) })
 }
 
-// find is what a study found of a metric, or of what stands for it.
+// find returns the comparison of a metric, or of one that replaces it.
 func (x *comparisons) find(configuration, metric string) (*record.Comparison, string) {
 	for _, name := range instead(metric) {
 		if c := x.of[[2]string{configuration, name}]; c != nil {
@@ -569,8 +571,7 @@ func (x *comparisons) find(configuration, metric string) (*record.Comparison, st
 	return nil, metric
 }
 
-// absent says why a level was not measured.
-func (s *Suite) absent(p *Part, sweep *published.Sweep, level string) lack {
+func (s *Suite) absent(p *Part, sweep *published.Sweep, level string) reason {
 	has := func(list string) bool {
 		return slices.ContainsFunc(append(strings.Split(list, ", "), list), func(name string) bool {
 			l := sweep.Level(name)
@@ -579,8 +580,8 @@ func (s *Suite) absent(p *Part, sweep *published.Sweep, level string) lack {
 	}
 	for _, l := range s.leftOf(p.Name) {
 		if l.What == level || has(l.From) && !has(l.To) {
-			return lack{"left out: " + cmp.Or(l.Why, "to be done in time"), record.GapLevels}
+			return reason{"skipped: " + cmp.Or(l.Why, "not enough time"), record.GapLevels}
 		}
 	}
-	return lack{p.Name + " does not have this level", record.GapLevels}
+	return reason{p.Name + " does not have this level", record.GapLevels}
 }

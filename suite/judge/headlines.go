@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// headlines are the statements that answer “what did the document say, and what is it here”, by their places: one for
-// each figure of which something was measured, and one for each failure. Where figures follow from others, such as a
-// number of servers from throughputs, these are the answers, since they are what the document is about.
+// headlines returns the indices of the most important statements: for each measured figure the strongest ones, and one
+// for each failure. If the document derives figures from others, such as a number of servers from throughputs, the
+// derived ones are the headlines, because the document is about them.
 func headlines(list []exhibit) (places []int) {
 	follows := slices.ContainsFunc(list, func(f exhibit) bool { return f.sweep != nil && Derived(f.sweep) })
 	for i := range list {
@@ -32,12 +32,12 @@ func headlines(list []exhibit) (places []int) {
 	return places
 }
 
-// fewLevels is how many levels of a figure may all be among what is read first.
+// fewLevels is the number of levels of a figure that may all be headlines.
 const fewLevels = 2
 
-// strongest are the statements of a figure that say most: of each failure its own, and else those of its first metric
-// if they are few, or the one with the largest difference in the document; and whatever disagrees. What was measured
-// without a verdict stands back behind what has one.
+// strongest returns the most important statements of a figure: those about failures, if there are any. Otherwise those
+// of the first metric if they are few, or else the one with the largest difference in the document, and all that
+// disagree. Statements with a verdict come before those without.
 func (f *exhibit) strongest() []int {
 	var words, first, against []int
 	best := -1
@@ -74,7 +74,7 @@ func (f *exhibit) strongest() []int {
 	return list
 }
 
-// stronger says whether a statement says more than another one.
+// stronger reports whether a is more important than b.
 func (f *exhibit) stronger(a, b *record.SuiteStatement) bool {
 	by := func(is func(*record.SuiteStatement) bool) int {
 		rank := map[bool]int{true: 1}

@@ -1,11 +1,11 @@
-// Package judge says what a suite is worth: how the statements of the document that it repeats stand to what was
-// measured, which of them say most, what the document's advice and multipliers come to here, what the measurements
-// themselves advise, and what failures took. It sees records only, so that a suite that was interrupted, resumed or
-// read on another machine gives the same verdicts.
+// Package judge compares the statements of a document with the measurements of the suite that repeats it. It also
+// judges the document's advice and multipliers, gives advice from the measurements themselves, and sums up what
+// failures lost. It uses records only, so a suite that was interrupted, resumed or read on another machine gets the
+// same verdicts.
 //
-// What it finds is stored in suite.json ([record.SuiteJudgement]), and printed by package report. A suite that goes
-// on, and one of before judgements were stored, is judged by the same code when it is read. Nothing is measured or
-// printed here, and no exit code is known.
+// The result is stored in suite.json ([record.SuiteJudgement]) and printed by package report. A running suite, and an
+// old one without a stored judgement, is judged by the same code when it is read. Nothing is measured or printed here,
+// and exit codes are not known.
 package judge
 
 import (
@@ -25,12 +25,12 @@ type Suite struct {
 	Record *record.Suite
 	// Parts are those of the record, in its order.
 	Parts []Part
-	// Source is the document; nil if the suite names none. Problem says why it cannot be shown.
+	// Source is the document, nil if the suite names none. Problem says why it cannot be read.
 	Source  *published.Source
 	Problem string
 }
 
-// Part is a part with its record: one of Study, Drill and Probe is set where there is one that can be read.
+// Part is a part with its record. At most one of Study, Drill and Probe is set.
 type Part struct {
 	*record.Part
 	Study *record.Study
@@ -40,7 +40,7 @@ type Part struct {
 	Unread string
 }
 
-// PartIn returns what reads the record of a part of the suite in dir, for [Read].
+// PartIn returns a function for [Read] that opens the record of a part of the suite in dir.
 func PartIn(dir string) func(*record.Part) (Part, error) {
 	return func(p *record.Part) (x Part, err error) {
 		at, err := record.Below(dir, p.Record)
@@ -60,14 +60,14 @@ func PartIn(dir string) func(*record.Part) (Part, error) {
 			x.Probe = r
 		}
 		if have := r.Common().Kind; have != p.Kind || x == (Part{}) {
-			return Part{}, fmt.Errorf("%s is the record of a %s, and the part is a %s", p.Record, have, p.Kind)
+			return Part{}, fmt.Errorf("%s is the record of a %s, but the part is a %s", p.Record, have, p.Kind)
 		}
 		return x, nil
 	}
 }
 
-// Read reads the records of the parts of a suite with open, and judges it unless its record has a judgement of all
-// that it did. A part that cannot be read says so; the others count.
+// Read opens the records of the parts of a suite, and judges the suite unless its record has a current judgement. Parts
+// that cannot be read have Unread set; the others count.
 func Read(r *record.Suite, open func(*record.Part) (Part, error)) *Suite {
 	s := read(r, open)
 	if !r.Judged() {
@@ -76,7 +76,7 @@ func Read(r *record.Suite, open func(*record.Part) (Part, error)) *Suite {
 	return s
 }
 
-// Of judges the suite in a directory by what its parts are now, whatever was found before.
+// Of judges the suite in a directory by its parts as they are now.
 func Of(dir string, r *record.Suite) *record.SuiteJudgement { return read(r, PartIn(dir)).judgement() }
 
 func read(r *record.Suite, open func(*record.Part) (Part, error)) *Suite {
@@ -103,7 +103,6 @@ func read(r *record.Suite, open func(*record.Part) (Part, error)) *Suite {
 	return s
 }
 
-// judgement is everything that can be said of the suite.
 func (s *Suite) judgement() *record.SuiteJudgement {
 	j := &record.SuiteJudgement{Counts: map[record.Agreement]int{}, Statements: []record.SuiteStatement{}}
 	if s.Source != nil {
@@ -130,7 +129,7 @@ func (s *Suite) judgement() *record.SuiteJudgement {
 	return j
 }
 
-// Findings are the doubts about a part.
+// Findings returns the findings of the part's record.
 func (p *Part) Findings() []measure.Finding {
 	switch {
 	case p.Study != nil:
@@ -143,11 +142,11 @@ func (p *Part) Findings() []measure.Finding {
 	return nil
 }
 
-// Standing is what became of a part that found nothing; "" if there is something to be told of it.
+// Standing says why a part has no result; "" if it has one.
 func (p *Part) Standing() string {
 	switch {
 	case p.Status == record.PartLeft || p.Status == record.PartFailed:
-		return string(p.Status) + ": " + cmp.Or(p.Problem, "no reason is known")
+		return string(p.Status) + ": " + cmp.Or(p.Problem, "reason not known")
 	case p.Unread != "":
 		return "cannot be read: " + p.Unread
 	case p.Status == record.PartPlanned:
@@ -158,7 +157,7 @@ func (p *Part) Standing() string {
 	return ""
 }
 
-// Worst is the gravest doubt about the suite and its parts, also one that came up after it was judged.
+// Worst returns the worst severity among the findings of the suite and its parts, also after the judgement.
 func (s *Suite) Worst() measure.Severity {
 	worst := measure.Worst(s.Record.Validity)
 	for i := range s.Parts {
@@ -175,20 +174,20 @@ func (s *Suite) Worst() measure.Severity {
 	return worst
 }
 
-// lack is why something was not measured, in a sentence and in a word.
-type lack struct {
+// reason says why something was not measured, as a sentence and as a word.
+type reason struct {
 	why string
 	gap record.Gap
 }
 
-// lack is why a part measured nothing of what it was to measure.
-func (s *Suite) lack(p *Part) lack {
-	l := lack{p.Name + " " + cmp.Or(p.Standing(), "does not measure this"), record.GapOther}
+// reason says why a part did not measure what it should.
+func (s *Suite) reason(p *Part) reason {
+	l := reason{p.Name + " " + cmp.Or(p.Standing(), "does not measure this"), record.GapOther}
 	if p.Status != record.PartLeft {
 		return l
 	}
 	l.gap = record.GapHere
-	// What does not fit into the time has, in the list of the suite, the time before its own reason.
+	// A part that does not fit into the time is in the suite's list with the time as the first reason.
 	if slices.ContainsFunc(s.Record.Left, func(x spec.Left) bool {
 		return x.Part == p.Name && x.What == spec.LeftPart && (x.Late || p.Problem != "" && x.Why != p.Problem)
 	}) {
@@ -197,7 +196,7 @@ func (s *Suite) lack(p *Part) lack {
 	return l
 }
 
-// leftOf are the steps by which a part was made smaller or left out; those of all parts are not among them.
+// leftOf returns the steps that made this part smaller or skipped it, without those that apply to all parts.
 func (s *Suite) leftOf(part string) []spec.Left {
 	return slices.DeleteFunc(slices.Clone(s.Record.Left), func(l spec.Left) bool { return l.Part != part })
 }

@@ -36,7 +36,8 @@ func open(t *testing.T, o recordtest.Suite) (*record.Suite, string) {
 func TestTheSameIsFoundWhoeverReads(t *testing.T) {
 	r, dir := open(t, recordtest.Suite{})
 	want := judge.Of(dir, r)
-	if len(want.Statements) == 0 || len(want.Headlines) == 0 || len(want.Practices) == 0 || len(want.Losses) == 0 || len(want.Advice) == 0 {
+	if len(want.Statements) == 0 || len(want.Headlines) == 0 || len(want.Practices) == 0 || len(want.Losses) == 0 ||
+		len(want.Advice) == 0 {
 		t.Fatalf("next to nothing was judged: %+v", want)
 	}
 	judge.Read(r, judge.PartIn(dir))
@@ -123,7 +124,8 @@ func TestWhatASuiteComesTo(t *testing.T) {
 		{record.Complete, "", []record.Part{done(record.Missed), done(record.Incredible)}, record.Incredible},
 		{record.Complete, measure.Invalid, []record.Part{done(record.Missed)}, record.Incredible},
 		{record.Complete, measure.Invalid, []record.Part{done(record.WritesLost)}, record.WritesLost},
-		{record.Complete, "", []record.Part{done(record.Missed), failed(record.OutOfReach), failed(record.OutOfReach)}, record.OutOfReach},
+		{record.Complete, "", []record.Part{done(record.Missed), failed(record.OutOfReach), failed(record.OutOfReach)},
+			record.OutOfReach},
 		{record.Complete, "", []record.Part{failed(record.Refused), failed(record.OutOfReach)}, record.NoResult},
 		{record.Complete, "", []record.Part{failed(record.Refused), done(record.WritesLost)}, record.WritesLost},
 		{record.Killed, "", []record.Part{done(record.WritesLost)}, record.Ended},

@@ -16,53 +16,54 @@ import (
 )
 
 const (
-	// noticed is how long nothing may succeed before users notice: the tools of the documents look once a second.
+	// noticed is the outage in nanoseconds that users notice: the tools of the documents report once a second.
 	noticed = 1e9
-	// once stands for an interval where a thing was measured once: a tenth up and down.
+	// once replaces the interval of a single measurement: 10 % up and down.
 	once = 0.10
 )
 
-// levelTaker are drills or probes that are one level each.
-func (s *Suite) levelTaker(parts []*Part, sweep *published.Sweep) taker {
-	t := taker{margin: once}
+// levelSource makes a source of drills or probes that are one level each.
+func (s *Suite) levelSource(parts []*Part, sweep *published.Sweep) source {
+	t := source{margin: once}
 	at := map[string]*Part{}
 	for i := range sweep.Levels {
 		name := sweep.Levels[i].Name
 		for _, p := range parts {
-			if sweep.Level(s.levelIn(p, sweep)) == &sweep.Levels[i] && (at[name] == nil || !at[name].measured() && p.measured()) {
-				at[name] = p // one that was measured in the place of one that was left out
+			better := at[name] == nil || !at[name].measured() && p.measured() // it replaces one that was skipped
+			if better && sweep.Level(s.levelIn(p, sweep)) == &sweep.Levels[i] {
+				at[name] = p
 			}
 		}
 		if p := at[name]; p != nil && p.measured() {
 			t.levels = append(t.levels, name)
 		}
 	}
-	t.take = func(level, metric string) (*taken, lack) {
+	t.measure = func(level, metric string) (*measurement, reason) {
 		base, value := at[sweep.Baseline], at[level]
 		for _, x := range []struct {
 			name string
 			part *Part
 		}{{level, value}, {sweep.Baseline, base}} {
 			if x.part == nil {
-				return nil, lack{"no part is the level " + x.name, record.GapOther}
+				return nil, reason{"no part is the level " + x.name, record.GapOther}
 			}
 			if !x.part.measured() {
-				return nil, s.lack(x.part)
+				return nil, s.reason(x.part)
 			}
 		}
 		m := value.against(base, metric)
 		if m == nil {
-			return nil, lack{fmt.Sprintf("%s or %s has no %s", value.Name, base.Name, metric), record.GapOther}
+			return nil, reason{fmt.Sprintf("%s or %s has no %s", value.Name, base.Name, metric), record.GapOther}
 		}
-		return m, lack{}
+		return m, reason{}
 	}
 	t.words = func(level string) finding {
 		p := at[level]
 		switch {
 		case p == nil:
-			return finding{agreement: record.NotMeasured, lack: lack{"no part is this level", record.GapOther}}
+			return finding{agreement: record.NotMeasured, reason: reason{"no part is this level", record.GapOther}}
 		case p.Drill == nil:
-			return finding{agreement: record.NotMeasured, lack: s.lack(p)}
+			return finding{agreement: record.NotMeasured, reason: s.reason(p)}
 		}
 		if slices.Contains(sweep.Metrics, lossMetric) {
 			v, stated := sweep.Value(level, lossMetric)
@@ -79,11 +80,11 @@ func (s *Suite) levelTaker(parts []*Part, sweep *published.Sweep) taker {
 	return t
 }
 
-// measured says whether a part has a record that is no study.
+// measured reports whether a part has the record of a drill or probe.
 func (p *Part) measured() bool { return p.Drill != nil || p.Probe != nil }
 
-// levelIn is the level of a sweep that a part is: the one that the suite says, or another figure that it shows and that
-// belongs to one level: the output xfs is the level xfs, md the striped md.
+// levelIn returns the level of a sweep that a part measures: the one in the suite's file, or that of another figure
+// that the part shows. For example, the output xfs is the level xfs, and md is the level "striped md".
 func (s *Suite) levelIn(p *Part, sweep *published.Sweep) string {
 	if sweep.Level(p.Level) != nil {
 		return p.Level
@@ -99,31 +100,33 @@ func (s *Suite) levelIn(p *Part, sweep *published.Sweep) string {
 	return p.Level
 }
 
-// against is the ratio of a part to another one in a metric of a document, nil if one of them does not have it. With
-// few rounds it has no confidence: its interval is from the least to the most that any two rounds give.
-func (p *Part) against(base *Part, metric string) *taken {
+// against returns the ratio of a part to another one in a metric, nil if one does not have the metric. Its interval is
+// from the least to the most that two rounds give, because there are too few rounds for a confidence interval.
+func (p *Part) against(base *Part, metric string) *measurement {
 	values, bases := p.values(metric), base.values(metric)
 	if len(values) == 0 || len(bases) == 0 || slices.Min(bases) <= 0 || slices.Min(values) <= 0 {
 		return nil
 	}
-	m := &taken{part: p.Name, ratio: measure.Median(values) / measure.Median(bases), low: slices.Min(values) / slices.Max(bases),
-		high: slices.Max(values) / slices.Min(bases), n: min(len(values), len(bases))}
+	m := &measurement{part: p.Name, ratio: measure.Median(values) / measure.Median(bases),
+		low: slices.Min(values) / slices.Max(bases), high: slices.Max(values) / slices.Min(bases),
+		n: min(len(values), len(bases))}
 	switch {
-	case metric == "members": // counted and not measured
+	case metric == "members": // counted, so exact
 		m.verdict = verdictOf(m.low, m.high, 0)
 	case p.Probe != nil:
 		*m = onceMeasured(p.Name, m.ratio)
 	case m.n < 2:
-		m.verdict, m.note, m.single = record.Inconclusive, "one round of each does not tell how far rounds differ", true
+		m.verdict, m.note, m.single = record.Inconclusive, "one round of each does not show how much rounds differ", true
 	default:
 		m.verdict = verdictOf(m.low, m.high, 0)
 	}
 	return m
 }
 
-// onceMeasured is a ratio of two measurements that were made once.
-func onceMeasured(part string, ratio float64) taken {
-	m := taken{part: part, ratio: ratio, low: ratio / (1 + once), high: ratio * (1 + once), n: 1, verdict: record.Better}
+// onceMeasured is the ratio of two single measurements.
+func onceMeasured(part string, ratio float64) measurement {
+	m := measurement{part: part, ratio: ratio, low: ratio / (1 + once), high: ratio * (1 + once), n: 1,
+		verdict: record.Better}
 	switch {
 	case math.Abs(math.Log(ratio)) <= math.Log1p(once):
 		m.verdict = record.Equivalent
@@ -133,7 +136,7 @@ func onceMeasured(part string, ratio float64) taken {
 	return m
 }
 
-// values are those of a drill's rounds, or the best that a probe reached.
+// values returns the values of a drill's rounds, or the best value of a probe.
 func (p *Part) values(metric string) (list []float64) {
 	if p.Probe != nil {
 		best := 0.0
@@ -159,20 +162,19 @@ func (p *Part) values(metric string) (list []float64) {
 	return list
 }
 
-// noticing is in how many rounds of a drill users noticed the failure.
+// noticing counts the rounds of a drill in which users noticed the failure.
 type noticing struct {
-	n, of int
-	// unknown is why it cannot be told.
-	unknown string
+	n, of   int
+	unknown string // why it is not known
 	lost    string
 }
 
 func noticingOf(d *record.Drill) noticing {
 	switch {
 	case d.Outages == nil || len(d.Outages.Values) == 0:
-		return noticing{unknown: "no round tells how long nothing succeeded"}
+		return noticing{unknown: "no round has a measured outage"}
 	case !d.Struck():
-		return noticing{unknown: "the failure did not come about in every round"}
+		return noticing{unknown: "the fault was not effective in every round"}
 	}
 	x := noticing{of: len(d.Outages.Values), lost: LossText(d.Losses)}
 	for _, outage := range d.Outages.Values {
@@ -183,8 +185,8 @@ func noticingOf(d *record.Drill) noticing {
 	return x
 }
 
-// String is what was noticed, and what was lost. It has no times: beside those of the document they would be read as
-// equals, and the part's own section has them.
+// String has no times, because next to those of the document they would be compared with them. The part's own section
+// has them.
 func (x noticing) String() string { return x.rounds() + "; " + x.lost }
 
 func (x noticing) rounds() string {
@@ -198,7 +200,7 @@ func (x noticing) rounds() string {
 	}
 }
 
-// Noticed says in how many rounds of a drill users noticed the failure; "" if that cannot be told.
+// Noticed says in how many rounds of a drill users noticed the failure; "" if that is not known.
 func Noticed(d *record.Drill) string {
 	x := noticingOf(d)
 	if x.unknown != "" {
@@ -207,25 +209,25 @@ func Noticed(d *record.Drill) string {
 	return x.rounds()
 }
 
-// drillFinding says whether users noticed a failure, and whether that is as the document has it.
+// drillFinding compares whether users noticed a failure with what the document says.
 func drillFinding(d *record.Drill, said bool) finding {
 	x := noticingOf(d)
 	switch {
 	case x.unknown != "":
-		return finding{agreement: record.NotTold, lack: lack{why: x.unknown}}
+		return finding{agreement: record.NotTold, reason: reason{why: x.unknown}}
 	case x.n > 0 && x.n < x.of:
-		return finding{x.String(), record.NotTold, lack{why: "rounds differ"}}
+		return finding{x.String(), record.NotTold, reason{why: "rounds differ"}}
 	}
-	words := map[bool]string{true: "the service was interrupted", false: "nobody noticed it"}
+	words := map[bool]string{true: "the service was interrupted", false: "users noticed nothing"}
 	if here := x.n > 0; here != said {
-		return finding{x.String(), record.Disagrees, lack{why: "in the document " + words[said] + ", here " + words[here]}}
+		return finding{x.String(), record.Disagrees, reason{why: "in the document " + words[said] + ", but here " + words[here]}}
 	}
-	return finding{x.String(), record.Agrees, lack{why: words[said] + ", in the document and here"}}
+	return finding{x.String(), record.Agrees, reason{why: words[said] + ", in the document and here"}}
 }
 
-// rampTaker is a probe whose numbers of threads are the levels of a sweep.
-func (s *Suite) rampTaker(p *Part, sweep *published.Sweep) taker {
-	t := taker{part: p.Name, margin: once}
+// rampSource makes a source of a probe whose numbers of threads are the levels of a sweep.
+func (s *Suite) rampSource(p *Part, sweep *published.Sweep) source {
+	t := source{part: p.Name, margin: once}
 	steps := rampSteps(p.Probe)
 	at := map[string]record.ProbeStep{}
 	for i := range sweep.Levels {
@@ -237,7 +239,7 @@ func (s *Suite) rampTaker(p *Part, sweep *published.Sweep) taker {
 			}
 		}
 	}
-	t.take = func(level, metric string) (*taken, lack) {
+	t.measure = func(level, metric string) (*measurement, reason) {
 		base, ok := at[sweep.Baseline]
 		value, okValue := at[level]
 		if !ok || !okValue {
@@ -245,10 +247,10 @@ func (s *Suite) rampTaker(p *Part, sweep *published.Sweep) taker {
 		}
 		x, b := rampValue(value, metric), rampValue(base, metric)
 		if x <= 0 || b <= 0 {
-			return nil, lack{"the probe has no " + metric, record.GapOther}
+			return nil, reason{"the probe has no " + metric, record.GapOther}
 		}
 		m := onceMeasured(p.Name, x/b)
-		return &m, lack{}
+		return &m, reason{}
 	}
 	if len(steps) > 0 {
 		t.notes = sentences(rampText(p, sweep, steps[0].Operation))
@@ -259,8 +261,8 @@ func (s *Suite) rampTaker(p *Part, sweep *published.Sweep) taker {
 	return t
 }
 
-// rampSteps are the steps of random access with more and more threads; mixed ones where there are any, as the
-// documents did.
+// rampSteps returns the steps of random access with increasing threads, mixed ones if there are any, as in the
+// documents.
 func rampSteps(p *record.Probe) []record.ProbeStep {
 	all := p.ProfileSteps(spec.ProbeRandom)
 	for _, op := range []string{"mixed", "read", "write"} {
@@ -282,8 +284,8 @@ func rampValue(x record.ProbeStep, metric string) float64 {
 	return 0
 }
 
-// threadsOf is how many threads a level of the document is here: by the place in the list of the suite's file where
-// it was scaled, and the number itself otherwise.
+// threadsOf returns the threads of a level of the document here: if the list in the suite's file was scaled, by the
+// place in it, otherwise the number itself.
 func (s *Suite) threadsOf(p *Part, level string) int {
 	n, err := strconv.Atoi(level)
 	if err != nil {
@@ -301,29 +303,28 @@ func (s *Suite) threadsOf(p *Part, level string) int {
 	return n
 }
 
-// rampText says where more threads stop helping, here and in the document, by the same rule.
+// rampText says from how many threads on more do not help, here and in the document, by the same rule.
 func rampText(p *Part, sweep *published.Sweep, operation string) string {
 	text := p.Name + ": "
 	gain := once
 	i := slices.IndexFunc(p.Probe.Ramps, func(r record.ProbeRamp) bool { return r.Operation == operation })
 	switch {
 	case i < 0:
-		text += "where more threads stop helping was not looked at"
+		text += "the threads from which more do not help were not measured"
 	case p.Probe.Ramps[i].Threads == 0:
-		text += "more threads helped to the end"
+		text += "more threads helped up to the largest number"
 	default:
 		text += NoMoreHelp(p.Probe.Ramps[i].Threads)
 	}
 	if i >= 0 && p.Probe.Ramps[i].Gain > 0 {
 		gain = p.Probe.Ramps[i].Gain
 	}
-	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not tell") +
-		". Each step was measured once: a tenth up and down stands for its interval"
+	return text + "; " + cmp.Or(publishedRamp(sweep, gain), "the document does not say") +
+		". Each step was measured once, so its interval is taken as 10 % up and down"
 }
 
-// devicesText is what the devices that hold the data did with the most threads, and what the document's own iostat
-// shows beside the same output. All of it is shares and ratios: the devices are others. Empty where no device was
-// counted.
+// devicesText describes the load of the data's devices with the most threads, and the document's own iostat for the
+// same output. It has shares and ratios only, because the devices differ. It is empty if no device was counted.
 func (s *Suite) devicesText(p *Part, sweep *published.Sweep, steps []record.ProbeStep) string {
 	if len(steps) == 0 {
 		return ""
@@ -331,13 +332,15 @@ func (s *Suite) devicesText(p *Part, sweep *published.Sweep, steps []record.Prob
 	last := steps[len(steps)-1]
 	var here []string
 	for _, d := range last.Devices {
-		leaf := slices.ContainsFunc(p.Probe.Storage.Devices, func(b record.ProbeBlock) bool { return b.Name == d.Name && b.Leaf })
+		leaf := slices.ContainsFunc(p.Probe.Storage.Devices, func(b record.ProbeBlock) bool {
+			return b.Name == d.Name && b.Leaf
+		})
 		if !leaf || d.Reads <= 0 || d.Writes <= 0 {
 			continue
 		}
 		text := deviceText(d.Name, d.Util, d.Reads, d.Writes, d.WriteKB)
 		if d.FlushCount > 0 {
-			text += ", " + figure.Significant(d.Flushes/d.Writes) + " flushes for each write"
+			text += ", " + figure.Significant(d.Flushes/d.Writes) + " flushes per write"
 		}
 		here = append(here, text)
 	}
@@ -351,14 +354,13 @@ func (s *Suite) devicesText(p *Part, sweep *published.Sweep, steps []record.Prob
 	return text
 }
 
-// deviceText is one device in figures that do not depend on how fast it is.
+// deviceText has figures that do not depend on the speed of the device.
 func deviceText(name string, busy, reads, writes, writtenKiB float64) string {
-	return fmt.Sprintf("%s busy for %s, %s writes for each read, %s KiB each", name, figure.Percent(min(busy, 100)/100),
+	return fmt.Sprintf("%s busy %s of the time, %s writes per read, %s KiB per write", name, figure.Percent(min(busy, 100)/100),
 		figure.Significant(writes/reads), figure.Significant(writtenKiB/writes))
 }
 
-// publishedDevices are the devices that the document has beside the output of a sweep, the first word of their names
-// being its ID.
+// publishedDevices describes the devices in the document for a sweep. The first word of their names is the sweep's ID.
 func (s *Suite) publishedDevices(sweep *published.Sweep) string {
 	const sector = 0.5 // KiB
 	var list []string
@@ -378,8 +380,7 @@ func (s *Suite) publishedDevices(sweep *published.Sweep) string {
 	return strings.Join(list, "; ")
 }
 
-// publishedRamp is the first number of threads of the document after which the next one gave less than gain more for
-// each doubling.
+// publishedRamp finds the first number of threads in the document after which each doubling gained less than gain.
 func publishedRamp(sweep *published.Sweep, gain float64) string {
 	for i := 1; i < len(sweep.Levels); i++ {
 		a, b := &sweep.Levels[i-1], &sweep.Levels[i]
@@ -390,27 +391,26 @@ func publishedRamp(sweep *published.Sweep, gain float64) string {
 		}
 		doublings := math.Log2(float64(b.Workers) / float64(a.Workers))
 		if math.Pow(y.Number/x.Number, 1/doublings) < 1+gain {
-			return "in the document more than " + figure.Plural(a.Workers, "thread") + " did not"
+			return "in the document, more than " + figure.Plural(a.Workers, "thread") + " did not help"
 		}
 	}
 	if len(sweep.Levels) > 1 {
-		return "in the document more threads helped to the end"
+		return "in the document, more threads helped up to the largest number"
 	}
 	return ""
 }
 
-// toldDoubt is what has to be known of a difference that is certain but for that; where nothing is told it is the
-// reason.
-func toldDoubt(m *taken) []string {
+// noteOf returns the note on a verdict. The note of an inconclusive one is its reason instead.
+func noteOf(m *measurement) []string {
 	if m.note == "" || m.verdict == record.Inconclusive {
 		return nil
 	}
 	return []string{m.note}
 }
 
-// inPlaceOf says which probes of a figure were measured in the place of others that were left out, and why: a stripe
-// of btrfs where the kernel has neither md nor LVM. In a ramp of threads any probe that shows it stands in, and else
-// one that is the same level.
+// inPlaceOf says which probes of a figure were measured instead of others that were skipped, and why. For example, a
+// btrfs stripe if the kernel has neither md nor LVM. In a ramp of threads any probe that shows the figure counts,
+// otherwise one of the same level.
 func (s *Suite) inPlaceOf(sweep *published.Sweep) (lines []string) {
 	parts := s.showing(sweep)
 	for _, p := range parts {
@@ -419,19 +419,19 @@ func (s *Suite) inPlaceOf(sweep *published.Sweep) (lines []string) {
 		}
 		var in []string
 		for _, q := range parts {
-			if q.Probe != nil && (sweep.Path == "load.workers" || sweep.Level(s.levelIn(q, sweep)) == sweep.Level(s.levelIn(p, sweep))) {
+			sameLevel := sweep.Level(s.levelIn(q, sweep)) == sweep.Level(s.levelIn(p, sweep))
+			if q.Probe != nil && (sweep.Path == "load.workers" || sameLevel) {
 				in = append(in, q.Name)
 			}
 		}
 		if len(in) > 0 {
-			lines = append(lines, fmt.Sprintf("%s was measured in the place of %s, which was left out: %s",
-				strings.Join(in, ", "), p.Name, cmp.Or(p.Problem, "no reason is known")))
+			lines = append(lines, fmt.Sprintf("%s was measured instead of %s, which was skipped: %s",
+				strings.Join(in, ", "), p.Name, cmp.Or(p.Problem, "reason not known")))
 		}
 	}
 	return lines
 }
 
-// NoMoreHelp says from how many threads on more of them do not help.
 func NoMoreHelp(threads int) string {
 	if threads == 1 {
 		return "a second thread does not help"

@@ -10,12 +10,12 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// practices are what the measurements of this suite advise, whatever the document says. Where nothing could be told
-// there is no advice, and it says so.
+// practices returns advice from the measurements of this suite, independent of the document.
 func (s *Suite) practices() (all []record.SuitePractice) {
 	for i := range s.Parts {
 		p := &s.Parts[i]
@@ -38,13 +38,12 @@ func (s *Suite) practices() (all []record.SuitePractice) {
 	return all
 }
 
-// studyPractices are those of the procedures and of each factor of a study.
 func studyPractices(s *record.Study) (list []record.SuitePractice) {
 	for i := range s.Procedures {
 		if p := &s.Procedures[i]; p.Chosen > 0 {
 			advice := "use " + procedureChosen(p)
 			if !p.Settled {
-				advice = "none: " + procedureChosen(p) + " is the best that was tried, and no answer was found"
+				advice = "none: " + procedureChosen(p) + " is the best value that was tried, but the search found no answer"
 			}
 			list = append(list, record.SuitePractice{Setting: p.Path, Advice: advice, Rests: p.Reason})
 		}
@@ -61,7 +60,7 @@ func studyPractices(s *record.Study) (list []record.SuitePractice) {
 	return list
 }
 
-// procedureChosen is a value that a procedure chose, as people write it.
+// procedureChosen formats the value that a procedure chose.
 func procedureChosen(p *record.ProcedureResult) string {
 	if strings.HasSuffix(p.Path, "duration") {
 		return figure.Duration(time.Duration(p.Chosen * 1e9))
@@ -69,17 +68,17 @@ func procedureChosen(p *record.ProcedureResult) string {
 	return figure.Count(int64(math.Round(p.Chosen)))
 }
 
-// leveled is a level of a factor with what was found of a metric.
+// leveled is a level of a factor with its comparison in one metric.
 type leveled struct {
 	name string
 	id   string
 	c    *record.Comparison
 }
 
-// practice is what the levels of a factor advise; ok is false if nothing was compared.
+// practice returns the advice about a factor. ok is false if nothing was compared.
 func (x *comparisons) practice(s *record.Study, f *spec.Factor) (a record.SuitePractice, ok bool) {
 	base, by := x.levelsBy(s, f, x.metrics[0])
-	for _, metric := range x.metrics[1:] { // where the first one tells nothing, another one may
+	for _, metric := range x.metrics[1:] { // use another metric if the first one shows no difference
 		if len(by[record.Better])+len(by[record.Worse]) > 0 {
 			break
 		}
@@ -95,9 +94,10 @@ func (x *comparisons) practice(s *record.Study, f *spec.Factor) (a record.SuiteP
 	return a, ok
 }
 
-// levelsBy are the levels of a factor by the verdict on a metric, from the least change on, and the name of the
+// levelsBy returns the levels of a factor by the verdict on a metric, smallest ratio first, and the name of the
 // baseline.
-func (x *comparisons) levelsBy(s *record.Study, f *spec.Factor, metric string) (base string, by map[record.Verdict][]leveled) {
+func (x *comparisons) levelsBy(s *record.Study, f *spec.Factor, metric string) (base string,
+	by map[record.Verdict][]leveled) {
 	by = map[record.Verdict][]leveled{}
 	for i := range s.Configurations {
 		c := &s.Configurations[i]
@@ -117,7 +117,7 @@ func (x *comparisons) levelsBy(s *record.Study, f *spec.Factor, metric string) (
 	return base, by
 }
 
-// advised says what follows from levels that are better, worse, equal, or cannot be told from the baseline.
+// advised returns what follows from levels that are better, worse, equivalent or inconclusive.
 func (x *comparisons) advised(f *spec.Factor, base string, by map[record.Verdict][]leveled) (a record.SuitePractice) {
 	better, worse, equal, open := by[record.Better], by[record.Worse], by[record.Equivalent], by[record.Inconclusive]
 	if len(better)+len(worse)+len(equal)+len(open) == 0 {
@@ -128,30 +128,31 @@ func (x *comparisons) advised(f *spec.Factor, base string, by map[record.Verdict
 	switch kind := kindOfFactor(f); {
 	case len(told) == 0 && len(open) == 0:
 		a.Advice = map[factorKind]string{
-			demand: "it makes no difference that matters", method: "a run may be as short as that",
-			choice:     "take what costs least: no level makes a difference that matters",
-			protection: "take what protects most: it costs nothing that matters",
+			demand: "no relevant difference", method: "runs may be this short",
+			choice:     "use the cheapest level: there is no relevant difference",
+			protection: "use the level that protects most: it costs nothing relevant",
 		}[kind]
-		a.Rests = fmt.Sprintf("%s within a margin of %s, n = %d", namesOf(equal), figure.Percent(equal[0].c.Margin), equal[0].c.N)
+		a.Rests = fmt.Sprintf("%s within a margin of %s, n = %d", namesOf(equal), figure.Percent(equal[0].c.Margin),
+			equal[0].c.N)
 		return a
 	case len(told) == 0:
-		a.Advice = "none: too uncertain to tell the levels apart"
-		a.Rests = fmt.Sprintf("%s: n = %d; more trials", namesOf(open), open[0].c.N)
+		a.Advice = "none: the levels cannot be distinguished"
+		a.Rests = fmt.Sprintf("%s: n = %d. Run more trials", namesOf(open), open[0].c.N)
 		return a
 	case kind == protection:
-		a.Advice = "choose by what may be lost, and count the price"
+		a.Advice = "choose by what may be lost; the price is measured"
 	case kind == demand:
-		a.Advice = "plan for it: it changes what is carried"
+		a.Advice = "plan for it: it changes the capacity"
 	case kind == method:
-		a.Advice = "compare only runs of the same length: it changes the result"
+		a.Advice = "compare only runs of the same length, because the length changes the result"
 	case len(better) > 0 && x.slower(told[0].id):
-		a.Advice = told[0].name + " gives more and takes longer than " + base + ": choose by which of both counts"
+		a.Advice = told[0].name + " has a higher throughput but longer times than " + base + ": choose which matters more"
 	case len(better) > 0:
 		best := told[0].name
 		a.Advice = "prefer " + best + " to " + base
 		if len(better) > 1 {
 			others := slices.DeleteFunc(slices.Clone(better), func(l leveled) bool { return l.name == best })
-			a.Advice += "; how it stands to " + namesOf(others) + " was not compared"
+			a.Advice += " (not compared with " + namesOf(others) + ")"
 		}
 	default:
 		a.Advice = "keep " + base + " rather than " + namesOf(worse)
@@ -161,16 +162,16 @@ func (x *comparisons) advised(f *spec.Factor, base string, by map[record.Verdict
 	}
 	var rests []string
 	if len(open) > 0 {
-		rests = append(rests, "not told: "+namesOf(open))
+		rests = append(rests, "inconclusive: "+namesOf(open))
 	}
 	if len(equal) > 0 {
-		rests = append(rests, "no difference that matters: "+namesOf(equal))
+		rests = append(rests, "no relevant difference: "+namesOf(equal))
 	}
 	a.Rests = strings.Join(rests, "; ")
 	return a
 }
 
-// gain is how many times as good a level is as the baseline.
+// gain returns how many times as good as the baseline a level is.
 func (l leveled) gain() float64 {
 	if l.c.Higher {
 		return *l.c.Ratio
@@ -178,7 +179,7 @@ func (l leveled) gain() float64 {
 	return 1 / *l.c.Ratio
 }
 
-// slower says whether some time is certainly longer than at the baseline.
+// slower reports whether any metric where less is better is worse than at the baseline.
 func (x *comparisons) slower(id string) bool {
 	return slices.ContainsFunc(x.metrics, func(metric string) bool {
 		c := x.of[[2]string{id, metric}]
@@ -186,13 +187,13 @@ func (x *comparisons) slower(id string) bool {
 	})
 }
 
-// price is what a level changes for certain, in all metrics.
+// price returns the significant changes of a level in all metrics.
 func (x *comparisons) price(l leveled) record.SuiteLevel {
 	p := record.SuiteLevel{Level: l.name, N: l.c.N, Changes: []record.SuiteChange{}}
 	for _, metric := range x.metrics {
 		if c := x.of[[2]string{l.id, metric}]; c != nil && (c.Verdict == record.Better || c.Verdict == record.Worse) {
-			p.Changes = append(p.Changes, record.SuiteChange{Metric: c.Metric, Unit: c.Unit, Ratio: c.Ratio, Low: c.Low, High: c.High,
-				Difference: c.Difference})
+			p.Changes = append(p.Changes, record.SuiteChange{Metric: c.Metric, Unit: c.Unit, Ratio: c.Ratio,
+				Low: c.Low, High: c.High, Difference: c.Difference})
 		}
 	}
 	return p
@@ -206,19 +207,18 @@ func namesOf(list []leveled) string {
 	return strings.Join(names, ", ")
 }
 
-// protecting are the keys of a study that decide what survives a failure: more operations alone are no reason to
-// change them.
+// protecting are the keys that decide what survives a failure. A higher throughput alone is no reason to change them.
 var protecting = []string{"durability", "lab.storage.checksum", "lab.storage.redundancy", "lab.storage.tolerate",
 	"lab.topology.kind", "lab.topology.members", "lab.topology.acknowledge"}
 
-// factorKind says what a person can do about a factor.
+// factorKind is what a user can do about a factor.
 type factorKind int
 
 const (
 	choice     factorKind = iota
 	protection            // it decides what survives a failure
-	demand                // it is what users bring
-	method                // it is how long one measures
+	demand                // it is given by the application
+	method                // it is the length of the measurement
 )
 
 func kindOfFactor(f *spec.Factor) factorKind {
@@ -251,7 +251,6 @@ func kindOfFactor(f *spec.Factor) factorKind {
 	return choice
 }
 
-// drillPractice is what the rounds of a failure advise.
 func drillPractice(p *Part) record.SuitePractice {
 	d := p.Drill
 	a := record.SuitePractice{Setting: cmp.Or(p.Level, "failure")}
@@ -259,7 +258,7 @@ func drillPractice(p *Part) record.SuitePractice {
 	felt := noticingOf(d)
 	switch {
 	case lossy > 0:
-		a.Advice = "do not rely on it where this can happen: acknowledged writes are lost"
+		a.Advice = "do not rely on it if this failure can happen: acknowledged writes are lost"
 		most := figure.Plural(int(d.Losses.Max), "acknowledged write")
 		a.Rests = fmt.Sprintf("%d of %s lost up to %s", lossy, figure.Plural(rounds, "round"), most)
 		return a
@@ -269,23 +268,23 @@ func drillPractice(p *Part) record.SuitePractice {
 	case felt.n > 0:
 		a.Advice = "expect an interruption"
 	default:
-		a.Advice = "nothing to do: nobody noticed"
+		a.Advice = "nothing to do: users notice nothing"
 	}
 	a.Rests = felt.String()
 	if rounds > 0 {
-		_, high := chanceInterval(0, rounds)
-		a.Rests += fmt.Sprintf(", which leaves room for a chance of loss of up to %s", percent(high))
+		high := stats.BinomialInterval(0, rounds, lossConfidence).High
+		a.Rests += fmt.Sprintf("; the probability of a loss is at most %s", percent(high))
 	} else {
-		a.Advice += "; nobody promised that a write is there"
+		a.Advice += "; writes are not acknowledged, so they may be lost"
 	}
 	return a
 }
 
-// probePractices are how many threads storage is worth asking with.
+// probePractices returns the advice about threads for each ramp of a probe.
 func probePractices(p *record.Probe) (list []record.SuitePractice) {
 	for _, r := range p.Ramps {
-		a := record.SuitePractice{Setting: "threads, " + r.Operation, Rests: "the ramp of this probe, each step once",
-			Advice: "more threads helped to the end: try more"}
+		a := record.SuitePractice{Setting: "threads, " + r.Operation, Rests: "the ramp of this probe, with one measurement per step",
+			Advice: "more threads helped up to the largest number: try more"}
 		if r.Threads > 0 {
 			a.Advice = fmt.Sprintf("use %s: more do not help", figure.Plural(r.Threads, "thread"))
 		}

@@ -12,10 +12,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// trendStatement holds words such as “rises” against the measured levels that they name.
-func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record.SuiteStatement {
+// trendStatement compares words such as “rises” with the measured levels that they name.
+func trendStatement(sweep *published.Sweep, t *published.Trend, by source) record.SuiteStatement {
 	st := record.SuiteStatement{Sweep: sweep.ID, Part: by.part, Kind: record.StatementTrend, Metric: t.Metric,
-		Level: trendLevels(sweep, t), Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Goes: t.Goes, Words: t.Words, Place: sweep.Place.String(), Baseline: sweep.Baseline}
+		Level: trendLevels(sweep, t), Stated: fmt.Sprintf("%s: “%s”", t.Goes, t.Words), Goes: t.Goes, Words: t.Words,
+		Place: sweep.Place.String(), Baseline: sweep.Baseline}
 	if t.Note != "" {
 		st.Doubts = append(st.Doubts, "note on these words: "+t.Note)
 	}
@@ -25,16 +26,16 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 	}
 	pairs := trendPairs(sweep, t, by.levels)
 	if len(pairs) == 0 {
-		_, lacks := by.take(missing(sweep, t, by.levels), t.Metric)
-		if lacks.why == "" {
-			lacks = lack{"no two levels that the words name were measured", record.GapLevels}
+		_, reasons := by.measure(missing(sweep, t, by.levels), t.Metric)
+		if reasons.why == "" {
+			reasons = reason{"fewer than two of the named levels were measured", record.GapLevels}
 		}
-		st.Agreement, st.Why, st.Gap = record.NotMeasured, lacks.why, lacks.gap
+		st.Agreement, st.Why, st.Gap = record.NotMeasured, reasons.why, reasons.gap
 		return st
 	}
 	here := pairs[0][0] + " → " + pairs[0][1]
-	whole := trendEnd(sweep, t.From) != "" && trendEnd(sweep, t.To) != "" && numbered(sweep)
-	if len(pairs) == 1 && whole && here != st.Level {
+	bothEnds := trendEnd(sweep, t.From) != "" && trendEnd(sweep, t.To) != "" && numbered(sweep)
+	if len(pairs) == 1 && bothEnds && here != st.Level {
 		st.Doubts = append(st.Doubts, "measured here: "+here)
 	}
 	found := map[record.Agreement]int{}
@@ -49,7 +50,7 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 		st.Why, st.Part, st.Measure, st.N = why, m.part, m.metric, m.n
 		if len(pairs) == 1 {
 			st.Ratio, st.Verdict = &m.ratio, m.verdict
-			st.Doubts = append(st.Doubts, toldDoubt(m)...)
+			st.Doubts = append(st.Doubts, noteOf(m)...)
 			if !m.single {
 				st.Low, st.High = &m.low, &m.high
 			}
@@ -57,10 +58,10 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 	}
 	st.Agreement = jointly(found)
 	if st.Why == "" {
-		_, lacks := by.take(pairs[0][1], t.Metric)
-		st.Why = lacks.why
+		_, reasons := by.measure(pairs[0][1], t.Metric)
+		st.Why = reasons.why
 		if st.Agreement == record.NotMeasured {
-			st.Gap = cmp.Or(lacks.gap, record.GapOther)
+			st.Gap = cmp.Or(reasons.gap, record.GapOther)
 		}
 	}
 	if len(pairs) > 1 {
@@ -70,7 +71,7 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by taker) record
 	return st
 }
 
-// jointly is what several findings say together: one that disagrees is enough.
+// jointly combines findings: one that disagrees is enough.
 func jointly(found map[record.Agreement]int) record.Agreement {
 	for _, a := range []record.Agreement{record.Disagrees, record.NotTold, record.Agrees} {
 		if found[a] > 0 {
@@ -87,7 +88,7 @@ func trendLevels(sweep *published.Sweep, t *published.Trend) string {
 	return t.From + " → " + t.To
 }
 
-// trendEnd is the level that an end of a trend names, "" if it is none of the sweep.
+// trendEnd returns the level that an end of a trend names, "" if the sweep has none of that name.
 func trendEnd(sweep *published.Sweep, name string) string {
 	if l := sweep.Level(name); l != nil {
 		return l.Name
@@ -95,8 +96,8 @@ func trendEnd(sweep *published.Sweep, name string) string {
 	return ""
 }
 
-// missing is the level that would have had to be measured for a trend: an end of it that was not, or else any level
-// but the baseline.
+// missing returns a level that is needed for a trend: an end of it that was not measured, or any level but the
+// baseline.
 func missing(sweep *published.Sweep, t *published.Trend, measured []string) string {
 	for _, end := range []string{t.To, t.From} {
 		if l := trendEnd(sweep, end); l != "" && l != sweep.Baseline && !slices.Contains(measured, l) {
@@ -106,7 +107,6 @@ func missing(sweep *published.Sweep, t *published.Trend, measured []string) stri
 	return lastOther(sweep)
 }
 
-// lastOther is the last level that is not the baseline.
 func lastOther(sweep *published.Sweep) string {
 	for i := len(sweep.Levels) - 1; i >= 0; i-- {
 		if sweep.Levels[i].Name != sweep.Baseline {
@@ -116,8 +116,8 @@ func lastOther(sweep *published.Sweep) string {
 	return ""
 }
 
-// trendPairs are the pairs of measured levels that the words name: two levels, the first or the last one, or parts of
-// names that are made of several ("8 cores" in "8C+32GB"), where the other part is the same.
+// trendPairs returns the pairs of measured levels that the words name: two levels, the first or the last one, or parts
+// of compound names ("8 cores" in "8C+32GB") whose other part is the same.
 func trendPairs(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
 	from, to := trendSide(sweep, t.From, measured, true), trendSide(sweep, t.To, measured, false)
 	var alike, all [][2]string
@@ -141,8 +141,9 @@ func trendPairs(sweep *published.Sweep, t *published.Trend, measured []string) [
 	return all
 }
 
-// partOfRange are the outermost measured levels between both ends of a trend, where levels are numbers and an end was
-// not measured: what rises from 32 to 256 threads rises from 128 to 256 as well. nil if fewer than two were.
+// partOfRange returns the outermost measured levels between both ends of a trend, if levels are numbers and an end was
+// not measured: what rises from 32 to 256 threads rises from 128 to 256 as well. It is nil if fewer than two were
+// measured.
 func partOfRange(sweep *published.Sweep, t *published.Trend, measured []string) [][2]string {
 	place := func(name string) int {
 		return slices.IndexFunc(sweep.Levels, func(l published.Level) bool { return l.Name == name })
@@ -163,7 +164,7 @@ func partOfRange(sweep *published.Sweep, t *published.Trend, measured []string) 
 	return [][2]string{{between[0], between[len(between)-1]}}
 }
 
-// numbered says whether all levels of a sweep are numbers, such as 25M, so that they have an order.
+// numbered reports whether all levels of a sweep are numbers, such as 25M, so they have an order.
 func numbered(sweep *published.Sweep) bool {
 	return !slices.ContainsFunc(sweep.Levels, func(l published.Level) bool {
 		_, err := strconv.ParseFloat(strings.TrimSuffix(l.Name, "M"), 64)
@@ -171,7 +172,7 @@ func numbered(sweep *published.Sweep) bool {
 	})
 }
 
-// side is a level that an end of a trend names, and what else is in its name.
+// side is a level that an end of a trend names, and the rest of its name.
 type side struct{ level, rest string }
 
 func trendSide(sweep *published.Sweep, name string, measured []string, first bool) []side {
@@ -202,13 +203,13 @@ func trendSide(sweep *published.Sweep, name string, measured []string, first boo
 	return list
 }
 
-// between is the ratio of two levels, out of their ratios to the baseline: exact where one of them is the baseline, and
-// otherwise no narrower than both intervals allow, since what both have in common is not taken out.
-func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
+// between returns the ratio of two levels from their ratios to the baseline. It is exact if one of them is the
+// baseline. Otherwise its interval is as wide as both intervals allow, because their common part does not cancel.
+func between(sweep *published.Sweep, by source, a, b, metric string) *measurement {
 	if a == sweep.Baseline {
-		return whole(first(by.take(b, metric)))
+		return complete(first(by.measure(b, metric)))
 	}
-	x := whole(first(by.take(a, metric)))
+	x := complete(first(by.measure(a, metric)))
 	if x == nil {
 		return nil
 	}
@@ -217,11 +218,12 @@ func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
 	if b == sweep.Baseline {
 		return &inverse
 	}
-	y := whole(first(by.take(b, metric)))
+	y := complete(first(by.measure(b, metric)))
 	if y == nil {
 		return nil
 	}
-	m := taken{part: x.part, metric: x.metric, n: min(x.n, y.n), ratio: y.ratio / x.ratio, low: y.low / x.high, high: y.high / x.low}
+	m := measurement{part: x.part, metric: x.metric, n: min(x.n, y.n),
+		ratio: y.ratio / x.ratio, low: y.low / x.high, high: y.high / x.low}
 	m.verdict = verdictOf(m.low, m.high, by.margin)
 	if x.single || y.single {
 		m.single, m.note, m.verdict = true, cmp.Or(x.note, y.note), record.Inconclusive
@@ -231,9 +233,9 @@ func between(sweep *published.Sweep, by taker, a, b, metric string) *taken {
 
 func first[T, R any](x T, _ R) T { return x }
 
-// whole is what was measured if it has a ratio and an interval.
-func whole(m *taken) *taken {
-	if m == nil || !(m.ratio > 0) || !(m.low > 0) || !finite(m.ratio) || !finite(m.low) || !finite(m.high) {
+// complete returns nil for a measurement without a ratio or an interval.
+func complete(m *measurement) *measurement {
+	if m == nil || !(m.ratio > 0 && m.low > 0 && m.high > 0) || math.IsInf(m.ratio+m.low+m.high, 0) {
 		return nil
 	}
 	return m
@@ -249,7 +251,7 @@ func turned(v record.Verdict) record.Verdict {
 	return v
 }
 
-// verdictOf is the verdict that an interval of a ratio allows, more being called better whatever it is.
+// verdictOf returns the verdict for the interval of a ratio. More is called better, whatever the metric.
 func verdictOf(low, high, margin float64) record.Verdict {
 	switch bound := 1 + margin; {
 	case low >= 1/bound && high <= bound:
@@ -262,21 +264,21 @@ func verdictOf(low, high, margin float64) record.Verdict {
 	return record.Inconclusive
 }
 
-// trendAgreement holds a direction against a ratio.
-func trendAgreement(goes string, m *taken, margin float64) (record.Agreement, string) {
+// trendAgreement compares a direction with a ratio.
+func trendAgreement(goes string, m *measurement, margin float64) (record.Agreement, string) {
 	if m.single {
 		return record.NotTold, m.note
 	}
 	if m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1) {
-		return record.NotTold, "the measured interval leaves out that nothing changes, but among so many comparisons that can be chance"
+		return record.NotTold, excludesOne
 	}
 	if m.verdict == record.Inconclusive {
-		return record.NotTold, cmp.Or(m.note, "the measured interval has room for both directions")
+		return record.NotTold, cmp.Or(m.note, includesOne)
 	}
 	here := "it rises here"
 	switch {
 	case m.verdict == record.Equivalent:
-		here = "there is no difference here that matters"
+		here = "there is no relevant difference here"
 	case m.ratio < 1:
 		here = "it falls here"
 	}

@@ -6,9 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// used sets beside each other what the drills of a suite used. Each is held against the first one that was loaded in
-// the same way: what is compared is the use for each write that was acknowledged, since one that was out for longer
-// wrote less and used less.
+// used returns what the drills of a suite used. Each is compared with the first drill with the same load, by the use
+// per acknowledged write, because a drill with a longer outage writes less and uses less.
 func (s *Suite) used() (list []record.SuiteUse) {
 	bases := map[string]string{}
 	for i := range s.Parts {
@@ -30,7 +29,7 @@ func (s *Suite) used() (list []record.SuiteUse) {
 	return list
 }
 
-// use sums up the rounds of a drill; ok is false where nothing is known of what they used.
+// use sums up the rounds of a drill. ok is false if their use is not known.
 func use(d *record.Drill) (x record.SuiteUse, ok bool) {
 	for i := range d.Rounds {
 		r := &d.Rounds[i]

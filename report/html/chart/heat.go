@@ -28,7 +28,6 @@ type Cell struct {
 // Levels is how many shades there are: the classes "h0" to "h5".
 const Levels = 6
 
-// Draw returns the chart as an <svg> element.
 func (c *Heat) Draw(s Size) string {
 	var b builder
 	height := c.Height

@@ -37,7 +37,7 @@ func (s Spark) Draw() string {
 	at := func(i float64) float64 { return sparkEdge + i*step }
 	height := func(v float64) float64 { return sparkHeight - sparkEdge - v/highest*(sparkHeight-2*sparkEdge) }
 	var b builder
-	b.raw(`<svg class="spark" viewBox="0 0 `, number(sparkWidth), " ", number(sparkHeight), `" role="img" aria-label="`)
+	b.raw(`<svg class="spark" viewBox="0 0 `, number(sparkWidth), " ", number(sparkHeight), `" preserveAspectRatio="none" role="img" aria-label="`)
 	b.text(s.Label)
 	b.raw(`">`)
 	b.line(0, sparkHeight-sparkEdge, sparkWidth, sparkHeight-sparkEdge, "gr")

@@ -16,18 +16,18 @@ func TestPrimaryThatStaysDead(t *testing.T) {
 	dead := []record.LabFault{{Action: "power-off", Target: "host1"}}
 	headless := record.Lab{Faults: dead, Members: []record.LabMember{member("rs0-1", "host1", "unknown", "down"), member("rs0-2", "host2", "standby", "running")}}
 	led := record.Lab{Faults: dead, Members: []record.LabMember{member("rs0-1", "host1", "unknown", "down"), member("rs0-2", "host2", "primary", "running")}}
-	if got := notWhole(before, headless, noLag); !strings.Contains(got, "nobody is the primary in the place of rs0-1") {
+	if got := notRestored(before, headless, lag{}); !strings.Contains(got, "no member has replaced rs0-1 as primary") {
 		t.Errorf("without a primary: %q", got)
 	}
-	if got := notWhole(before, led, noLag); got != "" {
+	if got := notRestored(before, led, lag{}); got != "" {
 		t.Errorf("with another primary: %q", got)
 	}
-	if got, want := lacking(led), "redundancy was not all back: as long as host1 stays dead, rs0-1 is away"; got != want {
+	if got, want := deadHosts(led), "redundancy was not fully restored, because host1 stays dead (down: rs0-1)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	// A member that was started elsewhere is not away.
 	moved := record.Lab{Faults: dead, Members: []record.LabMember{member("rs0-1", "host2", "primary", "running")}}
-	if got := lacking(moved); got != "" {
+	if got := deadHosts(moved); got != "" {
 		t.Errorf("started elsewhere: %q", got)
 	}
 }
