@@ -28,8 +28,8 @@ func drillOf(t *testing.T, e ended) record.Drill {
 	return d
 }
 
-// untilKnown runs a drill until its verdict is known. On a busy machine the primary may be replaced before the fault, or
-// few writes be made; then the verdict is unknown, as it should be.
+// untilKnown runs a drill until its verdict is known. On a busy machine the primary may be replaced before the fault,
+// or few writes be made; then the verdict is unknown, as it should be.
 func untilKnown(t *testing.T, args ...string) (record.Drill, ended) {
 	t.Helper()
 	const attempts = 5
