@@ -35,6 +35,7 @@ type Counters struct {
 	Links []LinkCounters `json:"links,omitempty"`
 }
 
+// DiskCounters are the counters of one virtual disk of a volume, by which the effect of a disk fault is proven.
 type DiskCounters struct {
 	Volume string        `json:"volume"`
 	Disk   string        `json:"disk"`
@@ -42,6 +43,7 @@ type DiskCounters struct {
 	Stats  faultfs.Stats `json:"stats"`
 }
 
+// LinkCounters are the packets that a host sent, received and dropped, by which the effect of a cut is proven.
 type LinkCounters struct {
 	Host string       `json:"host"`
 	Seen host.Traffic `json:"seen"`
