@@ -1,3 +1,4 @@
-// Package repotest has the rules of the repository as tests: imports, calls that only the command line may make, the
-// length of functions and files, and the words of texts. Each failure prints the reason for its rule.
+// Package repotest has the rules of the repository as tests: import rules, what only the command line may do, lengths
+// of functions, files and lines, and texts. Each failure prints the reason for its rule. The package has no code for
+// other packages.
 package repotest
