@@ -72,22 +72,10 @@ func judge(p *record.Probe) {
 		if x, why := measured(p, o); why != "" {
 			r.Unknown, r.Why = true, why
 		} else {
-			r.Measured, r.Met = &x, holds(x, o.Op, o.Limit)
+			r.Measured, r.Met = &x, o.MetBy(x)
 		}
 		p.Objectives = append(p.Objectives, r)
 	}
-}
-
-func holds(x float64, op string, limit float64) bool {
-	switch op {
-	case "<":
-		return x < limit
-	case "<=":
-		return x <= limit
-	case ">":
-		return x > limit
-	}
-	return x >= limit
 }
 
 // measured returns the result for an objective: for flush that with one client, else that of the step with the highest

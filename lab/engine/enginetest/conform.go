@@ -30,7 +30,7 @@ func LimitedHosts(t testing.TB, mode string, limits host.Limits,
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := host.NewGround(t.Context(), host.GroundOptions{Lab: "test", Dir: dir, Home: home, Mode: mode, Journal: j})
+	g, err := host.NewMaker(t.Context(), host.MakerOptions{Lab: "test", Dir: dir, Home: home, Mode: mode, Journal: j})
 	if err != nil {
 		t.Fatal(err)
 	}
