@@ -16,6 +16,7 @@ import (
 // listLimit is how long a list waits for the answer of each supervisor.
 const listLimit = 5 * time.Second
 
+// Entry is a lab in a list.
 type Entry struct {
 	record.Lab
 	// Alive is false if the supervisor has ended. The lab can only be removed then.
@@ -105,7 +106,7 @@ func lastKnown(home, name string, err error) record.Lab {
 	}
 	if errors.Is(err, ErrGone) {
 		markDead(&l)
-		l.Problem = cmp.Or(l.Problem, "its supervisor is gone")
+		l.Problem = cmp.Or(l.Problem, "its supervisor has ended")
 	} else if err != nil && l.Problem == "" {
 		l.Problem = err.Error()
 	}

@@ -22,7 +22,7 @@ func Self() ID { return Of(os.Getpid()) }
 var (
 	ErrElsewhere = errors.New("it was started on another machine or before a restart")
 	ErrNamespace = errors.New("it runs in another PID namespace, such as a container")
-	ErrAnother   = errors.New("it is not the process that was meant")
+	ErrAnother   = errors.New("it is a different process")
 )
 
 // Ended says of the fields of [Stat] that the process has ended, though its parent has not waited for it.

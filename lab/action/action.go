@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
+// Action is one kind of fault.
 type Action struct {
 	Name string
 	On   Kind
@@ -181,7 +182,7 @@ func Check(f spec.Fault) error {
 	}
 	for _, d := range Details {
 		if d.given(f) && !slices.Contains(a.Takes, d.Name) {
-			return Refuse("%s does not accept %s, which is for %s", a.Name, d.Name, strings.Join(takers(d.Name), ", "))
+			return Refuse("%s does not accept %s (only: %s)", a.Name, d.Name, strings.Join(takers(d.Name), ", "))
 		}
 	}
 	if a.Check == nil {

@@ -35,6 +35,7 @@ type Counters struct {
 	Links []LinkCounters `json:"links,omitempty"`
 }
 
+// DiskCounters are the counters of a disk of the fault filesystem.
 type DiskCounters struct {
 	Volume string        `json:"volume"`
 	Disk   string        `json:"disk"`
@@ -42,6 +43,7 @@ type DiskCounters struct {
 	Stats  faultfs.Stats `json:"stats"`
 }
 
+// LinkCounters are the counters of the link of an isolated host.
 type LinkCounters struct {
 	Host string       `json:"host"`
 	Seen host.Traffic `json:"seen"`
