@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Scaled returns a study as its engine can do it ([ForEngine]) with its own scale applied, once: what is planned, run
-// and recorded has the values of this machine.
+// Scaled adapts a study to its engine ([ForEngine]) and applies its scale, once. Plans, runs and records have the
+// values of this machine.
 func Scaled(asked spec.Study) (spec.Study, error) {
 	asked, err := ForEngine(asked)
 	if err != nil {
@@ -20,7 +20,7 @@ func Scaled(asked spec.Study) (spec.Study, error) {
 	return out, err
 }
 
-// ScaleNotes say how much smaller than its file a study is, and what floors kept from that.
+// ScaleNotes describe how a study was scaled down, with the values that have a lower limit.
 func ScaleNotes(asked *spec.Study) []string {
 	var notes []string
 	for _, l := range asked.Instead {
@@ -30,10 +30,10 @@ func ScaleNotes(asked *spec.Study) []string {
 		return notes
 	}
 	if text := asked.Scale.String(); text != "1" {
-		notes = append(notes, fmt.Sprintf("scaled by %s: names of levels are those of the document, values are those of here", text))
+		notes = append(notes, fmt.Sprintf("scaled by %s. Names of levels are those of the document, values are those of this machine", text))
 	}
 	for _, l := range asked.Floors {
-		notes = append(notes, fmt.Sprintf("%s is %s, and not as small as the rest: %s", l.What, l.To, l.Why))
+		notes = append(notes, fmt.Sprintf("%s is %s, which is not scaled further: %s", l.What, l.To, l.Why))
 	}
 	return notes
 }
