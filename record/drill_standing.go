@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// StandingFile says how a running drill. It is replaced about once a second and is gone when the drill has
-// ended: drill.json has what came of it.
+// StandingFile is the state of a running drill. It is replaced about once a second and removed when the drill has ended;
+// drill.json has the result.
 const StandingFile = "standing.json"
 
 // The stages of a round, in their order.
