@@ -56,7 +56,7 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if kept < minMeaningful {
 		severity = Invalid
 	}
-	effect := "Response times grow with the length of the run and mean nothing by themselves"
+	effect := "Response times grow with the length of the run and have no meaning"
 	if s.Dropped > 0 {
 		effect = figure.Count(s.Dropped) + " operations were dropped, and response times do not cover them"
 	}
@@ -144,7 +144,7 @@ func checkAcknowledged(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("unacknowledged", Note, float64(t.Unacknowledged), 0, "operations",
-		"%s writes were unacknowledged (w:0). The rate of writes is what was sent, not what was stored. Use w:1 or majority "+
+		"%s writes were unacknowledged (w:0). Their rate is that of sent writes, not of stored writes. Use w:1 or majority "+
 			"to measure stored writes.", t.Unacknowledged)
 }
 
@@ -154,7 +154,7 @@ func checkIndeterminate(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("indeterminate", Note, float64(t.Indeterminate), 0, "operations",
-		"%s writes have an unknown outcome, because no answer says whether they were applied. The number of documents may "+
+		"%s writes have an unknown outcome, because no reply confirms or denies them. The number of documents may "+
 			"differ by that many. Count the documents if you need their number.", t.Indeterminate)
 }
 

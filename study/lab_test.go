@@ -103,7 +103,7 @@ func TestMistakesOfLabs(t *testing.T) {
 	mistake(t, labStudy+"factors: [{path: lab.storage.backend, levels: [btfrs, disk]}]", `unknown value "btfrs"`)
 	mistake(t, withTarget("factors: [{path: lab.hosts.cores, levels: [1, 2]}]"), "the study has no lab. Describe it")
 	mistake(t, "run: {target: 'lab:mine'}\nfactors: [{path: lab.hosts.cores, levels: [1, 2]}]", "lab:mine is already running")
-	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study brings up the lab study-members-and-more")
+	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study starts the lab study-members-and-more")
 	mistake(t, strings.Replace(labStudy, "lab:", "lab:\n  name: My Lab", 1), "is not a name for a lab")
 	_, err := newPlan(read(t, labStudy+"factors: [{path: lab.storage.stripe, levels: [1, 8]}]"), PlanOptions{
 		CheckLab: func(l spec.Lab, _ spec.Run) error {

@@ -225,7 +225,7 @@ func TestMistakesNameWhereTheyAre(t *testing.T) {
 	mistake(t, withTarget("factors: [{path: workload.params.fieldlenth, levels: [2, 4]}]"), "trial 1, configuration baseline", "fieldlenth", "fieldlength")
 	mistake(t, withTarget("factors: [{path: workload.name, levels: [a, aa]}]\ncanary: -1"), "configuration workload=aa: ", "unknown workload")
 	mistake(t, withTarget("factors: [{path: durability.w, levels: [1, 3]}]\ncanary: -1"), "configuration w=3: durability.w: null: has one member")
-	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: embedded:x")
+	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: one process at a time can open embedded:x")
 	mistake(t, "run: {target: embedded:x}\nfactors: [{path: target, levels: ['null:', 'redis://u:secret@h/']}]", "unknown target")
 	mistake(t, "run: {target: 'mongodb://u:secret@h:x/'}", "trial 1, configuration baseline", "cannot be read")
 	mistake(t, withTarget("factors: [{path: load.workers, levels: [1, 2]}]\nprocedures: {threads: {}}"), "result of procedures.threads would never be used")
