@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	_ = os.RemoveAll(dir)
 }
 
-// A directory is removed when its process is asked to end, and by the next process when it was killed.
+// A process removes its directory at SIGINT and SIGTERM. The next process removes that of a killed one.
 func TestScratchIsRemoved(t *testing.T) {
 	parent := t.TempDir()
 	foreign := filepath.Join(parent, scratchPrefix+"of-somebody-else")

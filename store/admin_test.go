@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// commands answers by command name and remembers what it was asked.
+// commands replies by command name and keeps the commands.
 type commands struct {
 	answers map[string]any // bson.D or error
 	asked   []bson.Raw

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTimersComeInOrder: whatever is pushed, moved to an earlier moment or postponed, the heap gives the tasks out by
-// their moments.
+// TestTimersComeInOrder: after any pushes, moves and postponements, the heap returns the tasks in the order of their
+// times.
 func TestTimersComeInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -78,7 +78,7 @@ func TestWakeEndsAPark(t *testing.T) {
 	if parked != 2 || woken != 2 {
 		t.Errorf("parked %d times, woken %d times", parked, woken)
 	}
-	sleeper.Wake() // nobody is there any more
+	sleeper.Wake() // all tasks have ended
 }
 
 func TestOffloadLetsOthersRun(t *testing.T) {
@@ -113,7 +113,7 @@ func TestYieldIsFair(t *testing.T) {
 	}
 }
 
-// TestFirstTasksNeedNotWaitForTheLast: with very many tasks, those that can go on do so before all others are started.
+// TestFirstTasksNeedNotWaitForTheLast: with very many tasks, those that can continue run before all others are started.
 func TestFirstTasksNeedNotWaitForTheLast(t *testing.T) {
 	const tasks = 1000
 	started, seen := 0, 0
@@ -219,7 +219,7 @@ func TestDeadlines(t *testing.T) {
 	}))
 }
 
-// TestEndOfConnections: an end that came together with the last bytes, or before anybody waited, is not missed.
+// TestEndOfConnections: an end that came together with the last bytes, or before a wait, is not missed.
 func TestEndOfConnections(t *testing.T) {
 	for name, after := range map[string]time.Duration{"before the read": 20 * time.Millisecond, "while it waits": 0} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func TestSetAndDrop(t *testing.T) {
 	}
 }
 
-// Whatever is taken apart can be taken apart again, and says the same.
+// A parsed address can be written and parsed again, with the same parts.
 func FuzzParse(f *testing.F) {
 	f.Add("mongodb://u:p@h1,h2:3/db?w=1&j=true;maxPoolSize=3")
 	f.Add("mongodb+srv://h?")

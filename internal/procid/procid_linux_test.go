@@ -17,7 +17,7 @@ func sleeper(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// A signal reaches the process that was meant and no other, whatever has its id.
+// A signal reaches the identified process and no other one with the same process ID.
 func TestSignalReachesTheOneThatWasMeant(t *testing.T) {
 	cmd := sleeper(t)
 	right := Of(cmd.Process.Pid)

@@ -85,7 +85,7 @@ func FuzzAddresses(f *testing.F) {
 	f.Add("joe", "secret", "host", "/db?w=1")
 	f.Add("joe", "se@cr/et?x", "a,b", "")
 	f.Fuzz(func(t *testing.T, user, password, host, rest string) {
-		// A mark that can come from nowhere else must not survive, whatever stands around it.
+		// The mark is unique, and must not survive in any surroundings.
 		const mark = "hunter2hunter2"
 		if strings.ContainsAny(user, ":/@") || strings.Contains(user+host+rest, mark) {
 			return

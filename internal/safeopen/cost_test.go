@@ -26,8 +26,7 @@ type embedded struct {
 	Inner []large `json:"inner"`
 }
 
-// Short texts that would take hundreds of megabytes are refused, in whatever way they are written; long ones that take
-// little are read.
+// Short texts that need hundreds of megabytes are refused in any notation. Long ones that need little memory are read.
 func TestUnmarshalKnowsWhatADocumentTakes(t *testing.T) {
 	many := func(one string, n int) string { return strings.TrimSuffix(strings.Repeat(one+",", n), ",") }
 	for name, text := range map[string]string{
@@ -60,7 +59,7 @@ func TestUnmarshalKnowsWhatADocumentTakes(t *testing.T) {
 	}
 }
 
-// Whatever the text is, counting what it takes comes to an end, and accepts what is small.
+// The count ends for every text, and accepts small ones.
 func FuzzAffordable(f *testing.F) {
 	for _, text := range []string{`{"list":[{}],"any":{"a":[1,"x",null]}}`, `[`, `{"a"`, `{"a":}`, `"\`, `{"list":[{},,]}`, `{]`, `[}`, ` `} {
 		f.Add([]byte(text))

@@ -25,7 +25,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Whatever is read, nothing panics, and what is taken cannot be appended to within the data.
+// No data make the reader panic, and an append to taken bytes does not overwrite the data.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte{2, 0xff, 0x80, 1, 7})
 	f.Fuzz(func(t *testing.T, b []byte) {

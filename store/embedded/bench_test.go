@@ -81,7 +81,7 @@ func benchmark(b *testing.B, limit int64, update []byte) {
 	}
 }
 
-// BenchmarkApply is what an update takes apart from the engine below: to read it, and to build the new document.
+// BenchmarkApply compiles an update and builds the new document, without the engine.
 func BenchmarkApply(b *testing.B) {
 	doc := benchDoc(b, 1)
 	set, count := d("$set", d("field5", make([]byte, 100))), d("$inc", d("_plimsoll0000002a", int32(1)))

@@ -71,8 +71,8 @@ func insertForever(dir string) error {
 	return fmt.Errorf("the inserts ended")
 }
 
-// TestKilledProcessLosesNothingAcknowledged kills a process in the middle of journaled inserts, again
-// and again in the same directory, and looks for every document that was acknowledged.
+// TestKilledProcessLosesNothingAcknowledged kills a process during journaled inserts, repeatedly in
+// the same directory, and checks that every acknowledged document exists.
 func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	acked := map[int]bool{}
 	for round, kill := range []int{50, 400, 2000} {
@@ -94,8 +94,8 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	}
 }
 
-// killAfter runs the child until it has acknowledged n documents and kills it. What it printed before
-// it died is acknowledged too.
+// killAfter runs the child until it has acknowledged n documents and kills it. All documents that it printed are
+// acknowledged.
 func killAfter(t *testing.T, dir string, n int, acked map[int]bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -31,7 +31,7 @@ func (r record) doc() bson.D {
 	return out
 }
 
-// model is the trivial store: a map, and every query looks at all of it.
+// model is the trivial store: a map, all of which every query reads.
 type model map[int]record
 
 func (m model) where(keep func(record) bool) []record {

@@ -82,7 +82,7 @@ func (x *tester) index(keys bson.D) {
 		name = append(name, fmt.Sprintf("%s_%v", k.Key, k.Value))
 	}
 	ix := []workload.Index{{Collection: "c", Name: strings.Join(name, "_"), Keys: raw(x, keys)}}
-	for range 2 { // the second time it is there
+	for range 2 { // the second time it exists
 		if err := x.st.EnsureIndexes(context.Background(), ix); err != nil {
 			x.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestUnsupportedIsRejectedByName(t *testing.T) {
 	}
 }
 
-// What a request means can depend on the documents: where there is an array in the way, it is rejected too.
+// A request can be unsupported because of the documents: with an array on a path it is rejected too.
 func TestUnsupportedDocuments(t *testing.T) {
 	x := newTester(t)
 	x.index(d("a", 1, "b", 1))

@@ -79,8 +79,8 @@ func (f *brokenFile) Sync() error                  { return errors.Join(f.fs.che
 func (f *brokenFile) SyncData() error              { return errors.Join(f.fs.check(), f.File.SyncData()) }
 func (f *brokenFile) SyncTo(n int64) (bool, error) { return false, f.fs.check() }
 
-// TestDiskFull fills the disk in the middle of concurrent writes: every session gets an outcome and a
-// message, nothing panics or hangs, and what was acknowledged with a sync is there afterwards.
+// TestDiskFull fills the disk during concurrent writes: every session gets an outcome and a message, nothing panics or
+// hangs, and the documents that were acknowledged with a sync exist afterwards.
 func TestDiskFull(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -341,7 +341,7 @@ func TestRemove(t *testing.T) {
 	if _, err := os.Stat(letter); err != nil {
 		t.Error("a foreign file was removed")
 	}
-	mixed := t.TempDir() // a store into which somebody put a file
+	mixed := t.TempDir() // a store with a foreign file
 	if err := open(t, mixed, store.Concern{}, options{}).Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// A lock that cannot be taken for lack of permission is held by nobody.
+// A missing permission does not mean that another process has the lock.
 func TestLockErrorSaysWhy(t *testing.T) {
 	for errno, want := range map[syscall.Errno]string{syscall.EAGAIN: "in use by another process", syscall.EACCES: "no permission", syscall.EROFS: "read-only"} {
 		err := lockError("d", &os.PathError{Op: "open", Path: "LOCK", Err: errno})

@@ -148,8 +148,8 @@ func TestUpdateMany(t *testing.T) {
 	}
 }
 
-// TestConcurrentIncrements: no increment of a hot document is lost, at any durability, and all index
-// entries agree with the document in the end.
+// TestConcurrentIncrements: no increment of a hot document is lost, at any durability, and finally all
+// index entries agree with the document.
 func TestConcurrentIncrements(t *testing.T) {
 	for _, concern := range []store.Concern{{}, journaled()} {
 		st := open(t, t.TempDir(), concern, options{})

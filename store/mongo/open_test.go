@@ -70,7 +70,7 @@ func (c *captured) see(_ int, msg []byte) {
 func TestConcernsAreSent(t *testing.T) {
 	seen := captured{docs: map[string]bson.Raw{}}
 	r := replicaSet(t, null.Options{Capture: seen.see}) // to a standalone server no preference is sent
-	// What is asked for wins over the address.
+	// The concern overrides the address.
 	uri := r.URI() + "&w=1&readConcernLevel=local&readPreference=primary"
 	concern := store.Concern{W: "majority", Journal: new(true), Read: "majority", Preference: "nearest"}
 	s, session := connect(t, uri, concern, mongo.Options{})

@@ -190,7 +190,7 @@ func TestNoPrimary(t *testing.T) {
 	_, session := connect(t, r.URI()+"&heartbeatFrequencyMS=500", store.Concern{}, mongo.Options{})
 	r.SetRole(null.Role{SetName: "rs", Term: 2})
 	var res store.Result
-	// The first write finds out; then there is nobody to select.
+	// The first write fails on the server; for the second one there is no server to select.
 	for range 2 {
 		session.Do(time.Now().Add(150*time.Millisecond), insertOf(t, 1), &res)
 		if res.Outcome != store.NotApplied {
@@ -203,7 +203,7 @@ func TestNoPrimary(t *testing.T) {
 }
 
 func TestUnacknowledged(t *testing.T) {
-	for _, uri := range []string{"", "&w=0"} { // asked for in either way
+	for _, uri := range []string{"", "&w=0"} { // w:0 by the concern and by the address
 		r := listen(t, null.Options{})
 		var concern store.Concern
 		if uri == "" {

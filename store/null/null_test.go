@@ -164,7 +164,7 @@ func TestMessagesInPieces(t *testing.T) {
 	go func() {
 		for piece := range slices.Chunk(all, 1000) {
 			if _, err := client.Write(piece); err != nil {
-				return // the reader below tells
+				return // the reader below fails
 			}
 		}
 	}()

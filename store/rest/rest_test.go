@@ -189,7 +189,7 @@ func TestOutcomesAreThoseOfTheDriver(t *testing.T) {
 		{"dropped", null.Failure{Form: null.DropConnection}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var broken atomic.Bool // once it is open: the driver's store looks at the data first
+			var broken atomic.Bool // set after Open, because the driver's store reads the database first
 			fail := func(_ uint64, command string) *null.Failure {
 				if broken.Load() && (command == "insert" || command == "find") {
 					return &c.f
@@ -229,7 +229,7 @@ func driverSession(t *testing.T, o null.Options) store.Session {
 	return sessionOf(t, s)
 }
 
-// A service that dies tells nothing; what was never sent is proven, and the rest is not.
+// After the death of a service only unsent requests are proven not applied.
 func TestServiceGone(t *testing.T) {
 	taken := make(chan struct{})
 	hold := make(chan struct{})
@@ -284,7 +284,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// A service that hangs is given up at the deadline, and nobody knows what became of the write.
+// If a service hangs, the request ends at the deadline, and the write is indeterminate.
 func TestHang(t *testing.T) {
 	session := sessionOf(t, open(t, service(t, null.Options{Fail: func(_ uint64, command string) *null.Failure {
 		if command == "insert" {
@@ -323,7 +323,7 @@ func TestManySessions(t *testing.T) {
 	all.Wait()
 }
 
-// What a service cannot do is refused with a reason, and nothing is sent.
+// Unsupported requests are refused with a reason, and nothing is sent.
 func TestRefused(t *testing.T) {
 	s := open(t, service(t, null.Options{}))
 	session := sessionOf(t, s)

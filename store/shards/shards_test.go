@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// config is a cluster's own data, with what a router says beside them.
+// config has the metadata of a cluster and the replies of a router.
 type config struct {
 	shards      []string
 	databases   map[string]string
@@ -271,7 +271,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is loaded is spread before there is anything in it, and what is there is left alone.
+// An empty collection is sharded; a collection with documents is not changed.
 func TestSpread(t *testing.T) {
 	cluster := func() *config {
 		return &config{shards: []string{"shard1", "shard2"}, databases: map[string]string{"d": "shard1"}, docs: map[string]bool{}}

@@ -145,8 +145,8 @@ func cpuTime(b *testing.B) time.Duration {
 func BenchmarkFind(b *testing.B)   { benchmark(b, findRequest(b)) }
 func BenchmarkUpdate(b *testing.B) { benchmark(b, updateRequest(b)) }
 
-// BenchmarkBareLoop is the limit: the same request, built once, written and its answer read, with
-// nothing looked at but the length.
+// BenchmarkBareLoop is the limit: the same request, built once, is written, and of its reply
+// only the length is parsed.
 func BenchmarkBareLoop(b *testing.B) {
 	const workers = 16
 	addr := strings.TrimSuffix(strings.TrimPrefix(otherProcess(b), "mongodb://"), "/?directConnection=true")

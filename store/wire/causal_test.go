@@ -11,7 +11,7 @@ import (
 )
 
 // TestCausalSession writes to the primary and reads from a secondary: the read must wait for the write's operation
-// time, and the secondary must hear of the cluster time that only the primary has told.
+// time, and the secondary must get the cluster time, which only the primary has sent.
 func TestCausalSession(t *testing.T) {
 	for name, concern := range map[string]string{"majority": "majority", "the server's default": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCausalSession(t *testing.T) {
 
 var emptyDocument = []byte{5, 0, 0, 0, 0}
 
-// TestCausalNeedsAnswers refuses causal sessions whose writes nobody answers.
+// TestCausalNeedsAnswers refuses causal sessions whose writes have no replies.
 func TestCausalNeedsAnswers(t *testing.T) {
 	n := newNetwork(t)
 	n.add("a:1", &fake{hello: standalone})
@@ -111,7 +111,7 @@ func TestReadsFollowTheirPreference(t *testing.T) {
 		t.Fatalf("%s answered", got)
 	}
 	n.set(func() { first = "b:2" })
-	for read() != "a:1" { // until the servers were asked again
+	for read() != "a:1" { // until the next greeting of the servers
 		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -27,7 +27,7 @@ func testLink(tb testing.TB, target string, concern store.Concern, g *greeting) 
 	return &link{greeting: g, shape: newShape(st, g, lsid), ids: new(objectIDs)}
 }
 
-// lsidValue is what testLink uses.
+// lsidValue is the lsid of testLink.
 var lsidValue = bson.D{{Key: "id", Value: bson.Binary{Subtype: 4, Data: bytes.Repeat([]byte{7}, 16)}}}
 
 // wantMessage builds a whole OP_MSG in the slow and obvious way.

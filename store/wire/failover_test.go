@@ -185,7 +185,7 @@ func TestManySessionsDoNotHammer(t *testing.T) {
 	})
 }
 
-// TestFrozenServer: a server that accepts connections and says nothing.
+// TestFrozenServer: a server that accepts connections and sends nothing.
 func TestFrozenServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

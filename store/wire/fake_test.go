@@ -34,8 +34,8 @@ type fake struct {
 	silent func(c *call)            // sees commands with moreToCome
 	calls  func(name string, n int) // sees every command but greetings
 	down   bool                     // refuses connections
-	rude   bool                     // answers what asks for no answer
-	hangs  bool                     // accepts connections and says nothing
+	rude   bool                     // replies to messages without a reply
+	hangs  bool                     // accepts connections and sends nothing
 	open   map[net.Conn]bool
 }
 

@@ -28,7 +28,7 @@ func FuzzReply(f *testing.F) {
 				t.Errorf("%d documents of %d bytes, first %v, in an answer of %d bytes", docs, size, first, len(doc))
 			}
 		}
-		// What the official driver's reader accepts must mean the same to ours.
+		// A document that the official driver accepts must have the same values here.
 		if raw := bson.Raw(doc); raw.Validate() == nil {
 			if n, ok := raw.Lookup("n").Int32OK(); ok && int64(n) != r.n && !repeated(raw, "n") {
 				t.Errorf("n is %d, read as %d", n, r.n)

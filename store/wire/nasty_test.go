@@ -24,8 +24,8 @@ func patched(at int, value uint32) func(*call) any {
 
 func document(doc bson.D) func(*call) any { return func(*call) any { return doc } }
 
-// TestWrongAnswers has a server answer wrongly and checks that the session says so, does not hang, and
-// works again on a new connection.
+// TestWrongAnswers: after invalid replies of a server the session reports an error, does not hang, and works again on a
+// new connection.
 func TestWrongAnswers(t *testing.T) {
 	const body = bodyStart
 	for name, answer := range map[string]func(*call) any{
@@ -137,7 +137,7 @@ func TestAnswerInPieces(t *testing.T) {
 	}
 }
 
-// TestUnreachable checks that a target that cannot be used fails within its time and says why.
+// TestUnreachable checks that a target that cannot be used fails within its time with a reason.
 func TestUnreachable(t *testing.T) {
 	for name, f := range map[string]*fake{
 		"refuses":     {down: true},

@@ -13,8 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// A server is asked for its statistics without the sections that are large, and one that is slow is waited for no
-// longer than the caller allows.
+// The command for the statistics excludes large sections. The context bounds the wait for a slow server.
 func TestObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, slow := newNetwork(t), false

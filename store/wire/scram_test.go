@@ -143,8 +143,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestAuthenticationIsTriedAgain: a server that failed inside, as one does whose connections to its own storage have
-// just been cut, has not refused the password.
+// TestAuthenticationIsTriedAgain: a server with an internal error, for example because its connections to its storage
+// were cut, has not refused the password.
 func TestAuthenticationIsTriedAgain(t *testing.T) {
 	n := newNetwork(t)
 	server := &scramServer{t: t, v: vectors[0], final: vectors[0].serverFinal, done: true}
@@ -177,7 +177,7 @@ func TestAuthenticationIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestPasswordChangedDuringARun: a session that cannot authenticate again says so.
+// TestPasswordChangedDuringARun: a session that cannot authenticate again reports that.
 func TestPasswordChangedDuringARun(t *testing.T) {
 	n := newNetwork(t)
 	locked := false

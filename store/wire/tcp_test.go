@@ -209,7 +209,7 @@ func TestAdministration(t *testing.T) {
 	if err != nil || info.Kind != "mongod" || info.Topology != "standalone" || info.Version != "7.0.0" || len(info.Hosts) != 1 {
 		t.Errorf("info %+v, %v", info, err)
 	}
-	r.KillConnections() // administration goes on by itself
+	r.KillConnections() // administrative commands reconnect
 	if n, err := s.Count(t.Context(), "c"); err != nil || n != 42 {
 		t.Errorf("count %d, %v", n, err)
 	}
