@@ -152,7 +152,7 @@ func TestPlanRefusesWhatBackendsCannot(t *testing.T) {
 			[]string{"64KiB", "Remove it"}},
 		{spec.Storage{Size: gib, Backend: "btrfs", Stripe: 2, Tolerate: 2}, thisKernel(), []string{"raid10", "stripe: 1"}},
 		{spec.Storage{Size: gib, Stripe: 2, Tolerate: 2}, thisKernel(), []string{"3 copies", "stripe: 1"}},
-		{spec.Storage{Size: gib, Backend: "btrfs", Filesystem: "xfs"}, thisKernel(), []string{"filesystem: btrfs"}},
+		{spec.Storage{Size: gib, Backend: "btrfs", Filesystem: "xfs"}, thisKernel(), []string{"set backend: md"}},
 		{spec.Storage{Size: gib, Tolerate: 1, Filesystem: "xfs"}, thisKernel(), []string{"more than one disk", "filesystem: btrfs"}},
 		{spec.Storage{Size: gib, Filesystem: "xfs", Checksum: yes(true)}, thisKernel(), []string{"checksum", "btrfs"}},
 		{spec.Storage{Size: gib, Filesystem: "ext4", Backend: "disk", Checksum: yes(true)}, thisKernel(), []string{"ext4 has no checksums", "filesystem: btrfs"}},
