@@ -298,7 +298,7 @@ func TestFullDiskIsSaidBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: &fake{}, Free: func(string) (uint64, bool) { return 1 << 10, true }})
-	if err == nil || !strings.Contains(err.Error(), "make room") {
+	if err == nil || !strings.Contains(err.Error(), "Free space") {
 		t.Errorf("%v", err)
 	}
 }
@@ -319,7 +319,7 @@ func TestResumeNeedsCredentials(t *testing.T) {
 	if _, err := Resume(t.Context(), dir, Options{Runner: f}); err == nil || !strings.Contains(err.Error(), "--target") {
 		t.Errorf("without credentials: %v", err)
 	}
-	if _, err := Resume(t.Context(), dir, Options{Runner: f, Against: "null:"}); err == nil || !strings.Contains(err.Error(), "begin another one") {
+	if _, err := Resume(t.Context(), dir, Options{Runner: f, Against: "null:"}); err == nil || !strings.Contains(err.Error(), "Begin another suite") {
 		t.Errorf("with another target: %v", err)
 	}
 	f = &fake{seen: map[string]spec.Run{}}
