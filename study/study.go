@@ -34,6 +34,7 @@ type Request struct {
 	Abort <-chan struct{}
 }
 
+// Result is what one trial measured.
 type Result struct {
 	Run *record.Run
 	// Seconds returns the course of the trial, including warm-up, one entry per interval. It reads the record.

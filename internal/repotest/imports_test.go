@@ -56,7 +56,7 @@ var rooms = map[string]rule{
 	"drill":             {[]string{"drill/...", "fault", "lab/...", "run/...", "load", "store/...", "workload", "measure/...", "record", "spec", "server"}, "a drill is a run with something broken in it: it joins load, faults and ledger"},
 	"drill/...":         {[]string{"drill/...", "load", "store", "workload", "measure", "record"}, "a ledger knows writes and answers, not what broke"},
 	"suite":             {[]string{"suite/fit", "suite/judge", "study", "study/conduct", "study/judge", "drill", "disk", "run", "store", "store/embedded", "measure", "record", "spec", "published"}, "a suite puts studies, drills and probes one after the other; it makes no load and no verdict of its own"},
-	"suite/judge":       {[]string{"record", "spec", "measure", "published"}, "what a suite is worth is judged from records alone, so that it can be judged again, whoever reads it"},
+	"suite/judge":       {[]string{"record", "spec", "measure/...", "published"}, "what a suite is worth is judged from records alone, so that it can be judged again, whoever reads it"},
 	"suite/fit":         {[]string{"study", "record", "spec"}, "what fits into a time follows from specifications, so that the same parts give the same suite on every machine"},
 	"fault":             {[]string{"lab", "lab/action", "record", "spec"}, "a fault knows what it breaks, and not which load feels it"},
 	"internal/nearest":  {nil, "it is used from everywhere"},

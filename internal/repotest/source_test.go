@@ -30,7 +30,7 @@ var longFiles = map[string]string{}
 // DIR/... is a folder and all below it.
 var wideFolders = []string{
 	"bench", "cmd/...", "e2e/...", "fault/...", "internal/redact", "lab/...", "record/...", "report/...", "serve", "server",
-	"spec", "store/embedded", "study", "suite/...",
+	"spec", "store/embedded",
 }
 
 // isWide returns the entry of wideFolders that a folder belongs to, "" for none.
