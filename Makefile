@@ -7,27 +7,32 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 TIMEOUT ?= 15m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
 VULNDB  ?=
-# Not tested under the race detector: what has no goroutines of its own, or drives programs that are not built with it.
-UNRACED := e2e internal/browsertest internal/figure internal/nearest internal/repotest measure/stats capacity \
-	study/simulated record/schema bench lab/volume lab/topology fault$$ study$$ study/judge study/procedure report$$ report/html/chart \
-	disk/device disk/doctor disk/pattern store$$
-# Tests of raced packages that are not raced: they run commands of the documentation, or many commands one after the other
-# whose parts are raced where they live. Those that follow, interrupt, serve and use several processes are raced.
-UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured)$$|^TestScripts$$/^(size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+# Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here).
+RACED   := cmd/plimsoll serve study/conduct lab/engine lab/faultfs lab/host lab lab/action lab/process disk disk/witness disk/faultcut \
+	run run/fleet run/observe load measure drill drill/ledger store/embedded store/mongo store/null store/rest store/wire internal/loop internal/childproc
+# Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
+# whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
+# processes are raced.
+UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once: those of labs wait for disks and servers most of the time. With four of them two cores are
 # so busy that all take twice as long.
 PARALLEL ?= 3
-# What takes long, and therefore begins first (tools/gotest.sh).
+# What takes longest begins first, so that none of it is alone at the end.
 LONGEST := e2e cmd/plimsoll e2e/browser lab/topology fault lab/volume lab/engine serve study/conduct record report/html workload \
 	run/fleet lab/faultfs drill/ledger load disk
+# Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
+SLOW    := e2e cmd/plimsoll lab fault serve study record report/html run disk internal/browsertest suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$
-GOTEST   = GO="$(GO)" LONGEST="$(LONGEST)" tools/gotest.sh -vet=off -p $(PARALLEL) -timeout $(TIMEOUT)
+# $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json.
+gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -p $(PARALLEL) -timeout $(TIMEOUT)
+# With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
+times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
-.PHONY: all build demo test smoke mongod fmt vet staticcheck vuln rules unit race bench man engine clean help
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man pictures engine clean help
 
 all: build
 
@@ -70,16 +75,26 @@ rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
 unit: build ## all tests, whole commands and real servers included
-	@$(GOTEST) -- ./...
+	@$(call gotest,unit) $(addprefix ./,$(LONGEST)) ./...
+	$(call times,unit)
 
 race: ## tests again under the race detector (needs a C compiler)
-	@$(GOTEST) -race -skip '$(UNRACED_TESTS)' -- $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(UNRACED) | paste -sd '|')")
+	@$(call gotest,race) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(RACED))
+	$(call times,race)
+
+quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
+	@$(GO) test -vet=off $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(SLOW) | paste -sd '|')")
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench
 
 man: build ## manual pages, in man/
 	$(BIN) man man
+
+pictures: ## docs/pictures, made of records that tests write (with chromium)
+	mkdir -p docs/pictures
+	$(GO) test ./e2e/browser -run '^TestPictures$$' -count=1 -update
+	$(GO) test ./cmd/plimsoll -run '^TestTerminalPicture$$' -count=1 -update
 
 engine: build ## the open engine that the end-to-end tests use (as root)
 	$(BIN) engine install documentdb

@@ -13,22 +13,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
-// scene is a load whose result can be computed: constant arrivals, exponential service times of a known
-// seed, and a second in which nothing is answered.
-type scene struct {
+// queue is a load whose result can be computed: constant arrivals, exponential service times of a known seed, and a
+// stall in which the server does not reply.
+type queue struct {
 	rate     float64
 	workers  int
 	duration time.Duration
 	timing   timing
 }
 
-// accuracy compares recorded percentiles with the truth.
+// accuracy compares recorded percentiles with computed ones.
 func accuracy(ctx context.Context, w io.Writer, c config) error {
 	length := max(time.Duration(c.seconds)*time.Second, 5*time.Second)
-	// 50 ms of service, so that what the loopback and the scheduler add (0.1 ms and more) is small
-	// against it: the recording is tested here, not the machine. In the stall more operations fall due
-	// than there are workers, so that they queue.
-	s := scene{rate: 500, workers: 200, duration: length, timing: timing{
+	// This tests the recording, not the machine: 50 ms of service are long compared with the 0.1 ms of the loopback
+	// and the scheduler. During the stall more operations fall due than there are workers, so they queue.
+	s := queue{rate: 500, workers: 200, duration: length, timing: timing{
 		Seed: 7, Mean: 50 * time.Millisecond, StallFrom: length / 2, StallTo: length/2 + time.Second,
 	}}
 	service, response := s.truth()
@@ -36,8 +35,10 @@ func accuracy(ctx context.Context, w io.Writer, c config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nRecorded percentiles against the truth: %.0f operations/s on %d workers for %v, service time exponential\n", s.rate, s.workers, s.duration)
-	fmt.Fprintf(w, "with mean %v, nothing answered for 1 s after %v (goal: within 2 %%, the stall fully visible in the response time)\n", s.timing.Mean, s.timing.StallFrom)
+	fmt.Fprintf(w, "\nRecorded and computed percentiles: %.0f operations/s on %d workers for %v, service time exponential\n",
+		s.rate, s.workers, s.duration)
+	fmt.Fprintf(w, "with mean %v, no replies for 1 s after %v (goal: within 2 %%, the stall fully visible in the response time)\n",
+		s.timing.Mean, s.timing.StallFrom)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\tp50\tp90\tp99\tp99.9\tmax\t\n")
 	worst := max(printPair(t, "service", service, got.Service), printPair(t, "response", response, got.Response))
@@ -45,7 +46,8 @@ func accuracy(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "  largest error of p50 to p99.9: %.2f %%  %s\n", worst*100, verdict(worst <= 0.02))
 	if n := len(got.Response); n > 0 {
 		longest := time.Duration(got.Response[n-1])
-		fmt.Fprintf(w, "  longest response %s: the stall is %s\n", short(longest), map[bool]string{true: "visible", false: "hidden"}[longest >= 990*time.Millisecond])
+		seen := map[bool]string{true: "visible", false: "hidden"}[longest >= 990*time.Millisecond]
+		fmt.Fprintf(w, "  longest response %s: the stall is %s\n", short(longest), seen)
 	}
 	if got.Failed > 0 {
 		return fmt.Errorf("%d operations failed", got.Failed)
@@ -53,8 +55,7 @@ func accuracy(ctx context.Context, w io.Writer, c config) error {
 	return nil
 }
 
-// measure runs the load.
-func (s scene) measure(ctx context.Context) (outcome, error) {
+func (s queue) measure(ctx context.Context) (outcome, error) {
 	var o outcome
 	addr, stop, err := startResponder(ctx, s.timing)
 	if err != nil {
@@ -70,11 +71,10 @@ func (s scene) measure(ctx context.Context) (outcome, error) {
 	return o, runJSON(cmd, &o)
 }
 
-// truth computes the service and response time of every operation from the definition of the queue: n
-// is due at n/rate, begins when it is due and a worker is free, and is answered after its service time,
-// but not within the stall. Workers take operations in the order in which they are due. Waits are
-// without any delay of a network or a scheduler.
-func (s scene) truth() (service, response []time.Duration) {
+// truth computes the service and response times from the definition of the queue. Operation n is due at n/rate. It
+// begins when it is due and a worker is free, in the order of the due times. The server replies after the service time,
+// and at the end of the stall if that falls into it. The network and the scheduler add nothing.
+func (s queue) truth() (service, response []time.Duration) {
 	times := null.Exponential(s.timing.Seed, s.timing.Mean)
 	free := make(moments, s.workers)
 	for n := 0; ; n++ {
@@ -104,13 +104,13 @@ func (m moments) Len() int           { return len(m) }
 func (m moments) Less(i, j int) bool { return m[i] < m[j] }
 func (m moments) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
 func (m *moments) Push(x any)        { *m = append(*m, x.(time.Duration)) }
-func (m *moments) Pop() any          { panic("nothing is ever taken out") }
+func (m *moments) Pop() any          { panic("never called") }
 
-// printPair prints one row of truth and one of what was recorded, and returns the largest relative
+// printPair prints the row of the computed percentiles and that of the recorded ones, and returns the largest relative
 // error of the percentiles.
 func printPair(w io.Writer, name string, truth []time.Duration, got []int64) float64 {
 	worst := 0.0
-	fmt.Fprintf(w, "%s, true\t", name)
+	fmt.Fprintf(w, "%s, computed\t", name)
 	for _, q := range quantiles() {
 		fmt.Fprintf(w, "%s\t", short(rank(truth, q)))
 	}

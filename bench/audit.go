@@ -19,14 +19,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// auditDocuments is how many documents of auditPayload bytes auditSpeed reads.
+// auditSpeed reads auditDocuments documents of auditPayload bytes each.
 const (
 	auditDocuments = 50_000
 	auditPayload   = 1000
 )
 
-// auditSpeed compares an audit with scans that only look how many documents there are, through the same client and from the
-// same server, in turns: the plain one that a program makes, and the one that the audit itself makes.
+// auditSpeed compares an audit with scans that only count the documents, through the same client and server,
+// alternating: the plain scan of any program, and the scan that the audit makes.
 func auditSpeed(ctx context.Context, w io.Writer, c config) error {
 	uri, end, err := documentDB(ctx)
 	if err != nil {
@@ -62,21 +62,23 @@ func auditRatio(ctx context.Context, w io.Writer, blocks int, src scanned) error
 	}
 	var ratios, beside, rates []float64
 	for _, t := range took {
-		ratios, beside = append(ratios, t[0].Seconds()/t[2].Seconds()), append(beside, t[1].Seconds()/t[2].Seconds())
+		ratios = append(ratios, t[0].Seconds()/t[2].Seconds())
+		beside = append(beside, t[1].Seconds()/t[2].Seconds())
 		rates = append(rates, 2*auditDocuments/t[2].Seconds())
 	}
 	ratio, _, _ := stats.MedianInterval(ratios, 0.95)
 	same, _, _ := stats.MedianInterval(beside, 0.95)
 	rate, _, _ := stats.MedianInterval(rates, 0.95)
-	fmt.Fprintf(w, "\naudit     of %d documents of 1 kB on documentdb, beside a plain scan through the same client; median of %d blocks\n", auditDocuments, blocks)
-	_, err = fmt.Fprintf(w, "  %.0f documents per second, %.3f of the plain scan (%.3f to %.3f), goal 1: %s\n"+
-		"  %.3f of the audit's own scan without taking the documents in (%.3f to %.3f)\n", rate, ratio,
+	fmt.Fprintf(w, "\nAudit of %d documents of 1 kB on documentdb, compared with a plain scan through the same client; "+
+		"median of %d blocks\n", auditDocuments, blocks)
+	_, err = fmt.Fprintf(w, "  %.0f documents per second, × %.3f of the plain scan (%.3f to %.3f), goal ≥ 1: %s\n"+
+		"  × %.3f of the audit's own scan without checking the documents (%.3f to %.3f)\n", rate, ratio,
 		slices.Min(ratios), slices.Max(ratios), verdict(ratio >= 1), same, slices.Min(beside), slices.Max(beside))
 	return err
 }
 
-// thereAndBack does all of them twice per block, there and back again, so that none gains from where it stands. It returns the
-// sums of each block.
+// thereAndBack calls all functions twice per block, forwards and then backwards, so that none gains from its place. It
+// returns the total durations by block and function.
 func thereAndBack(blocks int, all []func() error) ([][]time.Duration, error) {
 	took := make([][]time.Duration, blocks)
 	for block := range took {
@@ -93,17 +95,16 @@ func thereAndBack(blocks int, all []func() error) ([][]time.Duration, error) {
 	return took, nil
 }
 
-// scanned is a source that reads a database as a drill does.
+// scanned is a [ledger.Source] that reads a database as drills do.
 type scanned struct{ db *driver.Database }
 
 func (s scanned) Name() string { return ledger.FinalRead }
 
-// Scan implements [ledger.Source] by what drills read with.
 func (s scanned) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
 	return drill.Scan(ctx, s.db.Collection(collection), each)
 }
 
-// only is the audit's scan alone.
+// only is the audit's scan without the audit.
 func (s scanned) only(ctx context.Context) func() error {
 	return func() error {
 		n := 0
@@ -112,7 +113,7 @@ func (s scanned) only(ctx context.Context) func() error {
 	}
 }
 
-// plain is a scan as any program makes it, without options.
+// plain is the scan of any program, without options.
 func (s scanned) plain(ctx context.Context) func() error {
 	return func() error {
 		cursor, err := s.db.Collection(ledger.DefaultCollection).Find(ctx, bson.D{})
@@ -128,7 +129,6 @@ func (s scanned) plain(ctx context.Context) func() error {
 	}
 }
 
-// allOf says whether a scan found what there is.
 func allOf(n int, err error) error {
 	if err == nil && n != auditDocuments {
 		return fmt.Errorf("the scan found %d of %d documents", n, auditDocuments)
@@ -136,7 +136,7 @@ func allOf(n int, err error) error {
 	return err
 }
 
-// write inserts what a writer of the ledger's own workload would, and tells the ledger so.
+// write inserts the documents of a writer of the ledger's own workload and records the acknowledgements in the ledger.
 func (s scanned) write(ctx context.Context, own workload.Workload) error {
 	stream := own.Stream(0, 1)
 	var op workload.Op

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -17,8 +18,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// job is what a client process of Plimsoll does: a whole run, with key choice, messages, classification
-// of the answers and histograms.
+// job describes the run of a client process of Plimsoll: key choice, messages, classification of the replies and
+// histograms.
 type job struct {
 	Addr       string        `json:"addr"`
 	Client     string        `json:"client"` // wire or driver
@@ -27,10 +28,10 @@ type job struct {
 	Operations int64         `json:"operations,omitempty"`
 	Rate       float64       `json:"rate,omitempty"`
 	Duration   time.Duration `json:"duration,omitempty"`
-	Memory     bool          `json:"memory,omitempty"` // look at the live heap
+	Memory     bool          `json:"memory,omitempty"` // measure the live heap
 }
 
-// outcome is what a client process reports.
+// outcome is the result of a client process.
 type outcome struct {
 	Operations int64   `json:"operations"`
 	CPUMicros  float64 `json:"cpu_us_per_op"`
@@ -38,19 +39,17 @@ type outcome struct {
 	Failed     int64   `json:"failed"`
 
 	PeakKiB  int64         `json:"peak_kib"` // VmHWM
-	HalfKiB  int64         `json:"half_kib"` // live heap in the middle of the run, where Memory was asked for
+	HalfKiB  int64         `json:"half_kib"` // live heap in the middle of the run, with job.Memory
 	EndKiB   int64         `json:"end_kib"`  // live heap in its last second
 	Lateness time.Duration `json:"lateness_p99,omitempty"`
 	Service  []int64       `json:"service,omitempty"`  // quantiles in ns, by quantiles
 	Response []int64       `json:"response,omitempty"` // of scheduled loads
-	Wait     []int64       `json:"wait,omitempty"`
 }
 
-// quantiles are those that are reported and compared; 1 is the maximum.
+// quantiles are reported and compared; 1 is the maximum.
 func quantiles() []float64 { return []float64{0.5, 0.9, 0.99, 0.999, 1} }
 
-// warmUp is how many operations a client does before it is measured: its buffers have grown then and
-// its connections exist.
+// warmUp is the number of operations of a client before the measurement. Buffers grow and connections open in them.
 const warmUp = 5000
 
 func playClient(arg string) error {
@@ -84,16 +83,17 @@ func (j job) run(ctx context.Context) (outcome, error) {
 	}
 	s := newSink(w, cfg.Scheduled())
 	if j.Memory {
-		s.looks = [2]time.Duration{j.Duration / 2, j.Duration - time.Second}
+		s.heapAt = [2]time.Duration{j.Duration / 2, j.Duration - time.Second}
 	}
 	var before time.Duration
 	var start time.Time
-	cfg.Ready = func(context.Context) error { // all sessions are open, as are the connections of the C loop when its clock starts
-		before, start = cpuTime(), time.Now()
+	// All sessions are open then, as are the connections of the C loop when its clock starts.
+	cfg.Ready = func(context.Context) error {
+		before, start = measure.ProcessCPU(), time.Now()
 		return nil
 	}
 	_, err = load.Run(ctx, cfg, w, st, s)
-	used, took := cpuTime()-before, time.Since(start)
+	used, took := measure.ProcessCPU()-before, time.Since(start)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -130,20 +130,19 @@ func (j job) open(ctx context.Context) (store.Store, error) {
 	return nil, fmt.Errorf("unknown client %q", j.Client)
 }
 
-// sink sums up a run as it goes, like a record does: nothing of an interval is kept.
+// sink adds up a run and keeps no interval.
 type sink struct {
-	sum   *measure.Summary
-	looks [2]time.Duration // when to look at the live heap, 0 for never
-	live  [2]int64         // KiB
+	sum    *measure.Summary
+	heapAt [2]time.Duration // when to measure the live heap, 0 for never
+	live   [2]int64         // KiB
 }
 
 func newSink(w workload.Workload, scheduled bool) *sink {
 	return &sink{sum: measure.NewSummary(load.Dims(w, scheduled), load.PhaseMeasure)}
 }
 
-// Interval takes one interval into account.
 func (s *sink) Interval(iv *measure.Interval) error {
-	for i, at := range s.looks {
+	for i, at := range s.heapAt {
 		if at > 0 && s.live[i] == 0 && iv.End >= at {
 			s.live[i] = liveKiB()
 		}
@@ -154,25 +153,36 @@ func (s *sink) Interval(iv *measure.Interval) error {
 	return s.sum.Add(iv)
 }
 
-// Event is of no interest here.
 func (s *sink) Event(measure.Event) error { return nil }
 
-// outcome is the result of the run.
 func (s *sink) outcome(used, took time.Duration) (outcome, error) {
 	all, err := s.sum.All()
 	if err != nil {
 		return outcome{}, err
 	}
-	tally := s.sum.Tally() // with what ended after the window
+	tally := s.sum.Tally() // includes the operations that ended after the window
 	out := outcome{
 		Operations: tally.Succeeded, Failed: tally.Bad(), Seconds: took.Seconds(),
-		PeakKiB: memoryKiB("VmHWM"), HalfKiB: s.live[0], EndKiB: s.live[1], Lateness: s.sum.Client.LatenessP99,
-		Service: read(all.Service), Response: read(all.Response), Wait: read(all.Wait),
+		PeakKiB: peakKiB(), HalfKiB: s.live[0], EndKiB: s.live[1], Lateness: s.sum.Client.LatenessP99,
+		Service: read(all.Service), Response: read(all.Response),
 	}
 	if tally.Attempted > 0 {
 		out.CPUMicros = float64(used.Nanoseconds()) / 1e3 / float64(tally.Attempted)
 	}
 	return out, nil
+}
+
+// peakKiB is the largest resident set of this process until now, 0 if it is not known.
+func peakKiB() int64 {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0
+	}
+	status, err := self.NewStatus()
+	if err != nil {
+		return 0
+	}
+	return int64(status.VmHWM / 1024)
 }
 
 // liveKiB is the size of the heap that is in use, after a collection.
@@ -196,13 +206,4 @@ func read(h *measure.Histogram) []int64 {
 		}
 	}
 	return out
-}
-
-// cpuTime is the user and system time of this process (getrusage).
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
-// deviceClasses are those whose latencies are measured: the fast ones show what the machine adds, the slow one waits for long.
+// deviceClasses are measured. The fast classes show the time that the machine adds.
 var deviceClasses = []string{"nvme", "sata-ssd", "hdd-10k"}
 
-// deviceGoal is how much longer than its class says a virtual disk may take in the median: a write and a flush go through a loop device
-// and FUSE, which some 0.1 ms each are for.
+// deviceGoal is the most that a virtual disk may add to the latency of its class in the median. A write and a flush
+// each need about 0.1 ms for the loop device and FUSE.
 const deviceGoal = time.Millisecond
 
-// deviceLatency compares how long virtual disks take for writes and flushes with what their class says. Two of them are used at once,
-// as by a mirror: requests that wait beside each other are what a lab has.
+// deviceLatency compares the latency of writes and flushes on virtual disks with the latency of their class. It uses
+// two disks at once, like a mirror, because requests of a lab also wait concurrently.
 func deviceLatency(ctx context.Context, w io.Writer, c config) (err error) {
 	if os.Getuid() != 0 {
 		fmt.Fprintln(w, "\nLatency of virtual disks: not measured, it needs root")
@@ -34,7 +34,8 @@ func deviceLatency(ctx context.Context, w io.Writer, c config) (err error) {
 	if err := m.start(ctx, "device"); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nLatency of virtual disks, a mirror of two, a write of 4 KiB and a flush of both, by what the class says (goal: the median less than %s later)\n", deviceGoal)
+	fmt.Fprintf(w, "\nLatency of a write of 4 KiB with a flush on a mirror of two virtual disks, compared with the latency "+
+		"of their class (goal: the median exceeds it by less than %s)\n", deviceGoal)
 	for _, name := range deviceClasses {
 		class, err := faultfs.Class(name)
 		if err != nil {
@@ -47,13 +48,11 @@ func deviceLatency(ctx context.Context, w io.Writer, c config) (err error) {
 		asked := class.WriteLatency + class.FlushLatency
 		slices.Sort(took)
 		median, most := took[len(took)/2], took[len(took)*99/100]
-		fmt.Fprintf(w, "  %-9s asked %6.3f ms, median %6.3f ms (× %.2f, %s), 99th percentile %6.3f ms\n",
+		fmt.Fprintf(w, "  %-9s class %6.3f ms, median %6.3f ms (× %.2f, %s), 99th percentile %6.3f ms\n",
 			name, ms(asked), ms(median), float64(median)/float64(asked), verdict(median-asked < deviceGoal), ms(most))
 	}
 	return nil
 }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // pairOfDisks are two virtual disks of one faultfs.
 type pairOfDisks struct {
@@ -61,8 +60,9 @@ type pairOfDisks struct {
 	loops []string
 }
 
-// measure makes two disks of a class and takes how long each write with its flush takes on them.
-func (m *pairOfDisks) measure(ctx context.Context, d faultfs.Device, during time.Duration) (took []time.Duration, err error) {
+// measure makes two disks of a class and returns the durations of writes with their flushes.
+func (m *pairOfDisks) measure(ctx context.Context, d faultfs.Device, during time.Duration) (
+	took []time.Duration, err error) {
 	defer func() { err = errors.Join(err, m.detach()) }()
 	for _, name := range []string{"a", "b"} {
 		loop, err := m.attach(ctx, d.Class+"-"+name, 64<<20, d)
@@ -74,7 +74,8 @@ func (m *pairOfDisks) measure(ctx context.Context, d faultfs.Device, during time
 	return mirroredWrites(ctx, m.loops, during)
 }
 
-// mirroredWrites writes blocks far from each other to all devices, each with a flush, waits for all of them, and takes the time of each.
+// mirroredWrites writes blocks at distant offsets to all devices at once, each with a flush, and returns the duration
+// of each round.
 func mirroredWrites(ctx context.Context, devices []string, during time.Duration) (took []time.Duration, err error) {
 	var files []*os.File
 	defer func() {
@@ -124,5 +125,5 @@ func (m *pairOfDisks) detach() (failed error) {
 	return failed
 }
 
-// remove takes away what was made, whatever that is, also after an interrupt.
+// remove also works after an interrupt: it removes what was made until then.
 func (m *pairOfDisks) remove() error { return errors.Join(m.detach(), m.stop()) }

@@ -8,7 +8,6 @@ import (
 	"io"
 )
 
-// deviceLatency says that there are no virtual disks here.
 func deviceLatency(_ context.Context, w io.Writer, _ config) error {
 	fmt.Fprintln(w, "\nLatency of virtual disks: not measured, it needs Linux")
 	return nil

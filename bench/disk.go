@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,28 +23,29 @@ import (
 
 // The goals of the probe of disks.
 const (
-	diskRate  = 0.03 // the rate may differ from fio's by this share
-	diskCPU   = 1.2  // processor time per operation over fio's
-	diskFlush = 0.05 // quantiles of a flush
-	diskModel = 0.10 // measured over the model of the group commit
+	diskRate  = 0.03 // largest relative difference of the rate from fio's
+	diskCPU   = 1.2  // largest processor time per operation over fio's
+	diskFlush = 0.05 // largest relative difference of the quantiles of a flush
+	diskModel = 0.10 // largest relative difference of the group commit from its model
 )
 
-// diskTurn is how long the probe and fio each work in a round: short, so that both of a pair meet the same machine.
+// diskTurn is the length of one turn of the probe or fio. It is short, so that the machine is the same for both of a
+// pair.
 const diskTurn = 1500 * time.Millisecond
 
-// diskPlace is where a comparison is made.
+// diskPlace is the directory of a comparison.
 type diskPlace struct {
-	dir, name string
-	pairs     int // rounds of both, without the one to warm up
-	// readers and writers are the numbers of threads that are compared.
-	readers, writers []int
-	// busy says that requests are so many that processor time is about them, and the device one that flushes and counters
-	// are worth comparing of.
+	dir, name        string
+	pairs            int   // of turns, without the one that warms up
+	readers, writers []int // numbers of threads
+	// busy: the device takes so many requests that processor time per request, flushes and the kernel's counters are
+	// compared too.
 	busy bool
 }
 
-// diskPeers shows the probe beside fio on the same file, in turns within one run, and the group commit beside its model:
-// on the disk of this directory, and on one whose times are fixed, where what else the machine does changes little.
+// diskPeers compares the probe with fio on the same file, alternating within one run, and the group commit with its
+// model. It uses the disk of this directory and a virtual disk with fixed latencies, on which other load of the machine
+// has little effect.
 func diskPeers(ctx context.Context, w io.Writer, c config) error {
 	if _, err := exec.LookPath("fio"); err != nil {
 		return errors.New("fio is not installed: apt-get install fio")
@@ -53,16 +55,18 @@ func diskPeers(ctx context.Context, w io.Writer, c config) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Fprintf(w, "\nDisk, beside fio (psync) on the same file. Turns of %s in the order fio, probe, probe, fio; the first pair warms up; medians of the\n", diskTurn)
-	fmt.Fprintf(w, "ratios of pairs with their 95 %% interval. Both write blocks of their own (fio: refill_buffers); the probe also checks what it reads.\n")
-	fmt.Fprintf(w, "Goals: rate ±%.0f %%, processor time ≤ %.1f, flush ±%.0f %%. Open: outside, with an interval that reaches the goal.\n", 100*diskRate, diskCPU, 100*diskFlush)
-	failed := diskCompare(ctx, w, diskPlace{dir: dir, name: "the disk of this directory", pairs: 3 * c.rounds, readers: []int{1, 4, 16}, writers: []int{1, 4, 16}, busy: true})
+	fmt.Fprintf(w, "\nDisk, compared with fio (psync) on the same file. Turns of %s in the order fio, probe, probe, fio; "+
+		"the first pair warms up.\nThe figures are medians of the ratios of pairs with their 95 %% interval. Both write random "+
+		"blocks (fio: refill_buffers); the probe also checks the data that it reads.\n", diskTurn)
+	fmt.Fprintf(w, "Goals: rate ±%.0f %%, processor time ≤ %.1f, flush ±%.0f %%. Open: the median misses the goal, "+
+		"the interval includes it.\n", 100*diskRate, diskCPU, 100*diskFlush)
+	failed := diskCompare(ctx, w, diskPlace{dir: dir, name: "the disk of this directory", pairs: 3 * c.rounds,
+		readers: []int{1, 4, 16}, writers: []int{1, 4, 16}, busy: true})
 	return errors.Join(failed, fixedDisk(ctx, w, c))
 }
 
-// diskCompare makes all comparisons in one place.
 func diskCompare(ctx context.Context, w io.Writer, at diskPlace) error {
-	at.pairs += at.pairs % 2 // with the pair that warms up their number is odd, so that the last turn is the probe's
+	at.pairs += at.pairs % 2 // with the warm-up their number is odd, so the last turn is the probe's
 	fmt.Fprintf(w, "On %s, %d pairs\n", at.name, at.pairs)
 	for _, threads := range at.readers {
 		if err := randomRatio(ctx, w, at, disk.Read, threads); err != nil {
@@ -78,22 +82,22 @@ func diskCompare(ctx context.Context, w io.Writer, at diskPlace) error {
 		if err := flushRatio(ctx, w, at); err != nil {
 			return err
 		}
-		if err := besideIostat(ctx, w, at.dir); err != nil {
+		if err := compareIostat(ctx, w, at.dir); err != nil {
 			return err
 		}
 	}
 	return modelErrors(ctx, w, at.dir)
 }
 
-// turns calls a function before each step of a probe, when the probe's files are there.
+// turns calls before at the start of each step of a probe, when the probe has made its files.
 type turns struct{ before func(text string) }
 
 func (t turns) Step(text string)        { t.before(text) }
 func (turns) Second(record.ProbeSecond) {}
 func (turns) Note(string)               {}
 
-// inTurns lets a probe and a peer work in the order peer, probe, probe, peer, and so on. steps is what the names of the
-// probe's measured steps begin with.
+// inTurns runs a probe and a peer in the order peer, probe, probe, peer, and so on. steps is the prefix of the names of
+// the measured steps.
 func inTurns(ctx context.Context, s record.ProbeSpec, steps string, peer func() error) (*record.Probe, error) {
 	var failed error
 	done := 0
@@ -101,12 +105,12 @@ func inTurns(ctx context.Context, s record.ProbeSpec, steps string, peer func() 
 		if !strings.HasPrefix(text, steps) || failed != nil {
 			return
 		}
-		due := 0 // in every other pair the probe goes first
+		due := 0 // turns of the peer before this step
 		switch {
 		case done == 0:
 			due = 1
 		case done%2 == 0:
-			due = 2 // the one left over, and that of this pair
+			due = 2 // the second turn of the last pair, and the first one of this pair
 		}
 		for range due {
 			failed = errors.Join(failed, peer())
@@ -124,7 +128,9 @@ func benchSpec(dir string) record.ProbeSpec {
 
 // probeWith runs a probe and calls a function before each of its steps.
 func probeWith(ctx context.Context, s record.ProbeSpec, before func(text string)) (*record.Probe, error) {
-	writer, err := record.CreateProbe("", &record.Probe{Specification: s, Head: record.Head{Environment: record.NewEnvironment(nil)}})
+	writer, err := record.CreateProbe("", &record.Probe{
+		Specification: s, Head: record.Head{Environment: record.NewEnvironment(nil)},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func probeWith(ctx context.Context, s record.ProbeSpec, before func(text string)
 	return writer.Probe, err
 }
 
-// fioJob is what of fio's JSON is compared. Processor time is that of the job's threads, without fio's start.
+// fioJob has the compared part of fio's JSON. The processor time is that of the job's threads, without fio's start.
 type fioJob struct {
 	Read, Write fioSide
 	Sync        struct {
@@ -155,10 +161,10 @@ func (j fioJob) perOperation() float64 {
 	return (j.User + j.System) / 100 * j.Runtime / 1000 / (j.Read.Total + j.Write.Total)
 }
 
-// fio runs a job and reads what it says.
 func fio(ctx context.Context, args ...string) (fioJob, error) {
-	cmd := exec.CommandContext(ctx, "fio", append([]string{"--name=plimsoll", "--ioengine=psync", "--time_based", fmt.Sprintf("--runtime=%dms", diskTurn.Milliseconds()),
-		"--randrepeat=1", "--refill_buffers", "--output-format=json"}, args...)...)
+	cmd := exec.CommandContext(ctx, "fio", append([]string{"--name=plimsoll", "--ioengine=psync", "--time_based",
+		fmt.Sprintf("--runtime=%dms", diskTurn.Milliseconds()), "--randrepeat=1", "--refill_buffers",
+		"--output-format=json"}, args...)...)
 	var out struct{ Jobs []fioJob }
 	if err := runJSON(cmd, &out); err != nil {
 		return fioJob{}, err
@@ -173,7 +179,8 @@ func randomRatio(ctx context.Context, w io.Writer, at diskPlace, op string, thre
 	s := benchSpec(at.dir)
 	s.Profiles, s.Operations = []string{spec.ProbeRandom}, []string{op}
 	s.Ramp = slices.Repeat([]int{threads}, 1+at.pairs)
-	args := []string{"--rw=rand" + op, "--bs=4k", "--direct=1", "--norandommap", "--size=256m", "--thread", "--group_reporting", fmt.Sprintf("--numjobs=%d", threads)}
+	args := []string{"--rw=rand" + op, "--bs=4k", "--direct=1", "--norandommap", "--size=256m", "--thread",
+		"--group_reporting", fmt.Sprintf("--numjobs=%d", threads)}
 	if op == disk.Write {
 		args = append(args, "--fdatasync=1")
 	}
@@ -203,7 +210,7 @@ func randomRatio(ctx context.Context, w io.Writer, at diskPlace, op string, thre
 	return nil
 }
 
-// paired words the median of the ratios of pairs, and whether it lies between two bounds.
+// paired words the median of the ratios of pairs, and whether it is between two bounds.
 func paired(list []float64, low, high float64) string {
 	logs := make([]float64, len(list))
 	for i, x := range list {
@@ -222,8 +229,8 @@ func paired(list []float64, low, high float64) string {
 	return fmt.Sprintf("× %.3f (%.3f to %.3f) %-6s", median, from, to, word)
 }
 
-// flushRatio compares the time of fdatasync with one client. Both append to files of their own that were reserved; those
-// of fio are removed at the end, because to discard their blocks would disturb who comes next.
+// flushRatio compares the duration of fdatasync with one client. Each appends to its own reserved files. The files
+// of fio are removed at the end, because discarding their blocks would slow down the next turn.
 func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
 	s := benchSpec(at.dir)
 	s.Profiles, s.Clients = []string{spec.ProbeJournal}, slices.Repeat([]int{1}, 1+at.pairs)
@@ -232,7 +239,8 @@ func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
 	p, err := inTurns(ctx, s, "journal", func() error {
 		name := filepath.Join(at.dir, fmt.Sprintf("fio-%d", len(made)))
 		made = append(made, name)
-		job, err := fio(ctx, "--filename="+name, "--rw=write", "--bs=1k", "--fdatasync=1", "--fallocate=native", "--filesize=64m")
+		job, err := fio(ctx, "--filename="+name, "--rw=write", "--bs=1k", "--fdatasync=1", "--fallocate=native",
+			"--filesize=64m")
 		peer = append(peer, job)
 		return err
 	})
@@ -250,14 +258,15 @@ func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
 		p50 = append(p50, float64(*step.SyncOnly.P50)/peer[i].Sync.Lat.Percentile["50.000000"])
 		p99 = append(p99, float64(*step.SyncOnly.P99)/peer[i].Sync.Lat.Percentile["99.000000"])
 	}
-	fmt.Fprintf(w, "  journal flush, one client  p50 %s   p99 %s\n", paired(p50[1:], 1-diskFlush, 1+diskFlush), paired(p99[1:], 1-diskFlush, 1+diskFlush))
+	fmt.Fprintf(w, "  journal flush, one client  p50 %s   p99 %s\n",
+		paired(p50[1:], 1-diskFlush, 1+diskFlush), paired(p99[1:], 1-diskFlush, 1+diskFlush))
 	return nil
 }
 
-// modelRepeats is how often each number of clients is held against the model; the middle one counts.
+// modelRepeats is the number of comparisons with the model for each number of clients. The middle one is shown.
 const modelRepeats = 3
 
-// modelErrors holds the group commit against its model.
+// modelErrors compares the group commit with its model.
 func modelErrors(ctx context.Context, w io.Writer, dir string) error {
 	s := benchSpec(dir)
 	s.Profiles, s.Clients = []string{spec.ProbeJournal}, slices.Repeat([]int{1, 4, 16, 64}, modelRepeats)
@@ -265,7 +274,7 @@ func modelErrors(ctx context.Context, w io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "  group commit over its model, the middle of %d (goal ±%.0f %%)\n", modelRepeats, 100*diskModel)
+	fmt.Fprintf(w, "  group commit compared with its model, the middle of %d (goal ±%.0f %%)\n", modelRepeats, 100*diskModel)
 	byClients := map[int][]record.ProbeStep{}
 	for _, step := range p.ProfileSteps(spec.ProbeJournal) {
 		if step.Model != nil && step.Latency != nil && step.Flush != nil {
@@ -277,11 +286,11 @@ func modelErrors(ctx context.Context, w io.Writer, dir string) error {
 		if len(list) == 0 {
 			return fmt.Errorf("nothing was measured with %d clients", clients)
 		}
-		slices.SortFunc(list, func(a, b record.ProbeStep) int { return int(math.Copysign(1, a.Model.Error-b.Model.Error)) })
+		slices.SortFunc(list, func(a, b record.ProbeStep) int { return cmp.Compare(a.Model.Error, b.Model.Error) })
 		step := list[len(list)/2]
-		short := func(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
-		fmt.Fprintf(w, "  %3d clients  %8s measured, %8s by the model, %+5.1f %%  %-6s  flush %s\n", clients, short(step.Latency.Mean), short(float64(step.Model.Latency)),
-			100*step.Model.Error, verdict(math.Abs(step.Model.Error) < diskModel), short(step.Flush.Mean))
+		fmt.Fprintf(w, "  %3d clients  %8s measured, %8s by the model, %+5.1f %%  %-6s  flush %s\n", clients,
+			short(time.Duration(step.Latency.Mean)), short(time.Duration(step.Model.Latency)),
+			100*step.Model.Error, verdict(math.Abs(step.Model.Error) < diskModel), short(time.Duration(step.Flush.Mean)))
 	}
 	return nil
 }

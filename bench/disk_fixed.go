@@ -15,20 +15,23 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
-// roleFaults is a faultfs in a process of its own, which ends with its standard input.
+// roleFaults is the role of a faultfs process. It ends with its standard input.
 const roleFaults = "faults"
 
-// fixedDevice is a disk whose times do not depend on what else the machine does: its requests take much longer than the
-// machine needs for them.
-var fixedDevice = faultfs.Device{ReadLatency: 2 * time.Millisecond, WriteLatency: 2 * time.Millisecond, FlushLatency: 3 * time.Millisecond, Parallel: 64, Protected: true}
+// fixedDevice is a disk whose latencies are much longer than the work of the machine for a request, so other load of
+// the machine does not change them.
+var fixedDevice = faultfs.Device{
+	ReadLatency: 2 * time.Millisecond, WriteLatency: 2 * time.Millisecond, FlushLatency: 3 * time.Millisecond,
+	Parallel: 64, Protected: true,
+}
 
-// fixedMount is a filesystem on a virtual disk with fixed times.
+// fixedMount is a filesystem on a virtual disk with fixed latencies.
 type fixedMount struct {
 	faultsProcess
 	dir, loop string
 }
 
-// faultsProcess is a faultfs in a process of its own, with its files in a scratch directory.
+// faultsProcess is a faultfs in a separate process, with its files in a scratch directory.
 type faultsProcess struct {
 	base   string
 	cmd    *exec.Cmd
@@ -36,7 +39,7 @@ type faultsProcess struct {
 	client *faultfs.Client
 }
 
-// start makes the directory, named after what it is for, and waits until disks can be made.
+// start starts the process and waits until it answers. name is the part of the directory's name (see [scratch]).
 func (p *faultsProcess) start(ctx context.Context, name string) (err error) {
 	if p.base, err = scratch("", name); err != nil {
 		return err
@@ -59,18 +62,19 @@ func (p *faultsProcess) start(ctx context.Context, name string) (err error) {
 }
 
 // attach makes a virtual disk and a loop device above it.
-func (p *faultsProcess) attach(ctx context.Context, name string, size int64, d faultfs.Device) (loop string, err error) {
+func (p *faultsProcess) attach(ctx context.Context, name string, size int64, d faultfs.Device) (
+	loop string, err error) {
 	if err := p.client.Create(ctx, name, size, d, nil); err != nil {
 		return "", err
 	}
 	return tool(ctx, "losetup", "--find", "--show", "--direct-io=on", filepath.Join(faultsIn(p.base).Mount, name))
 }
 
-// stop ends the process and removes its files, whatever there is of them.
+// stop also works after a start that failed.
 func (p *faultsProcess) stop() (failed error) {
 	if p.cmd != nil {
 		failed = p.end.Close()
-		_ = p.cmd.Wait() // what it says of its end does not matter here
+		_ = p.cmd.Wait() // its exit code does not matter
 	}
 	if p.base != "" {
 		failed = errors.Join(failed, os.RemoveAll(p.base))
@@ -78,26 +82,29 @@ func (p *faultsProcess) stop() (failed error) {
 	return failed
 }
 
-// fewestPairs is how many pairs an interval of 95 % around a median needs.
+// fewestPairs is the fewest pairs that give an interval of 95 % around a median.
 const fewestPairs = 6
 
-// fixedDisk makes the comparisons on a disk with fixed times. Durable writes are compared with one thread only: while one
-// flush is under way the kernel joins all others to the next one, so that several writers settle into one of several
-// rhythms, by the moments at which they began (four of them make 4 writes in anything from 5 to 8 ms here), whoever
-// writes.
+// fixedDisk makes the comparisons on a disk with fixed latencies. Durable writes are compared with one thread only:
+// during a flush the kernel joins all further flushes to the next one. Several writers then get into one of several
+// rhythms, which depends on when they began: four of them make 4 writes in 5 to 8 ms here, with fio and the probe
+// alike.
 func fixedDisk(ctx context.Context, w io.Writer, c config) (err error) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		fmt.Fprintln(w, "  a disk with fixed times: not measured, it needs Linux and root")
+		fmt.Fprintln(w, "  a disk with fixed latencies: not measured, because it needs Linux and root")
 		return nil
 	}
 	m := &fixedMount{}
 	defer func() { err = errors.Join(err, m.remove()) }()
 	if err := m.make(ctx); err != nil {
-		return fmt.Errorf("a disk with fixed times: %w", err)
+		return fmt.Errorf("make a disk with fixed latencies: %w", err)
 	}
 	d := fixedDevice
-	return diskCompare(ctx, w, diskPlace{dir: m.dir, pairs: max(fewestPairs, 2*c.rounds), readers: []int{1, 4}, writers: []int{1},
-		name: fmt.Sprintf("ext4 on a virtual disk (read %s, write %s, flush %s)", d.ReadLatency, d.WriteLatency, d.FlushLatency)})
+	return diskCompare(ctx, w, diskPlace{
+		dir: m.dir, pairs: max(fewestPairs, 2*c.rounds), readers: []int{1, 4}, writers: []int{1},
+		name: fmt.Sprintf("ext4 on a virtual disk (read %s, write %s, flush %s)",
+			d.ReadLatency, d.WriteLatency, d.FlushLatency),
+	})
 }
 
 func (m *fixedMount) make(ctx context.Context) (err error) {
@@ -120,7 +127,7 @@ func (m *fixedMount) make(ctx context.Context) (err error) {
 	return err
 }
 
-// remove takes away what was made, whatever that is, also after an interrupt.
+// remove also works after a make that failed or was interrupted.
 func (m *fixedMount) remove() (failed error) {
 	ctx := context.Background()
 	if m.dir != "" {
@@ -145,7 +152,9 @@ func tool(ctx context.Context, name string, args ...string) (string, error) {
 }
 
 func faultsIn(base string) faultfs.Options {
-	return faultfs.Options{Data: filepath.Join(base, "data"), Mount: filepath.Join(base, "disks"), Socket: filepath.Join(base, "socket")}
+	return faultfs.Options{
+		Data: filepath.Join(base, "data"), Mount: filepath.Join(base, "disks"), Socket: filepath.Join(base, "socket"),
+	}
 }
 
 // playFaults serves virtual disks until standard input ends.

@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	// iostatSeconds is how long the probe and iostat look at the same device.
+	// iostatSeconds is the time for which the probe and iostat measure the same device.
 	iostatSeconds = 8
-	// iostatNear is how far their columns may be apart: both begin and end some 10 ms after each other.
+	// iostatNear is the largest relative difference of their columns. Both begin and end about 10 ms apart.
 	iostatNear = 0.05
 )
 
-// besideIostat compares what the probe says of the device with what iostat -x says of the same seconds.
-func besideIostat(ctx context.Context, w io.Writer, dir string) error {
+// compareIostat compares the device statistics of the probe with those of iostat -x over the same seconds.
+func compareIostat(ctx context.Context, w io.Writer, dir string) error {
 	s := benchSpec(dir)
-	s.Profiles, s.Operations, s.Ramp, s.Duration = []string{spec.ProbeRandom}, []string{disk.Mixed}, []int{4}, iostatSeconds*1e9
+	s.Profiles, s.Operations, s.Ramp = []string{spec.ProbeRandom}, []string{disk.Mixed}, []int{4}
+	s.Duration = iostatSeconds * 1e9
 	storage, err := deviceOf(dir)
 	if err != nil {
 		return err
@@ -58,31 +59,35 @@ func besideIostat(ctx context.Context, w io.Writer, dir string) error {
 	}
 	a := <-answers
 	if a.err != nil {
-		fmt.Fprintf(w, "  accounting beside iostat -x: not measured: %v\n", a.err)
+		fmt.Fprintf(w, "  device statistics compared with iostat -x: not measured: %v\n", a.err)
 		return nil
 	}
 	for _, d := range p.Steps[len(p.Steps)-1].Devices {
 		if d.Name == storage {
 			worst, name := iostatWorst(d, a.columns)
-			fmt.Fprintf(w, "  accounting beside iostat -x of %s over the same %d s: r/s %.0f and %.0f, w/s %.0f and %.0f, f/s %.0f and %.0f, aqu-sz %.2f and %.2f, %%util %.1f and %.1f;\n    furthest apart is %s, by %.1f %%: %s (goal %.0f %%)\n",
-				d.Name, iostatSeconds, d.Reads, a.columns["r/s"], d.Writes, a.columns["w/s"], d.Flushes, a.columns["f/s"], d.Queue, a.columns["aqu-sz"], d.Util, a.columns["util"],
+			fmt.Fprintf(w, "  device statistics of %s compared with iostat -x over the same %d s: r/s %.0f and %.0f, w/s %.0f and "+
+				"%.0f, f/s %.0f and %.0f, aqu-sz %.2f and %.2f, %%util %.1f and %.1f;\n    largest difference: %s, %.1f %%: %s "+
+				"(goal %.0f %%)\n",
+				d.Name, iostatSeconds, d.Reads, a.columns["r/s"], d.Writes, a.columns["w/s"], d.Flushes, a.columns["f/s"],
+				d.Queue, a.columns["aqu-sz"], d.Util, a.columns["util"],
 				name, 100*worst, verdict(worst < iostatNear), 100*iostatNear)
 			return nil
 		}
 	}
-	return errors.New("the probe says nothing of " + storage)
+	return errors.New("the probe has no statistics of " + storage)
 }
 
-// iostatWorst is the largest deviation of the columns that a load of reads and writes moves.
+// iostatWorst is the largest relative difference of the columns that reads and writes change.
 func iostatWorst(d record.ProbeDevice, columns map[string]float64) (worst float64, name string) {
 	for _, c := range []struct {
 		name string
 		ours float64
 	}{
-		{"r/s", d.Reads}, {"w/s", d.Writes}, {"rkB/s", d.ReadKB}, {"wkB/s", d.WriteKB}, {"f/s", d.Flushes}, {"r_await", d.ReadAwait}, {"w_await", d.WriteAwait},
+		{"r/s", d.Reads}, {"w/s", d.Writes}, {"rkB/s", d.ReadKB}, {"wkB/s", d.WriteKB}, {"f/s", d.Flushes},
+		{"r_await", d.ReadAwait}, {"w_await", d.WriteAwait},
 		{"rareq-sz", d.ReadSize}, {"wareq-sz", d.WriteSize}, {"aqu-sz", d.Queue}, {"util", d.Util},
 	} {
-		// iostat prints two digits behind the point, so that 0.07 may be 0.065.
+		// iostat prints two decimals: 0.07 may be 0.065.
 		off := max(0, math.Abs(c.ours-columns[c.name])-0.005) / max(columns[c.name], 0.005)
 		if off >= worst {
 			worst, name = off, c.name
@@ -91,7 +96,7 @@ func iostatWorst(d record.ProbeDevice, columns map[string]float64) (worst float6
 	return worst, name
 }
 
-// deviceOf is the device right below the filesystem of a directory.
+// deviceOf is the device of a directory's filesystem.
 func deviceOf(dir string) (string, error) {
 	s, err := device.Here().Storage(dir)
 	if err != nil {

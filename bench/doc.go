@@ -1,7 +1,6 @@
-// Command bench measures Plimsoll itself, from one run on one machine: what an operation costs the
-// client in processor time against its peers, how it starts, what memory it takes, how exactly it keeps
-// a schedule and how true its percentiles are. README.md says how to read the result.
+// Command bench measures Plimsoll itself on one machine: the processor time of an operation compared with other
+// clients, start-up, memory, the accuracy of the schedule and of the percentiles, and the cost of its other commands.
+// README.md explains the output.
 //
-// It prints; nothing here is a test, and nothing depends on it. What belongs to measuring a database is
-// in the other rooms.
+// It prints and never fails a build. Code that measures a database belongs to the other packages.
 package main

@@ -11,25 +11,23 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// What a lab may cost, as issue 5 has it.
+// The goals of a lab.
 const (
 	labUsableGoal  = 5 * time.Second // three members with elect-fast
 	labRemovedGoal = 3 * time.Second
-	labCPUGoal     = 0.02 // of one core, while a run goes on
+	labCPUGoal     = 0.02 // of one core, during a run
 )
 
-// labRounds is how often a lab is made and removed; the median counts.
+// labRounds is the number of labs that are made and removed. The result is the median.
 const labRounds = 3
 
-// labCost shows how long a replica set of three takes to be usable and to be removed, and what its supervisor uses while
-// a run goes on.
+// labCost measures how long a replica set of three takes to start and to be removed, and the processor time of its
+// supervisor during a run.
 func labCost(ctx context.Context, w io.Writer, c config) error {
 	dir, err := scratch("", "lab")
 	if err != nil {
@@ -52,10 +50,11 @@ func labCost(ctx context.Context, w io.Writer, c config) error {
 	slices.Sort(up)
 	slices.Sort(down)
 	u, d := up[len(up)/2], down[len(down)/2]
-	fmt.Fprintf(w, "\nlab       three members of documentdb, plain hosts, elect-fast; median of %d\n", labRounds)
+	fmt.Fprintf(w, "\nLab of three members of documentdb on plain hosts, elect-fast; median of %d\n", labRounds)
 	fmt.Fprintf(w, "  usable      %6.2f s   goal %v: %s\n", u.Seconds(), labUsableGoal, verdict(u < labUsableGoal))
 	fmt.Fprintf(w, "  removed     %6.2f s   goal %v: %s\n", d.Seconds(), labRemovedGoal, verdict(d < labRemovedGoal))
-	fmt.Fprintf(w, "  supervisor  %6.2f %%   of a core while a run of %d s goes on, goal %.0f %%: %s\n", share*100, c.seconds, labCPUGoal*100, verdict(share < labCPUGoal))
+	fmt.Fprintf(w, "  supervisor  %6.2f %%   of a core during a run of %d s, goal %.0f %%: %s\n",
+		share*100, c.seconds, labCPUGoal*100, verdict(share < labCPUGoal))
 	return nil
 }
 
@@ -63,8 +62,8 @@ func labCost(ctx context.Context, w io.Writer, c config) error {
 type labBench struct{ home, binary, dir string }
 
 func (b labBench) prepare(ctx context.Context) error {
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/plimsoll").CombinedOutput(); err != nil {
-		return fmt.Errorf("plimsoll does not build: %w\n%s", err, out)
+	if err := buildPlimsoll(ctx, b.binary); err != nil {
+		return err
 	}
 	installed, err := engine.DefaultHome(os.Getenv)
 	if err != nil {
@@ -73,10 +72,14 @@ func (b labBench) prepare(ctx context.Context) error {
 	return errors.Join(os.Mkdir(b.home, 0o700), os.Symlink(filepath.Join(installed, "engines"), filepath.Join(b.home, "engines")))
 }
 
-// round makes and removes a lab; with a run in between it measures the supervisor.
-func (b labBench) round(ctx context.Context, run bool, seconds int) (usable, removed time.Duration, cpu float64, err error) {
+// round makes and removes a lab. With run it loads the lab in between and measures the supervisor.
+func (b labBench) round(ctx context.Context, run bool, seconds int) (
+	usable, removed time.Duration, cpu float64, err error) {
 	asked := spec.Lab{Name: "bench", Engine: spec.Engine{Name: engine.DocumentDB},
 		Topology: spec.Topology{Kind: spec.LabReplicaSet, Members: 3, Election: "elect-fast"}}
+	if err := asked.Complete(); err != nil {
+		return 0, 0, 0, err
+	}
 	begin := time.Now()
 	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {
@@ -92,32 +95,25 @@ func (b labBench) round(ctx context.Context, run bool, seconds int) (usable, rem
 	return usable, time.Since(begin), cpu, err
 }
 
-// supervisorShare is how much of a core the supervisor uses while the lab is loaded and looked at once a second.
+// supervisorShare is the share of a core that the supervisor uses during a run, which polls the lab once a second.
 func (b labBench) supervisorShare(ctx context.Context, h *lab.Handle, seconds int) (float64, error) {
 	pid, err := lab.SupervisorPID(h.Dir())
 	if err != nil {
 		return 0, err
 	}
-	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0, err
-	}
-	before, err := p.Stat()
+	before, err := processorTime(pid)
 	if err != nil {
 		return 0, err
 	}
 	begin := time.Now()
-	cmd := exec.CommandContext(ctx, b.binary, "run", "lab:"+h.Name(), "--workload", "a", "--records", "1000", "--threads", "2",
-		"--duration", fmt.Sprintf("%ds", seconds), "--quiet", "--out", filepath.Join(b.dir, "record"))
+	cmd := exec.CommandContext(ctx, b.binary, "run", "lab:"+h.Name(), "--workload", "a", "--records", "1000",
+		"--threads", "2", "--duration", fmt.Sprintf("%ds", seconds), "--quiet", "--out", filepath.Join(b.dir, "record"))
 	cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+b.home)
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 6 {
 		return 0, fmt.Errorf("the run failed: %w\n%s", err, out)
 	}
 	took := time.Since(begin)
-	after, err := p.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return (after.CPUTime() - before.CPUTime()) / took.Seconds(), nil
+	after, err := processorTime(pid)
+	return (after - before).Seconds() / took.Seconds(), err
 }

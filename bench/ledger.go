@@ -24,12 +24,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// ledgerGoal is what a ledger may cost of throughput, as issue 6 has it.
+// ledgerGoal is the largest share of the throughput that a ledger may cost.
 const ledgerGoal = 0.05
 
-// How long one comparison goes on for each round, and how many blocks it has at least, however slow the machine is. The
-// intervals of what is judged have to be narrow enough to lie on one side of the goal; where nothing is judged, a few blocks
-// say enough. The time is fixed beforehand: going on until a verdict is there would make wrong ones likelier.
+// The duration of one comparison for each round, and its fewest blocks on a slow machine. The interval of a judged
+// comparison must be narrow enough to be on one side of the goal; a few blocks are enough for the others. The duration
+// is fixed: stopping at the first verdict would make wrong verdicts more likely.
 const (
 	ledgerJudged = 14 * time.Second
 	ledgerOther  = 5 * time.Second
@@ -39,10 +39,10 @@ const (
 // ledgerTarget is a target on which runs with a ledger are compared with runs without.
 type ledgerTarget struct {
 	name       string
-	records    int64 // that the load phase makes, 0 where nothing is kept
-	operations int64 // of one run: a tenth of a second or two, so that what disturbs meets both alike
+	records    int64 // that the load phase inserts, 0 if the target keeps nothing
+	operations int64 // of one run: 0.1 to 0.2 s, so that a disturbance affects both sides alike
 	workers    int
-	judged     bool // it waits for a server or for a disk, as what can be broken does: what the goal is about
+	judged     bool // the goal applies: the target waits for a server or a disk, like the targets of drills
 	open       func(ctx context.Context, workers int) (store.Store, func() error, error)
 }
 
@@ -56,11 +56,13 @@ func ledgerTargets() []ledgerTarget {
 	}
 }
 
-// ledgerCost compares runs with and without a ledger, in turns and within one process, on targets from the worst case, in
-// which an operation costs nothing but its generation, to a real server. It takes less than two minutes for each round.
+// ledgerCost compares runs with and without a ledger, alternating within one process. The targets go from the worst
+// case, in which an operation costs its generation only, to a real server. It takes less than two minutes for each
+// round.
 func ledgerCost(ctx context.Context, w io.Writer, c config) error {
-	fmt.Fprintf(w, "\nledger    with a ledger by without: median of blocks without-with-with-without (95 %% interval). Goal: throughput × %.2f; where that is open,\n"+
-		"          processor time of this process × %.3f, which other programs disturb less\n", 1-ledgerGoal, 1/(1-ledgerGoal))
+	fmt.Fprintf(w, "\nRuns with a ledger relative to runs without: median of blocks without-with-with-without "+
+		"(95 %% interval).\nGoal: throughput × %.2f. If that is open: processor time of this process × %.3f, which depends "+
+		"less on other programs.\n", 1-ledgerGoal, 1/(1-ledgerGoal))
 	var failed []error
 	for _, t := range ledgerTargets() {
 		budget := ledgerOther
@@ -74,13 +76,15 @@ func ledgerCost(ctx context.Context, w io.Writer, c config) error {
 	return errors.Join(failed...)
 }
 
-// compare prints what a ledger costs on one target; each comparison goes on for the given time.
+// compare prints the cost of a ledger on one target. budget is the duration of each comparison.
 func (t ledgerTarget) compare(ctx context.Context, w io.Writer, budget time.Duration) error {
 	st, end, err := t.open(ctx, t.workers)
 	if err != nil {
 		return err
 	}
-	for _, kind := range []struct{ name, load string }{{"half updates, half reads", "a"}, {"inserts of 1 kB", "core"}} {
+	for _, kind := range []struct{ name, load string }{
+		{"half updates, half reads", "a"}, {"inserts of 1 kB", "core"},
+	} {
 		spec := workload.Spec{Name: kind.load, Records: max(t.records, 1000), Seed: 1}
 		if kind.load == "core" {
 			spec.Params = map[string]string{"insertproportion": "1", "readproportion": "0", "updateproportion": "0"}
@@ -92,8 +96,8 @@ func (t ledgerTarget) compare(ctx context.Context, w io.Writer, budget time.Dura
 	return errors.Join(err, st.Close(), end())
 }
 
-// row prints the comparison for one workload.
-func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name string, spec workload.Spec, budget time.Duration) error {
+func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name string, spec workload.Spec,
+	budget time.Duration) error {
 	inner, err := workload.Open(spec)
 	if err != nil {
 		return err
@@ -105,7 +109,7 @@ func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name
 		}
 	}
 	books := ledger.New(ledger.Options{Run: 1, Writers: t.workers})
-	open := func() (workload.Workload, error) { return inner, nil } // of which each run inserts what comes next
+	open := func() (workload.Workload, error) { return inner, nil } // each run inserts the next documents of the sequence
 	if spec.Params == nil {
 		open = func() (workload.Workload, error) {
 			spec.Seed++
@@ -126,10 +130,11 @@ func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name
 	return c.print(w, t, name)
 }
 
-// block does two runs of each side: without, with, with, without, or the other way round. What drifts meets both alike. Each
-// run has a workload of its own: one that set the values of the run before again would change nothing, which a store
-// notices, unless there is a ledger, whose counters always change.
-func (t ledgerTarget) block(ctx context.Context, open func() (workload.Workload, error), books *ledger.Ledger, st store.Store, first int) (sum [2]ledgerRun, err error) {
+// block does two runs of each side: without, with, with, without, or the reverse. A drift of the machine then affects
+// both alike. Each run has a new workload: setting the values of the last run again would change nothing, and a
+// store that notices it does less work without a ledger than with one, whose counters always change.
+func (t ledgerTarget) block(ctx context.Context, open func() (workload.Workload, error), books *ledger.Ledger,
+	st store.Store, first int) (sum [2]ledgerRun, err error) {
 	for i := range 4 {
 		at := (i + 1) / 2 % 2
 		if first == 1 {
@@ -152,26 +157,30 @@ func (t ledgerTarget) block(ctx context.Context, open func() (workload.Workload,
 	return sum, nil
 }
 
-// ledgerRatios are what the blocks of one comparison showed: throughput with a ledger by that without, processor time the
-// same, and processor time per operation in nanoseconds, that of the ledger and that of all without it.
-type ledgerRatios struct{ rate, cpu, cost, base []float64 }
+// ledgerRatios has one value per block of a comparison.
+type ledgerRatios struct {
+	rate, cpu []float64 // throughput and processor time with a ledger over those without
+	cost      []float64 // processor time of the ledger per operation, in ns
+	base      []float64 // processor time of an operation without a ledger, in ns
+}
 
 func (c ledgerRatios) print(w io.Writer, t ledgerTarget, name string) error {
 	rate, riv, _ := stats.MedianInterval(c.rate, 0.95)
 	cpu, civ, _ := stats.MedianInterval(c.cpu, 0.95)
 	cost, _, _ := stats.MedianInterval(c.cost, 0.95)
 	base, _, _ := stats.MedianInterval(c.base, 0.95)
-	text := "not judged: it waits for nothing"
+	text := "not judged, because operations do not wait"
 	if t.judged {
 		text = ledgerVerdict(riv, civ)
 	}
-	_, err := fmt.Fprintf(w, "  %-21s %-25s throughput × %.3f (%.3f to %.3f), processor time × %.3f (%.3f to %.3f), %+.0f ns to %.0f ns per operation, %d blocks: %s\n",
+	_, err := fmt.Fprintf(w, "  %-21s %-25s throughput × %.3f (%.3f to %.3f), processor time × %.3f (%.3f to %.3f), "+
+		"%+.0f ns to %.0f ns per operation, %d blocks: %s\n",
 		t.name, name, rate, riv.Low, riv.High, cpu, civ.Low, civ.High, cost, base, len(c.rate), text)
 	return err
 }
 
-// ledgerVerdict says whether the goal is met. An interval of the throughput that has the goal in it shows nothing; then the
-// processor time is what remains: where that is the limit, throughput is its inverse, and elsewhere it costs less.
+// ledgerVerdict words whether the goal is met. If the interval of the throughput includes the goal, the processor time
+// decides: where it is the limit, throughput is its inverse, and elsewhere the ledger costs less.
 func ledgerVerdict(rate, cpu stats.Interval) string {
 	const least, most = 1 - ledgerGoal, 1 / (1 - ledgerGoal)
 	switch {
@@ -184,23 +193,22 @@ func ledgerVerdict(rate, cpu stats.Interval) string {
 	case cpu.Low > most:
 		return "missed by processor time; throughput open"
 	}
-	return "open: the intervals have the goal in them; measure on a quieter machine, or with more -rounds"
+	return "open: the intervals include the goal; measure on a quieter machine, or with more -rounds"
 }
 
-// ledgerRun is what one run took.
 type ledgerRun struct{ took, cpu time.Duration }
 
-// run does one run. Opening connections is not part of what is measured.
+// run does one run. Opening connections is not measured.
 func (t ledgerTarget) run(ctx context.Context, wl workload.Workload, st store.Store) (r ledgerRun, err error) {
 	s := newSink(wl, false)
 	cfg := load.Config{Workers: t.workers, Operations: t.operations}
 	cfg.Ready = func(context.Context) error {
-		runtime.GC() // what the run before left is not this one's
-		r.cpu = -cpuTime()
+		runtime.GC() // the garbage of the last run is not part of this one
+		r.cpu = -measure.ProcessCPU()
 		return nil
 	}
 	report, err := load.Run(ctx, cfg, wl, st, s)
-	r.cpu += cpuTime()
+	r.cpu += measure.ProcessCPU()
 	r.took = report.Until - report.From
 	if bad := s.sum.Tally().Bad(); err == nil && bad > 0 {
 		err = fmt.Errorf("%d of %d operations failed", bad, t.operations)
@@ -233,8 +241,8 @@ func openResponder(ctx context.Context, workers int) (store.Store, func() error,
 	return st, r.Close, nil
 }
 
-// openEmbedded opens a store in a directory of its own. Writes that are acknowledged by a majority wait for the disk, as they do
-// in a drill that is not told otherwise; others wait for nothing, and take 10 µs.
+// openEmbedded opens a store in a new directory. Writes with w:majority wait for the disk, as in a drill by
+// default. Others do not wait, and take 10 µs.
 func openEmbedded(w string) func(context.Context, int) (store.Store, func() error, error) {
 	return func(ctx context.Context, _ int) (store.Store, func() error, error) {
 		dir, err := scratch("", "ledger")
@@ -249,7 +257,8 @@ func openEmbedded(w string) func(context.Context, int) (store.Store, func() erro
 	}
 }
 
-// openDocumentDB brings a lab of one member up. Its level is balanced, which has the highest throughput to lose.
+// openDocumentDB starts a lab of one member. The durability level is balanced, which has the highest throughput to
+// lose.
 func openDocumentDB(ctx context.Context, workers int) (store.Store, func() error, error) {
 	uri, end, err := documentDB(ctx)
 	if err != nil {
@@ -262,7 +271,7 @@ func openDocumentDB(ctx context.Context, workers int) (store.Store, func() error
 	return st, end, nil
 }
 
-// documentDB brings up a lab of one member and returns its address at the level balanced.
+// documentDB starts a lab of one member and returns its address at the level balanced.
 func documentDB(ctx context.Context) (uri string, end func() error, err error) {
 	dir, err := scratch("", "ledger")
 	if err != nil {
@@ -275,12 +284,16 @@ func documentDB(ctx context.Context) (uri string, end func() error, err error) {
 	}
 	asked := spec.Lab{Name: fmt.Sprintf("bench-ledger-%d", os.Getpid()), Engine: spec.Engine{Name: engine.DocumentDB},
 		Topology: spec.Topology{Kind: spec.LabStandalone}}
+	if err := asked.Complete(); err != nil {
+		return "", nil, errors.Join(err, end())
+	}
 	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {
 		return "", nil, errors.Join(err, end())
 	}
 	end = func() error {
-		return errors.Join(h.Close(), lab.Down(context.WithoutCancel(ctx), b.home, asked.Name, nil), os.RemoveAll(dir))
+		down := lab.Down(context.WithoutCancel(ctx), b.home, asked.Name, nil)
+		return errors.Join(h.Close(), down, os.RemoveAll(dir))
 	}
 	all, err := h.Addresses(ctx)
 	if err == nil && all["balanced"] == "" {

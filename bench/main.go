@@ -12,14 +12,13 @@ import (
 	"syscall"
 )
 
-// config is what a user can choose.
 type config struct {
 	rounds     int
 	operations int
 	workers    int
 	only       string
-	server     string // of the part waiting
-	seconds    int    // length of the timed figures
+	server     string // of the part waiting; "" is all
+	seconds    int    // length of the parts that run for a time
 }
 
 func main() {
@@ -27,20 +26,20 @@ func main() {
 		exit(playRole(role, os.Args[1:]))
 	}
 	var c config
-	flag.IntVar(&c.rounds, "rounds", 5, "rounds over all clients; the median counts")
+	flag.IntVar(&c.rounds, "rounds", 5, "rounds over all clients; the result is the median")
 	flag.IntVar(&c.operations, "operations", 100_000, "operations of each client per round")
 	flag.IntVar(&c.workers, "workers", 16, "workers, threads or connections of each client")
-	flag.StringVar(&c.only, "only", "", "one part: "+strings.Join(partNames(), ", "))
-	flag.StringVar(&c.server, "server", "", "one server of the part waiting: immediate, slow, mongod")
-	flag.IntVar(&c.seconds, "seconds", 20, "length of the parts that run for a time")
+	flag.StringVar(&c.only, "only", "", "run one part only: "+strings.Join(partNames(), ", "))
+	flag.StringVar(&c.server, "server", "", "use one server only in the part waiting: immediate, slow, mongod")
+	flag.IntVar(&c.seconds, "seconds", 20, "duration in seconds of the parts that run for a time")
 	flag.Parse()
 	ctx, stop := interrupted()
 	defer stop()
 	exit(run(ctx, os.Stdout, c))
 }
 
-// interrupted is a context that ends with Ctrl-C and SIGTERM: what is being measured then ends and removes what it made. The
-// second signal ends this process at once; what is left then is removed by the next one.
+// interrupted is a context that ends with Ctrl-C and SIGTERM: the running part then ends and removes its files. A
+// second signal ends this process at once; the next process removes what it left (see [sweep]).
 func interrupted() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -55,7 +54,6 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// part is one section of the output.
 type part struct {
 	name string
 	run  func(ctx context.Context, w io.Writer, c config) error
@@ -91,8 +89,7 @@ func partNames() []string {
 	return names
 }
 
-// run prints all parts, or the one that was asked for. A part that fails does not keep the others from
-// being printed, but the run fails.
+// run prints all parts, or the one of -only. If a part fails, the others are still printed, and run fails at the end.
 func run(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "%s, %s/%s, %d cores\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	var failed []string
@@ -112,14 +109,13 @@ func run(ctx context.Context, w io.Writer, c config) error {
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("there is no part %q: choose one of %s", c.only, strings.Join(partNames(), ", "))
+		return fmt.Errorf("unknown part %q: use one of %s", c.only, strings.Join(partNames(), ", "))
 	case len(failed) > 0:
 		return fmt.Errorf("not measured: %s", strings.Join(failed, ", "))
 	}
 	return nil
 }
 
-// verdict says whether a figure reaches its goal.
 func verdict(met bool) string {
 	if met {
 		return "met"

@@ -12,17 +12,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/load"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store"
-	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // mongodVariable names a directory with a mongod, as for tests.
 const mongodVariable = "PLIMSOLL_TEST_MONGOD"
 
-// mongodPath is a real mongod, "" if there is none.
+// mongodPath is the path of a real mongod, "" if there is none.
 func mongodPath() string {
 	if dir := os.Getenv(mongodVariable); dir != "" {
 		return filepath.Join(dir, "mongod")
@@ -34,9 +32,10 @@ func mongodPath() string {
 	return path
 }
 
-// startMongod starts a mongod of its own on loopback, with the records that the clients ask for. used is the processor time
-// that it took until now.
-func startMongod(ctx context.Context, program, dir string) (addr string, used func() time.Duration, stop func(), err error) {
+// startMongod starts a mongod on loopback and loads the records of the clients. used is the processor time of the
+// mongod until now.
+func startMongod(ctx context.Context, program, dir string) (
+	addr string, used func() time.Duration, stop func(), err error) {
 	data, err := os.MkdirTemp(dir, "mongod")
 	if err != nil {
 		return "", nil, nil, err
@@ -46,21 +45,20 @@ func startMongod(ctx context.Context, program, dir string) (addr string, used fu
 		return "", nil, nil, err
 	}
 	addr = ln.Addr().String()
-	_ = ln.Close() // mongod takes the port; nobody else is likely to in between
+	_ = ln.Close() // mongod takes the port; another program is unlikely to take it in between
 	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.CommandContext(ctx, program, "--dbpath", data, "--bind_ip", "127.0.0.1", "--port", port, "--wiredTigerCacheSizeGB", "1",
-		"--nounixsocket", "--logpath", filepath.Join(data, "log"))
-	cmd.SysProcAttr = childAttributes()
-	if err := cmd.Start(); err != nil {
+	cmd := exec.CommandContext(ctx, program, "--dbpath", data, "--bind_ip", "127.0.0.1", "--port", port,
+		"--wiredTigerCacheSizeGB", "1", "--nounixsocket", "--logpath", filepath.Join(data, "log"))
+	if err := childproc.Start(cmd); err != nil {
 		return "", nil, nil, fmt.Errorf("start %s: %w", program, err)
 	}
 	used = func() time.Duration {
-		seconds, _, _ := process.CPUSeconds(cmd.Process.Pid)
-		return time.Duration(seconds * float64(time.Second))
+		took, _ := processorTime(cmd.Process.Pid)
+		return took
 	}
 	stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // its data go away whatever it says
+		_ = cmd.Wait() // its data are removed, so its exit code does not matter
 	}
 	if err := fillMongod(ctx, addr); err != nil {
 		stop()
@@ -88,21 +86,17 @@ func fillMongod(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	_, err = load.Fill(ctx, load.FillConfig{}, w, st, newFillSink(w))
+	_, err = load.Fill(ctx, load.FillConfig{}, w, st, ignored{})
 	return err
 }
 
-func newFillSink(w workload.Workload) measure.Sink {
-	return &sink{sum: measure.NewSummary(load.Dims(w, false), load.PhaseLoad)}
-}
-
-// The goals of workload A on one mongod, as multiples of the throughput of others.
+// The goals of workload A on one mongod: throughput of wire over that of the peer.
 const (
 	leastOverYCSB = 1.7
 	leastOverJava = 2.5
 )
 
-// mongodSpeed compares whole clients under workload A on a real mongod that shares the machine with them.
+// mongodSpeed compares clients under workload A on a real mongod on the same machine.
 func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 	path := mongodPath()
 	if path == "" {
@@ -120,8 +114,8 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 		return err
 	}
 	defer stop()
-	if p.goycsbErr == nil { // its keys are other ones than ours, so its records stand beside ours
-		b := bout{c: c, addr: addr, operation: "load", peers: p}
+	if p.goycsbErr == nil { // its keys differ from ours, so its records are in the same collection
+		b := comparison{c: c, addr: addr, operation: "load", peers: p}
 		cmd, err := b.command(ctx, peerYCSB)
 		if err != nil {
 			return err
@@ -133,17 +127,17 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 	}
 	home := os.Getenv(javaVariable)
 	if home != "" {
-		b := bout{c: c, addr: addr}
+		b := comparison{c: c, addr: addr}
 		if _, err := b.java(ctx, home, "-load"); err != nil {
 			return fmt.Errorf("load the records of YCSB: %w", err)
 		}
 	}
-	fmt.Fprintf(w, "\nWorkload A (half reads, half updates, w:1) on one mongod on this machine, median of %d rounds (goals: wire ≥ %.1f × go-ycsb, ≥ %.1f × YCSB)\n",
-		c.rounds, leastOverYCSB, leastOverJava)
+	fmt.Fprintf(w, "\nWorkload A (half reads, half updates, w:1) on one mongod on this machine, median of %d rounds "+
+		"(goals: wire ≥ %.1f × go-ycsb, ≥ %.1f × YCSB)\n", c.rounds, leastOverYCSB, leastOverJava)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "workers\tclient\tops/s\tmin–max\tµs/op\tserver µs/op\twire ×\t\t\n")
 	for _, workers := range []int{16, 64} {
-		b := bout{c: c, addr: addr, operation: mixed, peers: p, dir: dir, server: used, serverCPU: figures{}}
+		b := comparison{c: c, addr: addr, operation: mixed, peers: p, dir: dir, server: used, serverCPU: figures{}}
 		b.c.workers = workers
 		clients := []string{clientWire, clientDriver, peerYCSB, peerJava}
 		f, rates, err := b.measure(ctx, clients)
@@ -166,8 +160,8 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 			case peerJava:
 				met = verdict(over >= leastOverJava)
 			}
-			fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%.1f\t%.1f\t%.2f\t%s\t\n", workers, client, rates.median(client), span(rates[client]),
-				f.median(client), b.serverCPU.median(client), over, met)
+			fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%.1f\t%.1f\t%.2f\t%s\t\n", workers, client, rates.median(client),
+				span(rates[client]), f.median(client), b.serverCPU.median(client), over, met)
 		}
 	}
 	if err := t.Flush(); err != nil {

@@ -15,31 +15,32 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
-// outageGoal is how far from the truth an outage may be measured, as issue 6 has it.
+// outageGoal is the largest error of a measured outage.
 const outageGoal = 10 * time.Millisecond
 
 // outageFrom is when the outage begins after the responder's first answer.
 const outageFrom = 3 * time.Second
 
-// outageLoad is how long the load goes on after the outage began.
+// outageLoad is the duration of the load after the outage began.
 const outageLoad = 6 * time.Second
 
-// outages are the ways in which a responder is out for a known time.
+// outages are the failure modes of the responder, each with a known duration.
 var outages = []struct {
 	name   string
 	last   time.Duration
-	resets bool // connections instead of refusing operations
+	resets bool // resets connections instead of refusing operations
 }{
 	{"refuses for 300 ms", 300 * time.Millisecond, false},
 	{"refuses for 1.5 s", 1500 * time.Millisecond, false},
 	{"resets connections for 1.5 s", 1500 * time.Millisecond, true},
 }
 
-// outageError does drills against a responder that is out for exactly known times, and compares the outage that the drill
-// found for its inserts with that time, and with what the responder knows: from its last answer before to its first one after.
-// The first holds also how long the clients take to notice that they are answered again.
+// outageError runs drills against a responder with an outage of exactly known duration. It compares the outage that the
+// drill measured for inserts with that duration, and with the time between the responder's last reply before the outage
+// and the first one after it. The first comparison includes the time in which the clients notice the recovery.
 func outageError(ctx context.Context, w io.Writer, c config) error {
-	fmt.Fprintf(w, "\noutage    of a drill at 2000 operations/s on 16 workers, against the time for which the responder is out; largest error of %d\n", c.rounds)
+	fmt.Fprintf(w, "\nOutage measured by a drill at 2000 operations/s on 16 workers, compared with the responder's outage; "+
+		"largest error of %d\n", c.rounds)
 	for _, o := range outages {
 		var worst, answers time.Duration
 		for range c.rounds {
@@ -50,23 +51,24 @@ func outageError(ctx context.Context, w io.Writer, c config) error {
 			}
 			worst, answers = max(worst, (got-o.last).Abs()), max(answers, (got-truth).Abs())
 		}
-		fmt.Fprintf(w, "  %-29s off by %6.2f ms at most, goal %v: %s; off from its answers by %.2f ms\n", o.name, worst.Seconds()*1e3, outageGoal, verdict(worst <= outageGoal), answers.Seconds()*1e3)
+		fmt.Fprintf(w, "  %-29s error at most %6.2f ms, goal %v: %s; %.2f ms from its replies\n",
+			o.name, ms(worst), outageGoal, verdict(worst <= outageGoal), ms(answers))
 	}
 	return nil
 }
 
-// loadsClass is the class of operations that is compared, and the command that they send. Only the load sends it: the drill
-// has a client besides that looks at the primary, whose reads are often the first to be answered after an outage.
+// loadsClass is the compared class of operations, and their command. Only the load sends it: the drill also has a
+// client that polls the primary, whose reads often get the first reply after an outage.
 const loadsClass = "insert"
 
-// refuser is a responder that is out for a known time and keeps when it answered an operation of loadsClass. Times count
+// refuser is a responder with an outage of known duration. It keeps the times of its replies to loadsClass, counted
 // from its first operation.
 type refuser struct {
 	last   time.Duration
 	resets bool
 	began  atomic.Pointer[time.Time]
-	before atomic.Int64 // the last answer before the outage
-	after  atomic.Int64 // the first one after it
+	before atomic.Int64 // the last reply before the outage
+	after  atomic.Int64 // the first reply after it
 }
 
 func (r *refuser) options() null.Options {
@@ -77,7 +79,7 @@ func (r *refuser) options() null.Options {
 	return o
 }
 
-// answer refuses an operation or notes that it is answered now.
+// answer refuses an operation or notes the time of the reply.
 func (r *refuser) answer(_ uint64, command string) *null.Failure {
 	now := time.Now()
 	r.began.CompareAndSwap(nil, &now)
@@ -88,7 +90,7 @@ func (r *refuser) answer(_ uint64, command string) *null.Failure {
 	if command != loadsClass {
 		return nil
 	}
-	if at >= outageFrom+r.last { // what is answered just before connections are reset was answered before
+	if at >= outageFrom+r.last { // a reply just before connections are reset is one before the outage
 		r.after.CompareAndSwap(0, int64(at))
 		return nil
 	}
@@ -97,7 +99,7 @@ func (r *refuser) answer(_ uint64, command string) *null.Failure {
 	return nil
 }
 
-// drill does one drill and returns what it measured and what is true.
+// drill does one drill and returns the measured outage, and the one by the responder's replies.
 func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err error) {
 	server, err := null.Listen(r.options())
 	if err != nil {
@@ -112,8 +114,14 @@ func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err erro
 	mark := make(chan time.Time, 1)
 	go r.mark(ctx, mark)
 	asked := spec.Drill{External: true, Run: spec.Run{Target: server.URI()}}
-	asked.Run.Load.Rate, asked.Run.Load.Workers, asked.Run.Load.Duration = 2000, 16, spec.Duration(outageFrom+outageLoad)
-	d, err := drill.Run(ctx, asked, drill.Options{Dir: filepath.Join(dir, "drill"), Mark: mark, Run: plimsoll.Options{Now: time.Now}})
+	asked.Run.Load.Rate, asked.Run.Load.Workers = 2000, 16
+	asked.Run.Load.Duration = spec.Duration(outageFrom + outageLoad)
+	if err := asked.Complete(); err != nil {
+		return 0, 0, err
+	}
+	d, err := drill.Run(ctx, asked, drill.Options{
+		Dir: filepath.Join(dir, "drill"), Mark: mark, Run: plimsoll.Options{Now: time.Now},
+	})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -122,10 +130,10 @@ func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err erro
 			return time.Duration(e.Outage), time.Duration(r.after.Load() - r.before.Load()), nil
 		}
 	}
-	return 0, 0, fmt.Errorf("the drill saw no outage: %q", d.Rounds[0].Reasons)
+	return 0, 0, fmt.Errorf("the drill measured no outage: %q", d.Rounds[0].Reasons)
 }
 
-// mark tells the drill when the outage begins, as a person would.
+// mark sends the beginning of the outage to the drill, like a person who presses Enter.
 func (r *refuser) mark(ctx context.Context, mark chan<- time.Time) {
 	for r.began.Load() == nil && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -21,21 +22,15 @@ type peers struct {
 	cloopErr, slowErr, goycsbErr error
 }
 
-// report says what could not be built. That is an error: without its peers the comparison is not what
-// was asked for.
+// report prints the peers that could not be built, and fails if there are any: the comparison is incomplete then.
 func (p peers) report(w io.Writer) error {
-	for _, err := range []error{p.cloopErr, p.slowErr, p.goycsbErr} {
-		if err != nil {
-			fmt.Fprintln(w, err)
-		}
-	}
-	if p.cloopErr != nil || p.slowErr != nil || p.goycsbErr != nil {
+	if err := errors.Join(p.cloopErr, p.slowErr, p.goycsbErr); err != nil {
+		fmt.Fprintln(w, err)
 		return errors.New("a peer could not be built")
 	}
 	return nil
 }
 
-// buildPeers builds the C loop, the slow server and go-ycsb into dir.
 func buildPeers(ctx context.Context, dir string) peers {
 	p := peers{cloop: filepath.Join(dir, "cloop"), slow: filepath.Join(dir, "slow"), goycsb: filepath.Join(dir, "goycsb")}
 	source, err := sourceDir(ctx)
@@ -47,14 +42,13 @@ func buildPeers(ctx context.Context, dir string) peers {
 	p.slowErr = build("the slow server", ccHint, compile(ctx, p.slow, filepath.Join(source, "peers", "slow", "slow.c")))
 	goBuild := exec.CommandContext(ctx, "go", "build", "-o", p.goycsb, ".")
 	goBuild.Dir = filepath.Join(source, "peers", "goycsb")
-	goBuild.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=") // the module stands alone
+	goBuild.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=") // it is a separate module
 	p.goycsbErr = build("go-ycsb", "it needs the Go module proxy once", goBuild)
 	return p
 }
 
 const ccHint = "install a C compiler, or name one in CC"
 
-// compile is the C compiler at work on one file.
 func compile(ctx context.Context, program, source string) *exec.Cmd {
 	compiler := os.Getenv("CC")
 	if compiler == "" {
@@ -71,23 +65,28 @@ func build(what, hint string, cmd *exec.Cmd) error {
 	return nil
 }
 
+// buildPlimsoll builds the program with further arguments of go build.
+func buildPlimsoll(ctx context.Context, program string, args ...string) error {
+	args = slices.Concat([]string{"build"}, args, []string{"-o", program, "github.com/plimsoll-bench/plimsoll/cmd/plimsoll"})
+	return build("plimsoll", "run go build ./cmd/plimsoll", exec.CommandContext(ctx, "go", args...))
+}
+
 func lastLine(out []byte) []byte {
 	out = bytes.TrimSpace(out)
 	return out[bytes.LastIndexByte(out, '\n')+1:]
 }
 
-// sourceDir is this folder, in which the peers' sources are. It is asked of the go command, because
-// the program itself may run from anywhere inside the module.
+// sourceDir is this folder, which has the sources of the peers. The program may run from anywhere inside the module,
+// so the go command says where the folder is.
 func sourceDir(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/plimsoll-bench/plimsoll/bench").Output()
 	if err != nil {
-		return "", fmt.Errorf("the benchmark must run inside the repository: %w", err)
+		return "", fmt.Errorf("cannot find the sources of the peers (run the benchmark inside the repository): %w", err)
 	}
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// captureMessages returns the first n messages that wire sends for an operation, as a responder received them. The greeting
-// is none of them.
+// captureMessages returns the first n messages that wire sends for an operation, without the greeting.
 func captureMessages(ctx context.Context, operation string, n int) ([][]byte, error) {
 	var mu sync.Mutex
 	var all [][]byte
@@ -114,8 +113,7 @@ func captureMessages(ctx context.Context, operation string, n int) ([][]byte, er
 	return all, nil
 }
 
-// isOperation reports whether an OP_MSG message is a find or an update: its body is a document whose
-// first field has the command's name.
+// isOperation reports whether an OP_MSG message is a find or an update. The first field of its body names the command.
 func isOperation(msg []byte) bool {
 	const body = 16 + 4 + 1 + 4 // header, flags, kind of the section, length of the document
 	if len(msg) < body+1 || binary.LittleEndian.Uint32(msg[12:]) != 2013 {

@@ -20,22 +20,23 @@ const (
 	pageBytes = 5e6
 )
 
-// reportCost shows how long it takes to make a page about a day of seconds and about a thousand trials, and how
-// large it is.
+// reportCost shows the time and the size of a page of a day, and of one of a study with a thousand trials.
 func reportCost(_ context.Context, w io.Writer, _ config) error {
 	dir, err := scratch("", "report")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Fprintf(w, "\nReports, from opening the record to the whole page (goals: under 3 s, under 5 MB)\n")
+	fmt.Fprintf(w, "\nReports, from opening the record to the complete page (goals: under 3 s, under 5 MB)\n")
 	for _, open := range []bool{false, true} {
 		hour, day := filepath.Join(dir, fmt.Sprint("hour", open)), filepath.Join(dir, fmt.Sprint("day", open))
 		what := "24 h closed loop"
 		if open {
 			what = "24 h open loop"
 		}
-		run := recordtest.Run{Seconds: 3600, Rate: 500, Open: open, Median: 2 * time.Millisecond, Seed: 1, Templates: 240}
+		run := recordtest.Run{
+			Seconds: 3600, Rate: 500, Open: open, Median: 2 * time.Millisecond, Seed: 1, Templates: 240,
+		}
 		if _, err := run.Write(hour); err != nil {
 			return err
 		}
@@ -57,7 +58,6 @@ func reportCost(_ context.Context, w io.Writer, _ config) error {
 	return timePage(w, "study of 1,020 trials", study)
 }
 
-// timePage makes a page and shows what it took.
 func timePage(w io.Writer, what, dir string) error {
 	begin, before := time.Now(), measure.ProcessCPU()
 	s, err := html.Open(dir)
@@ -69,7 +69,8 @@ func timePage(w io.Writer, what, dir string) error {
 		return err
 	}
 	took := time.Since(begin)
-	fmt.Fprintf(w, "  %-28s %6.2f s (%5.2f s of processor time)  %s   %5.2f MB  %s\n", what, took.Seconds(), (measure.ProcessCPU() - before).Seconds(),
+	used := measure.ProcessCPU() - before
+	fmt.Fprintf(w, "  %-28s %6.2f s (%5.2f s of processor time)  %s   %5.2f MB  %s\n", what, took.Seconds(), used.Seconds(),
 		verdict(took < pageTime), float64(page.Len())/1e6, verdict(page.Len() < pageBytes))
 	return nil
 }

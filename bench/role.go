@@ -13,11 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
-// Every client and every responder is a process of its own, so that the processor time and the memory
-// of one are not mixed with another's. This program starts itself again with a role.
+// roleVariable has the role of a child: this program starts itself again for every client and responder, because
+// processor time and memory are known for whole processes only.
 const roleVariable = "PLIMSOLL_BENCH_ROLE"
 
 const (
@@ -26,7 +27,6 @@ const (
 	roleStart     = "start"
 )
 
-// playRole is the main function of a child.
 func playRole(role string, args []string) error {
 	var arg string
 	if len(args) > 0 {
@@ -49,10 +49,10 @@ func playRole(role string, args []string) error {
 	return fmt.Errorf("unknown role %q", role)
 }
 
-// timing is what a responder does besides answering at once.
+// timing has the service times of a responder. The zero value answers at once.
 type timing struct {
 	Seed      uint64        `json:"seed"`
-	Mean      time.Duration `json:"mean"` // of an exponential service time; 0 answers at once
+	Mean      time.Duration `json:"mean"` // of exponential service times
 	StallFrom time.Duration `json:"stall_from"`
 	StallTo   time.Duration `json:"stall_to"`
 }
@@ -87,7 +87,6 @@ func playResponder(arg string) error {
 	return null.Serve(ctx, ln, t.options())
 }
 
-// startResponder starts a responder process and returns its host:port and what ends it.
 func startResponder(ctx context.Context, t timing) (addr string, stop func(), err error) {
 	cmd, err := child(ctx, roleResponder, t)
 	if err != nil {
@@ -116,12 +115,12 @@ func startServer(cmd *exec.Cmd) (addr string, stop func(), err error) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		stop()
-		return "", nil, fmt.Errorf("the responder did not say its address: %w", err)
+		return "", nil, fmt.Errorf("read the address that the responder prints: %w", err)
 	}
 	return strings.TrimSpace(line), stop, nil
 }
 
-// child prepares this program in a role; its argument is JSON.
+// child returns this program in a role, with arg as JSON.
 func child(ctx context.Context, role string, arg any) (*exec.Cmd, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -137,7 +136,15 @@ func child(ctx context.Context, role string, arg any) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// runJSON runs a command and reads the line of JSON that it prints.
+// processorTime is the processor time of a running process until now, to a hundredth of a second.
+func processorTime(pid int) (time.Duration, error) {
+	seconds, _, ok := process.CPUSeconds(pid)
+	if !ok {
+		return 0, fmt.Errorf("the processor time of process %d cannot be read", pid)
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond), nil
+}
+
 func runJSON(cmd *exec.Cmd, into any) error {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

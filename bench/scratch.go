@@ -2,71 +2,77 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// scratchPrefix begins the names of directories that this program makes. What follows is PART-PID-START-RANDOM, with
-// the process that made it and when that was started, in clock ticks since boot, so that the next one knows what it left.
+// scratchPrefix begins the names of the directories that this program makes.
 const scratchPrefix = "plimsoll-bench-"
 
-// sweepLimit is how long it may take to remove what a dead process left: a lab, mounts, files.
+// makerFile names the process that made a directory, so that the next process knows what a killed one left.
+const makerFile = "made-by.json"
+
+// sweepLimit bounds the removal of one directory: labs, mounts, files.
 const sweepLimit = time.Minute
 
 // scratch makes a directory for one part of the output below parent ("" is the system's for temporary files). First it
-// removes what processes left there that were killed.
+// removes what killed processes left there.
 func scratch(parent, part string) (string, error) {
 	if parent == "" {
 		parent = os.TempDir()
 	}
 	sweep(parent)
-	born, err := process.StartTime(os.Getpid())
+	dir, err := os.MkdirTemp(parent, scratchPrefix+part+"-")
 	if err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(parent, fmt.Sprintf("%s%s-%d-%d-", scratchPrefix, part, os.Getpid(), born))
+	maker, err := json.Marshal(procid.Self())
+	if err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, makerFile), maker, 0o600)
 }
 
-// sweep removes the directories of dead processes. What cannot be removed is said and stays.
+// sweep removes the directories of processes that have ended. If one cannot be removed, sweep reports it and continues.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // who makes a directory there says why
+		return // MkdirTemp fails too
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !abandoned(e.Name()) {
+		dir := filepath.Join(parent, e.Name())
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) || !abandoned(dir) {
 			continue
 		}
-		dir := filepath.Join(parent, e.Name())
 		if err := removeScratch(dir); err != nil {
-			fmt.Fprintf(os.Stderr, "bench: %s, which a process left that was killed, could not be removed: %v\n", dir, err)
+			fmt.Fprintf(os.Stderr, "bench: cannot remove %s of a process that was killed: %v\n", dir, err)
 		}
 	}
 }
 
-// abandoned says whether a directory was made by a process of this program that is gone.
-func abandoned(name string) bool {
-	rest, ours := strings.CutPrefix(name, scratchPrefix)
-	fields := strings.Split(rest, "-")
-	if !ours || len(fields) < 4 || runtime.GOOS != "linux" { // elsewhere nobody can tell whether a process is the same
+// abandoned reports whether the process that made a directory has ended. A process of another machine or container, or
+// from before a restart, cannot be checked from here: its directory stays.
+func abandoned(dir string) bool {
+	var maker procid.ID
+	b, err := safeopen.ReadFile(dir, makerFile, 1<<10)
+	if err != nil || json.Unmarshal(b, &maker) != nil {
 		return false
 	}
-	pid, err := strconv.Atoi(fields[len(fields)-3])
-	born, errBorn := strconv.ParseUint(fields[len(fields)-2], 10, 64)
-	return err == nil && errBorn == nil && !process.Alive(pid, born)
+	self := procid.Self()
+	return maker.Boot == self.Boot && maker.Namespace == self.Namespace && !maker.Alive()
 }
 
-// removeScratch removes a directory with what may stand in it: labs, and a filesystem on a loop device.
+// removeScratch removes a directory with the labs in it and the filesystems mounted below it.
 func removeScratch(dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
@@ -91,24 +97,16 @@ func unmountBelow(ctx context.Context, dir string) (failed error) {
 	}
 	mounts, loops := mountsBelow(dir)
 	for _, at := range slices.Backward(mounts) {
-		if source, ok := loops[at]; ok {
-			if _, err := tool(ctx, "umount", at); err != nil {
-				failed = errors.Join(failed, err)
-				continue
-			}
-			if _, err := tool(ctx, "losetup", "--detach", source); err != nil {
-				failed = errors.Join(failed, err)
-			}
-			continue
+		_, err := tool(ctx, "umount", at)
+		if source, ok := loops[at]; ok && err == nil {
+			_, err = tool(ctx, "losetup", "--detach", source)
 		}
-		if _, err := tool(ctx, "umount", at); err != nil {
-			failed = errors.Join(failed, err)
-		}
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }
 
-// mountsBelow lists the mount points below a directory in the order of mounting, and which stand on which loop device.
+// mountsBelow lists the mount points below a directory in the order of mounting, and the loop devices of those on one.
 func mountsBelow(dir string) (mounts []string, loops map[string]string) {
 	loops = map[string]string{}
 	text, err := os.ReadFile("/proc/self/mountinfo")

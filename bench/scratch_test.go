@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
 // scratchVariable makes this test's program one that works in a directory of its own until it is ended.
@@ -34,7 +38,7 @@ func TestMain(m *testing.M) {
 	_ = os.RemoveAll(dir)
 }
 
-// A directory goes with its process when that is asked to end, and with the next start when it was killed.
+// A directory is removed when its process is asked to end, and by the next process when it was killed.
 func TestScratchIsRemoved(t *testing.T) {
 	parent := t.TempDir()
 	foreign := filepath.Join(parent, scratchPrefix+"of-somebody-else")
@@ -59,13 +63,34 @@ func TestScratchIsRemoved(t *testing.T) {
 	}
 	sweep(parent)
 	if !exists(own) || !exists(foreign) {
-		t.Error("a directory of a living process, or of somebody else, was removed")
+		t.Error("a directory of a running process, or of another program, was removed")
+	}
+}
+
+// A process of another machine or container may still run, although nothing here has its id.
+func TestScratchOfElsewhereStays(t *testing.T) {
+	parent := t.TempDir()
+	gone := procid.ID{PID: 1 << 30, Boot: procid.Self().Boot, Namespace: procid.Self().Namespace}
+	container, machine := gone, gone
+	container.Namespace, machine.Boot = "pid:[1]", "00000000-0000-0000-0000-000000000000"
+	for name, c := range map[string]struct {
+		maker procid.ID
+		stays bool
+	}{"gone": {gone, false}, "container": {container, true}, "machine": {machine, true}} {
+		dir := filepath.Join(parent, scratchPrefix+name)
+		b, err := json.Marshal(c.maker)
+		if err = errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, makerFile), b, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if sweep(parent); exists(dir) != c.stays {
+			t.Errorf("%s: the directory is there: %v, want %v", name, !c.stays, c.stays)
+		}
 	}
 }
 
 func exists(name string) bool { _, err := os.Lstat(name); return err == nil }
 
-// endScratch starts a process, ends it when it has its directory, and returns that.
+// endScratch starts a process, sends it a signal when it has made its directory, and returns the directory.
 func endScratch(t *testing.T, parent string, sig syscall.Signal) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -85,7 +110,7 @@ func endScratch(t *testing.T, parent string, sig syscall.Signal) string {
 	defer kill.Stop()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.HasSuffix(line, " <nil>\n") {
-		t.Fatalf("it said %q, error %v", line, err)
+		t.Fatalf("it printed %q, error %v", line, err)
 	}
 	if err := cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,22 +11,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// What a page over records must cost at most.
+// The goals of a page over records.
 const (
-	serveShare   = 0.02 // of a core, with one client that follows a run
-	firstPicture = time.Second
-	listed       = 1000
+	serveShare   = 0.02        // of a core, with one client that follows a run
+	firstPicture = time.Second // for the first page
+	listed       = 1000        // runs
 )
 
-// serveCost shows what following a run costs the server, and how long pages take. The run, the server and the client
-// are processes of their own.
+// serveCost shows the processor time of the server while a client follows a run, and the duration of pages. The run,
+// the server and the client are separate processes.
 func serveCost(ctx context.Context, w io.Writer, c config) error {
 	dir, err := scratch("", "serve")
 	if err != nil {
@@ -35,11 +33,12 @@ func serveCost(ctx context.Context, w io.Writer, c config) error {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "plimsoll")
-	if err := build("plimsoll", "run go build ./cmd/plimsoll", exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/plimsoll-bench/plimsoll/cmd/plimsoll")); err != nil {
+	if err := buildPlimsoll(ctx, program); err != nil {
 		return err
 	}
 	records := filepath.Join(dir, "records")
-	load := exec.CommandContext(ctx, program, "run", "null:", "-q", "--workload", "a", "--rate", "1000", "--duration", "1h", "--out", filepath.Join(records, "r"))
+	load := exec.CommandContext(ctx, program, "run", "null:", "-q", "--workload", "a", "--rate", "1000",
+		"--duration", "1h", "--out", filepath.Join(records, "r"))
 	if err := load.Start(); err != nil {
 		return fmt.Errorf("start a run: %w", err)
 	}
@@ -61,8 +60,8 @@ func serveCost(ctx context.Context, w io.Writer, c config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "  first picture of a run that goes on    %8.1f ms  %s\n", float64(first.Microseconds())/1e3, verdict(first < firstPicture))
-	start, err := s.processorTime()
+	fmt.Fprintf(w, "  first page of a running run            %8.1f ms  %s\n", ms(first), verdict(first < firstPicture))
+	start, err := processorTime(s.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -70,12 +69,12 @@ func serveCost(ctx context.Context, w io.Writer, c config) error {
 		return err
 	}
 	share := (s.end() - start).Seconds() / float64(c.seconds)
-	fmt.Fprintf(w, "  following it for %2d s                  %8.2f %% of a core  %s   (%v of processor time before, for the start and two pages)\n",
+	fmt.Fprintf(w, "  following it for %2d s                  %8.2f %% of a core  %s   (after %v for the start and two pages)\n",
 		c.seconds, share*100, verdict(share < serveShare), start)
 	return listCost(ctx, w, program, records, filepath.Join(dir, "many"))
 }
 
-// listCost shows how long the list of many records takes, at first and again.
+// listCost shows the duration of the first and of a later list of many records.
 func listCost(ctx context.Context, w io.Writer, program, from, dir string) error {
 	head, err := os.ReadFile(filepath.Join(from, "r", record.RunFile))
 	if err != nil {
@@ -83,7 +82,10 @@ func listCost(ctx context.Context, w io.Writer, program, from, dir string) error
 	}
 	for i := range listed {
 		one := filepath.Join(dir, fmt.Sprintf("r%04d", i))
-		if err := errors.Join(os.MkdirAll(one, 0o755), os.WriteFile(filepath.Join(one, record.RunFile), head, 0o644)); err != nil {
+		if err := os.MkdirAll(one, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(one, record.RunFile), head, 0o644); err != nil {
 			return err
 		}
 	}
@@ -92,25 +94,26 @@ func listCost(ctx context.Context, w io.Writer, program, from, dir string) error
 		return err
 	}
 	defer s.end()
-	for _, what := range []string{"at first", "again   "} {
+	for _, what := range []string{"first", "again"} {
 		took, err := s.took("/")
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "  list of %d runs, %s               %8.1f ms  %s\n", listed, what, float64(took.Microseconds())/1e3, verdict(took < firstPicture))
+		fmt.Fprintf(w, "  list of %d runs, %s                  %8.1f ms  %s\n", listed, what, ms(took), verdict(took < firstPicture))
 	}
 	return nil
 }
 
-// awaitIntervals waits until a run has measured something.
+// awaitIntervals waits until a run has recorded three intervals.
 func awaitIntervals(ctx context.Context, dir string) error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+	deadline := time.Now().Add(time.Minute)
+	for ; time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		n := 0
 		if _, err := record.EachLine(dir, func(*record.IntervalLine) error { n++; return nil }); err == nil && n > 2 {
 			return nil
 		}
 	}
-	return errors.Join(errors.New("the run to follow measured nothing within a minute"), ctx.Err())
+	return errors.Join(errors.New("the run recorded no intervals within a minute"), ctx.Err())
 }
 
 // server is a process of plimsoll serve.
@@ -139,33 +142,17 @@ func startServe(ctx context.Context, program, dir string) (*server, error) {
 	return s, nil
 }
 
-// end ends the server and returns the processor time that it took from its start.
+// end ends the server and returns its processor time.
 func (s *server) end() time.Duration {
 	if s.cmd.ProcessState == nil {
 		_ = s.cmd.Process.Signal(os.Interrupt)
-		_ = s.cmd.Wait() // its exit code says nothing of what it took
+		_ = s.cmd.Wait() // its exit code does not matter
 		s.used = s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
 	}
 	return s.used
 }
 
-// processorTime is what the server took so far, to a hundredth of a second: the fields utime and stime of proc_pid_stat(5), whose
-// clock ticks are hundredths on every Linux that Go runs on.
-func (s *server) processorTime() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat has %d fields", s.cmd.Process.Pid, len(fields))
-	}
-	user, err := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err, err2)
-}
-
-// live finds the page of what runs.
+// live finds the page of the running run.
 func (s *server) live() (string, error) {
 	body, err := s.get("/")
 	if err != nil {
@@ -173,7 +160,7 @@ func (s *server) live() (string, error) {
 	}
 	path := regexp.MustCompile(`/live/[\w-]+`).FindString(body)
 	if path == "" {
-		return "", errors.New("the list does not show the run that goes on")
+		return "", errors.New("the list does not show the running run")
 	}
 	return path, nil
 }
@@ -197,7 +184,7 @@ func (s *server) get(path string) (string, error) {
 	return string(b), err
 }
 
-// follow takes events for a time.
+// follow reads the stream of events for a time.
 func (s *server) follow(ctx context.Context, path string, length time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
-// studyCost shows what a study costs beside its trials: to plan and judge a large one, and between two trials.
+// studyCost shows the overhead of a study: planning and judging a large one, and the time between two trials.
 func studyCost(ctx context.Context, w io.Writer, _ config) error {
 	if err := planAndCompare(w); err != nil {
 		return err
@@ -27,7 +27,7 @@ func studyCost(ctx context.Context, w io.Writer, _ config) error {
 	return betweenTrials(ctx, w)
 }
 
-// studyOf is a study over a null target with so many configurations.
+// studyOf is a study over a null target.
 func studyOf(configurations, trials int) spec.Study {
 	asked := spec.Study{
 		Name: "bench", Run: spec.Run{Target: "null:", Load: spec.Load{Duration: spec.Duration(time.Second)}},
@@ -36,10 +36,13 @@ func studyOf(configurations, trials int) spec.Study {
 	for i := range configurations {
 		asked.Factors[0].Levels = append(asked.Factors[0].Levels, spec.Level{Value: i + 1})
 	}
+	if err := asked.Complete(); err != nil {
+		panic(err) // the study is written above
+	}
 	return asked
 }
 
-// planAndCompare plans 10,000 trials and judges what they might have measured.
+// planAndCompare plans 10,000 trials and judges random results of them.
 func planAndCompare(w io.Writer) error {
 	const configurations, trials = 100, 100
 	begin := time.Now()
@@ -48,7 +51,9 @@ func planAndCompare(w io.Writer) error {
 		return err
 	}
 	planned := time.Since(begin)
-	s := &record.Study{Specification: plan.Spec, Base: plan.Base, Configurations: plan.Configurations, Trials: plan.Trials}
+	s := &record.Study{
+		Specification: plan.Spec, Base: plan.Base, Configurations: plan.Configurations, Trials: plan.Trials,
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range s.Trials {
 		t := &s.Trials[i]
@@ -60,8 +65,10 @@ func planAndCompare(w io.Writer) error {
 	begin = time.Now()
 	judge.Study(s)
 	judged := time.Since(begin)
-	fmt.Fprintf(w, "\nA study of %d trials: %d configurations, %d times each (goal: planned and compared in under 2 s)\n", configurations*trials, configurations, trials)
-	fmt.Fprintf(w, "  planned in %s, %d comparisons in %s  %s\n", short(planned), len(s.Comparisons), short(judged), verdict(planned+judged < 2*time.Second))
+	fmt.Fprintf(w, "\nA study of %d trials: %d configurations, %d times each (goal: planned and compared in under 2 s)\n",
+		configurations*trials, configurations, trials)
+	fmt.Fprintf(w, "  planned in %s, %d comparisons in %s  %s\n", short(planned), len(s.Comparisons), short(judged),
+		verdict(planned+judged < 2*time.Second))
 	return nil
 }
 
@@ -78,8 +85,8 @@ func (r *timedRunner) Trial(ctx context.Context, q study.Request) (study.Result,
 	return result, err
 }
 
-// betweenTrials runs a study of 400 trials that take no time and shows what passes between the end of one and the
-// beginning of the next: the journal, study.json, the order, all of it on the disk.
+// betweenTrials runs a study of 400 trials that take no time. It shows the time from the end of a trial to the
+// beginning of the next one, in which the study writes its journal and study.json to the disk.
 func betweenTrials(ctx context.Context, w io.Writer) error {
 	dir, err := scratch("", "study")
 	if err != nil {
@@ -89,7 +96,8 @@ func betweenTrials(ctx context.Context, w io.Writer) error {
 	sim := simulated.New(simulated.Target{Noise: 0.01, Interval: time.Second}, 1)
 	sim.Write = true
 	r := &timedRunner{Runner: sim}
-	if _, err := conduct.Run(ctx, studyOf(20, 20), conduct.Options{Runner: r, Clock: sim.Clock(), Dir: filepath.Join(dir, "study")}); err != nil {
+	opts := conduct.Options{Runner: r, Clock: sim.Clock(), Dir: filepath.Join(dir, "study")}
+	if _, err := conduct.Run(ctx, studyOf(20, 20), opts); err != nil {
 		return err
 	}
 	var gaps []time.Duration
@@ -97,8 +105,8 @@ func betweenTrials(ctx context.Context, w io.Writer) error {
 		gaps = append(gaps, r.began[i].Sub(r.ended[i-1]))
 	}
 	slices.Sort(gaps)
-	fmt.Fprintf(w, "\nBetween two trials, of %d in the temporary directory (goal: under 200 ms)\n", len(r.began))
-	fmt.Fprintf(w, "  median %s, 99 %% within %s, longest %s  %s\n", short(rank(gaps, 0.5)), short(rank(gaps, 0.99)), short(gaps[len(gaps)-1]),
-		verdict(rank(gaps, 0.99) < 200*time.Millisecond))
+	fmt.Fprintf(w, "\nTime between two trials of %d, recorded in the temporary directory (goal: under 200 ms)\n", len(r.began))
+	fmt.Fprintf(w, "  median %s, 99 %% within %s, longest %s  %s\n", short(rank(gaps, 0.5)), short(rank(gaps, 0.99)),
+		short(gaps[len(gaps)-1]), verdict(rank(gaps, 0.99) < 200*time.Millisecond))
 	return nil
 }

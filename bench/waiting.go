@@ -9,38 +9,40 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
-// The goals of a client whose server makes it wait, as shares of the C loop's figures.
+// The goals of wire on a server that answers late, as shares of the C loop's figures.
 const (
 	leastThroughput = 0.92
 	mostCPU         = 1.3
 )
 
-// What a slow server does: exponential times, at least and at most so many microseconds long.
+// The service times of the slow server in microseconds: exponential, cut at both ends.
 const (
 	slowMean  = 500
 	slowLeast = 50
 	slowMost  = 5000
 )
 
-// openShare is the rate of an open loop, as a share of what the C loop carries in a closed one.
+// openShare is the rate of an open loop, as a share of the C loop's throughput in a closed loop.
 const openShare = 0.6
 
-// waitingWorkers are the numbers of connections that are compared.
-func waitingWorkers() []int { return []int{16, 64, 512} }
-
-// messageCount is how many different messages the C loop sends in turn, so that the server does the same for both.
+// messageCount is the number of different messages that the C loop sends in turn: the server then has the same work for
+// both.
 const messageCount = 4096
 
-// waiting compares wire with the C loop where servers answer after a while, which an immediate responder hides: a reply is mostly
-// there before anybody waits for it.
+// waiting compares wire with the C loop on servers that answer late. An immediate responder hides the cost of waiting,
+// because most replies arrive before the client waits for them.
 func waiting(ctx context.Context, w io.Writer, c config) error {
 	dir, err := scratch("", "waiting")
 	if err != nil {
@@ -55,8 +57,8 @@ func waiting(ctx context.Context, w io.Writer, c config) error {
 	if err := saveMessages(ctx, messages); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nA point read where the server makes clients wait: wire over the C loop, median of %d rounds (goals: throughput ≥ %.2f ×, processor time per operation ≤ %.2f ×)\n",
-		c.rounds, leastThroughput, mostCPU)
+	fmt.Fprintf(w, "\nPoint reads on servers that answer late: wire relative to the C loop, median of %d rounds "+
+		"(goals: throughput ≥ %.2f ×, processor time per operation ≤ %.2f ×)\n", c.rounds, leastThroughput, mostCPU)
 	for _, s := range waitingServers(dir, p, messages) {
 		if !strings.HasPrefix(s.name, c.server) {
 			continue
@@ -68,7 +70,6 @@ func waiting(ctx context.Context, w io.Writer, c config) error {
 	return nil
 }
 
-// waitingServer is a server that both clients are measured on.
 type waitingServer struct {
 	name  string
 	start func(ctx context.Context) (addr string, stop func(), err error)
@@ -76,7 +77,9 @@ type waitingServer struct {
 
 func waitingServers(dir string, p peers, messages string) []waitingServer {
 	list := []waitingServer{
-		{"immediate responder", func(ctx context.Context) (string, func(), error) { return startResponder(ctx, timing{}) }},
+		{"immediate responder", func(ctx context.Context) (string, func(), error) {
+			return startResponder(ctx, timing{})
+		}},
 		{fmt.Sprintf("slow responder (%d µs to %d ms)", slowLeast, slowMost/1000),
 			func(ctx context.Context) (string, func(), error) { return startSlow(ctx, p.slow, dir, messages) }},
 	}
@@ -89,7 +92,6 @@ func waitingServers(dir string, p peers, messages string) []waitingServer {
 	return list
 }
 
-// compare prints the rows of one server.
 func (s waitingServer) compare(ctx context.Context, w io.Writer, c config, p peers, messages string) error {
 	addr, stop, err := s.start(ctx)
 	if err != nil {
@@ -98,7 +100,7 @@ func (s waitingServer) compare(ctx context.Context, w io.Writer, c config, p pee
 	defer stop()
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "\n%s\tC ops/s\twire ops/s\t×\t\tC µs/op\twire µs/op\t×\t\t\n", s.name)
-	for _, workers := range waitingWorkers() {
+	for _, workers := range []int{16, 64, 512} {
 		rate := 0.0
 		for _, loop := range []string{"closed", "open"} {
 			d := duel{addr: addr, messages: messages, cloop: p.cloop, workers: workers, operations: c.operations, rate: rate}
@@ -107,9 +109,10 @@ func (s waitingServer) compare(ctx context.Context, w io.Writer, c config, p pee
 				return fmt.Errorf("%s, %d workers: %w", s.name, workers, err)
 			}
 			rate = openShare * measure.Median(r.rate[0])
+			throughput, processor := medianRatio(r.rate), medianRatio(r.cpu)
 			fmt.Fprintf(t, "%d workers, %s loop\t%.0f\t%.0f\t%.2f\t%s\t%.1f\t%.1f\t%.2f\t%s\t\n", workers, loop,
-				measure.Median(r.rate[0]), measure.Median(r.rate[1]), r.throughput(), verdict(r.throughput() >= leastThroughput),
-				measure.Median(r.cpu[0]), measure.Median(r.cpu[1]), r.processor(), verdict(r.processor() <= mostCPU))
+				measure.Median(r.rate[0]), measure.Median(r.rate[1]), throughput, verdict(throughput >= leastThroughput),
+				measure.Median(r.cpu[0]), measure.Median(r.cpu[1]), processor, verdict(processor <= mostCPU))
 		}
 	}
 	return t.Flush()
@@ -122,16 +125,13 @@ type duel struct {
 	rate                  float64 // of an open loop, 0 for a closed one
 }
 
-// duelRounds holds the figures of both, the C loop's first, round by round.
+// duelRounds holds the figures of each round: [0] of the C loop, [1] of wire.
 type duelRounds struct {
 	rate [2][]float64 // operations per second
 	cpu  [2][]float64 // µs per operation
 }
 
-// throughput is the median of the ratios within the rounds.
-func (r duelRounds) throughput() float64 { return medianRatio(r.rate) }
-func (r duelRounds) processor() float64  { return medianRatio(r.cpu) }
-
+// medianRatio is the median of the ratios within the rounds.
 func medianRatio(v [2][]float64) float64 {
 	var ratios []float64
 	for i := range v[0] {
@@ -144,7 +144,7 @@ func (d duel) rounds(ctx context.Context, n int) (duelRounds, error) {
 	var r duelRounds
 	for round := range n {
 		for turn := range 2 {
-			who := (turn + round) % 2 // in turns, so that a drift of the machine meets both alike
+			who := (turn + round) % 2 // alternating, so that a drift of the machine affects both alike
 			cmd, err := d.command(ctx, who)
 			if err != nil {
 				return r, err
@@ -177,20 +177,16 @@ func (d duel) command(ctx context.Context, who int) (*exec.Cmd, error) {
 	return exec.CommandContext(ctx, d.cloop, args...), err
 }
 
-// saveMessages writes down what wire sends for point reads, one message after the other.
+// saveMessages writes the messages of point reads that wire sends into one file.
 func saveMessages(ctx context.Context, path string) error {
 	all, err := captureMessages(ctx, "read", messageCount)
 	if err != nil {
 		return fmt.Errorf("capture messages of wire: %w", err)
 	}
-	var flat []byte
-	for _, m := range all {
-		flat = append(flat, m...)
-	}
-	return os.WriteFile(path, flat, 0o600)
+	return os.WriteFile(path, slices.Concat(all...), 0o600)
 }
 
-// startSlow starts the slow responder. What it answers is what the immediate one says.
+// startSlow starts the slow responder with the replies of the immediate one.
 func startSlow(ctx context.Context, program, dir, messages string) (addr string, stop func(), err error) {
 	r, err := null.Listen(null.Options{})
 	if err != nil {
@@ -203,10 +199,10 @@ func startSlow(ctx context.Context, program, dir, messages string) (addr string,
 	}
 	find := reads[:binary.LittleEndian.Uint32(reads)]
 	files := []string{strconv.Itoa(slowMean), strconv.Itoa(slowLeast), strconv.Itoa(slowMost)}
-	for i, request := range [][]byte{greeting(), oldGreeting(), find, command("ping")} {
+	for i, request := range [][]byte{command("hello"), oldGreeting(), find, command("ping")} {
 		reply, err := exchange(r.Addr(), request)
 		if err != nil {
-			return "", nil, fmt.Errorf("ask the responder: %w", err)
+			return "", nil, fmt.Errorf("get reply %d of the responder: %w", i, err)
 		}
 		file := filepath.Join(dir, fmt.Sprintf("reply%d", i))
 		if err := os.WriteFile(file, reply, 0o600); err != nil {
@@ -236,26 +232,22 @@ func exchange(addr string, request []byte) ([]byte, error) {
 	return reply, err
 }
 
-func greeting() []byte { return command("hello") }
-
 // command is an OP_MSG with {NAME: 1, $db: "admin"}.
 func command(name string) []byte {
-	body := append([]byte{0x10}, name...)
-	body = append(body, 0, 1, 0, 0, 0, 0x02)
-	body = append(body, "$db\x00\x06\x00\x00\x00admin\x00\x00"...)
-	msg := binary.LittleEndian.AppendUint32(nil, uint32(16+4+1+4+len(body)))
-	msg = append(msg, 1, 0, 0, 0, 0, 0, 0, 0, 0xdd, 0x07, 0, 0, 0, 0, 0, 0, 0)
-	msg = binary.LittleEndian.AppendUint32(msg, uint32(4+len(body)))
-	return append(msg, body...)
+	at, msg := wiremessage.AppendHeaderStart(nil, 1, 0, wiremessage.OpMsg)
+	msg = wiremessage.AppendMsgFlags(msg, 0)
+	msg = wiremessage.AppendMsgSectionType(msg, wiremessage.SingleDocument)
+	msg = append(msg, bsoncore.NewDocumentBuilder().AppendInt32(name, 1).AppendString("$db", "admin").Build()...)
+	return bsoncore.UpdateLength(msg, at, int32(len(msg)))
 }
 
-// oldGreeting is the OP_QUERY with {isMaster: 1} that drivers begin with.
+// oldGreeting is the OP_QUERY with {isMaster: 1} that drivers send first.
 func oldGreeting() []byte {
-	body := append([]byte{0x10}, "isMaster\x00\x01\x00\x00\x00\x00"...)
-	rest := append([]byte{0, 0, 0, 0}, "admin.$cmd\x00\x00\x00\x00\x00\xff\xff\xff\xff"...)
-	rest = binary.LittleEndian.AppendUint32(rest, uint32(4+len(body)))
-	rest = append(rest, body...)
-	msg := binary.LittleEndian.AppendUint32(nil, uint32(16+len(rest)))
-	msg = append(msg, 1, 0, 0, 0, 0, 0, 0, 0, 0xd4, 0x07, 0, 0)
-	return append(msg, rest...)
+	at, msg := wiremessage.AppendHeaderStart(nil, 1, 0, wiremessage.OpQuery)
+	msg = wiremessage.AppendQueryFlags(msg, 0)
+	msg = wiremessage.AppendQueryFullCollectionName(msg, "admin.$cmd")
+	msg = wiremessage.AppendQueryNumberToSkip(msg, 0)
+	msg = wiremessage.AppendQueryNumberToReturn(msg, -1)
+	msg = append(msg, bsoncore.NewDocumentBuilder().AppendInt32("isMaster", 1).Build()...)
+	return bsoncore.UpdateLength(msg, at, int32(len(msg)))
 }

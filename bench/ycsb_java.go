@@ -14,13 +14,15 @@ import (
 // javaVariable names the directory of an unpacked release of YCSB with its MongoDB binding.
 const javaVariable = "PLIMSOLL_BENCH_YCSB"
 
-// javaArguments are what runs YCSB once: a phase of workload A with the records and the durability of the other clients, in a
-// database of its own, because its keys are those of ours.
-func (b bout) javaArguments(home, phase string) []string {
-	path := strings.Join([]string{filepath.Join(home, "lib", "*"), filepath.Join(home, "mongodb-binding", "lib", "*")}, string(os.PathListSeparator))
-	args := []string{"-cp", path, "site.ycsb.Client", phase, "-db", "site.ycsb.db.MongoDbClient", "-threads", strconv.Itoa(b.c.workers)}
+// javaArguments run a phase of workload A by YCSB, with the records and the durability of the other clients. It has a
+// database of its own, because its keys are equal to ours.
+func (b comparison) javaArguments(home, phase string) []string {
+	path := filepath.Join(home, "lib", "*") + string(os.PathListSeparator) + filepath.Join(home, "mongodb-binding", "lib", "*")
+	args := []string{"-cp", path, "site.ycsb.Client", phase, "-db", "site.ycsb.db.MongoDbClient",
+		"-threads", strconv.Itoa(b.c.workers)}
 	for _, pair := range []string{
-		"workload=site.ycsb.workloads.CoreWorkload", "mongodb.url=mongodb://" + b.addr + "/ycsb_java?directConnection=true&w=1",
+		"workload=site.ycsb.workloads.CoreWorkload",
+		"mongodb.url=mongodb://" + b.addr + "/ycsb_java?directConnection=true&w=1",
 		"recordcount=100000", "operationcount=" + strconv.Itoa(b.c.operations), "requestdistribution=zipfian",
 		"readproportion=0.5", "updateproportion=0.5",
 	} {
@@ -29,9 +31,9 @@ func (b bout) javaArguments(home, phase string) []string {
 	return args
 }
 
-// java runs a phase of YCSB once. Its processor time is that of the whole process, with the start of its virtual machine; its
-// time is that of the phase, as it says.
-func (b bout) java(ctx context.Context, home, phase string) (o outcome, err error) {
+// java runs a phase of YCSB once. The processor time is that of the whole process with the start of its virtual
+// machine. The duration is the one that YCSB prints for the phase.
+func (b comparison) java(ctx context.Context, home, phase string) (o outcome, err error) {
 	cmd := exec.CommandContext(ctx, "java", b.javaArguments(home, phase)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -56,7 +56,7 @@ func TestParseNeedMistakes(t *testing.T) {
 		"data=2 bananas":      "not a unit of size",
 		"ops=1,p99=20ms":      "did you mean p99<…?",
 		"ops=1,errors=1%":     "did you mean errors<…?",
-		"ops=1,p99==20ms":     "asks for equality",
+		"ops=1,p99==20ms":     "never equal to a limit",
 		"ops=1,p99<20":        "not a time with a unit",
 		"ops=1,p999999<20":    "not a percentile",
 		"ops=1,pp99<20ms":     "unknown metric",

@@ -188,14 +188,14 @@ func TestCourse(t *testing.T) {
 	fast := []int64{1000, 1020, 990, 1005, 1010, 995, 1000, 1015, 990, 1000}
 	slow := []int64{200, 201, 199, 200, 200, 201, 200, 199, 200, 201}
 	step := &record.ProbeStep{BytesRate: 600}
-	r := course(seconds(append(append([]int64{}, fast...), slow...)...), step)
+	r := findDrop(seconds(append(append([]int64{}, fast...), slow...)...), step)
 	if !r.Fell || r.At != 10e9 || r.After != 10025 || math.Abs(r.Ceiling-200.1) > 0.2 || r.Like != "burst credits" {
 		t.Errorf("%+v", r)
 	}
-	if r := course(seconds(append(append(append([]int64{}, fast...), slow...), fast...)...), step); r.Fell {
+	if r := findDrop(seconds(append(append(append([]int64{}, fast...), slow...), fast...)...), step); r.Fell {
 		t.Errorf("a dip was taken for a fall: %+v", r)
 	}
-	if r := course(seconds(fast...), step); r.Fell || r.Ceiling != 600 {
+	if r := findDrop(seconds(fast...), step); r.Fell || r.Ceiling != 600 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -351,8 +351,9 @@ func TestGradeA(t *testing.T) {
 // A median is never called a part of a mean: the kernel's mean of all flushes may be larger than the median of our
 // syncs.
 func TestSyncTimesWords(t *testing.T) {
-	got := syncTimes{median: 123 * time.Microsecond, mean: 1100 * time.Microsecond}.of(1040 * time.Microsecond).words("vda")
-	want := "half of the syncs take 123 µs or less, the mean is 1.10 ms, and the mean of all flushes of vda, those of other programs included, is 1.04 ms"
+	got := syncTimes{123 * time.Microsecond, 1100 * time.Microsecond, 1040 * time.Microsecond}.words("vda")
+	want := "half of the syncs took 123 µs or less, the mean was 1.10 ms; the mean of all flushes of vda, including those of " +
+		"other programs, was 1.04 ms"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

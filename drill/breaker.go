@@ -42,15 +42,12 @@ type breaker struct {
 
 // roundFault is one fault of a round. Fields that change after the injection are guarded by the breaker's lock.
 type roundFault struct {
-	spec      spec.Fault
-	injector  fault.Injector
-	before    record.Lab // just before the injection
-	injected  bool
-	injection fault.Injection
-	struck    []record.LabMember // the target, or the members on it
-	proof     fault.Proof
-	healed    time.Time
-	problem   string
+	fault.Injection
+	spec     spec.Fault
+	injector fault.Injector
+	before   record.Lab         // just before the injection
+	struck   []record.LabMember // the target, or the members on it
+	problem  string
 }
 
 func newBreaker(c *campaign, t *target, e *events) *breaker {
@@ -127,13 +124,13 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 		return
 	}
 	if asked.For > 0 {
-		until = f.injection.Done.Add(asked.For.Std()) // the injection itself may take a while
+		until = f.Effective.Add(asked.For.Std()) // the injection itself may take a while
 	}
 	b.progress.enter(record.StageBroken)
-	b.progress.note("fault", fmt.Sprintf("%s: injected into %s", asked.Strike, f.injection.Target))
+	b.progress.note("fault", fmt.Sprintf("%s: injected into %s", asked.Strike, f.Target))
 	b.verify(ctx, f, until)
-	if f.injection.ID == 0 { // such as a step-down: there is nothing to heal
-		b.locked(func() { f.healed = f.injection.Done })
+	if f.ID == 0 { // such as a step-down: there is nothing to heal
+		b.locked(func() { f.Healed = f.Effective })
 		b.progress.healed(b.unhealed())
 		return
 	}
@@ -147,7 +144,7 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	}
 	ctx = context.WithoutCancel(ctx)
 	b.heal(ctx, f)
-	if !f.proof.Hit {
+	if !f.Hit {
 		b.verify(ctx, f, time.Time{}) // processes that ended and counters are still visible
 	}
 }
@@ -156,7 +153,7 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 func (b *breaker) describe(ctx context.Context) record.Lab {
 	ctx, cancel := context.WithTimeout(ctx, describeBefore)
 	defer cancel()
-	if l, err := b.target.lab.Look(ctx); err == nil {
+	if l, err := b.target.lab.Observe(ctx); err == nil {
 		return l
 	}
 	return b.target.before
@@ -168,7 +165,7 @@ func (b *breaker) inject(ctx context.Context, f *roundFault) (err error) {
 	defer cancel()
 	injection, err := f.injector.Inject(ctx)
 	b.locked(func() {
-		f.injection, f.injected = injection, err == nil
+		f.Injection = injection
 		for _, m := range f.before.Members {
 			if m.Name == injection.Target || m.Host == injection.Target {
 				f.struck = append(f.struck, m)
@@ -189,12 +186,10 @@ func (b *breaker) verify(ctx context.Context, f *roundFault, until time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	proof, err := f.injector.Verify(ctx)
+	injection, err := f.injector.Verify(ctx)
 	b.locked(func() {
-		if proof.Hit || f.proof.Evidence == "" {
-			f.proof = proof
-		}
-		if err != nil && !proof.Hit {
+		f.Injection = injection
+		if err != nil && !injection.Hit {
 			f.problem = err.Error()
 		}
 	})
@@ -204,9 +199,9 @@ func (b *breaker) heal(ctx context.Context, f *roundFault) {
 	ctx, cancel := context.WithTimeout(ctx, healAtMost)
 	defer cancel()
 	b.progress.enter(record.StageHealing)
-	at, err := f.injector.Heal(ctx)
+	injection, err := f.injector.Heal(ctx)
 	b.locked(func() {
-		f.healed = at
+		f.Injection = injection
 		if err != nil {
 			f.problem = "it could not be healed: " + err.Error()
 		}
@@ -224,7 +219,7 @@ func (b *breaker) unhealed() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, f := range b.list {
-		if f.injected && f.healed.IsZero() {
+		if f.Injected() && f.Healed.IsZero() {
 			n++
 		}
 	}
@@ -234,7 +229,7 @@ func (b *breaker) unhealed() (n int) {
 // healRest heals the faults that stay until the audit is over.
 func (b *breaker) healRest(ctx context.Context) {
 	for _, f := range b.ordered() {
-		if f.spec.Stay && f.injected && f.healed.IsZero() {
+		if f.spec.Stay && f.Injected() && f.Healed.IsZero() {
 			b.heal(ctx, f)
 		}
 	}
@@ -255,21 +250,18 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 		}
 	}()
 	f := &roundFault{spec: spec.Fault{Strike: externalFault}}
+	f.injector = fault.External(externalFault.String(), b.mark)
 	var err error
-	if f.injector, err = fault.External(externalFault.String(), true, b.mark); err != nil {
-		return
-	}
-	if f.injection, err = f.injector.Inject(ctx); err != nil {
+	if f.Injection, err = f.injector.Inject(ctx); err != nil {
 		return // nothing was marked
 	}
-	f.injected = true
-	f.proof, _ = f.injector.Verify(ctx)
+	f.Injection, _ = f.injector.Verify(ctx)
 	b.add(f)
 	b.events.add("fault", "you marked the beginning of the fault", nil)
 	b.progress.enter(record.StageBroken)
 	b.progress.note("fault", "the beginning of the fault is marked. Mark again when it is healed")
-	if at, err := f.injector.Heal(ctx); err == nil {
-		b.locked(func() { f.healed = at })
+	if injection, err := f.injector.Heal(ctx); err == nil {
+		b.locked(func() { f.Injection = injection })
 		b.events.add("heal", "you marked the end of the fault", nil)
 		b.progress.healed(b.unhealed())
 		b.progress.note("heal", "the end of the fault is marked")
@@ -290,13 +282,13 @@ func (b *breaker) ordered() []*roundFault {
 	defer b.mu.Unlock()
 	list := slices.Clone(b.list)
 	slices.SortStableFunc(list, func(x, y *roundFault) int {
-		if x.injected != y.injected {
-			if x.injected {
+		if x.Injected() != y.Injected() {
+			if x.Injected() {
 				return -1
 			}
 			return 1
 		}
-		return x.injection.Asked.Compare(y.injection.Asked)
+		return x.Requested.Compare(y.Requested)
 	})
 	return list
 }
@@ -306,15 +298,15 @@ func (b *breaker) faults(c runClock) []record.DrillFault {
 	list := []record.DrillFault{}
 	for _, f := range b.ordered() {
 		b.mu.Lock()
-		r := record.DrillFault{Fault: f.spec.Strike, Target: cmp.Or(f.injection.Target, f.spec.Strike.String()),
-			Manner: f.injection.Manner, Hit: f.proof.Hit, Evidence: f.proof.Evidence, Problem: f.problem}
+		r := record.DrillFault{Fault: f.spec.Strike, Target: cmp.Or(f.Target, f.spec.Strike.String()),
+			Manner: f.Manner, Hit: f.Hit, Evidence: f.Evidence, Problem: f.problem}
 		if b.target.sharded() {
 			r.Shards = f.shards()
 		}
-		if f.injected && !c.began.IsZero() {
-			r.Injected, r.Done = c.at(f.injection.Asked), c.at(f.injection.Done)
-			if !f.healed.IsZero() {
-				r.Healed = c.at(f.healed)
+		if f.Injected() && !c.began.IsZero() {
+			r.Injected, r.Done = c.at(f.Requested), c.at(f.Effective)
+			if !f.Healed.IsZero() {
+				r.Healed = c.at(f.Healed)
 			}
 		}
 		b.mu.Unlock()
@@ -329,7 +321,7 @@ func (b *breaker) intended() map[int]bool {
 	defer b.mu.Unlock()
 	ids := map[int]bool{}
 	for _, f := range b.list {
-		ids[f.injection.ID] = f.spec.Stay && f.injected
+		ids[f.ID] = f.spec.Stay && f.Injected()
 	}
 	return ids
 }
@@ -337,7 +329,7 @@ func (b *breaker) intended() map[int]bool {
 // tookPrimary reports whether a fault took a primary away; of external faults that is assumed.
 func (b *breaker) tookPrimary() bool {
 	return slices.ContainsFunc(b.ordered(), func(f *roundFault) bool {
-		if !f.injected {
+		if !f.Injected() {
 			return false
 		}
 		anyPrimary := slices.ContainsFunc(f.struck, func(m record.LabMember) bool { return f.struckPrimary(m.Set) })
@@ -356,7 +348,7 @@ func (b *breaker) mustChange() (sets []string) {
 			continue
 		}
 		if slices.ContainsFunc(b.ordered(), func(f *roundFault) bool {
-			return f.injected && f.struckPrimary(set) && f.unseats()
+			return f.Injected() && f.struckPrimary(set) && f.unseats()
 		}) {
 			sets = append(sets, set)
 		}
@@ -369,7 +361,7 @@ func (b *breaker) mustChange() (sets []string) {
 func (b *breaker) everDown(set string) int {
 	down := map[string]bool{}
 	for _, f := range b.ordered() {
-		if f.injected && f.takesDown() {
+		if f.Injected() && f.takesDown() {
 			f.addData(set, down)
 		}
 	}
@@ -381,10 +373,10 @@ func (b *breaker) mostDown(set string) int {
 	list := b.ordered()
 	most := 0
 	for _, one := range list {
-		at := one.injection.Asked
+		at := one.Requested
 		down := map[string]bool{}
 		for _, f := range list {
-			if f.injected && f.takesDown() && !f.injection.Asked.After(at) && (f.healed.IsZero() || f.healed.After(at)) {
+			if f.Injected() && f.takesDown() && !f.Requested.After(at) && (f.Healed.IsZero() || f.Healed.After(at)) {
 				f.addData(set, down)
 			}
 		}

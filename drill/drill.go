@@ -51,11 +51,8 @@ type Options struct {
 	Mark <-chan time.Time
 }
 
-// Check returns what is wrong with a specification, as far as that is known without a target.
+// Check returns what is wrong with a complete specification, as far as that is known without a target.
 func Check(asked spec.Drill) error {
-	if err := asked.Validate(); err != nil {
-		return err
-	}
 	errs := []error{run.CheckClients(asked.Run)}
 	for _, f := range asked.Faults {
 		if err := action.Check(f); err != nil {
@@ -80,10 +77,9 @@ const labLabel = "drill"
 
 const removeAtMost = 3 * time.Minute
 
-// Run runs a drill and returns its record, also with an error if the drill had begun. When ctx ends, Run heals the
-// faults and audits what was written until then.
+// Run runs a drill from a complete specification and returns its record, also with an error if the drill had begun.
+// When ctx ends, Run heals the faults and audits what was written until then.
 func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error) {
-	asked.Defaults()
 	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -43,9 +44,10 @@ func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
 	breaks := newBreaker(&campaign{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
 	for _, name := range []string{action.StepDown, action.Kill} {
-		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}}, injected: true,
-			struck: breaks.target.before.Members[:1]}
-		f.injection.Asked = began
+		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
+			Injection: fault.Injection{Effective: time.Now()},
+			struck:    breaks.target.before.Members[:1]}
+		f.Requested = began
 		breaks.add(f)
 	}
 	if n, _ := breaks.worstSet(); n != 1 || len(breaks.mustChange()) != 1 {

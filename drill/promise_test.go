@@ -3,7 +3,9 @@ package drill
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -127,8 +129,9 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 	kill := func(l record.Lab, members ...record.LabMember) *breaker {
 		b := newBreaker(&campaign{}, &target{before: l, lab: noLab{}}, nil)
 		for _, m := range members {
-			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}}, injected: true,
-				struck: []record.LabMember{m}})
+			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}},
+				Injection: fault.Injection{Effective: time.Now()},
+				struck:    []record.LabMember{m}})
 		}
 		return b
 	}

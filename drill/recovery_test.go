@@ -2,7 +2,9 @@ package drill
 
 import (
 	"testing"
+	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -48,8 +50,9 @@ func TestUnhealedFaultIsNotRestored(t *testing.T) {
 	if got, want := r.missing(now, lag{}), "pause rs0-1 is still in place"; got != want {
 		t.Errorf("missing is %q, want %q", got, want)
 	}
-	stays := &roundFault{spec: spec.Fault{Strike: spec.ParseStrike("pause:rs0-1"), Stay: true}, injected: true}
-	stays.injection.ID = 3
+	stays := &roundFault{spec: spec.Fault{Strike: spec.ParseStrike("pause:rs0-1"), Stay: true},
+		Injection: fault.Injection{Effective: time.Now()}}
+	stays.ID = 3
 	r.breaks.add(stays)
 	if got := r.missing(now, lag{}); got != "" {
 		t.Errorf("missing is %q of a fault that was meant to stay", got)

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// testDrillService drills a lab whose load goes through a REST service: the tags of the ledger arrive, nothing that a
-// majority has is called lost, and no service is left.
+// testDrillService runs a drill through a REST service: the tags of the ledger arrive, no majority write counts as
+// lost, and no service remains.
 func testDrillService(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "9s", "--rate", "100", "--w", "majority",
 		"--via", "rest", "--workload", "person", "--records", "100", "--format", "json", "--quiet", "--out", out)
@@ -30,9 +30,9 @@ func testDrillService(t *testing.T, name string) {
 	allGone(t, pids)
 }
 
-// testDrillSupervisorKilled kills what keeps a lab while one of its hosts is cut off and a drill goes on. Nobody heals then, and
-// the members end: the drill says so and waits for nothing, the lab is listed as dead, and lab down leaves nothing of it,
-// which [labOf] looks for.
+// testDrillSupervisorKilled kills the supervisor of a lab during a drill with a fault. The members end, and the fault
+// is not reverted. The drill reports this without waiting, the lab is listed as dead, and lab down removes everything,
+// which [labOf] checks.
 func testDrillSupervisorKilled(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "100", "--w", "majority",
 		"--format", "json", "--out", out)
@@ -41,10 +41,10 @@ func testDrillSupervisorKilled(t *testing.T, name string) {
 	c.signal(t, syscall.SIGINT)
 	d := drillOf(t, c.wait(t).must(t, 130))
 	said := strings.Join(d.Reasons, " ")
-	if d.Verdict != record.Unknown || !strings.Contains(said, "its supervisor is gone") || !strings.Contains(said, "plimsoll lab down "+name) {
+	if d.Verdict != record.Unknown || !strings.Contains(said, "its supervisor has ended") || !strings.Contains(said, "plimsoll lab down "+name) {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
-	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed != 0 || !strings.Contains(f[0].Problem, "its supervisor is gone") {
+	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed != 0 || !strings.Contains(f[0].Problem, "its supervisor has ended") {
 		t.Errorf("what nobody healed is %+v", f)
 	}
 	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; !strings.Contains(lineOf(list, name), "dead") {
@@ -52,7 +52,6 @@ func testDrillSupervisorKilled(t *testing.T, name string) {
 	}
 }
 
-// lineOf is the first line of a text that has a word in it.
 func lineOf(text, word string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, word) {

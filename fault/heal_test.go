@@ -22,7 +22,7 @@ func (l telling) Heal(context.Context, lab.Healing) ([]record.LabFault, error) {
 
 func (l telling) Describe(context.Context, bool) (record.Lab, error) { return record.Lab{}, nil }
 
-func (l telling) Look(context.Context) (record.Lab, error) { return record.Lab{}, nil }
+func (l telling) Observe(context.Context) (record.Lab, error) { return record.Lab{}, nil }
 
 func (l telling) EventsSince(context.Context, int64) ([]record.LabEvent, error) { return l.events, nil }
 
@@ -33,13 +33,13 @@ func TestHealedBefore(t *testing.T) {
 	event := func(kind, id string, when time.Time) record.LabEvent {
 		return record.LabEvent{Kind: kind, Time: when, Data: map[string]string{"id": id}}
 	}
-	i := &injector{done: Injection{Asked: asked, ID: 7}, lab: telling{events: []record.LabEvent{
+	i := &injector{known: Injection{Requested: asked, Effective: asked, ID: 7}, lab: telling{events: []record.LabEvent{
 		event("fault", "7", asked), event("heal", "6", at.Add(-time.Second)), event("heal", "7", at)}}}
-	if got, err := i.Heal(t.Context()); err != nil || !got.Equal(at) {
-		t.Errorf("it was healed at %v, want %v: %v", got, at, err)
+	if got, err := i.Heal(t.Context()); err != nil || !got.Healed.Equal(at) {
+		t.Errorf("it was healed at %v, want %v: %v", got.Healed, at, err)
 	}
 	i.lab = telling{}
-	if got, err := i.Heal(t.Context()); err != nil || time.Since(got) > 30*time.Second {
+	if got, err := i.Heal(t.Context()); err != nil || time.Since(got.Healed) > 30*time.Second {
 		t.Errorf("a lab that does not say when gives %v, %v", got, err)
 	}
 }

@@ -15,44 +15,47 @@ import (
 
 // Inject implements [Injector].
 func (i *injector) Inject(ctx context.Context) (Injection, error) {
-	if !i.done.Asked.IsZero() {
-		return i.done, fmt.Errorf("%s: it was done already", i.fault.Strike)
+	if i.known.Injected() {
+		return i.known, fmt.Errorf("%s: the fault was injected already", i.fault.Strike)
 	}
 	var err error
-	if i.before, err = action.Look(ctx, i.lab); err != nil {
-		return Injection{}, fmt.Errorf("%s: cannot look at the lab before it is broken: %w", i.fault.Strike, err)
+	if i.before, err = action.TakeSnapshot(ctx, i.lab); err != nil {
+		return Injection{}, fmt.Errorf("%s: cannot read the state of the lab before the fault: %w", i.fault.Strike, err)
 	}
-	asked := time.Now()
+	requested := time.Now()
 	f, err := i.lab.Fail(ctx, i.fault, i.limit)
 	if err != nil {
 		return Injection{}, fmt.Errorf("%s: %w", i.fault.Strike, err)
 	}
-	i.done = Injection{Asked: asked, Done: time.Now(), Target: f.Target, ID: f.ID, Manner: i.action.Manner}
+	i.known = Injection{Requested: requested, Effective: time.Now(), Target: f.Target, ID: f.ID, Manner: i.action.Manner}
 	if i.action.Isolated != "" && i.before.Isolated(f.Target) {
-		i.done.Manner = i.action.Isolated
+		i.known.Manner = i.action.Isolated
 	}
-	return i.done, nil
+	return i.known, nil
 }
 
 // Heal implements [Injector].
-func (i *injector) Heal(ctx context.Context) (time.Time, error) {
-	if i.done.ID == 0 { // it was not done, or does not last
-		return time.Now(), nil
+func (i *injector) Heal(ctx context.Context) (Injection, error) {
+	if i.known.ID == 0 { // it was not injected, or does not last
+		i.known.Healed = i.known.Effective
+		return i.known, nil
 	}
-	_, err := i.lab.Heal(ctx, lab.Healing{ID: i.done.ID})
-	if err == nil {
-		return i.healed(ctx), nil
-	}
-	if errors.Is(err, lab.ErrRefused) { // it may have healed by itself
-		l, lookErr := i.lab.Describe(ctx, false)
-		if lookErr == nil && !slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.ID == i.done.ID }) {
-			return i.healed(ctx), nil
+	_, err := i.lab.Heal(ctx, lab.Healing{ID: i.known.ID})
+	if errors.Is(err, lab.ErrRefused) { // its time limit may have expired
+		l, describeErr := i.lab.Describe(ctx, false)
+		if describeErr == nil &&
+			!slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.ID == i.known.ID }) {
+			err = nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s: %w", i.fault.Strike, err)
+	if err != nil {
+		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, err)
+	}
+	i.known.Healed = i.healed(ctx)
+	return i.known, nil
 }
 
-// healed is when the lab says that it was undone; now, if it does not say.
+// healed is the time of the lab's event about the end of the fault; now, if there is no such event.
 func (i *injector) healed(ctx context.Context) time.Time {
 	now := time.Now()
 	events, err := i.lab.EventsSince(ctx, 0)
@@ -60,7 +63,8 @@ func (i *injector) healed(ctx context.Context) time.Time {
 		return now
 	}
 	for _, e := range events {
-		if e.Kind == "heal" && e.Data["id"] == strconv.Itoa(i.done.ID) && !e.Time.Before(i.done.Asked.Round(0)) && e.Time.Before(now) {
+		if e.Kind == "heal" && e.Data["id"] == strconv.Itoa(i.known.ID) &&
+			!e.Time.Before(i.known.Requested.Round(0)) && e.Time.Before(now) {
 			return e.Time
 		}
 	}

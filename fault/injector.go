@@ -1,10 +1,9 @@
-// Package fault breaks something in a lab, looks whether that had an effect, and heals it.
+// Package fault injects faults into a lab, verifies that they had an effect, and heals them.
 //
-// An [Injector] does a fault to a lab; the lab's supervisor knows until when, and heals it at that time by itself,
-// also if the process that asked for it is gone. Whether it hit is judged by what the supervisor did not say:
-// processes, connections, counters of the kernel and of the disks. What can be done, and who sees it, stands in
-// lab/action. Only labs are broken: what a person or another program does to any other target is marked by an
-// injector of [External].
+// An [Injector] injects one fault. The lab's supervisor reverts the fault after its time limit, even if the process
+// that injected it has ended. The evidence that a fault had an effect comes from processes, connections, and counters
+// of the kernel and of the disks, never from the supervisor. The actions and their witnesses are in package lab/action.
+// Faults are injected into labs only. For any other target, [External] records when somebody else injects a fault.
 package fault
 
 import (
@@ -25,55 +24,57 @@ type Lab interface {
 	Name() string
 	Fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error)
 	Heal(ctx context.Context, what lab.Healing) ([]record.LabFault, error)
-	// EventsSince are those after the event of that number.
 	EventsSince(ctx context.Context, seq int64) ([]record.LabEvent, error)
 }
 
-// Injector breaks one thing once. Its methods are called one after the other.
+// Injector injects one fault once. Its methods are called one after the other. Each returns all that is known of the
+// fault by then.
 type Injector interface {
 	// Inject returns when the fault is in effect.
 	Inject(ctx context.Context) (Injection, error)
-	// Verify looks until something other than the injector has seen an effect, or ctx ends; then it says that nothing
-	// was seen. It may be called while load goes on, and again later. An error is that it could not look.
-	Verify(ctx context.Context) (Proof, error)
-	// Heal undoes it and returns when that is done, with when that was. Healing what is healed already succeeds: by
-	// its time limit, or by a person.
-	Heal(ctx context.Context) (time.Time, error)
+	// Verify polls until a witness other than the injector has seen an effect, or ctx ends. It may be called while the
+	// load runs, and again after the fault is healed. An error means that the witness could not be polled.
+	Verify(ctx context.Context) (Injection, error)
+	// Heal reverts the fault and returns when that is done. A fault that is healed already, by its time limit or by a
+	// person, is no error.
+	Heal(ctx context.Context) (Injection, error)
 }
 
-// Injection is a fault that was done. Times have the monotonic clock of this process.
+// Injection is what is known of one fault, from its injection to its healing. Times have the monotonic clock of this
+// process, and are zero before they are reached.
 type Injection struct {
-	// Asked is when the lab was told, Done when it had answered that the fault is in effect.
-	Asked, Done time.Time
-	// Target is what was meant by the target's words.
+	// Requested is when the lab was requested to inject the fault, Effective when it answered that it is in effect.
+	Requested, Effective time.Time
+	Healed               time.Time
+	// Target is the host, member or disk to which the target of the request was resolved.
 	Target string
-	// Manner is what clients notice on this kind of host.
+	// Manner is the failure mode that clients see on this kind of host.
 	Manner string
-	// ID is the lab's number of the fault; 0 if it is one that does not last, or not of a lab.
+	// ID is the lab's number of the fault; 0 if the fault does not last, or is not of a lab.
 	ID int
-}
-
-// Proof says whether a fault had an effect, in words of what saw it.
-type Proof struct {
+	// Hit says that a witness saw an effect, and Evidence what it saw.
 	Hit      bool
 	Evidence string
 }
 
-// DefaultLimit is after what time a lab heals a fault by itself if nothing else is said.
+// Injected says whether the fault was in effect at some time.
+func (i Injection) Injected() bool { return !i.Effective.IsZero() }
+
+// DefaultLimit is the time after which a lab reverts a fault by itself, unless another limit is given.
 const DefaultLimit = 10 * time.Minute
 
-// ErrNotALab says that something was to be broken that Plimsoll did not make.
-var ErrNotALab = errors.New("only labs are broken")
+// ErrNotALab says that a fault was requested for a target that is not a lab.
+var ErrNotALab = errors.New("faults are injected into labs only")
 
-// New prepares to break something in a lab. limit is after what time the lab heals it by itself, also when this process
-// is gone; 0 is [DefaultLimit]. Without a lab it is refused.
+// New prepares a fault in a lab. The lab reverts it after limit, even if this process has ended; 0 is [DefaultLimit].
 func New(l Lab, f spec.Fault, limit time.Duration) (Injector, error) {
 	a := action.Find(f.Strike.Action)
 	switch {
 	case l == nil:
-		return nil, fmt.Errorf("%s: %w: the target is none; use lab:NAME as the target, or --external and break it yourself", f.Strike, ErrNotALab)
+		return nil, fmt.Errorf("%s: %w. Use lab:NAME as the target, or use --external and inject the fault yourself",
+			f.Strike, ErrNotALab)
 	case limit < 0:
-		return nil, fmt.Errorf("%s: the time after which it heals is negative", f.Strike)
+		return nil, fmt.Errorf("%s: the time limit %v is negative", f.Strike, limit)
 	case a == nil:
 		return nil, fmt.Errorf("%s: %w", f.Strike, action.Check(f))
 	case limit == 0:
@@ -82,12 +83,12 @@ func New(l Lab, f spec.Fault, limit time.Duration) (Injector, error) {
 	return &injector{lab: l, action: a, fault: f, limit: limit}, nil
 }
 
-// injector breaks something in a lab.
+// injector is the [Injector] of a lab.
 type injector struct {
 	lab    Lab
 	action *action.Action
 	fault  spec.Fault
 	limit  time.Duration
-	before action.Sight
-	done   Injection
+	before action.Snapshot
+	known  Injection
 }

@@ -35,7 +35,8 @@ type bench struct {
 func insert(ctx context.Context, uri string, id int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(5 * time.Second).SetTimeout(10 * time.Second))
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(5 * time.Second).SetTimeout(
+		10 * time.Second))
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (b *bench) breaks(t *testing.T, s spec.Fault, manner, evidence string, mean
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Done.Before(done.Asked) || done.Target == "" || done.Manner != manner {
+	if done.Effective.Before(done.Requested) || done.Target == "" || done.Manner != manner {
 		t.Errorf("the injection is %+v, want manner %q", done, manner)
 	}
 	if (done.ID != 0) != action.Find(s.Strike.Action).Lasts {
@@ -163,8 +164,8 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	b.load(t)
 	b.until(t, "the lab is whole", whole)
 	fault := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
-	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), record.MannerCrash, "gone", nil) })
-	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), record.MannerPlanned, "gone", nil) })
+	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), record.MannerCrash, "ended", nil) })
+	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), record.MannerPlanned, "ended", nil) })
 	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), record.MannerBlackHole, "", nil) })
 	t.Run("pause a host", func(t *testing.T) { b.breaks(t, fault("pause:gateway1"), record.MannerBlackHole, "", nil) })
 	t.Run("step-down", func(t *testing.T) {
@@ -175,11 +176,11 @@ func TestFaultsHitAndHeal(t *testing.T) {
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("cut:primary"), From: "secondary", Direction: "out"}, record.MannerBlackHole, "dropped", nil)
 	})
 	t.Run("slow", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, record.MannerSlow, "held packets up", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, record.MannerSlow, "delayed packets", nil)
 	})
 	t.Run("power-off", func(t *testing.T) { b.breaks(t, fault("power-off:secondary"), record.MannerBlackHole, "hangs", nil) })
 	t.Run("power-loss", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, record.MannerBlackHole, "undid", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, record.MannerBlackHole, "discarded", nil)
 	})
 	testDiskFaults(t, b)
 	for _, name := range action.Names() {
@@ -195,24 +196,26 @@ func testDiskFaults(t *testing.T, b *bench) {
 		spec   spec.Fault
 		manner string
 	}{
-		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond), Ops: []string{"flush"}}, record.MannerSlow},
+		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond),
+			Ops: []string{"flush"}}, record.MannerSlow},
 		{spec.Fault{Strike: spec.ParseStrike("disk-lie:primary")}, record.MannerDisk},
 		{spec.Fault{Strike: spec.ParseStrike("disk-hang:primary")}, record.MannerDisk},
 		{spec.Fault{Strike: spec.ParseStrike("disk-full:secondary")}, record.MannerDisk},
 		{spec.Fault{Strike: spec.ParseStrike("disk-error:primary"), Errno: "EIO", Ops: []string{"flush"}}, record.MannerDisk},
 		{spec.Fault{Strike: spec.ParseStrike("disk-fail:secondary")}, record.MannerDisk},
 	} {
-		t.Run(c.spec.Strike.String(), func(t *testing.T) { b.breaks(t, c.spec, c.manner, "felt it", nil) })
+		t.Run(c.spec.Strike.String(), func(t *testing.T) { b.breaks(t, c.spec, c.manner, "the fault affected", nil) })
 	}
 	t.Run("disk-corrupt", func(t *testing.T) {
 		l := b.until(t, "the lab is whole", whole)
 		disk := l.Volumes[0].Disks[0]
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1}, record.MannerDisk, "felt it", func(Injection) {
-			b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
-		})
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1},
+			record.MannerDisk, "the fault affected", func(Injection) {
+				b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
+			})
 	})
 	t.Run("disk-torn", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-torn:secondary"), Probability: 0.01, Seed: 2}, record.MannerDisk, "felt it", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-torn:secondary"), Probability: 0.01, Seed: 2}, record.MannerDisk, "the fault affected", nil)
 	})
 }
 

@@ -125,7 +125,7 @@ func lost(ids []int, present map[int]bool) []int {
 }
 
 // losePower takes the power of the only host away and gives it back. during runs until the power is gone.
-func (s *single) losePower(t *testing.T, during func(context.Context)) Proof {
+func (s *single) losePower(t *testing.T, during func(context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -141,15 +141,14 @@ func (s *single) losePower(t *testing.T, during func(context.Context)) Proof {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof, err := i.Verify(ctx)
-	if err != nil || !proof.Hit {
-		t.Fatalf("hit %v: %v", proof, err)
+	known, err := i.Verify(ctx)
+	if err != nil || !known.Hit {
+		t.Fatalf("hit %+v: %v", known, err)
 	}
-	t.Log(proof.Evidence)
+	t.Log(known.Evidence)
 	if _, err := i.Heal(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return proof
 }
 
 // What a loss of power takes is what the level of durability allows, and a disk that lies takes more.
@@ -184,7 +183,8 @@ func TestLossOfPower(t *testing.T) {
 		if len(gone) == 0 {
 			t.Error("nothing of what was never flushed is lost")
 		}
-		if len(gone) > 0 && gone[len(gone)-1]-gone[0] != len(gone)-1 || len(gone) > 0 && gone[len(gone)-1] != tail[len(tail)-1] {
+		if len(gone) > 0 && gone[len(gone)-1]-gone[0] != len(gone)-1 ||
+			len(gone) > 0 && gone[len(gone)-1] != tail[len(tail)-1] {
 			t.Errorf("lost are %v of %v, which is no tail", gone, tail)
 		}
 	})
@@ -222,21 +222,16 @@ func TestOnlyLabsAreBroken(t *testing.T) {
 	if _, err := New((*lab.Handle)(nil), f, -1); err == nil {
 		t.Error("a negative limit is taken")
 	}
-	if _, err := New((*lab.Handle)(nil), spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil || !strings.Contains(err.Error(), "did you mean kill?") {
+	if _, err := New((*lab.Handle)(nil), spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil ||
+		!strings.Contains(err.Error(), "did you mean kill?") {
 		t.Errorf("what nobody can do: %v", err)
-	}
-	if _, err := External("pulled the cable", false, nil); !errors.Is(err, ErrNotALab) {
-		t.Errorf("a mark that nobody allowed: %v", err)
 	}
 }
 
 // What others break is marked.
 func TestExternal(t *testing.T) {
 	marks := make(chan time.Time, 2)
-	e, err := External("pulled the cable", true, marks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := External("pulled the cable", marks)
 	if proof, err := e.Verify(t.Context()); proof.Hit || err != nil {
 		t.Errorf("before the mark: %+v, %v", proof, err)
 	}
@@ -244,20 +239,20 @@ func TestExternal(t *testing.T) {
 	marks <- first
 	marks <- second
 	done, err := e.Inject(t.Context())
-	if err != nil || !done.Done.Equal(first) || done.Manner != record.MannerUnknown {
+	if err != nil || !done.Effective.Equal(first) || done.Manner != record.MannerUnknown {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if proof, err := e.Verify(t.Context()); !proof.Hit || err != nil {
 		t.Errorf("after the mark: %+v, %v", proof, err)
 	}
 	for range 2 {
-		if at, err := e.Heal(t.Context()); err != nil || !at.Equal(second) {
-			t.Errorf("healed at %v, %v", at, err)
+		if known, err := e.Heal(t.Context()); err != nil || !known.Healed.Equal(second) || !known.Hit {
+			t.Errorf("healed: %+v, %v", known, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	never, _ := External("nothing", true, make(chan time.Time))
+	never := External("nothing", make(chan time.Time))
 	if _, err := never.Inject(ctx); !errors.Is(err, errNoMark) {
 		t.Errorf("without a mark: %v", err)
 	}

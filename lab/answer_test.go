@@ -33,7 +33,7 @@ func (v slowVolume) Answers(ctx context.Context) bool {
 	}
 }
 
-// A filesystem that is slow, as on a busy machine, has not given up; one that says so has, at once, and one that never
+// A filesystem that is slow, as on a busy machine, has not failed; one that says so has, at once, and one that never
 // answers has when its time is over.
 func TestSlowIsNotGivenUp(t *testing.T) {
 	for _, c := range []struct {
@@ -52,9 +52,9 @@ func TestSlowIsNotGivenUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				got := gaveUp(t.Context(), slowVolume{at: began.Add(c.answers), dead: c.dead})
+				got := hasFailed(t.Context(), slowVolume{at: began.Add(c.answers), dead: c.dead})
 				if took := time.Since(began); got != c.want || took != c.after {
-					t.Errorf("gave up: %v after %v, want %v after %v", got, took, c.want, c.after)
+					t.Errorf("failed: %v after %v, want %v after %v", got, took, c.want, c.after)
 				}
 			})
 		})

@@ -15,11 +15,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// availability watches the members, tells how they end, and starts them again where that was asked for: on their
-// host, or on another one when that is dead.
+// availability watches the members and writes an event when one ends. If the specification has availability.restart, it
+// restarts the member: on its host, or on another one if its host has no power.
 type availability struct {
 	*core
-	asked     spec.Availability
+	policy    spec.Availability
 	inventory *inventory
 	roster    *roster
 	memory    *memoryWatch
@@ -27,18 +27,17 @@ type availability struct {
 	inPlace   *inPlace
 }
 
-// restartGrace is how long a member may be down before it counts as dead: some are started again by the cluster itself,
-// as when a standby follows another primary.
+// restartGrace is how long a member may be down before it counts as dead. The cluster itself restarts some members,
+// such as a standby that follows a new primary.
 const restartGrace = time.Second
 
-// watch tells about members that end by themselves, until the lab stops.
 func (a *availability) watch(all *sync.WaitGroup, cluster topology.Cluster) {
 	for _, n := range cluster.Nodes() {
 		all.Go(func() { a.watchMember(n) })
 	}
 }
 
-// watchMember sleeps until a member ends. It looks again and again only while one is down.
+// watchMember waits until the member ends, and polls it only while it is down.
 func (a *availability) watchMember(n engine.Node) {
 	for {
 		ended := n.Ended()
@@ -66,69 +65,65 @@ func (a *availability) watchMember(n engine.Node) {
 			}
 		}
 		a.roster.setCause(n.Name(), "")
-		a.event("member", n.Name()+" runs again on "+n.Host().Name(), map[string]string{"member": n.Name(), "host": n.Host().Name()})
+		a.event("member", n.Name()+" runs again on "+n.Host().Name(),
+			map[string]string{"member": n.Name(), "host": n.Host().Name()})
 	}
 }
 
-// asked says whether a node was ended by its cluster, which also starts it again: one that was primary, or went another
-// way than the others.
-func asked(n engine.Node) bool {
-	asked, ok := n.(interface{ Asked() bool })
-	return ok && asked.Asked()
-}
-
-// died tells of a member that ended without a fault that was asked for, and starts it again where that was asked for.
+// died writes an event about a member that ended without a fault, and restarts it if the specification says so.
 func (a *availability) died(n engine.Node) {
-	if asked(n) {
-		a.event("member", n.Name()+" was stopped by the lab, to join again", map[string]string{"member": n.Name()})
+	byCluster, ok := n.(interface{ Asked() bool })
+	if ok && byCluster.Asked() { // to follow another primary; the cluster restarts it
+		a.event("member", "the lab stopped "+n.Name()+" so that it can rejoin", map[string]string{"member": n.Name()})
 	} else {
-		a.tellDeath(n)
+		a.reportDeath(n)
 	}
-	if !a.asked.Restart || !a.pause(a.asked.RestartAfter.Std()) {
+	if !a.policy.Restart || !a.pause(a.policy.RestartAfter.Std()) {
 		return
 	}
-	for told := ""; ; {
-		err := a.startAgain(n)
+	for last := ""; ; {
+		err := a.restart(n)
 		if err == nil {
 			return
 		}
-		if told != err.Error() {
-			told = err.Error()
-			a.event("problem", "restart, which is tried again: "+told, map[string]string{"member": n.Name()})
+		if last != err.Error() {
+			last = err.Error()
+			a.event("problem", "cannot restart "+n.Name()+"; the lab retries: "+last, map[string]string{"member": n.Name()})
 		}
-		if !a.pause(max(retryAfter, a.asked.RestartAfter.Std())) {
+		if !a.pause(max(retryAfter, a.policy.RestartAfter.Std())) {
 			return
 		}
 	}
 }
 
-// tellDeath tells how a member ended, and why as far as that is known.
-func (a *availability) tellDeath(n engine.Node) {
+// reportDeath writes an event with the exit status of a member, or with the cause if that is known.
+func (a *availability) reportDeath(n engine.Node) {
 	data := map[string]string{"member": n.Name()}
-	why := a.memory.blame(n)
+	why := a.memory.causeOf(n)
 	if why != "" {
 		data["cause"] = outOfMemory
 		a.roster.setCause(n.Name(), why)
 	} else {
 		why = howEnded(n)
 	}
-	a.event("problem", n.Name()+" has ended by itself: "+why, data)
+	a.event("problem", n.Name()+" ended unexpectedly: "+why, data)
 }
 
-// startAgain starts a member that ended by itself, unless a fault keeps it down by now.
-func (a *availability) startAgain(n engine.Node) error {
+// restart starts a member that ended unexpectedly, unless a fault keeps it down by now.
+func (a *availability) restart(n engine.Node) error {
 	defer a.locks.lock("member/" + n.Name())()
 	if a.roster.whyDown(n.Name()) != "" || n.Status().Running {
 		return nil
 	}
-	if err := a.roster.giveBack(n.Name()); err != nil {
+	if err := a.roster.rejoin(n.Name()); err != nil {
 		return err
 	}
-	a.event("restart", n.Name()+" was started again on "+n.Host().Name(), map[string]string{"member": n.Name(), "host": n.Host().Name()})
+	a.event("restart", n.Name()+" was restarted on "+n.Host().Name(),
+		map[string]string{"member": n.Name(), "host": n.Host().Name()})
 	return nil
 }
 
-// howEnded says how the processes of a member ended.
+// howEnded lists the exit statuses of the processes of a member.
 func howEnded(n engine.Node) string {
 	var ends []string
 	for _, p := range n.Status().Processes {
@@ -139,46 +134,45 @@ func howEnded(n engine.Node) string {
 	return strings.Join(ends, ", ")
 }
 
-// lost begins the count after which the members of a dead host are started elsewhere.
-func (a *availability) lost(x *fault) {
-	if !a.asked.Restart {
+// hostLost schedules the restart of the members of a dead host on other hosts.
+func (a *availability) hostLost(x *fault) {
+	if !a.policy.Restart {
 		return
 	}
-	time.AfterFunc(a.asked.RestartAfter.Std(), func() {
+	time.AfterFunc(a.policy.RestartAfter.Std(), func() {
 		if a.ctx.Err() == nil && a.inPlace.has(x) {
 			a.evacuate(x)
 		}
 	})
 }
 
-// retryAfter is the pause before a member that could not be started is tried again.
+// retryAfter is the shortest pause between two attempts to start a member.
 const retryAfter = 2 * time.Second
 
-// evacuate starts the members of a dead host on others, with their volumes, as vSphere HA and Kubernetes do. They stay
-// there when the host comes back. What cannot be started is tried again as long as the host is dead; why is told when
-// it changes.
+// evacuate starts the members of a dead host on other hosts, with their volumes, as vSphere HA and Kubernetes do. They
+// stay there when the host returns. The lab retries failed starts as long as the host is dead.
 func (a *availability) evacuate(x *fault) {
-	told := map[string]string{}
+	reported := map[string]string{} // the last error by member
 	for again := true; again; again = again && a.pause(retryAfter) {
-		again = a.evacuateOnce(x, told)
+		again = a.evacuateOnce(x, reported)
 	}
 }
 
 // evacuateOnce tries each member of a dead host once, and says whether some are left.
-func (a *availability) evacuateOnce(x *fault, told map[string]string) (left bool) {
+func (a *availability) evacuateOnce(x *fault, reported map[string]string) (left bool) {
 	defer a.locks.lock(keys(x.job)...)()
 	if x.job.Host.State() != host.Off || !a.inPlace.has(x) {
 		return false
 	}
-	for _, name := range a.inventory.standingOn(x.job.Host) {
+	for _, name := range a.inventory.membersOn(x.job.Host) {
 		err := a.restartElsewhere(name, x.job.Host)
 		if err == nil {
 			continue
 		}
 		left = true
-		if told[name] != err.Error() {
-			told[name] = err.Error()
-			a.event("problem", fmt.Sprintf("%s could not be started on another host, and is tried again: %v", name, err),
+		if reported[name] != err.Error() {
+			reported[name] = err.Error()
+			a.event("problem", fmt.Sprintf("cannot start %s on another host; the lab retries: %v", name, err),
 				map[string]string{"member": name, "host": x.job.Host.Name()})
 		}
 	}
@@ -195,8 +189,8 @@ func (a *availability) restartElsewhere(name string, dead host.Host) error {
 	if !ok || n.Host().Name() != dead.Name() || n.Status().Running {
 		return nil
 	}
-	rooms := a.roomsFor(n, dead)
-	if len(rooms) == 0 {
+	candidates := a.hostsFor(n, dead)
+	if len(candidates) == 0 {
 		return fmt.Errorf("no other host of the role %s has power", dead.Role())
 	}
 	ctx, cancel := context.WithTimeout(a.ctx, healLimit)
@@ -205,10 +199,10 @@ func (a *availability) restartElsewhere(name string, dead host.Host) error {
 		return err
 	}
 	var all error
-	for _, to := range rooms {
+	for _, to := range candidates {
 		err := a.startOn(ctx, n, to, dead)
 		if err == nil {
-			a.inPlace.remove(a.inPlace.all(func(f *fault) bool { return f.isOf(name) })...) // what had ended it there
+			a.inPlace.remove(a.inPlace.all(func(f *fault) bool { return f.isOf(name) })...) // they ended it there
 			a.event("restart", fmt.Sprintf("%s was started on %s, because %s is dead", name, to.Name(), dead.Name()),
 				map[string]string{"member": name, "host": to.Name(), "from": dead.Name()})
 			return nil
@@ -218,13 +212,13 @@ func (a *availability) restartElsewhere(name string, dead host.Host) error {
 	return all
 }
 
-// startOn moves a member and starts it. One that does not start stands on its old host again, so that it is tried again
-// or comes back with that host.
+// startOn moves a member and starts it. If it does not start, it moves back to its old host, so that the lab can retry
+// it or restart it with that host.
 func (a *availability) startOn(ctx context.Context, n engine.Node, to, old host.Host) error {
 	if err := n.Move(to); err != nil {
 		return err
 	}
-	err := a.roster.giveBack(n.Name())
+	err := a.roster.rejoin(n.Name())
 	if err == nil {
 		return nil
 	}
@@ -234,25 +228,25 @@ func (a *availability) startOn(ctx context.Context, n engine.Node, to, old host.
 	return errors.Join(err, n.Move(old))
 }
 
-// roomsFor are the hosts that a member can be started on, the best first: of the same role, with power, with the fewest
+// hostsFor are the hosts on which a member can run, the best first: of the same role, with power, with the fewest
 // members of its set and then the fewest members at all.
-func (a *availability) roomsFor(n engine.Node, dead host.Host) []host.Host {
+func (a *availability) hostsFor(n engine.Node, dead host.Host) []host.Host {
 	layout := a.inventory.layout()
-	var rooms []host.Host
+	var candidates []host.Host
 	weights := map[string]int{}
 	for _, plan := range layout.Hosts {
 		h := a.inventory.host(plan.Name)
 		if h == nil || plan.Role != dead.Role() || h.State() != host.On || h.Name() == dead.Name() {
 			continue
 		}
-		for _, other := range a.inventory.standingOn(h) {
+		for _, other := range a.inventory.membersOn(h) {
 			weights[h.Name()]++
 			if a.inventory.setOf(other) == a.inventory.setOf(n.Name()) {
 				weights[h.Name()] += 1000
 			}
 		}
-		rooms = append(rooms, h)
+		candidates = append(candidates, h)
 	}
-	slices.SortStableFunc(rooms, func(x, y host.Host) int { return weights[x.Name()] - weights[y.Name()] })
-	return rooms
+	slices.SortStableFunc(candidates, func(x, y host.Host) int { return weights[x.Name()] - weights[y.Name()] })
+	return candidates
 }

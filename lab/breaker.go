@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// breaker does faults to a lab and heals them. To the actions it is the lab ([action.Site]).
+// breaker injects faults into a lab and heals them. For the actions it is the lab ([action.Site]).
 type breaker struct {
 	*core
 	lab          string // its name
@@ -29,16 +29,16 @@ type breaker struct {
 	inPlace      *inPlace
 }
 
-// healLimit bounds the healing of one fault: a member may have to copy its data again.
+// healLimit bounds the healing of one fault. A member may have to copy all its data.
 const healLimit = 5 * time.Minute
 
-// fail breaks something and returns when it is broken. After the limit it is healed; 0 is never.
+// fail injects a fault and returns when it is in effect. The lab heals it after the limit; 0 is never.
 func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
 	if err := action.Check(f); err != nil {
 		return record.LabFault{}, err
 	}
 	if limit < 0 {
-		return record.LabFault{}, refuse("the time after which it is healed cannot be negative")
+		return record.LabFault{}, refuse("the time limit of a fault cannot be negative: %v", limit)
 	}
 	if b.inventory.running() == nil {
 		return record.LabFault{}, refuse("the lab is not up")
@@ -48,7 +48,7 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 		return record.LabFault{}, err
 	}
 	defer b.locks.lock(keys(x.job)...)()
-	if err := b.possible(x); err != nil {
+	if err := b.checkState(x); err != nil {
 		return record.LabFault{}, err
 	}
 	x.Since = time.Now().UTC()
@@ -62,7 +62,7 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 	return x.LabFault, nil
 }
 
-// prepare finds what a fault is done to, and refuses what cannot be done to that.
+// prepare finds the target of a fault, and refuses an action that the target does not support.
 func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 	a := action.Find(f.Strike.Action)
 	t, err := b.resolve(ctx, f.Strike, a.On, f.Seed)
@@ -70,16 +70,17 @@ func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 		return nil, err
 	}
 	j := &action.Job{Action: a, Fault: f, Target: t, Site: b}
-	x := &fault{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j, asked: presentName(f.Strike.Target)}
+	x := &fault{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j,
+		requested: presentName(f.Strike.Target)}
 	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
 	case t.Volume != nil && a.On != action.Disk:
 		return nil, isADisk(f.Strike)
 	case a.On == action.Member && t.Node == nil:
-		return nil, refuse("%s is done to a member, and %s is none; on it stand: %s (for the whole host: %s)",
-			a.Name, x.Target, strings.Join(b.inventory.standingOn(t.Host), ", "), action.PowerOff)
+		return nil, refuse("%s needs a member, but %s is a host. Name one of its members (%s), or use %s for the whole host",
+			a.Name, x.Target, strings.Join(b.inventory.membersOn(t.Host), ", "), action.PowerOff)
 	case a.On&action.Member != 0 && !server:
-		return nil, refuse("%s is done to a server, and %s is a volume without one (engine: none); break its disks, or its host %s",
-			a.Name, x.Target, t.Host.Name())
+		return nil, refuse("%s needs a server, but %s is a volume without one (engine: none). "+
+			"Name one of its disks, or its host %s", a.Name, x.Target, t.Host.Name())
 	}
 	if f.From != "" {
 		other, err := b.resolve(ctx, spec.Strike{Target: f.From}, action.Host, 0)
@@ -94,7 +95,7 @@ func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 	return x, a.Suits(j)
 }
 
-// keys are what must not change while a fault is done.
+// keys are the names of the locks that are held while a fault is injected.
 func keys(j *action.Job) []string {
 	switch {
 	case j.Volume != nil:
@@ -107,26 +108,26 @@ func keys(j *action.Job) []string {
 	return []string{"host/" + j.Host.Name()}
 }
 
-// possible refuses what makes no sense as things stand now.
-func (b *breaker) possible(x *fault) error {
+// checkState refuses a fault that is not possible in the present state of its target.
+func (b *breaker) checkState(x *fault) error {
 	j := x.job
 	if j.Volume == nil && j.Host.State() == host.Off {
-		return refuse("%s has no power, so there is nothing to %s", j.Host.Name(), x.Action)
+		return refuse("host %s has no power, so %s is not possible", j.Host.Name(), x.Action)
 	}
 	if j.Node != nil && !j.Node.Status().Running {
-		return refuse("%s does not run, so there is nothing to %s", x.Target, x.Action)
+		return refuse("%s is not running, so %s is not possible", x.Target, x.Action)
 	}
 	for _, other := range b.inPlace.all(func(f *fault) bool { return f.job.Same(j) }) {
-		text, _ := other.told(other.Since)
-		return refuse("%s is in place already, as fault %d; heal it first: plimsoll lab heal %s %[2]d",
+		text, _ := other.event(other.Since)
+		return refuse("%s is in place already, as fault %d. Heal it first: plimsoll lab heal %s %[2]d",
 			text, other.ID, b.lab)
 	}
 	return nil
 }
 
-// register lists a fault and sets the clock that heals it.
+// register adds a fault to those in place and starts its time limit.
 func (b *breaker) register(x *fault, limit time.Duration) {
-	text, data := x.told(x.Since)
+	text, data := x.event(x.Since)
 	if !x.job.Action.Lasts {
 		delete(data, "id")
 		b.event("fault", text, data)
@@ -134,15 +135,19 @@ func (b *breaker) register(x *fault, limit time.Duration) {
 	}
 	ended := b.inPlace.add(x, limit, b.healLater)
 	data["id"] = strconv.Itoa(x.ID)
-	b.event("fault", text+times(x.job.Fault.For.Std(), limit), data)
+	b.event("fault", text+durations(x.job.Fault.For.Std(), limit), data)
 	if x.job.Action.Fate == action.NoPower {
-		b.availability.lost(x)
+		b.availability.hostLost(x)
 	}
-	b.tellEnded(ended, x)
+	for _, f := range ended {
+		text, data := f.event(x.Since)
+		data["by"] = "fault"
+		b.event("heal", text+" has ended because "+x.Action+" "+x.Target+" replaced it", data)
+	}
 }
 
-// times tells how long a fault shall last and, where that is another time, after which one the lab heals it by itself.
-func times(last, limit time.Duration) (text string) {
+// durations are how long a fault shall last and, if that is another time, its time limit.
+func durations(last, limit time.Duration) (text string) {
 	if last > 0 {
 		text = " for " + spec.Duration(last.Round(time.Millisecond)).String()
 	}
@@ -152,16 +157,8 @@ func times(last, limit time.Duration) (text string) {
 	return text
 }
 
-// tellEnded tells of faults that another one ended.
-func (b *breaker) tellEnded(ended []*fault, by *fault) {
-	for _, f := range ended {
-		text, data := f.told(by.Since)
-		data["by"] = "fault"
-		b.event("heal", text+" has ended, because "+by.Action+" "+by.Target+" took its place", data)
-	}
-}
-
-// resolve finds what a target of a kind means. Where it is a host, members and roles mean the one that they stand on.
+// resolve finds the host, member or disks that the target of a fault names. If the action needs a host, a member or a
+// role stands for its host.
 func (b *breaker) resolve(ctx context.Context, what spec.Strike, on action.Kind, seed uint64) (action.Target, error) {
 	if h := b.inventory.host(what.Target); h != nil {
 		if on == action.Disk {
@@ -183,7 +180,7 @@ func (b *breaker) resolve(ctx context.Context, what spec.Strike, on action.Kind,
 	return action.Target{Node: node, Host: node.Host()}, nil
 }
 
-// resolveDisks finds a disk of the volume of a member, which is named or has a role; all of them where disk is "".
+// resolveDisks finds a disk of the volume of a member, which is a name or a role; all disks if disk is "".
 func (b *breaker) resolveDisks(ctx context.Context, member, disk string, seed uint64) (action.Target, error) {
 	v := b.storage.of(member)
 	if v == nil {
@@ -192,10 +189,10 @@ func (b *breaker) resolveDisks(ctx context.Context, member, disk string, seed ui
 			return action.Target{}, err
 		}
 		if v = b.storage.of(node.Name()); v == nil {
-			return action.Target{}, refuse("%s keeps no data, so it has no disks", node.Name())
+			return action.Target{}, refuse("%s has no volume, so it has no disks", node.Name())
 		}
 	}
-	t := action.Target{Volume: v, Whole: disk == ""}
+	t := action.Target{Volume: v, AllDisks: disk == ""}
 	var names []string
 	for _, d := range v.Describe(ctx, false).Disks {
 		names = append(names, d.Name)
@@ -209,8 +206,8 @@ func (b *breaker) resolveDisks(ctx context.Context, member, disk string, seed ui
 	}
 	switch {
 	case len(names) == 0:
-		return action.Target{}, refuse("the volume %s is a directory and has no disks; give the lab a storage policy with a size",
-			v.Name())
+		return action.Target{}, refuse("the volume %s is a directory and has no disks. "+
+			"Create the lab with --size (storage: {size: …})", v.Name())
 	case len(t.Disks) == 0:
 		return action.Target{}, refuse("the volume %s has no disk %q%s (disks: %s)", v.Name(), disk,
 			nearest.DidYouMean(disk, names), strings.Join(names, ", "))
@@ -220,12 +217,12 @@ func (b *breaker) resolveDisks(ctx context.Context, member, disk string, seed ui
 
 var _ action.Site = (*breaker)(nil)
 
-func (b *breaker) Cluster() topology.Cluster           { return b.inventory.running() }
-func (b *breaker) SetOf(member string) string          { return b.inventory.setOf(member) }
-func (b *breaker) Standing(h host.Host) []string       { return b.inventory.standingOn(h) }
-func (b *breaker) Storage() spec.Storage               { return b.inventory.plan().Spec.Storage }
-func (b *breaker) Ending(members []string, why string) { b.roster.ends(members, why) }
-func (b *breaker) Return(member string) error          { return b.roster.giveBack(member) }
+func (b *breaker) Cluster() topology.Cluster                 { return b.inventory.running() }
+func (b *breaker) SetOf(member string) string                { return b.inventory.setOf(member) }
+func (b *breaker) MembersOn(h host.Host) []string            { return b.inventory.membersOn(h) }
+func (b *breaker) Storage() spec.Storage                     { return b.inventory.plan().Spec.Storage }
+func (b *breaker) EndOnPurpose(members []string, why string) { b.roster.endOnPurpose(members, why) }
+func (b *breaker) Rejoin(member string) error                { return b.roster.rejoin(member) }
 
 func (b *breaker) FaultDisk(volume, disk string) (*faultfs.Client, string, error) {
 	return b.builder.faultDisk(volume, disk)

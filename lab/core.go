@@ -7,20 +7,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// core is what the parts of a supervisor share: until when they work, what they tell, and the locks of what they
-// change.
+// core is what the parts of a supervisor share.
 type core struct {
-	ctx    context.Context // of everything that they do; ends when the lab is to stop
+	ctx    context.Context // ends when the lab is to stop
 	events *eventLog
 	locks  keyed
 }
 
-// event tells that something happened. Of the ends of logs that errors bring along it tells one line.
+// event writes an event. If the text has the end of a log, the event has its most important line.
 func (c *core) event(kind, text string, data map[string]string) {
 	c.events.add(kind, process.Brief(text), data)
 }
 
-// pause waits, and says false when the lab stops.
+// pause waits, and returns false if the lab stops.
 func (c *core) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

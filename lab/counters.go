@@ -9,10 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 )
 
-// countersLimit bounds the questions for all counters.
 const countersLimit = 10 * time.Second
 
-// counters asks all disks and links.
 func (s *supervisor) counters(ctx context.Context) (action.Counters, error) {
 	ctx, cancel := context.WithTimeout(ctx, countersLimit)
 	defer cancel()
@@ -41,7 +39,7 @@ func (s *supervisor) counters(ctx context.Context) (action.Counters, error) {
 	return c, nil
 }
 
-// diskCounters asks the disks of a volume; plain ones count nothing.
+// diskCounters reads the counters of the disks of a volume. Plain disks have none.
 func (s *supervisor) diskCounters(ctx context.Context, v volume.Volume) ([]action.DiskCounters, error) {
 	var all []action.DiskCounters
 	for _, d := range v.Describe(ctx, false).Disks {

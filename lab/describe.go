@@ -13,10 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// describeLimit bounds what is asked of servers and volumes: some of them may hang on purpose.
+// describeLimit bounds the queries to servers and volumes. Some may hang because of a fault.
 const describeLimit = 10 * time.Second
 
-// describe says how the lab is. Volumes are asked whenever servers are.
 func (s *supervisor) describe(ctx context.Context, depth topology.Depth) record.Lab {
 	ctx, cancel := context.WithTimeout(ctx, describeLimit)
 	defer cancel()
@@ -31,15 +30,13 @@ func (s *supervisor) describe(ctx context.Context, depth topology.Depth) record.
 		all.Go(func() {
 			l.Members = cluster.Describe(ctx, depth)
 			if depth == topology.Settings {
-				l.Sharding, _ = cluster.Sharding(ctx) // absent where it is not known
+				l.Sharding, _ = cluster.Sharding(ctx) // absent if it is not known
 			}
 		})
 		l.URI, l.URIs = redactedURIs(cluster.URIs())
 	}
-	var found []record.LabVolume
-	all.Go(func() { found = describeVolumes(ctx, depth > topology.Known, layout, volumes) })
+	all.Go(func() { l.Volumes = describeVolumes(ctx, depth > topology.Known, layout, volumes) })
 	all.Wait()
-	l.Volumes = found
 	l.Hosts = s.describeHosts(layout, l.Members)
 	for i, m := range l.Members {
 		if why := s.roster.cause(m.Name); why != "" && m.State == "dead" {
@@ -51,8 +48,8 @@ func (s *supervisor) describe(ctx context.Context, depth topology.Depth) record.
 	return l
 }
 
-// explainGateways says why gateways do not answer while there is no primary that they could stand before, whether they
-// run or not: it was on a host that is paused or has no power, or is paused or dead itself.
+// explainGateways adds the reason to gateways that do not answer because there is no primary: its host is paused or has
+// no power, or the primary itself is paused or dead.
 func explainGateways(l *record.Lab) {
 	if l.State != stateUp {
 		return
@@ -61,7 +58,7 @@ func explainGateways(l *record.Lab) {
 	for _, h := range l.Hosts {
 		states[h.Name] = h.State
 	}
-	var away []string
+	var reasons []string
 	for _, m := range l.Members {
 		if m.Role == "primary" || m.Role == "standalone" {
 			return
@@ -71,32 +68,33 @@ func explainGateways(l *record.Lab) {
 		}
 		switch {
 		case states[m.Host] == host.Paused:
-			away = append(away, m.Host+", the host of "+m.Name+", is paused")
+			reasons = append(reasons, m.Host+", the host of "+m.Name+", is paused")
 		case states[m.Host] == host.Off:
-			away = append(away, m.Host+", the host of "+m.Name+", has no power")
+			reasons = append(reasons, m.Host+", the host of "+m.Name+", has no power")
 		case m.State == "paused" || m.State == "dead" || m.State == "stopped":
-			away = append(away, m.Name+" is "+m.State)
+			reasons = append(reasons, m.Name+" is "+m.State)
 		}
 	}
-	if len(away) == 0 {
+	if len(reasons) == 0 {
 		return
 	}
 	for i, m := range l.Members {
 		if m.Kind == "gateway" && m.Problem == "" {
-			l.Members[i].Problem = "not answering, because there is no primary: " + strings.Join(away, "; ")
+			l.Members[i].Problem = "not answering because there is no primary: " + strings.Join(reasons, "; ")
 		}
 	}
 }
 
-func describeVolumes(ctx context.Context, deep bool, layout topology.Layout, volumes map[string]volume.Volume) []record.LabVolume {
+func describeVolumes(ctx context.Context, deep bool, layout topology.Layout,
+	volumes map[string]volume.Volume) []record.LabVolume {
 	var found []record.LabVolume
 	for _, m := range layout.Members {
 		if v := volumes[m.Name]; v != nil {
 			d := v.Describe(ctx, deep)
-			if d.Layout.Backend == "directory" { // it shares its filesystem with everything else
+			if d.Layout.Backend == volume.Directory { // it shares its filesystem with everything else
 				d.Capacity, d.Used = 0, 0
 				if deep {
-					d.Used = filesIn(ctx, d.Mount)
+					d.Used = bytesIn(ctx, d.Mount)
 				}
 			}
 			found = append(found, d)
@@ -119,8 +117,8 @@ func (s *supervisor) describeHosts(layout topology.Layout, members []record.LabM
 
 func describeHost(h host.Host, members []record.LabMember) record.LabHost {
 	limits := h.Limits()
-	d := record.LabHost{Name: h.Name(), Role: h.Role(), Mode: h.Mode(), Address: h.Address(), State: h.State(), CutFrom: h.Cuts(),
-		Cores: limits.Cores, Memory: limits.Memory, Network: limits.Network}
+	d := record.LabHost{Name: h.Name(), Role: h.Role(), Mode: h.Mode(), Address: h.Address(), State: h.State(),
+		CutFrom: h.Cuts(), Cores: limits.Cores, Memory: limits.Memory, Network: limits.Network}
 	for _, m := range members {
 		if m.Host == d.Name {
 			d.Members = append(d.Members, m.Name)
@@ -135,12 +133,11 @@ func (s *supervisor) addresses() (map[string]string, error) {
 	if cluster == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return nil, refuse("the lab is %s and has no address for clients", s.lab.State)
+		return nil, refuse("the lab is %s and has no address for clients yet", s.lab.State)
 	}
 	return cluster.URIs(), nil
 }
 
-// usage is what each host used, in the order of the layout.
 func (s *supervisor) usage() ([]record.LabUsage, error) {
 	all := []record.LabUsage{}
 	for _, plan := range s.inventory.layout().Hosts {
@@ -169,7 +166,7 @@ func redactedURIs(uris map[string]string) (main string, others map[string]string
 	return main, others
 }
 
-// Redact takes the user and the password out of an address.
+// Redact removes the user and the password from an address.
 func Redact(uri string) string {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {

@@ -18,18 +18,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// The directory of a lab, HOME/labs/NAME, is readable by the owner alone. Besides what the rooms keep in it:
+// The directory of a lab, HOME/labs/NAME, is readable by the owner alone. Besides the files of the packages below:
 //
-//	order.json         what was asked for, written before anything else
-//	lab.json           the lab as it was when its state last changed
-//	supervisor.json    the supervisor's process
-//	supervisor.lock    held by the supervisor as long as it lives
-//	supervisor.log     what it said, mostly nothing
-//	events.ndjson      what happened, one event per line
-//	journal.ndjson     what was made, see package journal
-//	socket             where the supervisor answers
+//	order.json         the specification and options, written first
+//	lab.json           the lab at its last change of state
+//	supervisor.json    the identity of the supervisor's process
+//	supervisor.lock    locked by the supervisor as long as it lives
+//	supervisor.log     standard output and error of the supervisor, usually empty
+//	events.ndjson      one event per line
+//	journal.ndjson     the resources that were made, see package journal
+//	socket             the supervisor's socket
 //
-// HOME/labs/.NAME.lock is held by who makes or removes the directory.
+// HOME/labs/.NAME.lock is locked by a process that creates or removes the directory.
 const (
 	orderFile      = "order.json"
 	labFile        = "lab.json"
@@ -40,7 +40,6 @@ const (
 	socketFile     = "socket"
 )
 
-// labsDir is where all labs of a home directory are.
 func labsDir(home string) string { return filepath.Join(home, "labs") }
 
 // Dir is the directory of a lab, whether or not there is one.
@@ -48,42 +47,43 @@ func Dir(home, name string) string { return filepath.Join(labsDir(home), name) }
 
 func lockName(home, name string) string { return filepath.Join(labsDir(home), "."+name+".lock") }
 
-// order is what the supervisor is told.
+// order is the job of a supervisor.
 type order struct {
 	Spec spec.Lab `json:"spec"`
-	// Home is where engines are installed, Executable the program that is started again for parts of the lab.
+	// Home is where engines are installed, Executable the program that also plays parts of the lab.
 	Home       string    `json:"home"`
 	Executable string    `json:"executable"`
 	Keep       bool      `json:"keep,omitempty"`
 	Began      time.Time `json:"began"`
-	// Owner is who asked, and ends the wait for a lab that failed.
+	// Owner is the process that created the lab.
 	Owner procid.ID `json:"owner"`
 }
 
 // ErrNoLab says that there is no lab of a name.
 var ErrNoLab = errors.New("there is no such lab")
 
-// ErrGone says that a lab's supervisor does not answer any more, so that the lab can only be removed.
-var ErrGone = errors.New("its supervisor is gone")
+// ErrGone says that a lab's supervisor has ended, so that the lab can only be removed.
+var ErrGone = errors.New("its supervisor has ended")
 
-// noLab names the labs that there are.
 func noLab(home, name string) error {
 	names, err := Names(home)
 	switch {
 	case err != nil:
 		return err
 	case len(names) == 0:
-		return fmt.Errorf("%w: %q; there are no labs at all in %s (plimsoll lab up makes one%s)", ErrNoLab, name, home, LabsOfRoot(os.Geteuid()))
+		return fmt.Errorf("%w: %q. %s has no labs; create one with plimsoll lab up%s",
+			ErrNoLab, name, home, LabsOfRoot(os.Geteuid()))
 	}
-	return fmt.Errorf("%w: %q%s (labs: %s%s)", ErrNoLab, name, nearest.DidYouMean(name, names), strings.Join(names, ", "), LabsOfRoot(os.Geteuid()))
+	return fmt.Errorf("%w: %q%s (labs: %s%s)", ErrNoLab, name, nearest.DidYouMean(name, names),
+		strings.Join(names, ", "), LabsOfRoot(os.Geteuid()))
 }
 
-// LabsOfRoot says to a user who may look for a lab that root made where that is.
+// LabsOfRoot is a hint, for any user but root, about labs that root created; empty for root.
 func LabsOfRoot(uid int) string {
 	if uid == 0 {
 		return ""
 	}
-	return "; labs that root made are seen by root only"
+	return "; labs of root are visible to root only"
 }
 
 // Names lists the labs of a home directory, also dead ones.
@@ -105,11 +105,10 @@ func Names(home string) ([]string, error) {
 	return names, nil
 }
 
-// errBusy says that another process holds a lock.
 var errBusy = errors.New("locked by another process")
 
-// lock takes the lock of a name, which the kernel gives back when the process ends, however it ends. The file is
-// removed on unlocking, so a lock counts only while the file is still the one in the directory.
+// lock locks a file. The kernel unlocks it when the process ends, however it ends. Unlocking removes the file, so a
+// lock counts only if the locked file is still the one in the directory.
 func lock(name string) (unlock func(), err error) {
 	for {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -128,11 +127,10 @@ func lock(name string) (unlock func(), err error) {
 		if err == nil && nowErr == nil && os.SameFile(have, now) {
 			return func() { _ = os.Remove(name); f.Close() }, nil
 		}
-		f.Close() // somebody removed it in between
+		f.Close() // another process removed it meanwhile
 	}
 }
 
-// waitLock waits for a lock as long as ctx allows.
 func waitLock(ctx context.Context, name string) (unlock func(), err error) {
 	for {
 		unlock, err := lock(name)
@@ -147,7 +145,7 @@ func waitLock(ctx context.Context, name string) (unlock func(), err error) {
 	}
 }
 
-// writeJSON replaces a file in one step; only the owner may read it.
+// writeJSON replaces a file atomically; only the owner may read it.
 func writeJSON(dir, name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -121,7 +121,7 @@ func TestRedact(t *testing.T) {
 
 func TestLabsThatAreNotThere(t *testing.T) {
 	home := t.TempDir()
-	if _, err := Open(t.Context(), home, "x"); !errors.Is(err, ErrNoLab) || !strings.Contains(err.Error(), "no labs at all in "+home) {
+	if _, err := Open(t.Context(), home, "x"); !errors.Is(err, ErrNoLab) || !strings.Contains(err.Error(), home+" has no labs") {
 		t.Errorf("got %v", err)
 	}
 	makeDir(t, Dir(home, "three"))
@@ -138,7 +138,7 @@ func TestLabsThatAreNotThere(t *testing.T) {
 	if of := LabsOfRoot(0); of != "" {
 		t.Errorf("root is told %q", of)
 	}
-	if of := LabsOfRoot(1000); !strings.Contains(of, "by root only") {
+	if of := LabsOfRoot(1000); !strings.Contains(of, "to root only") {
 		t.Errorf("others are told %q", of)
 	}
 	for range 2 { // what is not there is no error
@@ -170,7 +170,7 @@ func TestDiskGroupsBeginWithTheOwnHost(t *testing.T) {
 
 func TestSupervisorNeedsAnOrder(t *testing.T) {
 	dir := t.TempDir()
-	if err := Supervise(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "no order") {
+	if err := Supervise(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "cannot read the specification") {
 		t.Errorf("got %v", err)
 	}
 	if err := Supervise(t.Context(), filepath.Join(dir, "gone")); err == nil {

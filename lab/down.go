@@ -17,19 +17,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// stopLimit is how long a supervisor may take to end in order before it is killed: the journal does the rest.
-const stopLimit = 30 * time.Second
+// A supervisor may take stopLimit to end in order before it is killed, and silentStop if it does not answer the request
+// to stop. The journal does the rest.
+const (
+	stopLimit  = 30 * time.Second
+	silentStop = 2 * time.Second
+)
 
-// deafLimit is how long one that does not answer may take to end by itself.
-const deafLimit = 2 * time.Second
-
-// Down removes a lab, whatever state it is in: it runs, is being made, its supervisor was killed, or an earlier Down
-// was. There being nothing to remove is no error. progress may be nil.
+// Down removes a lab in any state: it runs, is being created, its supervisor was killed, or an earlier Down was. A lab
+// that does not exist is no error. progress may be nil.
 func Down(ctx context.Context, home, name string, progress func(record.LabEvent)) error {
 	if progress == nil {
 		progress = func(record.LabEvent) {}
 	}
-	tell := func(format string, a ...any) {
+	report := func(format string, a ...any) {
 		progress(record.LabEvent{Time: time.Now().UTC(), Kind: "progress", Text: fmt.Sprintf(format, a...)})
 	}
 	dir := Dir(home, name)
@@ -37,43 +38,43 @@ func Down(ctx context.Context, home, name string, progress func(record.LabEvent)
 		return refuse("%s", err)
 	}
 	if !exists(labsDir(home)) {
-		tell("there is no lab %s", name)
+		report("there is no lab %s", name)
 		return nil
 	}
 	unlock, err := waitLock(ctx, lockName(home, name))
 	if err != nil {
-		return fmt.Errorf("another plimsoll is making or removing the lab %s: %w", name, err)
+		return fmt.Errorf("another plimsoll process is creating or removing the lab %s: %w", name, err)
 	}
 	defer unlock()
 	if !exists(dir) {
-		tell("there is no lab %s", name)
+		report("there is no lab %s", name)
 		return nil
 	}
-	release, err := endSupervisor(ctx, dir, tell)
+	release, err := endSupervisor(ctx, dir, report)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return sweep(ctx, dir, tell)
+	return sweep(ctx, dir, report)
 }
 
-// endSupervisor ends the supervisor of a lab and returns holding its place, so that no other can begin.
-func endSupervisor(ctx context.Context, dir string, tell func(string, ...any)) (release func(), err error) {
+// endSupervisor ends the supervisor of a lab and returns with its lock, so that no other supervisor can start.
+func endSupervisor(ctx context.Context, dir string, report func(string, ...any)) (release func(), err error) {
 	release, err = lock(filepath.Join(dir, aliveFile))
 	if !errors.Is(err, errBusy) {
 		if err == nil {
-			endLate(dir)
+			endLateSupervisor(dir)
 		}
 		return release, err
 	}
-	tell("ending the servers")
+	report("stopping the servers")
 	stopCtx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
 	h := newHandle(dir)
 	defer h.Close()
 	patience := stopLimit
-	if h.stop(stopCtx) != nil { // it does not hear, or is about to end by itself
-		patience = deafLimit
+	if h.stop(stopCtx) != nil { // it does not answer, or is about to end by itself
+		patience = silentStop
 	}
 	waitCtx, done := context.WithTimeout(stopCtx, patience)
 	defer done()
@@ -83,28 +84,28 @@ func endSupervisor(ctx context.Context, dir string, tell func(string, ...any)) (
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return killSupervisor(ctx, dir, tell)
+	return killSupervisor(ctx, dir, report)
 }
 
-// endLate ends a supervisor that was started and does not hold its lab yet, because whoever started it was killed. It has made
-// nothing, and would find out by itself that the lab is gone.
-func endLate(dir string) {
+// endLateSupervisor ends a supervisor that was started and has not locked its lab yet, because the process that started
+// it was killed. It has made nothing, and would end by itself because its order is missing.
+func endLateSupervisor(dir string) {
 	var s procid.ID
 	if readJSON(dir, supervisorFile, &s) != nil || !s.Alive() || s == procid.Self() {
 		return
 	}
 	_ = s.Signal(syscall.SIGKILL, nil)                          // it may have ended in between
-	_ = process.Gone(map[int]uint64{s.PID: s.Ticks}, stopLimit) // one that does not go finds no lab any more
+	_ = process.Gone(map[int]uint64{s.PID: s.Ticks}, stopLimit) // one that remains finds no order
 }
 
-// killSupervisor kills a supervisor that did not end in order. The kernel ends what it started.
-func killSupervisor(ctx context.Context, dir string, tell func(string, ...any)) (release func(), err error) {
+// killSupervisor kills a supervisor that did not end in order. The kernel kills its children.
+func killSupervisor(ctx context.Context, dir string, report func(string, ...any)) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
 	for {
 		var s procid.ID
 		if readJSON(dir, supervisorFile, &s) == nil && s.Alive() {
-			tell("the supervisor does not answer and is killed")
+			report("the supervisor does not answer; killing it")
 			_ = s.Signal(syscall.SIGKILL, nil) // it may have ended in between
 		}
 		wait, done := context.WithTimeout(ctx, time.Second)
@@ -116,32 +117,31 @@ func killSupervisor(ctx context.Context, dir string, tell func(string, ...any)) 
 	}
 }
 
-// sweep removes what is left of a lab whose supervisor has ended.
-func sweep(ctx context.Context, dir string, tell func(string, ...any)) error {
+// sweep removes the remaining resources of a lab whose supervisor has ended, and its directory.
+func sweep(ctx context.Context, dir string, report func(string, ...any)) error {
 	j, err := journal.Open(dir)
 	if err != nil {
 		return err
 	}
 	if n := len(j.Live()); n > 0 {
-		tell("removing %d things that were left", n)
+		report("removing %d remaining resources", n)
 	}
 	err = errors.Join(j.Clean(ctx, Removers()), j.Close())
 	if err != nil {
-		return fmt.Errorf("not all of the lab could be removed; what is left stays in its journal, so try again:\n%w", err)
+		return fmt.Errorf("some resources of the lab were not removed. They stay in its journal; run the command again:\n%w", err)
 	}
-	// The order goes first: a supervisor that starts now, late, finds none and makes nothing. The lock that keeps it
-	// waiting goes last.
+	// The order is removed first, so that a supervisor that starts late finds none and makes nothing. Its lock is removed
+	// last.
 	err = os.Remove(filepath.Join(dir, orderFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if err = errors.Join(err, removeAllBut(dir, aliveFile)); err != nil {
-		return fmt.Errorf("everything is ended, but the directory is still there: %w", err)
+		return fmt.Errorf("the lab has ended, but its directory cannot be removed: %w", err)
 	}
 	return process.RemoveTree(dir)
 }
 
-// removeAllBut removes what is in a directory, except for one file.
 func removeAllBut(dir, keep string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// keptEvents is how many events stay in memory; older ones are read from the file.
+// keptEvents is how many events stay in memory. Older ones are read from the file.
 const keptEvents = 2000
 
-// eventLog is what happened in a lab, in a file and, as far as it is recent, in memory.
+// eventLog has the events of a lab, all in a file and the recent ones in memory.
 type eventLog struct {
 	mu     sync.Mutex
 	file   *os.File
 	path   string
 	last   int64
 	recent []record.LabEvent
-	more   chan struct{} // closed when the next event comes
+	more   chan struct{} // closed by the next event
 	now    func() time.Time
 }
 
@@ -36,7 +36,7 @@ func openEvents(dir string, now func() time.Time) (*eventLog, error) {
 	return &eventLog{file: f, path: path, more: make(chan struct{}), now: now}, nil
 }
 
-// add tells that something happened. It returns at once; a file that cannot be written does not keep a lab from working.
+// add appends an event. It ignores errors of the file, because a lab works without it.
 func (l *eventLog) add(kind, text string, data map[string]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,14 +53,14 @@ func (l *eventLog) add(kind, text string, data map[string]string) {
 	l.more = make(chan struct{})
 }
 
-// since returns the events after one, and waits for the next if there are none.
+// since returns the events after a sequence number, and waits for the next event if there are none.
 func (l *eventLog) since(ctx context.Context, after int64) []record.LabEvent {
 	for {
 		l.mu.Lock()
 		last, more := l.last, l.more
 		var found []record.LabEvent
 		if after < last {
-			first := l.last - int64(len(l.recent)) // the last one that is not in memory
+			first := l.last - int64(len(l.recent)) // the last event that is not in memory
 			if after >= first {
 				found = append(found, l.recent[after-first:]...)
 			} else {
@@ -82,10 +82,10 @@ func (l *eventLog) since(ctx context.Context, after int64) []record.LabEvent {
 func (l *eventLog) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.file.Close() // every line was written when it came
+	_ = l.file.Close() // every line was written at once
 }
 
-// eventsAfter reads events from a file, as far as it is whole.
+// eventsAfter reads events from a file, up to a torn line.
 func eventsAfter(path string, after int64) []record.LabEvent {
 	content, err := os.ReadFile(path)
 	if err != nil {

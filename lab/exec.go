@@ -20,11 +20,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 )
 
-// serveExec runs a program on a host and sends what it says as it comes.
+// serveExec runs a program on a host and streams its output.
 func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 	var req ExecRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil || len(req.Command) == 0 {
-		writeAnswer(w, nil, refuse("a host and a command are needed"))
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil ||
+		len(req.Command) == 0 {
+		writeAnswer(w, nil, refuse("the request names no host or no command"))
 		return
 	}
 	h, n, err := s.placeOf(r.Context(), req.Host)
@@ -38,7 +39,8 @@ func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer in.Close()
-	p, err := h.Start(s.ctx, process.Spec{Role: req.Command[0], Path: req.Command[0], Args: req.Command[1:], Env: s.execEnv(h, n, req.Env), Log: out})
+	p, err := h.Start(s.ctx, process.Spec{Role: req.Command[0], Path: req.Command[0], Args: req.Command[1:],
+		Env: s.execEnv(h, n, req.Env), Log: out})
 	out.Close() // the program has its own
 	if code := startCode(err); code != 0 {
 		_ = json.NewEncoder(w).Encode(execFrame{Error: err.Error(), Code: code})
@@ -48,9 +50,9 @@ func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 		writeAnswer(w, nil, err)
 		return
 	}
-	stop := context.AfterFunc(r.Context(), p.Kill) // nobody reads it any more
+	stop := context.AfterFunc(r.Context(), p.Kill) // the client has gone
 	defer stop()
-	// What the program left in the background may hold its output open for ever; it goes on, and is not waited for.
+	// A program that this one left in the background may keep the output open for ever. It goes on, but is not waited for.
 	go func() {
 		<-p.Done
 		_ = in.SetReadDeadline(time.Now().Add(execGrace))
@@ -61,7 +63,6 @@ func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 	_ = frames.Encode(execFrame{Ended: true, Code: exitCode(p.Exit)})
 }
 
-// sendOutput sends what a program says until it ends.
 func sendOutput(frames *json.Encoder, flush *http.ResponseController, in *os.File) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -76,8 +77,7 @@ func sendOutput(frames *json.Encoder, flush *http.ResponseController, in *os.Fil
 	}
 }
 
-// placeOf finds the host on which a program is to run, by its name or by that or the role of a member, which is then
-// returned too.
+// placeOf finds the host of a program by its name, or by the name or role of a member, which it then returns as well.
 func (s *supervisor) placeOf(ctx context.Context, name string) (host.Host, engine.Node, error) {
 	h := s.inventory.host(name)
 	var n engine.Node
@@ -91,14 +91,16 @@ func (s *supervisor) placeOf(ctx context.Context, name string) (host.Host, engin
 	lab := s.order.Spec.Name
 	switch h.State() {
 	case host.Off:
-		return nil, nil, unreachable(fmt.Sprintf("%s has no power, so nothing can be run on it; this gives it back: plimsoll lab heal %s %[1]s", h.Name(), lab))
+		return nil, nil, unreachable(fmt.Sprintf("host %s has no power, so no command can run on it. "+
+			"Power it on: plimsoll lab heal %s %[1]s", h.Name(), lab))
 	case host.Paused:
-		return nil, nil, unreachable(fmt.Sprintf("%s is paused, so nothing can be run on it; this lets it go on: plimsoll lab heal %s %[1]s", h.Name(), lab))
+		return nil, nil, unreachable(fmt.Sprintf("host %s is paused, so no command can run on it. "+
+			"Resume it: plimsoll lab heal %s %[1]s", h.Name(), lab))
 	}
 	return h, n, nil
 }
 
-// startCode is the exit code of a shell for a program that cannot be started, 0 where the program is not the reason.
+// startCode is the exit code of a shell for a program that cannot be started; 0 if the program is not the reason.
 func startCode(err error) int {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -109,14 +111,15 @@ func startCode(err error) int {
 	return 0
 }
 
-// execGrace is how long the output of a program that has ended is still read.
+// execGrace is how long the output of a program is read after the program has ended.
 const execGrace = time.Second
 
-// execEnv is the environment of a program on a host: the supervisor's, what the client adds, and where the lab and, if
-// there is one, the member are.
+// execEnv is the environment of a program on a host: the supervisor's, the client's, and variables that describe the
+// lab and, if there is one, the member.
 func (s *supervisor) execEnv(h host.Host, n engine.Node, more []string) []string {
 	env := append(new(exec.Cmd).Environ(), more...)
-	env = append(env, "PLIMSOLL_LAB="+s.order.Spec.Name, "PLIMSOLL_LAB_HOST="+h.Name(), "PLIMSOLL_LAB_ADDRESS="+h.Address())
+	env = append(env, "PLIMSOLL_LAB="+s.order.Spec.Name, "PLIMSOLL_LAB_HOST="+h.Name(),
+		"PLIMSOLL_LAB_ADDRESS="+h.Address())
 	uris, err := s.addresses()
 	if err == nil && uris[""] != "" {
 		env = append(env, "PLIMSOLL_LAB_URI="+uris[""])
@@ -125,16 +128,17 @@ func (s *supervisor) execEnv(h host.Host, n engine.Node, more []string) []string
 		return env
 	}
 	_, port, _ := net.SplitHostPort(n.Address())
-	env = append(env, "PLIMSOLL_LAB_MEMBER="+n.Name(), "PLIMSOLL_LAB_MEMBER_ADDRESS="+n.Address(), "PLIMSOLL_LAB_MEMBER_PORT="+port)
-	if err == nil && n.Kind() != "postgres" { // which does not speak MongoDB's protocol
+	env = append(env, "PLIMSOLL_LAB_MEMBER="+n.Name(), "PLIMSOLL_LAB_MEMBER_ADDRESS="+n.Address(),
+		"PLIMSOLL_LAB_MEMBER_PORT="+port)
+	if err == nil && n.Kind() != "postgres" { // it does not speak MongoDB's protocol
 		env = append(env, "PLIMSOLL_LAB_MEMBER_URI="+memberURI(uris[""], n))
 	}
 	return env
 }
 
-// memberURI is the address of one member alone, with the credentials of the lab's.
+// memberURI is the address of one member alone, with the credentials of the lab's address.
 func memberURI(uri string, n engine.Node) string {
-	a, _ := mongouri.Parse(uri) // we wrote it
+	a, _ := mongouri.Parse(uri) // the lab wrote it
 	a.Hosts, a.Path = n.Address(), ""
 	a.Drop("replicaSet")
 	if n.Kind() == "mongod" {
@@ -143,7 +147,7 @@ func memberURI(uri string, n engine.Node) string {
 	return a.String()
 }
 
-// exitCode is the code as a shell has it.
+// exitCode is the exit code of a shell for a program that has ended.
 func exitCode(err error) int {
 	var e *exec.ExitError
 	switch {

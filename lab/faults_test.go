@@ -110,23 +110,23 @@ func TestFaultWaitsForAPrimary(t *testing.T) {
 func TestNonsenseIsRefused(t *testing.T) {
 	l := upFake(t, nil)
 	l.mustRefuse(t, broken("kil:rs0-1"), "did you mean kill?")
-	l.mustRefuse(t, broken("kill"), "what is to be broken?")
+	l.mustRefuse(t, broken("kill"), "kill needs a target")
 	l.mustRefuse(t, broken("kill:rs0-9"), "did you mean rs0-1?")
-	l.mustRefuse(t, broken("kill:host1"), "on it stand: rs0-1")
+	l.mustRefuse(t, broken("kill:host1"), "Name one of its members (rs0-1)")
 	l.mustRefuse(t, broken("disk-fail:host1"), "MEMBER/DISK")
-	l.mustRefuse(t, broken("disk-lie:gateway"), "keeps no data")
+	l.mustRefuse(t, broken("disk-lie:gateway"), "has no volume")
 	l.mustRefuse(t, broken("disk-lie:rs0-1"), "plain")
 	l.mustRefuse(t, broken("disk-slow:rs0-1"), "needs a delay")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Ops: []string{"read"}}, "never about read")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Ops: []string{"read"}}, "never affects read")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Probability: 2}, "probability")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Errno: "EIO"}, "which is for disk-error")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Errno: "EIO"}, "(only: disk-error)")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("power-off:rs0-1"), Keep: 0.5}, "power-loss")
 	l.mustRefuse(t, broken("power-loss:rs0-1"), "--faults")
 	l.mustRefuse(t, broken("disk-fail:rs0-1/d7"), "disks: d1, d2")
 	l.mustRefuse(t, broken("disk-fail:primary/d7"), "disks: d1, d2")
-	l.mustRefuse(t, broken("disk-fail:gateway/d1"), "keeps no data")
+	l.mustRefuse(t, broken("disk-fail:gateway/d1"), "has no volume")
 	l.mustRefuse(t, broken("kill:rs0-1/d1"), "member")
-	l.mustRefuse(t, broken("kill:router"), "no router that runs")
+	l.mustRefuse(t, broken("kill:router"), "no router is running")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host1"}, "from itself")
 	l.mustRefuse(t, broken("slow:host1"), "rate")
 	if _, err := l.h.Fail(t.Context(), broken("kill:rs0-1"), -1); !errors.Is(err, ErrRefused) {
@@ -134,7 +134,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 	l.mustRefuse(t, broken("step-down:rs0-2"), "not the primary")
 	l.mustFail(t, broken("kill:rs0-2"))
-	l.mustRefuse(t, broken("kill:rs0-2"), "does not run")
+	l.mustRefuse(t, broken("kill:rs0-2"), "is not running")
 	l.mustFail(t, broken("cut:host1"))
 	l.mustRefuse(t, broken("cut:host1"), "in place already")
 	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host2"}) // it stays when the other is healed
@@ -143,7 +143,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustFail(t, broken("power-off:host3"))
 	l.mustRefuse(t, broken("power-off:host3"), "no power")
 	l.mustRefuse(t, broken("kill:rs0-3"), "no power")
-	for what, part := range map[Healing]string{{ID: 99}: "there is no fault 99", {Target: "rs0-1"}: "nothing is broken on"} {
+	for what, part := range map[Healing]string{{ID: 99}: "there is no fault 99", {Target: "rs0-1"}: "there is no fault on"} {
 		if _, err := l.h.Heal(t.Context(), what); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), part) {
 			t.Errorf("heal %+v: %v, want %q", what, err, part)
 		}
@@ -218,12 +218,12 @@ func TestEventsTellHowLongFaultsLast(t *testing.T) {
 func TestMemberThatEndsByItself(t *testing.T) {
 	l := upFake(t, nil)
 	_ = l.c.nodes[1].Kill()
-	l.event(t, "problem", "rs0-2 has ended by itself: postgres: signal: killed")
+	l.event(t, "problem", "rs0-2 ended unexpectedly: postgres: signal: killed")
 	ha := upFake(t, func(o *order) {
 		o.Spec.Availability = spec.Availability{Restart: true, RestartAfter: spec.Duration(time.Millisecond)}
 	})
 	_ = ha.c.nodes[1].Kill()
-	ha.event(t, "restart", "rs0-2 was started again on host2")
+	ha.event(t, "restart", "rs0-2 was restarted on host2")
 }
 
 // The members of a dead host go to others of its role, and stay there when it comes back.
@@ -256,7 +256,7 @@ func TestVolumeThatIsGoneKeepsAMemberDown(t *testing.T) {
 	l.volumes["rs0-1"].health = "failed"
 	l.volumes["rs0-1"].mu.Unlock()
 	l.mustFail(t, broken("power-off:host1"))
-	l.event(t, "problem", "its volume cannot be reached")
+	l.event(t, "problem", "its volume is not available")
 }
 
 func TestNoPasswordLeaves(t *testing.T) {

@@ -21,13 +21,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Handle speaks with the supervisor of one lab. Its methods may be called from several goroutines.
+// Handle is a client of the supervisor of one lab. Its methods may be called from several goroutines.
 type Handle struct {
 	name, dir string
 	client    *http.Client
 }
 
-// dialLimit bounds connecting to a socket on this machine; a busy machine takes its time.
+// dialLimit bounds connecting to the socket, which may take seconds on a busy machine.
 const dialLimit = 10 * time.Second
 
 func newHandle(dir string) *Handle {
@@ -44,8 +44,7 @@ func newHandle(dir string) *Handle {
 	return h
 }
 
-// Open finds a lab. A lab whose supervisor is gone gives an error that wraps [ErrGone], one that does not exist
-// [ErrNoLab].
+// Open finds a lab. The error wraps [ErrGone] if the supervisor has ended, and [ErrNoLab] if there is no such lab.
 func Open(ctx context.Context, home, name string) (*Handle, error) {
 	var o order
 	if err := readJSON(Dir(home, name), orderFile, &o); err != nil {
@@ -63,23 +62,21 @@ func Open(ctx context.Context, home, name string) (*Handle, error) {
 }
 
 func gone(name string) error {
-	return fmt.Errorf("the lab %s does not run: %w; run plimsoll lab down %s to remove what is left", name, ErrGone, name)
+	return fmt.Errorf("the lab %s is not running: %w. Remove the rest of it: plimsoll lab down %s", name, ErrGone, name)
 }
 
-// Name is the name of the lab.
 func (h *Handle) Name() string { return h.name }
 
-// Dir is the directory of the lab.
 func (h *Handle) Dir() string { return h.dir }
 
-// Close gives back the connections to the supervisor. The lab goes on.
+// Close closes the connections to the supervisor. The lab keeps running.
 func (h *Handle) Close() error {
 	h.client.CloseIdleConnections()
 	return nil
 }
 
-// Describe says how the lab is. deep asks servers and volumes, which takes longer; otherwise only what the supervisor
-// knows is told, at once.
+// Describe returns the state of the lab. With deep, the supervisor queries servers and volumes, which takes longer.
+// Without it, the supervisor answers at once with what it knows.
 func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 	if deep {
 		return h.describe(ctx, topology.Settings)
@@ -87,10 +84,10 @@ func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 	return h.describe(ctx, topology.Known)
 }
 
-// Look says how the lab is, with roles, lag and the health of volumes, and without the settings of its servers. It
-// costs them a command or two, so it may be called often while something is measured.
-func (h *Handle) Look(ctx context.Context) (record.Lab, error) {
-	return h.describe(ctx, topology.Standing)
+// Observe returns the state of the lab with roles, lag and the health of volumes, but without the settings of its
+// servers. It costs each server a command or two, so it may be called often during a measurement.
+func (h *Handle) Observe(ctx context.Context) (record.Lab, error) {
+	return h.describe(ctx, topology.Roles)
 }
 
 func (h *Handle) describe(ctx context.Context, depth topology.Depth) (record.Lab, error) {
@@ -99,30 +96,30 @@ func (h *Handle) describe(ctx context.Context, depth topology.Depth) (record.Lab
 	return l, err
 }
 
-// Addresses are the URIs for clients, with credentials: the one to use under "", and others by durability where each
-// has servers of its own. They belong neither in logs nor in records.
+// Addresses are the URIs for clients, with credentials: the default under "", and others by durability level if each
+// level has servers of its own. They must not go into logs or records.
 func (h *Handle) Addresses(ctx context.Context) (map[string]string, error) {
 	var a map[string]string
 	err := h.get(ctx, pathAddresses, nil, &a)
 	return a, err
 }
 
-// Usage is what each host used up to now.
+// Usage is what each host has used since it was powered on.
 func (h *Handle) Usage(ctx context.Context) ([]record.LabUsage, error) {
 	var u []record.LabUsage
 	err := h.get(ctx, pathUsage, nil, &u)
 	return u, err
 }
 
-// Counters are what the kernel and the disks counted of faults up to now.
+// Counters are the counters of the kernel and the disks about faults.
 func (h *Handle) Counters(ctx context.Context) (action.Counters, error) {
 	var c action.Counters
 	err := h.get(ctx, pathCounters, nil, &c)
 	return c, err
 }
 
-// Events returns what happened after the event with a sequence number, 0 for all. If there is nothing yet, it waits for
-// at most as long as said, and may return none.
+// Events returns the events after a sequence number, 0 for all. If there are none, it waits for the next one for at
+// most the given time, and may return none.
 func (h *Handle) Events(ctx context.Context, after int64, wait time.Duration) ([]record.LabEvent, error) {
 	var e []record.LabEvent
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "wait": {min(wait, longPoll).String()}}
@@ -130,36 +127,35 @@ func (h *Handle) Events(ctx context.Context, after int64, wait time.Duration) ([
 	return e, err
 }
 
-// EventsSince returns what happened after the event with a sequence number, without waiting.
+// EventsSince returns the events after a sequence number without waiting.
 func (h *Handle) EventsSince(ctx context.Context, after int64) ([]record.LabEvent, error) {
 	return h.Events(ctx, after, 0)
 }
 
-// Fail breaks something and returns when it is broken, with the target that was meant. After the limit the lab heals
-// it by itself, 0 being never; for how long it shall last is told and not kept to, and when it is due is known to who
-// asks.
+// Fail injects a fault and returns when it is in effect, with the resolved target. The lab heals it after limit; 0 is
+// never. The lab only reports f.For, and does not read f.At: both are kept by the caller.
 func (h *Handle) Fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
 	var done record.LabFault
 	err := h.post(ctx, pathFail, failRequest{f, limit}, &done)
 	return done, err
 }
 
-// Heal undoes faults and returns those that it healed.
+// Heal heals faults and returns those that it healed.
 func (h *Handle) Heal(ctx context.Context, what Healing) ([]record.LabFault, error) {
 	var done []record.LabFault
 	err := h.post(ctx, pathHeal, what, &done)
 	return done, err
 }
 
-// Repair makes a volume whole again and says what was done.
+// Repair rebuilds a volume and returns a text about what was done.
 func (h *Handle) Repair(ctx context.Context, volume string) (string, error) {
 	var a repairAnswer
 	err := h.post(ctx, pathRepair, repairRequest{volume}, &a)
 	return a.Text, err
 }
 
-// Exec runs a program on a host, in its namespace and groups, and copies what it says to out. It returns its exit code;
-// with an error it is that of a shell for a program that cannot be started, or 0.
+// Exec runs a program on a host, in its namespace and groups, and copies its output to out. It returns the exit code of
+// the program. With an error, the code is that of a shell for a program that cannot be started, or 0.
 func (h *Handle) Exec(ctx context.Context, r ExecRequest, out io.Writer) (code int, err error) {
 	resp, err := h.send(ctx, http.MethodPost, pathExec, nil, r)
 	if err != nil {
@@ -184,7 +180,7 @@ func (h *Handle) Exec(ctx context.Context, r ExecRequest, out io.Writer) (code i
 	}
 }
 
-// stop asks the supervisor to end, and returns when it has heard it.
+// stop requests the supervisor to end, and returns when the request has arrived.
 func (h *Handle) stop(ctx context.Context) error {
 	return h.post(ctx, pathStop, struct{}{}, &struct{}{})
 }
@@ -212,7 +208,7 @@ func (h *Handle) call(ctx context.Context, method, path string, query url.Values
 	return nil
 }
 
-// send sends a request; an answer that is an error becomes one.
+// send sends a request. An answer with an error becomes a Go error.
 func (h *Handle) send(ctx context.Context, method, path string, query url.Values, what any) (*http.Response, error) {
 	var body io.Reader
 	if what != nil {
@@ -245,7 +241,8 @@ func (h *Handle) send(ctx context.Context, method, path string, query url.Values
 	defer resp.Body.Close()
 	var e answerError
 	if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {
-		return nil, fmt.Errorf("the lab %s answers %s, which this plimsoll does not understand; use the version that made it", h.name, resp.Status)
+		return nil, fmt.Errorf("this version of plimsoll does not understand the answer of the lab %s (%s). "+
+			"Use the version that created the lab", h.name, resp.Status)
 	}
 	return nil, e.err()
 }

@@ -13,24 +13,25 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// heal undoes faults, all of those that are meant at once, and returns those that it undid. It goes on when who asked
-// does not wait any more.
+// heal heals all requested faults at the same time and returns those that it healed. It goes on if the client has gone.
 func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
-	meant, err := b.inPlace.meant(what)
+	requested, err := b.inPlace.find(what)
 	if err != nil {
-		if n := b.deadMember(what); n != nil { // it ended without a fault
-			return b.revive([]engine.Node{n})
+		for _, n := range b.deadMembers() { // one that ended without a fault
+			if presentName(what.Target) == n.Name() {
+				return b.revive([]engine.Node{n})
+			}
 		}
 		return nil, err
 	}
-	errs := make([]error, len(meant))
+	errs := make([]error, len(requested))
 	var all sync.WaitGroup
-	for i, x := range meant {
+	for i, x := range requested {
 		all.Go(func() { errs[i] = b.healOne(x, false) })
 	}
 	all.Wait()
 	done := []record.LabFault{}
-	for i, x := range meant {
+	for i, x := range requested {
 		if errs[i] == nil {
 			done = append(done, x.LabFault)
 		}
@@ -42,17 +43,7 @@ func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
 	return append(done, revived...), errors.Join(append(errs, err)...)
 }
 
-// deadMember is the member that a healing names, if it has ended and no fault is the reason.
-func (b *breaker) deadMember(what Healing) engine.Node {
-	for _, n := range b.deadMembers() {
-		if presentName(what.Target) == n.Name() {
-			return n
-		}
-	}
-	return nil
-}
-
-// deadMembers are those that do not run although their host has power and no fault keeps them down.
+// deadMembers are the members that do not run although their host has power and no fault keeps them down.
 func (b *breaker) deadMembers() []engine.Node {
 	cluster := b.inventory.running()
 	if cluster == nil {
@@ -67,10 +58,10 @@ func (b *breaker) deadMembers() []engine.Node {
 	return dead
 }
 
-// Ended is the action of what heals when a member had ended without a fault and was started again.
+// Ended is the action of a healing that restarted a member that had ended without a fault.
 const Ended = "ended"
 
-// revive starts members that ended without a fault, at once, and returns those that run again.
+// revive restarts members that ended without a fault, all at the same time, and returns those that run again.
 func (b *breaker) revive(dead []engine.Node) ([]record.LabFault, error) {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
@@ -84,7 +75,7 @@ func (b *breaker) revive(dead []engine.Node) ([]record.LabFault, error) {
 				errs[i] = b.storage.remount(ctx, n.Name())
 			}
 			if errs[i] == nil {
-				errs[i] = b.roster.giveBack(n.Name())
+				errs[i] = b.roster.rejoin(n.Name())
 			}
 		})
 	}
@@ -93,30 +84,30 @@ func (b *breaker) revive(dead []engine.Node) ([]record.LabFault, error) {
 	for i, n := range dead {
 		if errs[i] == nil {
 			done = append(done, record.LabFault{Action: Ended, Target: n.Name(), Since: began})
-			b.event("heal", n.Name()+" had ended and was started again", map[string]string{"action": Ended, "target": n.Name(),
+			b.event("heal", n.Name()+" had ended and was restarted", map[string]string{"action": Ended, "target": n.Name(),
 				"began": began.Format(time.RFC3339Nano)})
 		}
 	}
 	return done, errors.Join(errs...)
 }
 
-// healLater heals a fault whose time is over.
+// healLater heals a fault whose time limit has expired.
 func (b *breaker) healLater(x *fault) {
 	if b.ctx.Err() != nil {
 		return
 	}
 	if err := b.healOne(x, true); err != nil {
-		b.event("problem", fmt.Sprintf("fault %d (%s %s) could not be healed: %v", x.ID, x.Action, x.Target, err), nil)
+		b.event("problem", fmt.Sprintf("cannot heal fault %d (%s %s): %v", x.ID, x.Action, x.Target, err), nil)
 	}
 }
 
-// healOne undoes one fault, which is byItself when its time is over. Two who want that at once get the same result.
-func (b *breaker) healOne(x *fault, byItself bool) error {
+// healOne heals one fault. Two calls at the same time get the same result.
+func (b *breaker) healOne(x *fault, expired bool) error {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	keys := keys(x.job)
 	if x.job.Action.Fate == action.NoPower {
-		for _, m := range b.inventory.standingOn(x.job.Host) {
+		for _, m := range b.inventory.membersOn(x.job.Host) {
 			keys = append(keys, "member/"+m)
 		}
 	}
@@ -129,9 +120,9 @@ func (b *breaker) healOne(x *fault, byItself bool) error {
 		return fmt.Errorf("cannot heal %s %s: %w", x.Action, x.Target, err)
 	}
 	b.inPlace.remove(x)
-	text, data := x.told(began)
-	if byItself {
-		text, data["by"] = text+" is healed, because its time is over", "limit"
+	text, data := x.event(began)
+	if expired {
+		text, data["by"] = text+" is healed because its time limit expired", "limit"
 	} else {
 		text, data["by"] = text+" is healed", "request"
 	}
@@ -139,24 +130,24 @@ func (b *breaker) healOne(x *fault, byItself bool) error {
 	return nil
 }
 
-// PowerOn gives a host and its disks power again and starts the members that still stand on it.
+// PowerOn gives a host and its disks power and restarts the members on it.
 func (b *breaker) PowerOn(ctx context.Context, h host.Host) error {
 	if err := h.PowerOn(ctx); err != nil && h.State() != host.On {
 		return err
 	}
 	if err := b.builder.diskPower(ctx, h.Name(), true); err != nil {
-		return fmt.Errorf("its disks: %w", err)
+		return fmt.Errorf("cannot give its disks power: %w", err)
 	}
-	members := b.inventory.standingOn(h)
+	members := b.inventory.membersOn(h)
 	errs := make([]error, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
 		if b.inPlace.keepsDown(m) {
-			continue // it was killed by a fault of its own, which is still there
+			continue
 		}
 		all.Go(func() {
 			if errs[i] = b.storage.remount(ctx, m); errs[i] == nil {
-				errs[i] = b.roster.giveBack(m)
+				errs[i] = b.roster.rejoin(m)
 			}
 		})
 	}
@@ -164,9 +155,9 @@ func (b *breaker) PowerOn(ctx context.Context, h host.Host) error {
 	return errors.Join(errs...)
 }
 
-// calm clears all faults of disks before a lab is removed: a process that waits for a disk cannot be killed.
-func (b *breaker) calm(ctx context.Context) {
-	for _, x := range b.inPlace.all(anyFault) {
-		x.job.Calm(ctx)
+// clearDisks clears all faults of disks before a lab is removed: a process that waits for a disk cannot be killed.
+func (b *breaker) clearDisks(ctx context.Context) {
+	for _, x := range b.inPlace.all(func(*fault) bool { return true }) {
+		x.job.ClearDisks(ctx)
 	}
 }

@@ -11,17 +11,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// fault is something that was broken and is not healed yet.
+// fault is a fault that is not healed yet.
 type fault struct {
 	record.LabFault
-	job   *action.Job
-	asked string   // the target as it was named, which may be a role
-	gone  []string // disks that were replaced since
-	timer *time.Timer
+	job *action.Job
+	// requested is the target as it was named, which may be a role.
+	requested string
+	replaced  []string // disks
+	timer     *time.Timer
 }
 
-// told is a fault in words and as the data of an event about its end, which began at a time.
-func (x *fault) told(began time.Time) (string, map[string]string) {
+// event returns the fault in words, and the data of an event about its injection or healing, which began at a time.
+func (x *fault) event(began time.Time) (string, map[string]string) {
 	data := map[string]string{"action": x.Action, "target": x.Target, "id": strconv.Itoa(x.ID),
 		"began": began.Format(time.RFC3339Nano)}
 	if x.From == "" {
@@ -31,15 +32,15 @@ func (x *fault) told(began time.Time) (string, map[string]string) {
 	return x.Action + " " + x.Target + " from " + x.From, data
 }
 
-// inPlace are the faults of a lab that are not healed yet.
+// inPlace has the faults of a lab that are not healed yet.
 type inPlace struct {
 	mu     sync.Mutex
 	list   []*fault
 	lastID int
 }
 
-// add lists a fault, gives it its number and drops those that it ended: a process that is killed is not paused any
-// more. Where there is a limit, heal is called after it, unless the fault was removed.
+// add adds a fault, gives it its number, and drops and returns the faults that it replaced: a process that was killed
+// is not paused any more. heal is called after limit, unless that is 0 or the fault was removed.
 func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended []*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,17 +61,17 @@ func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended [
 	return ended
 }
 
-// ends says whether a fault ended another one, because it is stronger and done to the same processes.
+// ends says whether a fault replaces another one, because it is stronger and has the same processes.
 func (x *fault) ends(f *fault) bool {
 	j, fate := x.job, f.job.Action.Fate
 	if j.Action.Fate < action.End {
 		return false
 	}
 	same := j.Node != nil && f.job.Node == j.Node
-	return fate == action.Stand && (same || j.Node == nil && f.job.Host == j.Host) || fate == action.End && same
+	return fate == action.Paused && (same || j.Node == nil && f.job.Host == j.Host) || fate == action.End && same
 }
 
-// drop takes a fault off the list; p.mu is held.
+// drop removes a fault. The caller holds p.mu.
 func (p *inPlace) drop(x *fault) {
 	p.list = slices.DeleteFunc(p.list, func(f *fault) bool { return f == x })
 	if x.timer != nil {
@@ -78,7 +79,6 @@ func (p *inPlace) drop(x *fault) {
 	}
 }
 
-// remove takes faults off the list.
 func (p *inPlace) remove(faults ...*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *inPlace) remove(faults ...*fault) {
 	}
 }
 
-// all are the faults that are in place and fit, the oldest first.
+// all are the faults that fit, the oldest first.
 func (p *inPlace) all(fits func(*fault) bool) (found []*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,6 @@ func (p *inPlace) all(fits func(*fault) bool) (found []*fault) {
 	return found
 }
 
-// records are all of them as the lab tells of them.
 func (p *inPlace) records() (list []record.LabFault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,40 +108,43 @@ func (p *inPlace) records() (list []record.LabFault) {
 	return list
 }
 
-func anyFault(*fault) bool { return true }
-
-// has says whether a fault is in place still.
 func (p *inPlace) has(x *fault) bool {
 	return len(p.all(func(f *fault) bool { return f == x })) > 0
 }
 
-// keepsDown says whether a fault of its own keeps a member down.
+// keepsDown says whether a fault of the member itself keeps it down.
 func (p *inPlace) keepsDown(member string) bool {
 	return len(p.all(func(f *fault) bool { return f.isOf(member) && f.job.Action.Fate == action.End })) > 0
 }
 
-// isOf says whether a fault is done to a member itself.
+// isOf says whether the target is the member itself, and not its host or volume.
 func (x *fault) isOf(member string) bool { return x.job.Node != nil && x.job.Node.Name() == member }
 
-// strikes says whether disks of a volume may not answer because of a fault; "" is any volume.
-func (p *inPlace) strikes(volume string) bool {
+// affects says whether a fault may keep disks of a volume from answering; "" is any volume.
+func (p *inPlace) affects(volume string) bool {
 	return len(p.all(func(x *fault) bool {
 		v := x.job.Volume
 		return x.job.Action.Fate == action.NoPower || v != nil && (volume == "" || v.Name() == volume)
 	})) > 0
 }
 
-// replaced notes that disks of a volume were replaced, and drops and returns the faults that ended with that: one
-// that is done to all disks of a volume ends with the last of them.
-func (p *inPlace) replaced(volume string, disks map[string]bool) (over []*fault) {
+// replaceDisks notes that disks of a volume were replaced, and drops and returns the faults that ended with that. A
+// fault of several disks ends when the last of them is replaced.
+func (p *inPlace) replaceDisks(volume string, disks map[string]bool) (over []*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range slices.Clone(p.list) {
 		if x.job.Volume == nil || x.job.Volume.Name() != volume {
 			continue
 		}
-		x.gone = append(x.gone, slices.DeleteFunc(slices.Clone(x.job.Disks), func(d string) bool { return !disks[d] })...)
-		if !slices.ContainsFunc(x.job.Disks, func(d string) bool { return !slices.Contains(x.gone, d) }) {
+		left := false
+		for _, d := range x.job.Disks {
+			if disks[d] {
+				x.replaced = append(x.replaced, d)
+			}
+			left = left || !slices.Contains(x.replaced, d)
+		}
+		if !left {
 			over = append(over, x)
 			p.drop(x)
 		}
@@ -150,15 +152,15 @@ func (p *inPlace) replaced(volume string, disks map[string]bool) (over []*fault)
 	return over
 }
 
-// meant finds the faults that are to be healed.
-func (p *inPlace) meant(what Healing) ([]*fault, error) {
+// find finds the faults that a request for healing names.
+func (p *inPlace) find(what Healing) ([]*fault, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []*fault
 	target := presentName(what.Target)
 	for _, x := range p.list {
 		onHost := x.job.Node == nil && x.job.Volume == nil && x.job.Host.Name() == target
-		byTarget := target != "" && (x.Target == target || x.asked == target || onHost)
+		byTarget := target != "" && (x.Target == target || x.requested == target || onHost)
 		if what.All || what.ID != 0 && x.ID == what.ID || byTarget {
 			found = append(found, x)
 		}
@@ -167,14 +169,14 @@ func (p *inPlace) meant(what Healing) ([]*fault, error) {
 		return found, nil
 	}
 	if len(p.list) == 0 {
-		return nil, refuse("nothing is broken in this lab")
+		return nil, refuse("this lab has no faults")
 	}
 	var list string
 	for _, x := range p.list {
 		list += fmt.Sprintf("\n  %d  %s %s", x.ID, x.Action, x.Target)
 	}
 	if what.ID != 0 {
-		return nil, refuse("there is no fault %d; these are in place:%s", what.ID, list)
+		return nil, refuse("there is no fault %d. These faults are in place:%s", what.ID, list)
 	}
-	return nil, refuse("nothing is broken on %q; these faults are in place:%s", what.Target, list)
+	return nil, refuse("there is no fault on %q. These faults are in place:%s", what.Target, list)
 }

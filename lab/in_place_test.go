@@ -17,7 +17,8 @@ func faultOn(name string, n *fakeNode, h *fakeHost) *fault {
 		t.Node = n
 	}
 	return &fault{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
-		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}}, Target: t}}
+		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
+			Target: t}}
 }
 
 // What ends the processes of a target ends the faults that those processes had, of its own target and no other.
@@ -53,11 +54,11 @@ func TestFaultsInPlace(t *testing.T) {
 	h := &fakeHost{name: "host1"}
 	n := &fakeNode{name: "rs0-1", host: h}
 	var p inPlace
-	if _, err := p.meant(Healing{Target: "host1"}); err == nil || !strings.Contains(err.Error(), "nothing is broken in this lab") {
+	if _, err := p.find(Healing{Target: "host1"}); err == nil || !strings.Contains(err.Error(), "this lab has no faults") {
 		t.Errorf("of nothing: %v", err)
 	}
 	kill, cut := faultOn(action.Kill, n, h), faultOn(action.Cut, nil, h)
-	kill.asked = "primary"
+	kill.requested = "primary"
 	p.add(kill, 0, nil)
 	healed := make(chan *fault, 1)
 	p.add(cut, time.Millisecond, func(x *fault) { healed <- x })
@@ -69,9 +70,10 @@ func TestFaultsInPlace(t *testing.T) {
 		want []*fault
 	}{
 		{Healing{ID: 1}, []*fault{kill}}, {Healing{Target: "primary"}, []*fault{kill}}, {Healing{Target: "pg-1"}, []*fault{kill}},
-		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil}, {Healing{Target: "rs0-2"}, nil},
+		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil},
+		{Healing{Target: "rs0-2"}, nil},
 	} {
-		got, err := p.meant(c.what)
+		got, err := p.find(c.what)
 		if len(got) != len(c.want) || (err != nil) != (c.want == nil) {
 			t.Errorf("%+v: %d faults, %v", c.what, len(got), err)
 			continue
@@ -82,8 +84,8 @@ func TestFaultsInPlace(t *testing.T) {
 			}
 		}
 	}
-	if !p.keepsDown("rs0-1") || p.keepsDown("rs0-2") || p.strikes("") {
-		t.Error("a member that was killed is kept down, and no disk is struck")
+	if !p.keepsDown("rs0-1") || p.keepsDown("rs0-2") || p.affects("") {
+		t.Error("a member that was killed is kept down, and no disk is affected")
 	}
 	p.remove(kill, cut)
 	if len(p.records()) != 0 || p.keepsDown("rs0-1") {
@@ -94,18 +96,19 @@ func TestFaultsInPlace(t *testing.T) {
 // A fault of all disks of a volume ends when the last of them was replaced.
 func TestFaultsEndWithTheirDisks(t *testing.T) {
 	v := &fakeVolume{name: "rs0-1"}
-	all := &fault{LabFault: record.LabFault{Action: action.DiskFail}, job: &action.Job{Action: action.Find(action.DiskFail),
-		Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, Whole: true}}}
+	all := &fault{LabFault: record.LabFault{Action: action.DiskFail},
+		job: &action.Job{Action: action.Find(action.DiskFail),
+			Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, AllDisks: true}}}
 	var p inPlace
 	p.add(all, 0, nil)
-	if !p.strikes("rs0-1") || p.strikes("rs0-2") || !p.strikes("") {
-		t.Error("the disks of one volume are struck")
+	if !p.affects("rs0-1") || p.affects("rs0-2") || !p.affects("") {
+		t.Error("the disks of one volume are affected")
 	}
 	for _, c := range []struct {
 		volume, disk string
 		over         int
 	}{{"rs0-2", "d1", 0}, {"rs0-1", "d1", 0}, {"rs0-1", "d2", 1}, {"rs0-1", "d2", 0}} {
-		if over := p.replaced(c.volume, map[string]bool{c.disk: true}); len(over) != c.over {
+		if over := p.replaceDisks(c.volume, map[string]bool{c.disk: true}); len(over) != c.over {
 			t.Errorf("%s/%s was replaced: %d faults are over, want %d", c.volume, c.disk, len(over), c.over)
 		}
 	}

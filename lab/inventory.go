@@ -14,23 +14,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 )
 
-// inventory is what a lab consists of. It fills while the lab is made, and does not change while it is up.
+// inventory has the hosts and the cluster of a lab. It is filled while the lab is created, and does not change
+// afterwards.
 type inventory struct {
 	mu      sync.Mutex
 	planned Planned
 	hosts   map[string]host.Host
-	made    topology.Cluster // nil before
-	up      bool             // it is usable
+	made    topology.Cluster // nil until it is made
+	up      bool
 }
 
-// change changes what there is.
 func (v *inventory) change(do func(*inventory)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	do(v)
 }
 
-// plan is what was planned; empty before it was.
 func (v *inventory) plan() Planned {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -39,14 +38,14 @@ func (v *inventory) plan() Planned {
 
 func (v *inventory) layout() topology.Layout { return v.plan().Layout }
 
-// cluster is what was made on the hosts, also while it is not up yet; nil before.
+// cluster is the cluster, even while the lab is not up; nil until it is made.
 func (v *inventory) cluster() topology.Cluster {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.made
 }
 
-// running is the cluster of a lab that is up, nil for any other.
+// running is the cluster of a lab that is up; nil if the lab is not up.
 func (v *inventory) running() topology.Cluster {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -56,14 +55,13 @@ func (v *inventory) running() topology.Cluster {
 	return v.made
 }
 
-// host finds a host by its name; nil if there is none.
+// host returns nil if there is no host of that name.
 func (v *inventory) host(name string) host.Host {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.hosts[name]
 }
 
-// setOf is the replica set of a member.
 func (v *inventory) setOf(member string) string {
 	for _, m := range v.layout().Members {
 		if m.Name == member {
@@ -73,7 +71,7 @@ func (v *inventory) setOf(member string) string {
 	return ""
 }
 
-// hasData says whether a member holds data of the clients.
+// hasData says whether a member has data of clients.
 func (v *inventory) hasData(member string) bool {
 	for _, p := range v.layout().Members {
 		if p.Name == member {
@@ -83,8 +81,7 @@ func (v *inventory) hasData(member string) bool {
 	return false
 }
 
-// known are the names of all hosts and members.
-func (v *inventory) known() (names []string) {
+func (v *inventory) names() (names []string) {
 	layout := v.layout()
 	for _, h := range layout.Hosts {
 		names = append(names, h.Name)
@@ -95,8 +92,8 @@ func (v *inventory) known() (names []string) {
 	return names
 }
 
-// standingOn are the names of the members on a host now.
-func (v *inventory) standingOn(h host.Host) []string {
+// membersOn are the names of the members on a host.
+func (v *inventory) membersOn(h host.Host) []string {
 	cluster := v.running()
 	if cluster == nil {
 		return nil
@@ -110,10 +107,10 @@ func (v *inventory) standingOn(h host.Host) []string {
 	return names
 }
 
-// roles are the words that stand for a member.
+// roles are the roles that may be named in the place of a member.
 var roles = []string{"primary", "secondary", "standalone", "arbiter", "router", "gateway", "config", "random"}
 
-// member finds a member by its name or role.
+// member finds a member by its name or role. If several members have the role, the seed chooses one.
 func (v *inventory) member(ctx context.Context, name string, seed uint64) (engine.Node, error) {
 	name = presentName(name)
 	cluster := v.running()
@@ -128,7 +125,7 @@ func (v *inventory) member(ctx context.Context, name string, seed uint64) (engin
 		set, role = "", name
 	}
 	if !slices.Contains(roles, role) {
-		return nil, noTarget(name, v.known())
+		return nil, noTarget(name, v.names())
 	}
 	if role == "primary" {
 		member, err := awaitPrimary(ctx, cluster, set)
@@ -139,7 +136,7 @@ func (v *inventory) member(ctx context.Context, name string, seed uint64) (engin
 	}
 	found := v.membersOf(ctx, set, role)
 	if len(found) == 0 {
-		return nil, refuse("there is no %s that runs", name)
+		return nil, refuse("no %s is running", name)
 	}
 	chosen := found[0]
 	if role == "random" || seed != 0 {
@@ -148,11 +145,10 @@ func (v *inventory) member(ctx context.Context, name string, seed uint64) (engin
 	return nodeOf(cluster.Node(chosen))
 }
 
-// primaryWithin is how long a fault waits for a primary to strike: longer than an election by the servers' defaults.
+// primaryWithin is how long a fault waits for a primary: longer than an election takes with the servers' defaults.
 const primaryWithin = 20 * time.Second
 
-// awaitPrimary is the name of the primary. An election that happens to go on is waited for: on a busy machine members
-// take each other for dead.
+// awaitPrimary returns the name of the primary, and waits for the end of an election.
 func awaitPrimary(ctx context.Context, cluster topology.Cluster, set string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, primaryWithin)
 	defer cancel()
@@ -171,18 +167,18 @@ func awaitPrimary(ctx context.Context, cluster topology.Cluster, set string) (st
 
 func nodeOf(n engine.Node, ok bool) (engine.Node, error) {
 	if !ok {
-		return nil, errors.New("the cluster names a member that it does not have")
+		return nil, errors.New("the cluster reports a member that the lab does not have")
 	}
 	return n, nil
 }
 
-// membersOf are the names of the running members of a role, in the order of the layout. Those of the role random are
-// all that have data.
+// membersOf are the names of the running members of a role, in the order of the layout. The role random stands for all
+// members with data.
 func (v *inventory) membersOf(ctx context.Context, set, role string) []string {
 	var names []string
 	depth := topology.Known
 	if role == "secondary" {
-		depth = topology.Standing
+		depth = topology.Roles
 	}
 	for _, m := range v.running().Describe(ctx, depth) {
 		if set != "" && m.Set != set || m.State != "running" {

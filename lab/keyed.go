@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// keyed are mutexes by name. Whoever needs several takes them at once, so that nobody waits in a circle.
+// keyed are mutexes by name. A caller that needs several locks them in one call, in sorted order, to avoid deadlocks.
 type keyed struct {
 	mu sync.Mutex
 	of map[string]*sync.Mutex
 }
 
-// lock takes the locks of some names and returns what gives them back.
 func (k *keyed) lock(names ...string) (unlock func()) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	var held []*sync.Mutex

@@ -1,14 +1,13 @@
-// Package lab starts clusters of real servers on this machine, breaks them when asked, and removes them without a
-// trace.
+// Package lab starts clusters of real servers on this machine, injects faults into them, and removes them completely.
 //
-// A lab is kept by a supervisor: a process of its own, the parent of everything in the lab, that answers on a unix
-// socket in the lab's directory. [Up] starts one, [Open] finds it, and a [Handle] speaks with it. If the supervisor
-// is killed the kernel ends what it started, and [Down] removes the rest from the journal. Hosts, volumes, servers
-// and topologies are made by the rooms below, and what can be done to them stands in lab/action; load and judgement
-// live elsewhere.
+// Each lab has a supervisor: a process that is the parent of all processes of the lab and answers on a unix socket in
+// the lab's directory. [Up] starts a supervisor, [Open] finds it, and a [Handle] is its client. If the supervisor is
+// killed, the kernel kills its children, and [Down] removes the other resources from the journal. The packages below
+// make hosts, volumes, servers and topologies, and lab/action has the actions of faults. Load and judgements are in
+// other packages.
 //
-// The supervisor has parts, each with the state that only it changes, and a lock for it: the inventory (hosts and
-// cluster), the faults in place, the roster (why members are down), the memory of hosts, and the storage (volumes and
-// their filesystems). Availability starts members again, and the breaker does faults and heals them; both have no
-// state of their own. Parts know those that come before them in this order, never those after.
+// The supervisor has parts. Each part has its own state and a lock for it: the inventory (hosts and cluster), the
+// faults in place, the roster (why members are down), the memory of hosts, and the storage (volumes and their
+// filesystems). Two parts have no state: availability restarts members, and the breaker injects faults and heals them.
+// A part uses those before it in this order, never those after it.
 package lab

@@ -13,17 +13,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// listLimit is how long a supervisor may take to answer before its lab is listed as one that does not.
+// listLimit is how long a list waits for the answer of each supervisor.
 const listLimit = 5 * time.Second
 
-// Entry is one lab of a list.
+// Entry is one lab in a list.
 type Entry struct {
 	record.Lab
-	// Alive is false when the supervisor is gone: the lab is as it was then, and can only be removed.
+	// Alive is false if the supervisor has ended. The lab can only be removed then.
 	Alive bool `json:"alive"`
 }
 
-// List returns all labs of a home directory, also dead ones and those that are half made.
+// List returns all labs of a home directory, even dead and incomplete ones.
 func List(ctx context.Context, home string) ([]Entry, error) {
 	names, err := Names(home)
 	if err != nil {
@@ -52,7 +52,7 @@ func entryOf(ctx context.Context, home, name string) Entry {
 	return Entry{Lab: lastKnown(home, name, err)}
 }
 
-// Find returns one lab, also a dead one. An error wraps [ErrNoLab] if there is none.
+// Find returns one lab, even a dead one. The error wraps [ErrNoLab] if there is none.
 func Find(ctx context.Context, home, name string) (Entry, error) {
 	if !exists(Dir(home, name)) {
 		return Entry{}, noLab(home, name)
@@ -61,12 +61,12 @@ func Find(ctx context.Context, home, name string) (Entry, error) {
 	return e, ctx.Err()
 }
 
-// Events reads from its file what happened in a lab, also in a dead one.
+// Events reads the events of a lab from its file, even of a dead lab.
 func Events(home, name string) []record.LabEvent {
 	return eventsAfter(filepath.Join(Dir(home, name), eventsFile), 0)
 }
 
-// SupervisorPID is the process that keeps the lab in a directory.
+// SupervisorPID is the id of the supervisor of the lab in a directory.
 func SupervisorPID(dir string) (int, error) {
 	var s procid.ID
 	if err := readJSON(dir, supervisorFile, &s); err != nil {
@@ -78,9 +78,9 @@ func SupervisorPID(dir string) (int, error) {
 	return s.PID, nil
 }
 
-// ended says of a lab whose supervisor is gone what the kernel did then: it ended every process. What was known of roles, lag
-// and health is not true any more, and faults ended with what they broke.
-func ended(l *record.Lab) {
+// markDead changes the last known state of a lab whose supervisor has ended: the kernel has killed every process, so
+// roles, lag and health are not known, and no fault is in place.
+func markDead(l *record.Lab) {
 	for i := range l.Hosts {
 		l.Hosts[i].State, l.Hosts[i].CutFrom = host.Off, nil
 	}
@@ -94,7 +94,7 @@ func ended(l *record.Lab) {
 	l.Faults = nil
 }
 
-// lastKnown is a lab as its files tell it.
+// lastKnown is the state of a lab in its files.
 func lastKnown(home, name string, err error) record.Lab {
 	var l record.Lab
 	var o order
@@ -105,8 +105,8 @@ func lastKnown(home, name string, err error) record.Lab {
 		}
 	}
 	if errors.Is(err, ErrGone) {
-		ended(&l)
-		l.Problem = cmp.Or(l.Problem, "its supervisor is gone")
+		markDead(&l)
+		l.Problem = cmp.Or(l.Problem, "its supervisor has ended")
 	} else if err != nil && l.Problem == "" {
 		l.Problem = err.Error()
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 )
 
-// machine is what all hosts of a lab share.
+// machine is the hardware that all hosts of a lab share.
 type machine struct {
 	cores  int
 	memory int64 // in bytes, 0 if not known
@@ -16,7 +16,7 @@ type machine struct {
 
 func thisMachine() machine { return machine{runtime.NumCPU(), machineMemory()} }
 
-// notes say where the limits of hosts are more than the machine has: one alone, or all together.
+// notes are warnings if the limits of one host, or of all hosts together, exceed the machine.
 func (m machine) notes(hosts []topology.HostPlan) []string {
 	var cores, mostCores float64
 	var memory, mostMemory int64
@@ -27,17 +27,20 @@ func (m machine) notes(hosts []topology.HostPlan) []string {
 	var notes []string
 	switch has := figure.Plural(m.cores, "core"); {
 	case mostCores > float64(m.cores):
-		notes = append(notes, fmt.Sprintf("a host may use %g cores, and this machine has %s: it gets no more than those", mostCores, has))
+		notes = append(notes, fmt.Sprintf("the limit of a host is %g cores, but this machine has only %s", mostCores, has))
 	case cores > float64(m.cores):
-		notes = append(notes, fmt.Sprintf("the hosts may use %g cores together, and this machine has %s: when they are busy at the same time, each has less than its limit", cores, has))
+		notes = append(notes, fmt.Sprintf("the limits of all hosts add up to %g cores, but this machine has %s. "+
+			"Hosts that are busy at the same time get less than their limits", cores, has))
 	}
 	switch {
 	case m.memory == 0:
 	case mostMemory > m.memory:
-		notes = append(notes, fmt.Sprintf("a host may use %s of memory, and this machine has %s: the machine runs out before the host does",
+		notes = append(notes, fmt.Sprintf("the memory limit of a host is %s, but this machine has only %s. "+
+			"The machine runs out of memory before the host reaches its limit",
 			figure.Bytes(mostMemory), figure.Bytes(m.memory)))
 	case memory > m.memory:
-		notes = append(notes, fmt.Sprintf("the hosts may use %s of memory together, and this machine has %s: it can run out before any host does",
+		notes = append(notes, fmt.Sprintf("the memory limits of all hosts add up to %s, but this machine has %s. "+
+			"The machine can run out of memory before a host reaches its limit",
 			figure.Bytes(memory), figure.Bytes(m.memory)))
 	}
 	return notes

@@ -2,7 +2,6 @@ package lab
 
 import "golang.org/x/sys/unix"
 
-// machineMemory is how much memory this machine has, in bytes.
 func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

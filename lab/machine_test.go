@@ -22,10 +22,11 @@ func TestLimitsAboveTheMachine(t *testing.T) {
 	}{
 		{hosts(3, host.Limits{}), nil},
 		{hosts(2, host.Limits{Cores: 1, Memory: 4 << 30}), nil},
-		{hosts(1, host.Limits{Cores: 16}), []string{"a host may use 16 cores, and this machine has 2 cores"}},
-		{hosts(4, host.Limits{Cores: 1}), []string{"the hosts may use 4 cores together"}},
-		{hosts(4, host.Limits{Memory: 1 << 40}), []string{"a host may use 1.00 TiB of memory, and this machine has 8.00 GiB"}},
-		{hosts(5, host.Limits{Cores: 0.5, Memory: 2 << 30}), []string{"the hosts may use 2.5 cores together", "the hosts may use 10.0 GiB of memory together"}},
+		{hosts(1, host.Limits{Cores: 16}), []string{"the limit of a host is 16 cores, but this machine has only 2 cores"}},
+		{hosts(4, host.Limits{Cores: 1}), []string{"the limits of all hosts add up to 4 cores"}},
+		{hosts(4, host.Limits{Memory: 1 << 40}), []string{"the memory limit of a host is 1.00 TiB, but this machine has only 8.00 GiB"}},
+		{hosts(5, host.Limits{Cores: 0.5, Memory: 2 << 30}), []string{"the limits of all hosts add up to 2.5 cores",
+			"the memory limits of all hosts add up to 10.0 GiB"}},
 	} {
 		got := m.notes(c.hosts)
 		if len(got) != len(c.want) {
@@ -50,11 +51,12 @@ func TestLimitsAboveTheMachine(t *testing.T) {
 // A plan says so too.
 func TestPlanNotesLimits(t *testing.T) {
 	asked := spec.Lab{Hosts: spec.Hosts{Mode: host.Isolated, Cores: 4096}, Engine: spec.Engine{Name: "mongod"}}
+	asked.Defaults()
 	p, err := Plan(t.Context(), t.TempDir(), asked)
 	if err != nil {
 		t.Logf("this machine has no isolated hosts or no mongod: %v", err) // the notes are there all the same
 	}
-	if !slices.ContainsFunc(p.Layout.Notes, func(n string) bool { return strings.HasPrefix(n, "a host may use 4096 cores") }) {
+	if !slices.ContainsFunc(p.Layout.Notes, func(n string) bool { return strings.HasPrefix(n, "the limit of a host is 4096 cores") }) {
 		t.Errorf("the notes are %q", p.Layout.Notes)
 	}
 }

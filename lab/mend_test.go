@@ -27,7 +27,7 @@ func TestSupervisorThatIsBusyIsNotDead(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- h.awaitUsable(t.Context(), nil) }()
-	time.Sleep(3 * askAgain) // it may ask in vain meanwhile
+	time.Sleep(3 * retryRequest) // it may ask in vain meanwhile
 	if err := writeJSON(dir, labFile, record.Lab{Name: "busy", State: stateFailed, Problem: "no space left"}); err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,16 @@ func TestDeadLabIsConsistent(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := Find(t.Context(), home, "left")
-	if err != nil || e.Alive || e.Hosts[0].State != "off" || e.Hosts[0].CutFrom != nil || e.Members[0].State != "dead" || e.Members[0].Role != "unknown" ||
-		e.Members[0].LagSeconds != nil || e.Members[0].PIDs != nil || e.Volumes[0].Health != "unknown" || e.Faults != nil || e.Problem == "" {
+	if err != nil || e.Alive || e.Hosts[0].State != "off" || e.Hosts[0].CutFrom != nil || e.Members[0].State != "dead" ||
+		e.Members[0].Role != "unknown" ||
+		e.Members[0].LagSeconds != nil || e.Members[0].PIDs != nil || e.Volumes[0].Health != "unknown" || e.Faults != nil ||
+		e.Problem == "" {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
 
-// A supervisor that was started and does not hold its lab yet, because whoever started it was killed, is gone with the lab.
+// A supervisor that was started and does not hold its lab yet, because whoever started it was killed, is gone with the
+// lab.
 func TestSupervisorThatIsLate(t *testing.T) {
 	home := t.TempDir()
 	makeDir(t, Dir(home, "late"))
@@ -86,7 +89,7 @@ func TestRestartIsTriedAgain(t *testing.T) {
 	l.c.failing = 3 // both other hosts, and the first of them again
 	l.c.mu.Unlock()
 	l.mustFail(t, broken("power-off:host1"))
-	l.event(t, "problem", "is tried again: on host2: rs0-1 did not come back: no space left")
+	l.event(t, "problem", "the lab retries: on host2: rs0-1 did not rejoin: no space left")
 	l.event(t, "restart", "rs0-1 was started on host3, because host1 is dead")
 }
 
@@ -97,36 +100,36 @@ func TestHealStartsWhatIsDead(t *testing.T) {
 	l.c.mu.Lock()
 	l.c.failing = 1
 	l.c.mu.Unlock()
-	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err == nil || !strings.Contains(err.Error(), "rs0-2 did not come back: no space left") {
+	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err == nil || !strings.Contains(err.Error(), "rs0-2 did not rejoin: no space left") {
 		t.Errorf("a member that does not start: %v", err)
 	}
 	done, err := l.h.Heal(t.Context(), Healing{Target: "rs0-2"})
 	if err != nil || len(done) != 1 || done[0].Action != Ended || !l.c.nodes[1].Status().Running {
 		t.Errorf("healed %+v, %v", done, err)
 	}
-	l.event(t, "heal", "rs0-2 had ended and was started again")
+	l.event(t, "heal", "rs0-2 had ended and was restarted")
 }
 
 // What becomes of a volume is told, and a replaced disk takes its fault with it.
 func TestVolumesAreToldOf(t *testing.T) {
 	l := upFake(t, nil)
 	l.mustFail(t, broken("disk-fail:rs0-1/d2"))
-	l.event(t, "volume", "the volume rs0-1 is degraded, after healthy")
+	l.event(t, "volume", "the volume rs0-1 is degraded (was healthy)")
 	l.volumes["rs0-1"].mu.Lock()
 	l.volumes["rs0-1"].refuse = errors.New("no space for a new disk")
 	l.volumes["rs0-1"].mu.Unlock()
 	if _, err := l.h.Repair(t.Context(), "rs0-1"); err == nil {
 		t.Error("a repair that fails is none")
 	}
-	l.event(t, "volume", "the volume rs0-1 could not be repaired: no space for a new disk")
+	l.event(t, "volume", "cannot repair the volume rs0-1: no space for a new disk")
 	l.volumes["rs0-1"].mu.Lock()
 	l.volumes["rs0-1"].refuse = nil
 	l.volumes["rs0-1"].mu.Unlock()
 	if _, err := l.h.Repair(t.Context(), "rs0-1"); err != nil {
 		t.Fatal(err)
 	}
-	l.event(t, "heal", "disk-fail rs0-1/d2 has ended, because the disk was replaced")
-	l.event(t, "volume", "the volume rs0-1 is healthy, after degraded")
+	l.event(t, "heal", "disk-fail rs0-1/d2 has ended because the disk was replaced")
+	l.event(t, "volume", "the volume rs0-1 is healthy (was degraded)")
 	l.mustFail(t, broken("disk-fail:rs0-1/d2")) // it can fail again
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
@@ -139,8 +142,8 @@ func TestFaultThatIsReplacedIsTold(t *testing.T) {
 	l := upFake(t, nil)
 	l.mustFail(t, broken("pause:rs0-2"))
 	l.mustFail(t, broken("kill:rs0-2"), 10*time.Millisecond)
-	l.event(t, "heal", "pause rs0-2 has ended, because kill rs0-2 took its place")
-	l.event(t, "heal", "kill rs0-2 is healed, because its time is over")
+	l.event(t, "heal", "pause rs0-2 has ended because kill rs0-2 replaced it")
+	l.event(t, "heal", "kill rs0-2 is healed because its time limit expired")
 	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host2"})
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
@@ -159,21 +162,21 @@ func TestMemoryThatDoesNotSuffice(t *testing.T) {
 		h.killed++
 	}
 	kill()
-	l.event(t, "problem", "on host2 a process was killed by the kernel: out of memory (host limit 512 MiB)")
+	l.event(t, "problem", "on host2, the kernel killed a process: out of memory (host limit 512 MiB)")
 	kill()
 	_ = l.c.nodes[1].Kill()
 	const why = "killed by the kernel: out of memory (host limit 512 MiB)"
-	l.event(t, "problem", "rs0-2 has ended by itself: "+why)
+	l.event(t, "problem", "rs0-2 ended unexpectedly: "+why)
 	l.until(t, "the member says why it is dead", func(d record.Lab) bool { return d.Members[1].Problem == why })
 	l.until(t, "the lab says what was killed", func(d record.Lab) bool {
-		return len(d.Notes) == 1 && strings.HasPrefix(d.Notes[0], "host2: 2 processes were killed by the kernel: out of memory (host limit 512 MiB); the last time at ")
+		return len(d.Notes) == 1 && strings.HasPrefix(d.Notes[0], "host2: the kernel killed 2 processes: out of memory (host limit 512 MiB), last at ")
 	})
 	if _, err := l.h.Heal(t.Context(), Healing{Target: "rs0-2"}); err != nil {
 		t.Fatal(err)
 	}
 	l.until(t, "the member has no problem", func(d record.Lab) bool { return d.Members[1].Problem == "" })
 	_ = l.c.nodes[0].Kill()
-	l.event(t, "problem", "rs0-1 has ended by itself: postgres: signal: killed")
+	l.event(t, "problem", "rs0-1 ended unexpectedly: postgres: signal: killed")
 }
 
 // An event has one line of a log, the one that tells most, and says where the rest is.
@@ -185,7 +188,7 @@ func TestEventsAreShort(t *testing.T) {
 
 // Gateways that wait for a primary say where it is, also those that run; others are dead without an excuse.
 func TestGatewaysWithoutAPrimary(t *testing.T) {
-	const why = "not answering, because there is no primary: "
+	const why = "not answering because there is no primary: "
 	for _, c := range []struct{ role, gateway, host, first, want string }{
 		{"secondary", "dead", "paused", "paused", why + "host1, the host of rs0-1, is paused"},
 		{"secondary", "running", "paused", "paused", why + "host1, the host of rs0-1, is paused"},

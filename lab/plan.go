@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Planned is what would be made of a specification on this machine.
+// Planned is the lab that a specification gives on this machine.
 type Planned struct {
 	Spec    spec.Lab // with all defaults
 	Layout  topology.Layout
@@ -23,8 +22,8 @@ type Planned struct {
 	Engine  engine.Installation
 }
 
-// ChooseEngine names the engine for a specification that names none: mongod if there is one, because that is what users
-// have, and documentdb otherwise.
+// ChooseEngine chooses the engine for a specification that names none: mongod if it is installed or on PATH, otherwise
+// documentdb.
 func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
 	if asked.Engine.Name != "" {
 		return
@@ -37,15 +36,9 @@ func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
 	}
 }
 
-// Plan checks a specification against this machine and says what would be made. Nothing is made.
+// Plan checks a complete specification against this machine and returns the lab that it gives. It makes nothing.
 func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
-	chosen := asked.Engine.Name == ""
-	ChooseEngine(ctx, home, &asked)
-	asked.Defaults()
 	p := Planned{Spec: asked}
-	if err := asked.Validate(); err != nil {
-		return p, refuse("%s", err)
-	}
 	if asked.Storage.Dir != "" { // the supervisor does not work in this directory
 		dir, err := filepath.Abs(asked.Storage.Dir)
 		if err != nil {
@@ -58,14 +51,11 @@ func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 	errs[0] = host.Check(asked.Hosts.Mode)
 	p.Layout, errs[1] = topology.Plan(asked)
 	p.Layout.Notes = append(p.Layout.Notes, thisMachine().notes(p.Layout.Hosts)...)
-	p.Storage, errs[2] = volume.Plan(asked.Storage, volume.Detect(ctx))
+	p.Storage, errs[2] = volume.Plan(asked.Storage, volume.Detect())
 	if errs[1] == nil && errs[2] == nil {
 		errs[2] = volume.Check(asked.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))
 	}
 	p.Engine, errs[3] = findEngine(ctx, home, asked)
-	if errs[3] != nil && chosen && asked.Engine.Name == engine.DocumentDB {
-		errs[3] = fmt.Errorf("%w; documentdb was chosen because there is no mongod, neither installed nor on PATH", errs[3])
-	}
 	if errors.Join(errs[:]...) == nil {
 		errs[3] = topology.Check(ctx, home, asked)
 	}
@@ -75,7 +65,6 @@ func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 	return p, nil
 }
 
-// volumesOf is how many members have storage of their own.
 func volumesOf(l topology.Layout) int {
 	n := 0
 	for _, m := range l.Members {
@@ -86,13 +75,13 @@ func volumesOf(l topology.Layout) int {
 	return n
 }
 
-// findEngine finds the software that would be started.
 func findEngine(ctx context.Context, home string, asked spec.Lab) (engine.Installation, error) {
 	if asked.Engine.Name == engine.None {
 		return engine.Installation{Engine: engine.None}, nil
 	}
 	if asked.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
-		return engine.Installation{}, fmt.Errorf("engine: documentdb runs as root only, because PostgreSQL lives in a root directory of its own: call plimsoll as root, or take mongod, which runs as any user")
+		return engine.Installation{}, errors.New("engine: documentdb needs root, because PostgreSQL runs in a separate root " +
+			"directory. Run plimsoll as root, or use mongod, which runs as any user")
 	}
 	if asked.Engine.Binary != "" {
 		return engine.MongodAt(ctx, asked.Engine.Binary)

@@ -10,35 +10,32 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 )
 
-// readLimit is how long a member may take until it can be read.
+// readLimit bounds the start of a read-only gateway, with the wait for replication.
 const readLimit = time.Minute
 
-// readRequest names the member that is to be read.
 type readRequest struct {
 	Member string `json:"member"`
 }
 
-// readAnswer is where to read it.
 type readAnswer struct {
 	URI    string `json:"uri"`
 	Behind int64  `json:"behind"`
 }
 
-// MemberReading is one way to read what one member alone has, for members that clients cannot reach as they are.
+// MemberReading is a read-only gateway to one member that clients cannot reach directly.
 type MemberReading struct {
 	URI string // with credentials; writes are refused
-	// Behind is how many bytes of the primary's log the member had not applied, although it was given time for it;
-	// -1 if that cannot be told.
+	// Behind is the replication lag after waiting for it to shrink, in bytes of the primary's log; -1 if it is not known.
 	Behind int64
 
 	open io.Closer
 }
 
-// Close ends the server that was started for the reading.
+// Close ends the gateway.
 func (r *MemberReading) Close() error { return r.open.Close() }
 
-// ReadMember starts what is needed to read one member alone. It is kept until the reading is closed or this process
-// ends, whatever ends it, or ctx. Members that clients reach at their own address are refused.
+// ReadMember starts a read-only gateway to one member. It runs until the reading is closed, this process ends, however
+// it ends, or ctx ends. ReadMember refuses members that clients reach at their own address.
 func (h *Handle) ReadMember(ctx context.Context, member string) (*MemberReading, error) {
 	resp, err := h.send(ctx, http.MethodPost, pathRead, nil, readRequest{member})
 	if err != nil {
@@ -55,11 +52,11 @@ func (h *Handle) ReadMember(ctx context.Context, member string) (*MemberReading,
 	return &MemberReading{URI: a.URI, Behind: a.Behind, open: resp.Body}, nil
 }
 
-// serveRead starts the reading of a member, says where it is, and ends it when the client hangs up.
+// serveRead starts a read-only gateway, returns its address, and ends it when the client closes the connection.
 func (s *supervisor) serveRead(w http.ResponseWriter, r *http.Request) {
 	var req readRequest
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil || req.Member == "" {
-		writeAnswer(w, nil, refuse("a member is needed"))
+		writeAnswer(w, nil, refuse("the request names no member"))
 		return
 	}
 	reading, err := s.read(r.Context(), req.Member)
@@ -76,7 +73,6 @@ func (s *supervisor) serveRead(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read starts the reading of a member.
 func (s *supervisor) read(ctx context.Context, member string) (topology.Reading, error) {
 	cluster := s.inventory.running()
 	if cluster == nil {
@@ -88,7 +84,7 @@ func (s *supervisor) read(ctx context.Context, member string) (topology.Reading,
 	case !ok:
 		return topology.Reading{}, refuse("there is no member %q", member)
 	case !can:
-		return topology.Reading{}, refuse("%s answers clients at its own address, %s", member, n.Address())
+		return topology.Reading{}, refuse("clients reach %s at its own address, %s", member, n.Address())
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()

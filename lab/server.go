@@ -11,10 +11,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// maxRequest bounds what is read of a request.
+// maxRequest bounds the body of a request, in bytes.
 const maxRequest = 1 << 20
 
-// handler answers the requests of handles.
 func (s *supervisor) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+pathLab, func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +38,9 @@ func (s *supervisor) handler() http.Handler {
 	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f failRequest) (record.LabFault, error) {
 		return s.breaker.fail(context.WithoutCancel(r.Context()), f.Fault, f.Limit)
 	}))
-	mux.HandleFunc("POST "+pathHeal, answer(func(_ *http.Request, h Healing) ([]record.LabFault, error) { return s.breaker.heal(h) }))
+	mux.HandleFunc("POST "+pathHeal, answer(func(_ *http.Request, h Healing) ([]record.LabFault, error) {
+		return s.breaker.heal(h)
+	}))
 	mux.HandleFunc("POST "+pathRepair, answer(func(_ *http.Request, v repairRequest) (repairAnswer, error) {
 		text, err := s.storage.repair(v.Volume)
 		return repairAnswer{text}, err
@@ -51,14 +52,14 @@ func (s *supervisor) handler() http.Handler {
 	return mux
 }
 
-// answer reads a request, does it and writes what came of it.
 func answer[In, Out any](do func(*http.Request, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in In
 		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&in); err != nil {
-			writeAnswer(w, nil, refuse("this lab was made by another version of plimsoll, which does not understand the request: %v", err))
+			writeAnswer(w, nil, refuse("another version of plimsoll created this lab and does not understand the request: %v. "+
+				"Use that version", err))
 			return
 		}
 		out, err := do(r, in)

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// maxSocketPath is what every kernel takes as the path of a socket.
+// maxSocketPath is the length of a socket's path that every kernel accepts.
 const maxSocketPath = 100
 
-// listenIn opens the socket in the directory of a lab. Only the owner may connect.
+// listenIn listens on the socket in the directory of a lab. Only the owner may connect.
 func listenIn(dir string) (net.Listener, error) {
 	path, done, err := shortPath(dir)
 	if err != nil {
@@ -26,7 +26,6 @@ func listenIn(dir string) (net.Listener, error) {
 	return l, os.Chmod(filepath.Join(dir, socketFile), 0o600)
 }
 
-// dialIn connects to the socket in the directory of a lab.
 func dialIn(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := shortPath(dir)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 func shortPath(dir string) (path string, done func(), err error) {
 	path = filepath.Join(dir, socketFile)
 	if len(path) > maxSocketPath {
-		return "", nil, fmt.Errorf("%s is too long for a socket: set PLIMSOLL_HOME to a directory with a shorter name", path)
+		return "", nil, fmt.Errorf("the path %s is too long for a socket. Set PLIMSOLL_HOME to a shorter path", path)
 	}
 	return path, func() {}, nil
 }

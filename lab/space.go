@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// filesIn is how many bytes the files in a directory take on their disk, as du counts them: a file with several names
-// once, and of one with holes what is written. It is what was found until ctx ended.
-func filesIn(ctx context.Context, dir string) int64 {
+// bytesIn is the disk usage of a directory in bytes, as du counts it: a file with several hard links once, and no
+// holes. If ctx ends, it is the usage that was found by then.
+func bytesIn(ctx context.Context, dir string) int64 {
 	var sum int64
 	linked := map[uint64]bool{}
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -40,7 +40,7 @@ func filesIn(ctx context.Context, dir string) int64 {
 	return sum
 }
 
-// filesystemOf is the number of the filesystem that a directory is on.
+// filesystemOf is the device number of the filesystem of a directory.
 func filesystemOf(dir string) (uint64, error) {
 	var st syscall.Stat_t
 	if err := syscall.Stat(dir, &st); err != nil {

@@ -10,16 +10,16 @@ import (
 // What the files of a directory take is counted once each, without holes.
 func TestFilesIn(t *testing.T) {
 	dir := t.TempDir()
-	if n := filesIn(t.Context(), filepath.Join(dir, "missing")); n != 0 {
+	if n := bytesIn(t.Context(), filepath.Join(dir, "missing")); n != 0 {
 		t.Errorf("a directory that is not there takes %d", n)
 	}
-	empty := filesIn(t.Context(), dir)
+	empty := bytesIn(t.Context(), dir)
 	file := filepath.Join(dir, "sub", "a")
 	makeDir(t, filepath.Dir(file))
 	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	one := filesIn(t.Context(), dir)
+	one := bytesIn(t.Context(), dir)
 	if one < empty+1<<20 || one > empty+2<<20 {
 		t.Errorf("1 MiB takes %d", one-empty)
 	}
@@ -34,12 +34,12 @@ func TestFilesIn(t *testing.T) {
 	if err := f.Truncate(1 << 30); err != nil {
 		t.Fatal(err)
 	}
-	if n := filesIn(t.Context(), dir); n > one+1<<19 {
+	if n := bytesIn(t.Context(), dir); n > one+1<<19 {
 		t.Errorf("another name and a hole take %d", n-one)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if n := filesIn(ended, dir); n != 0 {
+	if n := bytesIn(ended, dir); n != 0 {
 		t.Errorf("nobody waits for %d", n)
 	}
 }

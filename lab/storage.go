@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// storage are the volumes of a lab, and what became of their filesystems.
+// storage has the volumes of a lab and the states of their filesystems.
 type storage struct {
 	*core
 	builder   builder
@@ -25,9 +25,9 @@ type storage struct {
 
 	mu      sync.Mutex
 	volumes map[string]volume.Volume // by member
-	// unmounted are the members whose filesystem went with the power of their host.
+	// unmounted are the members whose filesystem was lost with the power of their host.
 	unmounted map[string]bool
-	// healed is when the last fault of the disks of a member's volume ended.
+	// healed is when the last fault of a volume's disks was healed, by member.
 	healed map[string]time.Time
 }
 
@@ -36,21 +36,20 @@ func newStorage(c *core, b builder, v *inventory, r *roster, p *inPlace) *storag
 		volumes: map[string]volume.Volume{}, unmounted: map[string]bool{}, healed: map[string]time.Time{}}
 }
 
-// of is the volume of a member; nil if it has none.
+// of returns the volume of a member; nil if it has none.
 func (s *storage) of(member string) volume.Volume {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.volumes[member]
 }
 
-// all are the volumes by member.
 func (s *storage) all() map[string]volume.Volume {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.volumes)
 }
 
-// make makes the storage of a member, or finds it, and says where it is.
+// make makes the volume of a member, unless it exists, and returns its directory.
 func (s *storage) make(ctx context.Context, member string) (dir string, err error) {
 	defer s.locks.lock("volume/" + member)()
 	v := s.of(member)
@@ -66,7 +65,7 @@ func (s *storage) make(ctx context.Context, member string) (dir string, err erro
 	return v.Dir(), nil
 }
 
-// disksWork brings back what stands on a volume whose disks work again, if it had given up.
+// disksWork is called when the disks of a volume work again. It remounts a failed filesystem and restarts its member.
 func (s *storage) disksWork(ctx context.Context, volume string) error {
 	s.mu.Lock()
 	s.healed[volume] = time.Now()
@@ -74,13 +73,12 @@ func (s *storage) disksWork(ctx context.Context, volume string) error {
 	return s.recover(ctx, volume)
 }
 
-// answerLimit is how long a filesystem that is silent may take before its member is ended for that: its disks work,
-// so it answers as soon as the machine has the time.
+// answerLimit is how long a filesystem on working disks may take to answer before it counts as failed. A busy machine
+// may delay the answer.
 const answerLimit = 30 * time.Second
 
-// gaveUp says whether the filesystem of a volume is gone, can only be read, or cannot be read; one that is only slow
-// has not given up.
-func gaveUp(ctx context.Context, v volume.Volume) bool {
+// hasFailed says whether the filesystem of a volume is missing, read-only or not readable. A slow one has not failed.
+func hasFailed(ctx context.Context, v volume.Volume) bool {
 	if v.Describe(ctx, false).Health != "failed" {
 		return false
 	}
@@ -93,7 +91,7 @@ func gaveUp(ctx context.Context, v volume.Volume) bool {
 	return !a.Answers(ctx) || v.Describe(ctx, false).Health == "failed"
 }
 
-// recover brings back a member whose filesystem gave up because of its disks, or that ended because of it.
+// recover restarts a member whose filesystem failed because of its disks, or that ended because of them.
 func (s *storage) recover(ctx context.Context, member string) error {
 	defer s.locks.lock("member/" + member)()
 	cluster, v := s.inventory.running(), s.of(member)
@@ -104,12 +102,12 @@ func (s *storage) recover(ctx context.Context, member string) error {
 	if !ok || n.Host().State() == host.Off || s.inPlace.keepsDown(member) {
 		return nil
 	}
-	failed := gaveUp(ctx, v)
+	failed := hasFailed(ctx, v)
 	if n.Status().Running && !failed {
 		return nil
 	}
 	if failed {
-		s.roster.ends([]string{member}, "its filesystem has given up and is mounted again")
+		s.roster.endOnPurpose([]string{member}, "its filesystem failed and is being remounted")
 		if err := n.Kill(); err != nil {
 			return err
 		}
@@ -117,17 +115,17 @@ func (s *storage) recover(ctx context.Context, member string) error {
 			return err
 		}
 	}
-	return s.roster.giveBack(member)
+	return s.roster.rejoin(member)
 }
 
-// remount mounts the volume of a member again, whose disks lost power under it.
+// remount mounts the volume of a member again after its disks failed or lost power.
 func (s *storage) remount(ctx context.Context, member string) error {
 	v := s.of(member)
 	if v == nil || len(v.Devices()) == 0 {
 		return nil
 	}
 	if err := v.Remount(ctx); err != nil {
-		return fmt.Errorf("the volume of %s: %w", member, err)
+		return fmt.Errorf("cannot remount the volume of %s: %w", member, err)
 	}
 	s.mu.Lock()
 	delete(s.unmounted, member)
@@ -135,15 +133,14 @@ func (s *storage) remount(ctx context.Context, member string) error {
 	return nil
 }
 
-// needsMount says whether the filesystem of a member has gone or has given up.
 func (s *storage) needsMount(ctx context.Context, member string) bool {
 	s.mu.Lock()
 	v, unmounted := s.volumes[member], s.unmounted[member]
 	s.mu.Unlock()
-	return v != nil && (unmounted || gaveUp(ctx, v))
+	return v != nil && (unmounted || hasFailed(ctx, v))
 }
 
-// reachable makes the volume of a member usable again, if enough of its disks answer.
+// reachable remounts the volume of a member, if enough of its disks answer.
 func (s *storage) reachable(ctx context.Context, member string) error {
 	s.mu.Lock()
 	v, unmounted := s.volumes[member], s.unmounted[member]
@@ -151,29 +148,29 @@ func (s *storage) reachable(ctx context.Context, member string) error {
 	if v == nil {
 		return nil
 	}
-	if unmounted { // whether enough disks answer shows when it is mounted
+	if unmounted { // mounting shows whether enough disks answer
 		return s.remount(ctx, member)
 	}
 	if d := v.Describe(ctx, true); d.Health == "failed" {
-		return fmt.Errorf("its volume cannot be reached, because too many of its disks are on hosts without power (%s); "+
-			"a policy that tolerates a failure keeps it", d.Detail)
+		return fmt.Errorf("its volume is not available, because too many of its disks are on hosts without power (%s). "+
+			"Use a storage policy that tolerates a host failure", d.Detail)
 	}
 	return s.remount(ctx, member)
 }
 
-// stillLimit is how long the processes of a host may take to stop before its power is cut.
-const stillLimit = time.Second
+// pauseLimit is how long the processes of a host may take to pause before its power is cut.
+const pauseLimit = time.Second
 
-// losePower takes the power of a host away with all that was not flushed. Its processes stop first, so that no client
-// is told of errors of disks, then the disks die, and only then the processes: a filesystem that writes back what it
-// has in memory must not reach them.
+// losePower takes the power of a host away and discards all writes that were not flushed. First the processes are
+// paused, so that no client sees errors of disks. Then the disks fail, and only then the processes are killed, because
+// the dirty pages of a filesystem must not reach the disks.
 func (s *storage) losePower(ctx context.Context, h host.Host, members []string, cut faultfs.PowerCut) error {
-	still, cancel := context.WithTimeout(ctx, stillLimit)
-	_ = h.Pause(still) // what waits for a disk cannot stop, and does not answer anybody either
+	pausing, cancel := context.WithTimeout(ctx, pauseLimit)
+	_ = h.Pause(pausing) // a process that waits for a disk cannot be paused, but does not answer clients either
 	cancel()
 	err := s.builder.losePower(ctx, h.Name(), members, cut, func() error { return h.PowerOff(ctx) })
 	if err != nil {
-		return fmt.Errorf("after its power was cut: %w", err)
+		return fmt.Errorf("cannot complete the power loss: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,16 +180,16 @@ func (s *storage) losePower(ctx context.Context, h host.Host, members []string, 
 	return nil
 }
 
-// repairLimit bounds the repair of one volume: all of its data may have to be read and written, on slow disks.
+// repairLimit bounds the repair of one volume. It may read and write all data of the volume, on slow disks.
 const repairLimit = time.Hour
 
-// repair makes a volume whole again. A fault of a disk that was replaced has ended with it.
+// repair rebuilds a volume. Faults of disks that it replaces end.
 func (s *storage) repair(name string) (string, error) {
 	volumes := s.all()
 	name = presentName(name)
 	v := volumes[name]
 	if v == nil {
-		return "", refuse("there is no volume %q%s", name, amongst(name, slices.Collect(maps.Keys(volumes))))
+		return "", refuse("there is no volume %q%s", name, suggestions(name, slices.Collect(maps.Keys(volumes))))
 	}
 	defer s.locks.lock("disks/" + name)()
 	data := map[string]string{"volume": name}
@@ -205,26 +202,25 @@ func (s *storage) repair(name string) (string, error) {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	if err != nil {
-		s.event("volume", fmt.Sprintf("the volume %s could not be repaired: %v", name, err), data)
+		s.event("volume", fmt.Sprintf("cannot repair the volume %s: %v", name, err), data)
 		return "", err
 	}
 	s.event("volume", "the volume "+name+" is repaired: "+text, data)
-	s.endWithDisks(name, before.Disks, v.Describe(s.ctx, false).Disks)
+	s.endFaultsOfReplaced(name, before.Disks, v.Describe(s.ctx, false).Disks)
 	return text, nil
 }
 
-// endWithDisks drops the faults of disks that were replaced: those that did not answer before and do now. One that is
-// done to all disks of a volume ends with the last of them.
-func (s *storage) endWithDisks(volume string, before, after []record.LabDisk) {
+// endFaultsOfReplaced drops the faults of replaced disks, which did not answer before the repair and do now.
+func (s *storage) endFaultsOfReplaced(volume string, before, after []record.LabDisk) {
 	replaced := map[string]bool{}
 	for i, d := range after {
 		if d.State == "ok" && i < len(before) && before[i].State != "ok" {
 			replaced[d.Name] = true
 		}
 	}
-	for _, x := range s.inPlace.replaced(volume, replaced) {
-		text, data := x.told(time.Now().UTC())
+	for _, x := range s.inPlace.replaceDisks(volume, replaced) {
+		text, data := x.event(time.Now().UTC())
 		data["by"] = "replacement"
-		s.event("heal", text+" has ended, because the disk was replaced", data)
+		s.event("heal", text+" has ended because the disk was replaced", data)
 	}
 }

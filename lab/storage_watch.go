@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,36 +9,37 @@ import (
 	"time"
 )
 
-// lookEvery is how often volumes are looked at while a disk or a host is broken, or one of them is not healthy: an
-// array finds out about a dead disk when it uses it, which may be later than the fault.
-const lookEvery = time.Second
+// healthEvery is how often volumes are checked while a fault is in place or a volume is not healthy. An array detects a
+// dead disk when it uses the disk, which may be later than the fault.
+const healthEvery = time.Second
 
-// watch tells when the health of a volume changes, until the lab stops. While nothing is broken, or was until a
-// moment ago, it asks nobody. Nobody waits for it: a volume whose disks hang may not answer before they are calmed.
+// watch writes an event when the health of a volume changes, until the lab stops. It checks nothing while there is no
+// fault, and was none until a moment ago. The supervisor does not wait for its end, because a volume whose disks hang
+// may not answer before their faults are cleared.
 func (s *storage) watch() {
 	known := map[string]string{}
-	for s.pause(lookEvery) {
+	for s.pause(healthEvery) {
 		if s.inDoubt(known) {
-			s.look(known)
-			s.relapses(known)
+			s.checkHealth(known)
+			s.recoverLateFailures(known)
 		}
 	}
 }
 
-// inDoubt says whether the health of a volume can have changed.
+// inDoubt says whether the health of a volume may have changed.
 func (s *storage) inDoubt(known map[string]string) bool {
 	for _, health := range known {
 		if health != healthy {
 			return true
 		}
 	}
-	if s.inPlace.strikes("") { // before what was healed: a fault is off the list only after that
+	if s.inPlace.affects("") { // checked before healed, because a fault is removed only after healed is set
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, at := range s.healed {
-		if time.Since(at) < relapseLimit {
+		if time.Since(at) < lateFailureLimit {
 			return true
 		}
 	}
@@ -47,22 +49,19 @@ func (s *storage) inDoubt(known map[string]string) bool {
 // healthy is the health of a volume that needs nothing.
 const healthy = "healthy"
 
-// look tells of each volume whose health is another one than before.
-func (s *storage) look(known map[string]string) {
+// checkHealth writes an event about each volume whose health has changed.
+func (s *storage) checkHealth(known map[string]string) {
 	ctx, cancel := context.WithTimeout(s.ctx, describeLimit)
 	defer cancel()
 	volumes := s.all()
 	for _, name := range slices.Sorted(maps.Keys(volumes)) {
 		d := volumes[name].Describe(ctx, false)
-		before := known[name]
-		if before == "" {
-			before = healthy
-		}
+		before := cmp.Or(known[name], healthy)
 		if s.ctx.Err() != nil || d.Health == before {
 			continue
 		}
 		known[name] = d.Health
-		text := fmt.Sprintf("the volume %s is %s, after %s", name, d.Health, before)
+		text := fmt.Sprintf("the volume %s is %s (was %s)", name, d.Health, before)
 		if d.Detail != "" && d.Health != healthy {
 			text += ": " + d.Detail
 		}
@@ -70,25 +69,25 @@ func (s *storage) look(known map[string]string) {
 	}
 }
 
-// relapseLimit is how long after the end of a fault of its disks a volume is watched: a request that failed before that
-// may come to the filesystem's notice only now, and make it give up.
-const relapseLimit = 30 * time.Second
+// lateFailureLimit is how long a volume is watched after the faults of its disks were healed. A filesystem may notice a
+// request that failed before that only now, and fail.
+const lateFailureLimit = 30 * time.Second
 
-// relapses brings back the members whose filesystems gave up after the faults of their disks had ended.
-func (s *storage) relapses(known map[string]string) {
+// recoverLateFailures restarts the members whose filesystems failed after the faults of their disks were healed.
+func (s *storage) recoverLateFailures(known map[string]string) {
 	for name, health := range known {
 		s.mu.Lock()
-		recent := time.Since(s.healed[name]) < relapseLimit
+		recent := time.Since(s.healed[name]) < lateFailureLimit
 		s.mu.Unlock()
-		if health != "failed" || !recent || s.inPlace.strikes(name) {
+		if health != "failed" || !recent || s.inPlace.affects(name) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, healLimit)
 		err := s.recover(ctx, name)
 		cancel()
 		if err != nil && s.ctx.Err() == nil {
-			s.event("problem", fmt.Sprintf("the volume %s has given up after its disks were healed, and %[1]s could not be brought back: %v",
-				name, err), map[string]string{"volume": name})
+			s.event("problem", fmt.Sprintf("the filesystem of the volume %s failed after its disks were healed, "+
+				"and the member cannot be restarted: %v", name, err), map[string]string{"volume": name})
 		}
 	}
 }

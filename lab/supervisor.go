@@ -26,10 +26,10 @@ const (
 	stateGone     = "gone"
 )
 
-// teardownLimit is how long the supervisor takes to remove what it made in order. What is left then is in the journal.
+// teardownLimit bounds the orderly removal of the lab's resources. The journal has the rest.
 const teardownLimit = 25 * time.Second
 
-// supervisor is the parent of everything in one lab: it makes its parts, answers for them, and removes what was made.
+// supervisor is the parent of all processes of one lab. It makes the lab, answers requests, and removes the lab.
 type supervisor struct {
 	*core
 	dir     string
@@ -47,23 +47,23 @@ type supervisor struct {
 	breaker      *breaker
 
 	mu  sync.Mutex
-	lab record.Lab // what changes with its state only
+	lab record.Lab // the fields that change with the state alone
 }
 
-// Supervise keeps one lab, from making it until it is told to stop or ctx ends; then it removes what it made. It is
-// what the program that [Up] starts does.
+// Supervise makes one lab, keeps it until a request to stop arrives or ctx ends, and removes it. The program that [Up]
+// starts calls it.
 func Supervise(ctx context.Context, dir string) error {
 	release, err := lock(filepath.Join(dir, aliveFile))
 	if errors.Is(err, errBusy) {
-		return errors.New("this lab is being kept or removed by another process already")
+		return errors.New("another process has locked this lab")
 	}
 	if err != nil {
-		return fmt.Errorf("cannot take the lab: %w", err)
+		return fmt.Errorf("cannot lock the lab: %w", err)
 	}
 	defer release()
 	var o order
 	if err := readJSON(dir, orderFile, &o); err != nil {
-		return fmt.Errorf("there is no order for a lab: %w", err)
+		return fmt.Errorf("cannot read the specification of the lab: %w", err)
 	}
 	if err := writeJSON(dir, supervisorFile, procid.Self()); err != nil {
 		return err
@@ -73,7 +73,7 @@ func Supervise(ctx context.Context, dir string) error {
 		return err
 	}
 	defer j.Close()
-	r := &rooms{dir: dir, order: o, journal: j}
+	r := &labBuilder{dir: dir, order: o, journal: j}
 	s, err := newSupervisor(ctx, dir, o, r, j)
 	if err != nil {
 		return err
@@ -94,27 +94,27 @@ func newSupervisor(ctx context.Context, dir string, o order, b builder, j *journ
 	s.roster = newRoster(s.core, s.inventory)
 	s.memory = &memoryWatch{core: s.core, inventory: s.inventory, shortages: map[string]shortage{}}
 	s.storage = newStorage(s.core, b, s.inventory, s.roster, s.inPlace)
-	s.availability = &availability{core: s.core, asked: o.Spec.Availability, inventory: s.inventory, roster: s.roster, memory: s.memory,
-		storage: s.storage, inPlace: s.inPlace}
-	s.breaker = &breaker{core: s.core, lab: o.Spec.Name, builder: b, inventory: s.inventory, roster: s.roster, storage: s.storage,
-		availability: s.availability, inPlace: s.inPlace}
+	s.availability = &availability{core: s.core, policy: o.Spec.Availability, inventory: s.inventory, roster: s.roster,
+		memory: s.memory, storage: s.storage, inPlace: s.inPlace}
+	s.breaker = &breaker{core: s.core, lab: o.Spec.Name, builder: b, inventory: s.inventory, roster: s.roster,
+		storage: s.storage, availability: s.availability, inPlace: s.inPlace}
 	s.lab = record.Lab{SchemaVersion: record.SchemaVersion, Name: o.Spec.Name, State: stateStarting, Started: o.Began,
 		Specification: o.Spec, Engine: o.Spec.Engine.Name}
 	return s, nil
 }
 
-// serve answers on the socket while the lab is made, kept and removed.
+// serve answers on the socket while the lab is made, runs and is removed.
 func (s *supervisor) serve() error {
 	defer s.stop()
 	l, err := listenIn(s.dir)
 	if err != nil {
-		return fmt.Errorf("cannot answer in the lab's directory: %w", err)
+		return fmt.Errorf("cannot listen on the socket of the lab: %w", err)
 	}
 	server := &http.Server{Handler: s.handler()}
 	served := make(chan struct{})
 	go func() { _ = server.Serve(l); close(served) }()
 	err = s.keep()
-	quiet, cancel := context.WithTimeout(context.Background(), time.Second) // for answers that are on their way
+	quiet, cancel := context.WithTimeout(context.Background(), time.Second) // for answers that are being sent
 	defer cancel()
 	_ = server.Shutdown(quiet)
 	_ = server.Close()
@@ -122,11 +122,10 @@ func (s *supervisor) serve() error {
 	return err
 }
 
-// keep makes the lab, waits until it is to stop, and removes it.
 func (s *supervisor) keep() error {
 	err := s.make()
 	if err == nil {
-		s.becomes(stateUp, nil)
+		s.setState(stateUp, nil)
 		var watch sync.WaitGroup
 		cluster := s.inventory.running()
 		watch.Go(func() { cluster.Watch(s.ctx) })
@@ -136,28 +135,29 @@ func (s *supervisor) keep() error {
 		<-s.ctx.Done()
 		watch.Wait()
 	} else if s.ctx.Err() == nil && s.order.Keep {
-		s.becomes(stateFailed, err)
+		s.setState(stateFailed, err)
 		<-s.ctx.Done()
 	}
 	stopped := s.ctx.Err() != nil
 	if stopped {
-		s.becomes(stateStopping, nil)
+		s.setState(stateStopping, nil)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), teardownLimit)
 	defer cancel()
 	left := s.teardown(ctx)
 	if stopped {
-		s.becomes(stateGone, left)
+		s.setState(stateGone, left)
 		return left
 	}
-	s.becomes(stateFailed, err)
+	s.setState(stateFailed, err)
 	return left
 }
 
-// make makes everything and returns when the lab is usable.
+// make makes the lab and returns when it is usable.
 func (s *supervisor) make() error {
 	limit := s.order.Spec.Deadline.Std()
-	ctx, cancel := context.WithTimeoutCause(s.ctx, limit, fmt.Errorf("it was not usable within %v (deadline)", s.order.Spec.Deadline))
+	ctx, cancel := context.WithTimeoutCause(s.ctx, limit,
+		fmt.Errorf("the lab was not usable within %v (deadline)", s.order.Spec.Deadline))
 	defer cancel()
 	p, err := s.builder.plan(ctx)
 	if err != nil {
@@ -165,30 +165,31 @@ func (s *supervisor) make() error {
 	}
 	s.inventory.change(func(v *inventory) { v.planned = p })
 	s.mu.Lock()
-	s.lab.Specification, s.lab.Engine, s.lab.Version, s.lab.Notes = p.Spec, p.Spec.Engine.Name, p.Engine.Version, p.Layout.Notes
+	s.lab.Specification, s.lab.Engine, s.lab.Version = p.Spec, p.Spec.Engine.Name, p.Engine.Version
+	s.lab.Notes = p.Layout.Notes
 	s.mu.Unlock()
 	if err := s.builder.ready(ctx, p); err != nil {
-		return s.because(ctx, err)
+		return s.withDeadline(ctx, err)
 	}
 	if err := s.makeHosts(ctx, p); err != nil {
-		return s.because(ctx, err)
+		return s.withDeadline(ctx, err)
 	}
 	cluster, err := s.builder.cluster(topology.Site{Spec: p.Spec, Layout: p.Layout, Home: s.order.Home, Dir: s.dir,
 		Journal: s.journal, Hosts: s.inventory.hosts, Volume: s.storage.make, Event: s.event})
 	if err != nil {
-		return s.because(ctx, err)
+		return s.withDeadline(ctx, err)
 	}
 	s.inventory.change(func(v *inventory) { v.made = cluster })
 	what := "starting %d servers"
 	if p.Spec.Engine.Name == engine.None {
-		what = "making %d volumes"
+		what = "creating %d volumes"
 	}
 	s.event("progress", fmt.Sprintf(what, len(p.Layout.Members)), nil)
-	return s.because(ctx, cluster.Start(ctx))
+	return s.withDeadline(ctx, cluster.Start(ctx))
 }
 
-// because adds the deadline to an error that it caused.
-func (s *supervisor) because(ctx context.Context, err error) error {
+// withDeadline adds the deadline to an error that it caused.
+func (s *supervisor) withDeadline(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && s.ctx.Err() == nil && !errors.Is(err, context.Cause(ctx)) {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
@@ -196,7 +197,7 @@ func (s *supervisor) because(ctx context.Context, err error) error {
 }
 
 func (s *supervisor) makeHosts(ctx context.Context, p Planned) error {
-	s.event("progress", fmt.Sprintf("making %d %s hosts", len(p.Layout.Hosts), p.Spec.Hosts.Mode), nil)
+	s.event("progress", fmt.Sprintf("creating %d %s hosts", len(p.Layout.Hosts), p.Spec.Hosts.Mode), nil)
 	for _, plan := range p.Layout.Hosts {
 		h, err := s.builder.host(ctx, plan)
 		if err != nil {
@@ -207,8 +208,8 @@ func (s *supervisor) makeHosts(ctx context.Context, p Planned) error {
 	return nil
 }
 
-// becomes changes the state of the lab, in memory, in its file and for those who wait for events.
-func (s *supervisor) becomes(state string, why error) {
+// setState changes the state of the lab in memory and in its file, and writes an event.
+func (s *supervisor) setState(state string, why error) {
 	l := s.describe(s.ctx, topology.Known)
 	l.State = state
 	s.inventory.change(func(v *inventory) { v.up = state == stateUp })
@@ -223,8 +224,8 @@ func (s *supervisor) becomes(state string, why error) {
 	l.UsableAfter, l.Problem = s.lab.UsableAfter, s.lab.Problem
 	s.mu.Unlock()
 	if exists(s.dir) {
-		if err := writeJSON(s.dir, labFile, l); err != nil && state == stateFailed { // for those who come when the supervisor is gone
-			l.Problem += fmt.Sprintf(" (and this could not be written down: %v)", err)
+		if err := writeJSON(s.dir, labFile, l); err != nil && state == stateFailed { // read after the supervisor has ended
+			l.Problem += fmt.Sprintf(" (%s could not be written: %v)", labFile, err)
 		}
 	}
 	switch state {
@@ -237,18 +238,18 @@ func (s *supervisor) becomes(state string, why error) {
 	}
 }
 
-// teardown removes what was made, in order as far as that works, and then what the journal still has.
+// teardown removes the lab: in order as far as possible, and then whatever the journal still has.
 func (s *supervisor) teardown(ctx context.Context) error {
-	s.breaker.calm(ctx)
+	s.breaker.clearDisks(ctx)
 	if cluster := s.inventory.cluster(); cluster != nil {
-		// Nothing of it will be needed again, so servers are not asked to end in order.
+		// Servers do not end in order, because their data are not needed any more.
 		now, cancel := context.WithCancel(ctx)
 		cancel()
-		_ = cluster.Stop(now) // what is not ended is in the journal
+		_ = cluster.Stop(now) // the journal has the servers that did not end
 	}
 	first := s.builder.close(ctx)
 	if err := s.journal.Clean(ctx, Removers()); err != nil {
 		return errors.Join(first, err)
 	}
-	return nil // what could not be removed in order was removed from the journal
+	return nil // the journal removed what the first attempt did not
 }

@@ -15,7 +15,8 @@ func TestCheckTarget(t *testing.T) {
 	l := record.Lab{
 		Hosts:   []record.LabHost{{Name: "host1"}, {Name: "host2"}},
 		Members: []record.LabMember{{Name: "rs0-1"}, {Name: "rs0-2"}},
-		Volumes: []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "directory"}}, {Name: "rs0-2", Layout: record.LabLayout{Backend: "directory"}}},
+		Volumes: []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "directory"}},
+			{Name: "rs0-2", Layout: record.LabLayout{Backend: "directory"}}},
 	}
 	l.Specification.Hosts.Mode = spec.LabPlain
 	sized := l
@@ -36,7 +37,7 @@ func TestCheckTarget(t *testing.T) {
 		{l, action.Kill, "pg-2", ""}, // the former name
 		{sized, action.DiskFail, "primary/d1", ""},
 		{sized, action.DiskFail, "rs0/secondary/d1", ""},
-		{sized, action.Kill, "primary/d1", "name primary for the member"},
+		{sized, action.Kill, "primary/d1", "Name primary, the member"},
 		{sized, action.DiskFail, "primry/d1", "there is no \"primry/d1\""},
 		{sized, action.DiskFail, "host1/d1", "host1/d1 is a host"},
 		{l, action.Kill, "rs0-2", ""},
@@ -48,11 +49,11 @@ func TestCheckTarget(t *testing.T) {
 		{apart, action.Cut, "host1", ""},
 		{apart, action.Slow, "primary", ""},
 		{l, action.DiskFail, "host1", "host1 is a host"},
-		{l, action.DiskFail, "primary", "are directories: bring it up with --size (storage"},
+		{l, action.DiskFail, "primary", "are directories. Create the lab with --size (storage"},
 		{l, action.DiskLie, "primary", "--size and --faults"},
 		{l, action.PowerLoss, "host1", "--size and --faults"},
 		{sized, action.DiskFail, "rs0-1/d1", ""},
-		{sized, action.Kill, "rs0-1/d1", "name rs0-1 for the member"},
+		{sized, action.Kill, "rs0-1/d1", "Name rs0-1, the member"},
 		{sized, action.DiskLie, "rs0-1/d1", "--size and --faults"},
 		{faulty, action.DiskLie, "rs0-1/d1", ""},
 		{faulty, action.PowerLoss, "host1", ""},

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Volume is a volume of the lab whose directory can be used from this process: Mount is where it is.
+// Volume returns a volume of the lab whose directory, Mount, is visible to this process.
 func (h *Handle) Volume(ctx context.Context, name string) (record.LabVolume, error) {
 	l, err := h.Describe(ctx, false)
 	if err != nil {
@@ -21,22 +21,22 @@ func (h *Handle) Volume(ctx context.Context, name string) (record.LabVolume, err
 	var names []string
 	for _, v := range l.Volumes {
 		if v.Name == name {
-			return v, usable(v)
+			return v, checkVisible(v)
 		}
 		names = append(names, v.Name)
 	}
-	return record.LabVolume{}, refuse("the lab %s has no volume %q%s", l.Name, name, amongst(name, names))
+	return record.LabVolume{}, refuse("the lab %s has no volume %q%s", l.Name, name, suggestions(name, names))
 }
 
-// usable says why the directory of a volume cannot be used from here: its filesystem has gone or has given up, or it is mounted
-// where this process does not see it.
-func usable(v record.LabVolume) error {
+// checkVisible returns an error if the filesystem of a volume has failed, or is not visible in the mount namespace of
+// this process.
+func checkVisible(v record.LabVolume) error {
 	if v.Health == "failed" {
 		return fmt.Errorf("the volume %s has failed: %s", v.Name, v.Detail)
 	}
 	if len(v.Disks) == 0 { // a directory
 		if !exists(v.Mount) {
-			return fmt.Errorf("the directory of the volume %s, %s, cannot be seen from here", v.Name, v.Mount)
+			return fmt.Errorf("the directory %[2]s of the volume %[1]s is not visible to this process", v.Name, v.Mount)
 		}
 		return nil
 	}
@@ -44,9 +44,10 @@ func usable(v record.LabVolume) error {
 	above, err2 := filesystemOf(filepath.Dir(v.Mount))
 	switch {
 	case err != nil || err2 != nil:
-		return fmt.Errorf("the directory of the volume %s cannot be seen from here: %w", v.Name, errors.Join(err, err2))
+		return fmt.Errorf("the directory of the volume %s is not visible to this process: %w", v.Name, errors.Join(err, err2))
 	case own == above:
-		return fmt.Errorf("the volume %s is mounted at %s, but not in the mount namespace of this process; run plimsoll where the lab was brought up", v.Name, v.Mount)
+		return fmt.Errorf("the volume %s is mounted at %s, but not in the mount namespace of this process. "+
+			"Run plimsoll in the namespace in which the lab was created", v.Name, v.Mount)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// What goes over the socket is HTTP with JSON: one path for each thing that a [Handle] can do.
+// The protocol of the socket is HTTP with JSON. Each method of a [Handle] has one path.
 const (
 	pathLab       = "/lab"
 	pathAddresses = "/addresses"
@@ -25,19 +25,19 @@ const (
 	pathStop      = "/stop"
 )
 
-// longPoll is how long the supervisor keeps a request for events when there are none.
+// longPoll is how long the supervisor waits for an event before it answers that there is none.
 const longPoll = 30 * time.Second
 
 // ExecRequest is a program to run on a host of a lab.
 type ExecRequest struct {
-	// Host is a host, or a member or role for the host that it stands on.
+	// Host is a host, or a member or role for its host.
 	Host    string   `json:"host"`
 	Command []string `json:"command"`
-	// Env are variables besides those that the supervisor sets, as NAME=VALUE.
+	// Env are variables besides those that the supervisor sets, each as NAME=VALUE.
 	Env []string `json:"env,omitempty"`
 }
 
-// execFrame is a piece of what a program says, or its end; with an Error it was not started.
+// execFrame is a piece of a program's output, or its end. With an Error, the program was not started.
 type execFrame struct {
 	Output []byte `json:"output,omitempty"`
 	Ended  bool   `json:"ended,omitempty"`
@@ -45,13 +45,13 @@ type execFrame struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// failRequest is something to break, and after what time the supervisor heals it by itself; 0 for never.
+// failRequest is a fault and its time limit; 0 is no limit.
 type failRequest struct {
 	Fault spec.Fault    `json:"fault"`
 	Limit time.Duration `json:"limit,omitempty"`
 }
 
-// Healing says what to heal: the fault with an ID, all of a target (a host, member or disk), or all there are.
+// Healing names the faults to heal: one by its ID, all of a target (a host, member or disk), or all.
 type Healing struct {
 	ID     int    `json:"id,omitempty"`
 	Target string `json:"target,omitempty"`
@@ -66,13 +66,12 @@ type repairAnswer struct {
 	Text string `json:"text"`
 }
 
-// ErrRefused says that a request made no sense; nothing was done.
+// ErrRefused says that a request was not valid. Nothing was changed.
 var ErrRefused = action.ErrRefused
 
 // ErrUnreachable says that a request was refused because its host is off or paused.
 var ErrUnreachable = errors.New("unreachable")
 
-// unreachable is a refusal that is [ErrUnreachable].
 type unreachable string
 
 func (u unreachable) Error() string { return string(u) }
@@ -82,12 +81,10 @@ func (u unreachable) Is(target error) bool {
 
 func refuse(format string, a ...any) error { return action.Refuse(format, a...) }
 
-// answerError is how an error travels.
 type answerError struct {
-	Error   string `json:"error"`
-	Refused bool   `json:"refused,omitempty"`
-	// Unreachable says that it was refused because a host is off or paused.
-	Unreachable bool `json:"unreachable,omitempty"`
+	Error       string `json:"error"`
+	Refused     bool   `json:"refused,omitempty"`
+	Unreachable bool   `json:"unreachable,omitempty"`
 }
 
 func (e answerError) err() error {
@@ -108,7 +105,8 @@ func writeAnswer(w http.ResponseWriter, v any, err error) {
 			code = http.StatusBadRequest
 		}
 		w.WriteHeader(code)
-		v = answerError{Error: err.Error(), Refused: errors.Is(err, ErrRefused), Unreachable: errors.Is(err, ErrUnreachable)}
+		v = answerError{Error: err.Error(), Refused: errors.Is(err, ErrRefused),
+			Unreachable: errors.Is(err, ErrUnreachable)}
 	}
 	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }

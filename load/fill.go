@@ -25,7 +25,7 @@ const (
 type FillConfig struct {
 	Batch    int // documents per insert
 	Parallel int // sessions that insert at the same time
-	// Resume goes on where an earlier load phase of the same workload ended. Without it the collection
+	// Resume continues where an earlier load phase of the same workload ended. Without it the collection
 	// must be empty.
 	Resume bool
 	// SkipCount does without the comparison of the number of documents with the number of records,
@@ -97,7 +97,7 @@ type FillReport struct {
 	Present     int64         `json:"present"`      // documents that were already there
 	Batches     int64         `json:"batches"`      // batches that are done
 	Retries     int64         `json:"retries"`      // attempts beyond the first of each batch
-	Failed      int64         `json:"failed"`       // batches given up
+	Failed      int64         `json:"failed"`       // abandoned batches
 	Count       int64         `json:"count"`        // documents in the collection at the end, -1 if not counted
 	Repaired    bool          `json:"repaired"`     // documents were missing at first; all records were gone over again
 	Complete    bool          `json:"complete"`     // all records are there (or were sent, if nothing was counted)
@@ -169,7 +169,7 @@ func (f *fill) collection() string { return f.w.Collections()[0] }
 // if there is nothing to do.
 func (f *fill) prepare() (done bool, err error) {
 	if len(f.w.Collections()) == 0 {
-		return false, errors.New("the workload names no collection to load")
+		return false, errors.New("the workload has no collection to load")
 	}
 	if !f.cfg.SkipCount {
 		if done, err = f.lookAtCount(); done || err != nil {
@@ -192,7 +192,7 @@ func (f *fill) prepare() (done bool, err error) {
 func (f *fill) lookAtCount() (done bool, err error) {
 	n, err := f.st.Count(f.ctx, f.collection())
 	if err != nil {
-		return false, fmt.Errorf("counting the documents of %q before loading: %w", f.collection(), err)
+		return false, fmt.Errorf("cannot count the documents of %q before loading: %w", f.collection(), err)
 	}
 	f.report.Count = n
 	switch {
@@ -202,18 +202,18 @@ func (f *fill) lookAtCount() (done bool, err error) {
 		f.report.Complete, f.report.Safe, f.report.From, f.report.Present = true, n, n, n
 		return true, nil
 	case n > 0 && !f.cfg.Resume:
-		return false, fmt.Errorf("collection %q already holds %d documents: drop it, choose another one, or resume an earlier load of the same data",
-			f.collection(), n)
+		return false, fmt.Errorf("collection %q already has %d documents. Drop it, choose another one, or resume an earlier load of "+
+			"the same data", f.collection(), n)
 	}
 	return false, nil
 }
 
 func (f *fill) tooMany(n int64) error {
-	return fmt.Errorf("collection %q holds %d documents, but the workload has only %d records: somebody else's documents are in it; drop it or choose another one",
-		f.collection(), n, f.report.Records)
+	return fmt.Errorf("collection %q has %d documents, and the workload has only %d records, so other documents are in it. Drop it or "+
+		"choose another one", f.collection(), n, f.report.Records)
 }
 
-// interruptedOr turns the end of the context into a report that says so.
+// interruptedOr returns a report of an interruption if the context ended.
 func (f *fill) interruptedOr(err error) (FillReport, error) {
 	if err != nil && (f.ctx.Err() != nil || closed(f.cfg.Abort)) {
 		f.report.Interrupted, f.report.Aborted = true, closed(f.cfg.Abort)
@@ -252,8 +252,8 @@ func (f *fill) run() (FillReport, error) {
 		err = b.err
 	}
 	if err == nil && !r.Complete && !r.Interrupted {
-		err = fmt.Errorf("load phase: ended with %d of %d batches done because no session is left (%d did not return past their deadline); go on with resume",
-			r.Batches, b.total, r.Abandoned)
+		err = fmt.Errorf("load phase: ended after %d of %d batches, because no session is left (%d did not return after their "+
+			"deadline). Resume the load", r.Batches, b.total, r.Abandoned)
 	}
 	return *r, err
 }

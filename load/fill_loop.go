@@ -15,7 +15,7 @@ type fillLoop struct {
 	fill   *fill
 	loader workload.Loader
 
-	// What is in hand; the controller reads it when it gives up the worker.
+	// What is in hand; the controller reads it when it abandons the worker.
 	batch   int64 // -1 for none
 	judging bool
 }
@@ -55,7 +55,7 @@ func (t *fillLoop) finish(w *worker) {
 func (t *fillLoop) lost() {
 	switch {
 	case t.judging:
-		t.fill.batches.end(fmt.Errorf("load phase: counting the documents of %q did not return", t.fill.collection()))
+		t.fill.batches.end(fmt.Errorf("load phase: the count of the documents of %q did not return", t.fill.collection()))
 	case t.batch >= 0:
 		t.fill.batches.lose(t.batch)
 	}
@@ -82,7 +82,7 @@ func (t *fillLoop) tick(w *worker) (due int64, ok bool) {
 }
 
 // insert brings one batch into the database, in as many attempts as it takes, and returns false if the
-// worker was given up.
+// worker was abandoned.
 func (t *fillLoop) insert(w *worker, batch, due int64) bool {
 	f := t.fill
 	seq, n := f.batches.recordsOf(batch)
@@ -167,11 +167,10 @@ func fillPause(attempt int) time.Duration {
 }
 
 func (t *fillLoop) describe(w *worker, seq int64, n int, o store.Outcome, attempt int) string {
-	return fmt.Sprintf("load phase: records %d to %d could not be inserted in %d attempts: %s",
+	return fmt.Sprintf("load phase: cannot insert records %d to %d after %d attempts: %s",
 		seq, seq+int64(n)-1, attempt+1, failureText(o, &w.res))
 }
 
-// failureText says in words what became of a request.
 func failureText(o store.Outcome, r *store.Result) string {
 	text := o.String()
 	if r.Reason != store.NoReason {
@@ -188,11 +187,11 @@ func failureText(o store.Outcome, r *store.Result) string {
 
 func (t *fillLoop) retryEvent(w *worker, seq int64, n int, o store.Outcome) measure.Event {
 	return measure.Event{At: time.Duration(t.fill.crew.now()), Kind: EventRetry,
-		Text: fmt.Sprintf("records %d to %d are sent again: %s", seq, seq+int64(n)-1, failureText(o, &w.res))}
+		Text: fmt.Sprintf("retrying records %d to %d: %s", seq, seq+int64(n)-1, failureText(o, &w.res))}
 }
 
-// judge compares the number of documents with the number of records when all batches are done, and
-// either ends the load phase or has everything gone over once more.
+// judge compares the number of documents with the number of records after all batches. It ends the load phase or starts
+// a second pass over all records.
 func (t *fillLoop) judge(w *worker) bool {
 	f := t.fill
 	if f.cfg.SkipCount {
@@ -212,7 +211,7 @@ func (t *fillLoop) judge(w *worker) bool {
 	case err != nil && f.crew.stopping.Load():
 		b.end(errInterrupted)
 	case err != nil:
-		b.end(fmt.Errorf("load phase: counting the documents of %q afterwards: %w", f.collection(), err))
+		b.end(fmt.Errorf("load phase: cannot count the documents of %q after loading: %w", f.collection(), err))
 	case n == f.report.Records:
 		b.end(nil)
 	case n > f.report.Records:
@@ -220,7 +219,7 @@ func (t *fillLoop) judge(w *worker) bool {
 	case repairing:
 		b.end(b.stillMissing(f.collection(), n))
 	default:
-		f.crew.event(f.crew.now(), EventRepair, fmt.Sprintf("%d of %d documents are there; all records are gone over again", n, f.report.Records))
+		f.crew.event(f.crew.now(), EventRepair, fmt.Sprintf("the collection has %d of %d documents; checking and repairing all records", n, f.report.Records))
 		b.repair()
 		return true
 	}

@@ -39,7 +39,7 @@ func (f *fill) findStart() error {
 	f.batches.startAt(max(0, low-margin))
 	f.report.From = f.batches.next * f.batches.size
 	f.crew.events.add(measure.Event{Kind: EventResume,
-		Text: fmt.Sprintf("record %d of %d is the first that is missing; going on from record %d", low, f.report.Records, f.report.From)})
+		Text: fmt.Sprintf("record %d of %d is the first missing one; loading from record %d", low, f.report.Records, f.report.From)})
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (p *prober) probe(seq int64) (bool, error) {
 		}
 		p.loader.Probe(seq, &p.op)
 		if len(p.op.Requests) != 1 {
-			return false, errors.New("the workload cannot look for single records, so its load phase cannot be resumed; drop the collection and load it anew")
+			return false, errors.New("the workload cannot read single records, so its load phase cannot be resumed. Drop the collection and load again")
 		}
 		p.session.Do(time.Now().Add(f.cfg.Timeout), &p.op.Requests[0], &p.res)
 		switch p.res.Outcome {
@@ -71,7 +71,7 @@ func (p *prober) probe(seq int64) (bool, error) {
 			return false, nil
 		}
 		if attempt >= f.cfg.Retries {
-			return false, fmt.Errorf("looking for record %d to resume the load: %s", seq, failureText(p.res.Outcome, &p.res))
+			return false, fmt.Errorf("cannot read record %d to resume the load: %s", seq, failureText(p.res.Outcome, &p.res))
 		}
 		if !f.sleep(fillPause(attempt)) {
 			return false, errInterrupted

@@ -35,6 +35,6 @@ func (o *outlet) intervals(closed []*measure.Interval) {
 
 func (o *outlet) fail(err error) {
 	if err != nil && o.err == nil {
-		o.err = fmt.Errorf("load: the run was ended because its results cannot be kept: %w", err)
+		o.err = fmt.Errorf("load: ended, because the results cannot be written: %w", err)
 	}
 }

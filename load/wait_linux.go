@@ -43,12 +43,12 @@ type timerfdWaiter struct {
 func newPreciseWaiter(c *clock, stop <-chan struct{}) (waiter, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("making a timer for a worker: %w (raise the limit of open files with ulimit -n)", err)
+		return nil, fmt.Errorf("cannot make a timer for a worker: %w. Raise the limit of open files (ulimit -n)", err)
 	}
 	w := &timerfdWaiter{timerWaiter: newTimerWaiter(c, stop), file: os.NewFile(uintptr(fd), "timerfd")}
 	if w.conn, err = w.file.SyscallConn(); err != nil {
 		w.close()
-		return nil, fmt.Errorf("making a timer for a worker: %w", err)
+		return nil, fmt.Errorf("cannot make a timer for a worker: %w", err)
 	}
 	w.arm = w.armOnce
 	return w, nil

@@ -32,8 +32,8 @@ func checkClientCPU(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("client-cpu", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
-		"the load generator used %s of its %s cores, so it may be what limits the result; give it more cores, "+
-			"a machine of its own, or less load", percent(used), figure.Significant(c.Cores))
+		"the load generator used %s of its %s cores. The client may limit the result, not the target. Give the client more "+
+			"cores or a separate machine, or lower the load.", percent(used), figure.Significant(c.Cores))
 }
 
 func checkCeiling(s *Summary, c Circumstances) []Finding {
@@ -45,8 +45,8 @@ func checkCeiling(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("client-limited", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
-		"the rate is %s of what this client reaches without a real target (%s/s), so it says more about the client; "+
-			"use more cores or several clients", percent(used), figure.Rate(c.Ceiling))
+		"the rate is %s of what this client reaches without a real target (%s/s). The client may limit the result, not the "+
+			"target. Use more cores or several clients.", percent(used), figure.Rate(c.Ceiling))
 }
 
 // concern is the time from which on a delay of the client that few operations meet matters: a tenth of
@@ -78,9 +78,9 @@ func checkScheduler(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("client-scheduler", c.ofClient(), worst, limit, UnitTime,
-		"in %s of %s intervals one in a hundred wake-ups in this process came more than %s late (worst %s), which is "+
-			"counted as time of the target and is more than a tenth of its p99; use fewer workers or more cores",
-		slow, len(s.Points), ns(limit), ns(worst))
+		"the load generator's p99 wake-up latency exceeded %s in %s of %s intervals (worst %s). This is included in the measured "+
+			"latency and exceeds 10 %% of its p99. Use fewer workers or more cores.",
+		ns(limit), slow, len(s.Points), ns(worst))
 }
 
 // checkPauses looks at the time in which the whole client stands still. An operation meets a pause about as
@@ -93,12 +93,12 @@ func checkPauses(s *Summary, c Circumstances) []Finding {
 	stood := float64(s.Client.GCPauseSum) / float64(s.Duration())
 	if stood <= maxPauseShare {
 		return finding("client-gc", Note, longest, limit, UnitTime,
-			"the client stopped for up to %s to collect garbage; that was %s of the time, so the largest times may contain it "+
-				"and percentiles up to p99.9 do not", ns(longest), percent(stood))
+			"garbage collection stopped the load generator for up to %s, and for %s of the time in all. The maximum may include "+
+				"this; percentiles up to p99.9 do not. Use fewer workers if you need the maximum.", ns(longest), percent(stood))
 	}
 	return finding("client-gc", c.ofClient(), stood, maxPauseShare, UnitShare,
-		"the client stood still for %s of the time to collect garbage (up to %s at once), which is counted as time of the "+
-			"target; give it more memory or fewer workers", percent(stood), ns(longest))
+		"garbage collection stopped the load generator for %s of the time (up to %s at once). This is included in the measured "+
+			"latency. Give the client more memory or use fewer workers.", percent(stood), ns(longest))
 }
 
 func checkPool(s *Summary, _ Circumstances) []Finding {
@@ -114,8 +114,8 @@ func checkPool(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("pool-wait", Warning, waited/served, maxPoolShare, UnitShare,
-		"%s of the service time was spent waiting for a connection: for a free one of the client's own pool, or for a new "+
-			"one; raise maxPoolSize to the number of workers, and see whether connections were lost", percent(waited/served))
+		"operations waited for a free or a new connection for %s of the service time. This is included in the measured latency. "+
+			"Raise maxPoolSize to the number of workers, and look for lost connections in the events.", percent(waited/served))
 }
 
 // checkLateness holds the pacer's own lateness against the service time. Where it is small beside the p99
@@ -130,8 +130,8 @@ func checkLateness(s *Summary, _ Circumstances) []Finding {
 		sev = Warning
 	}
 	return finding("schedule-lateness", sev, late, maxLateShare*p50, UnitTime,
-		"one in a hundred operations was sent more than %s late although a worker was free (median service time %s), and "+
-			"response times contain that; use a less busy machine or more cores", ns(late), ns(p50))
+		"1 %% of the operations were sent more than %s late although a worker was free (median service time %s). This is "+
+			"included in the response times. Use a less busy machine or more cores.", ns(late), ns(p50))
 }
 
 // checkLittle compares the operations under way as they were counted with what follows from rate and
@@ -158,8 +158,9 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("littles-law", graded(off, max(limit, tooMuchLittle)), off, limit, UnitShare,
-		"%s operations were under way on average, but rate and service time give %s (Little's law), so operations or "+
-			"time are missing in the counts; use a less busy client, and report this if it stays", figure.Significant(counted/n), figure.Significant(predicted/n))
+		"the mean number of operations in flight is %s by sampling and %s by rate × service time (Little's law). Operations or "+
+			"time are missing in the counts. Use a less busy client. If the finding stays, report it as a bug.",
+		figure.Significant(counted/n), figure.Significant(predicted/n))
 }
 
 // border is the share of a phase that one operation takes: what is under way at its end is counted, but
@@ -192,18 +193,18 @@ func checkCounting(s *Summary, c Circumstances) []Finding {
 	var found []Finding
 	if c.Rejected > 0 {
 		found = append(found, finding("not-counted", Invalid, float64(c.Rejected), 0, "operations",
-			"%s operations had a class or outcome that does not exist and were not counted; this is a mistake in plimsoll, "+
-				"please report it", c.Rejected)...)
+			"%s operations had an unknown class or outcome and were not counted. The rates are too low. This is a bug in "+
+				"plimsoll; please report it.", c.Rejected)...)
 	}
 	if c.Displaced > 0 {
 		found = append(found, finding("displaced", Note, float64(c.Displaced), 0, "operations",
-			"%s operations were counted in a later second than the one they ended in, because the client was too busy; "+
-				"totals are exact, the course in time is not", c.Displaced)...)
+			"%s operations were counted in a later second than the one they ended in, because the client was too busy. Totals "+
+				"are exact; the rates of single seconds are not. Use a less busy client if you need them.", c.Displaced)...)
 	}
 	if c.EventsLost > 0 {
 		found = append(found, finding("events-lost", Note, float64(c.EventsLost), 0, "events",
-			"%s events came faster than they could be kept, so the list of events has gaps; counts of operations are exact",
-			c.EventsLost)...)
+			"%s events were discarded because they came too fast. The list of events has gaps; counts of operations are exact. "+
+				"Use the counts.", c.EventsLost)...)
 	}
 	return found
 }

@@ -45,7 +45,7 @@ func checkOutage(s *Summary, _ Circumstances) []Finding {
 	}
 	lost := total.Seconds() / s.Duration().Seconds()
 	return finding("outage", graded(lost, maxOutage), lost, maxOutage, UnitShare,
-		"for %s of the %s measured no operation succeeded (at a stretch: %s), so throughput is the mean of a target that works "+
-			"and one that does not; find the cause in the failures and events, and run again",
+		"for %s of the %s measured no operation succeeded (longest stretch: %s). The throughput is the mean of a target that "+
+			"works and one that does not. Find the cause in the failures and events, and run again.",
 		total.Round(time.Millisecond), s.Duration().Round(time.Millisecond), longest.Round(time.Millisecond))
 }

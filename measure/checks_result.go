@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,11 +32,12 @@ func checkAnything(s *Summary, _ Circumstances) []Finding {
 	t := s.Tally()
 	if t.Attempted == 0 {
 		return []Finding{{ID: "nothing", Severity: Invalid,
-			Text: "no operation ended in the measured time, so there is no result; run longer, or check the target and the timeout"}}
+			Text: "no operation ended in the measured time. There is no result. Measure longer, or check the target and the timeout."}}
 	}
 	if t.Succeeded == 0 {
 		return finding("nothing-succeeded", Invalid, 0, 1, "operations",
-			"none of %s operations succeeded, so there is no throughput and no latency; see the failures for the reason", t.Attempted)
+			"none of %s operations succeeded. There is no throughput and no latency. See the failures for the reason.",
+			t.Attempted)
 	}
 	return nil
 }
@@ -54,17 +56,13 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if kept < minMeaningful {
 		severity = Invalid
 	}
-	return finding("schedule-not-sustained", severity, kept, minSustained, UnitShare,
-		"only %s of the offered operations were done in time (%s of %s per second), so %s; offer less, or add workers if "+
-			"not all were busy", percent(kept), figure.Rate(s.Rate(s.Ended().Attempted)), figure.Rate(s.Rate(s.Offered)), s.behind())
-}
-
-// behind says what it does to response times that operations were not done in time.
-func (s *Summary) behind() string {
+	effect := "Response times grow with the length of the run and have no meaning"
 	if s.Dropped > 0 {
-		return fmt.Sprintf("response times are those of the others (%s were dropped)", figure.Count(s.Dropped))
+		effect = figure.Count(s.Dropped) + " operations were dropped, and response times do not cover them"
 	}
-	return "response times grow with the length of the run and mean nothing by themselves"
+	return finding("schedule-not-sustained", severity, kept, minSustained, UnitShare,
+		"only %s of the offered operations were done in time (%s of %s per second). %s. Offer a lower rate, or add workers if "+
+			"all of them were busy.", percent(kept), figure.Rate(s.Rate(s.Ended().Attempted)), figure.Rate(s.Rate(s.Offered)), effect)
 }
 
 func checkUnsent(s *Summary, _ Circumstances) []Finding {
@@ -72,8 +70,8 @@ func checkUnsent(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("unsent", Warning, float64(s.Unsent), 0, "operations",
-		"%s operations were due but had not been sent when the run ended, so their response times, the longest of all, are "+
-			"missing; offer less or allow more time to drain", s.Unsent)
+		"%s operations were due but not sent when the run ended. Their response times, the longest of all, are missing. "+
+			"Offer a lower rate or add workers.", s.Unsent)
 }
 
 // checkEnough names the percentiles that cannot be stated for all operations together.
@@ -95,8 +93,8 @@ func checkEnough(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("few-samples", Note, float64(n), smallest, "operations",
-		"%s successful operations are too few to state %s, with what each needs in brackets; run longer to have them",
-		n, strings.Join(missing, ", "))
+		"%s operations succeeded, and these percentiles need more (number in parentheses): %s. They are not stated. "+
+			"Measure longer to get them.", n, strings.Join(missing, ", "))
 }
 
 // checkFailures looks at what was attempted. What was dropped or never sent has no failure to be looked up,
@@ -108,8 +106,8 @@ func checkFailures(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("failures", graded(bad, mostlyFailed), bad, c.MaxFailed, UnitShare,
-		"%s of the operations did not succeed, so latencies are those of the lucky ones; see the failures and remove "+
-			"their cause", percent(bad))
+		"%s of the operations failed. Latencies cover successful operations only. See the failures and remove their cause.",
+		percent(bad))
 }
 
 func checkNotFound(s *Summary, _ Circumstances) []Finding {
@@ -119,8 +117,8 @@ func checkNotFound(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("not-found", Warning, missing, maxNotFound, UnitShare,
-		"%s of the operations found no document where one was expected, which is cheaper than finding one; load the data "+
-			"first, with the same number of records", percent(missing))
+		"%s of the operations found no document. Finding none is cheaper than finding one, so the rate is too high. Load the "+
+			"data first, with the same number of records.", percent(missing))
 }
 
 func checkContent(s *Summary, _ Circumstances) []Finding {
@@ -136,8 +134,8 @@ func checkContent(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("corrupt", Invalid, float64(wrong), 0, "operations",
-		"%s reads returned something else than what was written, so the target is damaged or other data are in its "+
-			"collections; drop and load them again, then look at the target", wrong)
+		"%s reads returned other data than were written. The target is damaged, or other data are in its collections. Drop "+
+			"the collections, load them again, and check the target.", wrong)
 }
 
 func checkAcknowledged(s *Summary, _ Circumstances) []Finding {
@@ -146,8 +144,8 @@ func checkAcknowledged(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("unacknowledged", Note, float64(t.Unacknowledged), 0, "operations",
-		"%s writes were handed to the network and nobody confirmed them (w:0), so their number says what was sent, not what "+
-			"was stored; use w:1 or majority to know", t.Unacknowledged)
+		"%s writes were unacknowledged (w:0). Their rate is that of sent writes, not of stored writes. Use w:1 or majority "+
+			"to measure stored writes.", t.Unacknowledged)
 }
 
 func checkIndeterminate(s *Summary, _ Circumstances) []Finding {
@@ -156,8 +154,18 @@ func checkIndeterminate(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("indeterminate", Note, float64(t.Indeterminate), 0, "operations",
-		"%s writes may or may not have been applied, because no answer proved either; the number of documents may differ "+
-			"by as many", t.Indeterminate)
+		"%s writes have an unknown outcome, because no reply confirms or denies them. The number of documents may "+
+			"differ by that many. Count the documents if you need their number.", t.Indeterminate)
+}
+
+// steadyLength is the shortest measured time that can show a steady state: four checkpoint cycles (TPC-C 5.5.2).
+// Targets in the client's own process have no periodic checkpoint; they need 40 bins of a second, the fewest for which
+// MSER can be trusted.
+func (c Circumstances) steadyLength() time.Duration {
+	if c.InProcess {
+		return minSettleBins * time.Second
+	}
+	return minCycles * c.Cycle
 }
 
 // checkSteady looks for a trend within the phase and, where it is long enough, for the end of the
@@ -166,17 +174,86 @@ func checkSteady(s *Summary, c Circumstances) []Finding {
 	if c.Varying || s.Ended().Succeeded == 0 {
 		return nil
 	}
-	if s.Duration() < minCycles*c.Cycle {
-		found := finding("too-short", Note, s.Duration().Seconds(), (minCycles * c.Cycle).Seconds(), "s",
-			"%s is too short to tell whether the target was in a steady state, which takes %s checkpoint cycles of %s; run "+
-				"at least %s for a claim", s.Duration(), minCycles, c.Cycle, minCycles*c.Cycle)
-		return append(found, trends(s, s.Duration()/shortTrendBins, true)...)
+	if s.Duration() >= minCycles*c.Cycle {
+		if found := trends(s, c.Cycle, false); len(found) > 0 {
+			return found
+		}
+		return checkSettled(s, c.Cycle/binsPerCycle)
 	}
-	found := trends(s, c.Cycle, false)
-	if len(found) == 0 {
-		found = checkSettled(s, c.Cycle/binsPerCycle)
+	found := trends(s, s.Duration()/shortTrendBins, true)
+	if need := c.steadyLength(); s.Duration() < need {
+		why := fmt.Sprintf("%d checkpoint cycles of %s", minCycles, figure.Duration(c.Cycle))
+		if c.InProcess {
+			why = fmt.Sprintf("%d s, because a shorter series does not show a trend", minSettleBins)
+		}
+		found = append(found, finding("too-short", Warning, s.Duration().Seconds(), need.Seconds(), "s",
+			"the measured time is %s; a steady state needs %s. The result may be that of a target that was still warming up. "+
+				"Measure for %s or longer.", s.Duration(), why, need)...)
 	}
 	return found
+}
+
+// Limits of the variation of throughput.
+const (
+	// maxVariation is the coefficient of variation of the seconds. In the shortest steady length of 240 s, seconds that
+	// scatter by 0.3 leave a standard error of 0.3/√240 = 1.9 % in the mean, which is the 2 % that TPC-C tolerates.
+	maxVariation = 0.30
+	// dipBelow is the share of the median below which a second belongs to a dip.
+	dipBelow = 0.5
+	// dipCount is how many operations a bin has in the median. A Poisson count of 64 has a standard deviation of 8, so
+	// half of it is four of them away and not chance. Slow loads have bins of more than a second.
+	dipCount = 64
+)
+
+// checkVariation asks whether the throughput of single seconds is that of the whole. It warns where seconds scatter
+// widely, and where dips cost more than 2 % of the operations. Outages have a finding of their own.
+func checkVariation(s *Summary, c Circumstances) []Finding {
+	rate := s.Rate(s.Ended().Succeeded)
+	if total, _ := s.outages(); c.Varying || total > 0 || rate == 0 {
+		return nil
+	}
+	width := max(time.Second, time.Duration(dipCount/rate*float64(time.Second)))
+	_, rates, _ := s.bins(width)
+	if len(rates) < minCycles {
+		return nil
+	}
+	varied := math.Sqrt(squaredError(rates)*float64(len(rates))) / mean(rates)
+	longest, depth, lost := dips(rates)
+	value, limit := varied, maxVariation
+	if varied <= maxVariation {
+		if value, limit = lost, maxTrend; lost <= maxTrend {
+			return nil
+		}
+	}
+	dip := "No dip reached half of the median"
+	if longest > 0 {
+		dip = fmt.Sprintf("The longest dip lasted %s and went down to %s of the median",
+			figure.Duration(time.Duration(longest)*width), percent(depth))
+	}
+	return finding("throughput-variation", Warning, value, limit, UnitShare,
+		"the coefficient of variation of throughput is %s (%s parts of %s). %s. The mean is not the throughput of a steady "+
+			"target. Look for the cause in the course of the run and in the target's log.",
+		percent(varied), len(rates), width, dip)
+}
+
+// dips returns how many bins the longest dip has, its lowest rate as a share of the median, and the share of operations
+// that all dips cost.
+func dips(rates []float64) (longest int, depth, lost float64) {
+	median := Median(rates)
+	length, lowest := 0, 1.0
+	for _, r := range append(slices.Clone(rates), median) { // the median ends a dip at the end
+		if r < dipBelow*median {
+			length++
+			lowest = min(lowest, r/median)
+			lost += 1 - r/median
+			continue
+		}
+		if length > longest {
+			longest, depth = length, lowest
+		}
+		length, lowest = 0, 1
+	}
+	return longest, depth, lost / float64(len(rates))
 }
 
 // trends looks at rate and response time over bins of a width. Whole checkpoint cycles can be compared
@@ -191,16 +268,24 @@ func trends(s *Summary, width time.Duration, test bool) []Finding {
 	change, p := trend(at, rates)
 	if math.Abs(change) > maxTrend && (!test || p < trendChance) {
 		found = append(found, finding("not-steady", Warning, change, maxTrend, UnitShare,
-			"throughput changed by %s within the measured time (Theil–Sen; Mann–Kendall %s), so the result depends on "+
-				"when it was taken; warm up longer or measure longer", figure.Change(1+change), chance(p))...)
+			"throughput changed by %s during the measured time (Theil–Sen; Mann–Kendall %s). The result depends on when it was "+
+				"taken. Warm up longer or measure longer.", changeText(change), chance(p))...)
 	}
 	change, p = trend(at, times)
 	if math.Abs(change) > maxDrift && p < trendChance {
 		found = append(found, finding("latency-drift", Warning, change, maxDrift, UnitShare,
-			"mean response time changed by %s within the measured time (Mann–Kendall %s), so the percentiles depend "+
-				"on when they were taken; warm up longer or measure longer", figure.Change(1+change), chance(p))...)
+			"the mean response time changed by %s during the measured time (Mann–Kendall %s). The percentiles depend on when they "+
+				"were taken. Warm up longer or measure longer.", changeText(change), chance(p))...)
 	}
 	return found
+}
+
+// changeText writes a change as a share of the mean. The slope of a short series can reach beyond zero.
+func changeText(change float64) string {
+	if change <= -1 {
+		return "-100 % or more"
+	}
+	return figure.Change(1 + change)
 }
 
 // trend returns the change over the whole series relative to its mean, and the probability that there
@@ -232,12 +317,12 @@ func checkSettled(s *Summary, width time.Duration) []Finding {
 	}
 	if !settled {
 		return finding("not-steady", Warning, bias, maxTrend, UnitShare,
-			"throughput did not settle within the measured time (MSER would cut %s of %s parts), so its mean stands for no "+
-				"state of the target; warm up longer or measure longer", cut, len(rates))
+			"throughput did not settle during the measured time (MSER would cut %s of %s parts). Its mean is not a steady state of "+
+				"the target. Warm up longer or measure longer.", cut, len(rates))
 	}
 	return finding("not-steady", Warning, bias, maxTrend, UnitShare,
-		"the target was still warming up in the first %s of the measured time, which moves the mean by %s; warm up "+
-			"that much longer", time.Duration(cut)*width, figure.Change(1+bias))
+		"the target was still warming up in the first %s of the measured time. This changes the mean by %s. Warm up that much "+
+			"longer.", time.Duration(cut)*width, figure.Change(1+bias))
 }
 
 // chance is the probability that a trend is none.

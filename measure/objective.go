@@ -88,7 +88,7 @@ func parseObjective(text string) (Objective, error) {
 	case "=>":
 		o.Op = ">="
 	case "=", "==":
-		return o, fmt.Errorf("objective %q asks for equality, which no measurement has: use < <= > or >=", text)
+		return o, fmt.Errorf("objective %q: a measurement is never equal to a limit. Use < <= > or >=", text)
 	}
 	if err := o.parseName(m[1]); err != nil {
 		return o, fmt.Errorf("objective %q: %w", text, err)
@@ -188,19 +188,6 @@ func (o *Objective) parseRate(s string) error {
 	}
 	o.Limit = x * factor
 	return nil
-}
-
-// CheckClass returns an error that names the nearest operation class if o names one that is not there.
-func (o Objective) CheckClass(d Dims) error {
-	var names []string
-	for _, c := range d.Classes {
-		names = append(names, c.Name)
-	}
-	if o.Class == "" || slices.Contains(names, o.Class) {
-		return nil
-	}
-	return fmt.Errorf("objective %q: this workload has no operation %q%s (known: %s)", o.Text, o.Class,
-		nearest.DidYouMean(o.Class, names), strings.Join(names, ", "))
 }
 
 // Evaluate holds an objective against a phase. What cannot be told is unknown and therefore not met.

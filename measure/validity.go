@@ -21,14 +21,13 @@ const (
 	Note Severity = "note"
 )
 
-// Finding is a reason why a result must not be believed, or only with care. It is data that is stored
-// with the result, not a line in a log.
+// Finding is a reason to doubt a result. It is data that is stored with the result, not a line in a log.
 type Finding struct {
 	ID       string   `json:"id"` // stable name, for example "client-cpu"
 	Severity Severity `json:"severity"`
-	Text     string   `json:"text"`            // one sentence: what, why it matters, what to do
+	Text     string   `json:"text"`            // short sentences: what was measured, what it means, what to do
 	Value    *float64 `json:"value,omitempty"` // what was measured
-	Limit    *float64 `json:"limit,omitempty"` // what it was held against
+	Limit    *float64 `json:"limit,omitempty"` // of Value
 	Unit     string   `json:"unit,omitempty"`  // of both: "share", "ns", "1/s", "operations"
 }
 
@@ -65,8 +64,8 @@ func compareFindings(a, b Finding) int {
 type Circumstances struct {
 	// Cores is how many cores the client may use.
 	Cores float64
-	// InProcess says that the target runs in the client's own process (the embedded store), so that the
-	// processor time of both cannot be told apart.
+	// InProcess says that the target runs in the client's own process (the embedded store). The processor time of both
+	// cannot be told apart, and the target has no periodic checkpoint.
 	InProcess bool
 	// Ceiling is the rate in operations per second that this client reaches with the same workload
 	// against a target that costs nothing, from a calibration.
@@ -90,7 +89,8 @@ func Judge(s *Summary, c Circumstances) []Finding {
 	findings := []Finding{}
 	for _, check := range []func(*Summary, Circumstances) []Finding{
 		checkAnything, checkClientCPU, checkCeiling, checkScheduler, checkPauses, checkPool, checkLateness, checkLittle,
-		checkSchedule, checkUnsent, checkOutage, checkSteady, checkEnough, checkFailures, checkNotFound, checkContent,
+		checkSchedule, checkUnsent, checkOutage, checkSteady, checkVariation, checkEnough, checkFailures, checkNotFound,
+		checkContent,
 		checkAcknowledged, checkIndeterminate, checkCounting,
 	} {
 		findings = append(findings, check(s, c)...)

@@ -69,6 +69,16 @@ func outage(from, to int) func(i int, iv *Interval) {
 	}
 }
 
+// slow makes so many operations succeed in each second from one to another.
+func slow(from, to int, rate int64) func(i int, iv *Interval) {
+	return func(i int, iv *Interval) {
+		if i >= from && i < to {
+			succeed(iv, rate, int64(time.Millisecond))
+			iv.Offered, iv.InFlight = rate, float64(rate)/1000
+		}
+	}
+}
+
 // pausing makes the client stand still in every second, for so long at most and in total.
 func pausing(longest, total time.Duration) func(i int, iv *Interval) {
 	return func(_ int, iv *Interval) { iv.Client.GCPauseMax, iv.Client.GCPauseSum = longest, total }
@@ -134,8 +144,25 @@ func TestFindings(t *testing.T) {
 		{"scattered but right", 300, func(i int, iv *Interval) { iv.InFlight = float64(10 + 9*(i%2*2-1)) }, Circumstances{}, nil},
 		{"overload", 300, func(_ int, iv *Interval) { iv.Offered = 11_000 }, Circumstances{}, []string{"schedule-not-sustained:invalid"}},
 		{"slightly too much", 300, func(_ int, iv *Interval) { iv.Offered = 10_300 }, Circumstances{}, []string{"schedule-not-sustained:warning"}},
-		{"short", 30, nil, Circumstances{}, []string{"too-short:note"}},
-		{"short and rising", 60, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i)*20, 1e6) }, Circumstances{}, []string{"not-steady:warning", "too-short:note"}},
+		{"short", 30, nil, Circumstances{}, []string{"too-short:warning"}},
+		{"shorter than four checkpoint cycles", 239, nil, Circumstances{}, []string{"too-short:warning"}},
+		{"without checkpoints", 40, nil, Circumstances{InProcess: true}, nil},
+		{"without checkpoints, short", 39, nil, Circumstances{InProcess: true}, []string{"too-short:warning"}},
+		{"a seventh for five of fifteen seconds", 15, slow(8, 13, 1429), Circumstances{InProcess: true},
+			[]string{"throughput-variation:warning", "too-short:warning"}},
+		{"a seventh for five seconds", 300, slow(100, 105, 1429), Circumstances{}, nil},
+		{"a seventh for ten seconds", 300, slow(100, 110, 1429), Circumstances{}, []string{"throughput-variation:warning"}},
+		{"checkpoints", 300, func(i int, iv *Interval) {
+			if i%60 < 6 {
+				slow(0, 300, 8500)(i, iv)
+			}
+		}, Circumstances{}, nil},
+		{"seconds that scatter", 300, func(i int, iv *Interval) {
+			slow(0, 300, 10_000+3500*int64(i%2*2-1))(i, iv)
+		}, Circumstances{}, []string{"throughput-variation:warning"}},
+		{"a slow target's chance", 300, func(i int, iv *Interval) { slow(0, 300, int64(4+i%3*2-i%2))(i, iv) }, Circumstances{},
+			[]string{"few-samples:note"}},
+		{"short and rising", 60, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i)*20, 1e6) }, Circumstances{}, []string{"not-steady:warning", "too-short:warning"}},
 		{"rising on purpose", 60, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i)*20, 1e6) }, Circumstances{Varying: true}, nil},
 		{"rising", 300, func(i int, iv *Interval) { succeed(iv, 9_900+int64(i), 1e6) }, Circumstances{}, []string{"not-steady:warning"}},
 		{"warming up", 900, func(i int, iv *Interval) {
@@ -194,14 +221,15 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Every text is one sentence with what and what to do, and has no figure that failed to print.
+// Every text has three short sentences (what was measured, what it means, what to do) and no figure that failed to
+// print.
 func checkText(t *testing.T, f Finding) {
 	t.Helper()
-	if bad := regexp.MustCompile(`%!|NaN|Inf|\n|\.$|^[A-Z]`).FindString(f.Text); bad != "" || len(f.Text) < 60 {
+	if bad := regexp.MustCompile(`%!|NaN|Inf|\n|[^.]$|^[A-Z]`).FindString(f.Text); bad != "" || len(f.Text) < 60 {
 		t.Errorf("%s: text %q has %q", f.ID, f.Text, bad)
 	}
-	if !regexp.MustCompile(`; |, so |, because `).MatchString(f.Text) {
-		t.Errorf("%s: %q does not say why it matters or what to do", f.ID, f.Text)
+	if n := len(regexp.MustCompile(`\. [A-Z0-9]|\.$`).FindAllString(f.Text, -1)); n < 3 || n > 4 {
+		t.Errorf("%s: %q has %d sentences", f.ID, f.Text, n)
 	}
 }
 
@@ -290,7 +318,7 @@ func TestMergeOfSummaries(t *testing.T) {
 // A number reads the same in a finding as in a table.
 func TestFindingsWriteNumbersAsTablesDo(t *testing.T) {
 	s := &Summary{Start: 0, End: 15 * time.Second, Offered: 100_000, Dropped: 15_903}
-	if got := s.behind(); !strings.Contains(got, "(15,903 were dropped)") {
+	if got := checkSchedule(s, Circumstances{}); !strings.Contains(got[0].Text, "15,903 operations were dropped") {
 		t.Error(got)
 	}
 	text := finding("x", Note, 0, 0, "", "%s, %s, %s and %s;", 10641*time.Microsecond, 3694, int64(15903),

@@ -5,8 +5,8 @@ import "fmt"
 // maxSideTrials is how many trials a side of a comparison may have.
 const maxSideTrials = 1 << 20
 
-// maxDims is how many operation classes and outcomes a run may have. Plimsoll knows some ten and twenty of them, and each
-// interval has a count for each pair.
+// maxDims is how many operation classes and outcomes a run may have. Plimsoll knows some ten and twenty of them, and
+// each interval has a count for each pair.
 const maxDims = 256
 
 // check bounds the dimensions of the intervals.

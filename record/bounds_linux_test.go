@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Numbers that broke what was drawn from them are refused where they are read: a side of -1 trials, a second before the first.
+// Numbers that broke what was drawn from them are refused where they are read: a side of -1 trials, a second before the
+// first.
 func TestNumbersAreCheckedWhenRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		read func(dir string) error

@@ -65,11 +65,14 @@ type ComparisonReport struct {
 	Comparisons []Comparison `json:"comparisons"`
 }
 
-// ComparisonSide is one of the things compared: a record, several records of the same thing, or a study's configuration.
+// ComparisonSide is one of the things compared: a record, several records of the same thing, or a study's
+// configuration.
 type ComparisonSide struct {
 	Name    string   `json:"name"`
 	Records []string `json:"records"`
 	N       int      `json:"n"`
+	// TargetKind is what was loaded, such as "mongod" or "embedded"; absent where it is not known.
+	TargetKind string `json:"target_kind,omitempty"`
 	// Values are those of its trials, by metric, in order of time.
 	Values map[string][]float64 `json:"values"`
 	// Spectra are the distributions of its operations; only a comparison that is kept as a record has them, because they
@@ -80,7 +83,8 @@ type ComparisonSide struct {
 // MaxSpectra is how many sides of a comparison are kept with their spectra: as many as can be told apart in one chart.
 const MaxSpectra = 6
 
-// SideSpectrum is how the times of successful operations of one class are distributed, over the records of a side together.
+// SideSpectrum is how the times of successful operations of one class are distributed, over the records of a side
+// together.
 type SideSpectrum struct {
 	Class string `json:"class"`
 	// Time is "response", counted from when an operation was due, or "service", counted from sending.

@@ -13,7 +13,9 @@ import (
 
 func TestComparisonsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "comparison")
-	want := &ComparisonReport{Head: Head{SchemaVersion: SchemaVersion, Kind: KindComparison, Validity: []measure.Finding{}}, Sides: []ComparisonSide{{Name: "a<b", Records: []string{}, Values: map[string][]float64{"throughput": {1}}}},
+	want := &ComparisonReport{Head: Head{SchemaVersion: SchemaVersion, Kind: KindComparison,
+		Validity: []measure.Finding{}}, Sides: []ComparisonSide{{Name: "a<b", Records: []string{},
+		Values: map[string][]float64{"throughput": {1}}}},
 		Differences: []Difference{}, Comparisons: []Comparison{{Metric: "throughput", Verdict: Inconclusive}}}
 	if err := WriteComparison(dir, want); err != nil {
 		t.Fatal(err)

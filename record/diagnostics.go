@@ -33,7 +33,8 @@ func keptDiagnostics(dir string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if info, err := os.Lstat(f); err == nil && info.Mode().IsRegular() && diagnosticFile.MatchString(filepath.ToSlash(name)) {
+		if info, err := os.Lstat(f); err == nil && info.Mode().IsRegular() &&
+			diagnosticFile.MatchString(filepath.ToSlash(name)) {
 			names = append(names, filepath.ToSlash(name))
 		}
 	}
@@ -48,9 +49,9 @@ func escapeGlob(path string) string {
 // diagnosticDelay is how long a mongod keeps samples before it writes them.
 const diagnosticDelay = 15 * time.Second
 
-// AddDiagnostics copies the diagnostic data of a mongod into the record as it is: the files in dir that were written since
-// a moment, newest first, no more than [MaxDiagnostics]. A directory that is not there has none. An error means that they
-// are missing from the record.
+// AddDiagnostics copies the diagnostic data of a mongod into the record as it is: the files in dir that were written
+// since a moment, newest first, no more than [MaxDiagnostics]. A directory that is not there has none. An error means
+// that they are missing from the record.
 func (w *RunWriter) AddDiagnostics(member, dir string, since time.Time) error {
 	files, left := diagnosticFiles(dir, since)
 	if len(files) == 0 || w.failed != nil {
@@ -72,7 +73,7 @@ func (w *RunWriter) AddDiagnostics(member, dir string, since time.Time) error {
 	}
 	what := "diagnostic data of " + w.text(member) + " (FTDC, as MongoDB's support reads them)"
 	if left > 0 {
-		what += fmt.Sprintf("; %d older files are left out, because a record keeps %d MiB of each member", left, MaxDiagnostics>>20)
+		what += fmt.Sprintf("; %d older files are not in the record, because it has at most %d MiB of each member", left, MaxDiagnostics>>20)
 	}
 	w.run.Files = append(w.run.Files, File{name, what})
 	return nil
@@ -87,7 +88,8 @@ func diagnosticFiles(dir string, since time.Time) (names []string, left int) {
 	var found []fs.FileInfo
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(e.Name(), "metrics.") && !info.ModTime().Before(since.Add(-diagnosticDelay)) {
+		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(e.Name(), "metrics.") &&
+			!info.ModTime().Before(since.Add(-diagnosticDelay)) {
 			found = append(found, info)
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// readDocument reads the main file of a record in dir, of one kind, into v. noun is what errors call the record: "drill".
-// Where v has a method check, what it says makes the document damaged: it bounds the numbers from which others allocate.
+// readDocument reads the main file of a record in dir, of one kind, into v. noun is what errors call the record:
+// "drill". Where v has a method check, what it says makes the document damaged: it bounds the numbers from which others
+// allocate.
 func readDocument(dir, file, kind, noun string, v any) error {
 	b, err := safeopen.ReadFile(dir, file, safeopen.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +52,7 @@ func checkHead(path string, b []byte, kind string) error {
 	}
 	major, _, _ := strings.Cut(SchemaVersion, ".")
 	if have, _, _ := strings.Cut(head.SchemaVersion, "."); have != major {
-		return fmt.Errorf("%s has schema version %q, this plimsoll reads %s.x: use the version that wrote it", path, head.SchemaVersion, major)
+		return fmt.Errorf("%s has schema version %q, and this plimsoll reads %s.x. Use the version that wrote it", path, head.SchemaVersion, major)
 	}
 	if head.Kind != kind {
 		return fmt.Errorf("%s is a record of kind %q, not of a %s", path, head.Kind, kind)
@@ -59,8 +60,8 @@ func checkHead(path string, b []byte, kind string) error {
 	return nil
 }
 
-// OpenBelow reads the record of a run in the directory name below top, as a study and a suite name those of their trials and
-// parts. It follows no link below top.
+// OpenBelow reads the record of a run in the directory name below top, as a study and a suite name those of their
+// trials and parts. It follows no link below top.
 func OpenBelow(top, name string) (*Run, error) {
 	dir, err := Below(top, name)
 	if err != nil {

@@ -7,15 +7,16 @@ import (
 
 // DrillManner are the rounds of a drill in which clients noticed the same of what was broken.
 type DrillManner struct {
-	// Manner is that of the faults, as in [DrillFault]; several in one round are joined by "+". Empty if nothing was broken.
+	// Manner is that of the faults, as in [DrillFault]; several in one round are joined by "+". Empty if nothing was
+	// broken.
 	Manner string `json:"manner"`
-	// Rounds is how many there were, Unended in how many of them no operation succeeded again before the load was over, and
-	// Lossy how many lost acknowledged writes.
+	// Rounds is how many there were, Unended in how many of them no operation succeeded again before the load was over,
+	// and Lossy how many lost acknowledged writes.
 	Rounds  int `json:"rounds"`
 	Unended int `json:"unended"`
 	Lossy   int `json:"lossy"`
-	// Outages are those that ended, Losses those of rounds that show something about losses: something was acknowledged, everything
-	// was read back, and the verdict is known, or writes were lost all the same.
+	// Outages are those that ended, Losses those of rounds that show something about losses: something was acknowledged,
+	// everything was read back, and the verdict is known, or writes were lost all the same.
 	Outages *Spread `json:"outages,omitempty"`
 	Losses  *Spread `json:"losses,omitempty"`
 	// Statement is what so many rounds allow to say.
@@ -61,8 +62,9 @@ func (r *DrillRound) Whole() *DrillEffect {
 // all says whether an effect is that of all operations, wherever they were, of all clients.
 func (e *DrillEffect) all() bool { return e.Class == "" && e.Kind == "" && e.Client == -1 }
 
-// Headline is what the faults meant for operations where they struck: [DrillRound.Whole] or, of a sharded cluster, that of the struck
-// shard that was out for longest. Operations on the other shards go on meanwhile, so all together are hardly ever out.
+// Headline is what the faults meant for operations where they struck: [DrillRound.Whole] or, of a sharded cluster, that
+// of the struck shard that was out for longest. Operations on the other shards go on meanwhile, so all together are
+// hardly ever out.
 func (r *DrillRound) Headline() *DrillEffect {
 	var longest *DrillEffect
 	for i := range r.Effects {
@@ -103,16 +105,17 @@ func (l *LedgerResult) ReadBack() bool {
 	return final >= 0 && l.Reads[final].Problem == "" && l.Inserts[WriteNeverRead]+l.Updates[WriteNeverRead] == 0
 }
 
-// showsLosses says whether the round is one of those whose losses count. Where nothing was acknowledged nothing could be lost; and where
-// the fault did not hit, or the verdict is unknown for another reason, that nothing was lost says nothing about faults like it.
+// showsLosses says whether the round is one of those whose losses count. Where nothing was acknowledged nothing could
+// be lost; and where the fault did not hit, or the verdict is unknown for another reason, that nothing was lost says
+// nothing about faults like it.
 func (r *DrillRound) showsLosses() bool {
 	l := r.Ledger
 	return l != nil && l.ReadBack() && l.Acknowledged > 0 && (r.Verdict != Unknown || l.LostWrites() > 0)
 }
 
-// ByManner puts the rounds together in which clients noticed the same: a broken connection is noticed at once, one that hangs
-// only after a time limit, so their outages are not compared. Rounds that go on are left out, and so are those in which
-// nothing was broken, if in others something was.
+// ByManner puts the rounds together in which clients noticed the same: a broken connection is noticed at once, one that
+// hangs only after a time limit, so their outages are not compared. Rounds that go on are left out, and so are those in
+// which nothing was broken, if in others something was.
 func (d *Drill) ByManner() []DrillManner {
 	list := []DrillManner{}
 	var outages, losses [][]float64

@@ -2,11 +2,12 @@ package record
 
 import "fmt"
 
-// ReadsResult is what the reads of a drill returned, held against what was written and what was there in the end. A register
-// is a document that one writer changes; each of its updates is a version that stays visible beside the later ones.
+// ReadsResult is what the reads of a drill returned, held against what was written and what was there in the end. A
+// register is a document that one writer changes; each of its updates is a version that stays visible beside the later
+// ones.
 type ReadsResult struct {
-	// Concern, Preference and Causal are how the reads were sent, and Writes the durability of the writes, in words. An empty
-	// concern is the server's default.
+	// Concern, Preference and Causal are how the reads were sent, and Writes the durability of the writes, in words. An
+	// empty concern is the server's default.
 	Concern    string `json:"concern,omitempty"`
 	Preference string `json:"preference,omitempty"`
 	Causal     bool   `json:"causal,omitempty"`
@@ -33,12 +34,13 @@ type ReadsResult struct {
 
 // ReadGuarantee is one thing that reads may be relied on for.
 type ReadGuarantee struct {
-	// Name is "read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads", "committed" (nothing that is
-	// rolled back later), "written" (nothing that nobody had written) or "linearizable".
+	// Name is "read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads", "committed" (nothing that
+	// is rolled back later), "written" (nothing that nobody had written) or "linearizable".
 	Name string `json:"name" jsonschema:"enum=read-your-writes,enum=monotonic-reads,enum=monotonic-writes,enum=writes-follow-reads,enum=committed,enum=written,enum=linearizable"`
 	// Promised says whether MongoDB promises it at these concerns; only then is what breaks it a violation.
 	Promised bool `json:"promised"`
-	// Checked operations could have broken it, and Broken did; RolledBack of those because of a write that was rolled back.
+	// Checked operations could have broken it, and Broken did; RolledBack of those because of a write that was rolled
+	// back.
 	Checked    int64 `json:"checked"`
 	Broken     int64 `json:"broken"`
 	RolledBack int64 `json:"rolled_back,omitempty"`
@@ -77,8 +79,8 @@ const (
 	ReadsAfter  = "after"
 )
 
-// ReadStaleness is how long before each read was sent an update that it lacks had been acknowledged, in nanoseconds: a lower
-// bound. Reads that lack nothing count with 0.
+// ReadStaleness is how long before each read was sent an update that it lacks had been acknowledged, in nanoseconds: a
+// lower bound. Reads that lack nothing count with 0.
 type ReadStaleness struct {
 	Phase string `json:"phase" jsonschema:"enum=before,enum=during,enum=after"`
 	Reads int64  `json:"reads"`
@@ -114,16 +116,16 @@ func (c *ReadConflict) Text() string {
 	version := fmt.Sprintf("update %d of writer %d", c.Sequence, c.Writer)
 	second := c.Second.text(c.Writer, c.Sequence)
 	if c.First == nil {
-		return fmt.Sprintf("%s returned %s, which nobody is known to have written", second, version)
+		return fmt.Sprintf("%s returned %s, which no known client wrote", second, version)
 	}
 	first := c.First.text(c.Writer, c.Sequence)
 	switch c.Guarantee {
 	case "committed":
-		return fmt.Sprintf("%s returned %s (%s), which was rolled back", second, version, first)
+		return fmt.Sprintf("%s returned %s (%s), and that was rolled back", second, version, first)
 	case "written":
 		return fmt.Sprintf("%s returned %s (%s)", second, version, first)
 	case "writes-follow-reads":
-		return fmt.Sprintf("%s returned %s, which was rolled back, and %s survived", first, version, second)
+		return fmt.Sprintf("%s returned %s, and that was rolled back, but %s survived", first, version, second)
 	}
 	if c.First.Kind == "read" {
 		return fmt.Sprintf("%s returned %s, and %s did not", first, version, second)
@@ -133,7 +135,8 @@ func (c *ReadConflict) Text() string {
 
 // text is one operation in words.
 func (o *ReadOperation) text(writer int, sequence int64) string {
-	at := func(ns int64) string { return fmt.Sprintf("%.4f s", float64(ns)/1e9) } // two operations are often a millisecond apart
+	// operations are often less than a millisecond apart
+	at := func(ns int64) string { return fmt.Sprintf("%.4f s", float64(ns)/1e9) }
 	server := "a server"
 	if o.Server != "" {
 		server = o.Server

@@ -25,22 +25,23 @@ func TestDrillDefaults(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if !s.Run.Load.Open() || s.Run.Workload.Name != spec.WorkloadLedger || s.Repeat != 1 || s.Faults[0].At != spec.Duration(10*time.Second) {
+	if !s.Run.Load.Open() || s.Run.Workload.Name != spec.WorkloadLedger || s.Repeat != 1 ||
+		s.Faults[0].At != spec.Duration(10*time.Second) {
 		t.Errorf("the defaults are %+v", s)
 	}
 }
 
 func TestDrillMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"run: {target: 'lab:x'}":                                                                                                  "a drill breaks something",
+		"run: {target: 'lab:x'}":                                                                                                  "faults: there is none",
 		"run: {target: 'lab:x'}\nfaults: [{fault: kill}]":                                                                         "ACTION:TARGET",
-		"run: {target: 'mongodb://h/'}\nfaults: [{fault: 'kill:primary'}]":                                                        "only a lab",
+		"run: {target: 'mongodb://h/'}\nfaults: [{fault: 'kill:primary'}]":                                                        "into labs only",
 		"run: {target: 'lab:x'}\nexternal: true\nfaults: [{fault: 'kill:primary'}]":                                               "exclude each other",
 		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 10s}]":                               "not within",
 		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 5s, for: 6s}]":                       "healed 1s after",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', at: 5s, at_workers: 3}]":                                        "exclude each other",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary', for: 5s, stay: true}]":                                          "exclude each other",
-		"run: {target: 'lab:x', load: {stages: [{duration: 9s, workers: 9}]}}\nfaults: [{fault: 'kill:primary', at_workers: 10}]": "never bring",
+		"run: {target: 'lab:x', load: {stages: [{duration: 9s, workers: 9}]}}\nfaults: [{fault: 'kill:primary', at_workers: 10}]": "never reach",
 		"run: {target: 'lab:x'}\nfresh: true\nfaults: [{fault: 'kill:primary'}]":                                                  "fresh",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss: some}":                                         "loss",
 		"run: {target: 'lab:x'}\nfaults: [{fault: 'kill:primary'}]\nexpect: {loss_window: 1s}":                                    "needs loss: window",
@@ -78,7 +79,8 @@ func TestDrillFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := Drill{Head: Head{SchemaVersion: SchemaVersion, Kind: KindDrill, Status: Running}, Specification: spec, Verdict: Unknown,
+	d := Drill{Head: Head{SchemaVersion: SchemaVersion, Kind: KindDrill, Status: Running}, Specification: spec,
+		Verdict: Unknown,
 		Reasons: []string{"cannot reach secret-word"}, Rounds: []DrillRound{{Number: 1, Verdict: Unknown}}}
 	if err := w.Write(&d); err != nil {
 		t.Fatal(err)
@@ -100,12 +102,14 @@ func TestDrillFiles(t *testing.T) {
 	}
 }
 
-// Rounds in which connections broke are not put together with those in which they hung, nor with those in which nothing was
-// broken; a loss is known only where everything was read back.
+// Rounds in which connections broke are not put together with those in which they hung, nor with those in which nothing
+// was broken; a loss is known only where everything was read back.
 func TestDrillByManner(t *testing.T) {
 	round := func(outage, lost int64, faults ...string) DrillRound {
-		r := DrillRound{Status: Complete, Effects: []DrillEffect{{Client: 0, Outage: 1}, {Client: -1, Outage: outage, OutageFrom: 5}},
-			Ledger: &LedgerResult{Acknowledged: 100, Inserts: map[string]int64{WriteLost: lost}, Updates: map[string]int64{WriteLost: 1}, Reads: []LedgerRead{{Source: FinalSource}}}}
+		r := DrillRound{Status: Complete, Effects: []DrillEffect{{Client: 0, Outage: 1},
+			{Client: -1, Outage: outage, OutageFrom: 5}},
+			Ledger: &LedgerResult{Acknowledged: 100, Inserts: map[string]int64{WriteLost: lost},
+				Updates: map[string]int64{WriteLost: 1}, Reads: []LedgerRead{{Source: FinalSource}}}}
 		for _, m := range faults {
 			r.Faults = append(r.Faults, DrillFault{Manner: m, Injected: 1})
 		}
@@ -113,10 +117,13 @@ func TestDrillByManner(t *testing.T) {
 	}
 	unread := round(7, 5, "crash")
 	unread.Ledger.Inserts[WriteNeverRead] = 1
-	d := &Drill{Rounds: []DrillRound{round(4, 0, "crash"), round(9, 2, "black-hole"), round(2, 3, "crash"), round(-1, 0, "black-hole", "crash"), unread, round(1, 0), {Status: Running}}}
+	d := &Drill{Rounds: []DrillRound{round(4, 0, "crash"), round(9, 2, "black-hole"), round(2, 3, "crash"),
+		round(-1, 0, "black-hole", "crash"), unread, round(1, 0), {Status: Running}}}
 	want := []DrillManner{
-		{Manner: "crash", Rounds: 3, Lossy: 2, Outages: &Spread{Unit: "ns", Values: []float64{4, 2, 7}, Median: 4, Max: 7}, Losses: &Spread{Unit: "writes", Values: []float64{1, 4}, Median: 2.5, Max: 4}},
-		{Manner: "black-hole", Rounds: 1, Lossy: 1, Outages: &Spread{Unit: "ns", Values: []float64{9}, Median: 9, Max: 9}, Losses: &Spread{Unit: "writes", Values: []float64{3}, Median: 3, Max: 3}},
+		{Manner: "crash", Rounds: 3, Lossy: 2, Outages: &Spread{Unit: "ns", Values: []float64{4, 2, 7}, Median: 4, Max: 7},
+			Losses: &Spread{Unit: "writes", Values: []float64{1, 4}, Median: 2.5, Max: 4}},
+		{Manner: "black-hole", Rounds: 1, Lossy: 1, Outages: &Spread{Unit: "ns", Values: []float64{9}, Median: 9, Max: 9},
+			Losses: &Spread{Unit: "writes", Values: []float64{3}, Median: 3, Max: 3}},
 		{Manner: "crash+black-hole", Rounds: 1, Unended: 1, Lossy: 1, Losses: &Spread{Unit: "writes", Values: []float64{1}, Median: 1, Max: 1}},
 	}
 	if diff := cmp.Diff(want, d.ByManner()); diff != "" {

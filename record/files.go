@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// The names of the files of a record.
+// Files of the record of a run.
 const (
 	RunFile       = "run.json"
 	IntervalsFile = "intervals.ndjson.zst"
@@ -29,7 +29,6 @@ func runFiles() []string {
 	return names
 }
 
-// files lists what a record holds besides run.json.
 func files() []File {
 	return []File{
 		{IntervalsFile, "one JSON line per interval, compressed with zstd"},
@@ -39,48 +38,47 @@ func files() []File {
 	}
 }
 
-// explain turns an error of the file system into one line that says what to do about it.
+// explain turns an error of the file system into one line with the next step.
 func explain(dir string, err error) error {
 	return explainAs(dir, "record", ", or write to another directory (--out)", "", err)
 }
 
-// explainAs is [explain] of a record that is called noun in errors. again is what else to do about a disk that is full, then what
-// to do when there is space.
+// explainAs is [explain] with the noun of the record in errors. again and then are the further steps for a full disk,
+// and after it has space.
 func explainAs(dir, noun, again, then string, err error) error {
 	cause := err
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		cause = pe.Err
 	}
-	todo := "check the directory"
+	todo := "Check the directory"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		todo = "the disk or quota is full: free space" + again
+		todo = "The disk or quota is full: free space" + again
 	case errors.Is(err, syscall.EROFS):
-		todo = "the file system is read-only: write to another directory (--out)"
+		todo = "The file system is read-only: write to another directory (--out)"
 	case errors.Is(err, fs.ErrPermission):
-		todo = "choose a directory that you may write to (--out)"
+		todo = "Choose a directory that you may write to (--out)"
 	case errors.Is(err, syscall.ENOTDIR):
-		todo = "a part of this path is a file: choose another directory (--out)"
+		todo = "A part of this path is a file: choose another directory (--out)"
 	}
 	text := strings.ReplaceAll(cause.Error(), "\n", "; ")
-	return &writeError{fmt.Sprintf("cannot write the %s in %s (%s): %s%s", noun, dir, text, todo, then), err}
+	return &writeError{fmt.Sprintf("cannot write the %s in %s: %s. %s%s", noun, dir, text, todo, then), err}
 }
 
-// writeError is one line, whatever it consists of.
+// writeError has one line, also if the errors in it have several.
 type writeError struct {
 	text string
 	err  error
 }
 
 func (e *writeError) Error() string { return e.text }
-
 func (e *writeError) Unwrap() error { return e.err }
 
-var errNoDir = errors.New("a record needs a directory: give one (--out)")
+var errNoDir = errors.New("a record needs a directory. Set one with --out")
 
-// replace writes a file so that readers see, and a process that is killed at any moment leaves, the old or the
-// new one whole. If it is durable, a crash of the machine does as well, and the new one is on the disk.
+// replace replaces a file atomically: readers see the old or the new one, also if the process is killed. If durable is
+// true, this holds for a crash of the machine too, and the new file is on the disk when replace returns.
 func replace(dir, name string, content []byte, durable bool) (err error) {
 	f, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
@@ -112,7 +110,7 @@ func replace(dir, name string, content []byte, durable bool) (err error) {
 	return syncDir(dir)
 }
 
-// syncDir makes a rename survive a crash of the machine, where the file system can do that.
+// syncDir makes a rename survive a crash of the machine, if the file system supports it.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -125,7 +123,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// marshal writes JSON for people and programs: indented, no escaping of < and >, a newline at the end.
+// marshal writes indented JSON without escapes of < and >, and with a newline at the end.
 func marshal(v any) ([]byte, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

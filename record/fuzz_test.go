@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// Every reader of a file of a record has a target here: whatever the file holds, it returns, and does not panic. The seeds in
-// testdata/broken are records that broke earlier versions.
+// Every reader of a file of a record has a target here: whatever the file holds, it returns, and does not panic. The
+// seeds in testdata/broken are records that broke earlier versions.
 
 // seed is a file of testdata/broken, nil if there is none of that name.
 func seed(name string) []byte {
@@ -45,7 +45,8 @@ func fuzzFile(f *testing.F, name string, others []string, read func(dir string) 
 
 // packed compresses what a fuzzer made, so that it reaches the reader of lines behind the decoder.
 func packed(f *testing.F) func([]byte) []byte {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<12))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(1<<12))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -69,7 +70,8 @@ func FuzzRun(f *testing.F) {
 
 // A run that was killed is put together from all of its files.
 func FuzzKilledRun(f *testing.F) {
-	fuzzFile(f, RunFile, []string{LatencyFile, IntervalsFile, SamplesFile, EventsFile}, func(dir string) error { _, err := OpenRun(dir); return err },
+	fuzzFile(f, RunFile, []string{LatencyFile, IntervalsFile, SamplesFile, EventsFile},
+		func(dir string) error { _, err := OpenRun(dir); return err },
 		`{"schema_version":"1.0","kind":"run","status":"running","classes":[{"Name":"read"}],"outcomes":["ok"]}`)
 }
 

@@ -44,7 +44,7 @@ func (e *HeldError) Error() string {
 	if !e.Since.IsZero() {
 		who += ", since " + e.Since.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s is being written by %s: wait until that has ended, or end it", e.Dir, who)
+	return fmt.Sprintf("%s is being written by %s. Wait until it has ended, or end it", e.Dir, who)
 }
 
 // holding is what the lock file says.
@@ -142,17 +142,18 @@ func readHolding(dir string) holding {
 	return h
 }
 
-// Interrupt sends SIGINT to the process that writes dir, as Ctrl-C does. What the lock file says may have been written in
-// another PID namespace, before a restart, or by somebody else, so the signal is sent only to a process that is proven to
-// be the writer: its boot, namespace and start are those of the file, and the kernel says that it holds the lock.
+// Interrupt sends SIGINT to the process that writes dir, as Ctrl-C does. What the lock file says may have been written
+// in another PID namespace, before a restart, or by somebody else, so the signal is sent only to a process that is
+// proven to be the writer: its boot, namespace and start are those of the file, and the kernel says that it holds the
+// lock.
 func Interrupt(dir string, pid int) error {
 	h := readHolding(dir)
-	err := errors.New("the lock file of the record does not name it")
+	err := errors.New("the lock file of the record does not name this process")
 	if pid > 1 && h.PID == pid {
 		err = h.Signal(syscall.SIGINT, func() error { return holdsLock(dir, pid) })
 	}
 	if err != nil {
-		return fmt.Errorf("process %d was not interrupted, because %w: end the run where it was started", pid, err)
+		return fmt.Errorf("process %d was not interrupted: %w. End the run where it was started", pid, err)
 	}
 	return nil
 }

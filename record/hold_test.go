@@ -60,7 +60,8 @@ func TestHoldRefusesASecondHolder(t *testing.T) {
 	}
 	_, err = Hold(dir)
 	var refused *HeldError
-	if !errors.As(err, &refused) || refused.Pid != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
+	if !errors.As(err, &refused) || refused.Pid != os.Getpid() ||
+		!strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("a second holder gets %v", err)
 	}
 	release()
@@ -139,7 +140,8 @@ func TestHoldSaysWhatIsWrong(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Hold(filepath.Join(file, "dir")); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "a part of this path is a file") {
+	if _, err := Hold(filepath.Join(file, "dir")); err == nil || strings.Contains(err.Error(), "\n") ||
+		!strings.Contains(err.Error(), "A part of this path is a file") {
 		t.Errorf("a directory below a file: %v", err)
 	}
 }

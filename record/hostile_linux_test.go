@@ -27,9 +27,14 @@ var readers = map[string]func(dir string) error{
 	ComparisonFile: func(dir string) error { _, err := OpenComparison(dir); return err },
 	EventsFile:     func(dir string) error { _, err := Events(dir); return err },
 	TimelineFile:   func(dir string) error { _, err := ProbeTimeline(dir); return err },
-	IntervalsFile:  func(dir string) error { _, err := EachLine(dir, func(*IntervalLine) error { return nil }); return err },
-	SamplesFile:    func(dir string) error { _, err := EachSample(dir, func(Sample) error { return nil }); return err },
-	StandingFile:   func(dir string) error { _, err := ReadStanding(dir); return err },
+	IntervalsFile: func(dir string) error {
+		_, err := EachLine(dir, func(*IntervalLine) error {
+			return nil
+		})
+		return err
+	},
+	SamplesFile:  func(dir string) error { _, err := EachSample(dir, func(Sample) error { return nil }); return err },
+	StandingFile: func(dir string) error { _, err := ReadStanding(dir); return err },
 }
 
 // A pipe has no writer and a device no end: a reader that opened one would never come back.

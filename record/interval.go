@@ -76,8 +76,9 @@ func newIntervalLine(d measure.Dims, iv *measure.Interval) IntervalLine {
 
 func newIntervalClass(d measure.Dims, i int, ci *measure.ClassInterval) IntervalClass {
 	c := IntervalClass{
-		Class: d.Classes[i].Name, Outcomes: map[string]int64{}, Docs: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts, Retries: ci.Retries,
-		Times: map[string]IntervalLatency{},
+		Class: d.Classes[i].Name, Outcomes: map[string]int64{}, Docs: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts,
+		Retries: ci.Retries,
+		Times:   map[string]IntervalLatency{},
 	}
 	for o, n := range ci.Counts {
 		if n > 0 {
@@ -135,7 +136,8 @@ func used(d measure.Dims, iv *measure.Interval) []tagged {
 }
 
 // interval turns a line back into an interval; histogram returns the histogram that follows in the log.
-func (l *IntervalLine) interval(d measure.Dims, histogram func(tag string) (*measure.Histogram, error)) (*measure.Interval, error) {
+func (l *IntervalLine) interval(d measure.Dims,
+	histogram func(tag string) (*measure.Histogram, error)) (*measure.Interval, error) {
 	iv := &measure.Interval{
 		Phase: l.Phase, Start: time.Duration(l.Start), End: time.Duration(l.End), Failures: l.Failures, Offered: l.Offered,
 		Dropped: l.Dropped, Workers: l.Workers, InFlight: l.InFlight, Samples: l.Samples, Client: l.Client,
@@ -167,8 +169,8 @@ func (l *IntervalLine) interval(d measure.Dims, histogram func(tag string) (*mea
 	return iv, nil
 }
 
-// PackedInterval is an interval as it travels between processes: the line that a record has of it, and the histograms that a
-// record has in its log, in the same order.
+// PackedInterval is an interval as it travels between processes: the line that a record has of it, and the histograms
+// that a record has in its log, in the same order.
 type PackedInterval struct {
 	IntervalLine
 	Histograms []string `json:"histograms,omitempty"`

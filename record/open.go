@@ -15,29 +15,26 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// Result is a record of any kind as it was read.
+// Result is a record of any kind.
 type Result interface {
-	// Common is what records of all kinds have.
 	Common() *Head
-	// measured reports whether anything was measured.
+	// measured reports whether it has results.
 	measured() bool
-	// complete adds what other files of the record say. held tells that a process is writing the record. A record whose process
-	// is gone becomes one that was killed.
+	// complete adds what other files of the record hold. held tells whether a process is writing the record. If its
+	// process has ended, a running record becomes a killed one.
 	complete(dir string, held bool) error
 }
 
-// kind is a kind of record.
 type kind struct {
 	name, file string
 	noun       string   // in errors
-	journal    string   // a line for each event, "" for a kind that cannot be gone on with
-	others     []string // further files that it may have, all of them with checksums
+	journal    string   // a line for each event, "" for kinds that cannot be resumed
+	others     []string // further files, all of them with checksums
 	dirs       []string // of the records below it
 	empty      func() Result
 }
 
-// kinds are all kinds of records. A directory is a record of the first kind whose file is in it: a suite and a drill have the
-// records of others below them.
+// kinds are all kinds of records. A directory is a record of the first kind whose main file is in it.
 var kinds = []*kind{
 	{KindSuite, SuiteFile, "suite", SuiteJournal, []string{SuitePlan}, []string{PartsDir}, func() Result { return new(Suite) }},
 	{KindStudy, StudyFile, "study", JournalFile, nil, []string{TrialsDir, ProceduresIn}, func() Result { return new(Study) }},
@@ -47,13 +44,11 @@ var kinds = []*kind{
 	{KindRun, RunFile, "record", "", runFiles(), nil, func() Result { return new(Run) }},
 }
 
-// kindOf returns the kind of a type of results.
 func kindOf[R Result]() *kind {
 	i := slices.IndexFunc(kinds, func(k *kind) bool { _, ok := k.empty().(R); return ok })
 	return kinds[i]
 }
 
-// files are all files that it may have.
 func (k *kind) files() []string {
 	files := append([]string{k.file}, k.others...)
 	if k.journal != "" {
@@ -62,7 +57,7 @@ func (k *kind) files() []string {
 	return files
 }
 
-// Files are the files that records have, of whatever kind, besides their checksums.
+// Files are the files of records of all kinds, without the checksums.
 func Files() (files []string) {
 	for _, k := range kinds {
 		files = append(files, k.files()...)
@@ -70,7 +65,7 @@ func Files() (files []string) {
 	return files
 }
 
-// allDirs are the directories of the records that are below others.
+// allDirs are the directories that hold the records below another.
 func allDirs() (dirs []string) {
 	for _, k := range kinds {
 		dirs = append(dirs, k.dirs...)
@@ -78,7 +73,7 @@ func allDirs() (dirs []string) {
 	return dirs
 }
 
-// MainFiles are the files of which each record has one.
+// MainFiles are the main files of all kinds. Each record has one of them.
 func MainFiles() []string {
 	var files []string
 	for _, k := range kinds {
@@ -87,7 +82,7 @@ func MainFiles() []string {
 	return files
 }
 
-// KindOf returns the kind of record that has a main file called file, "" if there is none.
+// KindOf returns the kind of record with this main file, "" if there is none.
 func KindOf(file string) string {
 	for _, k := range kinds {
 		if k.file == file {
@@ -97,7 +92,7 @@ func KindOf(file string) string {
 	return ""
 }
 
-// KindIn returns the kind of the record in a directory by its main file, "" if there is none.
+// KindIn returns the kind of the record in a directory, "" if there is none.
 func KindIn(dir string) string {
 	for _, k := range kinds {
 		if safeopen.Exists(dir, k.file) {
@@ -107,19 +102,19 @@ func KindIn(dir string) string {
 	return ""
 }
 
-// Open reads the record in a directory, of whatever kind. If files were changed after the end of the record, the result says so
-// in its validity. Of a record whose process is gone, what it left is read.
+// Open reads the record of any kind in a directory. If files changed after its end, its validity has a finding. A
+// record whose process was killed is read as far as it was written.
 func Open(dir string) (Result, error) {
 	name := KindIn(dir)
 	if name == "" {
-		name = KindRun // whose error says what is missing
+		name = KindRun // for its error
 	}
 	return open(dir, name)
 }
 
 func open(dir, name string) (Result, error) {
 	k := kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name })]
-	_, held := Holder(dir) // before anything is read: what ends in between is in the files
+	_, held := Holder(dir) // first, so that a record which ends meanwhile is read whole
 	r := k.empty()
 	if err := readDocument(dir, k.file, k.name, k.noun, r); err != nil {
 		return nil, err
@@ -137,7 +132,7 @@ func open(dir, name string) (Result, error) {
 	return r, nil
 }
 
-// openAs is [Open] for a record that has to be of one kind.
+// openAs is [Open] for one kind.
 func openAs[R Result](dir, name string) (none R, err error) {
 	r, err := open(dir, name)
 	if err != nil {
@@ -146,31 +141,31 @@ func openAs[R Result](dir, name string) (none R, err error) {
 	return r.(R), nil
 }
 
-// OpenRun reads the record of a run. The results of one that was killed are recovered to its last complete interval.
+// OpenRun reads the record of a run. The results of a killed run are recovered to its last complete interval.
 func OpenRun(dir string) (*Run, error) { return openAs[*Run](dir, KindRun) }
 
-// OpenStudy reads a study with everything that its journal says. The trial that was under way when it was killed is lost.
+// OpenStudy reads a study with its journal. The current trial of a killed study is lost.
 func OpenStudy(dir string) (*Study, error) { return openAs[*Study](dir, KindStudy) }
 
-// OpenDrill reads a drill. The verdict of one that was killed is unknown unless a write was found lost before.
+// OpenDrill reads a drill. The verdict of a killed drill is unknown, unless it had already found a lost write.
 func OpenDrill(dir string) (*Drill, error) { return openAs[*Drill](dir, KindDrill) }
 
-// OpenProbe reads a probe. One that was killed has the steps that were finished.
+// OpenProbe reads a probe. A killed probe has its finished steps.
 func OpenProbe(dir string) (*Probe, error) { return openAs[*Probe](dir, KindProbe) }
 
-// OpenSuite reads a suite with everything that its journal says.
+// OpenSuite reads a suite with its journal.
 func OpenSuite(dir string) (*Suite, error) { return openAs[*Suite](dir, KindSuite) }
 
-// OpenComparison reads a comparison that was kept.
+// OpenComparison reads a comparison.
 func OpenComparison(dir string) (*ComparisonReport, error) {
 	return openAs[*ComparisonReport](dir, KindComparison)
 }
 
-// Decode reads the text of the main file called file, without the rest of the record and without checking its version.
+// Decode reads a main file from its text, without the other files of the record and without checking its version.
 func Decode(file string, text []byte) (Result, error) {
 	i := slices.IndexFunc(kinds, func(k *kind) bool { return k.file == file })
 	if i < 0 {
-		return nil, fmt.Errorf("%s is the main file of no record", file)
+		return nil, fmt.Errorf("%s is not a main file of a record", file)
 	}
 	r := kinds[i].empty()
 	if err := safeopen.Unmarshal(text, r); err != nil {
@@ -205,8 +200,7 @@ func cause(err error) error {
 	return err
 }
 
-// recoverRun puts the results of a killed run together from its intervals, and judges them as far as that
-// is possible without what the run knew.
+// recoverRun computes the results of a killed run from its intervals, and judges them as far as the record allows.
 func recoverRun(dir string, r *Run) error {
 	sums, err := summarize(dir, r)
 	if err != nil {
@@ -221,7 +215,7 @@ func recoverRun(dir string, r *Run) error {
 	r.Status = Killed
 	for i := range r.Clients {
 		if c := &r.Clients[i]; c.Status == "running" {
-			c.Status, c.Problem = "lost", "the run did not end properly"
+			c.Status, c.Problem = "lost", "the run was killed"
 		}
 	}
 	if s := sums.get(phaseMeasure); s != nil {
@@ -234,13 +228,12 @@ func recoverRun(dir string, r *Run) error {
 	}
 	r.Validity = append(r.Validity, measure.Finding{
 		ID: "incomplete", Severity: measure.Warning,
-		Text: "the run did not end properly (or still goes on), so this is what was measured until its last complete second; " +
-			"run again for a result that can be compared",
+		Text: "the run was killed or is still running. The result covers the time until the last complete second. Run again for " +
+			"a comparable result.",
 	})
 	return nil
 }
 
-// circumstances are those of a run as far as its record tells.
 func (r *Run) circumstances() measure.Circumstances {
 	kind := r.Target.Kind
 	return measure.Circumstances{
@@ -249,7 +242,7 @@ func (r *Run) circumstances() measure.Circumstances {
 	}
 }
 
-// Rebuild computes the results of all phases again, from latency.hlog and the intervals alone.
+// Rebuild computes the results of all phases from latency.hlog and the intervals alone.
 func Rebuild(dir string) ([]PhaseResult, error) {
 	r, err := readRun(dir)
 	if err != nil {
@@ -266,8 +259,8 @@ func rebuild(dir string, r *Run) ([]PhaseResult, error) {
 	return sums.results(r.Environment.Cores)
 }
 
-// RebuildSummary merges the intervals of a phase of a record again; nil if the phase is not in it. Phase
-// "measure" has the operations of phase "drain" as its tail.
+// RebuildSummary merges the intervals of a phase of a record, nil if it has none. Phase "measure" has the operations of
+// phase "drain" as its tail.
 func RebuildSummary(dir, phase string) (*measure.Summary, error) {
 	r, err := readRun(dir)
 	if err != nil {
@@ -286,13 +279,12 @@ func summarize(dir string, r *Run) (*summaries, error) {
 	return sums, err
 }
 
-// Dims returns the dimensions of the intervals of the run.
 func (r *Run) Dims() measure.Dims {
 	return measure.Dims{Classes: r.Classes, Outcomes: r.Outcomes, Scheduled: r.Scheduled}
 }
 
-// EachInterval calls f with every complete interval of a record, with its histograms, in the order in
-// which they were closed. complete is false if the files end early, as those of a killed run do.
+// EachInterval calls f with every complete interval of a record, with its histograms, in the order of their ends.
+// complete is false if the files end early, as those of a killed run do.
 func EachInterval(dir string, f func(*measure.Interval) error) (complete bool, err error) {
 	r, err := readRun(dir)
 	if err != nil {
@@ -301,7 +293,8 @@ func EachInterval(dir string, f func(*measure.Interval) error) (complete bool, e
 	return eachInterval(dir, resolutions[0], r.Dims(), f)
 }
 
-func eachInterval(dir string, names resolution, d measure.Dims, f func(*measure.Interval) error) (complete bool, err error) {
+func eachInterval(dir string, names resolution, d measure.Dims,
+	f func(*measure.Interval) error) (complete bool, err error) {
 	hlog, err := safeopen.Open(dir, names.latency)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // killed before it began
@@ -335,8 +328,7 @@ func nextHistogram(log *safeopen.Lines, tag string) (*measure.Histogram, error) 
 	return measure.Decode(line.payload)
 }
 
-// EachLine calls f with every whole line of the intervals of a record. complete is false if the file
-// ends early.
+// EachLine calls f with every complete line of the intervals of a record. complete is false if the file ends early.
 func EachLine(dir string, f func(*IntervalLine) error) (complete bool, err error) {
 	complete, err = eachLine(dir, IntervalsFile, f)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -345,8 +337,8 @@ func EachLine(dir string, f func(*IntervalLine) error) (complete bool, err error
 	return complete, err
 }
 
-// eachLine calls f with every whole line of a compressed file of a record, parsed. complete is false if the file ends
-// early. A file that is not there is an [fs.ErrNotExist].
+// eachLine calls f with every complete line of a compressed file of a record. complete is false if the file ends early.
+// A missing file is an [fs.ErrNotExist].
 func eachLine[L any](dir, name string, f func(*L) error) (complete bool, err error) {
 	file, err := safeopen.Open(dir, name)
 	if err != nil {
@@ -379,13 +371,12 @@ func eachLine[L any](dir, name string, f func(*L) error) (complete bool, err err
 	}
 }
 
-// Events reads the events of a record. A torn last line is left out.
+// Events reads the events of a record without a torn last line.
 func Events(dir string) ([]measure.Event, error) {
 	return plainLines[measure.Event](dir, EventsFile)
 }
 
-// plainLines reads a file of lines of JSON that all fit into memory. A torn last line is left out; a file that is not there
-// has no lines.
+// plainLines reads a file of JSON lines into memory, without a torn last line. A missing file has no lines.
 func plainLines[L any](dir, name string) ([]L, error) {
 	f, err := safeopen.Open(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {

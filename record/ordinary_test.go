@@ -28,7 +28,8 @@ func TestOrdinaryPasswordsSpoilNoStudy(t *testing.T) {
 			}
 			begun := s.Trials[1]
 			begun.Status, begun.Record = TrialRunning, "trials/0002-1"
-			event := StudyEvent{At: testStart, Event: EventBegin, Trial: &begun, Procedure: "", Data: &TrialData{Place: "mongodb://app:***@h/ " + password + " usertable", Ready: true}}
+			event := StudyEvent{At: testStart, Event: EventBegin, Trial: &begun, Procedure: "",
+				Data: &TrialData{Place: "mongodb://app:***@h/ " + password + " usertable", Ready: true}}
 			if err := w.Append(event); err != nil {
 				t.Fatal(err)
 			}
@@ -44,13 +45,16 @@ func ordinaryStudy(password string) *Study {
 	ended := testStart.Add(time.Minute)
 	s := testStudy()
 	s.Specification = spec.Study{
-		Name:    "a study",
-		Run:     spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "runs/" + password, Database: password, Workload: spec.Workload{Name: "load", Params: map[string]string{"fieldcount": "1234", "other": "20261"}}},
-		Factors: []spec.Factor{{Name: "workers", Path: "load.workers", Levels: []spec.Level{{Name: "8", Value: 8}, {Name: "two", Set: map[string]any{"load.workers": 123, "target": "null:"}}}}},
+		Name: "a study",
+		Run: spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "runs/" + password, Database: password,
+			Workload: spec.Workload{Name: "load", Params: map[string]string{"fieldcount": "1234", "other": "20261"}}},
+		Factors: []spec.Factor{{Name: "workers", Path: "load.workers",
+			Levels: []spec.Level{{Name: "8", Value: 8}, {Name: "two", Set: map[string]any{"load.workers": 123, "target": "null:"}}}}},
 		Combine: "grid", Metrics: []string{"throughput"}, Objectives: []string{"errors < 1%"},
 	}
 	s.Base = s.Specification.Run
-	s.Configurations = []Configuration{{ID: "baseline", Baseline: true}, {ID: "workers=123", Set: map[string]any{"load.workers": 123.0}, Levels: map[string]string{"workers": "123"}, Factor: "workers"}}
+	s.Configurations = []Configuration{{ID: "baseline", Baseline: true},
+		{ID: "workers=123", Set: map[string]any{"load.workers": 123.0}, Levels: map[string]string{"workers": "123"}, Factor: "workers"}}
 	for i := range s.Trials {
 		s.Trials[i].Configuration = s.Configurations[i%2].ID
 	}
@@ -75,10 +79,12 @@ func checkOrdinary(t *testing.T, dir string, s *Study, event StudyEvent, passwor
 	if err != nil || unreadable != 0 || len(events) != 1 {
 		t.Fatalf("%d events, %d unreadable: %v", len(events), unreadable, err)
 	}
-	if e := events[0]; !e.At.Equal(event.At) || e.Event != EventBegin || e.Data.Place != event.Data.Place || e.Trial.Record != event.Trial.Record {
+	if e := events[0]; !e.At.Equal(event.At) || e.Event != EventBegin || e.Data.Place != event.Data.Place ||
+		e.Trial.Record != event.Trial.Record {
 		t.Errorf("the journal says %+v", e)
 	}
-	if got.Status != s.Status || !got.Started.Equal(s.Started) || len(got.Trials) != len(s.Trials) || len(got.Configurations) != 2 {
+	if got.Status != s.Status || !got.Started.Equal(s.Started) || len(got.Trials) != len(s.Trials) ||
+		len(got.Configurations) != 2 {
 		t.Fatalf("read %+v", got)
 	}
 	for i, tr := range got.Trials {
@@ -95,7 +101,8 @@ func checkOrdinary(t *testing.T, dir string, s *Study, event StudyEvent, passwor
 		}
 	}
 	spec := got.Specification
-	if spec.Run.Database != password || spec.Run.Out != "runs/"+password || spec.Run.Workload.Name != "load" || spec.Factors[0].Path != "load.workers" ||
+	if spec.Run.Database != password || spec.Run.Out != "runs/"+password || spec.Run.Workload.Name != "load" ||
+		spec.Factors[0].Path != "load.workers" ||
 		spec.Factors[0].Levels[1].Set["load.workers"] != 123 || spec.Run.Workload.Params["fieldcount"] != "1234" || spec.Combine != "grid" {
 		t.Errorf("the specification became %+v", spec)
 	}
@@ -113,10 +120,12 @@ func checkOrdinary(t *testing.T, dir string, s *Study, event StudyEvent, passwor
 func TestOrdinaryPasswordsSpoilNoRun(t *testing.T) {
 	for _, password := range []string{"run", "2026", "host", "client", "measure", "complete"} {
 		var r redactor
-		asked := spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "x/" + password, Database: password, Labels: map[string]string{"n": "12026"}}
+		asked := spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "x/" + password, Database: password,
+			Labels: map[string]string{"n": "12026"}}
 		r.learn(asked)
 		clean := RedactedRun(asked)
-		if clean.Out != asked.Out || clean.Database != password || clean.Labels["n"] != "12026" || strings.Contains(clean.Target, ":"+password+"@") {
+		if clean.Out != asked.Out || clean.Database != password || clean.Labels["n"] != "12026" ||
+			strings.Contains(clean.Target, ":"+password+"@") {
 			t.Errorf("%s: %+v", password, clean)
 		}
 		for _, source := range []string{"host:box", "client", "server:h:27017"} {

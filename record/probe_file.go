@@ -98,7 +98,7 @@ func (p *Probe) complete(_ string, held bool) error {
 	if p.Status == Running && !held {
 		p.Status = Killed
 		p.Validity = append(p.Validity, measure.Finding{ID: "incomplete", Severity: measure.Warning,
-			Text: "the probe did not end properly, so this is what its finished steps measured; run it again"})
+			Text: "the probe was killed. The result covers its finished steps. Run it again."})
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ func TestProbeRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Probe.Steps = append(w.Probe.Steps, ProbeStep{Profile: spec.ProbeJournal, Operation: "commit", Clients: 1})
-	if err := errors.Join(w.Second(ProbeSecond{Step: 0, Operations: 7}), w.Save(), w.Second(ProbeSecond{Step: 1})); err != nil {
+	if err := errors.Join(w.Second(ProbeSecond{Step: 0, Operations: 7}), w.Save(),
+		w.Second(ProbeSecond{Step: 1})); err != nil {
 		t.Fatal(err)
 	}
 	// As a killed probe leaves it: what was finished counts, and it says so.
@@ -32,7 +33,8 @@ func TestProbeRecord(t *testing.T) {
 	}
 	f.Close()
 	p, err := OpenProbe(dir)
-	if err != nil || p.Status != Killed || len(p.ProfileSteps(spec.ProbeJournal)) != 1 || measure.Worst(p.Validity) != measure.Warning {
+	if err != nil || p.Status != Killed || len(p.ProfileSteps(spec.ProbeJournal)) != 1 ||
+		measure.Worst(p.Validity) != measure.Warning {
 		t.Errorf("%+v, %v", p, err)
 	}
 	seconds, err := ProbeTimeline(dir)

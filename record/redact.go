@@ -12,15 +12,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// hidden stands where a credential was.
+// hidden replaces a credential.
 const hidden = redact.Hidden
 
-// redactor keeps credentials out of everything that is written. It removes them from addresses wherever these appear, and
-// removes those that it knows from every text. The zero value knows none.
+// redactor keeps credentials out of everything that is written. It removes them from addresses wherever these appear,
+// and removes those that it knows from every text. The zero value knows none.
 type redactor struct{ known redact.Known }
 
-// learn takes the credentials of a specification or of an address into account: those in addresses, wherever they stand, and
-// what has the name of a credential.
+// learn takes the credentials of a specification or of an address into account: those in addresses, wherever they
+// stand, and what has the name of a credential.
 func (r *redactor) learn(asked any) {
 	tree, err := treeOf(asked)
 	if err != nil {

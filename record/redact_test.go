@@ -44,6 +44,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add("mongodb://user:", "secretword", "@host/?a=b")
 	f.Add("x mongodb+srv://u:", "p@ss/w?rd", "@h")
 	f.Add("mongodb://:", "İİİ", "@")
+	f.Add("0", "* \x00", "\x00") // what hides it may form it again
 	f.Fuzz(func(t *testing.T, before, password, after string) {
 		if len(password) < 3 || strings.Contains(before+after+hidden, password) || strings.Contains(password, hidden) {
 			return
@@ -52,7 +53,8 @@ func FuzzRedact(f *testing.F) {
 		before, after = before+" ", " "+after
 		r := redactor{}
 		r.known.Add(password)
-		if out := r.text(before + password + after); strings.Contains(out, password) && !strings.Contains(strings.ReplaceAll(before+"\x00"+after, "\x00", hidden), password) {
+		if out := r.text(before + password + after); strings.Contains(out, password) &&
+			!strings.Contains(before+hidden+after, password) {
 			t.Errorf("%q stays in %q", password, out)
 		}
 	})

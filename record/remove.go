@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Remove removes the record in the directory name below top, whatever was left of it. name may not lead through a link, and a
-// directory that is neither empty nor has a file of a record is refused. One that is not there is no error.
+// Remove removes a complete or partial record in the directory name below top. It fails if name leads through a link,
+// or if the directory has content but no file of a record. A missing directory is no error.
 func Remove(top, name string) error {
 	root, err := os.OpenRoot(top)
 	if err != nil {
@@ -29,7 +29,7 @@ func Remove(top, name string) error {
 		case err != nil:
 			return err
 		case !info.IsDir():
-			return fmt.Errorf("%s is not a directory of this record but a link or a file: it was left alone; remove it yourself",
+			return fmt.Errorf("%s is a link or a file, not a directory of this record, so it was not removed. Remove it yourself",
 				filepath.Join(top, name[:at+len(part)]))
 		}
 	}
@@ -40,17 +40,18 @@ func Remove(top, name string) error {
 	ours, markers := len(entries) == 0, append(Files(), LockFile, StandingFile)
 	for _, e := range entries {
 		if e.IsDir() && slices.Contains(allDirs(), e.Name()) {
-			// A record makes its directories first, so these are all that one has which was killed then.
+			// A process that was killed early leaves empty directories only.
 			inside, err := fs.ReadDir(root.FS(), path.Join(name, e.Name()))
 			ours = ours || err == nil && len(inside) == 0
 		}
 		for _, m := range markers {
-			// A process that was killed while it wrote a file leaves it under the name of [replace].
+			// A process that was killed in replace leaves a temporary file.
 			ours = ours || e.Type().IsRegular() && (e.Name() == m || strings.HasPrefix(e.Name(), "."+m+"."))
 		}
 	}
 	if !ours {
-		return fmt.Errorf("%s holds no file of a record: it was left alone; remove it yourself, or give another --out", filepath.Join(top, name))
+		return fmt.Errorf("%s has no file of a record, so it was not removed. Remove it yourself, or choose another --out",
+			filepath.Join(top, name))
 	}
 	return root.RemoveAll(name)
 }

@@ -75,8 +75,9 @@ func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterv
 func newClientResult(s *measure.Summary, cores float64) ClientResult {
 	u := s.Client
 	r := ClientResult{
-		CPUSeconds: u.CPU.Seconds(), SchedP99: int64(u.SchedP99), GCPauseMax: int64(u.GCPauseMax), GCPauseSum: int64(u.GCPauseSum),
-		HeapBytes: u.HeapBytes, LatenessOver: u.LatenessOver,
+		CPUSeconds: u.CPU.Seconds(), SchedP99: int64(u.SchedP99), GCPauseMax: int64(u.GCPauseMax),
+		GCPauseSum: int64(u.GCPauseSum),
+		HeapBytes:  u.HeapBytes, LatenessOver: u.LatenessOver,
 	}
 	if d := s.Duration(); d > 0 && cores > 0 {
 		r.CPUShare = u.CPU.Seconds() / d.Seconds() / cores

@@ -19,8 +19,9 @@ type resolution struct {
 	intervals, latency string
 }
 
-// resolutions are what a run is kept in, finest first. The coarser ones hold the same as the first, merged, so that the page
-// of a day need not read 86,400 times all histograms. They are there only where a phase was longer than their width.
+// resolutions are what a run is kept in, finest first. The coarser ones hold the same as the first, merged, so that the
+// page of a day need not read 86,400 times all histograms. They are there only where a phase was longer than their
+// width.
 var resolutions = []resolution{
 	{0, IntervalsFile, LatencyFile},
 	{10 * time.Second, "intervals-10s.ndjson.zst", "latency-10s.hlog"},
@@ -40,7 +41,8 @@ func createIntervalLog(dir string, names resolution) (l *intervalLog, err error)
 	if l.intervals, err = createLines(dir, names.intervals); err != nil {
 		return nil, err
 	}
-	if l.compress, err = zstd.NewWriter(l.intervals, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)); err != nil {
+	if l.compress, err = zstd.NewWriter(l.intervals, zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(1<<20)); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	if l.latency, err = createLines(dir, names.latency); err != nil {
@@ -64,8 +66,8 @@ func (l *intervalLog) begin(started time.Time) error {
 	)
 }
 
-// append writes an interval. Its histograms reach the file before the line that counts on them, and both are flushed, so
-// that a killed process leaves them readable.
+// append writes an interval. Its histograms reach the file before the line that counts on them, and both are flushed,
+// so that a killed process leaves them readable.
 func (l *intervalLog) append(d measure.Dims, started time.Time, iv *measure.Interval) error {
 	base := started.UnixMilli()
 	for _, t := range used(d, iv) {
@@ -99,8 +101,9 @@ func (l *intervalLog) close() error {
 	return errors.Join(errs...)
 }
 
-// rollup merges intervals to such of a width and writes these. Stretches of a phase begin at multiples of the width since
-// the phase began. What ends after its phase has intervals beside those of the next phase, so several are open at once.
+// rollup merges intervals to such of a width and writes these. Stretches of a phase begin at multiples of the width
+// since the phase began. What ends after its phase has intervals beside those of the next phase, so several are open at
+// once.
 type rollup struct {
 	resolution
 	from map[string]time.Duration // when each phase began
@@ -207,14 +210,27 @@ func (w *RunWriter) closeRollups() error {
 	return errors.Join(errs...)
 }
 
-// EachMerged is [EachInterval] for pictures: where the record has the run in longer intervals too, f gets the finest ones of
-// which there are about most at most. Without such files, as in records from before there were any, it gets all. r is
-// the run.json of the record. Of a run that goes on or was killed the last stretch may be missing.
+// EachMerged is [EachInterval] for pictures: where the record has the run in longer intervals too, f gets the finest
+// ones of which there are about most at most. Without such files, as in records from before there were any, it gets
+// all. r is the run.json of the record. Of a run that goes on or was killed the last stretch may be missing.
 func EachMerged(dir string, r *Run, most int, f func(*measure.Interval) error) (complete bool, err error) {
 	var length time.Duration
 	for _, p := range r.Phases {
 		length = max(length, time.Duration(p.End))
 	}
+	return eachInterval(dir, resolutionFor(dir, length, most), r.Dims(), f)
+}
+
+// EachMergedLine is [EachMerged] without the histograms, for a run of about this length. Records without files of
+// longer intervals have all their lines read.
+func EachMergedLine(dir string, length time.Duration, most int, f func(*IntervalLine) error) error {
+	_, err := eachLine(dir, resolutionFor(dir, length, most).intervals, f)
+	return err
+}
+
+// resolutionFor is the finest resolution in a record that has about most intervals at most, or the coarsest that is
+// there.
+func resolutionFor(dir string, length time.Duration, most int) resolution {
 	names := resolutions[0]
 	for _, coarser := range resolutions[1:] {
 		if length <= time.Duration(most)*max(names.width, time.Second) {
@@ -225,5 +241,5 @@ func EachMerged(dir string, r *Run, most int, f func(*measure.Interval) error) (
 		}
 		names = coarser
 	}
-	return eachInterval(dir, names, r.Dims(), f)
+	return names
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// TestRollupsHoldTheSame writes runs of random phases, each with operations that end after it beside the next phase, and
-// compares what each resolution holds with the intervals that were measured.
+// TestRollupsHoldTheSame writes runs of random phases, each with operations that end after it beside the next phase,
+// and compares what each resolution holds with the intervals that were measured.
 func TestRollupsHoldTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases := rapid.SliceOfN(rapid.IntRange(1, 150), 1, 3).Draw(t, "seconds of each phase")
@@ -47,12 +47,14 @@ func TestRollupsHoldTheSame(t *testing.T) {
 	})
 }
 
-// secondsOf makes intervals of a second. What ends late in a phase has intervals of its own beside those of the next phase.
+// secondsOf makes intervals of a second. What ends late in a phase has intervals of its own beside those of the next
+// phase.
 func secondsOf(phases []int, late int) (list []*measure.Interval) {
 	second := func(phase string, at, n int) {
 		iv := &measure.Interval{Phase: phase, Start: time.Duration(at) * time.Second, End: time.Duration(at+1) * time.Second}
 		for range testDims().Classes {
-			c := measure.ClassInterval{Counts: make([]int64, len(testDims().Outcomes)), Attempts: int64(n), Service: measure.NewHistogram()}
+			c := measure.ClassInterval{Counts: make([]int64, len(testDims().Outcomes)), Attempts: int64(n),
+				Service: measure.NewHistogram()}
 			c.Counts[0] = int64(n)
 			c.Service.RecordN(int64(1000+37*at), int64(n))
 			iv.Classes = append(iv.Classes, c)
@@ -102,8 +104,8 @@ func totals(t *rapid.T, list []*measure.Interval) map[string]total {
 	return all
 }
 
-// TestRollupFiles checks which files a run leaves, that they are read instead of its seconds where those are too many, and
-// that the sums cover them.
+// TestRollupFiles checks which files a run leaves, that they are read instead of its seconds where those are too many,
+// and that the sums cover them.
 func TestRollupFiles(t *testing.T) {
 	for _, c := range []struct {
 		seconds, most int

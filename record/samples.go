@@ -8,8 +8,8 @@ type Sample struct {
 	// At is nanoseconds since the start of the run.
 	At int64 `json:"at_ns"`
 	// Source is who was asked: "host:NAME" (a machine), "host:LAB/HOST" (a host of a lab), "member:LAB/MEMBER" (a server
-	// of a lab, as the lab sees it), "server:ADDRESS" (serverStatus), "client" (the processes that make the load), "service" (the REST service
-	// between load and target).
+	// of a lab, as the lab sees it), "server:ADDRESS" (serverStatus), "client" (the processes that make the load),
+	// "service" (the REST service between load and target).
 	Source string `json:"source"`
 	// Values are gauges, or rates per second since the sample before, by the names of the series.
 	Values map[string]float64 `json:"values"`

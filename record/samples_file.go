@@ -45,7 +45,7 @@ func (f *samplesFile) close() error { return errors.Join(f.compress.Close(), f.l
 // with the first of them, so a record without samples has none.
 func (w *RunWriter) Samples(list []Sample) error {
 	if !w.begun {
-		return errors.New("samples came before the record was begun: this is a mistake in plimsoll, please report it")
+		return errors.New("samples came before Begin. This is a bug in plimsoll; please report it")
 	}
 	if w.failed != nil || len(list) == 0 {
 		return w.failed
@@ -58,7 +58,7 @@ func (w *RunWriter) Samples(list []Sample) error {
 		if w.samples, err = createSamples(w.dir); err != nil {
 			return w.check(err)
 		}
-		w.run.Files = append(w.run.Files, File{SamplesFile, "one JSON line per second and source, of machines and servers beside the load, compressed with zstd"})
+		w.run.Files = append(w.run.Files, File{SamplesFile, "one JSON line per second and source, of machines and servers during the load, compressed with zstd"})
 	}
 	if err := w.check(w.samples.write(list)); err != nil {
 		return err

@@ -15,9 +15,10 @@ import (
 // sampled makes one sample per half second of a run of sixteen seconds, of which the seconds 3 to 15 are measured.
 func sampled() (list []Sample) {
 	for i := range 32 {
-		list = append(list, Sample{At: int64(i) * int64(500*time.Millisecond), Source: "host:h at mongodb://u:" + secret + "@x", Values: map[string]float64{
-			"network.eth0.sent": float64(i), "memory.used": float64(100 - i), "broken": math.NaN(), "connections.current": 5,
-		}})
+		list = append(list, Sample{At: int64(i) * int64(500*time.Millisecond),
+			Source: "host:h at mongodb://u:" + secret + "@x", Values: map[string]float64{
+				"network.eth0.sent": float64(i), "memory.used": float64(100 - i), "broken": math.NaN(), "connections.current": 5,
+			}})
 	}
 	return list
 }
@@ -68,7 +69,8 @@ func checkSeries(t *testing.T, dir string) *Run {
 	}
 	n := 0
 	complete, err := EachSample(dir, func(s Sample) error {
-		if want := int64(n) * int64(500*time.Millisecond); s.At != want || strings.Contains(s.Source, secret) || len(s.Values) != 3 {
+		if want := int64(n) * int64(500*time.Millisecond); s.At != want || strings.Contains(s.Source, secret) ||
+			len(s.Values) != 3 {
 			t.Errorf("sample %d is %+v", n, s)
 		}
 		n++

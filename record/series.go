@@ -102,7 +102,8 @@ func (s *seriesSums) list(achieved float64) []Series {
 	var out []Series
 	for key, sum := range s.series {
 		x := Series{
-			Source: key.source, Name: key.name, Unit: UnitOf(key.name), Mean: sum.sum / float64(sum.n), Max: sum.max, Last: sum.last,
+			Source: key.source, Name: key.name, Unit: UnitOf(key.name), Mean: sum.sum / float64(sum.n), Max: sum.max,
+			Last: sum.last,
 		}
 		if perSecond(x.Unit) && achieved > 0 {
 			per := x.Mean / achieved

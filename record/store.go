@@ -13,27 +13,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// Store writes what records of all kinds have: the main file, which is replaced as a whole, and the journal, which grows by a
-// line for each event, in the kinds that can be gone on with. Whoever reads, and whatever ends this process or machine, sees the
-// old or the new main file whole. Nothing is written with a credential that the store knows of. One goroutine of the process
-// that holds the directory (see [Hold]) writes; credentials may be added from any.
+// Store writes records of all kinds. It replaces the main file atomically, so readers, and crashes of the process or
+// the machine, see the old or the new file. Kinds that can be resumed have a journal with a line for each event. It
+// hides the credentials that it knows. One goroutine of the process that holds the directory ([Hold]) writes; any may
+// add credentials.
 type Store[R Result] struct {
 	dir     string
 	kind    *kind
-	journal *os.File // nil for kinds that have none
+	journal *os.File // nil for kinds without
 	mu      sync.Mutex
 	red     redactor
 	now     func() time.Time
-	took    time.Duration // the last writing of the main file
-	written time.Time
+	took    time.Duration // of the last write of the main file
+	written time.Time     // end of that write
 }
 
-// Create begins a record in a new or empty directory. It keeps out of the record the credentials in asked, which is a
-// specification or an address. A directory that holds a record of any kind is refused with an [ErrTaken].
+// Create begins a record in a new or empty directory. It hides the credentials in asked, a specification or an address.
+// If the directory already holds a record, the error is [ErrTaken].
 func Create[R Result](dir string, asked any) (*Store[R], error) {
 	k := kindOf[R]()
 	if strings.TrimSpace(dir) == "" {
-		return nil, fmt.Errorf("a %s needs a directory: give one (--out)", k.noun)
+		return nil, fmt.Errorf("a %s needs a directory. Set one with --out", k.noun)
 	}
 	if err := k.begun(dir); err != nil {
 		return nil, err
@@ -43,12 +43,12 @@ func Create[R Result](dir string, asked any) (*Store[R], error) {
 	}
 	s, err := Continue[R](dir, asked)
 	if err == nil {
-		_ = syncDir(filepath.Dir(filepath.Clean(dir))) // where that is not allowed, the record is not worse off than any other file
+		_ = syncDir(filepath.Dir(filepath.Clean(dir))) // not allowed everywhere; the record is then as safe as any file
 	}
 	return s, err
 }
 
-// Continue goes on writing a record that was begun.
+// Continue opens an existing record to write it further.
 func Continue[R Result](dir string, asked any) (*Store[R], error) {
 	s := &Store[R]{dir: dir, kind: kindOf[R](), now: time.Now}
 	for _, below := range append([]string{"."}, s.kind.dirs...) {
@@ -67,32 +67,29 @@ func Continue[R Result](dir string, asked any) (*Store[R], error) {
 	return s, nil
 }
 
-// Dir returns the directory of the record.
 func (s *Store[R]) Dir() string { return s.dir }
 
-// AddSecrets keeps the credentials in an address or a specification out of everything that is written. The address itself is
-// not kept.
+// AddSecrets hides the credentials in an address or a specification in everything that is written.
 func (s *Store[R]) AddSecrets(asked any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.red.learn(asked)
 }
 
-// AddSecret keeps a credential that stands in no address out of everything that is written.
+// AddSecret hides a credential in everything that is written.
 func (s *Store[R]) AddSecret(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.red.known.Add(secret)
 }
 
-// clean returns a copy of a value without credentials.
 func clean[R Result, T any](s *Store[R], v T) (T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return redacted(&s.red, v)
 }
 
-// text, source and failures hide the credentials in what is written between two writings of the main file.
+// text, source and failures hide the credentials in other files than the main file.
 func (s *Store[R]) text(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +108,7 @@ func (s *Store[R]) failures(list []measure.FailureCount) []measure.FailureCount 
 	return s.red.failures(list)
 }
 
-// Redacted returns a copy of a result without credentials: what [Store.Write] writes of it.
+// Redacted returns a copy of a result without credentials, as [Store.Write] writes it.
 func (s *Store[R]) Redacted(r R) (none R, err error) {
 	out, err := clean(s, r)
 	if err != nil {
@@ -123,18 +120,19 @@ func (s *Store[R]) Redacted(r R) (none R, err error) {
 		}
 	}
 	if a, ok := any(r).(resumed); ok && !slices.Equal(a.identity(), any(out).(resumed).identity()) {
-		return none, fmt.Errorf("the %[1]s without its credentials would not be the same %[1]s, so it was not written: this is a mistake in plimsoll, please report it", s.kind.noun)
+		return none, fmt.Errorf("the %[1]s was not written, because hiding its credentials would change it. This is a bug in plimsoll; "+
+			"please report it", s.kind.noun)
 	}
 	return out, nil
 }
 
-// resumed is a result that is gone on with by what was written of it.
+// resumed is a result that is resumed from its record.
 type resumed interface {
-	// identity is what must not change when credentials are hidden.
+	// identity is what hiding credentials must not change.
 	identity() []string
 }
 
-// Write replaces the main file, and writes the checksums unless the record goes on.
+// Write replaces the main file and, unless the status is Running, writes the checksums.
 func (s *Store[R]) Write(r R) error {
 	start := s.now()
 	out, err := s.Redacted(r)
@@ -154,7 +152,6 @@ func (s *Store[R]) Write(r R) error {
 	return nil
 }
 
-// replace replaces the main file by a result without credentials.
 func (s *Store[R]) replace(clean R, durable bool) error {
 	b, err := marshal(clean)
 	if err != nil {
@@ -163,13 +160,14 @@ func (s *Store[R]) replace(clean R, durable bool) error {
 	return replace(s.dir, s.kind.file, b, durable)
 }
 
-// A large record is not written whole after each of its events: the journal has them, and [Open] reads it.
+// [Store.Update] writes a record that takes longer than alwaysBelow at most a 20th of the time. [Open] reads the events
+// since then from the journal.
 const (
 	alwaysBelow = 50 * time.Millisecond
-	atMostShare = 20 // of the time goes into writing
+	atMostShare = 20
 )
 
-// Update is [Store.Write] but for a large record, which it writes less often.
+// Update is [Store.Write], less often for large records.
 func (s *Store[R]) Update(r R) error {
 	if s.took > alwaysBelow && s.now().Sub(s.written) < atMostShare*s.took {
 		return nil
@@ -179,14 +177,14 @@ func (s *Store[R]) Update(r R) error {
 
 // event is a line of a journal.
 type event interface {
-	// whole reports whether it has what its kind needs: what is not whole is not read.
-	whole() bool
+	// complete reports whether it has the fields that its kind needs. Incomplete events are not read.
+	complete() bool
 }
 
-// Append adds an event to the journal and waits until it is on the disk. Of a kind without a journal it is an error.
+// Append adds an event to the journal and waits until it is on the disk.
 func (s *Store[R]) Append(e event) error {
 	if s.journal == nil {
-		return fmt.Errorf("a %s has no journal: this is a mistake in plimsoll, please report it", s.kind.noun)
+		return fmt.Errorf("a %s has no journal. This is a bug in plimsoll; please report it", s.kind.noun)
 	}
 	e, err := clean(s, e)
 	if err != nil {
@@ -198,7 +196,7 @@ func (s *Store[R]) Append(e event) error {
 	return nil
 }
 
-// SyncBelow makes sure that the directory of a record below this one is found after a crash of the machine.
+// SyncBelow makes the directory of a record below this one survive a crash of the machine.
 func (s *Store[R]) SyncBelow(name string) error {
 	if err := syncDir(filepath.Dir(filepath.Join(s.dir, name))); err != nil {
 		return s.kind.explain(s.dir, err)
@@ -206,7 +204,6 @@ func (s *Store[R]) SyncBelow(name string) error {
 	return nil
 }
 
-// Close closes the journal.
 func (s *Store[R]) Close() error {
 	if s.journal == nil {
 		return nil
@@ -214,7 +211,7 @@ func (s *Store[R]) Close() error {
 	return s.journal.Close()
 }
 
-// writeFile replaces a file beside the main file by a value without credentials.
+// writeFile replaces another file of the record.
 func writeFile[R Result](s *Store[R], name string, v any, durable bool) error {
 	v, err := clean(s, v)
 	if err != nil {
@@ -230,14 +227,13 @@ func writeFile[R Result](s *Store[R], name string, v any, durable bool) error {
 	return nil
 }
 
-// appendLine adds an event to a journal as one line of JSON and waits until it is on the disk.
 func appendLine(journal *os.File, event any) error {
 	b, err := json.Marshal(event)
 	if err != nil {
 		return err
 	}
 	if _, err := journal.Write(append(b, '\n')); err != nil {
-		_ = endLine(journal) // what did get there must not spoil the next line
+		_ = endLine(journal) // a partial line must not spoil the next one
 		return err
 	}
 	return journal.Sync()
@@ -246,29 +242,29 @@ func appendLine(journal *os.File, event any) error {
 // Unwritten is the finding of a result whose record could not be written completely.
 func Unwritten(err error) measure.Finding {
 	return measure.Finding{ID: "unwritten", Severity: measure.Invalid,
-		Text: fmt.Sprintf("the record could not be written completely, so it does not hold this result: %v", err)}
+		Text: fmt.Sprintf("the record could not be written completely (%v). It does not hold this result. Free space or choose another "+
+			"directory (--out), and measure again.", err)}
 }
 
-// begun refuses a directory in which a record was begun that can be gone on with. An empty journal is what one leaves that was
-// killed before it could write anything else.
+// begun refuses a directory with a record that can be resumed. An empty journal is left by a process that was killed
+// before its first write.
 func (k *kind) begun(dir string) error {
 	if k.journal == "" {
 		return nil
 	}
 	for _, name := range []string{k.file, k.journal} {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && (name != k.journal || info.Size() > 0) {
-			return &takenError{fmt.Sprintf("%s already holds a %s (%s is there): go on with it (plimsoll %s resume %s), or choose another directory (--out)",
-				dir, k.noun, name, k.noun, dir)}
+			return &takenError{fmt.Sprintf("%s already holds a %s (%s). Resume it (plimsoll %s resume %s), or choose another directory "+
+				"(--out)", dir, k.noun, name, k.noun, dir)}
 		}
 	}
 	return nil
 }
 
-// explain turns an error of the file system into one line that says what to do about it.
 func (k *kind) explain(dir string, err error) error {
 	again, then := ", or write to another directory (--out)", ""
 	if k.journal != "" {
-		again, then = "", "; then go on with plimsoll "+k.noun+" resume "+dir
+		again, then = "", "; then resume with plimsoll "+k.noun+" resume "+dir
 	}
 	return explainAs(dir, k.noun, again, then, err)
 }

@@ -32,7 +32,7 @@ func (s *Study) complete(dir string, held bool) error {
 	}
 	for i := range s.Trials {
 		if t := &s.Trials[i]; t.Status == TrialRunning {
-			t.Status, t.Problem = TrialLost, "the study was killed while it was under way"
+			t.Status, t.Problem = TrialLost, "the study was killed during this trial"
 		}
 	}
 	return nil
@@ -48,8 +48,8 @@ func ReadHeldStudy(dir string) (*Study, error) {
 	return &s, s.complete(dir, true)
 }
 
-// placeAll puts what a journal says into the list, as [Study.Place] does one by one. Most of it has its place there already;
-// the rest is put in at once, because a journal may have many lines.
+// placeAll puts what a journal says into the list, as [Study.Place] does one by one. Most of it has its place there
+// already; the rest is put in at once, because a journal may have many lines.
 func (s *Study) placeAll(events []StudyEvent) {
 	type trial struct {
 		search bool

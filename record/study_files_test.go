@@ -30,11 +30,13 @@ func testStudySpec() spec.Study {
 }
 
 func testStudy() *Study {
-	s := &Study{Head: Head{SchemaVersion: SchemaVersion, Kind: KindStudy, Status: Running, Started: testStart}, Specification: testStudySpec()}
+	s := &Study{Head: Head{SchemaVersion: SchemaVersion, Kind: KindStudy, Status: Running, Started: testStart},
+		Specification: testStudySpec()}
 	s.Base = s.Specification.Run
 	s.Configurations = []Configuration{{ID: "baseline", Baseline: true}, {ID: "where=mongodb://root:other-word@db2/"}}
 	for n := 1; n <= 4; n++ {
-		s.Trials = append(s.Trials, Trial{Number: n, Attempt: 1, Block: (n + 1) / 2, Configuration: s.Configurations[n%2].ID, Kind: TrialCompared, Status: TrialPlanned})
+		s.Trials = append(s.Trials, Trial{Number: n, Attempt: 1, Block: (n + 1) / 2, Configuration: s.Configurations[n%2].ID,
+			Kind: TrialCompared, Status: TrialPlanned})
 	}
 	return s
 }
@@ -55,7 +57,8 @@ func writeStudy(t *testing.T) (dir string, want *Study) {
 		}
 	}
 	check(w.Write(s))
-	check(w.Append(StudyEvent{At: testStart, Event: EventSession, Session: &StudySession{Pid: 7, Command: []string{"plimsoll", "mongodb://app:s3cret-word@db1/"}}}))
+	check(w.Append(StudyEvent{At: testStart, Event: EventSession,
+		Session: &StudySession{Pid: 7, Command: []string{"plimsoll", "mongodb://app:s3cret-word@db1/"}}}))
 	event := func(kind string, number, attempt int, status TrialStatus, problem string) {
 		tr := s.Trials[0]
 		for _, have := range s.Trials {
@@ -103,7 +106,7 @@ func TestStudyIsReadWithItsJournal(t *testing.T) {
 	release()
 	want.Status = Killed
 	last := &want.Trials[len(want.Trials)-1]
-	last.Status, last.Problem = TrialLost, "the study was killed while it was under way"
+	last.Status, last.Problem = TrialLost, "the study was killed during this trial"
 	if got, err = OpenStudy(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +298,7 @@ func TestFullDiskOfAStudy(t *testing.T) {
 	w.journal.Close()
 	w.journal = full
 	err = w.Append(StudyEvent{Event: EventSession, Session: &StudySession{}})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space; then go on with plimsoll study resume "+dir) {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space; then resume with plimsoll study resume "+dir) {
 		t.Errorf("a full disk: %v", err)
 	}
 }
@@ -316,7 +319,8 @@ func TestLongJournalOfUnknownTrials(t *testing.T) {
 	for i := range events {
 		events[i] = StudyEvent{Event: EventEnd, Trial: &Trial{Number: n - i, Attempt: 1 + i%3, Status: TrialDone}}
 	}
-	s := Study{Trials: []Trial{{Number: 7, Attempt: 1, Status: TrialPlanned}, {Number: 9, Attempt: 1, Status: TrialDone, Problem: "kept"}}}
+	s := Study{Trials: []Trial{{Number: 7, Attempt: 1, Status: TrialPlanned},
+		{Number: 9, Attempt: 1, Status: TrialDone, Problem: "kept"}}}
 	one := Study{Trials: slices.Clone(s.Trials)}
 	s.placeAll(events)
 	if len(s.Trials) < n || !slices.IsSortedFunc(s.Trials, func(a, b Trial) int { return a.Number - b.Number }) {

@@ -61,11 +61,11 @@ type TrialData struct {
 // ReadJournal reads the journal of a study, in the order in which it was written. Lines that cannot be read, such as
 // a last one that a power cut tore, are left out and counted.
 func ReadJournal(dir string) (events []StudyEvent, unreadable int, err error) {
-	return readLines(filepath.Join(dir, JournalFile), "the study in "+dir, (*StudyEvent).whole)
+	return readLines(filepath.Join(dir, JournalFile), "the study in "+dir, (*StudyEvent).complete)
 }
 
 // whole reports whether an event has what its kind needs.
-func (e StudyEvent) whole() bool {
+func (e StudyEvent) complete() bool {
 	switch e.Event {
 	case EventSession:
 		return e.Session != nil

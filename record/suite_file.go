@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SuiteWriter writes what belongs to a suite as a whole: suite.json, plan.json and the journal of its parts. Each part is a
-// record of its own below it.
+// SuiteWriter writes what belongs to a suite as a whole: suite.json, plan.json and the journal of its parts. Each part
+// is a record of its own below it.
 type SuiteWriter struct{ *Store[*Suite] }
 
 // CreateSuite begins the record of a suite in a directory that holds none.
@@ -43,7 +43,8 @@ func (s *Suite) complete(dir string, held bool) error {
 	return s.recall(dir)
 }
 
-// ReadHeldSuite is [OpenSuite] for the process that holds the suite (see [Hold]), also where the file system cannot say so.
+// ReadHeldSuite is [OpenSuite] for the process that holds the suite (see [Hold]), also where the file system cannot say
+// so.
 func ReadHeldSuite(dir string) (*Suite, error) {
 	var s Suite
 	if err := readDocument(dir, SuiteFile, KindSuite, "suite", &s); err != nil {
@@ -73,7 +74,7 @@ func (s *Suite) check() error {
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		if err := p.inside(); err != nil || seen[p.Name] {
-			return fmt.Errorf("part %d: %w", i+1, cmp.Or(err, fmt.Errorf("there are two parts called %q", p.Name)))
+			return fmt.Errorf("part %d: %w", i+1, cmp.Or(err, fmt.Errorf("two parts have the name %q", p.Name)))
 		}
 		seen[p.Name] = true
 		spec.Plain(p.Set)

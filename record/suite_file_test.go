@@ -20,8 +20,10 @@ func testSuite() *Suite {
 	began := testStart.Add(time.Second)
 	scale := spec.Scale{Data: 1.0 / 128, Workers: 0.125}
 	return &Suite{
-		Head: Head{SchemaVersion: SchemaVersion, Kind: KindSuite, Status: Complete, Tool: Tool{Name: "plimsoll"}, Started: testStart, Ended: &ended,
-			Environment: Environment{Host: "db", OS: "linux", Arch: "amd64", Threads: 2, Cores: 2, Go: "go1.26", MaxProc: 2}, Validity: []measure.Finding{{ID: "scaled", Severity: measure.Note, Text: "data is 1/128 of the document's"}}},
+		Head: Head{SchemaVersion: SchemaVersion, Kind: KindSuite, Status: Complete, Tool: Tool{Name: "plimsoll"},
+			Started: testStart, Ended: &ended,
+			Environment: Environment{Host: "db", OS: "linux", Arch: "amd64", Threads: 2, Cores: 2, Go: "go1.26", MaxProc: 2},
+			Validity:    []measure.Finding{{ID: "scaled", Severity: measure.Note, Text: "data is 1/128 of the document's"}}},
 		Specification: spec.Suite{
 			Name: "policy-storage", Title: "sharded cluster on policy storage", Published: "policy-storage", Scale: &scale,
 			Parts: []spec.Part{
@@ -105,7 +107,8 @@ func TestSuiteOfAJournal(t *testing.T) {
 	next := s.Parts[1]
 	next.Status = PartRunning
 	for _, e := range []SuiteEvent{
-		{Event: EventSession, Session: &StudySession{Pid: 7}}, {Event: EventBegin, Part: &begun}, {Event: EventEnd, Part: &done}, {Event: EventBegin, Part: &next},
+		{Event: EventSession, Session: &StudySession{Pid: 7}}, {Event: EventBegin, Part: &begun},
+		{Event: EventEnd, Part: &done}, {Event: EventBegin, Part: &next},
 	} {
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)
@@ -123,7 +126,8 @@ func TestSuiteOfAJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Status != Killed || got.Parts[0].Status != PartDone || got.Parts[0].Record == "" || got.Parts[1].Status != PartRunning || got.Parts[2].Status != PartPlanned {
+	if got.Status != Killed || got.Parts[0].Status != PartDone || got.Parts[0].Record == "" ||
+		got.Parts[1].Status != PartRunning || got.Parts[2].Status != PartPlanned {
 		t.Errorf("%s %+v", got.Status, got.Parts)
 	}
 	if _, unreadable, err := ReadSuiteJournal(dir); unreadable != 1 || err != nil {
@@ -175,7 +179,8 @@ func TestSuiteKeepsNoCredentials(t *testing.T) {
 	}
 }
 
-// A suite.json whose parts lie elsewhere is neither written nor read: what is not whole in the directory of a part is removed.
+// A suite.json whose parts lie elsewhere is neither written nor read: what is not whole in the directory of a part is
+// removed.
 func TestSuiteStaysInItsDirectory(t *testing.T) {
 	for _, change := range []func(*Suite){
 		func(s *Suite) { s.Parts[1].Name = "../../elsewhere" },
@@ -218,9 +223,12 @@ func TestSuiteWorked(t *testing.T) {
 	session := &StudySession{Pid: 7}
 	long := "client-" + strings.Repeat("a", 80) // as parts are called that are repeated for long values
 	for _, e := range []SuiteEvent{
-		{At: at(0), Event: EventSession, Session: session}, {At: at(1), Event: EventBegin, Part: &Part{Name: "baseline", Kind: KindStudy}}, {At: at(3), Event: EventEnd, Part: &Part{Name: "baseline"}},
+		{At: at(0), Event: EventSession, Session: session},
+		{At: at(1), Event: EventBegin, Part: &Part{Name: "baseline", Kind: KindStudy}},
+		{At: at(3), Event: EventEnd, Part: &Part{Name: "baseline"}},
 		{At: at(100), Event: EventSession, Session: session}, {At: at(90), Event: EventEnd, Part: &Part{Name: "baseline"}},
-		{At: at(200), Event: EventSession, Session: session}, {At: at(201), Event: EventBegin, Part: &Part{Name: long, Kind: KindStudy}},
+		{At: at(200), Event: EventSession, Session: session},
+		{At: at(201), Event: EventBegin, Part: &Part{Name: long, Kind: KindStudy}},
 	} {
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)
@@ -290,7 +298,8 @@ func FuzzOpenSuite(f *testing.F) {
 			return
 		}
 		for _, p := range s.Parts {
-			if p.inside() != nil || !strings.HasPrefix(filepath.Join(dir, PartsDir, p.Name), filepath.Join(dir, PartsDir)+string(filepath.Separator)) {
+			if p.inside() != nil || !strings.HasPrefix(filepath.Join(dir, PartsDir, p.Name),
+				filepath.Join(dir, PartsDir)+string(filepath.Separator)) {
 				t.Errorf("a part called %q with the record %q", p.Name, p.Record)
 			}
 		}

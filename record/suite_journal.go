@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SuiteEvent is a line of the journal of a suite. The journal only grows, and a line is on the disk before the suite goes
-// on: whatever happens to the machine, it says which parts began and what became of them.
+// SuiteEvent is a line of the journal of a suite. The journal only grows, and a line is on the disk before the suite
+// goes on: whatever happens to the machine, it says which parts began and what became of them.
 type SuiteEvent struct {
 	At time.Time `json:"at"`
 	// Event is session, begin or end, as in the journal of a study.
@@ -18,7 +18,7 @@ type SuiteEvent struct {
 }
 
 // whole reports whether an event has what its kind needs.
-func (e SuiteEvent) whole() bool {
+func (e SuiteEvent) complete() bool {
 	switch e.Event {
 	case EventSession:
 		return e.Session != nil
@@ -28,10 +28,10 @@ func (e SuiteEvent) whole() bool {
 	return false
 }
 
-// ReadSuiteJournal reads the journal of a suite, in the order in which it was written. Lines that cannot be read, such as
-// a last one that a power cut tore, are left out and counted.
+// ReadSuiteJournal reads the journal of a suite, in the order in which it was written. Lines that cannot be read, such
+// as a last one that a power cut tore, are left out and counted.
 func ReadSuiteJournal(dir string) (events []SuiteEvent, unreadable int, err error) {
-	events, unreadable, err = readLines(filepath.Join(dir, SuiteJournal), "the suite in "+dir, (*SuiteEvent).whole)
+	events, unreadable, err = readLines(filepath.Join(dir, SuiteJournal), "the suite in "+dir, (*SuiteEvent).complete)
 	for i := range events {
 		if p := events[i].Part; p != nil {
 			spec.Plain(p.Set)
@@ -40,8 +40,9 @@ func ReadSuiteJournal(dir string) (events []SuiteEvent, unreadable int, err erro
 	return events, unreadable, err
 }
 
-// SuiteWorked is how long the sessions of a suite worked together, by its journal: each from its begin to the last that is known
-// of it, which is now for one that goes on; zero is that none does. The time between two of them does not count.
+// SuiteWorked is how long the sessions of a suite worked together, by its journal: each from its begin to the last that
+// is known of it, which is now for one that goes on; zero is that none does. The time between two of them does not
+// count.
 func SuiteWorked(dir string, now time.Time) (time.Duration, error) {
 	events, _, err := ReadSuiteJournal(dir)
 	if err != nil {
@@ -66,7 +67,8 @@ func SuiteWorked(dir string, now time.Time) (time.Duration, error) {
 	return worked, nil
 }
 
-// lastOfPart is when the study that was under way last wrote into its journal; zero for other parts, of which nothing is known.
+// lastOfPart is when the study that was under way last wrote into its journal; zero for other parts, of which nothing
+// is known.
 func lastOfPart(dir string, events []SuiteEvent) time.Time {
 	if len(events) == 0 {
 		return time.Time{}

@@ -5,8 +5,8 @@ import "github.com/plimsoll-bench/plimsoll/spec"
 // KindSuitePlan is the kind of plan.json.
 const KindSuitePlan = "suite-plan"
 
-// PartPlan is what a part of a suite is asked to do, scaled and fitted: exactly one of the specifications. What an earlier
-// part gives is not in it yet. A resumed suite goes by this, so that its files may have changed since.
+// PartPlan is what a part of a suite is asked to do, scaled and fitted: exactly one of the specifications. What an
+// earlier part gives is not in it yet. A resumed suite goes by this, so that its files may have changed since.
 type PartPlan struct {
 	Name  string          `json:"name"`
 	Study *spec.Study     `json:"study,omitempty"`
@@ -16,8 +16,8 @@ type PartPlan struct {
 	Gives []string `json:"gives,omitempty"`
 	// Owns are the keys of the run that this part has values of its own for, so that no earlier part gives them.
 	Owns []string `json:"owns,omitempty"`
-	// Of is the name of the part in suite.yaml, which parts that repeat it for several values have in common, and Vital as there:
-	// what a suite that runs late goes by.
+	// Of is the name of the part in suite.yaml, which parts that repeat it for several values have in common, and Vital as
+	// there: what a suite that runs late goes by.
 	Of    string `json:"of,omitempty"`
 	Vital bool   `json:"vital,omitempty"`
 	// Before is what it was asked to do when the suite began, where the suite ran late and it has become less since.

@@ -24,8 +24,9 @@ const (
 	maxSummed = 8 << 30 // bytes of all files that one SHA256SUMS lists
 )
 
-// Seal writes the checksums of the files of a record, of any kind, in the format of sha256sum: of those in the table of kinds, as far
-// as they are there, and those below [ClientsDir], [LogsDir] and [DiagnosticsDir]. Trials, rounds and parts have their own.
+// Seal writes the checksums of the files of a record, of any kind, in the format of sha256sum: of those in the table of
+// kinds, as far as they are there, and those below [ClientsDir], [LogsDir] and [DiagnosticsDir]. Trials, rounds and
+// parts have their own.
 func Seal(dir string) error {
 	var names []string
 	for _, name := range Files() {
@@ -73,13 +74,13 @@ func checksum(dir, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// doubtsOf returns why the record in dir is not what was measured: a file was changed, there are no checksums although the
-// record is complete, or nothing was measured at all. What is being written has no checksums yet.
+// doubtsOf returns the findings about the files of a record: changed files, missing checksums of a complete record, or
+// no results. A record that is being written has no checksums yet.
 func doubtsOf(dir, main string, r Result, held bool) ([]measure.Finding, error) {
 	changed, err := altered(dir, main)
 	unsummed := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !unsummed {
-		return nil, fmt.Errorf("checking the record %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot check the record in %s: %w", dir, err)
 	}
 	var doubts []measure.Finding
 	switch {
@@ -87,26 +88,26 @@ func doubtsOf(dir, main string, r Result, held bool) ([]measure.Finding, error) 
 		return nil, nil
 	case len(changed) > 0:
 		doubts = append(doubts, measure.Finding{ID: "altered", Severity: measure.Invalid,
-			Text: fmt.Sprintf("%s changed after the record was completed, so this is no longer what was measured; get the original record, or measure again",
-				strings.Join(changed, ", "))})
+			Text: fmt.Sprintf("%s changed after the record was completed. The record no longer shows what was measured. Get the original "+
+				"record, or measure again.", strings.Join(changed, ", "))})
 	case unsummed && ended(r.Common().Status):
 		doubts = append(doubts, measure.Finding{ID: "unsummed", Severity: measure.Warning,
-			Text: "the record is complete but has no checksums (" + SumsFile + "), so a change after the measurement cannot be detected; " +
-				"get the original record, unless an earlier version of Plimsoll wrote it"})
+			Text: "the record is complete but has no checksums (" + SumsFile + "). Changes after the measurement cannot be detected. " +
+				"Get the original record, unless an earlier version of Plimsoll wrote it."})
 	}
 	return append(doubts, Empty(r)...), nil
 }
 
-// Empty returns a finding if a record is said to have ended properly and has no results.
+// Empty returns a finding if a complete record has no results.
 func Empty(r Result) []measure.Finding {
 	if r.measured() || !ended(r.Common().Status) {
 		return nil
 	}
 	return []measure.Finding{{ID: "nothing-measured", Severity: measure.Invalid,
-		Text: "the record is said to be complete and has no results; measure again"}}
+		Text: "the record is marked as complete but has no results. Nothing follows from it. Measure again."}}
 }
 
-// ended is false for a status that says by itself that the record is not complete.
+// ended reports whether a status claims a complete record.
 func ended(s Status) bool {
 	return !slices.Contains([]Status{Running, Interrupted, Failed, Killed}, s)
 }
@@ -124,7 +125,8 @@ func altered(dir, main string) ([]string, error) {
 		text := strings.TrimRight(string(line), "\r\n")
 		want, name, ok := strings.Cut(text, "  ")
 		if !ok || listed[name] ||
-			name != filepath.Base(name) && !clientFile.MatchString(name) && !logFile.MatchString(name) && !diagnosticFile.MatchString(name) {
+			name != filepath.Base(name) && !clientFile.MatchString(name) && !logFile.MatchString(name) &&
+				!diagnosticFile.MatchString(name) {
 			return nil, fmt.Errorf("%s: %.80q is not a line of checksums", filepath.Join(dir, SumsFile), text)
 		}
 		listed[name] = true

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// vacate makes sure that a directory holds no record of any kind. What a record left that could not be begun, for example
-// because the disk was full, is removed: empty files and directories, and files that were to replace a main file.
+// vacate fails if a directory holds a record. It removes what a failed Create left, for example on a full disk: empty
+// files and directories, and temporary files of a main file.
 func vacate(dir string) error {
 	if err := Vacant(dir); err != nil {
 		return err
@@ -31,26 +31,26 @@ func vacate(dir string) error {
 	for _, name := range append(MainFiles(), SuitePlan) {
 		left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "."+name+".*")) // the pattern is well-formed
 		for _, path := range left {
-			_ = os.Remove(path) // it disturbs nobody
+			_ = os.Remove(path) // harmless if it stays
 		}
 	}
 	return nil
 }
 
-// ErrTaken says that a directory holds a record already. Nothing was written.
-var ErrTaken = errors.New("the directory holds a record already")
+// ErrTaken says that a directory already holds a record. Nothing was written.
+var ErrTaken = errors.New("the directory already holds a record")
 
-// takenError is [ErrTaken] with what to do.
+// takenError is [ErrTaken] with the next step.
 type takenError struct{ text string }
 
 func (e *takenError) Error() string        { return e.text }
 func (e *takenError) Is(target error) bool { return target == ErrTaken }
 
 func taken(dir, name string) error {
-	return &takenError{fmt.Sprintf("%s already holds a record (%s is there): choose another directory (--out)", dir, name)}
+	return &takenError{fmt.Sprintf("%s already holds a record (%s). Choose another directory (--out)", dir, name)}
 }
 
-// Vacant refuses a directory that holds a record of any kind, with an error that wraps [ErrTaken]. It changes nothing.
+// Vacant returns an [ErrTaken] if a directory holds a record of any kind. It changes nothing.
 func Vacant(dir string) error {
 	for _, name := range MainFiles() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {

@@ -32,12 +32,13 @@ var creators = map[string]func(dir string) error{
 	ComparisonFile: func(dir string) error { return WriteComparison(dir, &ComparisonReport{}) },
 }
 
-// A full disk leaves empty files of a record that was not begun. They do not keep the next one from the directory; a record
-// of any kind does, and so does a file with something in it.
+// A full disk leaves empty files of a record that was not begun. They do not keep the next one from the directory; a
+// record of any kind does, and so does a file with something in it.
 func TestDirectoriesOfRecordsThatWereNotBegun(t *testing.T) {
 	for kind, create := range creators {
 		dir := t.TempDir()
-		for _, name := range []string{IntervalsFile, LatencyFile, EventsFile, TimelineFile, JournalFile, SuiteJournal, SumsFile, ".run.json.123"} {
+		for _, name := range []string{IntervalsFile, LatencyFile, EventsFile, TimelineFile, JournalFile, SuiteJournal,
+			SumsFile, ".run.json.123"} {
 			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}

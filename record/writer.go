@@ -14,12 +14,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// rewriteAfter is how often run.json is brought up to date while the run goes on, in run time.
+// rewriteAfter is how often run.json is written during the run.
 const rewriteAfter = 10 * time.Second
 
-// RunWriter writes the record of a run while it goes on; it is the [measure.Sink] of the run. Its methods
-// are called from one goroutine. What was written stays readable whatever happens: when the disk is
-// full, when the process is killed, when the machine stops.
+// RunWriter writes the record of a run during the run; it is the [measure.Sink] of the run. One goroutine calls its
+// methods. What was written stays readable if the disk is full, the process is killed or the machine crashes.
 type RunWriter struct {
 	*Store[*Run]
 	run   Run // with credentials: [Store] keeps them out of what is written
@@ -32,7 +31,7 @@ type RunWriter struct {
 	log       *intervalLog
 	rollups   []*rollup
 	events    *lineFile
-	samples   *samplesFile // nil as long as there are none
+	samples   *samplesFile // nil without samples
 	series    seriesSums
 	services  map[string]serviceUse // what the REST service used, by phase
 	rewritten time.Duration
@@ -42,7 +41,7 @@ type RunWriter struct {
 
 var _ measure.Sink = (*RunWriter)(nil)
 
-// lineFile is a file that grows by whole lines.
+// lineFile grows by complete lines.
 type lineFile struct {
 	*bufio.Writer
 	file *os.File
@@ -56,20 +55,19 @@ func createLines(dir, name string) (*lineFile, error) {
 	return &lineFile{bufio.NewWriterSize(f, 1<<16), f}, nil
 }
 
-// close writes what is left and makes it durable.
 func (l *lineFile) close() error {
 	return errors.Join(l.Flush(), l.file.Sync(), l.file.Close())
 }
 
-// CreateRun begins the record of a run in a new or empty directory and writes a first run.json. Errors are one line
-// that says what to do.
+// CreateRun begins the record of a run in a new or empty directory and writes a first run.json. Errors have one line.
 func CreateRun(dir string, tool Tool, asked spec.Run) (*RunWriter, error) {
 	store, err := Create[*Run](dir, asked)
 	if err != nil {
 		return nil, err
 	}
 	w := &RunWriter{Store: store, run: Run{
-		Head:          Head{SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool, Started: time.Now().UTC()},
+		Head: Head{SchemaVersion: SchemaVersion, Kind: KindRun, Status: Running, Tool: tool,
+			Started: time.Now().UTC()},
 		Specification: asked, Files: files(),
 	}}
 	if err := w.create(); err != nil {
@@ -89,42 +87,29 @@ func (w *RunWriter) create() (err error) {
 	return err
 }
 
-// SetSpec stores the specification. Its credentials are kept out of everything that is written from now on.
-func (w *RunWriter) SetSpec(asked spec.Run) {
-	w.AddSecrets(asked)
-	w.run.Specification = asked
-}
-
-// SetLab stores the lab as it is before the measured time.
+// SetLab stores the lab as it was before the measured time.
 func (w *RunWriter) SetLab(l Lab) { w.run.Lab = &l }
 
-// SetLabAfter stores the lab as it is in the end.
+// SetLabAfter stores the lab as it was after the run.
 func (w *RunWriter) SetLabAfter(l Lab) { w.run.LabAfter = &l }
 
-// SetCommand stores the command line.
 func (w *RunWriter) SetCommand(args []string) { w.run.Command = args }
 
-// SetTarget stores what the target is.
 func (w *RunWriter) SetTarget(t Target) { w.run.Target = t }
 
-// SetEnvironment stores what the machine is.
 func (w *RunWriter) SetEnvironment(e Environment) { w.run.Environment = e }
 
-// SetClientSettings stores the effective settings of the client.
 func (w *RunWriter) SetClientSettings(s map[string]string) { w.run.ClientSettings = s }
 
-// SetFill stores what the load phase did.
 func (w *RunWriter) SetFill(f FillResult) { w.run.Fill = &f }
 
-// SetSharded stores how collections are spread over shards.
 func (w *RunWriter) SetSharded(list []LabSharding) { w.run.Target.Sharded = list }
 
-// AddNote adds to what is said of the target.
+// AddNote adds a note about the target.
 func (w *RunWriter) AddNote(text string) {
 	w.run.Target.Notes = append(w.run.Target.Notes, text)
 }
 
-// SetClients stores what each of several load processes did.
 func (w *RunWriter) SetClients(list []ClientShare) {
 	if w.run.Clients == nil && len(list) > 0 {
 		w.run.Files = append(w.run.Files, File{ClientsDir, "the records of the load processes, one directory each"})
@@ -132,47 +117,28 @@ func (w *RunWriter) SetClients(list []ClientShare) {
 	w.run.Clients = list
 }
 
-// Begin says what the following intervals count and which moment their times count from. It must be
-// called before the first interval, and again when a later part of the run, such as the measured load
-// after the load phase, has a clock of its own. All times of the record then count from the first
-// started. Classes and outcomes must stay the same.
+// Begin sets the dimensions of the following intervals and the origin of their times. It must be called before the
+// first interval, and again for each later part of the run with its own clock, such as the measured load after the load
+// phase. All times in the record count from the first origin. Classes and outcomes must stay the same.
 func (w *RunWriter) Begin(d measure.Dims, started time.Time) error {
-	if w.begun && !sameNames(w.dims, d) {
-		return errors.New("the operation classes or outcomes changed within a run: this is a mistake in plimsoll, please report it")
+	if w.begun && !(slices.Equal(w.dims.Classes, d.Classes) && slices.Equal(w.dims.Outcomes, d.Outcomes)) {
+		return errors.New("the operation classes or outcomes changed during the run. This is a bug in plimsoll; please report it")
 	}
 	w.dims = d
 	w.run.Classes, w.run.Outcomes, w.run.Scheduled = d.Classes, d.Outcomes, d.Scheduled
 	if w.begun {
 		w.shift = started.Sub(w.base)
-		// A run that is killed soon must not lose what its load phase did, nor whether this part is scheduled.
+		// A run that is killed soon must keep the result of its load phase, and whether this part is scheduled.
 		return w.check(w.writeRun())
 	}
 	w.begun, w.sums.dims, w.base, w.run.Started = true, d, started, started.UTC()
 	return w.check(errors.Join(w.log.begin(w.run.Started), w.writeRun()))
 }
 
-func sameNames(a, b measure.Dims) bool {
-	if len(a.Classes) != len(b.Classes) || len(a.Outcomes) != len(b.Outcomes) {
-		return false
-	}
-	for i := range a.Classes {
-		if a.Classes[i] != b.Classes[i] {
-			return false
-		}
-	}
-	for i := range a.Outcomes {
-		if a.Outcomes[i] != b.Outcomes[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// Interval stores an interval. It keeps nothing of iv. An error means that the record is not complete
-// from here on; what was written before stays.
+// Interval writes an interval and keeps no reference to it. After an error the record stays as it was before.
 func (w *RunWriter) Interval(iv *measure.Interval) error {
 	if !w.begun {
-		return errors.New("an interval came before the record was begun: this is a mistake in plimsoll, please report it")
+		return errors.New("an interval came before Begin. This is a bug in plimsoll; please report it")
 	}
 	if w.failed != nil {
 		return w.failed
@@ -188,14 +154,12 @@ func (w *RunWriter) Interval(iv *measure.Interval) error {
 	w.settleSeries(iv.Start)
 	if iv.End-w.rewritten >= rewriteAfter {
 		w.rewritten = iv.End
-		return w.check(w.replaceRun(false)) // to wait for a disk that may be the one which is measured would show in the result
+		return w.check(w.replaceRun(false)) // a sync would disturb a measurement of the same disk
 	}
 	return nil
 }
 
-// AddService adds what the REST service between load and target used since the interval before, which was of the same phase or
-// of an earlier one: processor time, and the memory that is resident now. What it does after the phase is not of it, as with the
-// client.
+// AddService adds the use of the REST service since the last interval: processor time and resident memory.
 func (w *RunWriter) AddService(phase string, cpu time.Duration, memory int64) {
 	if w.services == nil {
 		w.services = map[string]serviceUse{}
@@ -204,13 +168,12 @@ func (w *RunWriter) AddService(phase string, cpu time.Duration, memory int64) {
 	w.services[phase] = serviceUse{s.cpu + cpu, max(s.memory, memory)}
 }
 
-// serviceUse is processor time, and the most memory.
+// serviceUse is processor time and the maximum of memory.
 type serviceUse struct {
 	cpu    time.Duration
 	memory int64
 }
 
-// withServices puts what the service used beside what the client used.
 func (w *RunWriter) withServices(results []PhaseResult) {
 	for i := range results {
 		p := &results[i]
@@ -225,7 +188,6 @@ func (w *RunWriter) withServices(results []PhaseResult) {
 	}
 }
 
-// Event stores an event.
 func (w *RunWriter) Event(e measure.Event) error {
 	if w.failed != nil {
 		return w.failed
@@ -246,17 +208,17 @@ func (w *RunWriter) check(err error) error {
 	if w.failed == nil {
 		w.failed = explain(w.dir, err)
 		if n := len(w.sums.list); n > 0 {
-			w.failed = fmt.Errorf("%w; what was measured until %v is kept", w.failed, w.sums.list[n-1].End)
+			w.failed = fmt.Errorf("%w. The result until %v is kept", w.failed, w.sums.list[n-1].End)
 		}
 	}
 	return w.failed
 }
 
-// Summary returns what was measured in a phase so far, nil if nothing was. The operations of phase
-// "drain" are the tail of phase "measure". The caller must not change it.
+// Summary returns the summary of a phase so far, nil if it has none. The operations of phase "drain" are the tail of
+// phase "measure". The caller must not change it.
 func (w *RunWriter) Summary(phase string) *measure.Summary { return w.sums.get(phase) }
 
-// Series returns what machines and servers did beside the load in the measured phase so far.
+// Series returns the series of machines and servers in the measured phase so far.
 func (w *RunWriter) Series() []Series { return seriesOf(&w.sums, &w.series) }
 
 // Run returns run.json as it would be written now, without credentials.
@@ -285,7 +247,7 @@ func (w *RunWriter) replaceRun(durable bool) error {
 	return w.replace(r, durable)
 }
 
-// Ending is what is known when a run is over.
+// Ending is the end of a run.
 type Ending struct {
 	Status     Status
 	Problem    string // why it failed, if it did
@@ -295,11 +257,11 @@ type Ending struct {
 	Validity   []measure.Finding
 }
 
-// Finish completes the record and closes it. A second call does nothing. If the record could not be
-// written completely, Finish still writes what it can and returns the first error.
+// Finish completes and closes the record. If the record could not be written completely, it still writes what it can
+// and returns the first error.
 func (w *RunWriter) Finish(e Ending) (*Run, error) {
 	if w.finished {
-		return nil, errors.New("the record is finished already")
+		return nil, errors.New("the record is already finished")
 	}
 	w.finished = true
 	w.settleSeries(0)
@@ -312,12 +274,12 @@ func (w *RunWriter) Finish(e Ending) (*Run, error) {
 		w.run.Status = Failed
 		w.run.Problem = err.Error()
 	}
-	known := w.failed != nil // and there may be space for the summary by now
+	known := w.failed != nil // the disk may have space for the summary by now
 	if known {
 		w.run.Validity = w.unwritten(w.run.Validity)
 	}
 	if w.check(w.writeRun()) == nil {
-		_ = w.check(Seal(w.dir)) // check remembers the first error, which is returned below
+		_ = w.check(Seal(w.dir)) // w.failed is returned below
 	}
 	r, rerr := w.Run()
 	if rerr != nil {
@@ -329,7 +291,6 @@ func (w *RunWriter) Finish(e Ending) (*Run, error) {
 	return r, w.failed
 }
 
-// unwritten adds to findings that the record is not whole.
 func (w *RunWriter) unwritten(findings []measure.Finding) []measure.Finding {
 	all := append(slices.Clone(findings), Unwritten(w.failed))
 	measure.SortFindings(all)

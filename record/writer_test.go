@@ -48,7 +48,8 @@ func testIntervals(t testing.TB, seed uint64) []*measure.Interval {
 	r, rng := c.Recorder(), rand.New(rand.NewPCG(seed, 1))
 	for i := range 3200 {
 		end := int64(i) * int64(5*time.Millisecond)
-		s := measure.Sample{End: end, Service: 100_000 + rng.Int64N(2_000_000), Class: uint8(i % 3), Docs: 1, Bytes: 1000, Attempts: 1}
+		s := measure.Sample{End: end, Service: 100_000 + rng.Int64N(2_000_000), Class: uint8(i % 3), Docs: 1, Bytes: 1000,
+			Attempts: 1}
 		s.Response = s.Service + rng.Int64N(100_000)
 		if i%97 == 0 {
 			s.Outcome = 1 + uint8(i%2)
@@ -120,7 +121,8 @@ func finishTest(t testing.TB, w *RunWriter) *Run {
 		t.Fatal(err)
 	}
 	r, err := w.Finish(Ending{
-		Status: Complete, Ended: testStart.Add(16 * time.Second), Course: Course{WindowStart: 3e9, WindowEnd: 15e9, EndedBy: "duration"},
+		Status: Complete, Ended: testStart.Add(16 * time.Second), Course: Course{WindowStart: 3e9, WindowEnd: 15e9,
+			EndedBy: "duration"},
 		Objectives: measure.EvaluateAll(objectives, s), Validity: measure.Judge(s, measure.Circumstances{Cores: 4}),
 	})
 	if err != nil {
@@ -212,7 +214,11 @@ func TestNoCredentialsInAnyFile(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, at := range resolutions[:2] {
-		if _, err := eachLine(dir, at.intervals, func(l *IntervalLine) error { fmt.Fprintf(&all, "%+v\n", *l); return nil }); err != nil {
+		if _, err := eachLine(dir, at.intervals, func(l *IntervalLine) error {
+			fmt.Fprintf(&all, "%+v\n",
+				*l)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,7 +286,8 @@ func TestKilledRunKeepsAllButTheLastInterval(t *testing.T) {
 		if err := w.Interval(iv); err != nil {
 			t.Fatal(err)
 		}
-		sizes = append(sizes, map[string]int64{IntervalsFile: size(t, dir, IntervalsFile), LatencyFile: size(t, dir, LatencyFile)})
+		sizes = append(sizes, map[string]int64{IntervalsFile: size(t, dir, IntervalsFile),
+			LatencyFile: size(t, dir, LatencyFile)})
 	}
 	r, err := OpenRun(dir)
 	if err != nil {
@@ -289,7 +296,8 @@ func TestKilledRunKeepsAllButTheLastInterval(t *testing.T) {
 	if r.Status != Killed || !slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "incomplete" }) {
 		t.Errorf("status %s, validity %+v", r.Status, r.Validity)
 	}
-	if len(r.Objectives) != len(r.Specification.Objectives) || len(r.Objectives) == 0 || measure.Worst(r.Validity) != measure.Invalid {
+	if len(r.Objectives) != len(r.Specification.Objectives) || len(r.Objectives) == 0 ||
+		measure.Worst(r.Validity) != measure.Invalid {
 		t.Errorf("a killed run that fell behind its schedule is judged like any other: %+v, %+v", r.Objectives, r.Validity)
 	}
 	whole, err := w.Run()

@@ -16,7 +16,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// compareTitle is the headline of a comparison.
 func compareTitle(r *record.ComparisonReport) string {
 	if len(r.Sides) == 2 {
 		return "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
@@ -24,7 +23,6 @@ func compareTitle(r *record.ComparisonReport) string {
 	return fmt.Sprintf("comparison of %d sides", len(r.Sides))
 }
 
-// compareDocument tells a comparison: what it is worth, the changes, and in what the sides differ.
 func compareDocument(r *record.ComparisonReport) *Document {
 	d := &Document{Title: compareTitle(r), Grade: gradeOf(r.Validity, record.Complete), Tiles: compareTiles(r),
 		Findings: append(comparisonPoints(r.Comparisons), findingPoints(r.Validity)...)}
@@ -38,16 +36,17 @@ func compareDocument(r *record.ComparisonReport) *Document {
 			doubtful++
 		}
 	}
-	d.Checks = []Point{check(invalid+doubtful == 0, Warn, "same load, data and machine as far as it matters", figure.Plural(doubtful, "difference")+" that should not be")}
+	d.Checks = []Point{check(invalid+doubtful == 0, Warn, "same load, data and machine as far as it matters", figure.Plural(doubtful, "unexpected difference"))}
 	if invalid > 0 {
-		d.Checks[0] = check(false, Bad, "", figure.Plural(invalid, "difference")+" that must not be")
+		d.Checks[0] = check(false, Bad, "", figure.Plural(invalid, "difference")+" that forbids a comparison")
 	}
 	for i := range r.Sides {
 		name := "side " + strconv.Itoa(i+1)
 		if i == 0 {
 			name = "baseline"
 		}
-		d.Facts = append(d.Facts, Fact{name, r.Sides[i].Name + ", n = " + strconv.Itoa(r.Sides[i].N)})
+		side := &r.Sides[i]
+		d.Facts = append(d.Facts, Fact{name, disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
 	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	for i, base := range baselines(r) {
@@ -63,8 +62,8 @@ func compareDocument(r *record.ComparisonReport) *Document {
 	return d
 }
 
-// compareTiles are the changes that a person asks for first, throughput and the 99th percentiles of some operations, and how many
-// there are of each verdict.
+// compareTiles are the changes that a person asks for first, throughput and the 99th percentiles of some operations,
+// and how many there are of each verdict.
 func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
 	const most = 4
 	count := map[record.Verdict]int{}
@@ -80,15 +79,16 @@ func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
 		if x.Low != nil && x.High != nil {
 			note = IntervalText(x) + " " + note
 		}
-		tiles = append(tiles, Tile{name, ChangeText(x), note})
+		tiles = append(tiles, Tile{name, ChangeText(x), beside(note, r.Sides[1].TargetKind)})
 	}
 	for _, v := range []record.Verdict{record.Better, record.Worse, record.Equivalent, record.Inconclusive} {
-		tiles = append(tiles, Tile{Capitalised(string(v)), figure.Count(int64(count[v])), "of " + figure.Plural(len(r.Comparisons), "comparison")})
+		tiles = append(tiles, Tile{Capitalised(string(v)), figure.Count(int64(count[v])),
+			"of " + figure.Plural(len(r.Comparisons), "comparison")})
 	}
 	return tiles
 }
 
-// baselines returns the sides that others are held against, in their order.
+// baselines returns the sides that others are compared with, in their order.
 func baselines(r *record.ComparisonReport) []string {
 	var list []string
 	seen := map[string]bool{}
@@ -163,7 +163,7 @@ func sidesSection(r *record.ComparisonReport) Section {
 			}
 			records += name
 		}
-		s.Table.row(side.Name, strconv.Itoa(side.N), records)
+		s.Table.row(disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
 	}
 	return s
 }
@@ -180,7 +180,8 @@ func compareCSV(w io.Writer, r *record.ComparisonReport) error {
 	}
 	for i := range r.Sides {
 		for k, values := range trialsOf(&r.Sides[i]) {
-			trial := record.Trial{Number: k + 1, Attempt: 1, Configuration: r.Sides[i].Name, Kind: record.TrialCompared, Status: record.TrialDone, Values: values}
+			trial := record.Trial{Number: k + 1, Attempt: 1, Configuration: r.Sides[i].Name, Kind: record.TrialCompared,
+				Status: record.TrialDone, Values: values}
 			if k < len(r.Sides[i].Records) && len(r.Sides[i].Records) == r.Sides[i].N {
 				trial.Record = r.Sides[i].Records[k]
 			}
@@ -227,7 +228,6 @@ func compareBench(w io.Writer, r *record.ComparisonReport) error {
 	return b.err
 }
 
-// historyTitle is the headline of a history.
 func historyTitle(h *record.HistoryReport) string {
 	points := 0
 	for i := range h.Groups {
@@ -236,9 +236,9 @@ func historyTitle(h *record.HistoryReport) string {
 	return fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
 }
 
-// historyDocument lists the changes of each group, and its points.
 func historyDocument(h *record.HistoryReport) *Document {
-	d := &Document{Title: historyTitle(h), Grade: gradeOf(h.Validity, record.Complete), Findings: findingPoints(h.Validity)}
+	d := &Document{Title: historyTitle(h), Grade: gradeOf(h.Validity, record.Complete),
+		Findings: findingPoints(h.Validity)}
 	d.Brief, d.Verdict = doubt(h.Validity)
 	for i := range h.Groups {
 		g := &h.Groups[i]
@@ -252,9 +252,9 @@ func historyDocument(h *record.HistoryReport) *Document {
 	return d
 }
 
-// groupSection lists the changes of all metrics of a group, in the order of time.
 func groupSection(g *record.HistoryGroup) Section {
-	s := Section{Title: g.Name, Named: true, Table: &Table{Header: []string{"since", "record", "metric", "before", "after", "change", "p", "verdict"}, Left: 3, Last: 1}}
+	s := Section{Title: g.Name, Named: true, Table: &Table{Header: []string{"since", "record", "metric", "before", "after",
+		"change", "p", "verdict"}, Left: 3, Last: 1}}
 	type change struct {
 		series *record.HistorySeries
 		record.HistoryChange
@@ -267,7 +267,8 @@ func groupSection(g *record.HistoryGroup) Section {
 	}
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.Index, b.Index) })
 	for _, c := range all {
-		s.Table.row(day(c.Started), c.Record, heading(c.series.Metric), figure.Value(c.Before, c.series.Unit), figure.Value(c.After, c.series.Unit),
+		s.Table.row(day(c.Started), c.Record, heading(c.series.Metric), figure.Value(c.Before, c.series.Unit),
+			figure.Value(c.After, c.series.Unit),
 			ratioText(c.Ratio), figure.P(c.P), string(c.Verdict)+" "+s.note(changedText(c.Differences)))
 	}
 	if len(all) == 0 {
@@ -299,7 +300,7 @@ func changedText(list []record.Difference) string {
 		text += d.What + ": " + d.Values[0] + " → " + d.Values[len(d.Values)-1]
 	}
 	if text == "" {
-		return "nothing that a record knows changed there"
+		return "no recorded fact changed there"
 	}
 	return "changed there: " + text
 }
@@ -308,7 +309,8 @@ func seriesSection(g *record.HistoryGroup) Section {
 	s := Section{Title: "all metrics of " + g.Name, Table: &Table{Header: []string{"metric", "n", "median", "latest", "spread", "changes", ""}, Left: 1, Last: 1}}
 	for i := range g.Series {
 		x := &g.Series[i]
-		s.Table.row(heading(x.Metric), strconv.Itoa(x.N), figure.Value(x.Median, x.Unit), figure.Value(x.Latest, x.Unit), figure.Percent(x.Spread),
+		s.Table.row(heading(x.Metric), strconv.Itoa(x.N), figure.Value(x.Median, x.Unit), figure.Value(x.Latest, x.Unit),
+			figure.Percent(x.Spread),
 			strconv.Itoa(len(x.Changes)), s.note(x.Note))
 	}
 	return s
@@ -368,13 +370,15 @@ func seriesRows(g *record.HistoryGroup, s *record.HistorySeries) [][]string {
 	var rows [][]string
 	for i := range g.Points {
 		p := &g.Points[i]
-		row := []string{cell(g.Name), p.Started.UTC().Format(time.RFC3339), cell(p.Record), strconv.Itoa(p.N), cell(p.Why), cell(s.Metric), unit, "", "", "", "", ""}
+		row := []string{cell(g.Name), p.Started.UTC().Format(time.RFC3339), cell(p.Record), strconv.Itoa(p.N), cell(p.Why),
+			cell(s.Metric), unit, "", "", "", "", ""}
 		if x, ok := p.Values[s.Metric]; ok {
 			row[7] = float(scaled(x, s.Unit))
 		}
 		for _, c := range s.Changes {
 			if c.Index == i {
-				row[8], row[9], row[10], row[11] = string(c.Verdict), float(scaled(c.Before, s.Unit)), float(scaled(c.After, s.Unit)), float(c.P)
+				row[8], row[9], row[10], row[11] = string(c.Verdict), float(scaled(c.Before, s.Unit)),
+					float(scaled(c.After, s.Unit)), float(c.P)
 			}
 		}
 		rows = append(rows, row)

@@ -12,9 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Document is all that people are told of a result. It is made once for each kind, by [Of]. The terminal, Markdown and
-// the page print it: what one of them says, the others say too. Texts are as recorded; who prints them makes them
-// harmless.
+// Document is the report of a result, as data. [Of] makes it, once for each kind. The terminal, Markdown and the page
+// print the same document, so they have the same facts. Texts are as recorded; printers make them harmless.
 type Document struct {
 	Title string
 	// Verdict says whether it holds and whether it can be believed. Brief is the verdict for a list, where nothing is
@@ -23,8 +22,11 @@ type Document struct {
 	Grade          Grade
 	// Problem is why it ended early or did not begin, "" if it did.
 	Problem string
-	// Objectives are what was demanded, Findings what came out and what to doubt, Checks what was looked at for doubts.
+	// Objectives are the demands with their results, Findings the results and doubts, Checks the questions behind the
+	// doubts.
 	Objectives, Findings, Checks []Point
+	// Picture is what a reader sees first, nil if there is none.
+	Picture *Figure
 	// Tiles are the figures that a reader looks for first, out of the sections. Only a page writes them large.
 	Tiles    []Tile
 	Facts    []Fact
@@ -40,7 +42,7 @@ type Part struct {
 	Document      *Document
 }
 
-// Grade is how good something is. Whoever sees no colours has it in words beside.
+// Grade is how good a result is. Printers show it as a sign or word as well as a colour.
 type Grade string
 
 // The grades. A note has no colour.
@@ -62,7 +64,6 @@ func (p Point) Sign() string {
 	return map[Grade]string{Good: "✓", Warn: "!", Bad: "✗", Note: "·"}[p.Grade]
 }
 
-// String is the point in a line.
 func (p Point) String() string {
 	if p.Mark == "" {
 		return p.Sign() + " " + p.Text
@@ -170,7 +171,6 @@ func Write(w io.Writer, result any, format string) error {
 	return fmt.Errorf("%s has no form %s", f.what, format)
 }
 
-// gradeOf is the grade of a result by the doubts about it.
 func gradeOf(list []measure.Finding, status record.Status) Grade {
 	switch worst := measure.Worst(list); {
 	case worst == measure.Invalid || status == record.Failed:
@@ -206,7 +206,43 @@ func short(list []Point, most int, what string) []Point {
 		return list
 	}
 	more := len(list) - most
-	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s more below", figure.Plural(more, what))})
+	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s below", figure.Plural(more, "more "+what))})
+}
+
+// Disclosure is shown with each number of a target that is not a MongoDB; "" for all others. target is an address
+// of a specification or the kind of a target.
+func Disclosure(target string) string {
+	switch kind, _, _ := strings.Cut(target, ":"); kind {
+	case "embedded":
+		return "embedded, not MongoDB"
+	case "null":
+		return "null, stores nothing"
+	}
+	return ""
+}
+
+// disclosed is a figure with the [Disclosure] of its target behind it.
+func disclosed(figure, target string) string {
+	if text := Disclosure(target); text != "" {
+		return figure + " (" + text + ")"
+	}
+	return figure
+}
+
+// beside is the note of a figure with the [Disclosure] of its target before it.
+func beside(note, target string) string {
+	if text := Disclosure(target); text != "" {
+		return text + "; " + note
+	}
+	return note
+}
+
+// Capitalised begins a sentence. Letters beyond ASCII stay.
+func Capitalised(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 func check(good bool, otherwise Grade, yes, no string) Point {
@@ -262,7 +298,6 @@ func Version(t record.Tool) string {
 	return text
 }
 
-// begun is when a record was begun, and by which program.
 func begun(h *record.Head) string {
 	text := moment(h.Started)
 	if v := Version(h.Tool); v != "" && text != "" {

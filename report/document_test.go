@@ -13,7 +13,8 @@ import (
 // Operations that were dropped or never sent did not succeed either.
 func TestNotOkCountsWhatWasNeverDone(t *testing.T) {
 	r := &record.Run{Course: record.Course{Unsent: 20}}
-	p := &record.PhaseResult{Counts: measure.Tally{Attempted: 600, Succeeded: 590, Failed: 10}, Offered: 1000, Dropped: 380}
+	p := &record.PhaseResult{Counts: measure.Tally{Attempted: 600, Succeeded: 590, Failed: 10}, Offered: 1000,
+		Dropped: 380}
 	want := Tile{"Not ok", "41.0 %", "10 failed, 0 indeterminate, 380 dropped, 20 unsent"}
 	list := runTiles(r, p)
 	if got := list[len(list)-1]; got != want {
@@ -90,8 +91,10 @@ func TestFirstScreenOfAStudyWithoutCapacity(t *testing.T) {
 
 // The first screen of a drill and of a probe says what its verdict rests on.
 func TestWhatAVerdictRestsOn(t *testing.T) {
-	good := record.DrillRound{Status: record.Complete, Faults: []record.DrillFault{{Hit: true}}, Ledger: &record.LedgerResult{}, Seeds: 10, SeedsFound: 10}
-	bad := record.DrillRound{Status: record.Failed, Faults: []record.DrillFault{{}}, Seeds: 10, SeedsFound: 7, Unread: []string{"rs0-1"}}
+	good := record.DrillRound{Status: record.Complete, Faults: []record.DrillFault{{Hit: true}},
+		Ledger: &record.LedgerResult{}, Seeds: 10, SeedsFound: 10}
+	bad := record.DrillRound{Status: record.Failed, Faults: []record.DrillFault{{}}, Seeds: 10, SeedsFound: 7,
+		Unread: []string{"rs0-1"}}
 	if got := drillChecks(&record.Drill{Rounds: []record.DrillRound{{Status: record.Running}}}); got != nil {
 		t.Errorf("before a round is over: %v", got)
 	}
@@ -100,21 +103,24 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 		t.Errorf("good rounds: %s", text)
 	}
 	text = fmt.Sprint(drillChecks(&record.Drill{Rounds: []record.DrillRound{good, bad}}))
-	for _, want := range []string{"! 1 of 2 rounds complete", "✗ 1 fault without effect", "✗ writes not judged in 1 round", "! some members not read", "✗ 3 older records gone"} {
+	for _, want := range []string{"! 1 of 2 rounds complete", "✗ 1 fault without effect", "✗ writes not checked in 1 round", "! some members not read", "✗ 3 older records gone"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}
 	}
 	for verdict, grade := range map[record.DrillVerdict]Grade{record.Holds: Good, record.Violated: Bad, "unknown": Warn} {
-		if got := drillFindings(&record.Drill{Verdict: verdict, Reasons: []string{"why"}}); len(got) != 1 || got[0].Grade != grade || got[0].Text != "why" {
+		if got := drillFindings(&record.Drill{Verdict: verdict, Reasons: []string{"why"}}); len(got) != 1 ||
+			got[0].Grade != grade || got[0].Text != "why" {
 			t.Errorf("%s: %v", verdict, got)
 		}
 	}
-	text = fmt.Sprint(probeChecks(&record.Probe{Head: record.Head{Status: record.Complete}, Verdict: record.Honest, Steps: make([]record.ProbeStep, 3)}))
+	text = fmt.Sprint(probeChecks(&record.Probe{Head: record.Head{Status: record.Complete}, Verdict: record.Honest,
+		Steps: make([]record.ProbeStep, 3)}))
 	if strings.ContainsAny(text, "✗!") || !strings.Contains(text, "3 steps measured") {
 		t.Errorf("an honest disk: %s", text)
 	}
-	text = fmt.Sprint(probeChecks(&record.Probe{Head: record.Head{Status: record.Complete, Validity: []measure.Finding{{}}}, Verdict: record.Lying}))
+	text = fmt.Sprint(probeChecks(&record.Probe{Head: record.Head{Status: record.Complete,
+		Validity: []measure.Finding{{}}}, Verdict: record.Lying}))
 	if !strings.Contains(text, "✗ flushes do not reach the device") || !strings.Contains(text, "! 1 finding about it") {
 		t.Errorf("a lying disk: %s", text)
 	}

@@ -62,7 +62,7 @@ func drillVerdict(d *record.Drill) string {
 	return text
 }
 
-// drillRunning is how far a drill is that goes on, with the verdicts of the rounds that are over.
+// drillRunning is the progress of a running drill, with the verdicts of its finished rounds.
 func drillRunning(d *record.Drill) string {
 	verdicts := map[record.DrillVerdict]int{}
 	over := 0
@@ -84,7 +84,7 @@ func drillRunning(d *record.Drill) string {
 	return text
 }
 
-// drillLoss is what was lost, each manner told apart if there are several.
+// drillLoss is what was lost, by failure mode if there are several.
 func drillLoss(d *record.Drill) string {
 	list := DrillManners(d)
 	switch len(list) {
@@ -102,7 +102,6 @@ func drillLoss(d *record.Drill) string {
 
 func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) }
 
-// drillDocument says what a drill found, the verdict first.
 func drillDocument(d *record.Drill) *Document {
 	doc := &Document{Title: drillTitle(d), Verdict: drillVerdict(d), Grade: Warn, Problem: d.Problem,
 		Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
@@ -117,7 +116,7 @@ func drillDocument(d *record.Drill) *Document {
 		doc.Facts = append(doc.Facts, Fact{"fault", f.Strike.String()})
 	}
 	if d.Specification.External {
-		doc.Facts = append(doc.Facts, Fact{"fault", "from outside, at moments that somebody marks"})
+		doc.Facts = append(doc.Facts, Fact{"fault", "injected from outside and marked by hand"})
 	}
 	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
 		doc.Facts = append(doc.Facts, Fact{"expected",
@@ -130,9 +129,9 @@ func drillDocument(d *record.Drill) *Document {
 		}
 	}
 	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
-	found := Section{ID: "found", Title: "what was found", Lines: statements(d)}
+	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {
-		found.Lines = []string{"It goes on; what it finds comes when its rounds are over."}
+		found.Lines = []string{"The drill is running. Results appear when a round ends."}
 	}
 	doc.Sections = appendFilled(nil, found)
 	for i := range d.Rounds {
@@ -183,12 +182,11 @@ func drillFindings(d *record.Drill) []Point {
 	return append(list, findingPoints(d.Validity)...)
 }
 
-// drillTiles are what rounds that are over have found.
 func drillTiles(d *record.Drill) (list []Tile) {
 	manners := DrillManners(d)
 	for _, m := range manners {
 		of := ""
-		if len(manners) > 1 { // what clients notice differently is told apart
+		if len(manners) > 1 { // one tile for each failure mode
 			of = ", " + MannerWord(m.Manner)
 		}
 		if m.Outages != nil {
@@ -228,7 +226,7 @@ func drillRounds(s *record.Spread) string {
 	return fmt.Sprintf("most of %d rounds", n)
 }
 
-// drillChecks say what was looked at in the rounds that are over, so that a reader knows what the verdict rests on.
+// drillChecks are the questions that the verdict is based on, answered for the finished rounds.
 func drillChecks(d *record.Drill) []Point {
 	over, complete, unhit, unread, unjudged, seeds, found := 0, 0, 0, 0, 0, 0, 0
 	for i := range d.Rounds {
@@ -258,7 +256,7 @@ func drillChecks(d *record.Drill) []Point {
 		check(complete == over, Warn, figure.Plural(over, "round")+" complete",
 			fmt.Sprintf("%d of %s complete", complete, figure.Plural(over, "round"))),
 		check(unhit == 0, Bad, "each fault took effect", figure.Plural(unhit, "fault")+" without effect"),
-		check(unjudged == 0, Bad, "all writes judged", "writes not judged in "+figure.Plural(unjudged, "round")),
+		check(unjudged == 0, Bad, "all writes checked", "writes not checked in "+figure.Plural(unjudged, "round")),
 		check(unread == 0, Warn, "all members read", "some members not read"),
 	}
 	if seeds > 0 {
@@ -273,7 +271,7 @@ func expectation(e spec.Expect) string {
 	text := "no acknowledged write is lost"
 	switch e.Loss {
 	case spec.LossUnknown:
-		text = "what may be lost is not known"
+		text = "the possible loss is not known"
 	case spec.LossAny:
 		text = "acknowledged writes may be lost"
 	case spec.LossWindow:
@@ -283,7 +281,7 @@ func expectation(e spec.Expect) string {
 		text += fmt.Sprintf(", an outage of at most %v", e.Outage)
 	}
 	if e.Recovery > 0 {
-		text += fmt.Sprintf(", the throughput back after at most %v", e.Recovery)
+		text += fmt.Sprintf(", throughput restored within %v", e.Recovery)
 	}
 	if e.NoErrors {
 		text += ", no errors"
@@ -291,7 +289,6 @@ func expectation(e spec.Expect) string {
 	return text
 }
 
-// drillPhases are the names of the moments of a drill.
 var drillPhases = map[string]string{
 	record.MomentFault: "fault", record.MomentFirstError: "first client error",
 	record.MomentPrimaryOut: "primary gone from the client's view",
@@ -305,7 +302,6 @@ var drillPhases = map[string]string{
 // DrillMoment is the name of a moment of a drill.
 func DrillMoment(kind string) string { return cmp.Or(drillPhases[kind], kind) }
 
-// drillStages are the names of the stages of a round that goes on.
 var drillStages = map[string]string{
 	record.StagePrepare: "preparing", record.StageLoad: "load, nothing is broken yet",
 	record.StageBroken:  "the fault is in place",
@@ -314,7 +310,7 @@ var drillStages = map[string]string{
 	record.StageAudit:    "audit: everything is read back",
 }
 
-// DrillStage is the name of a stage of a round that goes on.
+// DrillStage is the name of a stage of a running round.
 func DrillStage(stage string) string { return cmp.Or(drillStages[stage], stage) }
 
 // drillTimeline is what happened, counted from the first fault, in one story of several.
@@ -336,10 +332,10 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	}
 	if story.Beside {
 		s.Lines = append(s.Lines,
-			fmt.Sprintf("No fault struck %s. Operations on it also stop while all workers wait for a shard that was struck; more workers (--workers) show the difference.", story.Shard))
+			fmt.Sprintf("No fault was injected into %s. Its operations also stop while all workers wait for a faulted shard; use more workers (--workers) to see the difference.", story.Shard))
 	}
 	for _, f := range story.Faults {
-		text := fmt.Sprintf("%s (%s), done to %s", f.Fault, f.Manner, f.Target)
+		text := fmt.Sprintf("%s (%s) on %s", f.Fault, f.Manner, f.Target)
 		switch {
 		case f.Manner == "":
 			s.Points = append(s.Points, Point{Warn, "warning",
@@ -347,16 +343,15 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 		case f.Hit:
 			s.Lines = append(s.Lines, text+": "+f.Evidence)
 		default:
-			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was seen " + f.Evidence + f.Problem})
+			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was observed " + f.Evidence + f.Problem})
 		}
 	}
 	return s
 }
 
-// notInjected stands in the place of the manner of a fault that could not be done, of which clients noticed nothing.
+// notInjected replaces the failure mode of a fault that could not be injected.
 const notInjected = "not injected"
 
-// roundManner is the manner of a round in a table.
 func roundManner(r *record.DrillRound) string {
 	manner := MannerWord(r.Manner())
 	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults,
@@ -366,7 +361,6 @@ func roundManner(r *record.DrillRound) string {
 	return cmp.Or(manner, "–")
 }
 
-// drillEffects is what the faults meant for operations.
 func drillEffects(r *record.DrillRound) Section {
 	s := Section{Title: "outage", Table: &Table{Header: append([]string{"class"}, effectColumns...), Left: 1}}
 	for _, e := range r.Effects {
@@ -389,7 +383,6 @@ func drillClients(r *record.DrillRound) Section {
 	return s
 }
 
-// effectColumns are the columns of [effectCells].
 var effectColumns = []string{"ok/s before", "outage", "began after", "95 % again after", "missing", "failed"}
 
 // effectCells are the figures of one effect, with times since the first fault.
@@ -425,9 +418,8 @@ func ofRound(d *record.Drill, r *record.DrillRound) string {
 	return "round " + strconv.Itoa(r.Number) + ": "
 }
 
-// drillDistribution is each round in one line.
 func drillDistribution(d *record.Drill) Section {
-	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "manner", "outage",
+	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "failure mode", "outage",
 		"95 % again after", "lost", "loss window", "acknowledged"}, Left: 3}}
 	if len(d.Rounds) < 2 {
 		return Section{}
@@ -449,7 +441,6 @@ func drillDistribution(d *record.Drill) Section {
 	return s
 }
 
-// drillTarget is what a drill loaded, and through what.
 func drillTarget(d *record.Drill) string {
 	if d.Specification.Run.Via == spec.ViaREST {
 		return d.Specification.Run.Target + ", through a REST service"
@@ -457,7 +448,6 @@ func drillTarget(d *record.Drill) string {
 	return d.Specification.Run.Target
 }
 
-// drillRecords says where the record of each round is.
 func drillRecords(d *record.Drill) Section {
 	s := Section{ID: "records", Title: "records of the runs"}
 	for _, r := range d.Rounds {

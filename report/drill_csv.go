@@ -27,7 +27,6 @@ func drillCSV(w io.Writer, d *record.Drill) error {
 }
 
 func drillRow(d *record.Drill, r *record.DrillRound) []string {
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	time := func(ns int64) string {
 		if ns < 0 {
 			return ""
@@ -36,7 +35,7 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 	}
 	outage, recovery, missing, failed, redundant := "", "", "", "", ""
 	if e := r.Headline(); e != nil {
-		outage, recovery, failed = time(e.Outage), time(e.Recovery), whole(e.Failed)
+		outage, recovery, failed = time(e.Outage), time(e.Recovery), integer(e.Failed)
 		missing = strconv.FormatFloat(e.Missing, 'f', -1, 64)
 	}
 	for _, m := range r.Moments {
@@ -44,12 +43,13 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 			redundant = time(m.At - r.Faults[0].Injected)
 		}
 	}
-	row := []string{d.Started.UTC().Format("2006-01-02T15:04:05Z"), d.Specification.Name, d.Specification.Run.Target, strconv.Itoa(r.Number), string(r.Status), string(r.Verdict),
+	row := []string{d.Started.UTC().Format("2006-01-02T15:04:05Z"), d.Specification.Name, d.Specification.Run.Target,
+		strconv.Itoa(r.Number), string(r.Status), string(r.Verdict),
 		r.Level, r.Manner(), outage, recovery, redundant, missing, failed}
 	ledger := make([]string, 6)
 	if l := r.Ledger; l != nil {
-		ledger = []string{whole(l.Attempted), whole(l.Acknowledged), whole(l.Indeterminate), whole(l.NotApplied),
-			whole(l.LostWrites()), time(l.LossWindow)}
+		ledger = []string{integer(l.Attempted), integer(l.Acknowledged), integer(l.Indeterminate), integer(l.NotApplied),
+			integer(l.LostWrites()), time(l.LossWindow)}
 	}
 	return append(append(append(row, ledger...), drillUsed(r)...), r.Record)
 }
@@ -62,5 +62,6 @@ func drillUsed(r *record.DrillRound) []string {
 		}
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	return []string{known(float64(r.Members)), known(r.CPUSeconds), known(r.ServiceCPUSeconds), known(r.ClientCPUSeconds), known(float64(r.WrittenBytes))}
+	return []string{known(float64(r.Members)), known(r.CPUSeconds), known(r.ServiceCPUSeconds), known(r.ClientCPUSeconds),
+		known(float64(r.WrittenBytes))}
 }

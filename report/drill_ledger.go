@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// drillLedger is what became of the writes.
 func drillLedger(r *record.DrillRound) Section {
 	s := Section{Title: "ledger"}
 	l := r.Ledger
@@ -20,7 +19,8 @@ func drillLedger(r *record.DrillRound) Section {
 		return s
 	}
 	s.Lines = append(s.Lines, fmt.Sprintf("%s of %s: %s acknowledged, %s indeterminate, %s not applied.", figure.Plural(int(l.Attempted), "write"),
-		figure.Plural(l.Writers, "writer"), figure.Count(l.Acknowledged), figure.Count(l.Indeterminate), figure.Count(l.NotApplied)))
+		figure.Plural(l.Writers, "writer"), figure.Count(l.Acknowledged), figure.Count(l.Indeterminate),
+		figure.Count(l.NotApplied)))
 	s.Table = &Table{Header: []string{"class", "inserts", "updates"}, Left: 1}
 	classes := maps.Clone(l.Inserts)
 	if classes == nil {
@@ -34,7 +34,7 @@ func drillLedger(r *record.DrillRound) Section {
 		s.Lines = append(s.Lines, text)
 	}
 	if r.Seeds > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records are there.", r.SeedsFound, r.Seeds))
+		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records were found.", r.SeedsFound, r.Seeds))
 	}
 	if text := drillUse(r); text != "" {
 		s.Lines = append(s.Lines, text)
@@ -42,8 +42,8 @@ func drillLedger(r *record.DrillRound) Section {
 	return s
 }
 
-// drillUse is what a round used, the servers first: from before the load until redundancy was back, the load processes and the REST
-// service while there was load. Empty where nothing is known.
+// drillUse is what a round used, the servers first: from before the load until redundancy was back, the load processes
+// and the REST service while there was load. Empty where nothing is known.
 func drillUse(r *record.DrillRound) string {
 	var parts []string
 	if r.Members > 0 {
@@ -96,28 +96,29 @@ func foundElsewhere(l *record.LedgerResult) string {
 	return fmt.Sprintf("Of %s, there are still %s.", of, strings.Join(list, ", "))
 }
 
-// drillReads is what the audit read: the final read, and how each member stands against it.
+// drillReads is what the audit read: the final read, and how each member differs from it.
 func drillReads(r *record.DrillRound) Section {
 	s := Section{Title: "members"}
 	if r.Ledger == nil || len(r.Ledger.Reads) == 0 {
 		return s
 	}
 	s.Table = &Table{Header: []string{"read", "state", "documents", "missing", "only there", "took", "what"}, Left: 2, Last: 1}
-	s.Lines = append(s.Lines, "Each member that can be read directly, held against the final read of all that clients see.")
+	s.Lines = append(s.Lines, "Each member that can be read directly, compared with the final read through the client.")
 	for _, x := range r.Ledger.Reads {
 		place, kept := shortPlace(x.Source)
 		if kept != "" {
-			s.Lines = append(s.Lines, Capitalised(place)+" is "+kept+"; what counts there are the writes of this round whose tags were found.")
+			s.Lines = append(s.Lines, Capitalised(place)+" is "+kept+"; only writes of this round whose tags were found count there.")
 		}
 		what := strings.TrimPrefix(x.Behind+"; "+x.Problem, "; ")
-		s.Table.row(place, cmp.Or(readStates[x.State], x.State, "–"), figure.Count(x.Documents), figure.Count(x.Missing), figure.Count(x.Extra),
+		s.Table.row(place, cmp.Or(readStates[x.State], x.State, "–"), figure.Count(x.Documents), figure.Count(x.Missing),
+			figure.Count(x.Extra),
 			nanoseconds(x.Seconds*1e9), strings.TrimSuffix(what, "; "))
 	}
 	return s
 }
 
-// shortPlace is the name of a place in which writes were found, without the path that it may have in brackets, and that path
-// with what it is, "" if it has none. A table would be as wide as the path.
+// shortPlace is the name of a place in which writes were found, without the path that it may have in brackets, and that
+// path with what it is, "" if it has none. A table would be as wide as the path.
 func shortPlace(name string) (short, kept string) {
 	short, rest, ok := strings.Cut(name, " (")
 	if !ok || !strings.HasSuffix(rest, ")") {
@@ -126,13 +127,11 @@ func shortPlace(name string) (short, kept string) {
 	return short, strings.TrimSuffix(rest, ")")
 }
 
-// readStates are the states of members in words; see [record.LedgerRead].
 var readStates = map[string]string{record.MemberNeverRead: "never read"}
 
 // mostLost is how many lost writes are listed; the record has more.
 const mostLost = 20
 
-// drillLost names the lost writes.
 func drillLost(r *record.DrillRound) Section {
 	s := Section{Title: "lost writes", Long: true}
 	if r.Ledger == nil || len(r.Ledger.Lost) == 0 {
@@ -145,7 +144,8 @@ func drillLost(r *record.DrillRound) Section {
 			break
 		}
 		found, _ := shortPlace(w.Found)
-		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)), cmp.Or(found, "nowhere"))
+		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)),
+			cmp.Or(found, "nowhere"))
 	}
 	return s
 }

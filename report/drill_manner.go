@@ -11,13 +11,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// mannerNames are what clients notice of a fault.
+// mannerNames are what clients notice of a fault. Those that are left out are words already.
 var mannerNames = map[string]string{
-	"crash": "crash (connections break)", "black-hole": "black hole (connections hang)", "planned": "planned hand-over", "disk": "disk", "slow": "slow",
-	"unknown": "caused from outside",
+	record.MannerCrash: "crash (connections break)", record.MannerBlackHole: "black hole (connections hang)",
+	record.MannerPlanned: "planned hand-over", record.MannerUnknown: "caused from outside",
 }
 
-// MannerName is the manner of faults in words; see [record.DrillManner].
+// MannerName is a failure mode in words; see [record.DrillManner].
 func MannerName(manner string) string {
 	var list []string
 	for name := range strings.SplitSeq(manner, "+") {
@@ -26,11 +26,11 @@ func MannerName(manner string) string {
 	return strings.Join(list, " and ")
 }
 
-// MannerWord is the manner of faults in a word, or several.
+// MannerWord is a failure mode without its explanation.
 func MannerWord(manner string) string { return strings.ReplaceAll(manner, "+", " and ") }
 
-// DrillManners are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its rounds
-// have it. Where the record has the figures of all rounds only, they are those of one manner.
+// DrillManners are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its
+// rounds have it. Where the record has the figures of all rounds only, they are those of one manner.
 func DrillManners(d *record.Drill) []record.DrillManner {
 	list := d.Manners
 	if len(list) == 0 {
@@ -47,7 +47,7 @@ func DrillManners(d *record.Drill) []record.DrillManner {
 	return list
 }
 
-// mannerOutage is the outage of rounds of one manner; "" if none is known.
+// mannerOutage is the outage of the rounds of a failure mode; "" if none is known.
 func mannerOutage(m *record.DrillManner) string {
 	text := ""
 	switch {
@@ -67,10 +67,9 @@ func mannerOutage(m *record.DrillManner) string {
 	return text
 }
 
-// mannerLoss is what rounds of one manner lost.
 func mannerLoss(m *record.DrillManner) string { return judge.LossText(m.Losses) }
 
-// windowOf is the longest loss window of all rounds of a manner, as the end of a sentence.
+// windowOf is the longest loss window of all rounds of a failure mode, as the end of a sentence.
 func windowOf(d *record.Drill, manner string) string {
 	longest := int64(-1)
 	for i := range d.Rounds {
@@ -102,9 +101,8 @@ func statements(d *record.Drill) []string {
 	return lines
 }
 
-// drillManners are the outages of several rounds, those of each manner apart.
 func drillManners(d *record.Drill) Section {
-	s := Section{Title: "outages by manner", Table: &Table{Header: []string{"manner of the fault", "rounds", "median outage", "longest", "did not end", "rounds with loss"}, Left: 1}}
+	s := Section{Title: "outages by failure mode", Table: &Table{Header: []string{"failure mode", "rounds", "median outage", "longest", "did not end", "rounds with loss"}, Left: 1}}
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}
@@ -113,7 +111,8 @@ func drillManners(d *record.Drill) Section {
 		if m.Outages != nil {
 			median, longest = nanoseconds(m.Outages.Median), nanoseconds(m.Outages.Max)
 		}
-		s.Table.row(MannerName(m.Manner), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)), figure.Count(int64(m.Lossy)))
+		s.Table.row(MannerName(m.Manner), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)),
+			figure.Count(int64(m.Lossy)))
 	}
 	return s
 }
@@ -121,7 +120,9 @@ func drillManners(d *record.Drill) Section {
 // drillLeft says how much of the throughput was left while something was slow, "" if nothing was.
 func drillLeft(r *record.DrillRound) string {
 	e := r.Headline()
-	if e == nil || e.Before <= 0 || !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner == "slow" && f.Injected > 0 }) {
+	if e == nil || e.Before <= 0 || !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
+		return f.Manner == record.MannerSlow && f.Injected > 0
+	}) {
 		return ""
 	}
 	return fmt.Sprintf("%s of the throughput was left while it was slow: %s ok/s, %s before", figure.Percent(e.During/e.Before), figure.Rate(e.During), figure.Rate(e.Before))

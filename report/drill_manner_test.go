@@ -17,10 +17,12 @@ func TestDrillTellsMannersApart(t *testing.T) {
 			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("random:primary"), Manner: manner, Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(outage), Before: 1000, During: during}}}
 	}
-	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{
-		round(1, "crash", 1e9, 0), round(2, "black-hole", 12e9, 0), round(3, "crash", 3e9, 0), round(4, "black-hole", -1, 0), round(5, "slow", 0, 250)}}
+	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
+		Verdict: record.Holds, Rounds: []record.DrillRound{
+			round(1, "crash", 1e9, 0), round(2, "black-hole", 12e9, 0), round(3, "crash", 3e9, 0), round(4, "black-hole", -1, 0), round(5, "slow", 0, 250)}}
 	for i := range d.Rounds[:4] {
-		d.Rounds[i].Ledger = &record.LedgerResult{Acknowledged: 100, LossWindow: -1, Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}
+		d.Rounds[i].Ledger = &record.LedgerResult{Acknowledged: 100, LossWindow: -1, Inserts: map[string]int64{},
+			Reads: []record.LedgerRead{{Source: record.FinalSource}}}
 	}
 	d.Rounds[1].Ledger.Inserts[record.WriteLost], d.Rounds[1].Ledger.LossWindow = 7, 80e6
 	d.Manners = d.ByManner()
@@ -45,9 +47,11 @@ func TestDrillTellsMannersApart(t *testing.T) {
 
 // An outage that did not end stands in the first line, also where there is but one round.
 func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
-	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{
-		Number: 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Manner: "crash", Injected: 1e9, Hit: true}},
-		Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
+	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
+		Verdict: record.Holds, Rounds: []record.DrillRound{{
+			Number: 1, Status: record.Complete, Verdict: record.Holds,
+			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Manner: "crash", Injected: 1e9, Hit: true}},
+			Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
 	if got, want := drillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
 		t.Errorf("the title is %q, want %q", got, want)
 	}
@@ -56,17 +60,19 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 // A fault that could not be done has no manner: the text and the tables say so, and why.
 func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 	fault := record.DrillFault{Fault: spec.ParseStrike("kill:gateway-9"), Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
-	struck := record.DrillFault{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Manner: "crash", Injected: 1e9, Done: 1e9, Hit: true, Evidence: "its process is gone"}
-	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete}, Verdict: record.Unknown, Rounds: []record.DrillRound{
-		{Number: 1, Status: record.Complete, Verdict: record.Unknown, Faults: []record.DrillFault{fault}},
-		{Number: 2, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{struck, fault}},
-		{Number: 3, Status: record.Failed, Verdict: record.Unknown}}}
+	struck := record.DrillFault{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Manner: "crash", Injected: 1e9,
+		Done: 1e9, Hit: true, Evidence: "its process is gone"}
+	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
+		Verdict: record.Unknown, Rounds: []record.DrillRound{
+			{Number: 1, Status: record.Complete, Verdict: record.Unknown, Faults: []record.DrillFault{fault}},
+			{Number: 2, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{struck, fault}},
+			{Number: 3, Status: record.Failed, Verdict: record.Unknown}}}
 	var b bytes.Buffer
 	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"kill:gateway-9 (not injected): there is no member gateway-9", "kill:primary (crash), done to rs0-1: its process is gone",
+		"kill:gateway-9 (not injected): there is no member gateway-9", "kill:primary (crash) on rs0-1: its process is gone",
 		"| 1 | unknown | not injected |", "| 2 | holds | crash |", "| 3 | unknown | – |",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -15,14 +15,14 @@ var guaranteeNames = map[string]string{
 	"writes-follow-reads": "writes follow reads", "committed": "no dirty reads", "written": "only written values", "linearizable": "linearizable",
 }
 
-// drillJudged is what reads returned, against what MongoDB promises.
 func drillJudged(r *record.DrillRound) Section {
 	s := Section{Title: "reads"}
 	if r.Ledger == nil || r.Ledger.Judged == nil {
 		return s
 	}
 	j := r.Ledger.Judged
-	s.Lines = append(s.Lines, fmt.Sprintf("%s, judged against %s. %s.", figure.Plural(int(j.Reads), "read"), figure.Plural(int(j.Updates), "update"), readSettings(j)))
+	s.Lines = append(s.Lines, fmt.Sprintf("%s, judged against %s. %s.", figure.Plural(int(j.Reads), "read"),
+		figure.Plural(int(j.Updates), "update"), readSettings(j)))
 	if j.Why != "" {
 		s.Lines = append(s.Lines, Capitalised(j.Why)+".")
 	}
@@ -33,7 +33,8 @@ func drillJudged(r *record.DrillRound) Section {
 		if g.Promised {
 			promised = "yes"
 		}
-		s.Table.row(guaranteeName(g.Name), promised, figure.Count(g.Checked), figure.Count(g.Broken), figure.Count(g.RolledBack))
+		s.Table.row(guaranteeName(g.Name), promised, figure.Count(g.Checked), figure.Count(g.Broken),
+			figure.Count(g.RolledBack))
 	}
 	for _, c := range j.Conflicts {
 		if told[c.Guarantee] {
@@ -44,7 +45,8 @@ func drillJudged(r *record.DrillRound) Section {
 		if c.Promised {
 			severity = measure.Warning
 		}
-		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), guaranteeName(c.Guarantee) + ": " + c.Text()})
+		s.Points = append(s.Points, Point{severityGrade(severity), string(severity),
+			guaranteeName(c.Guarantee) + ": " + c.Text()})
 	}
 	for _, text := range j.Notes {
 		s.Points = append(s.Points, Point{Note, "note", text})
@@ -81,7 +83,6 @@ func orDefault(text, otherwise string) string {
 	return text
 }
 
-// drillStaleness is how old the reads were, and who answered.
 func drillStaleness(r *record.DrillRound) Section {
 	s := Section{Title: "staleness of reads"}
 	if r.Ledger == nil || r.Ledger.Judged == nil {
@@ -91,7 +92,8 @@ func drillStaleness(r *record.DrillRound) Section {
 	s.Lines = append(s.Lines, "The time between the acknowledgement of an update and a later read that does not return it. These are lower bounds. Fresh reads count as 0.")
 	s.Table = &Table{Header: []string{"the fault", "reads", "stale", "p50", "p99", "max"}, Left: 1}
 	for _, x := range j.Staleness {
-		s.Table.row(x.Phase, figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)), nanoseconds(float64(x.P99)), nanoseconds(float64(x.Max)))
+		s.Table.row(x.Phase, figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)),
+			nanoseconds(float64(x.P99)), nanoseconds(float64(x.Max)))
 	}
 	for _, x := range j.Servers {
 		text := fmt.Sprintf("%s answered %s", orDefault(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))

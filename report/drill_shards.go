@@ -15,14 +15,14 @@ type DrillStory struct {
 	// Shard is the part; "" is all of the target.
 	Shard   string
 	Moments []record.DrillMoment
-	// Faults are those that the story has to tell.
+	// Faults are those of the story.
 	Faults []record.DrillFault
 	// Beside says that no fault struck this shard, but others.
 	Beside bool
 }
 
-// DrillStories are the stories of a round: one, or one for each shard on which something happened, each with what concerns all
-// shards. What struck no shard, such as a router, is told with the first of them.
+// DrillStories are the stories of a round: one, or one for each shard on which something happened, each with what
+// concerns all shards. What struck no shard, such as a router, is told with the first of them.
 func DrillStories(r *record.DrillRound) []DrillStory {
 	var shards []string
 	add := func(name string) {
@@ -62,16 +62,17 @@ func DrillStories(r *record.DrillRound) []DrillStory {
 	return list
 }
 
-// concernsOther says whether a moment is that of a fault which struck other shards than the named one, where something struck that too.
+// concernsOther says whether a moment is that of a fault which struck other shards than the named one, where something
+// struck that too.
 func concernsOther(r *record.DrillRound, m record.DrillMoment, shard string) bool {
-	if m.Kind != record.MomentFault && m.Kind != record.MomentHealed || m.Fault >= len(r.Faults) || m.Fault == 0 && m.Kind == record.MomentFault {
+	if m.Kind != record.MomentFault && m.Kind != record.MomentHealed || m.Fault >= len(r.Faults) ||
+		m.Fault == 0 && m.Kind == record.MomentFault {
 		return false // times count from the first fault
 	}
 	struck := r.Faults[m.Fault].Shards
 	return len(struck) > 0 && !slices.Contains(struck, shard)
 }
 
-// drillShards is what the faults meant for each shard.
 func drillShards(r *record.DrillRound) Section {
 	s := Section{Title: "shards", Table: &Table{Header: []string{"shard", "struck", "writes acknowledged in the second before",
 		"outage of reads", "outage of writes", "new primary after", "acknowledged", "lost", "loss window"}, Left: 2}}
@@ -96,7 +97,8 @@ func drillShards(r *record.DrillRound) Section {
 				window = nanoseconds(float64(l.LossWindow))
 			}
 		}
-		s.Table.row(shard.Name, struck, figure.Count(shard.AcknowledgedBefore), outageOn(r, record.KindReads, shard.Name), outageOn(r, record.KindWrites, shard.Name),
+		s.Table.row(shard.Name, struck, figure.Count(shard.AcknowledgedBefore), outageOn(r, record.KindReads, shard.Name),
+			outageOn(r, record.KindWrites, shard.Name),
 			primary, acked, lost, window)
 	}
 	if l := ledgerOf(r, ""); l != nil {
@@ -106,7 +108,8 @@ func drillShards(r *record.DrillRound) Section {
 	return s
 }
 
-// outageOn is the outage of a kind of operations on a shard. Where all operations were of one kind, that is the outage of all.
+// outageOn is the outage of a kind of operations on a shard. Where all operations were of one kind, that is the outage
+// of all.
 func outageOn(r *record.DrillRound, kind, shard string) string {
 	e := r.Of(kind, shard)
 	if e == nil && kind == record.KindWrites {
@@ -142,8 +145,8 @@ func effectName(e record.DrillEffect) string {
 	return cmp.Or(e.Class, "all")
 }
 
-// outageOf says of what the outage of one round is: the shard, and how long writes were out where reads came back before them, or the
-// other way round. It is empty where there is no more to say.
+// outageOf says of what the outage of one round is: the shard, and how long writes were out where reads came back
+// before them, or the other way round. It is empty where there is no more to say.
 func outageOf(d *record.Drill) string {
 	if len(d.Rounds) != 1 {
 		return ""
@@ -163,7 +166,8 @@ func outageOf(d *record.Drill) string {
 		case o == nil || o.OutageFrom < 0:
 		case o.Outage < 0:
 			text += " (" + kind + ": did not end)"
-		case o.Outage > e.Outage+e.Outage/10 && o.Outage > int64(100*time.Millisecond) && float64(o.Outage)*o.Before > 10e9: // rare ones have gaps
+		// rare ones have gaps
+		case o.Outage > e.Outage+e.Outage/10 && o.Outage > int64(100*time.Millisecond) && float64(o.Outage)*o.Before > 10e9:
 			text += " (" + kind + " " + nanoseconds(float64(o.Outage)) + ")"
 		}
 	}

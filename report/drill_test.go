@@ -12,15 +12,18 @@ import (
 
 // audited is a drill whose audit read all members and lost three writes, two of which are still somewhere.
 func audited() *record.Drill {
-	return &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{{
-		Number: 1, Status: record.Complete, Verdict: record.Violated, Record: "rounds/1",
-		Effects: []record.DrillEffect{{Client: -1, Outage: 2.5e9, Recovery: -1, Failed: 4}},
-		Ledger: &record.LedgerResult{Attempted: 12, Acknowledged: 10, LossWindow: 12e6, Inserts: map[string]int64{record.WriteLost: 3, record.WriteOK: 7},
-			Lost: []record.LostWrite{{ID: "a", Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "b", Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "c"}},
-			Reads: []record.LedgerRead{{Source: "final", Documents: 7}, {Source: "rs0-1", Documents: 9, Extra: 2, State: record.MemberDiverged},
-				{Source: "rs0-2", Documents: 5, Missing: 2, State: record.MemberStale, Behind: "1 MiB of the primary's log were not applied"},
-				{Source: "the old timeline of rs0-1 (kept in /x)", Documents: 3},
-				{Source: "rs0-3", State: record.MemberNeverRead, Problem: "connection refused"}}}}}}
+	return &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated,
+		Rounds: []record.DrillRound{{
+			Number: 1, Status: record.Complete, Verdict: record.Violated, Record: "rounds/1",
+			Effects: []record.DrillEffect{{Client: -1, Outage: 2.5e9, Recovery: -1, Failed: 4}},
+			Ledger: &record.LedgerResult{Attempted: 12, Acknowledged: 10, LossWindow: 12e6,
+				Inserts: map[string]int64{record.WriteLost: 3, record.WriteOK: 7},
+				Lost:    []record.LostWrite{{ID: "a", Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "b", Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "c"}},
+				Reads: []record.LedgerRead{{Source: "final", Documents: 7},
+					{Source: "rs0-1", Documents: 9, Extra: 2, State: record.MemberDiverged},
+					{Source: "rs0-2", Documents: 5, Missing: 2, State: record.MemberStale, Behind: "1 MiB of the primary's log were not applied"},
+					{Source: "the old timeline of rs0-1 (kept in /x)", Documents: 3},
+					{Source: "rs0-3", State: record.MemberNeverRead, Problem: "connection refused"}}}}}}
 }
 
 // The audit of a drill says how each member stands, and where lost writes still are.
@@ -32,7 +35,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | never read |", "connection refused", "| final | – | 7 |",
-		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x; what counts there", "| a | 0 | 0 | 0 | the old timeline of rs0-1 |",
+		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x; only writes of this round", "| a | 0 | 0 | 0 | the old timeline of rs0-1 |",
 		"Of 3 lost writes, there are still 2 in the old timeline of rs0-1 (kept in /x), 1 nowhere.",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -72,7 +72,6 @@ func hostsText(l *record.Lab) string {
 	return text
 }
 
-// coresText writes a limit as it was asked for.
 func coresText(cores float64) string {
 	text := strconv.FormatFloat(cores, 'f', -1, 64) + " core"
 	if cores != 1 {
@@ -104,7 +103,8 @@ func layoutText(l record.LabLayout) string {
 	if l.Backend == "" || l.Backend == "directory" {
 		return ""
 	}
-	return " (" + strings.Join(slices.DeleteFunc([]string{l.Backend, l.Profile, differing(l.Filesystem, l.Backend)}, func(s string) bool { return s == "" }), " ") + ")"
+	return " (" + strings.Join(slices.DeleteFunc([]string{l.Backend, l.Profile, differing(l.Filesystem, l.Backend)},
+		func(s string) bool { return s == "" }), " ") + ")"
 }
 
 func differing(s, from string) string {
@@ -114,16 +114,18 @@ func differing(s, from string) string {
 	return s
 }
 
-// labSpecLine says in one line what lab was asked for.
+// labSpecLine is a specification of a lab in one line.
 func labSpecLine(asked spec.Lab) string {
 	asked.Defaults()
-	return LabLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name, Version: asked.Engine.Version})
+	return LabLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name,
+		Version: asked.Engine.Version})
 }
 
-// LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After is
-// the lab in the end of a run, nil where there is none; series are those of a run, which may have none.
+// LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After
+// is the lab in the end of a run, nil where there is none; series are those of a run, which may have none.
 func LabSections(l, after *record.Lab, series []record.Series) []Section {
-	return appendFilled(nil, labHead(l, after), labHosts(l, after, series), labPerOperation(l, series), labMembers(l, after), labVolumes(l, after),
+	return appendFilled(nil, labHead(l, after), labHosts(l, after, series), labPerOperation(l, series),
+		labMembers(l, after), labVolumes(l, after),
 		labSharding(l, after), labSettings(l))
 }
 
@@ -141,7 +143,7 @@ func labHead(l, after *record.Lab) Section {
 	if after != nil {
 		for _, f := range after.Faults {
 			if !slices.ContainsFunc(l.Faults, func(before record.LabFault) bool { return before.ID == f.ID }) {
-				s.Points = append(s.Points, Point{Warn, "warning", "fault in the end: " + faultText(f)})
+				s.Points = append(s.Points, Point{Warn, "warning", "fault in place at the end: " + faultText(f)})
 			}
 		}
 	}
@@ -165,7 +167,6 @@ func faultText(f record.LabFault) string {
 	return text
 }
 
-// hostSeries finds the series of a host.
 func hostSeries(l *record.Lab, host string, series []record.Series, name string) *record.Series {
 	for i := range series {
 		if series[i].Source == "host:"+l.Name+"/"+host && series[i].Name == name {
@@ -204,7 +205,8 @@ func labHosts(l, after *record.Lab, series []record.Series) Section {
 			}
 			return "-"
 		}
-		s.Table.row(h.Name, h.Role, state, limitText(h.Cores, strconv.FormatFloat(h.Cores, 'f', -1, 64)), limitText(float64(h.Memory), figure.Bytes(h.Memory)),
+		s.Table.row(h.Name, h.Role, state, limitText(h.Cores, strconv.FormatFloat(h.Cores, 'f', -1, 64)),
+			limitText(float64(h.Memory), figure.Bytes(h.Memory)),
 			mean("cpu.used", "cores"), most("cpu.used", "cores"), mean("cpu.throttled", "cores"), most("memory.resident", "B"),
 			mean("disk.read_bytes", "B/s"), mean("disk.write_bytes", "B/s"), mean("network.received", "B/s"), mean("network.sent", "B/s"))
 	}
@@ -296,7 +298,7 @@ func labMembers(l, after *record.Lab) Section {
 		s.Table.row(m.Name, kind, changed(m.Host, now.Host), changed(m.Role, now.Role), state, LagText(now), term)
 	}
 	if after != nil && len(s.Table.Rows) > 0 {
-		s.Lines = []string{"lag and term are those of the end; an arrow shows what changed during the run"}
+		s.Lines = []string{"lag and term are from the end of the run; an arrow marks a change during the run"}
 	}
 	return s
 }
@@ -344,7 +346,8 @@ func labVolumes(l, after *record.Lab) Section {
 		if x := v.Layout.WriteAmplification; x > 0 {
 			amplification = figure.Significant(x) + "×"
 		}
-		s.Table.row(v.Name, v.Member, v.Policy, layoutLine(v), health, bytesOrNone(now.Capacity), bytesOrNone(now.Used), amplification,
+		s.Table.row(v.Name, v.Member, v.Policy, layoutLine(v), health, bytesOrNone(now.Capacity), bytesOrNone(now.Used),
+			amplification,
 			figure.Plural(v.Layout.Tolerates, "disk"))
 		for _, n := range v.Layout.Notes {
 			if p := (Point{Note, "note", n}); !slices.Contains(s.Points, p) {
@@ -362,7 +365,6 @@ func bytesOrNone(n int64) string {
 	return figure.Bytes(n)
 }
 
-// layoutLine says how a volume is built.
 func layoutLine(v record.LabVolume) string {
 	l := v.Layout
 	parts := []string{strings.TrimSpace(l.Backend + " " + l.Profile)}
@@ -404,7 +406,6 @@ func labSharding(l, after *record.Lab) Section {
 	return s
 }
 
-// labSettings are the effective settings, with the members that have them.
 func labSettings(l *record.Lab) Section {
 	s := Section{ID: "lab-settings", Group: "lab", Title: "settings of the members", Appendix: true, Table: &Table{Header: []string{"setting", "value", "members"}, Left: 3}}
 	who := map[[2]string][]string{}

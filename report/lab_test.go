@@ -17,7 +17,8 @@ import (
 // A lab is told in the same words everywhere.
 func TestLab(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
-	r, err := recordtest.Run{Warmup: 1, Seconds: 6, Rate: 90, Open: true, Median: 2e6, Seed: 7, StallAt: 3, Sampled: true, OnLab: true}.Write(dir)
+	r, err := recordtest.Run{Warmup: 1, Seconds: 6, Rate: 90, Open: true, Median: 2e6, Seed: 7, StallAt: 3, Sampled: true,
+		OnLab: true}.Write(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func TestLabLine(t *testing.T) {
 	}{
 		{record.Lab{Name: "one", State: "up", Engine: "documentdb", Specification: plain, Hosts: []record.LabHost{{Role: "member"}, {Role: "gateway"}}},
 			"one: 1 host (plain), documentdb, standalone, each on a directory"},
-		{record.Lab{Name: "two", State: "failed", Engine: "mongod", Version: "8.0.4", Specification: sharded, Hosts: []record.LabHost{{Role: "member"}, {Role: "member"}}},
+		{record.Lab{Name: "two", State: "failed", Engine: "mongod", Version: "8.0.4", Specification: sharded,
+			Hosts: []record.LabHost{{Role: "member"}, {Role: "member"}}},
 			"two: 2 hosts (plain), mongod 8.0.4, 2 shards of 3 members, 3 config servers, 2 routers, each on a directory (failed)"},
 	} {
 		if got := LabLine(&c.lab); got != c.want {

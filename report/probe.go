@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// probeTitle is the verdict of a probe in one line.
 func probeTitle(p *record.Probe) string {
 	name := p.Specification.Directory
 	what := probeStack(p.Storage)
@@ -34,7 +33,7 @@ func probeVerdict(p *record.Probe) string {
 		return brief
 	}
 	if p.Verdict == "" {
-		return "durability not looked at"
+		return "durability not measured"
 	}
 	var grades []string
 	for _, d := range p.Durability {
@@ -82,12 +81,14 @@ func orWord(s, other string) string {
 	return s
 }
 
-// probeDocument tells a probe of storage.
 func probeDocument(p *record.Probe) *Document {
-	d := &Document{Title: probeTitle(p), Verdict: "durability: " + probeVerdict(p), Brief: probeVerdict(p), Grade: gradeOf(p.Validity, p.Status), Problem: p.Problem,
+	d := &Document{Title: probeTitle(p), Verdict: "durability: " + probeVerdict(p), Brief: probeVerdict(p),
+		Grade: gradeOf(p.Validity, p.Status), Problem: p.Problem,
 		Objectives: objectivePoints(p.Objectives), Findings: findingPoints(p.Validity), Checks: probeChecks(p)}
 	switch {
-	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met && !o.Unknown }):
+	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool {
+		return !o.Met && !o.Unknown
+	}):
 		d.Grade = Bad
 	case p.Verdict != record.Honest && d.Grade == Good:
 		d.Grade = Warn
@@ -115,12 +116,13 @@ func probeDocument(p *record.Probe) *Document {
 	}
 	d.Facts = Facts("commits", probeCommits(p), "class", class, "class from", from, "volume", p.Volume, "storage", probeStack(p.Storage),
 		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
-	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p), probeMajority(p), probeCheckpoint(p), probeSustained(p),
+	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p), probeMajority(p),
+		probeCheckpoint(p), probeSustained(p),
 		probeDevices(p), probeStorage(p))
 	return d
 }
 
-// probeChecks say what was looked at, so that a reader knows what the figures rest on.
+// probeChecks are the questions that the figures depend on.
 func probeChecks(p *record.Probe) []Point {
 	list := []Point{check(p.Status == record.Complete, Warn, figure.Plural(len(p.Steps), "step")+" measured", "not all steps measured")}
 	if p.Verdict != "" {
@@ -147,7 +149,8 @@ func probeCommits(p *record.Probe) string {
 		why = " (more than two mean flushes, because most commits come while a slow one runs)"
 	}
 	return fmt.Sprintf("j:true takes %s alone and %s among others%s; the journal carries %s commits/s with %s, and %s/s for each client that waits",
-		ns64(j.One), ns64(j.Many), why, figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"), figure.Rate(1e9/float64(max(j.Many, 1))))
+		ns64(j.One), ns64(j.Many), why, figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"),
+		figure.Rate(1e9/float64(max(j.Many, 1))))
 }
 
 func ns64(n int64) string { return figure.Duration(time.Duration(n)) }
@@ -166,7 +169,9 @@ func probeLatency(l *record.Latency) []string {
 		return []string{"–", "–", "–", "–"}
 	}
 	return []string{
-		probeQuantile(l, func(l *record.Latency) *int64 { return l.P50 }), probeQuantile(l, func(l *record.Latency) *int64 { return l.P99 }),
+		probeQuantile(l, func(l *record.Latency) *int64 { return l.P50 }), probeQuantile(l, func(l *record.Latency) *int64 {
+			return l.P99
+		}),
 		probeQuantile(l, func(l *record.Latency) *int64 { return l.P999 }), ns64(l.Max),
 	}
 }
@@ -174,20 +179,12 @@ func probeLatency(l *record.Latency) []string {
 func probeDurability(p *record.Probe) Section {
 	s := Section{ID: "durability", Title: "durability"}
 	for _, d := range p.Durability {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, probeGrade(d.Grade), d.Verdict, Capitalised(d.Text), d.Covers, d.Blind))
+		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, probeGrade(d.Grade),
+			d.Verdict, Capitalised(d.Text), d.Covers, d.Blind))
 	}
 	return s
 }
 
-// Capitalised begins a sentence.
-func Capitalised(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
-// probeGrade is what a grade is about.
 func probeGrade(grade string) string {
 	switch grade {
 	case "A":
@@ -216,7 +213,8 @@ func probeRamps(p *record.Probe) Section {
 func probeRandom(p *record.Probe) Section {
 	s := Section{ID: "random", Title: "random access", Table: &Table{Header: []string{"operation", "threads", "op/s", "MB/s", "p50", "p99", "p99.9", "max", "flushes/op", "writes/op"}}}
 	for _, step := range p.ProfileSteps(spec.ProbeRandom) {
-		cells := append([]string{fmt.Sprintf("%s %s %s", step.Operation, figure.Bytes(step.Block), step.Mode), fmt.Sprint(step.Threads), figure.Rate(step.Rate),
+		cells := append([]string{fmt.Sprintf("%s %s %s", step.Operation, figure.Bytes(step.Block), step.Mode),
+			fmt.Sprint(step.Threads), figure.Rate(step.Rate),
 			figure.Significant(step.BytesRate / 1e6)}, probeLatency(step.Latency)...)
 		s.Table.row(append(cells, perSync(step)...)...)
 	}
@@ -257,7 +255,8 @@ func probeJournal(p *record.Probe) Section {
 		if step.Flushes > 0 {
 			per = figure.Significant(float64(step.Operations) / float64(step.Flushes))
 		}
-		s.Table.row(append([]string{fmt.Sprint(step.Clients), figure.Rate(step.Rate), mean, model, deviation, l[0], l[1], l[3], f[0], f[1], per}, perSync(step)...)...)
+		s.Table.row(append([]string{fmt.Sprint(step.Clients), figure.Rate(step.Rate), mean, model, deviation, l[0], l[1],
+			l[3], f[0], f[1], per}, perSync(step)...)...)
 	}
 	s.Lines = []string{"One thread flushes for all; a commit waits for the next flush that begins. Model: one flush (S) for one client, 2S − e for more, with this step's own S and the time e between an acknowledgement and the next commit."}
 	return filledTable(s)
@@ -289,7 +288,8 @@ func probeCheckpoint(p *record.Probe) Section {
 	}
 	if c.Checkpoints > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf("%s of %s each: %s (writing %s, syncing %s), %s MB/s. To end within the period takes %s MB/s.", figure.Plural(c.Checkpoints, "checkpoint"),
-			figure.Bytes(c.Dirty), ns64(c.Took), ns64(c.WriteTook), ns64(c.SyncTook), figure.Significant(c.Reached/1e6), figure.Significant(c.Needed/1e6)))
+			figure.Bytes(c.Dirty), ns64(c.Took), ns64(c.WriteTook), ns64(c.SyncTook), figure.Significant(c.Reached/1e6),
+			figure.Significant(c.Needed/1e6)))
 	}
 	stalls := fmt.Sprintf("No commit stalled (no pause of more than %s while some waited).", ns64(c.StallAfter))
 	if c.Stalled > 0 {
@@ -317,7 +317,8 @@ func probeSustained(p *record.Probe) Section {
 }
 
 func probeDevices(p *record.Probe) Section {
-	s := Section{ID: "devices", Title: "devices", Long: true, Table: &Table{Header: append([]string{"step", "device"}, IOStatColumns()...), Left: 2}}
+	s := Section{ID: "devices", Title: "devices", Long: true,
+		Table: &Table{Header: append([]string{"step", "device"}, IOStatColumns()...), Left: 2}}
 	for _, step := range p.Steps {
 		for _, d := range step.Devices {
 			s.Table.row(append([]string{probeStepName(step), d.Name}, IOStatCells(d)...)...)
@@ -326,7 +327,6 @@ func probeDevices(p *record.Probe) Section {
 	return filledTable(s)
 }
 
-// probeStepName names a step shortly: "read ×4", "commit, 16 clients".
 func probeStepName(s record.ProbeStep) string {
 	switch s.Profile {
 	case spec.ProbeRandom:
@@ -344,7 +344,8 @@ func IOStatColumns() []string {
 
 // IOStatCells are the figures of a device as iostat -x prints them: two digits behind the point.
 func IOStatCells(d record.ProbeDevice) []string {
-	values := []float64{d.Reads, d.ReadKB, d.ReadMrg, d.ReadMrgP, d.ReadAwait, d.ReadSize, d.Writes, d.WriteKB, d.WriteMrg, d.WriteMrgP, d.WriteAwait, d.WriteSize,
+	values := []float64{d.Reads, d.ReadKB, d.ReadMrg, d.ReadMrgP, d.ReadAwait, d.ReadSize, d.Writes, d.WriteKB, d.WriteMrg,
+		d.WriteMrgP, d.WriteAwait, d.WriteSize,
 		d.Discards, d.DiscardKB, d.DiscardMrg, d.DiscardMP, d.DiscAwait, d.DiscSize, d.Flushes, d.FlushAwait, d.Queue, d.Util}
 	cells := make([]string, len(values))
 	for i, v := range values {
@@ -373,7 +374,8 @@ func probeStorage(p *record.Probe) Section {
 		if b.Rotational {
 			kind += ", rotational"
 		}
-		s.Table.row(b.Name, kind, strings.TrimSpace(b.Vendor+" "+b.Model), orWord(b.WriteCache, "–"), orWord(b.Scheduler, "–"), fmt.Sprintf("%d KiB", b.ReadAheadKiB), figure.Bytes(b.Bytes))
+		s.Table.row(b.Name, kind, strings.TrimSpace(b.Vendor+" "+b.Model), orWord(b.WriteCache, "–"),
+			orWord(b.Scheduler, "–"), fmt.Sprintf("%d KiB", b.ReadAheadKiB), figure.Bytes(b.Bytes))
 	}
 	if len(s.Table.Rows) == 0 {
 		s.Table = nil

@@ -7,7 +7,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// doctorTitle is the verdict of the doctor in one line.
 func doctorTitle(d *record.Doctor) string {
 	counts := map[string]int{}
 	for _, f := range d.Findings {
@@ -20,13 +19,14 @@ func doctorTitle(d *record.Doctor) string {
 		what = d.URI
 	}
 	return fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", what, counts[record.DoctorCritical],
-		figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice], counts[record.DoctorGood], counts[record.DoctorUnknown])
+		figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice], counts[record.DoctorGood],
+		counts[record.DoctorUnknown])
 }
 
-// doctorDocument tells the findings of the doctor: what should be changed, then what is good.
 func doctorDocument(d *record.Doctor) *Document {
 	doc := &Document{Title: doctorTitle(d)}
-	for _, severity := range []string{record.DoctorCritical, record.DoctorWarning, record.DoctorAdvice, record.DoctorUnknown} {
+	for _, severity := range []string{record.DoctorCritical, record.DoctorWarning, record.DoctorAdvice,
+		record.DoctorUnknown} {
 		s := Section{Title: severity}
 		for _, f := range d.Findings {
 			if f.Severity == severity {

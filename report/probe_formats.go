@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -38,8 +37,6 @@ func probeCSV(w io.Writer, p *record.Probe) error {
 }
 
 func probeRow(p *record.Probe, s record.ProbeStep, worst string) []string {
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	flushes, writes, model := "", "", ""
 	if len(s.Devices) > 0 {
 		if f := s.Devices[0].FlushesPerSync; f != nil {
@@ -52,9 +49,11 @@ func probeRow(p *record.Probe, s record.ProbeStep, worst string) []string {
 	if s.Model != nil {
 		model = number(float64(s.Model.Latency) / 1e3)
 	}
-	row := []string{p.Started.UTC().Format("2006-01-02T15:04:05Z"), p.Specification.Directory, p.Storage.Filesystem, string(p.Status), worst, string(p.Verdict), s.Profile, s.Operation,
-		whole(int64(s.Threads)), whole(int64(s.Clients)), whole(s.Block), s.Mode, s.Sync, number(s.Seconds), whole(s.Operations), number(s.Rate), number(s.BytesRate),
-		whole(s.Flushes), flushes, writes, model, number(s.CPUSeconds)}
+	row := []string{p.Started.UTC().Format("2006-01-02T15:04:05Z"), p.Specification.Directory, p.Storage.Filesystem,
+		string(p.Status), worst, string(p.Verdict), s.Profile, s.Operation,
+		integer(int64(s.Threads)), integer(int64(s.Clients)), integer(s.Block), s.Mode, s.Sync, number(s.Seconds),
+		integer(s.Operations), number(s.Rate), number(s.BytesRate),
+		integer(s.Flushes), flushes, writes, model, number(s.CPUSeconds)}
 	for _, l := range []*record.Latency{s.Latency, s.Flush} {
 		if l == nil {
 			row = append(row, make([]string, 5)...)

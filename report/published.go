@@ -14,7 +14,7 @@ import (
 )
 
 // Beside is what a document published of a factor, with what a study measured of the same. Both are ratios, each to its
-// own baseline: the machines differ, so that absolute figures say nothing about each other.
+// own baseline, because the machines differ.
 type Beside struct {
 	Source *published.Source
 	Sweep  *published.Sweep
@@ -55,7 +55,8 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 	for i := range s.Specification.Factors {
 		f := &s.Specification.Factors[i]
 		for _, sweep := range sweeps {
-			if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(f.Title())) && (sweep.Workload == "" || sweep.Workload == workload) {
+			if strings.EqualFold(strings.TrimSpace(sweep.Factor), strings.TrimSpace(f.Title())) &&
+				(sweep.Workload == "" || sweep.Workload == workload) {
 				list = append(list, v.beside(source, sweep, f))
 			}
 		}
@@ -63,7 +64,7 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 	return list, nil
 }
 
-// beside sets a sweep beside the levels of a factor.
+// beside joins a sweep of a document with the levels of a factor.
 func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *spec.Factor) Beside {
 	b := Beside{Source: source, Sweep: sweep, Factor: f.Title()}
 	measured, other := judge.Levels(v.study, sweep, f)
@@ -87,7 +88,6 @@ func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *
 	return b
 }
 
-// state takes what the document states of the row.
 func (r *BesideRow) state(source *published.Source, sweep *published.Sweep) {
 	x := sweep.Stated(r.Level, r.Metric)
 	r.Published, r.As, r.Bound, r.Place = x.Ratio, x.As, x.Bound, x.Place
@@ -102,7 +102,6 @@ func (r *BesideRow) state(source *published.Source, sweep *published.Sweep) {
 	r.Doubt = strings.Join(doubts, "; ")
 }
 
-// title names the figure and its document.
 func (b *Beside) title() string {
 	name := b.Sweep.Item
 	if name == "" {
@@ -111,7 +110,6 @@ func (b *Beside) title() string {
 	return b.Factor + ", " + name + " of " + b.Source.Title
 }
 
-// section is the table of both.
 func (b *Beside) section() Section {
 	s := Section{Group: GroupPublished, Title: b.title(), Named: true, Table: &Table{Left: 2, Last: 2,
 		Header: []string{"level", "metric", "measured", "interval", "n", "published", "in the document", "where"}}}
@@ -119,10 +117,10 @@ func (b *Beside) section() Section {
 	if b.Source.Dated != "" {
 		who += ", " + b.Source.Dated
 	}
-	s.Lines = []string{"changes, each against its own baseline (" + b.Sweep.Baseline + " in the document): the machines differ, so that absolute figures say nothing about each other",
+	s.Lines = []string{"changes, each against its own baseline (" + b.Sweep.Baseline + " in the document), because the machines differ",
 		"document: " + b.Source.Title + " (" + who + ")"}
 	if b.Other != "" {
-		s.Lines = append(s.Lines, fmt.Sprintf("what was measured is not set beside it: the study's baseline is %s", b.Other))
+		s.Lines = append(s.Lines, fmt.Sprintf("not comparable: the study's baseline is %s", b.Other))
 	}
 	for i := range b.Rows {
 		r := &b.Rows[i]
@@ -130,7 +128,8 @@ func (b *Beside) section() Section {
 		if c := r.Comparison; c != nil {
 			change, interval, n = ChangeText(c), IntervalText(c), strconv.Itoa(c.N)
 		}
-		s.Table.row(r.Level, heading(r.Metric), change, interval, n, PublishedText(r), strings.TrimSpace(r.As+" "+s.note(r.Doubt)), r.Place)
+		s.Table.row(r.Level, heading(r.Metric), change, interval, n, PublishedText(r),
+			strings.TrimSpace(r.As+" "+s.note(r.Doubt)), r.Place)
 	}
 	for _, t := range b.Sweep.Trends {
 		where := ""
@@ -154,7 +153,7 @@ func PublishedText(r *BesideRow) string {
 	return strings.TrimSpace(r.Bound + " " + write(*r.Published))
 }
 
-// GroupPublished is the group of the sections with what a document published beside what was measured.
+// GroupPublished is the group of the sections with published and measured figures.
 const GroupPublished = "published"
 
 // publishedSections are the sections of all published figures beside the study's, or what is wrong with their name.

@@ -23,7 +23,8 @@ func threadsStudy(baseline string) *record.Study {
 	for _, metric := range []string{"throughput", "update.mean"} {
 		for _, c := range s.Configurations {
 			if !c.Baseline {
-				s.Comparisons = append(s.Comparisons, record.Comparison{Configuration: c.ID, Baseline: "baseline", Metric: metric, Unit: "1/s", Higher: true, N: 5, NBase: 5,
+				s.Comparisons = append(s.Comparisons, record.Comparison{Configuration: c.ID, Baseline: "baseline", Metric: metric,
+					Unit: "1/s", Higher: true, N: 5, NBase: 5,
 					Value: num(90), Base: num(100), Ratio: num(0.9), Low: num(0.88), High: num(0.92), Verdict: record.Worse})
 			}
 		}

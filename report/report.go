@@ -1,9 +1,9 @@
-// Package report words results. [Of] makes a [Document] of a record of any kind: all that people are told of it, as data.
-// [Write] prints it as Markdown, and the tables for programs, CSV and lines of Go benchmarks. It measures nothing, judges
-// nothing and opens no connection: what is not in the record cannot be reported.
+// Package report describes results for people. [Of] turns a record of any kind into a [Document]. [Write] prints it as
+// Markdown, and the tables for programs as CSV and as lines of Go benchmarks. The package measures nothing, judges
+// nothing and opens no connection: only what is in the record is reported.
 //
-// The terminal is the business of the command line, a page that of report/html; both print documents and know no kind of
-// result. YCSB's own output is in ycsb/ycsbtext.
+// The command line prints documents on the terminal, report/html as a page; both know no kind of result. YCSB's own
+// output is in ycsb/ycsbtext.
 package report
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // runCSV writes one line per operation class of the measured phase, the first line being the header. Times
 // are in microseconds; a field is empty where there are too few values to state it. The column validity
-// says what the result is worth: "valid", "warning" or "invalid".
+// is "valid", "warning" or "invalid".
 func runCSV(w io.Writer, r *record.Run) error {
 	out := csv.NewWriter(w)
 	header := []string{"started", "workload", "target", "status", "validity", "class", "part", "seconds", "workers", "offered_per_s",
@@ -56,12 +56,11 @@ func validity(r *record.Run) string {
 }
 
 func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []string {
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	row := []string{
 		r.Started.UTC().Format("2006-01-02T15:04:05Z"), r.Specification.Workload.Name, r.Target.Address, string(r.Status),
 		validity(r), c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers), number(p.Rates.Offered),
-		whole(c.Counts.Attempted), whole(c.Counts.Succeeded), whole(c.Counts.Failed), whole(c.Counts.Indeterminate), number(c.Rate),
+		integer(c.Counts.Attempted), integer(c.Counts.Succeeded), integer(c.Counts.Failed), integer(c.Counts.Indeterminate),
+		number(c.Rate),
 	}
 	for _, l := range []*record.Latency{c.Response, c.Service} {
 		if l == nil {
@@ -126,3 +125,8 @@ func word(s string) string {
 		return c
 	}, s)
 }
+
+// number has no exponent and no needless zeros.
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+func integer(n int64) string { return strconv.FormatInt(n, 10) }

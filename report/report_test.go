@@ -28,8 +28,10 @@ func ptr(ns int64) *int64 { return &ns }
 // any success.
 func sample() *record.Run {
 	return &record.Run{
-		Head: record.Head{Status: record.Complete, Started: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
-			Validity: []measure.Finding{{ID: "too-short", Severity: measure.Note}, {ID: "client-cpu", Severity: measure.Warning}}}, Scheduled: true,
+		Head: record.Head{Status: record.Complete, Started: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC),
+			Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
+			Validity: []measure.Finding{{ID: "too-short", Severity: measure.Note},
+				{ID: "client-cpu", Severity: measure.Warning}}}, Scheduled: true,
 		Specification: spec.Run{Workload: spec.Workload{Name: "a"}},
 		Target:        record.Target{Address: "mongodb://db1,db2/?replicaSet=rs0"},
 		Phases: []record.PhaseResult{{Phase: "load", Classes: []record.ClassResult{{Name: "insert"}}}, {
@@ -38,7 +40,8 @@ func sample() *record.Run {
 				{Name: "read", Rate: 495.5, Counts: measure.Tally{Attempted: 30_000, Succeeded: 29_730, Failed: 260, Indeterminate: 10},
 					Response: &record.Latency{Count: 29_730, Mean: 1234567.8, Min: 1, P50: ptr(1e6), P90: ptr(2e6), P95: ptr(3e6),
 						P99: ptr(4_000_500), P999: ptr(9e6), P9999: nil, Max: 12_345_678},
-					Service: &record.Latency{Count: 29_730, Mean: 1e6, P50: ptr(9e5), P90: ptr(1e6), P95: ptr(2e6), P99: ptr(3e6), P999: ptr(8e6), Max: 11e6}},
+					Service: &record.Latency{Count: 29_730, Mean: 1e6, P50: ptr(9e5), P90: ptr(1e6), P95: ptr(2e6), P99: ptr(3e6),
+						P999: ptr(8e6), Max: 11e6}},
 				{Name: "rmw read", Part: true, Rate: 1, Counts: measure.Tally{Attempted: 60, Succeeded: 60},
 					Response: &record.Latency{Count: 60, Mean: 5e5, P50: ptr(4e5), P90: ptr(5e5), Max: 7e5}},
 				{Name: "scan", Counts: measure.Tally{Attempted: 7, Failed: 7, NotFound: 7}},

@@ -13,12 +13,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// runDocument tells a run: what it is worth, what was asked and achieved, the operations with response and service
+// runDocument describes a run: its validity, what was asked and achieved, the operations with response and service
 // time, what went wrong, and what it takes to repeat it.
 func runDocument(r *record.Run) *Document {
 	d := &Document{Title: runTitle(r), Grade: gradeOf(r.Validity, r.Status), Problem: r.Problem,
 		Objectives: objectivePoints(r.Objectives), Findings: findingPoints(r.Validity)}
-	h := runHeld(r)
+	h := runObjectives(r)
 	d.Brief, d.Verdict = verdict(h, r.Validity, r.Status)
 	switch {
 	case h.missed > 0:
@@ -53,7 +53,6 @@ func runDocument(r *record.Run) *Document {
 	return d
 }
 
-// runTitle says what was loaded with what.
 func runTitle(r *record.Run) string {
 	target := r.Target.Address
 	if software := strings.TrimSpace(r.Target.Kind + " " + r.Target.Version); r.Target.Kind != "embedded" &&
@@ -81,7 +80,6 @@ func workloadName(w spec.Workload) string {
 	return name
 }
 
-// runLoad says how the load was made.
 func runLoad(r *record.Run, p *record.PhaseResult) string {
 	l := r.Specification.Load
 	workers := figure.Plural(p.Workers, "worker")
@@ -109,7 +107,6 @@ func runLoad(r *record.Run, p *record.PhaseResult) string {
 	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
 }
 
-// runCounts say how much succeeded, and what became of the rest.
 func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 	count := func(n int64, what string) string {
 		if n == 0 {
@@ -122,6 +119,7 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
 			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
 	}
+	achieved = disclosed(achieved, r.Target.Kind)
 	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
 		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
 			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
@@ -130,9 +128,9 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 		documents = fmt.Sprintf("%s/s (%s/s)", figure.Rate(p.Rates.Documents), figure.Bytes(int64(p.Rates.Bytes)))
 	}
 	return Facts("achieved", achieved, "attempted", attempted,
-		"dropped", count(r.Course.Dropped, "operations were given up because they were too late"),
+		"dropped", count(r.Course.Dropped, "operations were dropped because they were too late"),
 		"unsent", count(r.Course.Unsent, "operations were due but not sent when the run ended"),
-		"retries", count(p.All.Retries, "commands were sent again by the client, hidden in slow operations"),
+		"retries", count(p.All.Retries, "commands were retried by the client; the latency includes the retries"),
 		"documents", documents)
 }
 
@@ -175,7 +173,7 @@ func Durability(r *record.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// Data says what was there to be read, "" if nobody knows.
+// Data describes the loaded data, "" if it is not known.
 func Data(r *record.Run) string {
 	f := r.Fill
 	if f == nil {
@@ -201,7 +199,6 @@ func Data(r *record.Run) string {
 	return text
 }
 
-// runTarget is what was loaded, as it was found.
 func runTarget(r *record.Run) string {
 	text := r.Target.Address
 	said := strings.TrimSuffix(text, ":") // the address of a target without a server says what it is
@@ -219,7 +216,6 @@ func runTarget(r *record.Run) string {
 	return text
 }
 
-// objectivePoints say which objectives were met.
 func objectivePoints(list []measure.ObjectiveResult) []Point {
 	var points []Point
 	for _, o := range list {
@@ -238,7 +234,6 @@ func objectivePoints(list []measure.ObjectiveResult) []Point {
 	return points
 }
 
-// runTiles are the figures that decide: how much, how long, what is lost.
 func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	achieved := Tile{"Throughput", figure.Rate(p.Rates.Achieved) + " ok/s", "closed loop: as fast as answers come"}
 	if p.Offered > 0 {
@@ -249,6 +244,7 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	if r.Scheduled {
 		what, l = "Response time", p.All.Response
 	}
+	achieved.Note = beside(achieved.Note, r.Target.Kind)
 	list := []Tile{achieved}
 	if l != nil {
 		list = append(list, Tile{what + " p50", stated(l.P50), "n = " + figure.Count(l.Count)},
@@ -266,8 +262,8 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	return append(list, Tile{"Not ok", RunLoss(r, p), note})
 }
 
-// RunLoss is the share of operations that were asked for and did not succeed. Those that were given up or were never
-// sent are among them: nobody who waits for them can tell the difference.
+// RunLoss is the share of operations that were due and did not succeed, including those that were dropped or never
+// sent: for a user who waits for them it is the same.
 func RunLoss(r *record.Run, p *record.PhaseResult) string {
 	gone := p.Dropped + r.Course.Unsent
 	return share(float64(p.Counts.Bad()+gone), float64(p.Counts.Attempted+gone))
@@ -281,7 +277,7 @@ func stated(ns *int64) string {
 	return nanoseconds(float64(*ns))
 }
 
-// beyond says how many values a percentile stands on.
+// beyond says how many values a percentile is based on.
 func beyond(n int64, q float64) string {
 	if n < measure.MinCount(q) {
 		return "too few values to state it"
@@ -294,10 +290,13 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 	s := Section{ID: "operations", Title: "operations", Table: &Table{Left: 2, Wide: []int{6, 9},
 		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
 			"mean"}}}
+	if text := Disclosure(r.Target.Kind); text != "" {
+		s.Title += " (" + text + ")"
+	}
 	if r.Scheduled {
-		s.Lines = []string{"response: from when an operation was due to its answer, what users feel; service: from sending it"}
+		s.Lines = []string{"response: from when an operation was due to its reply, as users feel it; service: from sending it to its reply"}
 	} else {
-		s.Lines = []string{"service: from sending an operation to its answer; no schedule, so nothing tells what users would wait"}
+		s.Lines = []string{"service: from sending an operation to its reply; without a schedule it does not show how long users would wait"}
 	}
 	classes := slices.Clone(p.Classes)
 	slices.SortStableFunc(classes, func(a, b record.ClassResult) int { // parts come last
@@ -329,7 +328,6 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 	return s
 }
 
-// quantiles are the columns of a latency.
 func quantiles(l *record.Latency) []string {
 	if l == nil {
 		return slices.Repeat([]string{"-"}, 8)
@@ -384,7 +382,6 @@ func failures(p *record.PhaseResult) Section {
 	return s
 }
 
-// clientUse says what the load cost on this side.
 func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	c := p.Client
 	who := "client"
@@ -394,7 +391,7 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	text := fmt.Sprintf("%s CPU per operation, %s of the cores", nanoseconds(c.CPUPerOperation),
 		figure.Percent(c.CPUShare))
 	if p.InFlight != nil {
-		text += fmt.Sprintf(", %s operations under way", figure.Significant(*p.InFlight))
+		text += fmt.Sprintf(", %s operations in flight", figure.Significant(*p.InFlight))
 	}
 	if l := p.Lateness; l != nil && l.P99 != nil {
 		text += ", sent late by p99 " + stated(l.P99)
@@ -403,13 +400,12 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	if x := p.Service; x != nil {
 		s.Facts = append(s.Facts,
 			Fact{"service",
-				fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a process of its own, apart from client and servers",
+				fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a separate process, not part of client and servers",
 					nanoseconds(x.CPUPerOperation), nanoseconds(x.CPUSeconds*1e9), figure.Bytes(x.MemoryBytes))})
 	}
 	return s
 }
 
-// loadProcesses shows what each of several load processes did.
 func loadProcesses(r *record.Run) Section {
 	s := Section{ID: "clients", Title: "load processes",
 		Table: &Table{Header: []string{"process", "status", "ok", "ok/s", "began late by", "problem"}, Left: 2, Last: 1}}
@@ -427,7 +423,7 @@ func loadProcesses(r *record.Run) Section {
 	return s
 }
 
-// conditions is what somebody needs, beside the facts, who wants to repeat the run or doubts it.
+// conditions are what you need, besides the facts, to repeat the run or to check it.
 func conditions(r *record.Run) Section {
 	s := Section{ID: "conditions", Title: "conditions", Appendix: true,
 		Table: &Table{Header: []string{"what", "value"}, Left: 2}}
@@ -460,17 +456,17 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		applies  bool
 		findings []string
 	}{
-		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "too-short"}},
+		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
 		{"offered = achieved", offered, []string{"schedule-not-sustained", "unsent"}},
 		{"client not the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
 			"pool-wait", "client-lost"}},
 		{"sent on time", offered, []string{"schedule-lateness"}},
 		{"clocks and counts agree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
-		{"target was there", true, []string{"outage", "nothing", "nothing-succeeded"}},
+		{"target available", true, []string{"outage", "nothing", "nothing-succeeded"}},
 		{"enough values", true, []string{"few-samples"}},
 		{"content as written", true, []string{"corrupt", "short-data"}},
 		{"writes confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
-		{"record whole", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
+		{"record complete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
 			"nothing-measured", "unwritten"}},
 	} {
 		if !c.applies {

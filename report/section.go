@@ -47,12 +47,10 @@ func (s *Section) Heading() string {
 // NthID is the ID of one of several sections of the same sort.
 func NthID(sort string, i int) string { return sort + "-" + strconv.Itoa(i+1) }
 
-// filled says whether a section has anything to say.
 func (s *Section) filled() bool {
 	return len(s.Lines)+len(s.Points)+len(s.Facts) > 0 || s.Table != nil && len(s.Table.Rows) > 0
 }
 
-// appendFilled appends the sections that have something to say.
 func appendFilled(list []Section, more ...Section) []Section {
 	for _, s := range more {
 		if s.filled() {
@@ -117,7 +115,7 @@ func (s *Section) note(text string) string {
 // servers and paths can hold anything.
 func Clean(s string) string { return visible.Line(s) }
 
-// escape makes a text stand in Markdown as it is: no markup, no cell border, no mention of a person, no link.
+// escape quotes a text for Markdown: no markup, no cell border, no mention of a person, no link.
 func escape(s string) string {
 	var b strings.Builder
 	for _, r := range Clean(s) {
@@ -168,7 +166,7 @@ func (d *Document) head() []Section {
 		first.Lines = append(first.Lines, f.Name+": "+f.Value)
 	}
 	return appendFilled([]Section{first}, Section{Title: "objectives", Points: d.Objectives}, Section{Title: "findings", Points: d.Findings},
-		Section{Title: "what was measured", Facts: d.AllFacts()})
+		Section{Title: "details", Facts: d.AllFacts()})
 }
 
 func (s *Section) markdown(b *bytes.Buffer) {

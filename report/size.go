@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// sizeTitle is the answer in one line.
 func sizeTitle(r *record.Sizing) string {
 	need := "matching"
 	if r.Need != nil {
@@ -21,14 +20,13 @@ func sizeTitle(r *record.Sizing) string {
 	case r.Verdict == record.SizeImpossible:
 		return need + ": this cannot be met with what was measured"
 	case r.Verdict == record.SizeUnknown:
-		return need + ": these records do not tell"
+		return need + ": these records cannot decide"
 	case r.Answer == nil:
 		return "nodes that match another deployment"
 	}
 	return need + ": " + sizeText(r.Answer)
 }
 
-// sizeText is a size in words.
 func sizeText(a *record.SizeAnswer) string {
 	text := figure.Plural(a.Nodes, "node")
 	if a.Type != "" {
@@ -44,7 +42,6 @@ func sizeText(a *record.SizeAnswer) string {
 	return text
 }
 
-// money prints a price, with cents where it has any.
 func money(x float64, currency string) string {
 	whole, cents := math.Modf(math.Round(x*100) / 100)
 	text := figure.Count(int64(whole))
@@ -54,7 +51,6 @@ func money(x float64, currency string) string {
 	return text + " " + currency
 }
 
-// sizeNumber prints a size: whole ones as they are counted.
 func sizeNumber(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e9 {
 		return figure.Count(int64(x))
@@ -73,11 +69,12 @@ func peakRange(l *record.SizeLaw) string {
 	return ", interval " + span(l.PeakLow, l.PeakHigh, "")
 }
 
-// sizeDocument tells a size: why, what it costs, what was measured, what else would do, what to doubt.
+// sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
 	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
 	d.Brief, d.Verdict = doubt(r.Validity)
-	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r), sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
+	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r),
+		sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		d.Sections = appendFilled(d.Sections, sizeMemory(w), sizeScaling(w))
@@ -98,14 +95,13 @@ func sizePrice(r *record.Sizing) Section {
 	return Section{Title: "price", Lines: []string{line + ".", "prices of " + p.Date + ", from " + p.Source}}
 }
 
-// plain prints a figure that is rounded already.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func sizeChoices(r *record.Sizing) Section {
 	if r.Answer == nil || len(r.Alternatives) == 0 {
 		return Section{}
 	}
-	s := Section{Title: "what else would do", Table: &Table{Header: []string{"type", "nodes", "shards", "copies", "spare", "memory", "disk", "per month", "decides"}, Left: 1, Last: 1}}
+	s := Section{Title: "alternatives", Table: &Table{Header: []string{"type", "nodes", "shards", "copies", "spare", "memory", "disk", "per month", "decides"}, Left: 1, Last: 1}}
 	for i, a := range append([]record.SizeAnswer{*r.Answer}, r.Alternatives...) {
 		name, memory, price := a.Type, "-", "-"
 		if name == "" {
@@ -123,7 +119,8 @@ func sizeChoices(r *record.Sizing) Section {
 		if a.Price != nil {
 			price = money(a.Price.Month, a.Price.Currency)
 		}
-		s.Table.row(name, figure.Count(int64(a.Nodes)), figure.Count(int64(a.Shards)), strconv.Itoa(a.Copies), strconv.Itoa(a.Spare), memory, figure.Bytes(a.Disk), price, a.Decides)
+		s.Table.row(name, figure.Count(int64(a.Nodes)), figure.Count(int64(a.Shards)), strconv.Itoa(a.Copies),
+			strconv.Itoa(a.Spare), memory, figure.Bytes(a.Disk), price, a.Decides)
 	}
 	return s
 }
@@ -138,23 +135,25 @@ func sizeRefused(r *record.Sizing) Section {
 
 func sizeMultipliers(r *record.Sizing) Section {
 	s := Section{Title: "multipliers", Table: &Table{
-		Header: []string{"workload", "ops/s", "to match", "multiplier", "interval", "n", "nodes measured", "nodes needed", "interval", "stands on"}, Left: 1, Last: 1}}
+		Header: []string{"workload", "ops/s", "to match", "multiplier", "interval", "n", "nodes measured", "nodes needed", "interval", "based on"}, Left: 1, Last: 1}}
 	for _, m := range r.Multipliers {
-		s.Table.row(m.Workload, figure.Rate(m.Base), figure.Rate(m.Value), figure.Significant(m.Ratio), span(m.Low, m.High, ""), fmt.Sprintf("%d, %d", m.NBase, m.N),
+		s.Table.row(m.Workload, figure.Rate(m.Base), figure.Rate(m.Value), figure.Significant(m.Ratio),
+			span(m.Low, m.High, ""), fmt.Sprintf("%d, %d", m.NBase, m.N),
 			strconv.Itoa(m.BaseNodes), figure.Significant(m.Nodes), span(m.NodesLow, m.NodesHigh, ""), m.Assumption)
 	}
 	return s
 }
 
 func sizeWorkloads(r *record.Sizing) Section {
-	s := Section{Title: "what was measured", Table: &Table{
-		Header: []string{"workload", "ops/s", "interval", "n", "from", "nodes", "copies", "nodes needed", "interval", "stands on"}, Left: 1, Last: 1}}
+	s := Section{Title: "measurements", Table: &Table{
+		Header: []string{"workload", "ops/s", "interval", "n", "from", "nodes", "copies", "nodes needed", "interval", "based on"}, Left: 1, Last: 1}}
 	for _, w := range r.Workloads {
 		needed, on := "-", "-"
 		if w.Needed != nil {
 			needed, on = figure.Significant(*w.Needed), w.Assumption
 		}
-		s.Table.row(w.Workload, figure.Rate(w.Rate), span(w.Low, w.High, measure.UnitRate), strconv.Itoa(w.N), sourceText(w.Source), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
+		s.Table.row(w.Workload, figure.Rate(w.Rate), span(w.Low, w.High, measure.UnitRate), strconv.Itoa(w.N),
+			sourceText(w.Source), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
 			needed, span(w.NeededLow, w.NeededHigh, ""), on)
 	}
 	return s
@@ -176,7 +175,7 @@ func sizeObjectives(r *record.Sizing) Section {
 		for _, o := range w.Objectives {
 			met := fmt.Sprintf("%d of %d", o.Met, o.N)
 			if o.Unknown > 0 {
-				met += fmt.Sprintf(", %d cannot tell", o.Unknown)
+				met += fmt.Sprintf(", %d undecided", o.Unknown)
 			}
 			s.Table.row(w.Workload, o.Objective, met, optional(o.Worst, o.Unit))
 		}
@@ -213,9 +212,11 @@ func sizeScaling(w *record.SizeWorkload) Section {
 	if c == nil {
 		return Section{}
 	}
-	s := Section{Title: fmt.Sprintf("workload %s: throughput by %s", w.Workload, c.Factor), Table: &Table{Header: []string{c.Factor, "ops/s", "interval", "n"}, Left: 1}}
+	s := Section{Title: fmt.Sprintf("workload %s: throughput by %s", w.Workload, c.Factor),
+		Table: &Table{Header: []string{c.Factor, "ops/s", "interval", "n"}, Left: 1}}
 	if l := c.Law; l != nil {
-		line := fmt.Sprintf("Scalability law: %s/s for one, contention %s, coherency %s, off by %s.", figure.Rate(l.Lambda), figure.Significant(l.Sigma), figure.Significant(l.Kappa), figure.Percent(l.Error))
+		line := fmt.Sprintf("Scalability law: %s/s for one, contention %s, coherency %s, off by %s.", figure.Rate(l.Lambda),
+			figure.Significant(l.Sigma), figure.Significant(l.Kappa), figure.Percent(l.Error))
 		if l.Peak != nil {
 			line += fmt.Sprintf(" Throughput peaks at %s%s.", figure.Significant(*l.Peak), peakRange(l))
 		}

@@ -74,7 +74,6 @@ func (t *sheet) addMetrics(names []string) {
 	}
 }
 
-// begin writes the header.
 func (t *sheet) begin(w io.Writer) error {
 	t.out = csv.NewWriter(w)
 	t.header = []string{"row", "number", "attempt", "block", "configuration", "kind", "status", "validity", "started", "seconds", "record", "problem"}
@@ -106,7 +105,6 @@ func column(metric string) string {
 	return metric + "_us"
 }
 
-// line writes the cells that are given by their columns.
 func (t *sheet) line(cells map[string]string) error {
 	row := make([]string, len(t.header))
 	for name, text := range cells {
@@ -151,7 +149,7 @@ func (t *sheet) trial(trial *record.Trial, levels map[string]string) error {
 	return t.line(cells)
 }
 
-// findingWords says what a trial is worth, and why.
+// findingWords is the validity of a trial with its reasons.
 func findingWords(list []measure.Finding) string {
 	if len(list) == 0 {
 		return "valid"

@@ -13,14 +13,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// studyDocument tells a study: verdict and doubts first, then what was found beforehand, the configurations by factor,
-// each change against the baseline, drift, and all trials in the order of their execution.
+// studyDocument describes a study: verdict and doubts first, then what was found beforehand, the configurations by
+// factor, each change against the baseline, drift, and all trials in the order of their execution.
 func studyDocument(s *record.Study) *Document {
 	v := newStudyView(s)
 	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(),
 		Checks:   v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
-	h := studyHeld(s)
+	h := studyObjectives(s)
 	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
 	if h.missed > 0 {
 		d.Grade = Bad
@@ -36,7 +36,7 @@ func studyDocument(s *record.Study) *Document {
 		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met,
 			figure.Plural(o.N, "trial"))
 		if o.Unknown > 0 {
-			p.Text += fmt.Sprintf(", %d cannot tell", o.Unknown)
+			p.Text += fmt.Sprintf(", %d undecided", o.Unknown)
 		}
 		if o.Exploratory {
 			p.Text += " (exploratory, does not decide)"
@@ -82,11 +82,11 @@ func studyDocument(s *record.Study) *Document {
 	return d
 }
 
-// mostObjectives is how many objectives are told at the beginning.
+// mostObjectives is how many objectives the first screen has.
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {
-	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), b.Target,
+	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), disclosed(b.Target, b.Target),
 		figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
 	if b.Load.Rate > 0 {
 		text += ", open loop of " + figure.Rate(float64(b.Load.Rate)) + "/s"
@@ -114,7 +114,6 @@ func FactorText(s spec.Study) string {
 	return strings.Join(list, "; ")
 }
 
-// tiles are what was chosen, how much the baseline and the fastest configuration did, and what was lost at most.
 func (v *studyView) tiles() []Tile {
 	s := v.study
 	var list []Tile
@@ -128,6 +127,7 @@ func (v *studyView) tiles() []Tile {
 		case c.AtLeast:
 			t.Value, t.Note = "≥ "+t.Value, "the highest rate that was allowed still held"
 		}
+		t.Note = beside(t.Note, v.loaded())
 		list = append(list, t)
 	}
 	for _, p := range s.Procedures {
@@ -204,7 +204,7 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if len(points) > 0 {
 			what = "other comparison"
 		}
-		points = append(points, Point{Note, "", fmt.Sprintf("of %s nothing can be said; more trials would tell",
+		points = append(points, Point{Note, "", fmt.Sprintf("%s inconclusive; more trials may decide",
 			figure.Plural(open, what))})
 	}
 	return points
@@ -217,7 +217,6 @@ func distance(c *record.Comparison) float64 {
 	return math.Abs(math.Log(*c.Ratio))
 }
 
-// checks say what was looked at in the study as a whole.
 func (v *studyView) checks() []Point {
 	if len(v.trials) == 0 {
 		return nil // procedures alone compare nothing
@@ -259,7 +258,6 @@ func (v *studyView) checks() []Point {
 	return list
 }
 
-// levelTiles say how much the baseline and the fastest configuration did, and what was lost at most.
 func (v *studyView) levelTiles() []Tile {
 	s := v.study
 	var list []Tile
@@ -278,18 +276,18 @@ func (v *studyView) levelTiles() []Tile {
 	}
 	if base != nil {
 		list = append(list, Tile{"Baseline", figure.Rate(*base.Base) + " ok/s",
-			withInterval(base.BaseLow, base.BaseHigh, base.NBase)})
+			beside(withInterval(base.BaseLow, base.BaseHigh, base.NBase), s.Base.Target)})
 	} else if t, ok := v.medianTile(); ok {
 		list = append(list, t)
 	}
 	if base != nil && best != nil {
 		t := Tile{"Fastest", figure.Rate(*best.Value) + " ok/s",
-			best.Configuration + ", " + withInterval(best.ValueLow, best.ValueHigh, best.N)}
+			beside(best.Configuration+", "+withInterval(best.ValueLow, best.ValueHigh, best.N), v.loaded())}
 		switch {
 		case *best.Value <= *base.Base:
 			t = Tile{"Fastest", "the baseline", "no configuration did more"}
 		case best.Verdict != record.Better:
-			t.Note += "; not told from the baseline"
+			t.Note += "; not distinguishable from the baseline"
 		}
 		list = append(list, t)
 	}
@@ -303,7 +301,7 @@ func withInterval(low, high *float64, n int) string {
 	return fmt.Sprintf("%s to %s, n = %d", figure.Rate(*low), figure.Rate(*high), n)
 }
 
-// countedTrials are the trials that the comparison stands on.
+// countedTrials are the trials that the comparison is based on.
 func countedTrials(s *record.Study) []*record.Trial {
 	var list []*record.Trial
 	for i := range s.Trials {
@@ -329,9 +327,8 @@ func (v *studyView) medianTile() (Tile, bool) {
 	slices.Sort(values)
 	n := len(values)
 	median := (values[(n-1)/2] + values[n/2]) / 2
-	return Tile{"Baseline", figure.Rate(median) + " ok/s",
-		fmt.Sprintf("median of %s, %s to %s", figure.Plural(n, "trial"), figure.Rate(values[0]),
-			figure.Rate(values[n-1]))}, true
+	note := fmt.Sprintf("median of %s, %s to %s", figure.Plural(n, "trial"), figure.Rate(values[0]), figure.Rate(values[n-1]))
+	return Tile{"Baseline", figure.Rate(median) + " ok/s", beside(note, v.study.Base.Target)}, true
 }
 
 // lossTiles say in which trial the most operations did not succeed.

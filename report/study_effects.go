@@ -15,15 +15,16 @@ func effectsSection(list []record.Effect) Section {
 	s := Section{ID: "effects", Title: "main effects", Table: t}
 	for i := range list {
 		e := &list[i]
-		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), ChangeText(&e.Comparison), IntervalText(&e.Comparison), probability(e.Adjusted),
+		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), ChangeText(&e.Comparison), IntervalText(&e.Comparison),
+			probability(e.Adjusted),
 			strconv.Itoa(e.N), pairsText(e), strings.TrimSpace(VerdictText(e.Verdict)+" "+s.note(e.Note)))
 	}
 	if len(list) == 0 {
 		return s
 	}
-	line := "mean change within blocks over all pairs of configurations that differ in this level only; where single pairs lie far apart, it depends on the other factors"
+	line := "mean change within blocks over all pairs of configurations that differ in this level only; if single pairs differ much, it depends on the other factors"
 	if list[0].Method == record.EffectAdditive {
-		line = "additive model of logarithms within blocks; a part of the grid cannot tell interactions of factors from main effects"
+		line = "additive model of logarithms within blocks; a part of the grid cannot separate interactions of factors from main effects"
 	}
 	s.Lines = []string{line}
 	return s

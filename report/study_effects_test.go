@@ -9,8 +9,10 @@ import (
 
 func TestMainEffectsAreShown(t *testing.T) {
 	s := sampleStudy()
-	effect := record.Effect{Factor: "workers", Level: "32", Reference: "16", Method: record.EffectMatched, Pairs: 4, Least: num(1.05), Most: num(1.31),
-		Comparison: record.Comparison{Metric: "throughput", Unit: "1/s", Higher: true, N: 6, NBase: 6, Pairs: 6, Ratio: num(1.2), Low: num(1.15), High: num(1.25),
+	effect := record.Effect{Factor: "workers", Level: "32", Reference: "16", Method: record.EffectMatched, Pairs: 4,
+		Least: num(1.05), Most: num(1.31),
+		Comparison: record.Comparison{Metric: "throughput", Unit: "1/s", Higher: true, N: 6, NBase: 6, Pairs: 6,
+			Ratio: num(1.2), Low: num(1.15), High: num(1.25),
 			Adjusted: num(0.002), Verdict: record.Better, Note: "a note"}}
 	silent := record.Effect{Factor: "engine", Level: "b", Reference: "a", Method: record.EffectMatched,
 		Comparison: record.Comparison{Metric: "read.p99", Unit: "ns", Verdict: record.Inconclusive, Note: "no block"}}
@@ -27,7 +29,7 @@ func TestMainEffectsAreShown(t *testing.T) {
 	}
 	s.Effects[0].Method = record.EffectAdditive
 	b.Reset()
-	if err := Write(&b, s, "md"); err != nil || !strings.Contains(b.String(), "cannot tell interactions") {
+	if err := Write(&b, s, "md"); err != nil || !strings.Contains(b.String(), "cannot separate interactions") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

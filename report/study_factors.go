@@ -53,7 +53,22 @@ func (v *studyView) factors() []Section {
 		}
 		list = append(list, v.levels("configurations", "configurations", names, rest))
 	}
+	if d := Disclosure(v.loaded()); d != "" {
+		for i := range list {
+			list[i].Lines = append([]string{d}, list[i].Lines...)
+		}
+	}
 	return list
+}
+
+// loaded is the target of all configurations, "" if they differ in it.
+func (v *studyView) loaded() string {
+	for i := range v.study.Specification.Factors {
+		if v.study.Specification.Factors[i].Path == "target" {
+			return ""
+		}
+	}
+	return v.study.Base.Target
 }
 
 // levels is the table of some configurations: what the documents show as a figure, with the change of the first
@@ -196,7 +211,7 @@ func IntervalText(c *record.Comparison) string {
 	return "[" + write(*c.Low) + ", " + write(*c.High) + "]"
 }
 
-// VerdictText is a verdict as tables show it: "~" where nothing can be told.
+// VerdictText is a verdict as tables show it: "~" if it is inconclusive.
 func VerdictText(v record.Verdict) string {
 	if v == record.Inconclusive {
 		return "~"
@@ -215,8 +230,10 @@ func changesSection(id, title string, list []record.Comparison) Section {
 			continue
 		}
 		cells := []string{c.Configuration, heading(c.Metric)}
-		cells = append(cells, optional(c.Base, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c), IntervalText(c),
-			probability(c.Adjusted), probability(c.RankP), trialsText(c), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
+		cells = append(cells, optional(c.Base, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c),
+			IntervalText(c),
+			probability(c.Adjusted), probability(c.RankP), trialsText(c),
+			strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
 		t.row(cells...)
 	}
 	return s
@@ -339,7 +356,6 @@ func trialCells(t *record.Trial, metrics []metric) []string {
 	return append(cells, doubts(t))
 }
 
-// doubts says in few words what is wrong with a trial.
 func doubts(t *record.Trial) string {
 	var parts []string
 	if t.Problem != "" {

@@ -57,7 +57,7 @@ func TestObjectivesHaveThreeStates(t *testing.T) {
 		{Configuration: "b", Objective: "p99<1s", N: 3, Met: 1, Unknown: 1}, {Configuration: "c", Objective: "p99<1s"},
 		{Configuration: "d", Objective: "p99<1s", N: 3, Met: 3, Holds: true}}
 	points := Of(s).Objectives
-	for i, want := range []string{"! unknown p99<1s at a: met by 2 of 3 trials, 1 cannot tell", "✗ missed p99<1s at b: met by 1 of 3 trials, 1 cannot tell",
+	for i, want := range []string{"! unknown p99<1s at a: met by 2 of 3 trials, 1 undecided", "✗ missed p99<1s at b: met by 1 of 3 trials, 1 undecided",
 		"! unknown p99<1s at c: met by 0 of 0 trials", "✓ holds p99<1s at d: met by 3 of 3 trials"} {
 		if got := points[i].String(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -71,8 +71,10 @@ func TestObjectivesHaveThreeStates(t *testing.T) {
 
 // A study of procedures alone has no configurations, objectives or trials to count.
 func TestProceduresAlone(t *testing.T) {
-	s := &record.Study{Head: record.Head{Status: record.Complete, Validity: []measure.Finding{}}, Configurations: []record.Configuration{{ID: "baseline", Baseline: true}},
-		Trials:   []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch, Status: record.TrialDone}},
+	s := &record.Study{Head: record.Head{Status: record.Complete, Validity: []measure.Finding{}},
+		Configurations: []record.Configuration{{ID: "baseline", Baseline: true}},
+		Trials: []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch,
+			Status: record.TrialDone}},
 		Capacity: &record.CapacityResult{Objectives: []string{"p99<1s"}, Rate: 900, Confirmed: true}}
 	if got := studyTitle(s); got != "study: capacity in 1 trial" {
 		t.Errorf("%q", got)

@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// studyTitle is the headline of a study.
 func studyTitle(s *record.Study) string {
 	name := "study"
 	if s.Specification.Name != "" {
@@ -31,7 +30,6 @@ func studyTitle(s *record.Study) string {
 	return text + statusText(s)
 }
 
-// statusText is the status of a study that is not complete.
 func statusText(s *record.Study) string {
 	if s.Status == record.Complete {
 		return ""
@@ -39,7 +37,6 @@ func statusText(s *record.Study) string {
 	return ", " + string(s.Status)
 }
 
-// searches names what a study without a comparison did.
 func searches(s *record.Study) string {
 	var names []string
 	for i := range s.Procedures {
@@ -54,7 +51,6 @@ func searches(s *record.Study) string {
 	return strings.Join(names, ", ") + " in " + figure.Plural(len(s.Trials), "trial")
 }
 
-// progress counts the trials that are planned, attempts of the same one once, and those of them that are done.
 func progress(s *record.Study) (done, planned int) {
 	seen, ended := map[int]bool{}, map[int]bool{}
 	for i := range s.Trials {
@@ -84,7 +80,8 @@ type studyView struct {
 type metric struct{ name, unit string }
 
 func newStudyView(s *record.Study) *studyView {
-	v := &studyView{study: s, of: map[[2]string]*record.Comparison{}, base: map[[2]string]*record.Comparison{}, trials: map[string][]*record.Trial{}}
+	v := &studyView{study: s, of: map[[2]string]*record.Comparison{}, base: map[[2]string]*record.Comparison{},
+		trials: map[string][]*record.Trial{}}
 	for i := range s.Trials {
 		if t := &s.Trials[i]; t.Kind == record.TrialCompared {
 			v.trials[t.Configuration] = append(v.trials[t.Configuration], t)
@@ -169,7 +166,6 @@ func countsFor(t *record.Trial) bool {
 	return t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
 }
 
-// counted is the number of trials of a configuration that count, and of those that were tried.
 func (v *studyView) counted(configuration string) (counts, tried int) {
 	for _, t := range v.trials[configuration] {
 		if !t.Status.Begun() {
@@ -191,7 +187,6 @@ func comparisonsText(list []record.Comparison) string {
 	return words + marginText(list)
 }
 
-// marginText says which change does not matter.
 func marginText(list []record.Comparison) string {
 	if len(list) == 0 {
 		return ""
@@ -199,7 +194,6 @@ func marginText(list []record.Comparison) string {
 	return "; a change below " + strconv.FormatFloat(list[0].Margin*100, 'g', 3, 64) + " % does not matter"
 }
 
-// verdictCounts counts the verdicts.
 func verdictCounts(list []record.Comparison) string {
 	count := map[record.Verdict]int{}
 	for i := range list {
@@ -228,7 +222,8 @@ func procedureSection(p *record.ProcedureResult) Section {
 		if at.Value == p.Chosen {
 			name += " *"
 		}
-		s.Table.row(name, strconv.Itoa(at.N), figure.Rate(at.Throughput), span(at.Low, at.High, measure.UnitRate), optional(at.P99, measure.UnitTime), at.Note)
+		s.Table.row(name, strconv.Itoa(at.N), figure.Rate(at.Throughput), span(at.Low, at.High, measure.UnitRate),
+			optional(at.P99, measure.UnitTime), at.Note)
 	}
 	return s
 }
@@ -241,7 +236,6 @@ func ProcedureValue(path string, x float64) string {
 	return figure.Count(int64(x))
 }
 
-// capacityText is the rate that was found.
 func capacityText(c *record.CapacityResult) string {
 	text := figure.Rate(c.Rate) + " ops/s"
 	switch {
@@ -268,12 +262,12 @@ func capacitySection(c *record.CapacityResult) Section {
 		if step.Holds {
 			holds = "yes"
 		}
-		s.Table.row(step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), optional(step.P99, measure.UnitTime), figure.Percent(step.Errors), holds, step.Missed)
+		s.Table.row(step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), optional(step.P99, measure.UnitTime),
+			figure.Percent(step.Errors), holds, step.Missed)
 	}
 	return s
 }
 
-// optional prints a figure that may be missing.
 func optional(x *float64, unit string) string {
 	if x == nil {
 		return "-"
@@ -281,7 +275,6 @@ func optional(x *float64, unit string) string {
 	return figure.Value(*x, unit)
 }
 
-// span prints an interval that may be missing.
 func span(low, high *float64, unit string) string {
 	if low == nil || high == nil {
 		return "-"

@@ -27,8 +27,11 @@ func num(x float64) *float64 { return &x }
 func sampleStudy() *record.Study {
 	start := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	s := &record.Study{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Interrupted, Problem: "ended by Ctrl-C", Started: start,
-			Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"}, Validity: []measure.Finding{{ID: "failed-trials", Severity: measure.Warning, Text: "2 trials of 9 failed"}, {ID: "outliers", Severity: measure.Note, Text: "one"}}},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Interrupted,
+			Problem: "ended by Ctrl-C", Started: start,
+			Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU @ 2.40GHz"},
+			Validity: []measure.Finding{{ID: "failed-trials", Severity: measure.Warning, Text: "2 trials of 9 failed"},
+				{ID: "outliers", Severity: measure.Note, Text: "one"}}},
 		Specification: spec.Study{Name: "threads and durability", Factors: []spec.Factor{
 			{Path: "load.workers", Levels: []spec.Level{{Name: "8"}, {Name: "16"}, {Name: "32"}}},
 			{Name: "durability", Exploratory: true, Levels: []spec.Level{{Name: "throughput"}, {Name: "durable"}}},
@@ -40,7 +43,8 @@ func sampleStudy() *record.Study {
 			{ID: "durability=throughput", Factor: "durability", Exploratory: true, Levels: map[string]string{"workers": "16", "durability": "throughput"}},
 		},
 		Procedures: []record.ProcedureResult{{Name: "threads", Path: "load.workers", Rule: "the fewest workers that reach 95 % of the best", Reason: "32 gain 1.2 %",
-			Chosen: 16, Settled: true, Points: []record.ProcedurePoint{{Value: 8, N: 3, Throughput: 8100, Low: num(8000), High: num(8200), P99: num(2e6)},
+			Chosen: 16, Settled: true, Points: []record.ProcedurePoint{{Value: 8, N: 3, Throughput: 8100, Low: num(8000),
+				High: num(8200), P99: num(2e6)},
 				{Value: 16, N: 3, Throughput: 12000, P99: num(3e6), Note: "knee"}}}},
 		Capacity: &record.CapacityResult{Objectives: []string{"p99<20ms"}, Rate: 9000, Confirmed: true, Low: num(8950), Reason: "three fresh trials held",
 			Steps: []record.CapacityStep{{Phase: "ramp", Offered: 9000, Achieved: 8999, P99: num(15e6), Holds: true},
@@ -51,7 +55,8 @@ func sampleStudy() *record.Study {
 	}
 	for i, c := range s.Configurations {
 		began := start.Add(time.Duration(i) * time.Minute)
-		s.Trials = append(s.Trials, record.Trial{Number: i + 1, Attempt: 1, Block: 1, Configuration: c.ID, Kind: record.TrialCompared, Status: record.TrialDone,
+		s.Trials = append(s.Trials, record.Trial{Number: i + 1, Attempt: 1, Block: 1, Configuration: c.ID,
+			Kind: record.TrialCompared, Status: record.TrialDone,
 			Started: &began, Seconds: 61.5, Record: fmt.Sprintf("trials/%04d", i+1),
 			Values: map[string]float64{"throughput": 12000 + float64(i), "read.mean": 1.3e6, "read.p99": 3e6, "errors": 0}})
 	}
@@ -59,9 +64,12 @@ func sampleStudy() *record.Study {
 	s.Trials[2].Status, s.Trials[2].Problem, s.Trials[2].Values = record.TrialTimeout, "ended by its deadline of 3m0s", nil
 	again := s.Trials[2]
 	began := start.Add(10 * time.Minute)
-	again.Attempt, again.Started, again.Status, again.Problem, again.Values = 2, &began, record.TrialDone, "", map[string]float64{"throughput": 8100, "errors": 0.001}
-	s.Trials = append(s.Trials, again, record.Trial{Number: 5, Attempt: 1, Block: 2, Configuration: "workers=8", Kind: record.TrialCompared, Status: record.TrialPlanned},
-		record.Trial{Number: 6, Attempt: 1, Configuration: "baseline", Kind: record.TrialCanary, Status: record.TrialFailed, Problem: "the target went away", Started: &began})
+	again.Attempt, again.Started, again.Status, again.Problem, again.Values = 2, &began, record.TrialDone, "",
+		map[string]float64{"throughput": 8100, "errors": 0.001}
+	s.Trials = append(s.Trials, again, record.Trial{Number: 5, Attempt: 1, Block: 2, Configuration: "workers=8",
+		Kind: record.TrialCompared, Status: record.TrialPlanned},
+		record.Trial{Number: 6, Attempt: 1, Configuration: "baseline", Kind: record.TrialCanary, Status: record.TrialFailed,
+			Problem: "the target went away", Started: &began})
 	sampleComparisons(s)
 	return s
 }
@@ -80,12 +88,14 @@ func sampleComparisons(s *record.Study) {
 			c.Pairs, c.Base, c.Value, c.Ratio, c.Low, c.High = 6, num(12000), num(12150), num(1.0125), num(0.99), num(1.035)
 			c.P, c.Adjusted, c.RankP, c.Verdict, c.Note = num(0.2), num(0.4), num(0.31), record.Inconclusive, "about 14 trials of each would find a change of 3.00 %"
 			if id == "durability=throughput" {
-				c.Value, c.Ratio, c.Low, c.High, c.P, c.Adjusted, c.RankP = num(300000), num(25), num(23), num(27), num(1e-9), num(3e-9), num(0.002)
+				c.Value, c.Ratio, c.Low, c.High, c.P, c.Adjusted, c.RankP = num(300000), num(25), num(23), num(27), num(1e-9),
+					num(3e-9), num(0.002)
 				c.Verdict, c.Note = record.Better, ""
 			}
 		})
 		add(id, "errors", "share", false, func(c *record.Comparison) {
-			c.Base, c.Value, c.Difference, c.RankP, c.Adjusted, c.Verdict = num(0), num(0.0012), num(0.0012), num(0.002), num(0.006), record.Worse
+			c.Base, c.Value, c.Difference, c.RankP, c.Adjusted, c.Verdict = num(0), num(0.0012), num(0.0012), num(0.002),
+				num(0.006), record.Worse
 		})
 		add(id, "read.p99", "ns", false, func(c *record.Comparison) {
 			c.N, c.Base, c.Verdict, c.Note = 0, num(3e6), record.Inconclusive, "the configuration does not have it"
@@ -95,9 +105,11 @@ func sampleComparisons(s *record.Study) {
 
 func sampleComparison() *record.ComparisonReport {
 	s := sampleStudy()
-	r := &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Validity: []measure.Finding{{ID: "not-comparable", Severity: measure.Invalid, Text: "the sides differ"}}},
+	r := &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison,
+		Validity: []measure.Finding{{ID: "not-comparable", Severity: measure.Invalid, Text: "the sides differ"}}},
 		Sides: []record.ComparisonSide{
-			{Name: "old", Records: []string{"old/1", "old/2", "old/3", "old/4"}, N: 4, Values: map[string][]float64{"throughput": {1000, 1010, 990, 1005}, "read.p99": {1e6, 2e6}}},
+			{Name: "old", Records: []string{"old/1", "old/2", "old/3", "old/4"}, N: 4,
+				Values: map[string][]float64{"throughput": {1000, 1010, 990, 1005}, "read.p99": {1e6, 2e6}}},
 			{Name: "new", Records: []string{"new"}, N: 1, Values: map[string][]float64{"throughput": {2000}}}},
 		Differences: []record.Difference{{What: "durability.name", Values: []string{"durable", "balanced"}, Severity: measure.Invalid, Why: "safer is slower"},
 			{What: "load.workers", Values: []string{"8", "16"}, Severity: measure.Note}},
@@ -124,11 +136,13 @@ func sampleHistory() *record.HistoryReport {
 	}
 	g.Series = []record.HistorySeries{
 		{Metric: "throughput", Unit: "1/s", Higher: true, N: 11, Median: 950, Spread: 0.1, Latest: 900, Changes: []record.HistoryChange{
-			{Index: 6, Record: "night-06", Started: g.Points[6].Started, Before: 1000, After: 900, Ratio: 0.9, P: 1e-6, Verdict: record.Worse,
+			{Index: 6, Record: "night-06", Started: g.Points[6].Started, Before: 1000, After: 900, Ratio: 0.9, P: 1e-6,
+				Verdict:     record.Worse,
 				Differences: []record.Difference{{What: "target.version", Values: []string{"8.0.3", "8.0.4"}}}}}},
 		{Metric: "read.p99", Unit: "ns", N: 11, Median: 1e6, Latest: 1e6},
 	}
-	h.Groups = []record.HistoryGroup{g, {Name: "workload b", Points: g.Points[:1], Series: []record.HistorySeries{{Metric: "throughput", Unit: "1/s", N: 1, Median: 5, Latest: 5, Note: "1 point is too few"}}}}
+	h.Groups = []record.HistoryGroup{g, {Name: "workload b", Points: g.Points[:1],
+		Series: []record.HistorySeries{{Metric: "throughput", Unit: "1/s", N: 1, Median: 5, Latest: 5, Note: "1 point is too few"}}}}
 	return h
 }
 
@@ -239,7 +253,8 @@ func hostileStudy() *record.Study {
 	}
 	for i := range s.Comparisons {
 		c := &s.Comparisons[i]
-		c.Configuration, c.Baseline, c.Metric, c.Note, c.Verdict = hostile, hostile, hostile+".mean", hostile, record.Verdict(hostile)
+		c.Configuration, c.Baseline, c.Metric, c.Note, c.Verdict = hostile, hostile, hostile+".mean", hostile,
+			record.Verdict(hostile)
 	}
 	s.Validity = append(s.Validity, measure.Finding{ID: hostile, Text: hostile, Severity: measure.Severity(hostile)})
 	s.Trials[0].Validity = s.Validity
@@ -251,13 +266,16 @@ func hostileStudy() *record.Study {
 func TestHostileNamesSpoilNothing(t *testing.T) {
 	var md, table, bench bytes.Buffer
 	s := hostileStudy()
-	for b, err := range map[*bytes.Buffer]error{&md: Write(&md, s, "md"), &table: studyCSV(&table, s), &bench: studyBench(&bench, s)} {
+	for b, err := range map[*bytes.Buffer]error{&md: Write(&md, s, "md"), &table: studyCSV(&table, s),
+		&bench: studyBench(&bench, s)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
 			line = strings.TrimSuffix(line, "\n")
-			if i := strings.IndexFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\t' || r == '\u202e' }); i >= 0 {
+			if i := strings.IndexFunc(line, func(r rune) bool {
+				return unicode.IsControl(r) && r != '\t' || r == '\u202e'
+			}); i >= 0 {
 				t.Fatalf("a control character got through: %q", line)
 			}
 		}
@@ -289,12 +307,14 @@ func TestHostileComparisonsAndRunsSpoilNothing(t *testing.T) {
 	for i := range c.Comparisons {
 		c.Comparisons[i].Baseline, c.Comparisons[i].Configuration, c.Comparisons[i].Note = hostile, hostile, hostile
 	}
-	c.Differences = append(c.Differences, record.Difference{What: hostile, Values: []string{hostile, hostile, hostile}, Why: hostile})
+	c.Differences = append(c.Differences, record.Difference{What: hostile, Values: []string{hostile, hostile, hostile},
+		Why: hostile})
 	h.Directory, h.Groups[0].Name, h.Skipped[0].Problem, h.Groups[0].Points[3].Why = hostile, hostile, hostile, hostile
 	h.Groups[0].Series[0].Changes[0].Differences[0].Values = []string{hostile}
 	r.Target.Address, r.Problem, r.Command = hostile, hostile, []string{hostile}
 	r.Target.Settings = map[string]string{hostile: hostile}
-	r.Phases[1].Failures = []measure.FailureCount{{Failure: measure.Failure{Class: hostile, Reason: hostile}, Example: hostile}}
+	r.Phases[1].Failures = []measure.FailureCount{{Failure: measure.Failure{Class: hostile, Reason: hostile},
+		Example: hostile}}
 	r.Phases[1].Classes[0].Name = hostile
 	r.Validity[0].Text = hostile
 	for name, write := range map[string]func(io.Writer) error{
@@ -306,7 +326,9 @@ func TestHostileComparisonsAndRunsSpoilNothing(t *testing.T) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if i := strings.IndexFunc(b.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' || r == '\u202e' }); i >= 0 {
+		if i := strings.IndexFunc(b.String(), func(r rune) bool {
+			return unicode.IsControl(r) && r != '\n' || r == '\u202e'
+		}); i >= 0 {
 			t.Errorf("%s: a control character got through at %d", name, i)
 		}
 		checkMarkdown(t, b.String())
@@ -330,7 +352,8 @@ func checkMarkdown(t *testing.T, text string) {
 	t.Helper()
 	cells := 0
 	for line := range strings.Lines(text) {
-		if strings.Contains(line, "<img") || strings.Contains(line, " @some") || strings.Contains(line, " [x](") || strings.Contains(line, " `code") {
+		if strings.Contains(line, "<img") || strings.Contains(line, " @some") || strings.Contains(line, " [x](") ||
+			strings.Contains(line, " `code") {
 			t.Errorf("markup got through: %q", line)
 		}
 		if strings.HasPrefix(line, "# ") {

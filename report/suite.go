@@ -26,14 +26,14 @@ type Suite struct {
 // SuitePart is a part with its record.
 type SuitePart struct{ judge.Part }
 
-// SuiteFigure is one figure, table or output of the document, with its statements held against what was measured.
+// SuiteFigure is one figure, table or output of the document, with its statements and what was measured.
 type SuiteFigure struct {
 	// Name is how a part calls it. Sweep is nil if the document has nothing by that name that could be measured.
 	Name  string
 	Sweep *published.Sweep
 	// Statements are ratios and words level by level, then trends.
 	Statements []record.SuiteStatement
-	// Lines are what has to be known of it beside its table.
+	// Lines explain its table.
 	Lines []string
 }
 
@@ -71,7 +71,7 @@ func NewSuite(r *record.Suite, open func(*record.Part) (judge.Part, error)) *Sui
 	return s
 }
 
-// note is a sentence beside a figure: its own, or what the drill found that the document did not look at.
+// note is a sentence about a figure: its own, or a finding of a drill that the document does not have.
 func (s *Suite) note(n record.SuiteNote) string {
 	if n.Text != "" {
 		return n.Text
@@ -104,7 +104,6 @@ func drillBeside(d *record.Drill) string {
 	return text
 }
 
-// suiteTitle is the headline of a suite.
 func suiteTitle(s *Suite) string {
 	r := s.Record
 	text := "suite " + r.Specification.Name
@@ -130,7 +129,7 @@ func suiteVerdict(s *Suite) string {
 	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid with care"}[s.Worst()]
 	belief = cmp.Or(belief, "valid")
 	if s.Record.Budget == record.BudgetSmoke {
-		belief = "a smoke test, which proves nothing about figures"
+		belief = "a smoke test, whose figures prove nothing"
 	}
 	if s.Record.Status != record.Complete {
 		belief += " (" + string(s.Record.Status) + ")"
@@ -141,7 +140,6 @@ func suiteVerdict(s *Suite) string {
 	return belief
 }
 
-// countWords tells the statements by what became of them.
 func (s *Suite) countWords() string {
 	counts := s.Record.Counts
 	all := 0
@@ -156,7 +154,7 @@ func (s *Suite) countWords() string {
 		of   record.Agreement
 		text string
 	}{{record.Agrees, "agreeing"}, {record.SameDirection, "in the same direction"}, {record.Disagrees, "disagreeing"},
-		{record.NotTold, "not told"}, {record.NotMeasured, "not measured"}} {
+		{record.NotTold, "inconclusive"}, {record.NotMeasured, "not measured"}} {
 		words = append(words, fmt.Sprintf("%d %s", counts[x.of], x.text))
 	}
 	return fmt.Sprintf("of %s of the document: %s", figure.Plural(all, "statement"), strings.Join(words, ", "))
@@ -180,17 +178,18 @@ func (p *SuitePart) Finding() string {
 	return probeFinding(p.Probe)
 }
 
-// studyFinding tells the largest change of the throughput that is certain, or of another metric if there is none.
+// studyFinding names the largest certain change of the throughput, or of another metric if there is none.
 func studyFinding(s *record.Study) string {
 	var best *record.Comparison
 	for i := range s.Comparisons {
 		c := &s.Comparisons[i]
 		certain := c.Ratio != nil && (c.Verdict == record.Better || c.Verdict == record.Worse)
-		if certain && (best == nil || c.Metric == "throughput" && best.Metric != "throughput" || (c.Metric == "throughput") == (best.Metric == "throughput") && farther(*c.Ratio, *best.Ratio)) {
+		if certain && (best == nil || c.Metric == "throughput" && best.Metric != "throughput" ||
+			(c.Metric == "throughput") == (best.Metric == "throughput") && farther(*c.Ratio, *best.Ratio)) {
 			best = c
 		}
 	}
-	text, _ := verdict(studyHeld(s), s.Validity, s.Status)
+	text, _ := verdict(studyObjectives(s), s.Validity, s.Status)
 	if words := verdictCounts(s.Comparisons); words != "" {
 		text += "; " + words
 	}
@@ -203,7 +202,7 @@ func studyFinding(s *record.Study) string {
 // farther says whether a ratio is further from one than another.
 func farther(a, b float64) bool { return max(a, 1/a) > max(b, 1/b) }
 
-// probeFinding tells where more threads stop helping, and what a power cut left.
+// probeFinding names where more threads stop helping, and what a power cut left.
 func probeFinding(p *record.Probe) string {
 	var words []string
 	for _, r := range p.Ramps {

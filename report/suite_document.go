@@ -16,8 +16,8 @@ import (
 // what each part found, how the document's statements stand to it, and what its advice is worth here.
 func suiteDocument(s *Suite) *Document {
 	r := s.Record
-	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem,
-		Grade: gradeOf(r.Validity, r.Status), Checks: s.checks(),
+	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem, Grade: SuiteGrade(r),
+		Checks:   s.checks(),
 		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
 	d.Brief = d.Verdict
 	if d.Problem == "" && s.Problem != "" {
@@ -33,11 +33,10 @@ func suiteDocument(s *Suite) *Document {
 			d.Grade = Warn
 		}
 	}
-	if d.Grade == Good && (counts[record.Disagrees] > 0 || r.Budget == record.BudgetSmoke) ||
-		r.Status == record.Running {
+	if r.Status == record.Running {
 		d.Grade = Warn
 	}
-	d.Tiles = s.tiles(counts)
+	d.Picture, d.Tiles = s.picture(), s.tiles(counts)
 	d.Sections = appendFilled(nil, s.partsSection(), s.lateSection(), s.leftSection())
 	for i := range s.Figures {
 		x := s.figureSection(&s.Figures[i])
@@ -51,6 +50,17 @@ func suiteDocument(s *Suite) *Document {
 		d.Parts = append(d.Parts, Part{Name: p.Name, Finding: p.Finding(), Document: p.document()})
 	}
 	return d
+}
+
+// SuiteGrade is the grade of a suite by its own record, without those of its parts.
+func SuiteGrade(r *record.Suite) Grade {
+	g := gradeOf(r.Validity, r.Status)
+	disagrees := r.SuiteJudgement != nil && r.Counts[record.Disagrees] > 0
+	failed := slices.ContainsFunc(r.Parts, func(p record.Part) bool { return p.Status == record.PartFailed })
+	if g == Good && (disagrees || failed || r.Budget == record.BudgetSmoke) || r.Status == record.Running {
+		return Warn
+	}
+	return g
 }
 
 // document is that of the record of a part, nil if there is none that can be read. What was published is with the
@@ -86,6 +96,14 @@ func (s *Suite) points() []Point {
 	return points
 }
 
+// AgreementText is an agreement as people read it.
+func AgreementText(a record.Agreement) string {
+	if a == record.NotTold {
+		return "inconclusive"
+	}
+	return string(a)
+}
+
 // agreementGrade is that of an agreement.
 func agreementGrade(a record.Agreement) Grade {
 	switch a {
@@ -116,7 +134,6 @@ func (p *SuitePart) grade() Grade {
 	return Note
 }
 
-// tiles are the statements of the document by what became of them.
 func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 	all, done := 0, 0
 	for _, n := range counts {
@@ -134,29 +151,27 @@ func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 	for _, x := range []struct {
 		of   record.Agreement
 		note string
-	}{{record.Agrees, "the document's ratio is inside the measured interval, or its words were found"},
-		{record.SameDirection, "better or worse as there, by another ratio"},
-		{record.Disagrees, "the other direction, or a difference on one side only"},
-		{record.NotTold, "too uncertain to say"}, {record.NotMeasured,
+	}{{record.Agrees, "the document's ratio is in the measured interval, or its statement in words was confirmed"},
+		{record.SameDirection, "the same direction, another ratio"},
+		{record.Disagrees, "the opposite direction, or a difference on one side only"},
+		{record.NotTold, "too uncertain to decide"}, {record.NotMeasured,
 			cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
-		list = append(list, Tile{Capitalised(string(x.of)), fmt.Sprintf("%d of %d", counts[x.of], all), x.note})
+		list = append(list, Tile{Capitalised(AgreementText(x.of)), fmt.Sprintf("%d of %d", counts[x.of], all), x.note})
 	}
 	return list
 }
 
-// scaleNote is the scale in a few words.
 func (s *Suite) scaleNote() string {
 	own := slices.ContainsFunc(s.Parts, func(p SuitePart) bool {
 		return p.Study != nil &&
 			p.Study.Specification.Scale != nil
 	})
 	if s.Record.Scale == (spec.Scale{}) && own {
-		return "parts have scales of their own"
+		return "parts have their own scales"
 	}
 	return "scale " + suiteScale(s)
 }
 
-// checks say what was looked at in the suite as a whole.
 func (s *Suite) checks() []Point {
 	left, failed, invalid, few := 0, 0, 0, 0
 	for i := range s.Parts {
@@ -190,7 +205,6 @@ func (s *Suite) checks() []Point {
 		looked(few, "enough trials for verdicts", "with too few trials for a verdict")}
 }
 
-// doubts are those of the suite, and how many there are in each part.
 func (s *Suite) doubts() []Point {
 	list := findingPoints(s.Record.Validity)
 	where := map[measure.Finding][]string{} // what several parts say is said once

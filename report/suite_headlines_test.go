@@ -13,7 +13,8 @@ func TestTheSameIsSaidOnce(t *testing.T) {
 	trials := func(part, to string) spec.Left {
 		return spec.Left{Part: part, What: "trials", From: "6", To: to, Why: "to be done in 10m"}
 	}
-	got := together([]spec.Left{{What: "scale", From: "1", To: "workers=1/8"}, trials("a", "4"), trials("b", "4"), trials("c", "3"), trials("d", "4")})
+	got := together([]spec.Left{{What: "scale", From: "1", To: "workers=1/8"}, trials("a", "4"), trials("b", "4"),
+		trials("c", "3"), trials("d", "4")})
 	want := []spec.Left{{What: "scale", From: "1", To: "workers=1/8"}, trials("a, b, d", "4"), trials("c", "3")}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

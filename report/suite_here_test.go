@@ -37,32 +37,35 @@ func TestWhyNotMeasured(t *testing.T) {
 // not how often.
 func TestChanceOfLoss(t *testing.T) {
 	drill := func(name, level string, losses *record.Spread, ledger record.LedgerResult) judge.Part {
-		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
+		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds,
+			Losses: losses, Outages: &record.Spread{Values: []float64{4e9}},
 			Rounds: []record.DrillRound{{Number: 1, Ledger: &ledger}}}
-		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"loss"}, Level: level}, Drill: d}
+		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone,
+			Shows: []string{"loss"}, Level: level}, Drill: d}
 	}
 	none := slices.Repeat([]float64{0}, 12)
-	s := suiteOf("write-concern", drill("w0", "w=0", nil, record.LedgerResult{Indeterminate: 1000, LossWindow: -1, Inserts: map[string]int64{record.WriteDropped: 150}}),
+	s := suiteOf("write-concern", drill("w0", "w=0", nil, record.LedgerResult{Indeterminate: 1000, LossWindow: -1,
+		Inserts: map[string]int64{record.WriteDropped: 150}}),
 		drill("w1", "w=1", &record.Spread{Values: []float64{103, 117}, Max: 117}, record.LedgerResult{LossWindow: 195e6}),
 		drill("j", "journal", &record.Spread{Values: none}, record.LedgerResult{LossWindow: -1}))
 	for level, want := range map[string]struct {
 		agreement record.Agreement
 		found     string
 	}{
-		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.NotTold, "2 of 2 rounds lost acknowledged writes: a chance of 16 % to 100 %"},
-		"journal": {record.Agrees, "0 of 12 rounds lost acknowledged writes: a chance of 0 % to 26 %"},
+		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.NotTold, "2 of 2 rounds lost acknowledged writes: a probability of 16 % to 100 %"},
+		"journal": {record.Agrees, "0 of 12 rounds lost acknowledged writes: a probability of 0 % to 26 %"},
 	} {
 		if got := statement(t, s, "loss", level, "loss"); got.Agreement != want.agreement || got.Found != want.found {
 			t.Errorf("%s: %s, %q, want %s, %q", level, got.Agreement, got.Found, want.agreement, want.found)
 		}
 	}
-	text := sectionText(t, s, "chance that a failure takes acknowledged writes")
+	text := sectionText(t, s, "probability that a failure loses acknowledged writes")
 	for _, want := range []string{"w1 | 2 | 2 | 16 % to 100 % | 117 | 195 ms before | none", "w0 | - | - | - | - | - | 150 of 1,000 gone"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if advice := sectionText(t, s, "best practices from what was measured here"); !strings.Contains(advice, "w1 | w=1 | do not rely on it where this can happen") {
+	if advice := sectionText(t, s, "best practices from what was measured here"); !strings.Contains(advice, "w1 | w=1 | do not rely on it if this failure can happen") {
 		t.Errorf("the advice is\n%s", advice)
 	}
 }
@@ -130,7 +133,8 @@ func TestSettingsOfADocument(t *testing.T) {
 func TestShortestAndLongestCalls(t *testing.T) {
 	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"},
 		{Name: "w0", Ratios: map[string]float64{"insert.mean": 0.97, "insert.p50": 0.5, "insert.p90": 5}}}})
-	s := suiteOf("write-concern", judge.Part{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study})
+	s := suiteOf("write-concern", judge.Part{Part: &record.Part{Name: "latency", Kind: record.KindStudy,
+		Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study})
 	for metric, want := range map[string][2]string{"insert.min": {"insert.p50", string(record.Agrees)}, "insert.max": {"insert.p90", string(record.Disagrees)}} {
 		if got := statement(t, s, "write-concern", "w=0", metric); got.Measure != want[0] || string(got.Agreement) != want[1] {
 			t.Errorf("%s: %s in %s (%s), want %v", metric, got.Agreement, got.Measure, got.Why, want)
@@ -142,12 +146,14 @@ func TestShortestAndLongestCalls(t *testing.T) {
 // comparison has to be doubted for is said beside it also where it is certain.
 func TestPartOfARange(t *testing.T) {
 	both := map[string]float64{"throughput": 1.3, "read.mean": 1.2, "update.mean": 1.4}
-	study := recordtest.Sweeps("s", "b", recordtest.Factor{Name: "client threads", Levels: []recordtest.Level{{Name: "128"}, {Name: "256", Ratios: both}}},
+	study := recordtest.Sweeps("s", "b", recordtest.Factor{Name: "client threads",
+		Levels: []recordtest.Level{{Name: "128"}, {Name: "256", Ratios: both}}},
 		recordtest.Factor{Name: "replica set and w", Levels: []recordtest.Level{{Name: "rs1"}, {Name: "rs3 w majority", Ratios: both}}})
 	for i := range study.Comparisons {
 		study.Comparisons[i].Note = "it ran in another batch"
 	}
-	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-3", "figure-13"}}, Study: study})
+	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy,
+		Status: record.PartDone, Shows: []string{"figure-3", "figure-13"}}, Study: study})
 	got := statement(t, s, "figure-3", "32 → 256", "throughput")
 	if got.Agreement != record.Agrees || !slices.Contains(got.Doubts, "measured here: 128 → 256") || !slices.Contains(got.Doubts, "it ran in another batch") {
 		t.Errorf("%+v", got)
@@ -160,10 +166,12 @@ func TestPartOfARange(t *testing.T) {
 // A procedure that found no answer gives no advice.
 func TestProceduresThatFoundNothing(t *testing.T) {
 	study := recordtest.Sweeps("s", "a", recordtest.Factor{Name: "workload", Levels: []recordtest.Level{{Name: "a"}, {Name: "b"}}})
-	study.Procedures = []record.ProcedureResult{{Name: "threads", Path: "load.workers", Chosen: 32, Reason: "still rising"}, {Name: "steady", Path: "load.duration", Chosen: 90, Settled: true, Reason: "flat"}}
-	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone}, Study: study})
+	study.Procedures = []record.ProcedureResult{{Name: "threads", Path: "load.workers", Chosen: 32,
+		Reason: "still rising"}, {Name: "steady", Path: "load.duration", Chosen: 90, Settled: true, Reason: "flat"}}
+	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy,
+		Status: record.PartDone}, Study: study})
 	text := sectionText(t, s, "best practices from what was measured here")
-	for _, want := range []string{"load.workers | none: 32 is the best that was tried, and no answer was found | still rising", "load.duration | use 90.0 s | flat"} {
+	for _, want := range []string{"load.workers | none: 32 is the best value that was tried, but the search found no answer | still rising", "load.duration | use 90.0 s | flat"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -174,8 +182,10 @@ func TestProceduresThatFoundNothing(t *testing.T) {
 // the document's equal. Nothing is said of a failure that did not come about.
 func TestOutageBeside(t *testing.T) {
 	drill := func(hit bool, outages ...float64) *record.Drill {
-		return &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Outages: record.SpreadOf("ns", outages),
-			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
+		return &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds,
+			Outages: record.SpreadOf("ns", outages),
+			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"),
+				Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
 	}
 	const notStruck = "the fault was not effective in every round"
 	for _, x := range []struct {
@@ -190,13 +200,16 @@ func TestOutageBeside(t *testing.T) {
 		{drill(false, 2e6), record.NotTold, "", notStruck, notStruck},
 		{drill(true), record.NotTold, "", "no round has a measured outage", "no round has a measured outage"},
 	} {
-		part := judge.Part{Part: &record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"table-7"}, Level: "rs=1, host"}, Drill: x.drill}
+		part := judge.Part{Part: &record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone,
+			Shows: []string{"table-7"}, Level: "rs=1, host"}, Drill: x.drill}
 		suite := suiteOf("policy-storage", part)
 		got := statement(t, suite, "table-7", "rs=1, host", "outage")
-		if got.Agreement != x.agreement || !strings.HasPrefix(got.Found, x.found) || x.found == "" && got.Found != "" || !strings.Contains(got.Why, x.why) {
+		if got.Agreement != x.agreement || !strings.HasPrefix(got.Found, x.found) || x.found == "" && got.Found != "" ||
+			!strings.Contains(got.Why, x.why) {
 			t.Errorf("%s, %q, %q, want %s, %q, %q", got.Agreement, got.Found, got.Why, x.agreement, x.found, x.why)
 		}
-		if finding := suite.Parts[0].Finding(); strings.Contains(finding, "failure was ") != (x.found != "") || strings.Contains(finding, " s ") {
+		if finding := suite.Parts[0].Finding(); strings.Contains(finding, "failure was ") != (x.found != "") ||
+			strings.Contains(finding, " s ") {
 			t.Errorf("found %q", finding)
 		}
 		if page := sectionText(t, suite, "best practices from what was measured here"); !strings.Contains(page, x.advice) {

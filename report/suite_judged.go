@@ -28,7 +28,6 @@ func (s *Suite) headlines() (list []Point) {
 	return list
 }
 
-// headline puts a statement into words.
 func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	here, interval, _ := changeCells(st)
 	what, there := f.Title()+" "+st.Level, cmp.Or(statedCell(st), "-")
@@ -43,14 +42,14 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	if st.Agreement == record.NotStated {
 		there = "-"
 	}
-	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, st.Agreement)}
+	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, AgreementText(st.Agreement))}
 }
 
 // whyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first;
 // "" if all were.
 func whyNotMeasured(s *Suite) string {
 	words := map[record.Gap]string{
-		record.GapTime: "of parts left out for want of time", record.GapLevels: "of levels left out",
+		record.GapTime: "of parts left out for lack of time", record.GapLevels: "of levels left out",
 		record.GapHere: "need what is not here", record.GapOther: "for other reasons",
 	}
 	counts := map[record.Gap]int{}
@@ -70,12 +69,11 @@ func whyNotMeasured(s *Suite) string {
 	return strings.Join(list, ", ")
 }
 
-// adviceSection is what the document recommends, and what was found about it.
 func (s *Suite) adviceSection() Section {
 	x := Section{Title: "best practices of the document",
 		Table: &Table{Left: 4, Header: []string{"the document says", "here", "why", "but"}}}
 	for _, a := range s.Record.Advice {
-		x.Table.row(a.Says, string(a.Found), a.Why, a.But)
+		x.Table.row(a.Says, AgreementText(record.Agreement(a.Found)), a.Why, a.But)
 	}
 	return x
 }
@@ -83,7 +81,7 @@ func (s *Suite) adviceSection() Section {
 // practicesSection is what the measurements of this suite advise, whatever the document says.
 func (s *Suite) practicesSection() Section {
 	x := Section{Title: "best practices from what was measured here",
-		Table: &Table{Left: 4, Header: []string{"part", "setting", "advice", "it rests on"}}}
+		Table: &Table{Left: 4, Header: []string{"part", "setting", "advice", "evidence"}}}
 	for i := range s.Record.Practices {
 		p := &s.Record.Practices[i]
 		var rests []string
@@ -96,16 +94,15 @@ func (s *Suite) practicesSection() Section {
 		x.Table.row(p.Part, p.Setting, p.Advice, strings.Join(rests, "; "))
 	}
 	if len(x.Table.Rows) > 0 {
-		x.Lines = []string{"only from differences whose interval leaves out that there is none, on this machine and at this scale; " +
+		x.Lines = []string{"based only on differences whose interval excludes no change, on this machine and at this scale; " +
 			"a change is against the baseline of its part"}
 		if s.Record.Budget == record.BudgetSmoke {
-			x.Lines = []string{"this was a smoke test, so that no advice follows from it; the table shows how it would be told"}
+			x.Lines = []string{"this was a smoke test, so it supports no advice; the table shows the form only"}
 		}
 	}
 	return x
 }
 
-// levelText is what a level changes for certain.
 func levelText(l record.SuiteLevel) string {
 	var words []string
 	for _, x := range l.Changes {
@@ -115,10 +112,9 @@ func levelText(l record.SuiteLevel) string {
 	return fmt.Sprintf("%s: %s, n = %d", l.Level, strings.Join(words, ", "), l.N)
 }
 
-// lossSection is what each failure took of what had been acknowledged.
 func (s *Suite) lossSection() Section {
-	x := Section{Title: "chance that a failure takes acknowledged writes", Table: &Table{Left: 1, Last: 1,
-		Header: []string{"part", "rounds", "with a loss", "chance", "most lost in a round", "oldest lost", "writes without an answer"}}}
+	x := Section{Title: "probability that a failure loses acknowledged writes", Table: &Table{Left: 1, Last: 1,
+		Header: []string{"part", "rounds", "with a loss", "probability", "most lost in a round", "oldest lost", "writes without an answer"}}}
 	for _, l := range s.Record.Losses {
 		cells := []string{l.Part, "-", "-", "-", "-", "-", judge.GoneText(l.Unanswered, l.Gone)}
 		if l.Rounds > 0 {
@@ -131,16 +127,15 @@ func (s *Suite) lossSection() Section {
 		x.Table.row(cells...)
 	}
 	if len(x.Table.Rows) > 0 {
-		x.Lines = []string{"a round is one failure. The chance is that a failure takes something; the interval of 95 % is the exact one of " +
-			"Clopper and Pearson, and with few rounds it is wide. Oldest lost: how long before the fault it had been acknowledged. " +
-			"Writes without an answer are those that nobody promised to keep"}
+		x.Lines = []string{"a round is one failure; the 95 % interval is exact (Clopper and Pearson) and wide for few rounds. " +
+			"Oldest lost: how long before the fault the write was acknowledged. Writes without an answer were not acknowledged"}
 	}
 	return x
 }
 
-// drillUseSection sets beside each other what the drills of a suite used, for each write that was acknowledged.
+// drillUseSection compares what the drills of a suite used for each acknowledged write.
 func (s *Suite) drillUseSection() Section {
-	x := Section{Title: "what the drills used", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes",
+	x := Section{Title: "resources used by the drills", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes",
 		"CPU of the servers", "for a write", "written", "for a write", "REST service", "load generator"}}}
 	for _, u := range s.Record.Used {
 		base := u
@@ -153,17 +148,15 @@ func (s *Suite) drillUseSection() Section {
 		return Section{}
 	}
 	x.Lines = []string{
-		"CPU and bytes are those of all servers with what runs beside them on their hosts, from before the load until redundancy was " +
-			"back. What the kernel does for virtual disks, such as copying to a mirror, is not among it. What plain hosts write is not known.",
-		"Each is divided by the acknowledged writes, since what is out for longer writes less and uses less; in brackets the ratio to the " +
-			"first part that was loaded in the same way.",
-		"REST service and load generator: their CPU for an acknowledged write. They are processes beside the lab, and what they used is " +
-			"not among that of the servers.",
+		"CPU and bytes are those of all servers and other processes on their hosts, from before the load until redundancy was " +
+			"back. Work of the kernel for virtual disks, such as copying to a mirror, is not included. Writes of plain hosts are not known.",
+		"Each is divided by the acknowledged writes, because a target that is down writes less and uses less; in brackets the ratio to " +
+			"the first part with the same load.",
+		"REST service and load generator: CPU for an acknowledged write. They run outside the lab and are not included in the servers' figures.",
 	}
 	return x
 }
 
-// useCells are the columns behind the name and the level.
 func useCells(u, base record.SuiteUse) []string {
 	each := func(total, baseTotal float64, print func(float64) string) (all, one string) {
 		if total <= 0 || u.Writes <= 0 {
@@ -177,8 +170,11 @@ func useCells(u, base record.SuiteUse) []string {
 	}
 	seconds := func(x float64) string { return nanoseconds(x * 1e9) }
 	cpu, cpuEach := each(u.ServersCPU, base.ServersCPU, seconds)
-	written, writtenEach := each(float64(u.ServersBytes), float64(base.ServersBytes), func(x float64) string { return figure.Bytes(int64(x)) })
+	written, writtenEach := each(float64(u.ServersBytes), float64(base.ServersBytes), func(x float64) string {
+		return figure.Bytes(int64(x))
+	})
 	_, service := each(u.ServiceCPU, base.ServiceCPU, seconds)
 	_, generator := each(u.GeneratorCPU, base.GeneratorCPU, seconds)
-	return []string{strconv.Itoa(u.Members), figure.Count(u.Writes), cpu, cpuEach, written, writtenEach, service, generator}
+	return []string{strconv.Itoa(u.Members), figure.Count(u.Writes), cpu, cpuEach, written, writtenEach, service,
+		generator}
 }

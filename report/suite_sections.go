@@ -15,12 +15,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// facts are what was repeated, there and here, at which size and in which time.
 func (s *Suite) facts() []Fact {
 	document, there, figures := "", "", ""
 	if s.Source != nil {
 		document, there = s.Source.Title+" ("+publisher(s.Source)+")", s.Source.About
-		figures = "ratios, each to its own baseline: machines differ, so that absolute figures say nothing about each other"
+		figures = "ratios, each to its own baseline, because the machines differ"
 	}
 	return Facts("document", document, "there", there, "here", s.here(), "scale", suiteScale(s), "not measured", whyNotMeasured(s), "took", s.took(),
 		"budget", BudgetText(s.Record), "loaded", s.Record.Against, "figures", figures)
@@ -36,7 +35,7 @@ func BudgetText(r *record.Suite) string {
 	case record.BudgetQuick:
 		return "quick: fitted into ten minutes"
 	case record.BudgetSmoke:
-		return "smoke: shows that every part works, and proves nothing about figures"
+		return "smoke: checks that every part works; its figures prove nothing"
 	}
 	return r.Budget
 }
@@ -48,7 +47,6 @@ func publisher(s *published.Source) string {
 	return s.Publisher + ", " + s.Dated
 }
 
-// here is what was loaded, and the machine.
 func (s *Suite) here() string {
 	var labs []string
 	for i := range s.Parts {
@@ -76,7 +74,6 @@ func engineText(l *spec.Lab) string {
 	return strings.TrimSpace("labs of "+cmp.Or(l.Engine.Name, "the default engine")) + " " + l.Engine.Version
 }
 
-// took is the time from beginning to end, and that of all parts.
 func (s *Suite) took() string {
 	sum := 0.0
 	for i := range s.Record.Parts {
@@ -89,7 +86,6 @@ func (s *Suite) took() string {
 	return text + ", begun " + s.Record.Started.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }
 
-// partsSection is one line for each part, with what it found.
 func (s *Suite) partsSection() Section {
 	x := Section{Title: "parts", Table: &Table{Header: []string{"part", "kind", "status", "took", "found"}, Left: 3, Last: 1}}
 	for i := range s.Parts {
@@ -101,21 +97,20 @@ func (s *Suite) partsSection() Section {
 		x.Table.row(p.Name, p.Kind, string(p.Status), took, p.Finding())
 	}
 	if len(s.Parts) > 0 {
-		x.Lines = []string{"each is a record of its own: plimsoll report " + record.PartsDir + "/NAME in the directory of the suite"}
+		x.Lines = []string{"each part has its own record; to see one: plimsoll report " + record.PartsDir + "/NAME in the directory of the suite"}
 	}
 	return x
 }
 
 // lateTitle is the heading of what was left out while the suite was under way.
-const lateTitle = "left out because of time"
+const lateTitle = "skipped for lack of time"
 
-// lateSection is what was left out while the suite was under way, because this machine took longer than was thought.
 func (s *Suite) lateSection() Section {
 	x := leftTable(lateTitle, s.Record.Left, true)
 	if len(x.Table.Rows) == 0 {
 		return x
 	}
-	x.Lines = []string{"this machine took longer than was thought, and this was left out while the suite was under way, apart from what was scaled or left out before it began"}
+	x.Lines = []string{"this machine took longer than estimated, so these were skipped while the suite ran, besides what was scaled or left out before it began"}
 	return x
 }
 
@@ -132,12 +127,11 @@ func leftTable(title string, all []spec.Left, late bool) Section {
 // manyLeft is from how many steps on the list is folded.
 const manyLeft = 12
 
-// leftSection is what is smaller here, and what is missing.
 func (s *Suite) leftSection() Section {
 	return leftTable("scaled or left out", s.Record.Left, false)
 }
 
-// together puts parts of which the same is said into one line.
+// together joins parts with the same text into one line.
 func together(left []spec.Left) (list []spec.Left) {
 	at := map[spec.Left]int{}
 	for _, l := range left {
@@ -165,7 +159,6 @@ func (f *SuiteFigure) Title() string {
 	return name + ": " + f.Sweep.Factor
 }
 
-// figureSection is the table of a figure: published beside measured.
 func (s *Suite) figureSection(f *SuiteFigure) Section {
 	x := Section{Title: f.Title(), Lines: slices.Clone(f.Lines),
 		Table: &Table{Left: 2, Last: 2, Header: []string{"level", "metric", "published", "measured", "interval", "n", "agrees?", "in the document"}}}
@@ -180,8 +173,9 @@ func (s *Suite) figureSection(f *SuiteFigure) Section {
 	for i := range f.Statements {
 		st := &f.Statements[i]
 		change, interval, n := changeCells(st)
-		agrees := strings.TrimSpace(string(st.Agreement) + " " + x.note(whyNote(st)))
-		cells := []string{st.Level, metricCell(st), statedCell(st), change, interval, n, agrees, strings.TrimSpace(placeCell(st) + s.marks(&x, f, st))}
+		agrees := strings.TrimSpace(AgreementText(st.Agreement) + " " + x.note(whyNote(st)))
+		cells := []string{st.Level, metricCell(st), statedCell(st), change, interval, n, agrees,
+			strings.TrimSpace(placeCell(st) + s.marks(&x, f, st))}
 		if several {
 			cells = append([]string{cmp.Or(st.Part, "-")}, cells...)
 		}
@@ -333,8 +327,10 @@ func suiteCSV(w io.Writer, s *Suite) error {
 			if st.N > 0 {
 				n = strconv.Itoa(st.N)
 			}
-			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, string(st.Kind), st.Level, st.Metric, st.Measure, st.Stated, st.Place, st.Baseline,
-				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n, string(st.Verdict), st.Found, string(st.Agreement), st.Why,
+			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, string(st.Kind), st.Level, st.Metric,
+				st.Measure, st.Stated, st.Place, st.Baseline,
+				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n, string(st.Verdict),
+				st.Found, string(st.Agreement), st.Why,
 				strings.Join(st.Contradictions, " ")}
 			for c := range row {
 				row[c] = cell(row[c])

@@ -25,7 +25,9 @@ func (s *Suite) settingsSections() (list []Section) {
 		if len(list) == 0 || list[len(list)-1].Title != title {
 			list = append(list, Section{Title: title, Table: &Table{Left: 3, Header: []string{"setting", "document", "here"}},
 				Lines: []string{"how it was set, there and here; the scale is " + suiteScale(s)}})
-			if part != "" && slices.ContainsFunc(s.Source.Settings, func(o published.Setting) bool { return o.Item == x.Item && o.Path != "" }) {
+			if part != "" && slices.ContainsFunc(s.Source.Settings, func(o published.Setting) bool {
+				return o.Item == x.Item && o.Path != ""
+			}) {
 				list[len(list)-1].Lines = append(list[len(list)-1].Lines, "here: as part "+part+" has it")
 			}
 		}
@@ -38,7 +40,6 @@ func (s *Suite) settingsSections() (list []Section) {
 	return list
 }
 
-// settings are those of the first part that is a study, as nested objects, and its name.
 func (s *Suite) settings() (set map[string]any, part string) {
 	for i := range s.Parts {
 		study := s.Parts[i].Study

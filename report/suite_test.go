@@ -39,7 +39,8 @@ func policySuite(t *testing.T) *report.Suite {
 
 // suiteOf makes a suite of parts in memory.
 func suiteOf(document string, parts ...judge.Part) *report.Suite {
-	r := &record.Suite{Head: record.Head{Kind: record.KindSuite, Status: record.Complete}, Budget: record.BudgetFull, Specification: spec.Suite{Name: "x", Published: document}}
+	r := &record.Suite{Head: record.Head{Kind: record.KindSuite, Status: record.Complete}, Budget: record.BudgetFull,
+		Specification: spec.Suite{Name: "x", Published: document}}
 	for _, p := range parts {
 		p.Part.Record = record.PartsDir + "/" + p.Name
 		if p.Study == nil && p.Drill == nil && p.Probe == nil {
@@ -108,7 +109,8 @@ func TestStatementsOfADocument(t *testing.T) {
 	if sum+drawn != len(s.Record.Statements) || drawn == 0 {
 		t.Errorf("%d counted and %d not, of %d", sum, drawn, len(s.Record.Statements))
 	}
-	if got := statement(t, s, "figure-7", "16C+32GB", "throughput"); len(got.Contradictions) == 0 || !strings.Contains(strings.Join(got.Doubts, " "), "114,546 is less") {
+	if got := statement(t, s, "figure-7", "16C+32GB", "throughput"); len(got.Contradictions) == 0 ||
+		!strings.Contains(strings.Join(got.Doubts, " "), "114,546 is less") {
 		t.Errorf("the contradiction of the document is not said: %+v", got)
 	}
 }
@@ -130,9 +132,13 @@ func TestAdviceOfADocument(t *testing.T) {
 			t.Errorf("%s: %s, want %s", says, found[says], want)
 		}
 	}
-	disagree := recordtest.Sweeps("s", "b", recordtest.Factor{Name: "checksum", Levels: []recordtest.Level{{Name: "disabled"}, {Name: "enabled", Ratios: map[string]float64{"throughput": 1.4, "update.mean": 0.5}}}})
-	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-21"}}, Study: disagree})
-	if i := slices.IndexFunc(s.Record.Advice, func(a record.SuiteAdvice) bool { return a.Says == "leave the checksum on" }); s.Record.Advice[i].Found != record.AdviceDoesNot {
+	disagree := recordtest.Sweeps("s", "b", recordtest.Factor{Name: "checksum",
+		Levels: []recordtest.Level{{Name: "disabled"}, {Name: "enabled", Ratios: map[string]float64{"throughput": 1.4, "update.mean": 0.5}}}})
+	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy,
+		Status: record.PartDone, Shows: []string{"figure-21"}}, Study: disagree})
+	if i := slices.IndexFunc(s.Record.Advice, func(a record.SuiteAdvice) bool {
+		return a.Says == "leave the checksum on"
+	}); s.Record.Advice[i].Found != record.AdviceDoesNot {
 		t.Errorf("%+v", s.Record.Advice[i])
 	}
 }
@@ -141,8 +147,11 @@ func TestAdviceOfADocument(t *testing.T) {
 // arithmetic of package capacity gives the same from the trials of both levels, with an interval that overlaps.
 func TestMultipliersAndEquivalentServers(t *testing.T) {
 	ssd := func(workload string, ratio float64) judge.Part {
-		study := recordtest.Sweeps("w-"+workload, workload, recordtest.Factor{Name: "disks", Levels: []recordtest.Level{{Name: "HDD"}, {Name: "SSD", Ratios: map[string]float64{"throughput": ratio}}}})
-		return judge.Part{Part: &record.Part{Name: "w-" + workload, Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"table-1"}}, Study: study}
+		study := recordtest.Sweeps("w-"+workload, workload,
+			recordtest.Factor{Name: "disks", Levels: []recordtest.Level{{Name: "HDD"},
+				{Name: "SSD", Ratios: map[string]float64{"throughput": ratio}}}})
+		return judge.Part{Part: &record.Part{Name: "w-" + workload, Kind: record.KindStudy, Status: record.PartDone,
+			Shows: []string{"table-1"}}, Study: study}
 	}
 	a := ssd("a", 8.75)
 	s := suiteOf("ssd-vs-disk", a, ssd("b", 4))
@@ -172,11 +181,14 @@ func TestMultipliersAndEquivalentServers(t *testing.T) {
 // Drills that are one level each are held against the one that is the document's baseline, by rounds.
 func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 	drill := func(name, level string, outages []float64, records int64, members int) judge.Part {
-		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Outages: &record.Spread{Unit: "ns", Values: outages}, Losses: &record.Spread{Values: []float64{0}}}
+		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds,
+			Outages: &record.Spread{Unit: "ns", Values: outages}, Losses: &record.Spread{Values: []float64{0}}}
 		for i := range outages {
-			d.Rounds = append(d.Rounds, record.DrillRound{Number: i + 1, Members: members, Seeds: 2, SeedsFound: 2, Ledger: &record.LedgerResult{Acknowledged: records + int64(i)}})
+			d.Rounds = append(d.Rounds, record.DrillRound{Number: i + 1, Members: members, Seeds: 2, SeedsFound: 2,
+				Ledger: &record.LedgerResult{Acknowledged: records + int64(i)}})
 		}
-		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results"}, Level: level}, Drill: d}
+		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone,
+			Shows: []string{"results"}, Level: level}, Drill: d}
 	}
 	s := suiteOf("failover", drill("one", "re-attached disk", []float64{20e9, 21e9}, 1000, 1), drill("two", "replicated volume", []float64{5e9, 5.1e9}, 3195, 1),
 		drill("three", "replica set", []float64{30e9}, 900, 3), drill("rest", "re-attached disk", []float64{40e9}, 1, 1))
@@ -205,8 +217,10 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 // baseline of their own.
 func TestWhatDrillsUsed(t *testing.T) {
 	drill := func(name, level, via string, cpu, service float64, writes int64) judge.Part {
-		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
-			ServiceCPUSeconds: service, ClientCPUSeconds: 1, WrittenBytes: 1 << 20, Ledger: &record.LedgerResult{Acknowledged: writes}}}}
+		d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds,
+			Rounds: []record.DrillRound{{Number: 1, Members: 1, CPUSeconds: cpu,
+				ServiceCPUSeconds: service, ClientCPUSeconds: 1, WrittenBytes: 1 << 20,
+				Ledger: &record.LedgerResult{Acknowledged: writes}}}}
 		p := &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"results", "resources"}, Level: level}
 		if via != "" {
 			p.Set = map[string]any{"via": via}
@@ -220,7 +234,7 @@ func TestWhatDrillsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"### what the drills used", "| disk-rest | re-attached disk | 1 | 1,000 | 10.0 s | 10.0 ms | 1.00 MiB | 1.02 KiB | 4.00 ms | 1.00 ms |",
+		"### resources used by the drills", "| disk-rest | re-attached disk | 1 | 1,000 | 10.0 s | 10.0 ms | 1.00 MiB | 1.02 KiB | 4.00 ms | 1.00 ms |",
 		"| set-rest | replica set | 1 | 2,000 | 40.0 s | 20.0 ms (×2.00) |", "| 4.00 ms (×1.00) |", "| disk | re-attached disk | 1 | 1,000 | 9.00 s | 9.00 ms |", "| - | 1.00 ms |",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -229,7 +243,8 @@ func TestWhatDrillsUsed(t *testing.T) {
 	}
 	for from, want := range map[string]float64{"re-attached disk": 2, "replicated volume": 4} {
 		got := statement(t, s, "resources", from+" → replica set", "cpu")
-		if got.Agreement != record.NotTold || got.Ratio == nil || *got.Ratio != want || got.Low != nil || !strings.Contains(got.Why, "one round of each") {
+		if got.Agreement != record.NotTold || got.Ratio == nil || *got.Ratio != want || got.Low != nil ||
+			!strings.Contains(got.Why, "one round of each") {
 			t.Errorf("the words on processors, from %s: %+v", from, got)
 		}
 	}
@@ -238,18 +253,24 @@ func TestWhatDrillsUsed(t *testing.T) {
 // A ramp of threads is held against its own first step, with a tenth up and down for an interval.
 func TestThreadRampsOfVolumes(t *testing.T) {
 	probe := func(name string, shows []string, rates ...float64) judge.Part {
-		p := &record.Probe{Head: record.Head{Kind: record.KindProbe, Status: record.Complete}, Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
+		p := &record.Probe{Head: record.Head{Kind: record.KindProbe, Status: record.Complete},
+			Ramps: []record.ProbeRamp{{Operation: "mixed", Threads: 2, Gain: 0.1}}}
 		for i, rate := range rates {
-			p.Steps = append(p.Steps, record.ProbeStep{Profile: spec.ProbeRandom, Operation: "mixed", Threads: 1 << i, Rate: rate, BytesRate: rate * 4096,
-				Devices: []record.ProbeDevice{{Name: "md0", Reads: 7, Writes: 7}, {Name: "loop7", Reads: rate / 2, Writes: rate, WriteKB: rate * 4, Flushes: rate / 4, FlushCount: 9, Util: 98}}})
+			p.Steps = append(p.Steps, record.ProbeStep{Profile: spec.ProbeRandom, Operation: "mixed", Threads: 1 << i,
+				Rate: rate, BytesRate: rate * 4096,
+				Devices: []record.ProbeDevice{{Name: "md0", Reads: 7, Writes: 7}, {Name: "loop7", Reads: rate / 2, Writes: rate,
+					WriteKB: rate * 4, Flushes: rate / 4, FlushCount: 9, Util: 98}}})
 		}
 		p.Storage.Devices = []record.ProbeBlock{{Name: "md0"}, {Name: "loop7", Leaf: true}}
 		p.Durability = []record.ProbeDurability{{Grade: "C", Verdict: record.Honest, Text: "all 300 records were there"}}
-		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindProbe, Status: record.PartDone, Shows: shows}, Probe: p}
+		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindProbe, Status: record.PartDone, Shows: shows},
+			Probe: p}
 	}
-	parts := []judge.Part{probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900), probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
+	parts := []judge.Part{probe("on-ext4", []string{"ext4"}, 1000, 1400, 1420, 900),
+		probe("on-xfs", []string{"xfs", "volumes"}, 1000, 2000, 3000, 4000),
 		probe("on-btrfs", []string{"md", "volumes"}, 1000, 3000, 5000, 7400)}
-	out := judge.Part{Part: &record.Part{Name: "by-md", Kind: record.KindProbe, Status: record.PartLeft, Problem: "no md here", Shows: []string{"md", "volumes"}, Level: "striped md"}}
+	out := judge.Part{Part: &record.Part{Name: "by-md", Kind: record.KindProbe, Status: record.PartLeft,
+		Problem: "no md here", Shows: []string{"md", "volumes"}, Level: "striped md"}}
 	s := suiteOf("storage-io", append([]judge.Part{out}, parts...)...)
 	for _, c := range []struct {
 		sweep, level string
@@ -265,18 +286,20 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 	i := slices.IndexFunc(s.Figures, func(f report.SuiteFigure) bool { return f.Name == "ext4" })
 	if text := strings.Join(s.Figures[i].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document, more than 2 threads did not") {
 		t.Errorf("where threads stop helping: %s", text)
-	} else if want := "on-ext4, devices with 8 threads: loop7 busy for 98.0 %, 2.00 writes for each read, 4.00 KiB each, 0.250 flushes for each write. " +
-		"In the document: xvdc busy for 98.2 %, 2.00 writes for each read, 2.00 KiB each"; !strings.Contains(text, want) {
+	} else if want := "on-ext4, devices with 8 threads: loop7 busy 98.0 % of the time, 2.00 writes per read, 4.00 KiB per write, 0.250 flushes per write. " +
+		"In the document: xvdc busy 98.2 % of the time, 2.00 writes per read, 2.00 KiB per write"; !strings.Contains(text, want) {
 		t.Errorf("what devices did: %s\nwant %s", text, want)
 	}
 	for _, f := range s.Figures {
-		want := "on-btrfs was measured in the place of by-md, which was left out: no md here"
+		want := "on-btrfs was measured instead of by-md, which was skipped: no md here"
 		if has := slices.Contains(f.Lines, want); has != (f.Name == "md" || f.Name == "volumes") {
 			t.Errorf("%s says %q: %v", f.Name, want, has)
 		}
 	}
 	for says, want := range map[string]record.AdviceWorth{"use XFS": record.AdviceNotMeasured, "set up a RAID 0 with md or LVM": record.AdviceHolds} {
-		if i := slices.IndexFunc(s.Record.Advice, func(a record.SuiteAdvice) bool { return a.Says == says }); s.Record.Advice[i].Found != want {
+		if i := slices.IndexFunc(s.Record.Advice, func(a record.SuiteAdvice) bool {
+			return a.Says == says
+		}); s.Record.Advice[i].Found != want {
 			t.Errorf("%s: %s (%s), want %s", says, s.Record.Advice[i].Found, s.Record.Advice[i].Why, want)
 		}
 	}
@@ -287,11 +310,16 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 
 // A document that states times of single calls is held against the mean of many; what has no baseline is not stated.
 func TestTimesOfCalls(t *testing.T) {
-	study := recordtest.Sweeps("latency", "location", recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"}, {Name: "w0", Ratios: map[string]float64{"insert.mean": 0.5}}}})
-	s := suiteOf("write-concern", judge.Part{Part: &record.Part{Name: "latency", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study},
-		judge.Part{Part: &record.Part{Name: "power", Kind: record.KindDrill, Status: record.PartDone, Level: "w=0", Shows: []string{"write-concern"}},
-			Drill: &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds, Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
-		judge.Part{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine", Shows: []string{"replication"}}})
+	study := recordtest.Sweeps("latency", "location",
+		recordtest.Factor{Name: "write concern", Levels: []recordtest.Level{{Name: "w1"}, {Name: "w0", Ratios: map[string]float64{"insert.mean": 0.5}}}})
+	s := suiteOf("write-concern", judge.Part{Part: &record.Part{Name: "latency", Kind: record.KindStudy,
+		Status: record.PartDone, Shows: []string{"write-concern"}}, Study: study},
+		judge.Part{Part: &record.Part{Name: "power", Kind: record.KindDrill, Status: record.PartDone, Level: "w=0",
+			Shows: []string{"write-concern"}},
+			Drill: &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds,
+				Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
+		judge.Part{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine",
+			Shows: []string{"replication"}}})
 	if n := len(s.Figures[0].Statements); n != 4 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round (in 1 of 2 rounds)") {
 		t.Errorf("%d statements, and the drill is told so: %q", n, s.Figures[0].Lines)
 	}
@@ -306,14 +334,15 @@ func TestTimesOfCalls(t *testing.T) {
 // A suite without a document, with one that is not known, and with a part that cannot be read is shown all the same.
 func TestSuitesThatLackSomething(t *testing.T) {
 	for document, want := range map[string]string{"": "1 of 1 part", "nonsense": "no published document"} {
-		r := &record.Suite{Head: record.Head{Status: record.Running}, Specification: spec.Suite{Name: "x", Published: document}, Budget: record.BudgetSmoke,
+		r := &record.Suite{Head: record.Head{Status: record.Running},
+			Specification: spec.Suite{Name: "x", Published: document}, Budget: record.BudgetSmoke,
 			Parts: []record.Part{{Name: "p", Kind: "study", Status: record.PartDone, Record: "parts/p"}}}
 		s := report.NewSuite(r, func(*record.Part) (judge.Part, error) { return judge.Part{}, io.ErrUnexpectedEOF })
 		var b bytes.Buffer
 		if err := report.Write(&b, s, "md"); err != nil {
 			t.Fatal(err)
 		}
-		for _, w := range []string{want, "cannot be read: unexpected EOF", "proves nothing", "running"} {
+		for _, w := range []string{want, "cannot be read: unexpected EOF", "prove nothing", "running"} {
 			if !strings.Contains(b.String(), w) {
 				t.Errorf("%q: no %q in\n%s", document, w, b.String())
 			}

@@ -8,13 +8,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// held counts objectives by what became of them.
-type held struct{ met, missed, unknown int }
+// objectiveCounts counts objectives by what became of them.
+type objectiveCounts struct{ met, missed, unknown int }
 
-func (h held) all() int { return h.met + h.missed + h.unknown }
+func (h objectiveCounts) all() int { return h.met + h.missed + h.unknown }
 
 // words answer the question of the objectives, "" where there were none.
-func (h held) words() string {
+func (h objectiveCounts) words() string {
 	of := fmt.Sprintf(" of %s ", figure.Plural(h.all(), "objective"))
 	switch {
 	case h.all() == 0:
@@ -22,12 +22,12 @@ func (h held) words() string {
 	case h.missed > 0:
 		return "does not hold: " + fmt.Sprint(h.missed) + of + "missed"
 	case h.unknown > 0:
-		return "cannot be told: " + fmt.Sprint(h.unknown) + of + "unknown"
+		return "undecided: " + fmt.Sprint(h.unknown) + of + "unknown"
 	}
 	return "holds: " + fmt.Sprint(h.met) + of + "met"
 }
 
-// doubt says what a result is worth, in the words of a list and in those of a document, which has the reasons below.
+// doubt is the validity of a result, for a list and for a document, which has the reasons below.
 func doubt(list []measure.Finding) (brief, text string) {
 	switch measure.Worst(list) {
 	case measure.Invalid:
@@ -40,7 +40,7 @@ func doubt(list []measure.Finding) (brief, text string) {
 
 // verdict joins whether it holds with whether it can be believed, for a list and for a document. What cannot be
 // believed says so first.
-func verdict(h held, findings []measure.Finding, status record.Status) (brief, text string) {
+func verdict(h objectiveCounts, findings []measure.Finding, status record.Status) (brief, text string) {
 	join := func(belief string) string {
 		if status != record.Complete {
 			belief += " (" + string(status) + ")"
@@ -58,7 +58,7 @@ func verdict(h held, findings []measure.Finding, status record.Status) (brief, t
 	return join(brief), join(text)
 }
 
-func runHeld(r *record.Run) (h held) {
+func runObjectives(r *record.Run) (h objectiveCounts) {
 	for _, o := range r.Objectives {
 		switch {
 		case o.Unknown:
@@ -72,7 +72,7 @@ func runHeld(r *record.Run) (h held) {
 	return h
 }
 
-func studyHeld(s *record.Study) (h held) {
+func studyObjectives(s *record.Study) (h objectiveCounts) {
 	for _, o := range s.Objectives {
 		switch {
 		case o.Exploratory:

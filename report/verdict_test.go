@@ -8,7 +8,8 @@ import (
 )
 
 func TestVerdictSaysFirstWhetherItHolds(t *testing.T) {
-	met, missed, unknown := measure.ObjectiveResult{Met: true}, measure.ObjectiveResult{}, measure.ObjectiveResult{Unknown: true}
+	met, missed, unknown := measure.ObjectiveResult{Met: true}, measure.ObjectiveResult{},
+		measure.ObjectiveResult{Unknown: true}
 	warned := []measure.Finding{{Severity: measure.Warning}}
 	invalid := []measure.Finding{{Severity: measure.Invalid}}
 	for _, c := range []struct {
@@ -21,7 +22,7 @@ func TestVerdictSaysFirstWhetherItHolds(t *testing.T) {
 		{nil, warned, record.Interrupted, "valid with care; see below (interrupted)"},
 		{[]measure.ObjectiveResult{met}, nil, record.Complete, "holds: 1 of 1 objective met; valid"},
 		{[]measure.ObjectiveResult{met, missed, unknown}, nil, record.Complete, "does not hold: 1 of 3 objectives missed; valid"},
-		{[]measure.ObjectiveResult{met, unknown}, nil, record.Complete, "cannot be told: 1 of 2 objectives unknown; valid"},
+		{[]measure.ObjectiveResult{met, unknown}, nil, record.Complete, "undecided: 1 of 2 objectives unknown; valid"},
 		{[]measure.ObjectiveResult{met, missed}, invalid, record.Complete, "INVALID: do not use these figures; the reasons are below; 1 of 2 objectives met"},
 	} {
 		r := &record.Run{Objectives: c.objectives, Head: record.Head{Validity: c.findings, Status: c.status}}
@@ -29,7 +30,8 @@ func TestVerdictSaysFirstWhetherItHolds(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	s := &record.Study{Head: record.Head{Status: record.Complete}, Objectives: []record.ConfigurationObjective{{Holds: true, N: 3}, {N: 3}, {N: 3, Exploratory: true}}}
+	s := &record.Study{Head: record.Head{Status: record.Complete},
+		Objectives: []record.ConfigurationObjective{{Holds: true, N: 3}, {N: 3}, {N: 3, Exploratory: true}}}
 	if d, want := Of(s), "does not hold: 1 of 2 objectives missed; valid"; d.Verdict != want || d.Grade != Bad {
 		t.Errorf("got %q (%s), want %q", d.Verdict, d.Grade, want)
 	}

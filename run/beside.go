@@ -10,11 +10,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// startWatch begins to look at what happens beside the load: at this machine, at the processes that make the
-// load, at the service that it goes through, and at the server. One of several load processes looks at itself alone.
+// startWatch starts sampling this machine, the load processes, the service and the server. One of several load
+// processes samples itself only.
 func (r *runner) startWatch() {
 	var sources []observe.Source
-	if client, err := observe.NewClient(r.opts.Processes); err == nil { // where it cannot be seen there is nothing to say
+	if client, err := observe.NewClient(r.opts.Processes); err == nil { // not on every system
 		sources = append(sources, client)
 	}
 	if r.service != nil && r.service.PID > 0 {
@@ -39,7 +39,7 @@ func (r *runner) startWatch() {
 	r.watch.Follow(observe.Every, sources...)
 }
 
-// address is how the server is called if it does not say its own name.
+// address names the server if it does not report its own name.
 func (r *runner) address() string {
 	if len(r.info.Hosts) > 0 {
 		return r.info.Hosts[0]
@@ -47,15 +47,15 @@ func (r *runner) address() string {
 	return r.target.String()
 }
 
-// openWatched opens the target once more, so that looking at it shares nothing with the load.
+// openWatched opens a second connection, so that sampling shares nothing with the load.
 func (r *runner) openWatched(ctx context.Context) (store.Store, error) {
 	cfg := store.Config{Database: r.spec.Database, Sessions: 1, Timeout: r.config.Timeout}
 	return r.target.Open(ctx, r.spec.Client, cfg, nil)
 }
 
-// openMember opens one server of a deployment, with the credentials and options of the whole.
-func (r *runner) openMember(whole, address string) (observe.Opener, error) {
-	uri, err := MemberURI(whole, address)
+// openMember opens one server of a deployment, with the deployment's credentials and options.
+func (r *runner) openMember(deployment, address string) (observe.Opener, error) {
+	uri, err := MemberURI(deployment, address)
 	if err != nil {
 		return nil, err
 	}
@@ -65,21 +65,21 @@ func (r *runner) openMember(whole, address string) (observe.Opener, error) {
 	}, nil
 }
 
-// lookFresh forgets what was seen before the first load: it is no part of the record, however much it was.
-func (r *runner) lookFresh() {
+// discardSamples discards what the watch saw before the first load, which is not in the record.
+func (r *runner) discardSamples() {
 	if r.begun.IsZero() {
 		_, _, _ = r.watch.Take()
 	}
 }
 
-// beside hands what was seen beside the load to the record, on the clock of the record.
-func (t *tee) beside() error {
+// recordWatched writes what the watch saw to the record, on the clock of the record.
+func (t *tee) recordWatched() error {
 	r := t.run
 	samples, events, lost := r.watch.Take()
 	r.unseen += lost
 	for _, e := range events {
 		if e.Time.Before(r.begun) {
-			continue // servers that are found while the target is opened
+			continue // servers found while opening the target
 		}
 		r.lab.saw(e)
 		told := measure.Event{At: e.Time.Sub(r.begun) - r.shift, Kind: e.Kind, Text: e.Text, Data: e.Data}
@@ -101,11 +101,11 @@ func recordSamples(samples []observe.Sample, begun time.Time) []record.Sample {
 	return list
 }
 
-// endWatch stops looking and keeps what was seen last. The record says by itself if it could not be kept.
+// endWatch stops the watch and records its last samples. The record notes by itself if it cannot be written.
 func (r *runner) endWatch() {
 	r.watch.Stop()
 	if !r.begun.IsZero() {
-		_ = (&tee{run: r}).beside()
+		_ = (&tee{run: r}).recordWatched()
 	}
 	for _, note := range r.watch.Notes() {
 		r.writer.AddNote(note)

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Calibration says how a client is calibrated. Zero values stand for the defaults.
+// Calibration configures [Calibrate]. Zero values are the defaults.
 type Calibration struct {
 	Target   string // a responder that costs this process nothing, in a process of its own
 	Workers  int    // 16 if zero
@@ -21,8 +21,8 @@ type Calibration struct {
 	Workload string // "a" if empty: half reads, half updates
 }
 
-// Calibrate measures what one client of this machine can do at most, by loading a responder that
-// answers at once. It takes the duration (3 s if zero) and a warm-up of a third of it.
+// Calibrate measures the highest rate of one client of this machine by loading a responder that answers at once. It
+// takes the duration (3 s if zero) and a warm-up of a third of it.
 func Calibrate(ctx context.Context, client string, c Calibration) (ClientCeiling, error) {
 	if c.Workers == 0 {
 		c.Workers = 16
@@ -58,7 +58,7 @@ func Calibrate(ctx context.Context, client string, c Calibration) (ClientCeiling
 	return sink.ceiling(record.NewEnvironment(nil).Cores)
 }
 
-// summarySink keeps nothing but the sum of the measured phase.
+// summarySink keeps the summary of the measured phase only.
 type summarySink struct{ summary *measure.Summary }
 
 func (s *summarySink) Interval(iv *measure.Interval) error {
@@ -73,10 +73,10 @@ func (s *summarySink) Event(measure.Event) error { return nil }
 func (s *summarySink) ceiling(cores float64) (ClientCeiling, error) {
 	ended := s.summary.Ended()
 	if ended.Succeeded == 0 || s.summary.Client.CPU == 0 {
-		return ClientCeiling{}, errors.New("no operation succeeded against the responder, so there is nothing to calibrate with")
+		return ClientCeiling{}, errors.New("no operation against the responder succeeded. Calibrate again on a less busy machine")
 	}
 	if bad := ended.Bad(); bad > 0 {
-		return ClientCeiling{}, fmt.Errorf("%d operations failed against the responder, so the calibration is worth nothing: %v", bad, s.summary.Failures)
+		return ClientCeiling{}, fmt.Errorf("%d operations against the responder failed, so there is no calibration: %v", bad, s.summary.Failures)
 	}
 	perOperation := float64(s.summary.Client.CPU.Nanoseconds()) / float64(ended.Succeeded)
 	return ClientCeiling{

@@ -13,18 +13,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Check says whether a run could be done, as far as that can be told without touching its target: whether the
-// specification is right, the workload exists and takes its parameters, the load can be made, and the target could
-// take what is asked of it. The specification must have its defaults.
+// Check says whether a run whose specification is complete could be done, as far as that can be told without touching
+// its target: whether the workload exists and takes its parameters, the load can be made, and the target could take
+// what is asked of it.
 func Check(asked spec.Run) error { return NewCheck()(asked) }
 
 // NewCheck returns a [Check] for many runs: it opens each workload only once.
 func NewCheck() func(spec.Run) error {
 	opened := map[string]error{}
 	return func(asked spec.Run) error {
-		if err := asked.Validate(); err != nil {
-			return err
-		}
 		target, err := ParseTarget(asked.Target)
 		if err != nil {
 			return err
@@ -77,9 +74,9 @@ func checkSingle(t Target, asked spec.Run) error {
 	case err == nil && members > 1:
 		return fmt.Errorf("durability.w: %s has one member, so %d cannot acknowledge", t, members)
 	case err == nil && members < 0:
-		return fmt.Errorf("durability.w: %d is no number of members", members)
+		return fmt.Errorf("durability.w: %d is not a number of members", members)
 	case err != nil && d.W != "" && d.W != "majority":
-		return fmt.Errorf("durability.w: %s has one member without tags, so nobody is %q: say 0, 1 or majority", t, d.W)
+		return fmt.Errorf("durability.w: %s has one member without tags, so no member is %q. Set 0, 1 or majority", t, d.W)
 	}
 	if d.ReadPreference == "secondary" {
 		return fmt.Errorf("durability.read_preference: %s has no secondary", t)

@@ -19,13 +19,12 @@ func TestCheck(t *testing.T) {
 		{"a name that would have to be looked up", func(s *spec.Run) { s.Target = "mongodb+srv://nowhere.invalid/" }, ""},
 		{"an address that cannot be read", func(s *spec.Run) { s.Target = "mongodb://u:secret@h:port/" }, "cannot be read"},
 		{"an unknown target", func(s *spec.Run) { s.Target = "redis://h/" }, "unknown target"},
-		{"an invalid specification", func(s *spec.Run) { s.Client = "wired" }, "did you mean wire?"},
 		{"an unknown workload", func(s *spec.Run) { s.Workload.Name = "aa" }, "unknown workload"},
 		{"an unknown parameter", func(s *spec.Run) { s.Workload.Params = map[string]string{"fieldlenth": "3"} }, "fieldlength"},
 		{"three members of one", func(s *spec.Run) { s.Durability.W = "3" }, "embedded:x has one member"},
 		{"a majority of one", func(s *spec.Run) { s.Durability.W = "majority" }, ""},
 		{"a secondary of one", func(s *spec.Run) { s.Durability.ReadPreference = "secondary" }, "has no secondary"},
-		{"two processes on one directory", func(s *spec.Run) { s.Load.Clients = 2 }, "load.clients: embedded:x"},
+		{"two processes on one directory", func(s *spec.Run) { s.Load.Clients = 2 }, "process at a time can open embedded:x"},
 	} {
 		asked := spec.Run{Target: "embedded:x"}
 		c.change(&asked)

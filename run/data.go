@@ -12,8 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// loadData sees to it that the records of the workload are there: it takes them as they are, loads what
-// is missing, or loads all of them anew, as the specification says.
+// loadData takes the records of the workload as they are, loads the missing ones, or drops and loads all, as specified.
 func (r *runner) loadData(ctx context.Context) error {
 	p := r.spec.LoadPhase
 	if p.Skip {
@@ -56,7 +55,7 @@ func (r *runner) loadData(ctx context.Context) error {
 
 func (r *runner) takeAsIs(ctx context.Context) error {
 	if r.opts.Clients > 1 {
-		return nil // whoever started this process has looked at the data once for all
+		return nil // the parent process has counted
 	}
 	count, err := r.count(ctx)
 	if err != nil {
@@ -66,7 +65,6 @@ func (r *runner) takeAsIs(ctx context.Context) error {
 	return nil
 }
 
-// count returns the documents in the collection that the load phase fills.
 func (r *runner) count(ctx context.Context) (int64, error) {
 	name := r.workload.Collections()[0]
 	r.opts.Progress.Step("counting the documents of " + name)
@@ -86,7 +84,7 @@ func (r *runner) fillUp(ctx context.Context, resume bool) error {
 	}
 	defer done()
 	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.workload.Records()})
-	r.lookFresh()
+	r.discardSamples()
 	report, err := load.Fill(ctx, c, r.workload, st, r.sink(c.Scheduled()))
 	r.keepFill(record.FillResult{
 		Records: report.Records, Inserted: report.Inserted, Present: report.Present, Counted: report.Count,
@@ -98,9 +96,9 @@ func (r *runner) fillUp(ctx context.Context, resume bool) error {
 	return err
 }
 
-// fillStore returns what the load phase writes to, and how to close it: the target as it is open or, where
-// nobody confirms its writes, a second opening that waits for answers. Otherwise the measured run would
-// begin while its data are still on their way, and nobody would know which of them got lost.
+// fillStore returns the store of the load phase and its close function. For unacknowledged writes it is a second
+// connection with w:1. Otherwise the measured run could begin before the data have arrived, and losses would stay
+// unknown.
 func (r *runner) fillStore(ctx context.Context) (store.Store, func(), error) {
 	if r.target.Kind != "mongodb" || !r.unacknowledged() {
 		return r.store, func() {}, nil
@@ -114,8 +112,7 @@ func (r *runner) fillStore(ctx context.Context) (store.Store, func(), error) {
 	return st, func() { _ = st.Close() }, nil // the data are counted; a connection that does not close changes nothing
 }
 
-// unacknowledged reports whether nobody confirms the writes of the run, as the specification or, without a
-// word from that, the address says.
+// unacknowledged reports whether the specification or, if it has no w, the address asks for w:0.
 func (r *runner) unacknowledged() bool {
 	c := Concern(r.spec.Durability)
 	if c.W != "" {
@@ -135,43 +132,42 @@ func (r *runner) keepFill(f record.FillResult) {
 	r.writer.SetFill(f)
 }
 
-// checkForeign makes sure that documents which are there already are those of this workload: the first
-// record must be among them and about as large as this workload makes it. Where there are as many
-// documents as records or more, the last one must be there as well: what earlier runs inserted may stand
-// for records that nobody loaded.
+// checkForeign checks that existing documents are those of this workload: the first record must exist and have about
+// the size that this workload makes. If there are at least as many documents as records, the last record must exist
+// too, because inserts of earlier runs also count.
 func (r *runner) checkForeign(ctx context.Context, count int64) error {
-	remedy := "load into another database (--database), drop it first (--load drop), or use it as it is (--load skip)"
+	remedy := "Load into another database (--database), drop the collection (--load drop), or use the data as they are " +
+		"(--load skip)"
 	name := r.spec.Database + "." + r.workload.Collections()[0]
 	first, err := r.sizeInTarget(ctx, 0)
 	switch {
 	case err != nil || first == notAsked:
 		return err
 	case first == notThere:
-		return fmt.Errorf("%s holds %d documents that this workload did not load: %s", name, count, remedy)
+		return fmt.Errorf("%s has %d documents that this workload did not load. %s", name, count, remedy)
 	}
 	if want := sizeOf(r.workload, 0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
-		return fmt.Errorf("%s holds documents of %d bytes, but this workload makes %d: %s", name, first, want, remedy)
+		return fmt.Errorf("%s has documents of %d bytes, and this workload makes %d bytes. %s", name, first, want, remedy)
 	}
 	if last := r.workload.Records() - 1; count > last {
 		switch size, err := r.sizeInTarget(ctx, last); {
 		case err != nil:
 			return err
 		case size == notThere:
-			return fmt.Errorf("%s holds %d documents, but record %d of %d is not among them: they were loaded for fewer records, and runs inserted the others: %s",
-				name, count, last+1, last+1, remedy)
+			return fmt.Errorf("%s has %d documents without record %d of %d. They were loaded for fewer records, and runs inserted "+
+				"the others. %s", name, count, last+1, last+1, remedy)
 		}
 	}
 	return nil
 }
 
-// What look returns instead of a size.
+// Results of sizeInTarget that are no size.
 const (
 	notThere = -1
-	notAsked = -2 // the workload's records cannot be asked for one by one
+	notAsked = -2 // the workload cannot read single records
 )
 
-// sizeInTarget returns the size of a record in the target. It returns early when ctx ends, although a session
-// cannot be told to.
+// sizeInTarget returns the size of a record in the target. It returns when ctx ends, although a session has no context.
 func (r *runner) sizeInTarget(ctx context.Context, seq int64) (size int, err error) {
 	type answer struct {
 		size int
@@ -210,10 +206,10 @@ func (r *runner) probeSize(st store.Store, seq int64) (size int, err error) {
 	case store.NotFound:
 		return notThere, nil
 	}
-	return 0, fmt.Errorf("look at record %d: %s", seq, res.Message)
+	return 0, fmt.Errorf("cannot read record %d: %s", seq, res.Message)
 }
 
-// sizeOf returns the size of a record as a workload makes it, 0 if it loads none.
+// sizeOf returns the size of a record of a workload, 0 if it loads none.
 func sizeOf(w workload.Workload, seq int64) int {
 	var op workload.Op
 	w.Loader().Load(seq, 1, &op)

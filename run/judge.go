@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// openRecord begins the record, with everything that is known before the load.
+// openRecord creates the record, with everything that is known before the load.
 func (r *runner) openRecord() error {
 	spec := r.spec
 	spec.Out = r.opts.Dir
@@ -57,8 +57,7 @@ func (r *runner) clientSettings() map[string]string {
 	return s
 }
 
-// finish judges what was measured and completes the record. err is what ended the run, if it did not
-// end by itself.
+// finish judges what was measured and completes the record. err ended the run, nil if it ended as planned.
 func (r *runner) finish(err error) (*record.Run, error) {
 	r.endWatch()
 	r.endLab()
@@ -89,7 +88,6 @@ func (r *runner) finish(err error) (*record.Run, error) {
 	return result, err
 }
 
-// validity collects the reasons to doubt the result.
 func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Finding {
 	c := measure.Circumstances{
 		Cores:      r.cores,
@@ -107,32 +105,38 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		findings = append(findings, measure.Finding{ID: id, Severity: sev, Text: fmt.Sprintf(format, a...)})
 	}
 	if status == record.Failed {
-		add("failed", measure.Warning, "an error ended the run; the result covers only what was measured until then")
+		add("failed", measure.Warning, "an error ended the run. The result covers the time until then. "+
+			"Remove the cause and run again.")
 	}
 	if status == record.Interrupted {
-		add("interrupted", measure.Warning, "the run was ended early; the result covers only what was measured until then")
+		add("interrupted", measure.Warning, "the run was interrupted. The result covers the time until then. Run again for the "+
+			"whole time.")
 	}
 	if r.report.Abandoned > 0 {
 		add("abandoned", measure.Warning,
-			"%d operations did not return past their deadline and were given up; their workers sent nothing more, so the load was smaller than asked for",
-			r.report.Abandoned)
+			"%d operations did not return after their deadline and were abandoned. Their workers sent nothing more, so the load was "+
+				"lower than specified. Look for a target that accepts connections and does not answer.", r.report.Abandoned)
 	}
 	if r.target.Kind == "embedded" {
-		add("embedded", measure.Note, "the target was plimsoll's embedded store, not MongoDB: the figures speak of this disk and this machine only")
+		add("embedded", measure.Note, "the target was plimsoll's embedded store, not MongoDB. The results apply to this "+
+			"disk and this machine only. Give the address of a MongoDB to measure one.")
 	}
 	if r.service != nil && r.service.lost() {
-		add("service-ended", measure.Invalid, "the REST service between load and target ended by itself before the load did")
+		add("service-ended", measure.Invalid, "the REST service between load and target ended before the load did. The operations after "+
+			"that measured nothing. Look for the cause in the events, and run again.")
 	}
 	if r.target.storesNothing() {
-		add("null", measure.Note, "the target stores nothing: the figures speak of the client only")
+		add("null", measure.Note, "the target stores nothing. The results apply to the load generator only. Give the address of a MongoDB "+
+			"to measure one.")
 	}
 	if d := r.concernIgnored(); d != "" && r.lab.level() == "" {
-		add("concern-ignored", measure.Note, "%s was asked for, but FerretDB ignores write concerns: writes are as durable as PostgreSQL's "+
-			"synchronous_commit and synchronous_standby_names make them, so look at these two", d)
+		add("concern-ignored", measure.Note, "the write concern is %s, and FerretDB ignores write concerns. Writes are as durable as "+
+			"PostgreSQL's synchronous_commit and synchronous_standby_names make them. Check these two settings.", d)
 	}
 	// That of a ledger makes what it needs while it runs.
 	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records && r.spec.Workload.Name != spec.WorkloadLedger {
-		add("short-data", measure.Warning, "the collection held %s documents when the run began, but the workload expects %s: load the data, or say how many there are (--records)",
+		add("short-data", measure.Warning, "the collection had %s documents when the run began, and the workload expects %s. Operations on "+
+			"missing documents are cheaper. Load the data, or set --records to the number of documents.",
 			figure.Count(f.Counted), figure.Count(f.Records))
 	}
 	findings = append(findings, serverFindings(r.writer.Series())...)
@@ -143,8 +147,8 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	return findings
 }
 
-// concernIgnored returns the write concern that was asked of a server which has none, as far as it matters.
-// FerretDB (seen in 2.7) accepts w:2 on a single server and tags that nobody defined.
+// concernIgnored returns the write concern of the run that FerretDB ignores, "" for none. FerretDB 2.7 accepts w:2 on a
+// single server and tags that are not defined.
 func (r *runner) concernIgnored() string {
 	if r.info.Kind != "ferretdb" {
 		return ""
@@ -160,7 +164,6 @@ func (r *runner) concernIgnored() string {
 	return strings.Join(asked, ", ")
 }
 
-// course says how the run went.
 func (r *runner) course(err error) record.Course {
 	c := CourseOf(&r.report, err)
 	c.WindowStart += int64(r.shift)
@@ -171,7 +174,7 @@ func (r *runner) course(err error) record.Course {
 	return c
 }
 
-// CourseOf says how a load went that ended with err.
+// CourseOf is the course of a load that ended with err.
 func CourseOf(p *load.Report, err error) record.Course {
 	c := record.Course{
 		WindowStart: int64(p.From), WindowEnd: int64(p.Until),
@@ -193,7 +196,7 @@ func CourseOf(p *load.Report, err error) record.Course {
 	return c
 }
 
-// NewRecordDir names a directory that does not exist yet for the record of a run that was not given one.
+// NewRecordDir returns the name of a directory that does not exist yet, for a run without --out.
 func NewRecordDir(workload string, now time.Time) string {
 	base := filepath.Join(DefaultDir, "runs", now.Format("20060102-150405")+"-"+workload)
 	dir := base

@@ -19,36 +19,36 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Lab is a running lab as the target of a run. One that is an [io.Closer] is closed when the run is done.
+// Lab is a running lab as the target of a run. If it is an [io.Closer], it is closed after the run.
 type Lab interface {
 	observe.Lab
-	// Address is where to connect for a durability. It fails where the lab has nothing that keeps it.
+	// Address is the address for a durability. It fails if the lab has none for it.
 	Address(ctx context.Context, d spec.Durability) (LabAddress, error)
 }
 
-// Labs brings up and removes the labs of drills, studies and suites. A lab goes on when this program ends: whoever
-// left it finds it again by its name, and knows it by its labels.
+// Labs starts and removes the labs of drills, studies and suites. Labs survive this program. They are found again by
+// name and recognised by their labels.
 type Labs interface {
-	// Find returns a lab as it is, also one that is half made or whose supervisor is gone; nil if there is none.
+	// Find returns a lab, also an incomplete one or one without supervisor; nil if there is none.
 	Find(ctx context.Context, name string) (*record.Lab, error)
-	// Up brings a lab up and returns when it is usable. One that does not become usable is removed again.
+	// Up starts a lab of a complete specification and returns when it is usable. A lab that fails is removed.
 	Up(ctx context.Context, asked spec.Lab) error
-	// Down removes a lab, whatever state it is in. There being none is no error.
+	// Down removes a lab in any state. It is no error if there is none.
 	Down(ctx context.Context, name string) error
 }
 
-// LabAddress is where a lab is reached.
+// LabAddress is the address of a lab for one durability.
 type LabAddress struct {
 	// URI has credentials.
 	URI string
-	// Level is the durability level that its servers stand for, where each level has servers of its own.
+	// Level is the durability level of the servers there, "" if the lab's servers serve all levels.
 	Level string
-	// Means says what the level comes to in the words of the engine.
+	// Means is the level in the engine's own settings.
 	Means string
 }
 
-// askLabAtMost is how long a lab may take to say how it stands, its servers included.
-const askLabAtMost = 20 * time.Second
+// describeAtMost is the time limit of describing a lab and its servers.
+const describeAtMost = 20 * time.Second
 
 // labTarget is the lab that a run loads.
 type labTarget struct {
@@ -57,27 +57,27 @@ type labTarget struct {
 	address LabAddress
 	before  *record.Lab
 	after   *record.Lab
-	problem string             // why it could not be asked in the end
-	logs    map[string]int64   // how long the logs of its members were in the beginning, by their paths
-	faults  []string           // that happened while the run went on
-	series  []record.Series    // what its hosts used, for the findings
-	began   map[string]cpuUse  // what its servers had used when the load that counts began
-	cores   map[string]float64 // how many cores each server used until the end
+	problem string             // why it did not report its state at the end
+	logs    map[string]int64   // sizes of the members' logs at the begin, by path
+	faults  []string           // during the run
+	series  []record.Series    // use of its hosts, for the findings
+	began   map[string]cpuUse  // by its servers when the measured load began
+	cores   map[string]float64 // that each server used during the load
 }
 
-// findLab finds the lab that is the target; from then on the target is where it is reached.
+// findLab finds the target lab and makes its address the target.
 func (r *runner) findLab(ctx context.Context) error {
 	name := r.target.Lab
-	if r.opts.Address != "" { // whoever started this process has found it
+	if r.opts.Address != "" { // the parent process has found it
 		r.target.Kind, r.target.URI = "mongodb", r.opts.Address
 		return nil
 	}
 	if r.opts.Lab == nil {
-		return &store.AddressError{Address: spec.LabTarget(name), Problem: "labs cannot be loaded from here"}
+		return &store.AddressError{Address: spec.LabTarget(name), Problem: "this command cannot load labs"}
 	}
 	l, err := r.opts.Lab(ctx, name)
 	if err != nil {
-		return fmt.Errorf("lab:%s cannot be loaded: %w; plimsoll lab list shows the labs that there are", name, err)
+		return fmt.Errorf("cannot load lab:%s: %w. List the labs with: plimsoll lab list", name, err)
 	}
 	t := &labTarget{name: name, lab: l, logs: map[string]int64{}}
 	if t.address, err = l.Address(ctx, r.spec.Durability); err != nil {
@@ -94,11 +94,10 @@ func (t *labTarget) close() {
 		return
 	}
 	if c, ok := t.lab.(io.Closer); ok {
-		_ = c.Close() // it only forgets how the lab is reached
+		_ = c.Close() // the lab itself stays
 	}
 }
 
-// level is the durability level whose servers are loaded, "" where there is one kind of servers only.
 func (t *labTarget) level() string {
 	if t == nil {
 		return ""
@@ -106,8 +105,7 @@ func (t *labTarget) level() string {
 	return t.address.Level
 }
 
-// topology is what stands behind the servers that clients see: a gateway of documentdb calls itself a standalone,
-// however many members there are.
+// topology is that of the lab, because a gateway of documentdb calls itself a standalone.
 func (t *labTarget) topology(seen string) string {
 	if t == nil || t.before == nil || t.address.Level == "" {
 		return seen
@@ -121,8 +119,8 @@ func (t *labTarget) topology(seen string) string {
 	return "gateway before " + figure.Plural(members, "member")
 }
 
-// secrets are the passwords that the lab keeps in its own directory, where it has one: those of its servers among each
-// other are in no address. What cannot be read is not known here, and logs are masked by what they say as well.
+// secrets are the passwords in the lab's directory. The passwords between its servers are in no address. Those that
+// cannot be read are skipped, because logs are also masked by pattern.
 func (t *labTarget) secrets() []string {
 	place, ok := t.lab.(interface{ Dir() string })
 	if !ok {
@@ -145,7 +143,7 @@ func (t *labTarget) secrets() []string {
 	return all
 }
 
-// beginLab writes down what the lab is, and where its logs end.
+// beginLab records the lab and the sizes of its logs.
 func (r *runner) beginLab() {
 	if r.opts.Address != "" {
 		r.writer.AddSecrets(r.opts.Address)
@@ -170,14 +168,14 @@ func (r *runner) beginLab() {
 	}
 }
 
-// describeLab writes down how the lab stands before the load that counts.
+// describeLab records the state of the lab before the measured load.
 func (r *runner) describeLab(ctx context.Context) {
 	if r.lab == nil {
 		return
 	}
 	d, err := r.lab.describe(ctx)
 	if err != nil {
-		r.writer.AddNote(fmt.Sprintf("how lab %s stands is not known: %v", r.lab.name, err))
+		r.writer.AddNote(fmt.Sprintf("the state of lab %s before the load is unknown: %v", r.lab.name, err))
 		return
 	}
 	r.writer.SetLab(*d)
@@ -186,13 +184,13 @@ func (r *runner) describeLab(ctx context.Context) {
 }
 
 func (t *labTarget) describe(ctx context.Context) (*record.Lab, error) {
-	ctx, cancel := context.WithTimeout(ctx, askLabAtMost)
+	ctx, cancel := context.WithTimeout(ctx, describeAtMost)
 	defer cancel()
 	d, err := t.lab.Describe(ctx, true)
 	return &d, err
 }
 
-// endLab writes down how the lab stands in the end, and what its members logged meanwhile.
+// endLab records the state of the lab after the load, and the logs of its members during the run.
 func (r *runner) endLab() {
 	t := r.lab
 	if t == nil {
@@ -229,8 +227,7 @@ func (r *runner) endLab() {
 	}
 }
 
-// diagnostics is where a mongod keeps its diagnostic data, as this process sees it: a member of an isolated lab has a
-// root of its own.
+// diagnostics is the path of a mongod's diagnostic data for this process. A member of an isolated lab has its own root.
 func (t *labTarget) diagnostics(m record.LabMember) string {
 	data := m.Settings["storage.dbPath"]
 	if t.before != nil && data == "" {
@@ -259,7 +256,7 @@ func aborted(abort <-chan struct{}) bool {
 	}
 }
 
-// written returns what was written into logs since the run began. A log that became shorter was begun anew.
+// written returns the parts of logs written since the run began. A log that became shorter was rotated.
 func (t *labTarget) written(paths []string) []record.LogPart {
 	var parts []record.LogPart
 	for _, path := range paths {
@@ -278,7 +275,7 @@ func (t *labTarget) written(paths []string) []record.LogPart {
 	return parts
 }
 
-// saw takes notice of what happens in the lab while the run goes on.
+// saw keeps the faults of the lab during the run.
 func (t *labTarget) saw(e observe.Event) {
 	const most = 20
 	if t != nil && e.Kind == "fault" && len(t.faults) < most {
@@ -286,8 +283,7 @@ func (t *labTarget) saw(e observe.Event) {
 	}
 }
 
-// sources are what is looked at beside the load: the hosts of the lab and, where its servers tell something, each of
-// them.
+// sources are the hosts of the lab and its servers that have serverStatus.
 func (t *labTarget) sources(r *runner) []observe.Source {
 	list := []observe.Source{observe.NewLab(t.name, t.lab)}
 	if t.before == nil {
@@ -295,7 +291,7 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 	}
 	for _, m := range t.before.Members {
 		if m.Address == "" || m.Kind != "mongod" && m.Kind != "mongos" || m.Role == "arbiter" {
-			continue // FerretDB and PostgreSQL have no serverStatus worth the name, and an arbiter has no data
+			continue // FerretDB and PostgreSQL have no serverStatus of use, and an arbiter has no data
 		}
 		open, err := r.openMember(t.address.URI, m.Address)
 		if err != nil {
@@ -306,11 +302,11 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 	return list
 }
 
-// MemberURI returns the address of one member of a deployment, with the credentials and options of the whole.
+// MemberURI returns the address of one member of a deployment, with the credentials and options of the deployment.
 func MemberURI(uri, member string) (string, error) {
 	a, err := mongouri.Parse(uri)
 	if err != nil {
-		return "", errors.New("not an address of members")
+		return "", errors.New("it is not the address of a MongoDB")
 	}
 	a.Drop("replicaSet", "loadBalanced", "srvMaxHosts", "srvServiceName")
 	if a.Scheme == "mongodb+srv" {
@@ -321,8 +317,8 @@ func MemberURI(uri, member string) (string, error) {
 	return a.String(), nil
 }
 
-// seedList adds the options that an address of the scheme mongodb+srv implies: TLS, and users of the database admin,
-// which is what its TXT record says wherever it says anything.
+// seedList adds the options that the scheme mongodb+srv implies: TLS, and authSource=admin, which its TXT record sets
+// in practice.
 func seedList(a *mongouri.Address) {
 	if _, said := a.Option("tls", "ssl"); !said {
 		a.Set("tls", "true")

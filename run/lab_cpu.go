@@ -11,14 +11,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// cpuUse is the processor time that the processes of a server had used at a moment.
+// cpuUse is the processor time that the processes of a server had used at a time.
 type cpuUse struct {
 	at      time.Time
 	seconds map[int]float64
 	born    map[int]uint64
 }
 
-// cpuUses reads what the servers of a lab used up to now. They are processes of this machine.
+// cpuUses reads the use of the servers of a lab, which are processes of this machine.
 func cpuUses(members []record.LabMember) map[string]cpuUse {
 	all := map[string]cpuUse{}
 	for _, m := range members {
@@ -35,25 +35,25 @@ func cpuUses(members []record.LabMember) map[string]cpuUse {
 	return all
 }
 
-// coresSince is how many cores each server used since then. One that does not run any more, or runs anew, is left out.
+// coresSince is how many cores each server used since then. Servers that ended or were restarted are left out.
 func coresSince(began map[string]cpuUse) map[string]float64 {
 	cores := map[string]float64{}
 	for name, u := range began {
-		used, whole := 0.0, true
+		used, same := 0.0, true
 		for pid, before := range u.seconds {
 			now, born, ok := process.CPUSeconds(pid)
-			whole = whole && ok && born == u.born[pid]
+			same = same && ok && born == u.born[pid]
 			used += now - before
 		}
-		if took := time.Since(u.at).Seconds(); whole && took > 0 {
+		if took := time.Since(u.at).Seconds(); same && took > 0 {
 			cores[name] = used / took
 		}
 	}
 	return cores
 }
 
-// byServer says which server used how much, the busiest first: on a sharded cluster a router may be the limit, or one
-// shard.
+// byServer lists the use of each server, the busiest first: on a sharded cluster a router or one shard may be the
+// limit.
 func (t *labTarget) byServer() string {
 	if len(t.cores) < 2 {
 		return ""

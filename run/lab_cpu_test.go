@@ -33,7 +33,7 @@ func TestCoresByServer(t *testing.T) {
 	if got := (&labTarget{}).byServer(); got != "" {
 		t.Errorf("got %q", got)
 	}
-	if !strings.Contains((&labTarget{}).shared(2)[0].Text, "not known") {
+	if !strings.Contains((&labTarget{}).shared(2)[0].Text, "unknown") {
 		t.Error("what is not known is told")
 	}
 }

@@ -10,20 +10,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// The limits beyond which something about a lab is worth a warning.
+// Limits of the findings about a lab.
 const (
-	// sharedTooMuch is the share of this machine's cores that lab and load may use together: beyond it they wait for
-	// each other, and what is measured is the machine.
-	sharedTooMuch = 0.8
-	// throttledTooMuch is how many cores' worth of time a host may wait at its limit before it is said.
-	throttledTooMuch = 0.05
-	// A member that is further behind in the end than a second of a busy primary did not keep up.
-	behindTooLong  = 2 * time.Second
-	behindTooMuch  = 16 << 20
-	mostNamedInOne = 6
+	// maxShared is the share of this machine's cores that lab and load may use together. Beyond it they wait for each
+	// other, and the machine is what is measured.
+	maxShared    = 0.8
+	maxThrottled = 0.05 // seconds in each second that a host waits at its limit of cores
+	// A member with a larger lag at the end than a second of a busy primary did not keep up.
+	maxLag      = 2 * time.Second
+	maxLagBytes = 16 << 20
+	maxNamed    = 6 // items of a list in one finding
 )
 
-// findings are the reasons to doubt a result of a lab. cores are those of this machine.
+// findings judges the lab of a run. cores are those of this machine.
 func (t *labTarget) findings(cores float64) []measure.Finding {
 	if t == nil {
 		return nil
@@ -33,46 +32,46 @@ func (t *labTarget) findings(cores float64) []measure.Finding {
 		list = append(list, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, a...)})
 	}
 	if t.problem != "" {
-		add("lab-lost", measure.Warning, "lab %s could not be asked how it stands in the end: %s", t.name, t.problem)
+		add("lab-lost", measure.Warning, "lab %s did not report its state at the end of the run: %s. Faults and lag at the end are unknown. "+
+			"Check the lab with plimsoll lab status %[1]s.", t.name, t.problem)
 	}
 	if faults := t.broken(); len(faults) > 0 {
-		add("lab-fault", measure.Warning, "something in lab %s was broken while it was measured (%s), so the figures are not those of a whole one",
-			t.name, few(faults))
+		add("lab-fault", measure.Warning, "lab %s had faults during the run: %s. The result is not that of a healthy lab. Heal the faults and "+
+			"run again.", t.name, few(faults))
 	}
 	if changes := t.changes(); len(changes) > 0 {
-		add("lab-changed", measure.Warning, "lab %s is another one in the end than before the run: %s", t.name, few(changes))
+		add("lab-changed", measure.Warning, "the state of lab %s changed during the run: %s. The result covers both states. Look for the "+
+			"cause with plimsoll lab logs %[1]s.", t.name, few(changes))
 	}
 	if behind := t.behind(); len(behind) > 0 {
-		add("lab-lag", measure.Warning, "in the end %s: writes were acknowledged faster than they were copied", few(behind))
+		add("lab-lag", measure.Warning, "at the end of the run %s. The primary acknowledged writes faster than the others applied them. Measure "+
+			"longer, or offer a lower rate.", few(behind))
 	}
 	if t.address.Level != "" {
-		add("lab-level", measure.Note, "durability is that of the lab's servers for %s: %s; write concerns of the client change nothing there",
-			t.address.Level, t.address.Means)
+		add("lab-level", measure.Note, "the run used the lab's gateway for the durability level %s: %s. The write concern of the client has "+
+			"no effect there. Choose the level with --durability.", t.address.Level, t.address.Means)
 	}
 	list = append(list, t.shared(cores)...)
 	return append(list, t.throttled()...)
 }
 
-// few joins a list, cut where it is long.
 func few(list []string) string {
-	if n := len(list); n > mostNamedInOne {
-		return strings.Join(list[:mostNamedInOne], "; ") + fmt.Sprintf("; and %d more", n-mostNamedInOne)
+	if n := len(list); n > maxNamed {
+		return strings.Join(list[:maxNamed], "; ") + fmt.Sprintf("; and %d more", n-maxNamed)
 	}
 	return strings.Join(list, "; ")
 }
 
-// broken lists the faults that were active at any time of the run.
 func (t *labTarget) broken() []string {
 	var list []string
 	if t.before != nil {
 		for _, f := range t.before.Faults {
-			list = append(list, f.Action+" of "+f.Target+" before it began")
+			list = append(list, f.Action+" of "+f.Target+" since before the run")
 		}
 	}
 	return append(list, t.faults...)
 }
 
-// changes lists in what the lab differs from how it was.
 func (t *labTarget) changes() []string {
 	if t.before == nil || t.after == nil {
 		return nil
@@ -117,7 +116,6 @@ func orNothing(s string) string {
 	return s
 }
 
-// behind lists the members that are far behind in the end.
 func (t *labTarget) behind() []string {
 	if t.after == nil {
 		return nil
@@ -125,20 +123,20 @@ func (t *labTarget) behind() []string {
 	var list []string
 	for _, m := range t.after.Members {
 		var by []string
-		if m.LagSeconds != nil && *m.LagSeconds > behindTooLong.Seconds() {
+		if m.LagSeconds != nil && *m.LagSeconds > maxLag.Seconds() {
 			by = append(by, figure.Duration(time.Duration(*m.LagSeconds*1e9)))
 		}
-		if m.LagBytes != nil && *m.LagBytes > behindTooMuch {
+		if m.LagBytes != nil && *m.LagBytes > maxLagBytes {
 			by = append(by, figure.Bytes(*m.LagBytes))
 		}
 		if len(by) > 0 {
-			list = append(list, m.Name+" was "+strings.Join(by, " and ")+" behind")
+			list = append(list, "the replication lag of "+m.Name+" was "+strings.Join(by, " and "))
 		}
 	}
 	return list
 }
 
-// mean returns the mean of a series over the measured time.
+// mean is the mean of a series over the measured time.
 func (t *labTarget) mean(source, name string) (float64, bool) {
 	for _, s := range t.series {
 		if s.Source == source && s.Name == name {
@@ -159,27 +157,27 @@ func (t *labTarget) used() (cores float64, known bool) {
 	return cores, known
 }
 
-// shared says that the load and what it loads share the cores of this machine, and how much of them they used.
+// shared notes how many of this machine's cores the lab and the load used, and warns if they waited for each other.
 func (t *labTarget) shared(cores float64) []measure.Finding {
 	lab, known := t.used()
 	load, knownLoad := t.mean("client", "cpu.used")
 	if !known || !knownLoad || cores <= 0 {
 		return []measure.Finding{{ID: "shared-machine", Severity: measure.Note,
-			Text: fmt.Sprintf("lab %s and the load share the cores of this machine; how much each used is not known", t.name)}}
+			Text: fmt.Sprintf("lab %s and the load share the cores of this machine, and their use is unknown. One may have slowed the other. "+
+				"Use a separate machine for the load if the result must not depend on this.", t.name)}}
 	}
-	share, limit := (lab+load)/cores, sharedTooMuch
+	share, limit := (lab+load)/cores, maxShared
 	f := measure.Finding{ID: "shared-machine", Severity: measure.Note, Value: &share, Limit: &limit, Unit: measure.UnitShare}
-	f.Text = fmt.Sprintf("lab %s and the load share this machine: of its %s cores the hosts of the lab used %s and the load %s",
-		t.name, figure.Significant(cores), figure.Significant(lab), figure.Significant(load))
-	f.Text += t.byServer()
+	f.Text = fmt.Sprintf("lab %s and the load share this machine. The hosts of the lab used %s of its %s cores and the load %s%s.",
+		t.name, figure.Significant(lab), figure.Significant(cores), figure.Significant(load), t.byServer())
 	if share > limit {
 		f.Severity = measure.Warning
-		f.Text += "; they waited for each other, so with cores of its own the lab would carry more"
+		f.Text += " They waited for each other. Use more cores; the lab would then have a higher throughput."
 	}
 	return []measure.Finding{f}
 }
 
-// throttled names the hosts that ran into their limit of cores, which is what a study of cores wants to see.
+// throttled notes the hosts that reached their limit of cores, as hosts in a study of cores should.
 func (t *labTarget) throttled() []measure.Finding {
 	if t.before == nil {
 		return nil
@@ -189,7 +187,7 @@ func (t *labTarget) throttled() []measure.Finding {
 		source := "host:" + t.name + "/" + h.Name
 		waited, _ := t.mean(source, "cpu.throttled")
 		used, known := t.mean(source, "cpu.used")
-		if known && h.Cores > 0 && waited > throttledTooMuch {
+		if known && h.Cores > 0 && waited > maxThrottled {
 			list = append(list, fmt.Sprintf("%s used %s of its %s cores and waited %s s in each second", h.Name,
 				figure.Significant(used), figure.Significant(h.Cores), figure.Significant(waited)))
 		}
@@ -197,5 +195,6 @@ func (t *labTarget) throttled() []measure.Finding {
 	if len(list) == 0 {
 		return nil
 	}
-	return []measure.Finding{{ID: "host-limited", Severity: measure.Note, Text: "hosts of the lab were at their limit of cores: " + few(list)}}
+	return []measure.Finding{{ID: "host-limited", Severity: measure.Note, Text: "hosts of the lab reached their limit of cores: " +
+		few(list) + ". This limit may be what limits the result. Raise it to see."}}
 }

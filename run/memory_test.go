@@ -9,7 +9,7 @@ import (
 
 func TestCheckMemory(t *testing.T) {
 	asked := spec.Run{Load: spec.Load{Workers: 1_000_000}}
-	if err := checkMemory(asked, 8<<30); err == nil || !strings.Contains(err.Error(), "use at most 349,525") {
+	if err := checkMemory(asked, 8<<30); err == nil || !strings.Contains(err.Error(), "Use at most 349,525") {
 		t.Errorf("a million workers in 8 GiB: %v", err)
 	}
 	if err := checkMemory(asked, 64<<30); err != nil {

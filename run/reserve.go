@@ -5,14 +5,14 @@ import (
 	"os"
 )
 
-// reserveBytes is what the last files of a record take at most, but for studies of hundreds of classes.
+// reserveBytes is more than the last files of a record take, except with hundreds of classes.
 const reserveBytes = 1 << 20
 
-// reserve is space on the disk of the record, held while the run goes on, so that the record of a run that filled its
-// disk still says so. It has no name, so that nothing is left of it however the process ends.
+// reserve is space on the disk of the record during a run, so that the record of a run that fills the disk can still be
+// completed. The file has no name, so it is gone however the process ends.
 type reserve struct{ f *os.File }
 
-// newReserve takes the space. Where there is none, or where a file needs a name, nothing is held.
+// newReserve returns nil if there is no space, or if the system does not remove open files.
 func newReserve(dir string) *reserve {
 	f, err := os.CreateTemp(dir, ".reserve")
 	if err != nil {
@@ -31,7 +31,7 @@ func newReserve(dir string) *reserve {
 	return &reserve{f}
 }
 
-// release gives the space back. There may be none.
+// release frees the space. r may be nil.
 func (r *reserve) release() {
 	if r != nil {
 		r.f.Close()

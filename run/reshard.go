@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// reshardAtMost is how long one change of a cluster is tried that is refused for a state which ends by itself.
+	// reshardAtMost is how long a command is retried after transient errors, and reshardAgain the pause between.
 	reshardAtMost = 2 * time.Minute
-	// reshardAgain is how long is waited in between.
-	reshardAgain = 300 * time.Millisecond
-	// mostCommands is how many commands are printed for a person.
+	reshardAgain  = 300 * time.Millisecond
+	// mostCommands is how many commands an error lists.
 	mostCommands = 40
 )
 
-// dropAll drops the collections of the workload. One that is sharded is made again as it was, or left alone.
+// dropAll drops the collections of the workload. It restores sharded collections as they were, and does not drop those
+// that it could not restore.
 func (r *runner) dropAll(ctx context.Context) error {
 	c, done, err := r.asSharded(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *runner) dropAll(ctx context.Context) error {
 		r.opts.Progress.Step("dropping " + name)
 		err = r.store.Drop(ctx, name)
 		if r.emptiesFull(err) {
-			_ = r.store.Close() // it says once more that it is full
+			_ = r.store.Close() // fails because the disk is full
 			st, err := r.reopenEmpty(ctx)
 			if err == nil {
 				r.store = st
@@ -57,41 +57,43 @@ func (r *runner) dropAll(ctx context.Context) error {
 		}
 		r.opts.Progress.Step(fmt.Sprintf("sharding %s as before, %s", s.namespace, figure.Plural(len(s.chunks), "chunk")))
 		if err := s.restore(ctx, c); err != nil {
-			return fmt.Errorf("%s was dropped and could not be sharded again: %w; shard it with mongosh, then load again without --load drop:\n%s",
+			return fmt.Errorf("%s was dropped and could not be sharded again: %w. Shard it with mongosh, then load again without "+
+				"--load drop:\n%s",
 				s.namespace, err, s.commands(false))
 		}
 	}
 	return nil
 }
 
-// mayDrop reads how a collection is sharded, and refuses to drop one that could not be sharded again.
+// mayDrop reads the sharding of a collection, and fails if the collection could not be restored after a drop.
 func (r *runner) mayDrop(ctx context.Context, c server.Commander, namespace string) (*sharding, error) {
 	s, err := readSharding(ctx, c, namespace)
 	if err != nil && unsharded(ctx, c, namespace) {
 		return nil, nil // a user who may not read the cluster's data may drop what is not sharded
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not dropped, because it is not known how it is sharded (a role such as clusterManager may read that): %w", namespace, err)
+		return nil, fmt.Errorf("%s is not dropped, because its sharding is unknown (a role such as clusterManager can read it): %w",
+			namespace, err)
 	}
 	if s == nil {
 		return nil, nil
 	}
 	missing, err := s.missingRights(ctx, c)
 	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("the user lacks %s (the role clusterManager has them)", strings.Join(missing, ", "))
+		err = fmt.Errorf("the user may not do %s (the role clusterManager can)", strings.Join(missing, ", "))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not dropped, because it could not be sharded again: %w. Drop and shard it with mongosh, then load again without --load drop:\n%s",
-			namespace, err, s.commands(true))
+		return nil, fmt.Errorf("%s is not dropped, because it could not be sharded again: %w. Drop and shard it with mongosh, then "+
+			"load again without --load drop:\n%s", namespace, err, s.commands(true))
 	}
 	return s, nil
 }
 
-// unsharded says whether a collection is certainly not sharded: its statistics, which its users may read, say so, or
-// there is none (manual: "collStats").
+// unsharded reports whether a collection is certainly not sharded: collStats, which its users may run, says so, or
+// there is no such collection.
 func unsharded(ctx context.Context, c server.Commander, namespace string) bool {
 	db, name, _ := strings.Cut(namespace, ".")
-	reply, err := server.AskOf(ctx, c, db, bson.D{{Key: "collStats", Value: name}})
+	reply, err := server.QueryDB(ctx, c, db, bson.D{{Key: "collStats", Value: name}})
 	var refused *store.ServerError
 	if errors.As(err, &refused) {
 		return refused.Code == 26 // NamespaceNotFound
@@ -100,10 +102,10 @@ func unsharded(ctx context.Context, c server.Commander, namespace string) bool {
 	return err == nil && ok && !sharded
 }
 
-// missingRights are the actions that the user of the connection may not do on the collection. Without access control
-// everybody may do everything (manual: "connectionStatus", "Privilege Actions").
+// missingRights are the needed actions that the user has no privilege for (connectionStatus). Without access control
+// nothing is missing.
 func (s *sharding) missingRights(ctx context.Context, c server.Commander) ([]string, error) {
-	reply, err := server.Ask(ctx, c, bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}})
+	reply, err := server.Query(ctx, c, bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +144,12 @@ func (s *sharding) missingRights(ctx context.Context, c server.Commander) ([]str
 	return missing, nil
 }
 
-// command is a command and the database that it goes to.
 type command struct {
 	db  string
 	doc bson.D
 }
 
-// creation are the commands that shard the empty collection as it was: with its options, its key and, where the server
-// can do that, as many chunks at once.
+// creation are the commands that shard the empty collection: its options, its key and, for a hashed key, its chunks.
 func (s *sharding) creation() []command {
 	db, name := s.names()
 	var list []command
@@ -171,7 +171,7 @@ func (s *sharding) creation() []command {
 	return append(list, command{"admin", bson.D{{Key: "enableSharding", Value: db}}}, command{"admin", shard})
 }
 
-// splitting and moving are the commands that make of the chunks that there are those that there were.
+// splitting and moving are the commands that restore the chunks from those that the collection has.
 func (s *sharding) splitting(have []chunk) []command {
 	var list []command
 	for _, c := range s.chunks[min(1, len(s.chunks)):] {
@@ -184,7 +184,7 @@ func (s *sharding) splitting(have []chunk) []command {
 
 func (s *sharding) moving(have []chunk) []command {
 	var list []command
-	at := 0 // of the chunk that was, which holds the one that is
+	at := 0 // the former chunk that contains h
 	for _, h := range have {
 		if at+1 < len(s.chunks) && bytes.Equal(s.chunks[at+1].Min, h.Min) {
 			at++
@@ -197,7 +197,7 @@ func (s *sharding) moving(have []chunk) []command {
 	return list
 }
 
-// finishing are the commands that give zones and the balancer's setting back, once the chunks are in their places.
+// finishing are the commands that restore the zones and the balancer's setting, after the chunks.
 func (s *sharding) finishing() []command {
 	var list []command
 	for _, z := range s.zones {
@@ -212,13 +212,13 @@ func (s *sharding) finishing() []command {
 	return list
 }
 
-// restore shards a collection that does not exist any more as it was.
+// restore creates and shards a dropped collection.
 func (s *sharding) restore(ctx context.Context, c server.Commander) error {
 	for _, cmd := range s.creation() {
-		err := persist(ctx, c, cmd)
+		err := retry(ctx, c, cmd)
 		if err != nil && cmd.doc[len(cmd.doc)-1].Key == "numInitialChunks" { // releases from 7.2 on have no such option
 			cmd.doc = cmd.doc[:len(cmd.doc)-1]
-			err = persist(ctx, c, cmd)
+			err = retry(ctx, c, cmd)
 		}
 		if err != nil {
 			return err
@@ -227,31 +227,31 @@ func (s *sharding) restore(ctx context.Context, c server.Commander) error {
 	for _, step := range []func([]chunk) []command{s.splitting, s.moving} {
 		now, err := readSharding(ctx, c, s.namespace)
 		if err == nil && now == nil {
-			err = errors.New("the cluster does not know it as sharded")
+			err = errors.New("the cluster does not list it as sharded")
 		}
 		if err != nil {
 			return err
 		}
-		if err := persistAll(ctx, c, step(now.chunks)); err != nil {
+		if err := retryAll(ctx, c, step(now.chunks)); err != nil {
 			return err
 		}
 	}
-	return persistAll(ctx, c, s.finishing())
+	return retryAll(ctx, c, s.finishing())
 }
 
-func persistAll(ctx context.Context, c server.Commander, list []command) error {
+func retryAll(ctx context.Context, c server.Commander, list []command) error {
 	for _, cmd := range list {
-		if err := persist(ctx, c, cmd); err != nil {
+		if err := retry(ctx, c, cmd); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// persist sends a command, again and again while the cluster is in a state that ends by itself.
-func persist(ctx context.Context, c server.Commander, cmd command) error {
+// retry sends a command and retries it after transient errors.
+func retry(ctx context.Context, c server.Commander, cmd command) error {
 	for end := time.Now().Add(reshardAtMost); ; {
-		_, err := server.AskOf(ctx, c, cmd.db, cmd.doc)
+		_, err := server.QueryDB(ctx, c, cmd.db, cmd.doc)
 		if err == nil {
 			return nil
 		}
@@ -267,7 +267,7 @@ func persist(ctx context.Context, c server.Commander, cmd command) error {
 	}
 }
 
-// commands are what a person enters in mongosh to shard the collection as it was, one on each line.
+// commands are the lines to enter in mongosh to shard the collection.
 func (s *sharding) commands(drop bool) string {
 	var list []command
 	if drop {
@@ -275,7 +275,7 @@ func (s *sharding) commands(drop bool) string {
 		list = append(list, command{db, bson.D{{Key: "drop", Value: name}}})
 	}
 	list = append(list, s.creation()...)
-	if !s.hashed() { // what a hashed key has is made at once, and lies where it lay
+	if !s.hashed() { // creation makes the chunks of a hashed key
 		var one []chunk
 		if len(s.chunks) > 0 {
 			one = []chunk{{Min: s.chunks[0].Min, Max: s.chunks[len(s.chunks)-1].Max}}
@@ -287,7 +287,7 @@ func (s *sharding) commands(drop bool) string {
 	var lines []string
 	for i, cmd := range list {
 		if i == mostCommands {
-			lines = append(lines, fmt.Sprintf("  // and %d more: see sh.status() for chunks and zones", len(list)-i))
+			lines = append(lines, fmt.Sprintf("  // and %d more; sh.status() shows chunks and zones", len(list)-i))
 			break
 		}
 		text, err := bson.MarshalExtJSON(cmd.doc, true, false)
@@ -299,10 +299,10 @@ func (s *sharding) commands(drop bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// inQuotes writes text between the single quotes of JavaScript.
+// inQuotes escapes text for the single quotes of JavaScript.
 var inQuotes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
-// apart are the chunks as if none lay where it belongs.
+// apart are the chunks without their shards, so that moving moves all of them.
 func (s *sharding) apart() []chunk {
 	all := slices.Clone(s.chunks)
 	for i := range all {

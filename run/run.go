@@ -22,19 +22,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Stage is the part of a run in which an error came up.
+// Stage is the part of a run in which an error occurred.
 type Stage string
 
 const (
-	// Specification: the run cannot be done as it was asked for. Nothing was touched.
+	// Specification: the run cannot be done as specified. The target was not touched.
 	Specification Stage = "specification"
-	// Reaching: the target cannot be reached, or refuses.
+	// Reaching: the target is unreachable or refused the connection.
 	Reaching Stage = "target"
 	// Recording: the record cannot be written.
 	Recording Stage = "record"
 	// Filling: the data could not be loaded.
 	Filling Stage = "load phase"
-	// Measuring: the load itself could not be made.
+	// Measuring: the load failed.
 	Measuring Stage = "measure"
 )
 
@@ -54,7 +54,7 @@ func at(s Stage, err error) error {
 	return &Error{Stage: s, Err: err}
 }
 
-// Progress is told how a run goes. Calls come from one goroutine at a time and must return soon.
+// Progress receives the progress of a run, from one goroutine at a time. Its methods must return soon.
 type Progress interface {
 	// Step announces what is done next, in one line.
 	Step(text string)
@@ -80,55 +80,50 @@ type Options struct {
 	Dir      string           // where the record goes; it is made and must be empty or absent
 	Progress Progress         // nil for none
 	Abort    <-chan struct{}  // closed: end at once
-	Ceiling  *Ceiling         // what this machine's client can do; nil if it was never calibrated
+	Ceiling  *Ceiling         // nil without a calibration of this machine
 	Now      func() time.Time // wall clock
 	Command  []string         // the command line, for the record
 
-	// Workload, if it is not nil, makes the workload: out of the one that the specification names, which open makes, or
-	// another one.
+	// Workload, if it is not nil, makes the workload. It may wrap the workload of the specification, which open makes.
 	Workload func(open func() (workload.Workload, error)) (workload.Workload, error)
-	// Teller, if it is not nil, is called once with a function that puts what happens beside the load on the timeline of
-	// the record; it may be called from any goroutine as long as the run goes on.
+	// Teller, if it is not nil, is called once with a function that adds an event to the timeline of the record. Any
+	// goroutine may call that function during the run.
 	Teller func(tell func(kind, text string, data map[string]string))
 
-	// Lab finds the lab that a target lab:NAME means; nil where there are none.
+	// Lab finds the lab of a target lab:NAME; nil without labs.
 	Lab func(ctx context.Context, name string) (Lab, error)
-	// Service starts the REST service of runs that say via: rest; nil where there are none.
+	// Service starts the REST service of runs with via: rest; nil without services.
 	Service func(ctx context.Context, b ServiceBrief) (*Service, error)
-	// Address, if it is not empty, is where the lab that is the target was found by whoever started this process, with
-	// credentials.
+	// Address, if it is not empty, is the address of the target lab, with credentials, as the parent process found it.
 	Address string
 
-	// Client is the number of this process, from 0, among Clients that share the load; 0 Clients means that it
-	// is alone. Streams is then how many workers they have together, and Number the moment (as in
-	// [workload.RunNumber]) at which they all say that the run began.
+	// Client is the number of this process, from 0, among Clients that share the load; Clients is 0 for one process.
+	// Streams is the number of workers of all processes, and Number their common run number ([workload.RunNumber]).
 	Client, Clients int
 	Streams         int
 	Number          uint64
-	// Ready is called when everything is open and the measured load can start; it starts the moment Ready
-	// returns. Nil for at once.
+	// Ready is called when everything is open. The measured load starts when it returns. Nil for at once.
 	Ready func(context.Context) error
-	// Processes names, at any time, the processes besides this one that make load for this run. Nil for none.
+	// Processes returns the PIDs of the other load processes of this run. Nil for none.
 	Processes func() []int
-	// Team makes the measured load in the place of this process, which does the rest. Nil for this process.
+	// Team runs the measured load instead of this process, which does the rest. Nil for this process.
 	Team Team
 }
 
-// Team is other processes that make the measured load together. What they measure goes to sink as if one
-// process had measured it, with the dimensions d. Where the target is a lab, address is where it was found, with
-// credentials. An error means what one of [load.Run] means.
+// Team runs the measured load in other processes. The sum of their intervals goes to sink, with the dimensions d. If
+// the target is a lab, address is its address with credentials. Errors are as in [load.Run].
 type Team func(ctx context.Context, address string, d measure.Dims, sink Sink) (Teamwork, error)
 
-// Sink takes what a load reports.
+// Sink receives the reports of a load.
 type Sink interface {
 	measure.Sink
-	// Clients says which processes make the load, before Begin.
+	// Clients is called with the load processes, before Begin.
 	Clients(list []record.ClientShare)
-	// Begin says when run time zero was, before anything else is said.
+	// Begin is called with run time zero, before intervals and events.
 	Begin(started time.Time) error
 }
 
-// Teamwork is what a [Team] did, as far as the sink was not told.
+// Teamwork is the result of a [Team], beside what its sink received.
 type Teamwork struct {
 	Report   load.Report
 	Clients  []record.ClientShare
@@ -136,15 +131,14 @@ type Teamwork struct {
 	EndedBy  string            // what ended the load, where only the team knows
 }
 
-// Execute does the run that spec asks for. It returns the record of it, whose Validity and Objectives
-// say what the result is worth, also when it returns an error after measuring has begun. The
-// specification must have passed [spec.Run.Validate].
+// Execute performs the run of a complete specification ([spec.Run.Complete]). It returns the record, also beside an
+// error after measuring has begun.
 func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, error) {
 	r, err := prepare(asked, opts)
 	if err != nil {
 		return nil, at(Specification, err)
 	}
-	if _, held := record.Holder(opts.Dir); !held { // who holds it is said below
+	if _, held := record.Holder(opts.Dir); !held { // record.Hold below names the holder
 		if err := record.Vacant(opts.Dir); err != nil { // before the target is touched
 			return nil, at(Recording, err)
 		}
@@ -169,7 +163,7 @@ func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, er
 	return r.finish(r.perform(ctx))
 }
 
-// runner is one run under way.
+// runner performs one run.
 type runner struct {
 	spec     spec.Run
 	opts     Options
@@ -182,15 +176,15 @@ type runner struct {
 	cores    float64       // that this process may use
 	started  time.Time     // wall clock, when the record was opened
 	begun    time.Time     // run time zero of the record: when its first load began
-	shift    time.Duration // from there to when the last load began
+	shift    time.Duration // from begun to the begin of the last load
 	fill     *record.FillResult
 	report   load.Report
 	team     Teamwork
-	watch    *observe.Watch // over what happens beside the load
-	unseen   int64          // events that it could not keep
-	lab      *labTarget     // nil if the target is none
-	service  *service       // between load and target, nil if there is none
-	reserve  *reserve       // of space for the end of the record, nil if there is none
+	watch    *observe.Watch // of the machine, the lab and the servers during the load
+	unseen   int64          // events that the watch discarded
+	lab      *labTarget     // nil for other targets
+	service  *service       // nil without --via
+	reserve  *reserve       // nil if there is no space
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -200,9 +194,6 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
-	}
-	if err := asked.Validate(); err != nil {
-		return nil, err
 	}
 	target, err := ParseTarget(asked.Target)
 	if err != nil {
@@ -230,7 +221,6 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	return r, nil
 }
 
-// perform does the load phase and the measured run.
 func (r *runner) perform(ctx context.Context) error {
 	if err := r.loadData(ctx); err != nil {
 		return at(Filling, orEnded(ctx, err))
@@ -241,7 +231,6 @@ func (r *runner) perform(ctx context.Context) error {
 	return at(Measuring, r.measure(ctx))
 }
 
-// measure makes the load whose result counts.
 func (r *runner) measure(ctx context.Context) error {
 	c := r.config
 	r.opts.Progress.Begin(Plan{
@@ -249,7 +238,7 @@ func (r *runner) measure(ctx context.Context) error {
 	})
 	r.describeLab(ctx)
 	r.describeSharding(ctx)
-	r.lookFresh()
+	r.discardSamples()
 	err := r.makeLoad(ctx, r.sink(c.Scheduled()))
 	if err == nil && r.report.Interrupted {
 		return context.Canceled
@@ -257,7 +246,6 @@ func (r *runner) measure(ctx context.Context) error {
 	return err
 }
 
-// makeLoad makes the measured load, here or in other processes.
 func (r *runner) makeLoad(ctx context.Context, sink *tee) (err error) {
 	if r.opts.Team == nil {
 		r.report, err = load.Run(ctx, r.config, r.workload, r.store, sink)
@@ -273,14 +261,13 @@ func (r *runner) makeLoad(ctx context.Context, sink *tee) (err error) {
 	return err
 }
 
-// sink sends what a load, which begins now, reports to the record and to whoever watches.
+// sink passes the reports of a load that begins now to the record and to the progress.
 func (r *runner) sink(scheduled bool) *tee {
-	_, _, _ = r.service.use() // what it used until now is of no phase
+	_, _, _ = r.service.use() // its use until now belongs to no phase
 	return &tee{run: r, dims: load.Dims(r.workload, scheduled)}
 }
 
-// tee passes on what one load reports. Each load has a clock of its own, which the record is told when
-// the first report comes.
+// tee is the [Sink] of one load. Each load has a clock of its own; its first report sets the clock of the record.
 type tee struct {
 	run   *runner
 	dims  measure.Dims
@@ -299,7 +286,7 @@ func (t *tee) Begin(started time.Time) error {
 	t.begun = true
 	if t.run.begun.IsZero() {
 		if time.Until(started) >= 0 {
-			t.run.lookFresh()
+			t.run.discardSamples()
 		}
 		t.run.begun = started
 	}
@@ -318,7 +305,7 @@ func (t *tee) Interval(iv *measure.Interval) error {
 	if cpu, memory, ok := t.run.service.use(); ok {
 		t.run.writer.AddService(iv.Phase, cpu, memory)
 	}
-	if err := t.beside(); err != nil {
+	if err := t.recordWatched(); err != nil {
 		return err
 	}
 	return t.run.writer.Interval(iv)
@@ -332,7 +319,6 @@ func (t *tee) Event(e measure.Event) error {
 	return t.run.writer.Event(e)
 }
 
-// silent is the progress of a run that nobody watches.
 type silent struct{}
 
 func (silent) Step(string)                              {}
@@ -340,12 +326,10 @@ func (silent) Begin(Plan)                               {}
 func (silent) Interval(measure.Dims, *measure.Interval) {}
 func (silent) Event(measure.Event)                      {}
 
-// interrupted reports whether err only says that the run was asked to end. A deadline that passed does
-// not: that is a target which does not answer.
+// interrupted reports whether err is a request to end. A passed deadline is not: the target did not answer.
 func interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 
-// orEnded returns err or, where the run was asked to end, that: a call that is cut short says all kinds
-// of things about a server that does not answer.
+// orEnded returns err, or context.Canceled if ctx ended: calls that are cut short fail with various errors.
 func orEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil && err != nil {
 		return context.Canceled
@@ -353,11 +337,12 @@ func orEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// openTarget opens the target and asks it what it is. Whoever watches is told if that takes long.
+// openTarget opens and identifies the target, with a message if that takes long.
 func (r *runner) openTarget(ctx context.Context) (err error) {
 	r.opts.Progress.Step("opening " + r.target.String())
 	TellIfSlow(func() {
-		r.opts.Progress.Step(fmt.Sprintf("%s has not answered yet; it is tried again for up to %v (--timeout)", r.target, spec.Duration(r.config.Timeout)))
+		r.opts.Progress.Step(fmt.Sprintf("%s has not answered yet; retrying for up to %v (--timeout)", r.target,
+			spec.Duration(r.config.Timeout)))
 	}, func() { err = r.reachTarget(ctx) })
 	return err
 }
@@ -379,12 +364,11 @@ func (r *runner) reachTarget(ctx context.Context) error {
 	r.store = st
 	if r.info, err = r.identify(ctx, st); err != nil {
 		r.closeTarget()
-		return fmt.Errorf("ask %s what it is: %w", r.target, err)
+		return fmt.Errorf("cannot identify %s: %w", r.target, err)
 	}
 	return nil
 }
 
-// openDirect opens the target with nothing in between.
 func (r *runner) openDirect(ctx context.Context) (store.Store, error) {
 	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
 	if r.emptiesFull(err) {
@@ -393,7 +377,7 @@ func (r *runner) openDirect(ctx context.Context) (store.Store, error) {
 	return st, err
 }
 
-// reopenEmpty opens an embedded store whose disk is full, without its data.
+// reopenEmpty removes the data of an embedded store whose disk is full, and opens it.
 func (r *runner) reopenEmpty(ctx context.Context) (store.Store, error) {
 	if err := embedded.RemoveFull(r.target.Dir, r.workload.Collections()); err != nil {
 		return nil, err
@@ -402,13 +386,12 @@ func (r *runner) reopenEmpty(ctx context.Context) (store.Store, error) {
 	return r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
 }
 
-// emptiesFull says whether an error of an embedded store goes away by removing its data, which are to be dropped
-// anyway: dropping collections takes space.
+// emptiesFull reports whether removing the data, which are to be dropped, repairs a full embedded store. Dropping its
+// collections would need space.
 func (r *runner) emptiesFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) && r.target.Kind == "embedded" && r.spec.LoadPhase.Drop
 }
 
-// storeConfig is how the target is opened.
 func (r *runner) storeConfig() store.Config {
 	return store.Config{
 		Database: r.spec.Database,
@@ -418,7 +401,6 @@ func (r *runner) storeConfig() store.Config {
 	}
 }
 
-// sessions is how many sessions this process has open at once.
 func (r *runner) sessions() int {
 	loading := int(r.spec.LoadPhase.Parallel)
 	if r.opts.Team != nil {
@@ -427,8 +409,8 @@ func (r *runner) sessions() int {
 	return max(r.config.MaxWorkers(), loading)
 }
 
-// closeTarget closes the target. A client whose operations were abandoned may wait for them for ever, and
-// after an abort nobody waits at all: the result is written, and closing cannot change it.
+// closeTarget closes the target. A client with abandoned operations may never return, and after an abort nobody waits.
+// The result is already written, so closing cannot change it.
 func (r *runner) closeTarget() {
 	r.lab.close()
 	defer r.service.close()
@@ -445,5 +427,5 @@ func (r *runner) closeTarget() {
 	}
 }
 
-// closeAtMost is how long closing the target may take at least.
+// closeAtMost is the least time that closing the target is given.
 const closeAtMost = 10 * time.Second

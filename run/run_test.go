@@ -284,9 +284,9 @@ func TestForeignDataAreRefused(t *testing.T) {
 	insertForeign(t, other)
 	do(t, small(grown, func(s *spec.Run) { s.Workload.Name, s.Workload.Records, s.Load.Operations = "d", 100, 9000 }))
 	for name, c := range map[string]struct{ dir, want string }{
-		"documents of another size":            {sized, "holds documents of"},
+		"documents of another size":            {sized, "has documents of"},
 		"documents of somebody else":           {other, "did not load"},
-		"inserts of a run in place of records": {grown, "record 400 of 400 is not among them"},
+		"inserts of a run in place of records": {grown, "without record 400 of 400"},
 	} {
 		stage, err := stageOf(t, small(c.dir, nil), Options{})
 		if stage != Filling || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--load skip") {

@@ -16,83 +16,79 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/rest"
 )
 
-// ServiceBrief is what the REST service between load and target is told.
+// ServiceBrief configures the REST service between load and target.
 type ServiceBrief struct {
 	// URI is that of MongoDB, with credentials and with the durability of the run in its options.
 	URI      string `json:"uri"`
 	Database string `json:"database"`
-	// Timeout is how long MongoDB may take for a request. It is shorter than that of the load, so that the service can
-	// still say what it knows.
+	// Timeout is the deadline of MongoDB for a request. It is shorter than that of the load, so that the service can still
+	// report an error.
 	Timeout time.Duration `json:"timeout_ns"`
-	// Token is what the service demands of its callers, because it listens on loopback, which everybody on this machine
-	// and every web page reaches.
+	// Token authenticates callers, because every user and web page of this machine can reach loopback.
 	Token string `json:"token"`
 }
 
 // Service is a REST service that was started for a run.
 type Service struct {
-	// URL is where it answers.
 	URL string
-	// PID is its process, 0 if it has none of its own: then what it uses is not told.
+	// PID is its process, 0 if it has none of its own.
 	PID int
-	// Ended is closed when its process is gone.
+	// Ended is closed when its process has ended.
 	Ended <-chan struct{}
-	// End ends it after the requests that it has. It says how it ended if that was not in order.
+	// End ends it after its current requests. The error says how it failed.
 	End func() error
 }
 
-// service is the service of a run under way.
 type service struct {
 	*Service
 	closing atomic.Bool
-	used    time.Duration // of processor time, at the last look
-	looked  bool
+	used    time.Duration // processor time at the last call of use
+	sampled bool          // use was called before
 }
 
-// use is the processor time that the service used since the last look, and the memory that it has now; ok is false at
-// the first look, and where nothing is known. There may be no service.
+// use is the processor time since the last call and the current memory. ok is false at the first call and if they are
+// unknown. s may be nil.
 func (s *service) use() (cpu time.Duration, memory int64, ok bool) {
-	if s == nil || s.PID <= 0 || s.lost() { // another process may have the number of one that is gone
+	if s == nil || s.PID <= 0 || s.lost() { // the PID may be that of another process by now
 		return 0, 0, false
 	}
 	total, memory, ok := observe.ProcessUse(s.PID)
 	if !ok {
 		return 0, 0, false
 	}
-	cpu, ok = total-s.used, s.looked
-	s.used, s.looked = total, true
+	cpu, ok = total-s.used, s.sampled
+	s.used, s.sampled = total, true
 	return max(0, cpu), memory, ok
 }
 
-// checkService refuses what cannot be asked of a REST service.
 func checkService(t Target, asked spec.Run) error {
 	c := Concern(asked.Durability)
 	switch {
 	case t.Kind == "http" && asked.Via != "":
-		return fmt.Errorf("via: %s is a service already; leave via out, or name the MongoDB below as target", t)
+		return fmt.Errorf("via: %s is a service already. Remove via, or make the MongoDB behind it the target", t)
 	case t.Kind == "http":
 		return rest.Check(asked.Workload.Name, c)
 	case asked.Via == "":
 		return nil
 	case t.Kind != "mongodb" && t.Kind != "lab":
-		return fmt.Errorf("via: a REST service stands before a MongoDB (mongodb://HOST or lab:NAME), not before %s", t)
+		return fmt.Errorf("via: a REST service needs a MongoDB behind it (mongodb://HOST or lab:NAME), not %s", t)
 	case c.Unacknowledged():
-		return errors.New("via: with w:0 nobody confirms a write, so the service could not say that a person was added; ask for more durability, or leave via out")
+		return errors.New("via: writes with w:0 are unacknowledged, so the service could not confirm a request. Choose a higher durability, or " +
+			"remove via")
 	case asked.Client == ClientWire:
-		return errors.New("client: the service has the official driver (driver); leave client out, or leave via out")
+		return errors.New("client: the service uses the official driver (driver). Remove client, or remove via")
 	case asked.Load.Clients > 1:
-		return errors.New("load.clients: one load process at a time can have a service of its own; start a service by hand (docs/failover.md) and load its address")
+		return errors.New("load.clients: via: rest works with one load process. Start a service yourself (docs/failover.md) and load its address")
 	}
 	return rest.Check(asked.Workload.Name, store.Concern{})
 }
 
-// serviceShare is the share of the load's deadline that the service gives MongoDB.
+// serviceShare is the share of the load's deadline that is the deadline of MongoDB.
 const serviceShare = 0.75
 
-// openService starts the service between load and target, and opens it.
 func (r *runner) openService(ctx context.Context) (store.Store, error) {
 	if r.opts.Service == nil {
-		return nil, &store.AddressError{Address: r.target.String(), Problem: "via: a REST service cannot be started from here"}
+		return nil, &store.AddressError{Address: r.target.String(), Problem: "via: this command cannot start a REST service"}
 	}
 	uri, err := WithConcern(r.target.URI, Concern(r.spec.Durability))
 	if err != nil {
@@ -103,7 +99,7 @@ func (r *runner) openService(ctx context.Context) (store.Store, error) {
 	started, err := r.opts.Service(ctx, ServiceBrief{URI: uri, Database: r.spec.Database,
 		Timeout: time.Duration(serviceShare * float64(r.config.Timeout)), Token: token})
 	if err != nil {
-		return nil, fmt.Errorf("the REST service before %s cannot be started: %w", r.target, err)
+		return nil, fmt.Errorf("cannot start the REST service before %s: %w", r.target, err)
 	}
 	r.service = &service{Service: started}
 	st, err := rest.Open(ctx, store.Config{Target: started.URL, Sessions: r.sessions(), Timeout: r.config.Timeout},
@@ -116,7 +112,7 @@ func (r *runner) openService(ctx context.Context) (store.Store, error) {
 	return st, nil
 }
 
-// identify asks the target what it is: with a service in between, MongoDB itself, which alone knows.
+// identify identifies the MongoDB of the target, behind the service if there is one.
 func (r *runner) identify(ctx context.Context, st store.Store) (store.Info, error) {
 	if r.service == nil {
 		return st.Info(ctx)
@@ -133,19 +129,19 @@ func (r *runner) identify(ctx context.Context, st store.Store) (store.Info, erro
 	if info.Settings == nil {
 		info.Settings = map[string]string{}
 	}
-	info.Settings["via"] = "a REST service on this machine, a process of its own"
+	info.Settings["via"] = "a REST service on this machine, in a separate process"
 	return info, nil
 }
 
-// watch tells that the service is gone although nobody ended it.
+// watch reports the end of the service before the run ends it.
 func (s *service) watch(tell OnEvent) {
 	<-s.Ended
 	if !s.closing.Load() {
-		tell("service", "the REST service ended by itself", nil)
+		tell("service", "the REST service ended unexpectedly", nil)
 	}
 }
 
-// lost reports whether the service is gone although nobody ended it.
+// lost reports whether the service ended before the run ended it.
 func (s *service) lost() bool {
 	select {
 	case <-s.Ended:
@@ -155,15 +151,15 @@ func (s *service) lost() bool {
 	}
 }
 
-// close ends the service. There may be none.
+// close ends the service. s may be nil.
 func (s *service) close() {
 	if s == nil || s.closing.Swap(true) {
 		return
 	}
-	_ = s.End() // the result is written, and how the service ends cannot change it
+	_ = s.End() // the result is already written
 }
 
-// WithConcern writes a durability into the address of MongoDB, where it wins over what the address says.
+// WithConcern sets the options of a write and read concern in the address of a MongoDB.
 func WithConcern(uri string, c store.Concern) (string, error) {
 	a, err := mongouri.Parse(uri)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestCheckService(t *testing.T) {
 		{func(s *spec.Run) { s.Workload.Name = "b" }, "only the workload person"},
 		{func(s *spec.Run) { s.Durability.W = "0" }, "w:0"},
 		{func(s *spec.Run) { s.Durability.Name = "throughput" }, "w:0"},
-		{func(s *spec.Run) { s.Target = "null:" }, "not before null:"},
+		{func(s *spec.Run) { s.Target = "null:" }, ", not null:"},
 		{func(s *spec.Run) { s.Client = "wire" }, "official driver"},
 		{func(s *spec.Run) { s.Load.Clients = 2 }, "one load process"},
 		{func(s *spec.Run) { s.Target = "http://127.0.0.1:1/" }, "a service already"},
@@ -62,8 +62,10 @@ func TestCheckService(t *testing.T) {
 	} {
 		s := spec.Run{Target: "mongodb://127.0.0.1:1/", Via: spec.ViaREST, Workload: spec.Workload{Name: "person"}}
 		c.change(&s)
-		s.Defaults()
-		err := Check(s)
+		err := s.Complete()
+		if err == nil {
+			err = Check(s)
+		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", s, err, c.want)
 		}
@@ -167,7 +169,7 @@ func TestServiceThatCannotStart(t *testing.T) {
 	spec := viaSpec(t)
 	dir := t.TempDir()
 	if _, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "1")}); err == nil ||
-		!strings.Contains(err.Error(), "from here") {
+		!strings.Contains(err.Error(), "cannot start a REST service") {
 		t.Errorf("without a starter: %v", err)
 	}
 	_, err := Execute(t.Context(), spec, Options{Dir: filepath.Join(dir, "2"),

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// sharding is all that decides how a collection is spread over the shards of a cluster, so that it can be made again
-// after it was dropped: dropping takes all of it away, and the next insert makes a collection on one shard alone.
+// sharding is the complete distribution of a collection over shards, to restore it after a drop. Without that, the next
+// insert would make an unsharded collection.
 type sharding struct {
 	namespace string
 	key       bson.Raw
@@ -37,8 +37,7 @@ type zone struct {
 	Tag string   `bson:"tag"`
 }
 
-// readSharding reads how a collection is sharded from the cluster's own data (manual: "Config Database"); nil if it is
-// not.
+// readSharding reads the sharding of a collection from the config database; nil if it is not sharded.
 func readSharding(ctx context.Context, c server.Commander, namespace string) (*sharding, error) {
 	entries, err := findAll(ctx, c, "config", "collections", bson.D{{Key: "_id", Value: namespace}}, nil)
 	if err != nil || len(entries) == 0 {
@@ -54,7 +53,7 @@ func readSharding(ctx context.Context, c server.Commander, namespace string) (*s
 		UUID      bson.RawValue  `bson:"uuid"`
 	}
 	if err := bson.Unmarshal(entries[0], &entry); err != nil {
-		return nil, fmt.Errorf("the cluster's entry of %s is not understood: %w", namespace, err)
+		return nil, fmt.Errorf("cannot read config.collections of %s: %w", namespace, err)
 	}
 	if entry.Dropped || entry.Unsplit || len(entry.Key) == 0 {
 		return nil, nil
@@ -74,10 +73,9 @@ func readSharding(ctx context.Context, c server.Commander, namespace string) (*s
 	return s, s.readOptions(ctx, c)
 }
 
-// readOptions reads the options that the collection was created with.
 func (s *sharding) readOptions(ctx context.Context, c server.Commander) error {
 	db, name := s.names()
-	reply, err := server.AskOf(ctx, c, db, bson.D{{Key: "listCollections", Value: 1}, {Key: "filter", Value: bson.D{{Key: "name", Value: name}}}})
+	reply, err := server.QueryDB(ctx, c, db, bson.D{{Key: "listCollections", Value: 1}, {Key: "filter", Value: bson.D{{Key: "name", Value: name}}}})
 	if err != nil {
 		return err
 	}
@@ -85,7 +83,7 @@ func (s *sharding) readOptions(ctx context.Context, c server.Commander) error {
 		s.options = options
 	}
 	if _, err := s.options.LookupErr("timeseries"); err == nil {
-		return fmt.Errorf("%s is a time series, which is not made again: load without --load drop", s.namespace)
+		return fmt.Errorf("%s is a time series collection, which plimsoll cannot restore after a drop. Load without --load drop", s.namespace)
 	}
 	return nil
 }
@@ -95,7 +93,7 @@ func (s *sharding) names() (db, collection string) {
 	return db, collection
 }
 
-// hashed says whether the first field of the key is hashed: then the server can make all chunks at once.
+// hashed reports whether the first field of the key is hashed. The server can then make all chunks at once.
 func (s *sharding) hashed() bool {
 	e, err := s.key.IndexErr(0)
 	if err != nil {
@@ -105,7 +103,6 @@ func (s *sharding) hashed() bool {
 	return how == "hashed"
 }
 
-// record is what a record keeps of it.
 func (s *sharding) record() record.LabSharding {
 	r := record.LabSharding{Namespace: s.namespace, Key: keyText(s.key), Unique: s.unique, Zones: len(s.zones),
 		Chunks: map[string]int64{}}
@@ -115,7 +112,7 @@ func (s *sharding) record() record.LabSharding {
 	return r
 }
 
-// keyText is a key as people write it: "_id hashed", "country, age".
+// keyText formats a key: "_id hashed", "country, age".
 func keyText(key bson.Raw) string {
 	elements, _ := key.Elements()
 	var words []string
@@ -129,7 +126,6 @@ func keyText(key bson.Raw) string {
 	return strings.Join(words, ", ")
 }
 
-// findAll returns all documents that a filter selects.
 func findAll(ctx context.Context, c server.Commander, db, collection string, filter, sort bson.D) ([]bson.Raw, error) {
 	command := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: filter}}
 	if sort != nil {
@@ -137,14 +133,14 @@ func findAll(ctx context.Context, c server.Commander, db, collection string, fil
 	}
 	var all []bson.Raw
 	for batch := "firstBatch"; ; batch = "nextBatch" {
-		reply, err := server.AskOf(ctx, c, db, command)
+		reply, err := server.QueryDB(ctx, c, db, command)
 		if err != nil {
 			return nil, err
 		}
 		list, _ := reply.Lookup("cursor", batch).ArrayOK()
 		values, err := list.Values()
 		if err != nil {
-			return nil, fmt.Errorf("the answer of %s.%s is not understood: %w", db, collection, err)
+			return nil, fmt.Errorf("cannot read the reply of %s.%s: %w", db, collection, err)
 		}
 		for _, v := range values {
 			if d, ok := v.DocumentOK(); ok {
@@ -172,7 +168,7 @@ func decodeAll[T any](docs []bson.Raw, err error) ([]T, error) {
 	return all, nil
 }
 
-// asSharded returns who answers for a sharded target, nil for any other. done must be called at the end.
+// asSharded returns a connection to a sharded target, nil for other targets. The caller must call done.
 func (r *runner) asSharded(ctx context.Context) (c server.Commander, done func(), err error) {
 	if r.target.Kind != "mongodb" || r.info.Topology != "sharded" {
 		return nil, func() {}, nil
@@ -186,22 +182,22 @@ func (r *runner) asSharded(ctx context.Context) (c server.Commander, done func()
 	}
 	c, ok := st.(server.Commander)
 	if !ok {
-		return nil, nil, errors.Join(errors.New("the target cannot be asked how it is sharded"), st.Close())
+		return nil, nil, errors.Join(errors.New("this client cannot read the sharding of the target"), st.Close())
 	}
-	return c, func() { _ = st.Close() }, nil // it was only asked
+	return c, func() { _ = st.Close() }, nil
 }
 
-// describeSharding writes down how the collections of the workload are spread over shards before the load that counts.
+// describeSharding records the sharding of the workload's collections before the measured load.
 func (r *runner) describeSharding(ctx context.Context) {
 	if r.opts.Clients > 1 {
-		return // whoever started this process writes it down
+		return // the parent process records it
 	}
 	c, done, err := r.asSharded(ctx)
 	if err != nil || c == nil {
 		return
 	}
 	defer done()
-	ctx, cancel := context.WithTimeout(ctx, askLabAtMost)
+	ctx, cancel := context.WithTimeout(ctx, describeAtMost)
 	defer cancel()
 	var list []record.LabSharding
 	for _, name := range r.workload.Collections() {
@@ -209,10 +205,10 @@ func (r *runner) describeSharding(ctx context.Context) {
 		s, err := readSharding(ctx, c, namespace)
 		switch {
 		case err != nil:
-			r.writer.AddNote(fmt.Sprintf("how %s is sharded is not known: %s", namespace, store.OneLine(err.Error())))
+			r.writer.AddNote(fmt.Sprintf("the sharding of %s is unknown: %s", namespace, store.OneLine(err.Error())))
 		case s == nil:
 			list = append(list, record.LabSharding{Namespace: namespace, Chunks: map[string]int64{}})
-			r.writer.AddNote(namespace + " is not sharded: one shard alone carries its load")
+			r.writer.AddNote(namespace + " is not sharded, so one shard has its whole load")
 		default:
 			list = append(list, s.record())
 		}

@@ -2,17 +2,16 @@ package run
 
 import "time"
 
-// quietAtMost is how long a target may say nothing until the user is told that it is waited for.
-const quietAtMost = 2 * time.Second
+// slowAfter is how long a user waits without a message.
+const slowAfter = 2 * time.Second
 
-// TellIfSlow does something and calls tell once if that takes longer than a person waits without a word. When it
-// returns, tell is not running.
+// TellIfSlow calls do, and calls tell once if do takes more than two seconds. Both have returned when it returns.
 func TellIfSlow(tell, do func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		select {
-		case <-time.After(quietAtMost):
+		case <-time.After(slowAfter):
 			tell()
 		case <-done:
 		}

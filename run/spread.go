@@ -12,9 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
 
-// spread sees to it that what is loaded into a sharded lab is on all of its shards: each collection of the workload
-// that is not sharded is, by the hash of its _id, before there is anything in it. A collection that has documents is
-// left as it is where the run takes the data as they are; otherwise it is an error.
+// spread shards the collections of the workload in a sharded lab, unless they are sharded, by the hash of _id. A
+// collection that already has documents is an error, unless the run takes the data as they are.
 func (r *runner) spread(ctx context.Context) error {
 	if r.lab == nil || r.lab.before == nil || r.lab.before.Specification.Topology.Kind != spec.LabSharded {
 		return nil
@@ -22,8 +21,8 @@ func (r *runner) spread(ctx context.Context) error {
 	return SpreadOver(ctx, r.target.URI, r.spec, r.workload.Collections(), r.spec.LoadPhase.Skip, r.opts.Progress.Step)
 }
 
-// SpreadOver shards collections of a sharded cluster by the hash of their _id, with chunks on every shard, unless they
-// are sharded already. asIs leaves those alone that have documents.
+// SpreadOver shards collections of a sharded cluster by the hash of _id, with chunks on every shard, unless they are
+// sharded already. With asIs, collections that have documents stay as they are.
 func SpreadOver(ctx context.Context, uri string, asked spec.Run, collections []string, asIs bool,
 	step func(text string)) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -36,7 +35,7 @@ func SpreadOver(ctx context.Context, uri string, asked spec.Run, collections []s
 	defer st.Close()
 	router, ok := st.(server.Commander)
 	if !ok {
-		return errors.New("collections cannot be sharded through this client")
+		return errors.New("this client cannot shard collections")
 	}
 	for _, name := range collections {
 		step("spreading " + name + " over the shards")
@@ -45,7 +44,7 @@ func SpreadOver(ctx context.Context, uri string, asked spec.Run, collections []s
 			if asIs {
 				continue
 			}
-			return fmt.Errorf("%w: load into another database (--database), or use it as it is (--load skip)", err)
+			return fmt.Errorf("%w. Load into another database (--database), or use the data as they are (--load skip)", err)
 		}
 		if err != nil {
 			return err

@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/wire"
 )
 
-// DefaultDir is where a run without a target keeps its documents and records, below the working
-// directory: the disk that is measured is then the one the user stands on.
+// DefaultDir is the directory of the documents and records of runs that name none. It is below the working directory,
+// so that the disk there is measured.
 const DefaultDir = "plimsoll-data"
 
 // DefaultTarget is the target of a run that names none.
@@ -29,21 +29,19 @@ const (
 	ClientDriver = "driver"
 )
 
-// Target is a target as a user names it, taken apart.
+// Target is a parsed target.
 type Target struct {
 	Kind string // "mongodb", "lab" (until it is found; then "mongodb"), "http", "embedded", "null" or "null-tcp"
 	URI  string // mongodb: the connection string, with credentials; http: the address of the service
 	Dir  string // embedded: the directory
-	Lab  string // the name of the lab that it is
+	Lab  string // lab: its name
 }
 
-// remote reports whether the target is another process.
 func (t Target) remote() bool { return t.Kind == "mongodb" || t.Kind == "http" }
 
-// storesNothing reports whether the target answers without keeping anything.
 func (t Target) storesNothing() bool { return t.Kind == "null" || t.Kind == "null-tcp" }
 
-// String returns the target as it may be shown and stored: without credentials.
+// String returns the target without credentials.
 func (t Target) String() string {
 	if t.Lab != "" {
 		return spec.LabTarget(t.Lab)
@@ -59,8 +57,8 @@ func (t Target) String() string {
 	return store.Redact(t.URI)
 }
 
-// ParseTarget reads what a user gives as target: mongodb://…, mongodb+srv://…, lab:NAME, http://HOST:PORT/,
-// embedded:DIR, null: or null:tcp. An empty string is [DefaultTarget].
+// ParseTarget parses mongodb://…, mongodb+srv://…, lab:NAME, http://HOST:PORT/, embedded:DIR, null: or null:tcp. An
+// empty string is [DefaultTarget].
 func ParseTarget(s string) (Target, error) {
 	if s == "" {
 		s = DefaultTarget
@@ -69,20 +67,20 @@ func ParseTarget(s string) (Target, error) {
 	switch {
 	case strings.HasPrefix(s, "mongodb://"), strings.HasPrefix(s, "mongodb+srv://"):
 		return Target{Kind: "mongodb", URI: s}, nil
-	// services are told no passwords
+	// services take no passwords
 	case !strings.Contains(s, "@") && (strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")):
 		return Target{Kind: "http", URI: s}, nil
 	case found && scheme == "lab":
 		if err := spec.CheckLabName(rest); err != nil {
-			return Target{}, fmt.Errorf("target %q: %w; write lab:NAME (plimsoll lab list)", store.Redact(s), err)
+			return Target{}, fmt.Errorf("target %q: %w. Write lab:NAME; plimsoll lab list shows the labs", store.Redact(s), err)
 		}
 		return Target{Kind: "lab", Lab: rest}, nil
 	case found && scheme == "embedded" && strings.Contains(rest, "://"):
-		return Target{}, fmt.Errorf("target %q: a directory is expected after embedded:, not an address", store.Redact(s))
+		return Target{}, fmt.Errorf("target %q: embedded: needs a directory, not an address", store.Redact(s))
 	case found && scheme == "embedded" && rest != "":
 		return Target{Kind: "embedded", Dir: rest}, nil
 	case found && scheme == "embedded":
-		return Target{}, fmt.Errorf("target %q names no directory: write embedded:DIR", s)
+		return Target{}, fmt.Errorf("target %q has no directory. Write embedded:DIR", s)
 	case s == "null:" || s == "null":
 		return Target{Kind: "null"}, nil
 	case s == "null:tcp":
@@ -92,7 +90,7 @@ func ParseTarget(s string) (Target, error) {
 	hint := nearest.DidYouMean(scheme, []string{"mongodb", "mongodb+srv", "lab", "http", "embedded", "null"})
 	shown := store.Redact(s)
 	if !strings.Contains(s, "://") && strings.Contains(s, ":") {
-		// An address whose scheme was forgotten may begin with a user and a password.
+		// An address without its scheme may begin with a user and a password.
 		address := store.Redact("mongodb://" + s)
 		shown = strings.TrimPrefix(address, "mongodb://")
 		if hint == "" {
@@ -102,11 +100,10 @@ func ParseTarget(s string) (Target, error) {
 	return Target{}, fmt.Errorf("unknown target %q%s (known: %s)", shown, hint, strings.Join(known, ", "))
 }
 
-// OnEvent takes what a store notices by itself: a new primary, a cleared pool.
+// OnEvent receives the events of a client, such as a new primary or a cleared pool.
 type OnEvent func(kind, text string, data map[string]string)
 
-// Open opens a target with the client asked for. What it returns must be closed. Its errors name the
-// target without credentials and say what to check.
+// Open opens a target with a client. The caller must close the store. Its errors name the target without credentials.
 func (t Target) Open(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {
 	switch t.Kind {
 	case "embedded":
@@ -123,7 +120,7 @@ func (t Target) Open(ctx context.Context, client string, cfg store.Config, event
 	return openMongo(ctx, client, cfg, events)
 }
 
-// nullDocuments is what the null target says it holds: as many as any run may ask for.
+// nullDocuments is the count that the null target returns: as many documents as any run needs.
 const nullDocuments = math.MaxInt32
 
 func openMongo(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {

@@ -28,7 +28,7 @@ func TestParseTarget(t *testing.T) {
 // An error never shows what may be a password, also where the scheme is missing or wrong.
 func TestParseTargetErrors(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
-		{"embedded:", "names no directory"},
+		{"embedded:", "has no directory"},
 		{"embeded:dir", "did you mean embedded?"},
 		{"localhost:27017", "did you mean mongodb://localhost:27017?"},
 		{"bob:s3cret@db1:27017", "did you mean mongodb://bob:***@db1:27017?"},

@@ -113,7 +113,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	p := b.Page(t)
 	p.NoScript(true)
 	p.Open(s.url("/?token=" + testToken))
-	p.Click(".records a")
+	p.Click(".cards a")
 	p.Wait(`location.pathname.startsWith("/live/") && document.querySelector("main .tiles")`)
 	// The page loads itself again from time to time, so looking for the button and pressing it is one step.
 	p.Wait(`(() => { const f = document.querySelector("#actions form"); if (f) f.submit(); return f; })()`)
@@ -134,7 +134,7 @@ func TestBrowserFollowsARun(t *testing.T) {
 	s := startAt(t, port.open(), Options{Dir: dir})
 	p := b.Page(t)
 	p.Open(s.url("/?token=" + testToken))
-	p.Click(".records a")
+	p.Click(".cards a")
 	p.Wait(`document.getElementById("now").textContent.includes("ok/s")`)
 	p.Wait(`document.querySelector("figure[data-track] .tools button")`)
 	sound(t, "live", p)
@@ -204,8 +204,8 @@ func keepsItsPlace(t *testing.T, p *browsertest.Page) {
 	}
 }
 
-// A page of somebody else that runs in the same browser, which has the cookie, gets nothing. What no browser can be made to
-// send, a Host header of another name, is tested in TestGuard and TestMetricsAndClosing without one.
+// A page of somebody else that runs in the same browser, which has the cookie, gets nothing. What no browser can be
+// made to send, a Host header of another name, is tested in TestGuard and TestMetricsAndClosing without one.
 func TestBrowserForeignPageGetsNothing(t *testing.T) {
 	t.Parallel()
 	b, ok := browsertest.Shared(t)
@@ -281,7 +281,8 @@ func lostAndFound(t *testing.T, p *browsertest.Page, s *Server, port *door, o Op
 	p.Wait(fmt.Sprintf(`!document.querySelector(".live.lost") && document.getElementById("now").textContent.includes(%q)`, now))
 }
 
-// A drill is followed in a browser: it shows its stages, survives a reload and a lost connection, and ends as its report.
+// A drill is followed in a browser: it shows its stages, survives a reload and a lost connection, and ends as its
+// report.
 func TestBrowserFollowsADrill(t *testing.T) {
 	t.Parallel()
 	b, ok := browsertest.Shared(t)
@@ -367,11 +368,13 @@ func TestBrowserFollowsAProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	w, err := record.CreateProbe(probe, &record.Probe{Specification: record.ProbeSpec{Directory: `/data<img src=x onerror="window.harmed=1">`}, Head: record.Head{Started: recordtest.Started}})
+	w, err := record.CreateProbe(probe, &record.Probe{Head: record.Head{Started: recordtest.Started},
+		Specification: record.ProbeSpec{Directory: `/data<img src=x onerror="window.harmed=1">`}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Second(record.ProbeSecond{Step: 2, At: 3e9, Length: 1e9, Operations: 2000, Bytes: 4096e3, P50: 1e5, P99: 2e6}); err != nil {
+	if err := w.Second(record.ProbeSecond{Step: 2, At: 3e9, Length: 1e9, Operations: 2000, Bytes: 4096e3, P50: 1e5,
+		P99: 2e6}); err != nil {
 		t.Fatal(err)
 	}
 	o, port := Options{Dir: dir}, newDoor(t)
@@ -381,7 +384,8 @@ func TestBrowserFollowsAProbe(t *testing.T) {
 	const now = "step 3, 4s: 2,000 op/s"
 	followed(t, p, "live-probe", s.url("/live/"+idOf("probe")), now)
 	lostAndFound(t, p, s, port, o, now)
-	if err := w.Second(record.ProbeSecond{Step: 2, At: 4e9, Length: 1e9, Operations: 2100, Bytes: 4096e3, P50: 1e5, P99: 2e6}); err != nil {
+	if err := w.Second(record.ProbeSecond{Step: 2, At: 4e9, Length: 1e9, Operations: 2100, Bytes: 4096e3, P50: 1e5,
+		P99: 2e6}); err != nil {
 		t.Fatal(err)
 	}
 	p.Wait(`document.getElementById("now").textContent.includes("2,100 op/s")`)

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// With --web the page is made in the process that measures. A fault in it must end neither that process nor the record, and
-// must be said.
+// With --web the page is made in the process that measures. A fault in it must end neither that process nor the record,
+// and must be said.
 func TestPanicOfAPageIsContained(t *testing.T) {
 	dir := t.TempDir()
 	release, err := record.Hold(filepath.Join(dir, "r")) // this process measures

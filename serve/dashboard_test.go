@@ -26,7 +26,8 @@ func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var known strings.Builder
-	for _, d := range []*prometheus.Desc{operationsDesc, offeredDesc, droppedDesc, workersDesc, inFlightDesc, responseDesc} {
+	for _, d := range []*prometheus.Desc{operationsDesc, offeredDesc, droppedDesc, workersDesc, inFlightDesc,
+		responseDesc} {
 		known.WriteString(d.String())
 	}
 	name := regexp.MustCompile(`plimsoll_\w+`)

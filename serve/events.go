@@ -21,7 +21,7 @@ type stream struct {
 	b bytes.Buffer
 }
 
-// send writes an event. id may be empty. Lines of data are put together again by the browser.
+// send writes an event. id may be empty. The browser joins the lines of data again.
 func (s *stream) send(event, id, data string) error {
 	s.b.Reset()
 	if id != "" {
@@ -121,7 +121,6 @@ func (s *stream) follow(r *http.Request, f *follower, seen string) {
 	}
 }
 
-// enter counts a stream, if there is room for one.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// Bounds of what is looked at in a folder. A folder with more shows the newest that were found within them.
+// Bounds of what is read of a folder. A folder with more shows the newest records that were found within them.
 const (
 	maxDepth   = 8
 	maxEntries = 20_000
@@ -27,7 +28,8 @@ const (
 
 // Entry is one record in the list.
 type Entry struct {
-	// ID names the record in addresses. It is made of its path, so it stays the same, and no path ever comes from a request.
+	// ID names the record in addresses. It is made of its path, so it stays the same, and no path ever comes from a
+	// request.
 	ID string
 	// Path is relative to the folder, with slashes. Place is the same as pages show it: a path may have any character.
 	Path  string
@@ -39,11 +41,17 @@ type Entry struct {
 	// Status is that of the record; one that is being written is running, whatever it says.
 	Status  record.Status
 	Verdict string
+	// Grade is how good the result is; empty if it is not known.
+	Grade   report.Grade
 	Started time.Time
 	Live    bool
 	Labels  map[string]string
-	// Within is the ID of the suite that it is a part of, or a trial or round of a part; empty for the others. The list of all
-	// records leaves them out.
+	// Target is what was loaded in a word, Workload with what; empty where there is none.
+	Target, Workload string
+	// Disclosure is shown with the figures; see [report.Disclosure].
+	Disclosure string
+	// Within is the ID of the suite, study or drill that the record is a part of, the outermost one; empty for the others.
+	// The list of all records leaves parts out.
 	Within string
 	// Lab is the lab that is loaded, empty if there is none.
 	Lab string
@@ -66,7 +74,7 @@ type seen struct {
 	modified time.Time
 	size     int64
 	read     Entry // what its file says
-	entry    Entry // with what is known beside: whether somebody writes it, and its place in a study
+	entry    Entry // with what other files say: whether it is being written, and its place in a study
 	trials   map[string]string
 }
 
@@ -85,8 +93,8 @@ func (f *Folder) Close() error { return f.root.Close() }
 // Dir is the directory of a record, for the rooms that read it.
 func (f *Folder) Dir(e Entry) string { return filepath.Join(f.dir, filepath.FromSlash(e.Path)) }
 
-// List returns the records, the newest first. Those whose files cannot be opened are left out; those whose files are damaged
-// say so.
+// List returns the records, the newest first. Those whose files cannot be opened are left out; those whose files are
+// damaged say so.
 func (f *Folder) List() []Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +143,6 @@ func (f *Folder) Inside(e Entry) bool {
 	}) == nil
 }
 
-// lookup returns a record as it was listed last.
 func (f *Folder) lookup(id string) (Entry, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +230,7 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 	shown := old
 	if shown.entry = withLive(old.read, held); !held && shown.entry.Status == record.Running {
 		// The file was written at the start and knows nothing of the end, so its verdict is none.
-		shown.entry.Status, shown.entry.Verdict = record.Killed, ""
+		shown.entry.Status, shown.entry.Verdict, shown.entry.Grade = record.Killed, "", report.Warn
 	}
 	return shown, true
 }

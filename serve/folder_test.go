@@ -203,8 +203,9 @@ func TestTheListSaysWhatCameOut(t *testing.T) {
 	p99 := int64(2_500_000)
 	run := record.Run{Head: record.Head{Kind: record.KindRun, Status: record.Complete}, Phases: []record.PhaseResult{{
 		Phase: "measure", Rates: record.Rates{Achieved: 1234}, All: record.ClassResult{Service: &record.Latency{P99: &p99}}}}}
-	study := record.Study{Head: record.Head{Kind: record.KindStudy, Status: record.Complete}, Specification: spec.Study{Name: "s"},
-		Objectives: []record.ConfigurationObjective{{Holds: true, N: 3, Met: 3}, {N: 3}},
+	study := record.Study{Head: record.Head{Kind: record.KindStudy, Status: record.Complete},
+		Specification: spec.Study{Name: "s"},
+		Objectives:    []record.ConfigurationObjective{{Holds: true, N: 3, Met: 3}, {N: 3}},
 		Trials: []record.Trial{
 			{Number: 1, Attempt: 1, Kind: record.TrialCompared, Configuration: "workers=2", Status: record.TrialPlanned},
 			{Number: 100001, Attempt: 1, Kind: record.TrialSearch, Configuration: "search", Status: record.TrialDone, Record: "procedures/threads-0001"},

@@ -9,16 +9,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 //go:embed assets
 var assets embed.FS
 
-// maxRows bounds the list on one page; the search reaches the others.
-const maxRows = 500
-
-// frame is what stands around the content of a page.
+// frame is the page around its content.
 type frame struct {
 	Title string
 	// Top is true for the page that has no page above it.
@@ -40,24 +38,18 @@ type frame struct {
 	Code  template.HTML
 }
 
-// list is what the list of records shows.
-type list struct {
-	Query string
-	// In is the ID of the suite whose parts are listed, empty for all records that are part of none.
-	In           string
-	Total, Found int
-	Rows         []Entry
-	// Labs are those that run, or that are left. LabsHidden is true where the client would have to bring the token.
-	Labs       []labRow
-	LabsHidden bool
-}
-
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"when": func(t time.Time) string {
 		if t.IsZero() {
 			return "-"
 		}
 		return t.UTC().Format("2006-01-02 15:04:05")
+	},
+	"sign": func(g report.Grade) string {
+		if g == "" {
+			return ""
+		}
+		return report.Point{Grade: g}.Sign()
 	},
 	"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 }).ParseFS(assets, "assets/*.tmpl"))

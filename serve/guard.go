@@ -34,7 +34,7 @@ type Guard struct {
 	hosts, origins []string
 	// main is the origin that is printed.
 	main string
-	// tls is true where a proxy with TLS stands in front of the page.
+	// tls is true if a proxy with TLS is in front of the page.
 	tls bool
 	// open is true where reading needs no token: on loopback, unless a proxy opens it to others.
 	open bool
@@ -48,23 +48,23 @@ const tokenBytes = 24
 // minToken is the shortest token that a user may choose.
 const minToken = 16
 
-// cookieName is the cookie with the token. The port is part of it, since cookies do not tell ports apart.
+// cookieName is the cookie with the token. It has the port in it because cookies are shared between ports.
 func (g *Guard) cookieName() string {
 	_, port, _ := net.SplitHostPort(g.addr)
 	return "plimsoll-" + port
 }
 
-// NewToken makes a token.
+// NewToken makes a random token.
 func NewToken() string {
 	b := make([]byte, tokenBytes)
 	_, _ = rand.Read(b) // never fails, says its documentation
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// NewGuard makes the guard of a listener. An empty token is replaced by a new one on loopback; beyond it, and where a name
-// is given, the user must choose one, so that nobody opens a page to a network without thinking of it. names are further
-// origins at which the page is reached, as browsers write them: https://NAME is a proxy with TLS, http://NAME:PORT is this
-// machine by another name.
+// NewGuard makes the guard of a listener. An empty token is replaced by a new one on loopback; beyond it, and where a
+// name is given, the user must choose one, so that nobody opens a page to a network without thinking of it. names are
+// further origins at which the page is reached, as browsers write them: https://NAME is a proxy with TLS,
+// http://NAME:PORT is this machine by another name.
 func NewGuard(addr net.Addr, token string, names ...string) (*Guard, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -123,7 +123,7 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 // originOf reads a name: a scheme, a host and perhaps a port, as in the address bar of a browser.
 func originOf(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
-	wrong := fmt.Errorf("%q is no address of this page: write https://NAME for a proxy with TLS, or http://NAME:PORT", name)
+	wrong := fmt.Errorf("%q is not an address of this page: write https://NAME for a proxy with TLS, or http://NAME:PORT", name)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, wrong
 	}
@@ -142,7 +142,6 @@ func originOf(name string) (*url.URL, error) {
 	return u, nil
 }
 
-// machineNames are the addresses of this machine.
 func machineNames() []string {
 	var names []string
 	addrs, _ := net.InterfaceAddrs() // without them, only the names that were given are allowed
@@ -162,7 +161,7 @@ func (g *Guard) Address() string {
 	return g.main + "/?token=" + url.QueryEscape(g.token)
 }
 
-// The reasons for which a request is refused. None tells more than that.
+// The reasons for which a request is refused. None has more details.
 var (
 	errHost   = errors.New("this page is not served under that name")
 	errOrigin = errors.New("requests from other sites are refused")
@@ -179,7 +178,6 @@ const (
 	changes                // does something
 )
 
-// check decides about a request.
 func (g *Guard) check(r *http.Request, d demand) (status int, err error) {
 	if !slices.Contains(g.hosts, strings.ToLower(r.Host)) {
 		return http.StatusMisdirectedRequest, errHost

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"html/template"
@@ -55,7 +54,7 @@ func (s *Server) guarded(mux *http.ServeMux, demands map[string]demand) http.Han
 		headers(w.Header())
 		w.Header().Set("Content-Security-Policy", policy("none"))
 		if status, err := s.guard.check(r, demands[pattern]); err != nil {
-			http.Error(w, err.Error(), status) // not even a page: whoever asks is not known
+			http.Error(w, err.Error(), status) // not even a page: the client is not known
 			return
 		}
 		if s.guard.keep(w, r) {
@@ -66,40 +65,11 @@ func (s *Server) guarded(mux *http.ServeMux, demands map[string]demand) http.Han
 	}
 }
 
-// top is the list; of a server for one record it is that record.
-func (s *Server) top(w http.ResponseWriter, r *http.Request) {
-	if s.o.Alone {
-		s.alone(w, r)
-		return
-	}
-	q, in := r.URL.Query().Get("q"), r.URL.Query().Get("in")
-	all := Inside(s.library.list(), in)
-	found := Search(all, q)
-	l := list{Query: q, In: in, Total: len(all), Found: len(found)}
-	if in == "" {
-		l.Labs, l.LabsHidden = s.labRows(r, q), s.o.Labs != nil && !s.guard.known(r)
-	}
-	for _, e := range found {
-		if len(l.Rows) == maxRows {
-			break
-		}
-		l.Rows = append(l.Rows, e)
-	}
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "list", l); err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
-		return
-	}
-	//nolint:gosec // html/template made it
-	s.show(w, http.StatusOK, frame{Title: s.listTitle(in), Top: in == "", Body: template.HTML(b.String())})
-}
-
-// alone shows the one record that is served, once it is there.
 func (s *Server) alone(w http.ResponseWriter, r *http.Request) {
 	e, _, ok := s.library.find(idOf("."))
 	if !ok {
 		s.show(w, http.StatusOK, frame{Title: "Nothing is written yet", Top: true, Refresh: 1, Always: true,
-			Body: "<p>The record is not begun yet. This page looks again every second.</p>"})
+			Body: "<p>The record does not exist yet. This page reloads every second.</p>"})
 		return
 	}
 	to := "/record/"
@@ -109,7 +79,6 @@ func (s *Server) alone(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to+e.ID, http.StatusSeeOther)
 }
 
-// record shows the report of a record.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {
@@ -128,7 +97,6 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, frame{Title: pic.title, Entry: e, File: "/report/" + e.ID, Body: s.partLinks(e) + pic.body})
 }
 
-// live shows a record that is being written.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {
@@ -150,7 +118,6 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// report sends the file that `plimsoll report` writes.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {
@@ -185,11 +152,11 @@ func fileName(path string) string {
 	return name + ".html"
 }
 
-// maxCompared bounds how many records are put beside each other on a page.
+// maxCompared bounds how many records a page compares.
 const maxCompared = 20
 
 // compareNote says how the sides were judged, and how that is kept.
-const compareNote = `<p class="note">The oldest record is the baseline. plimsoll compare OLD NEW chooses metrics and margins; with --out DIR in this folder the comparison is kept and listed.</p>`
+const compareNote = `<p class="note">The oldest record is the baseline. Use plimsoll compare OLD NEW to choose metrics and margins; with --out DIR in this folder, the comparison is listed here.</p>`
 
 // compare holds records against the oldest of them.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
@@ -229,10 +196,10 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, frame{Title: pic.title, Body: compareNote + pic.body})
 }
 
-// fail shows an error as a page.
 func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, err error) {
 	text := err.Error()
 	html.Tidy(&text)
 	//nolint:gosec // escaped here
-	s.show(w, status, frame{Title: http.StatusText(status), Body: template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>")})
+	s.show(w, status, frame{Title: http.StatusText(status),
+		Body: template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>")})
 }

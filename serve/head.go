@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// read reads the head of a record, and of a study what its trials are called by their paths in it, of a suite its parts.
-// A file that is damaged is listed as that.
+// read reads the head of a record, and of a study what its trials are called by their paths in it, of a suite its
+// parts. A file that is damaged is listed as that.
 func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 	in, err := safeopen.OpenIn(f.root, name)
 	if err != nil {
@@ -34,12 +35,11 @@ func (f *Folder) read(name, file string) (Entry, map[string]string, error) {
 		e, names, err = entryOf(file, b, in)
 		return err
 	}); err != nil {
-		return Entry{Kind: record.KindOf(file), Verdict: "damaged"}, nil, nil
+		return Entry{Kind: record.KindOf(file), Verdict: "damaged", Grade: report.Bad}, nil, nil
 	}
 	return e, names, nil
 }
 
-// entryOf makes an entry of the text of a main file.
 func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, error) {
 	r, err := record.Decode(file, b)
 	if err != nil {
@@ -54,15 +54,20 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 		return entryOfComparison(r, in), nil, nil
 	}
 	d := report.Of(r)
-	e.Title, e.Verdict = d.Title, d.Brief
+	e.Title, e.Verdict, e.Grade = d.Title, d.Brief, d.Grade
 	var names map[string]string
 	switch r := r.(type) {
 	case *record.Study:
-		e.Title, e.Labels, e.Lab, names = r.Specification.Name, r.Specification.Labels, labOf(r.Specification.Run.Target), trialNames(r)
+		e.Title, e.Labels, e.Lab, names = r.Specification.Name, r.Specification.Labels, labOf(r.Specification.Run.Target),
+			trialNames(r)
+		e.loaded(r.Base.Target, r.Engine, r.Base.Workload)
 	case *record.Drill:
 		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Run.Target)
+		e.loaded(r.Specification.Run.Target, r.Engine, r.Specification.Run.Workload)
 	case *record.Run:
 		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Target)
+		e.loaded(cmp.Or(r.Specification.Target, r.Target.Address), "", r.Specification.Workload)
+		e.Disclosure = cmp.Or(report.Disclosure(r.Target.Kind), e.Disclosure)
 		if p := r.Phase("measure"); p != nil {
 			e.Rate = figure.Rate(p.Rates.Achieved) + "/s"
 			e.P99 = p99Of(p.All.Service)
@@ -76,6 +81,23 @@ func entryOf(file string, b []byte, in *os.File) (Entry, map[string]string, erro
 		}
 	}
 	return e, names, nil
+}
+
+// loaded notes what was loaded, and with what. The directory of an embedded store and the options of an address are
+// left out, so that records of the same target have the same word.
+func (e *Entry) loaded(target, engine string, w spec.Workload) {
+	e.Disclosure, e.Workload = report.Disclosure(target), w.Name
+	kind, _, _ := strings.Cut(target, ":")
+	switch {
+	case e.Disclosure != "":
+		e.Target = kind
+	case target == "":
+		e.Target = engine // the lab of a study or drill is its own
+	default:
+		address := strings.TrimPrefix(strings.TrimPrefix(target, "mongodb://"), "mongodb+srv://")
+		address, _, _ = strings.Cut(address, "?")
+		e.Target = strings.TrimSuffix(address, "/")
+	}
 }
 
 func p99Of(l *record.Latency) string {

@@ -35,7 +35,8 @@ func TestHostileNamesInEvents(t *testing.T) {
 	dir := t.TempDir()
 	for name, write := range map[string]func(string) error{
 		"run": func(dir string) error {
-			_, err := recordtest.Run{Seconds: 12, Rate: 90, Open: true, Seed: 1, OnLab: true, Sampled: true, StallAt: 5, Name: hostileLines}.Write(dir)
+			_, err := recordtest.Run{Seconds: 12, Rate: 90, Open: true, Seed: 1, OnLab: true, Sampled: true, StallAt: 5,
+				Name: hostileLines}.Write(dir)
 			return err
 		},
 		"study": func(dir string) error {

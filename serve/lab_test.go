@@ -43,12 +43,13 @@ func (f *fakeLabs) lab() record.Lab {
 }
 
 func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
-	dead := record.Lab{Name: "dead", State: "failed", Problem: "its supervisor is gone " + hostileName}
+	dead := record.Lab{Name: "dead", State: "failed", Problem: "its supervisor has ended " + hostileName}
 	return []record.Lab{f.lab(), dead}, nil
 }
 
 func (f *fakeLabs) View(_ context.Context, name string) (html.LabView, error) {
-	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election", Text: "rs0-1 was elected " + cmp.Or(f.name, hostileName)}}}
+	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election",
+		Text: "rs0-1 was elected " + cmp.Or(f.name, hostileName)}}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if name != "three" || f.gone {
@@ -66,7 +67,7 @@ func TestLabsAreListed(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Dir: t.TempDir(), Labs: &fakeLabs{broken: true}})
 	_, body := getKnown(t, s, "/")
-	for _, want := range []string{`<a href="/lab/three">three</a>`, "power-off of host1", "replica set of 3 members", "its supervisor is gone"} {
+	for _, want := range []string{`<a href="/lab/three">three</a>`, "power-off of host1", "replica set of 3 members", "its supervisor has ended"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the list does not have %q", want)
 		}
@@ -93,7 +94,8 @@ func TestLabsAreBehindTheToken(t *testing.T) {
 		if strings.Contains(body, "host1") || strings.Contains(body, "dead") || strings.Contains(body, "rs0-1") {
 			t.Errorf("%s shows labs without the token: %s", path, body)
 		}
-		if want := map[bool]int{true: http.StatusUnauthorized, false: http.StatusOK}[strings.HasPrefix(path, "/lab/")]; status != want {
+		if want := map[bool]int{true: http.StatusUnauthorized, false: http.StatusOK}[strings.HasPrefix(path,
+			"/lab/")]; status != want {
 			t.Errorf("%s is %d, want %d", path, status, want)
 		}
 		if path == "/" && !strings.Contains(body, "Labs are shown only with the token") {
@@ -111,7 +113,8 @@ func TestFollowingALab(t *testing.T) {
 	f := &fakeLabs{}
 	s := start(t, Options{Dir: t.TempDir(), Labs: f})
 	status, body := getKnown(t, s, "/lab/three")
-	if status != http.StatusOK || !strings.Contains(body, `data-events="/lab/three/events"`) || !strings.Contains(body, "rs0-1 was elected") || strings.Contains(body, "<script>harm") {
+	if status != http.StatusOK || !strings.Contains(body, `data-events="/lab/three/events"`) ||
+		!strings.Contains(body, "rs0-1 was elected") || strings.Contains(body, "<script>harm") {
 		t.Fatalf("%d\n%s", status, body)
 	}
 	for _, path := range []string{"/lab/four", "/lab/No%20Such", "/lab/No%20Such/events"} {
@@ -120,7 +123,8 @@ func TestFollowingALab(t *testing.T) {
 		}
 	}
 	ch := listenAt(t, s, "/lab/three/events", "")
-	if e := next(t, ch, "picture"); !strings.Contains(e.data, "<h3>Volumes</h3>") || strings.Contains(e.data, "power-off") || strings.Contains(e.data, "<script>harm") {
+	if e := next(t, ch, "picture"); !strings.Contains(e.data, "<h3>Volumes</h3>") ||
+		strings.Contains(e.data, "power-off") || strings.Contains(e.data, "<script>harm") {
 		t.Errorf("first picture %.300s", e.data)
 	}
 	if e := next(t, ch, "now"); !strings.Contains(e.data, "4 of 4 hosts on, 4 of 4 members running") {
@@ -149,7 +153,8 @@ func TestHealingIsBehindTheToken(t *testing.T) {
 	for name, c := range map[string]struct{ method, path string }{
 		"without a token": {"POST", "/heal/three"}, "a wrong token": {"POST", "/heal/three?token=wrong"}, "looking": {"GET", "/heal/three?token=" + testToken},
 	} {
-		if resp, _ := ask(t, s, c.method, c.path, form, ""); resp.StatusCode < 400 && resp.StatusCode != http.StatusSeeOther && resp.StatusCode != http.StatusFound {
+		if resp, _ := ask(t, s, c.method, c.path, form, ""); resp.StatusCode < 400 &&
+			resp.StatusCode != http.StatusSeeOther && resp.StatusCode != http.StatusFound {
 			t.Errorf("%s: %d", name, resp.StatusCode)
 		}
 		f.set(func() {

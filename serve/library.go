@@ -1,6 +1,9 @@
 package serve
 
-import "sync"
+import (
+	"path/filepath"
+	"sync"
+)
 
 // library is a folder that may not be there yet: with --web the server starts before the record does.
 type library struct {
@@ -41,6 +44,9 @@ func (l *library) list() []Entry {
 	}
 	return nil
 }
+
+// dirOf is the directory of an entry of [library.list].
+func (l *library) dirOf(e Entry) string { return filepath.Join(l.dir, filepath.FromSlash(e.Path)) }
 
 func (l *library) find(id string) (Entry, string, bool) {
 	f := l.open()

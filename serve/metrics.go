@@ -29,14 +29,15 @@ const (
 )
 
 // bounds are the upper ends of the buckets of response times, in seconds.
-var bounds = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10}
+var bounds = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5,
+	5, 10}
 
 var (
 	operationsDesc = prometheus.NewDesc("plimsoll_operations_total", "Operations that ended, by what became of them.", []string{"run", "phase", "class", "outcome"}, nil)
 	offeredDesc    = prometheus.NewDesc("plimsoll_offered_total", "Operations that fell due.", []string{"run", "phase"}, nil)
-	droppedDesc    = prometheus.NewDesc("plimsoll_dropped_total", "Operations that were given up because they could not be sent in time.", []string{"run", "phase"}, nil)
+	droppedDesc    = prometheus.NewDesc("plimsoll_dropped_total", "Operations that were dropped because they could not be sent in time.", []string{"run", "phase"}, nil)
 	workersDesc    = prometheus.NewDesc("plimsoll_workers", "Workers of the load.", []string{"run"}, nil)
-	inFlightDesc   = prometheus.NewDesc("plimsoll_in_flight", "Mean number of operations under way in the last interval.", []string{"run"}, nil)
+	inFlightDesc   = prometheus.NewDesc("plimsoll_in_flight", "Mean number of operations in flight in the last interval.", []string{"run"}, nil)
 	responseDesc   = prometheus.NewDesc("plimsoll_response_seconds", "Time of successful operations of the measured phase from when they were due; without a schedule, from sending.", []string{"run", "class"}, nil)
 )
 
@@ -62,7 +63,8 @@ func (m *meters) handler() http.Handler {
 
 // Describe implements [prometheus.Collector].
 func (m *meters) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{operationsDesc, offeredDesc, droppedDesc, workersDesc, inFlightDesc, responseDesc} {
+	for _, d := range []*prometheus.Desc{operationsDesc, offeredDesc, droppedDesc, workersDesc, inFlightDesc,
+		responseDesc} {
 		ch <- d
 	}
 }
@@ -79,7 +81,6 @@ func (m *meters) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// current returns the meters of the runs that go on, the newest first.
 func (m *meters) current() []*meter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +133,8 @@ type meter struct {
 type phaseSum struct{ offered, dropped int64 }
 
 func newMeter(ctx context.Context, name, dir string, head *record.Run) *meter {
-	m := &meter{name: name, head: head, ready: make(chan struct{}), operations: map[[3]string]int64{}, phases: map[string]*phaseSum{}, times: map[string]*measure.Histogram{}}
+	m := &meter{name: name, head: head, ready: make(chan struct{}), operations: map[[3]string]int64{},
+		phases: map[string]*phaseSum{}, times: map[string]*measure.Histogram{}}
 	m.ctx, m.cancel = context.WithCancel(ctx)
 	var both sync.WaitGroup
 	both.Add(2)
@@ -160,7 +162,7 @@ func (m *meter) touch() {
 	m.asked = time.Now()
 }
 
-// rest ends the meter when nobody has asked for long.
+// rest ends the meter when it was not scraped for long.
 func (m *meter) rest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +171,6 @@ func (m *meter) rest() {
 	}
 }
 
-// interval adds a line of the intervals.
 func (m *meter) interval(b []byte) {
 	var l record.IntervalLine
 	if safeopen.Unmarshal(b, &l) != nil {
@@ -247,7 +248,8 @@ func (m *meter) collect(ch chan<- prometheus.Metric) {
 	number(inFlightDesc, prometheus.GaugeValue, m.inFlight, m.name)
 	for class, h := range m.times {
 		sum := time.Duration(h.Sum()).Seconds()
-		if x, err := prometheus.NewConstHistogram(responseDesc, uint64(h.Count()), sum, cumulative(h), m.name, class); err == nil {
+		if x, err := prometheus.NewConstHistogram(responseDesc, uint64(h.Count()), sum, cumulative(h), m.name,
+			class); err == nil {
 			ch <- x
 		}
 	}

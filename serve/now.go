@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
@@ -66,7 +67,6 @@ func (n *runNow) text() template.HTML {
 	return escaped(nowText(n.head, l))
 }
 
-// escaped is a text as HTML.
 func escaped(text string) template.HTML {
 	html.Tidy(&text)
 	//nolint:gosec // escaped here
@@ -99,6 +99,9 @@ func nowText(r *record.Run, l *record.IntervalLine) string {
 	if len(times) > 0 {
 		text += "; p99 of " + strings.Join(times, ", ")
 	}
+	if d := report.Disclosure(r.Target.Kind); d != "" {
+		text += " (" + d + ")"
+	}
 	return text
 }
 
@@ -123,7 +126,6 @@ func clock(ns int64) string {
 	return time.Duration(ns).Round(time.Second).String()
 }
 
-// tally counts the operations of an interval.
 type tally struct{ ok, bad int64 }
 
 func tallyOf(r *record.Run, l *record.IntervalLine) (t tally) {
@@ -151,7 +153,6 @@ func succeeds(r *record.Run, outcome string) bool {
 	return false
 }
 
-// studyNow is how far a study is.
 type studyNow struct {
 	dir, path string
 	state     string

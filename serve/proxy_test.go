@@ -91,7 +91,8 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 				t.Errorf("without the token the list is %d, although everybody reaches the proxy", resp.StatusCode)
 			}
 			resp, _ := visit(t, c, "/?token="+testToken, "", nil)
-			if set := resp.Header.Get("Set-Cookie"); resp.Header.Get("Location") != "/" || !strings.Contains(set, "; Secure") || !strings.Contains(set, "; HttpOnly") {
+			if set := resp.Header.Get("Set-Cookie"); resp.Header.Get("Location") != "/" || !strings.Contains(set, "; Secure") ||
+				!strings.Contains(set, "; HttpOnly") {
 				t.Fatalf("the token leads to %q with the cookie %q", resp.Header.Get("Location"), set)
 			}
 			if resp, body := visit(t, c, "/", "", nil); resp.StatusCode != http.StatusOK || !strings.Contains(body, "/lab/three") {
@@ -102,7 +103,8 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 					t.Errorf("a form of %s is %d", origin, resp.StatusCode)
 				}
 			}
-			if resp, body := visit(t, c, "/heal/three", proxyName, url.Values{"pid": {"0"}}); resp.StatusCode != http.StatusSeeOther || labs.healed != 1 {
+			if resp, body := visit(t, c, "/heal/three", proxyName,
+				url.Values{"pid": {"0"}}); resp.StatusCode != http.StatusSeeOther || labs.healed != 1 {
 				t.Errorf("healing is %d: %s", resp.StatusCode, body)
 			}
 		})
@@ -121,7 +123,8 @@ func TestStopBehindAProxyWithTLS(t *testing.T) {
 	if pid == nil {
 		t.Fatalf("the live page has no form: %.500s", page)
 	}
-	if resp, body := visit(t, c, "/stop/"+idOf("r"), proxyName, url.Values{"pid": {pid[1]}}); resp.StatusCode != http.StatusSeeOther {
+	if resp, body := visit(t, c, "/stop/"+idOf("r"), proxyName,
+		url.Values{"pid": {pid[1]}}); resp.StatusCode != http.StatusSeeOther {
 		t.Fatalf("stopping is %d: %s", resp.StatusCode, body)
 	}
 	_ = cmd.Wait() // a run that was interrupted may end with any code

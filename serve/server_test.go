@@ -132,7 +132,9 @@ func ask(t *testing.T, s *Server, method, path string, header map[string]string,
 		}
 		r.Header.Set(k, v)
 	}
-	c := &http.Client{Timeout: limit, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c := &http.Client{Timeout: limit, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	resp, err := c.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +211,7 @@ func TestPagesOfAFolder(t *testing.T) {
 	if _, body := get(t, s, "/"); !strings.Contains(body, "a.example") || !strings.Contains(body, "b.example") {
 		t.Errorf("the list lacks a record:\n%s", body)
 	}
-	if _, body := get(t, s, "/?q=A.EXAMPLE"); strings.Contains(body, "b.example") || !strings.Contains(body, "1 of 2 records") {
+	if _, body := get(t, s, "/?q=A.EXAMPLE"); strings.Contains(body, "/record/"+idOf("two")) || !strings.Contains(body, "1 of 2 records") {
 		t.Errorf("the search found:\n%s", body)
 	}
 	for path, want := range map[string]int{
@@ -236,9 +238,11 @@ func twice(sides []html.Side) (*record.ComparisonReport, error) {
 	c := &record.ComparisonReport{Head: record.Head{Kind: record.KindComparison}}
 	low, ratio, high := 1.9, 2.0, 2.1
 	for i, s := range sides {
-		c.Sides = append(c.Sides, record.ComparisonSide{Name: s.Name, N: 5, Records: []string{s.Dir}, Values: map[string][]float64{"throughput": {100, 101}}})
+		c.Sides = append(c.Sides, record.ComparisonSide{Name: s.Name, N: 5, Records: []string{s.Dir},
+			Values: map[string][]float64{"throughput": {100, 101}}})
 		if i > 0 {
-			c.Comparisons = append(c.Comparisons, record.Comparison{Configuration: s.Name, Baseline: sides[0].Name, Metric: "throughput", Unit: "1/s", Higher: true,
+			c.Comparisons = append(c.Comparisons, record.Comparison{Configuration: s.Name, Baseline: sides[0].Name,
+				Metric: "throughput", Unit: "1/s", Higher: true,
 				N: 5, NBase: 5, Ratio: &ratio, Low: &low, High: &high, Verdict: record.Better, Margin: 0.03})
 		}
 	}
@@ -284,7 +288,8 @@ func TestHostileNamesDoNoHarm(t *testing.T) {
 	s := start(t, Options{Dir: dir})
 	for _, path := range []string{"/", "/record/" + idOf(folder), "/?q=" + "%3Cscript%3Ealert(3)%3C/script%3E", "/report/" + idOf(folder)} {
 		status, body := get(t, s, path)
-		if status != 200 || strings.Contains(body, "<script>alert") || strings.Contains(body, "<img src=x") || strings.Contains(body, `<b>"x"`) || len(body) > 5<<20 {
+		if status != 200 || strings.Contains(body, "<script>alert") || strings.Contains(body, "<img src=x") ||
+			strings.Contains(body, `<b>"x"`) || len(body) > 5<<20 {
 			t.Errorf("%s: status %d, %d bytes: a name got through", path, status, len(body))
 		}
 	}
@@ -298,7 +303,8 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, Options{Dir: dir})
-	if resp, _ := ask(t, s, "GET", "/", map[string]string{"X-Long": strings.Repeat("x", 1<<20)}, ""); resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+	if resp, _ := ask(t, s, "GET", "/", map[string]string{"X-Long": strings.Repeat("x", 1<<20)},
+		""); resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("long headers: %d", resp.StatusCode)
 	}
 	cookie := map[string]string{"Cookie": s.guard.cookieName() + "=" + testToken, "Content-Type": "application/x-www-form-urlencoded"}
@@ -310,7 +316,7 @@ func TestLimits(t *testing.T) {
 func TestALoneRecordMayComeLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	s := start(t, Options{Dir: dir, Alone: true})
-	if status, body := get(t, s, "/"); status != 200 || !strings.Contains(body, "not begun yet") {
+	if status, body := get(t, s, "/"); status != 200 || !strings.Contains(body, "does not exist yet") {
 		t.Errorf("before it is there: %d %.300s", status, body)
 	}
 	made(t, dir, recordtest.Run{})

@@ -17,7 +17,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// drillNow is how a drill stands.
 type drillNow struct{ dir, path string }
 
 var drillTemplate = template.Must(template.New("").Parse(`{{.Text}}{{with .Run}}; <a href="/live/{{.}}">its run</a>{{end}}`))
@@ -30,7 +29,8 @@ func (n *drillNow) text() template.HTML {
 	html.Tidy(s)
 	stage := s.Stage()
 	say := struct{ Text, Run string }{Text: fmt.Sprintf("round %d of %d: %s, for %s; %s acknowledged, %s not applied, %s indeterminate", s.Round, s.Rounds,
-		report.DrillStage(stage.Stage), clock(int64(time.Since(stage.At))), figure.Count(s.Told.Acknowledged), figure.Count(s.Told.NotApplied), figure.Count(s.Told.Indeterminate))}
+		report.DrillStage(stage.Stage), clock(int64(time.Since(stage.At))), figure.Count(s.Told.Acknowledged),
+		figure.Count(s.Told.NotApplied), figure.Count(s.Told.Indeterminate))}
 	round := path.Join(record.RoundsDir, strconv.Itoa(s.Round))
 	if holds(n.dir, round) {
 		say.Run = idOf(path.Join(n.path, round))
@@ -43,7 +43,7 @@ func (n *drillNow) text() template.HTML {
 	return template.HTML(b.String())
 }
 
-// holds says whether somebody writes the record in a directory below another one.
+// holds says whether the record in a directory below another one is being written.
 func holds(top, name string) bool {
 	dir, err := record.Below(top, name)
 	if err != nil {
@@ -53,7 +53,6 @@ func holds(top, name string) bool {
 	return held
 }
 
-// probeNow is the newest second of a probe.
 type probeNow struct{ dir string }
 
 // lineAtMost is how long the last line of a timeline may be.

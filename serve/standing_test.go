@@ -33,8 +33,8 @@ func known(s *Server) map[string]string {
 	return map[string]string{"Cookie": "plimsoll-" + s.url("")[strings.LastIndexByte(s.url(""), ':')+1:] + "=" + testToken}
 }
 
-// A drill that goes on is shown with its stages, what happened, the rounds before, and the round under way over time; the
-// line above the picture is said again every second; and when it ends, that is said.
+// A drill that goes on is shown with its stages, what happened, the rounds before, and the round under way over time;
+// the line above the picture is said again every second; and when it ends, that is said.
 func TestLiveDrill(t *testing.T) {
 	t.Parallel()
 	dir, release := liveDrill(t)
@@ -73,7 +73,8 @@ func TestHealFromTheDrill(t *testing.T) {
 	if resp, _ := ask(t, s, "POST", "/heal/of/"+id, nil, ""); resp.StatusCode == http.StatusSeeOther || labs.healed != 0 {
 		t.Error("somebody without the token healed it")
 	}
-	if resp, body := ask(t, s, "POST", "/heal/of/"+id, form, url.Values{}.Encode()); resp.StatusCode != http.StatusSeeOther || labs.healed != 1 {
+	if resp, body := ask(t, s, "POST", "/heal/of/"+id, form,
+		url.Values{}.Encode()); resp.StatusCode != http.StatusSeeOther || labs.healed != 1 {
 		t.Errorf("healing is %d: %s", resp.StatusCode, body)
 	}
 	release()
@@ -107,20 +108,23 @@ func TestLiveProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	w, err := record.CreateProbe(probe, &record.Probe{Specification: record.ProbeSpec{Directory: "/data"}, Head: record.Head{Started: recordtest.Started}})
+	w, err := record.CreateProbe(probe, &record.Probe{Specification: record.ProbeSpec{Directory: "/data"},
+		Head: record.Head{Started: recordtest.Started}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := start(t, Options{Dir: dir})
 	id := idOf("probe")
-	if resp, body := ask(t, s, "GET", "/live/"+id, known(s), ""); resp.StatusCode != http.StatusOK || strings.Contains(body, "did not end properly") || !strings.Contains(body, "Stop the probe") {
+	if resp, body := ask(t, s, "GET", "/live/"+id, known(s), ""); resp.StatusCode != http.StatusOK ||
+		strings.Contains(body, "was killed") || !strings.Contains(body, "Stop the probe") {
 		t.Errorf("the page of a probe that begins is %d", resp.StatusCode)
 	}
 	events := listen(t, s, id, "")
 	if now := next(t, events, "now").data; !strings.Contains(now, "Nothing is measured yet") {
 		t.Errorf("the line above the picture is %q", now)
 	}
-	if err := w.Second(record.ProbeSecond{Step: 2, At: 3e9, Length: 1e9, Operations: 2000, Bytes: 4096e3, P50: 1e5, P99: 2e6}); err != nil {
+	if err := w.Second(record.ProbeSecond{Step: 2, At: 3e9, Length: 1e9, Operations: 2000, Bytes: 4096e3, P50: 1e5,
+		P99: 2e6}); err != nil {
 		t.Fatal(err)
 	}
 	if now := next(t, events, "now").data; !strings.Contains(now, "step 3, 4s: 2,000 op/s") || !strings.Contains(now, "p99 2.00 ms") {
@@ -131,7 +135,8 @@ func TestLiveProbe(t *testing.T) {
 func TestLastLine(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "lines")
-	for text, want := range map[string]string{"": "", "torn": "", "one\n": "one", "one\ntwo\nto": "two", strings.Repeat("x", 2*lineAtMost) + "\n": "", strings.Repeat("x", lineAtMost) + "\nend\n": "end"} {
+	for text, want := range map[string]string{"": "", "torn": "", "one\n": "one", "one\ntwo\nto": "two",
+		strings.Repeat("x", 2*lineAtMost) + "\n": "", strings.Repeat("x", lineAtMost) + "\nend\n": "end"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,6 @@ type action struct {
 	do func(dir string, pid int) error
 }
 
-// actions are all that there are.
 func actions() []action {
 	return []action{{
 		Name: "stop", Label: "Stop", Again: "End at once", do: record.Interrupt,
@@ -31,9 +30,9 @@ func actions() []action {
 
 var (
 	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, belongs to another folder, or has links that lead out of this one")
-	errTooMany  = errors.New("too many pages follow something at the same time: close some")
-	errEnded    = errors.New("nobody writes this record any longer, so there is nothing to stop or to heal")
-	errOther    = errors.New("another process writes this record by now: load the page again")
+	errTooMany  = errors.New("too many live pages are open: close some")
+	errEnded    = errors.New("nothing writes this record, so there is nothing to stop or to heal")
+	errOther    = errors.New("another process writes this record now: reload the page")
 )
 
 // asked remembers what was asked of which process, so that a second press means the second step.
@@ -60,7 +59,6 @@ func (a *asked) before(name, id string, pid int) bool {
 	return ok
 }
 
-// button is an action as a page offers it.
 type button struct {
 	Action, Label, Note string
 	// Verb says what it does, to a client that may not.
@@ -85,17 +83,18 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 		list = append(list, button{Action: "/heal/of/" + e.ID, Label: "Heal the lab " + lab, Verb: "heal", Allowed: s.guard.known(r)})
 	}
 	for _, a := range s.actions {
-		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Verb: "stop", Pid: pid, Allowed: s.guard.known(r)}
+		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Verb: "stop", Pid: pid,
+			Allowed: s.guard.known(r)}
 		if s.asked.before(a.Name, e.ID, pid) {
-			b.Label, b.Note = a.Again, "The "+what+" was asked to end; operations under way are awaited."
+			b.Label, b.Note = a.Again, "The "+what+" is ending; it waits for operations in flight."
 		}
 		list = append(list, b)
 	}
 	return list
 }
 
-// partOf is the kind of record, a study or a drill, that the process which writes a run writes around it, and which ends
-// with it; "" if there is none.
+// partOf is the kind of record, a study or a drill, that the process which writes a run writes around it, and which
+// ends with it; "" if there is none.
 func (s *Server) partOf(e Entry, pid int) (kind string) {
 	f := s.library.open()
 	if f == nil {
@@ -114,7 +113,7 @@ func (s *Server) partOf(e Entry, pid int) (kind string) {
 	return ""
 }
 
-// healable is the lab that a record which is being written loads, "" if it loads none, or if nobody here can heal it.
+// healable is the lab that a running record loads, "" if it loads none or if this server cannot heal it.
 func (s *Server) healable(e Entry) string {
 	if s.o.Labs == nil || spec.CheckLabName(e.Lab) != nil {
 		return ""
@@ -124,7 +123,7 @@ func (s *Server) healable(e Entry) string {
 
 var errNothingToHeal = errors.New("this record loads no lab, so there is nothing to heal")
 
-// healOf undoes what was broken in the lab that a record loads. Whatever loads it goes on.
+// healOf reverts all faults in the lab that a record loads. The load continues.
 func (s *Server) healOf(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {

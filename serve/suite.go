@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"os"
@@ -12,13 +13,20 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // entryOfSuite is a suite in the list: how far it came.
 func entryOfSuite(s *record.Suite) Entry {
-	e := Entry{Kind: record.KindSuite, Title: s.Specification.Name, What: s.Specification.Title, Status: s.Status, Started: s.Started, Labels: s.Specification.Labels}
+	e := Entry{Kind: record.KindSuite, Title: s.Specification.Name, What: s.Specification.Title, Status: s.Status,
+		Started: s.Started, Labels: s.Specification.Labels}
+	e.Target, e.Grade = cmp.Or(s.Against, s.Engine), report.SuiteGrade(s)
 	e.Verdict = partsDone(s)
+	if s.SuiteJudgement != nil && s.Counts[record.Agrees]+s.Counts[record.Disagrees] > 0 {
+		e.Verdict += fmt.Sprintf("; %d of the document's statements agree, %d disagree", s.Counts[record.Agrees],
+			s.Counts[record.Disagrees])
+	}
 	if s.Status != record.Complete {
 		e.Verdict += ", " + string(s.Status)
 	}
@@ -40,7 +48,6 @@ func partsDone(s *record.Suite) string {
 	return text
 }
 
-// partNames are what the parts of a suite are called by the paths of their records in it.
 func partNames(s *record.Suite) map[string]string {
 	names := map[string]string{}
 	for i := range s.Parts {
@@ -53,29 +60,38 @@ func partNames(s *record.Suite) map[string]string {
 	return names
 }
 
-// nameParts says of everything below a suite that it belongs to it, and gives parts the names that the suite has for them.
+// nameParts says of each record below a suite, study or drill that it belongs to it, and gives parts of suites the
+// names that the suite has for them. Of records within each other the outermost one counts.
 func nameParts(found map[string]seen) {
-	var suites []string
 	for where, s := range found {
-		if s.entry.Kind == record.KindSuite {
-			suites = append(suites, where)
-		}
-	}
-	slices.Sort(suites) // the outer one comes last, and has what is in the inner one
-	slices.Reverse(suites)
-	for _, suite := range suites {
-		for where, s := range found {
-			part, below := belowOf(suite, where)
-			if !below {
+		for dir := where; dir != "."; {
+			dir = path.Dir(dir)
+			outer, ok := found[dir]
+			part, below := belowOf(dir, where)
+			if !ok || !below || !owns(outer.read.Kind, part) {
 				continue
 			}
-			s.entry.Within = found[suite].entry.ID
-			if name := found[suite].trials[part]; name != "" {
+			s.entry.Within = outer.entry.ID
+			if name := outer.trials[part]; name != "" && outer.read.Kind == record.KindSuite {
 				s.entry.Title, s.entry.What = name, s.entry.Title
 			}
-			found[where] = s
 		}
+		found[where] = s
 	}
+}
+
+// owns says whether what is at a path below a record of a kind belongs to that record.
+func owns(kind, part string) bool {
+	top, _, _ := strings.Cut(part, "/")
+	switch kind {
+	case record.KindSuite:
+		return true
+	case record.KindStudy:
+		return top == record.TrialsDir || top == record.ProceduresIn
+	case record.KindDrill:
+		return top == record.RoundsDir
+	}
+	return false
 }
 
 // belowOf is the path of a record within the directory of a suite, and whether it is in there.
@@ -86,12 +102,21 @@ func belowOf(suite, where string) (string, bool) {
 	return strings.CutPrefix(where, suite+"/")
 }
 
-// Inside are the records of a suite's parts by the ID of the suite; without one, those that belong to none.
-func Inside(list []Entry, suite string) []Entry {
-	return slices.DeleteFunc(slices.Clone(list), func(e Entry) bool { return e.Within != suite })
+// Inside are the records within the one that has an ID; without an ID, those that are part of no other.
+func Inside(list []Entry, id string) []Entry {
+	at := slices.IndexFunc(list, func(e Entry) bool { return e.ID == id })
+	return slices.DeleteFunc(slices.Clone(list), func(e Entry) bool {
+		if id == "" {
+			return e.Within != ""
+		}
+		if at < 0 {
+			return true
+		}
+		part, below := belowOf(list[at].Path, e.Path)
+		return !below || !owns(list[at].Kind, part)
+	})
 }
 
-// listTitle is what the list is called.
 func (s *Server) listTitle(in string) string {
 	if e, _, ok := s.library.find(in); in != "" && ok {
 		return "Records of " + e.Title
@@ -99,30 +124,35 @@ func (s *Server) listTitle(in string) string {
 	return "Records"
 }
 
-var linksTemplate = template.Must(template.New("").Parse(`<nav aria-label="Parts"><p class="note">Records of the parts: {{range $i, $e := .Parts}}{{if $i}}, {{end}}` +
-	`<a href="{{if .Live}}/live/{{else}}/record/{{end}}{{.ID}}">{{.Title}}</a>{{end}}{{if .All}}; <a href="/?in={{.All}}">with their trials and rounds</a>{{end}}</p></nav>`))
+var linksTemplate = template.Must(template.New("").Parse(`<nav aria-label="Parts"><p class="note">Records of the parts: ` +
+	`{{range $i, $e := .Parts}}{{if $i}}, {{end}}` +
+	`<a href="{{if .Live}}/live/{{else}}/record/{{end}}{{.ID}}">{{.Title}}</a>{{end}}` +
+	`{{if .All}}{{if .Parts}}; {{end}}<a href="/?in={{.All}}">{{.Them}}</a>{{end}}</p></nav>`))
 
-// partLinks lead from a suite to the records of its parts; nothing for other records.
+// partLinks lead from a suite to the records of its parts, and from a study or drill to its trials or rounds; nothing
+// for other records.
 func (s *Server) partLinks(e Entry) template.HTML {
-	if e.Kind != record.KindSuite {
+	say := struct {
+		Parts     []Entry
+		All, Them string
+	}{Them: map[string]string{record.KindSuite: "with their trials and rounds", record.KindStudy: "all trials",
+		record.KindDrill: "all rounds"}[e.Kind]}
+	if say.Them == "" {
 		return ""
 	}
-	say := struct {
-		Parts []Entry
-		All   string
-	}{}
-	for _, x := range Inside(s.library.list(), e.ID) {
-		if part, ok := belowOf(e.Path, x.Path); ok && path.Dir(part) == record.PartsDir {
+	inside := Inside(s.library.list(), e.ID)
+	for _, x := range inside {
+		if part, ok := belowOf(e.Path, x.Path); ok && e.Kind == record.KindSuite && path.Dir(part) == record.PartsDir {
 			say.Parts = append(say.Parts, x)
 		}
 	}
-	if len(say.Parts) == 0 {
+	if !s.o.Alone && len(inside) > 0 {
+		say.All = e.ID
+	}
+	if len(say.Parts) == 0 && say.All == "" {
 		return ""
 	}
 	slices.SortStableFunc(say.Parts, func(a, b Entry) int { return a.Started.Compare(b.Started) })
-	if !s.o.Alone {
-		say.All = e.ID
-	}
 	var b bytes.Buffer
 	if linksTemplate.Execute(&b, say) != nil {
 		return ""
@@ -131,7 +161,6 @@ func (s *Server) partLinks(e Entry) template.HTML {
 	return template.HTML(b.String())
 }
 
-// suiteNow is how far a suite is.
 type suiteNow struct{ dir, path string }
 
 var suiteTemplate = template.Must(template.New("").Parse(`{{.Text}}{{with .Running}}; <a href="/live/{{.ID}}">{{.Name}} is running</a>{{end}}`))

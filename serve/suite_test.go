@@ -23,7 +23,7 @@ func TestSuitesAreListedWithoutTheirParts(t *testing.T) {
 	s := start(t, Options{Dir: dir})
 	suite, part, trial := idOf("mine"), idOf("mine/parts/client-b"), idOf("mine/parts/client-b/trials/0001")
 	_, body := get(t, s, "/")
-	for _, want := range []string{"/record/" + suite, "policy-storage", "3 of 5 parts done, 1 failed, 1 left out", "<td>suite</td>", "/record/" + idOf("alone"), "2 records"} {
+	for _, want := range []string{"/record/" + suite, "policy-storage", "3 of 5 parts done, 1 failed, 1 left out", `<td class="kind">suite</td>`, "/record/" + idOf("alone"), "2 records"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the list does not have %q", want)
 		}

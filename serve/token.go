@@ -11,8 +11,8 @@ import (
 // maxToken bounds a token, which has to fit into the header of a request.
 const maxToken = 4 << 10
 
-// ReadToken reads the token that a user keeps in a file: one line of at least 16 characters without spaces, in a regular
-// file that only its user can read. The error says what is wrong with the file and never what is in it.
+// ReadToken reads the token that a user keeps in a file: one line of at least 16 characters without spaces, in a
+// regular file that only its user can read. The error says what is wrong with the file and never what is in it.
 func ReadToken(name string) (string, error) {
 	f, err := safeopen.OpenFile(name)
 	if err != nil {

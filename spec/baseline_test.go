@@ -35,7 +35,7 @@ func TestBaselineIsThreadsAndSteady(t *testing.T) {
 	}
 	both := Study{Procedures: &Procedures{Baseline: &Baseline{}, Steady: &Steady{}}}
 	both.Defaults()
-	if err := both.Validate(); err == nil || !strings.Contains(err.Error(), "put their keys below it") {
+	if err := both.Validate(); err == nil || !strings.Contains(err.Error(), "Put their keys below baseline") {
 		t.Errorf("baseline beside steady: %v", err)
 	}
 }

@@ -23,8 +23,8 @@ func Capabilities() []string {
 	return []string{CapSharding, CapArbiters, CapPriorities, CapWriteConcern}
 }
 
-// EngineLacks says why an engine has no such capability, in a sentence without a full stop; "" if it has it. An engine that
-// is not chosen yet lacks nothing.
+// EngineLacks says why an engine has no such capability, in a sentence without a full stop; "" if it has it. An engine
+// that is not chosen yet lacks nothing.
 func EngineLacks(engine, capability string) string {
 	if engine != LabDocumentDB {
 		return ""
@@ -59,7 +59,7 @@ func (s *Instead) UnmarshalJSON(b []byte) error {
 func checkWithout[T any](at string, without map[string]T) error {
 	for name := range without {
 		if !slices.Contains(Capabilities(), name) {
-			return fmt.Errorf("%s: there is no capability %q%s (known: %s)", at, name, nearest.DidYouMean(name, Capabilities()), strings.Join(Capabilities(), ", "))
+			return fmt.Errorf("%s: unknown capability %q%s (known: %s)", at, name, nearest.DidYouMean(name, Capabilities()), strings.Join(Capabilities(), ", "))
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func checkWithout[T any](at string, without map[string]T) error {
 func (s *Study) checkWithout() error {
 	errs := []error{checkWithout("without", s.Without)}
 	if len(s.Without) > 0 && s.Lab == nil {
-		errs = append(errs, errors.New("without: it says what is done where the engine of a lab lacks something, and the study has no lab"))
+		errs = append(errs, errors.New("without: it needs a lab, because it is for capabilities that the lab's engine lacks. Add lab, or remove without"))
 	}
 	for _, f := range s.Factors {
 		for _, l := range f.Levels {

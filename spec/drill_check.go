@@ -8,45 +8,49 @@ import (
 	"time"
 )
 
-// What an [Expect] says of losses.
+// Values of [Expect.Loss].
 const (
 	LossNone   = "none"
 	LossWindow = "window"
 	LossAny    = "any"
-	// LossUnknown is what nobody can expect: a result says so where the durability of its writes is not known.
+	// LossUnknown is in results only: the durability of the writes is unknown.
 	LossUnknown = "unknown"
 )
 
-// WorkloadLedger is the name of the workload of drills: inserts, increments and reads, each of which the ledger can tell
-// from all others. Only drills have it.
+// WorkloadLedger is the workload of drills only: inserts, increments and reads that the ledger can all tell apart.
 const WorkloadLedger = "ledger"
 
-// The limits of a drill.
 const (
 	maxRounds = 10_000
 	maxFaults = 100
 )
 
-// ReadDrill reads the specification of a drill in YAML, as strictly as [ReadRun].
+// ReadDrill reads a drill in YAML, as strictly as [ReadRun].
 func ReadDrill(r io.Reader) (Drill, error) { return readStrict[Drill](r, "drill") }
 
-// Defaults fills in what was not said.
+// Complete fills in the defaults and checks the result; see [Run.Complete].
+func (s *Drill) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
+// Defaults fills in missing values.
 func (s *Drill) Defaults() {
 	def(&s.Name, "drill")
 	def(&s.Repeat, 1)
-	def(&s.Recovery, Duration(2*time.Minute)) // a member that copies its data again takes its time
+	def(&s.Recovery, Duration(2*time.Minute)) // time for a member that copies all data again
 	if s.Lab != nil {
-		l := *s.Lab // whoever gave it may use it again
+		l := *s.Lab // the caller may use it again
 		def(&l.Name, drillLabName(s.Name))
 		l.Defaults()
 		s.Lab = &l
 		def(&s.Run.Target, LabTarget(l.Name))
 	}
 	if s.Run.Workload.Name == "" {
-		s.Run.Workload.Name = WorkloadLedger // every one of its writes can be told apart
+		s.Run.Workload.Name = WorkloadLedger // all of its writes can be told apart
 	}
 	if s.Run.Workload.Name == WorkloadLedger {
-		s.Run.LoadPhase.Skip = true // it begins with nothing
+		s.Run.LoadPhase.Skip = true // it loads no data
 	}
 	s.readDefaults()
 	s.loadDefaults()
@@ -56,16 +60,16 @@ func (s *Drill) Defaults() {
 	for i := range s.Faults {
 		f := &s.Faults[i]
 		if f.At == 0 && f.AtWorkers == 0 {
-			f.At = min(Duration(20*time.Second), length/4) // what was normal before has to be known
+			f.At = min(Duration(20*time.Second), length/4) // the normal rate before it must be known
 		}
 	}
 }
 
-// judgedShare is the share of reads in a drill that is about reads.
+// judgedShare is the default share of reads in a drill that judges reads.
 const judgedShare = 0.4
 
-// readDefaults has the keys about reads say the same in both places. A drill of the workload ledger that says how it reads
-// reads more than others do.
+// readDefaults copies the keys about reads between reads and run.durability. A drill of the workload ledger with such
+// keys has a larger share of reads.
 func (s *Drill) readDefaults() {
 	d := &s.Run.Durability
 	r := Reads{}
@@ -75,8 +79,8 @@ func (s *Drill) readDefaults() {
 	def(&d.ReadConcern, r.Concern)
 	def(&d.ReadPreference, r.Preference)
 	d.Causal = d.Causal || r.Causal
-	said := s.Reads != nil || d.ReadConcern != "" || d.ReadPreference != "" || d.Causal
-	if !said || s.Run.Workload.Name != WorkloadLedger {
+	given := s.Reads != nil || d.ReadConcern != "" || d.ReadPreference != "" || d.Causal
+	if !given || s.Run.Workload.Name != WorkloadLedger {
 		return
 	}
 	r.Concern, r.Preference, r.Causal = d.ReadConcern, d.ReadPreference, d.Causal
@@ -84,29 +88,28 @@ func (s *Drill) readDefaults() {
 	s.Reads = &r
 }
 
-// checkReads says what is wrong with the share of reads; everything else is checked as a part of run.durability.
+// checkReads checks the share of reads. The other keys are checked in run.durability.
 func (s *Drill) checkReads() error {
 	switch {
 	case s.Reads == nil:
 		return nil
 	case s.Run.Workload.Name != WorkloadLedger:
-		return fmt.Errorf("reads: only those of the workload ledger can be judged, and this drill has %s; leave the workload out, "+
-			"or say how it reads in run.durability", s.Run.Workload.Name)
+		return fmt.Errorf("reads: a drill judges the reads of the workload ledger only, and this drill has %s. Remove the workload, "+
+			"or set the reads in run.durability", s.Run.Workload.Name)
 	case s.Reads.Share < 0 || s.Reads.Share > 0.9:
-		return errors.New("reads.share: a share from 0 to 0.9, because what nobody writes shows nothing")
+		return errors.New("reads.share: the share must be between 0 and 0.9, because judging reads needs writes")
 	}
 	return nil
 }
 
-// drillLabName makes the name of a lab of the name of a drill.
 func drillLabName(drill string) string {
 	name := labNameOf(drill)
 	name = "drill" + strings.TrimPrefix(name, "study")
 	return name[:min(len(name), 32)]
 }
 
-// loadDefaults makes the load one that notices an outage: operations fall due whether or not others are answered, a
-// call that hangs is given up soon, and there are enough workers for those that hang meanwhile.
+// loadDefaults makes a load that shows outages: an open loop with a short timeout and enough workers for operations
+// that hang.
 func (s *Drill) loadDefaults() {
 	l := &s.Run.Load
 	if len(l.Stages) == 0 && l.Pace == 0 {
@@ -115,11 +118,10 @@ func (s *Drill) loadDefaults() {
 	if l.Open() {
 		def(&l.Workers, 64)
 	}
-	def(&l.Timeout, Duration(2*time.Second)) // what hangs longer than this is seen as failed
-	def(&s.Run.Workload.Records, 10_000)     // the ledger writes its own documents; more only take time to load
+	def(&l.Timeout, Duration(2*time.Second)) // a longer hang counts as a failure
+	def(&s.Run.Workload.Records, 10_000)     // the ledger writes its own documents; more would only take time to load
 }
 
-// measured is how long the measured time is.
 func (l *Load) measured() Duration {
 	if l.Duration > 0 {
 		return l.Duration
@@ -131,11 +133,11 @@ func (l *Load) measured() Duration {
 	return sum
 }
 
-// Measured is how long the measured time of each round is.
+// Measured is the measured time of each round.
 func (s *Drill) Measured() time.Duration { return s.Run.Load.measured().Std() }
 
-// Moment is when a fault is due, since the measured time began; ok is false if the number of virtual users that it
-// waits for is never reached.
+// Moment is the time of a fault since the begin of the measured time. ok is false if the stages never reach its number
+// of workers.
 func (s *Drill) Moment(f Fault) (at time.Duration, ok bool) {
 	if f.AtWorkers == 0 {
 		return f.At.Std(), true
@@ -143,7 +145,7 @@ func (s *Drill) Moment(f Fault) (at time.Duration, ok bool) {
 	return s.Run.Load.reaches(f.AtWorkers)
 }
 
-// reaches is when the stages have brought so many workers.
+// reaches is the time at which the stages reach a number of workers.
 func (l *Load) reaches(workers Count) (time.Duration, bool) {
 	have, at := l.Workers, time.Duration(0)
 	if have >= workers {
@@ -163,8 +165,7 @@ func (l *Load) reaches(workers Count) (time.Duration, bool) {
 	return 0, false
 }
 
-// Validate checks what can be checked without the target. Its error has one line per mistake, each of them naming the
-// key. It expects defaults to be filled in.
+// Validate checks a drill with its defaults, as far as that is possible without the target; see [Drill.Complete].
 func (s *Drill) Validate() error {
 	errs := []error{
 		plainName("name", s.Name), directory("out", s.Out),
@@ -187,18 +188,19 @@ func (s *Drill) checkTarget() error {
 	_, lab := LabOf(s.Run.Target)
 	switch {
 	case s.Lab != nil && s.Run.Target != LabTarget(s.Lab.Name):
-		return fmt.Errorf("run.target: the drill brings up the lab %s and loads that; leave the target out, or leave lab out", s.Lab.Name)
+		return fmt.Errorf("run.target: the drill starts the lab %s and loads it. Remove the target, or remove lab", s.Lab.Name)
 	case strings.HasPrefix(s.Run.Target, "http://"), strings.HasPrefix(s.Run.Target, "https://"):
-		return errors.New("run.target: a drill reads back from MongoDB what was written, and a REST service can be neither broken nor read like one; " +
-			"name the MongoDB or the lab, and put a service between (run.via: rest)")
+		return errors.New("run.target: a drill breaks a MongoDB and reads it back, and a REST service supports neither. Make the MongoDB or " +
+			"the lab the target, and set run.via: rest")
 	case s.Fresh && s.Lab == nil:
-		return errors.New("fresh: only a lab that the drill itself brings up can be brought up anew; give it as lab")
+		return errors.New("fresh: it needs a lab that the drill starts. Add lab")
 	case !lab && len(s.Faults) > 0:
-		return errors.New("faults: only a lab is broken by a drill; for another target say external, break it yourself, and mark the moment")
+		return errors.New("faults: a drill injects faults into labs only. For another target set external: true, inject the fault yourself, and mark " +
+			"its time")
 	case s.External && len(s.Faults) > 0:
-		return errors.New("external and faults exclude each other: either you break the target, or the drill does")
+		return errors.New("external and faults exclude each other. Either you inject the fault, or the drill does")
 	case !s.External && len(s.Faults) == 0:
-		return errors.New("faults: a drill breaks something (--fault kill:primary), or somebody else does (--external)")
+		return errors.New("faults: there is none. Add one (--fault kill:primary), or inject it yourself (--external)")
 	}
 	return nil
 }
@@ -206,13 +208,13 @@ func (s *Drill) checkTarget() error {
 func (s *Drill) checkRun() error {
 	var errs []error
 	if s.Run.Out != "" {
-		errs = append(errs, errors.New("run.out: the drill says where the records of its rounds go; give its own directory as out"))
+		errs = append(errs, errors.New("run.out: the records of the rounds are below the directory of the drill. Set out instead"))
 	}
 	if s.Run.LoadPhase.Only {
-		errs = append(errs, errors.New("run.load_phase.only: a drill needs load"))
+		errs = append(errs, errors.New("run.load_phase.only: a drill needs a load. Remove it"))
 	}
 	if s.Run.Load.Duration == 0 && s.Run.Load.Operations > 0 {
-		errs = append(errs, errors.New("run.load.operations: a drill needs a duration, so that faults have their times"))
+		errs = append(errs, errors.New("run.load.operations: faults need times, so set run.load.duration instead"))
 	}
 	return errors.Join(errs...)
 }
@@ -236,11 +238,12 @@ func (s *Drill) checkFaults() error {
 		case f.At > 0 && f.AtWorkers > 0:
 			errs = append(errs, fmt.Errorf("%s: at and at_workers exclude each other", key))
 		case !reached:
-			errs = append(errs, fmt.Errorf("%s.at_workers: the stages never bring %d virtual users", key, f.AtWorkers))
+			errs = append(errs, fmt.Errorf("%s.at_workers: the stages never reach %d workers", key, f.AtWorkers))
 		case length > 0 && at >= length:
-			errs = append(errs, fmt.Errorf("%s.at: %v is not within the measured time of %v", key, at, length))
+			errs = append(errs, fmt.Errorf("%s.at: %v is not within the measured time (%v)", key, at, length))
 		case length > 0 && at+f.For.Std() > length:
-			errs = append(errs, fmt.Errorf("%s.for: it would be healed %v after the measured time; make that longer, or leave for out to heal at its end", key, at+f.For.Std()-length))
+			errs = append(errs, fmt.Errorf("%s.for: the fault would be healed %v after the measured time. Measure longer, or remove for to heal at the "+
+				"end", key, at+f.For.Std()-length))
 		case f.Stay && f.For > 0:
 			errs = append(errs, fmt.Errorf("%s: stay and for exclude each other", key))
 		}
@@ -254,7 +257,7 @@ func (e *Expect) validate() error {
 		notNegative("loss_window", e.LossWindow), notNegative("outage", e.Outage), notNegative("recovery", e.Recovery),
 	}
 	if e.LossWindow > 0 && e.Loss != LossWindow {
-		errs = append(errs, errors.New("loss_window: it needs loss: window"))
+		errs = append(errs, errors.New("loss_window: it needs loss: window. Set both, or remove it"))
 	}
 	return errors.Join(errs...)
 }

@@ -28,8 +28,8 @@ type Drill struct {
 	Labels map[string]string `json:"labels,omitempty" yaml:"labels,omitempty"`
 }
 
-// Reads says how a drill reads. Concern, Preference and Causal are short for the keys of run.durability, which win where they
-// say something.
+// Reads says how a drill reads. Concern, Preference and Causal are short for the keys of run.durability, which win
+// where they say something.
 type Reads struct {
 	// Concern is the read concern level.
 	Concern string `json:"concern,omitempty" yaml:"concern,omitempty" jsonschema:"enum=local,enum=available,enum=majority,enum=linearizable,enum=snapshot"`
@@ -43,8 +43,8 @@ type Reads struct {
 
 // Expect says what a drill must hold.
 type Expect struct {
-	// Loss is "none", "any", or "window": acknowledged writes may be lost if they are no older than LossWindow at the fault. Of a round
-	// it may be "unknown": nobody knows what its writes promise.
+	// Loss is "none", "any", or "window": acknowledged writes may be lost if they are no older than LossWindow at the
+	// fault. Of a round it may be "unknown": nobody knows what its writes promise.
 	Loss       string   `json:"loss,omitempty" yaml:"loss,omitempty" jsonschema:"enum=none,enum=window,enum=any,enum=unknown"`
 	LossWindow Duration `json:"loss_window,omitempty" yaml:"loss_window,omitempty"`
 	// Outage is the longest time without a success, Recovery the longest until 95 % of the throughput before.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// levelW and levelJournal are what the durability levels mean where nothing is said beside them. "balanced" and "durable"
-// mean one member, because only then they mean the same on a standalone server and on a replica set.
+// levelW and levelJournal are what the durability levels mean where nothing is said beside them. "balanced" and
+// "durable" mean one member, because only then they mean the same on a standalone server and on a replica set.
 var (
 	levelW       = map[string]string{"throughput": "0", "balanced": "1", "durable": "1"}
 	levelJournal = map[string]bool{"balanced": false, "durable": true}
@@ -47,11 +47,11 @@ func (d Durability) causal() error {
 	case !d.Causal:
 		return nil
 	case d.Effective().W == "0":
-		return errors.New("durability.causal: the time of a write is in its answer, and with w:0 there is none; ask for w:1 or more, or leave causal out")
+		return errors.New("durability.causal: the reply to a write has its time, and writes with w:0 have no reply. Set w: 1 or more, or remove causal")
 	case d.ReadConcern == "available" || d.ReadConcern == "linearizable":
-		return fmt.Errorf("durability.causal: servers refuse to combine it with read concern %s; use local or majority, or leave causal out", d.ReadConcern)
+		return fmt.Errorf("durability.causal: servers do not combine it with read concern %s. Set local or majority, or remove causal", d.ReadConcern)
 	case d.ReadConcern == "snapshot":
-		return errors.New("durability.causal: reads at read concern snapshot outside of transactions have a time of their own; use majority, or leave causal out")
+		return errors.New("durability.causal: snapshot reads outside of transactions have separate times. Set majority, or remove causal")
 	}
 	return nil
 }

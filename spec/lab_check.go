@@ -19,27 +19,26 @@ const (
 	minVolume     = Size(256 << 20) // below that btrfs and xfs refuse, or WiredTiger and PostgreSQL have no room
 )
 
-// LabNamePattern is what a lab may be called: it is part of names of directories, control groups and network namespaces.
+// LabNamePattern is what a lab may be called: it is part of names of directories, control groups and network
+// namespaces.
 const LabNamePattern = `^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`
 
 var labName = regexp.MustCompile(LabNamePattern)
 
-// DeviceClasses are the names of the classes of devices that disks can be made as slow as. What they mean is described
-// in lab/faultfs.
+// DeviceClasses are the names of the device classes that disks can imitate; see lab/faultfs.
 func DeviceClasses() []string {
 	return []string{"hdd-7200", "hdd-10k", "hdd-15k", "azure-premium", "ebs-gp3", "sata-ssd", "ebs-io2", "nvme", "sas-ssd", "nvme-plp"}
 }
 
-// CheckLabName refuses a name that a lab cannot have.
+// CheckLabName checks that a name can be that of a lab.
 func CheckLabName(name string) error {
 	if labName.MatchString(name) {
 		return nil
 	}
-	return fmt.Errorf("name: %q cannot be the name of a lab: up to 32 small letters, digits and hyphens, such as three-members", name)
+	return fmt.Errorf("name: %q is not a name for a lab. Use up to 32 lower-case letters, digits and hyphens, such as three-members", name)
 }
 
-// Validate checks what can be checked without the machine. Its error has one line per mistake, each of them naming the
-// key. It expects defaults to be filled in.
+// Validate checks a lab with its defaults, as far as that is possible without the machine; see [Lab.Complete].
 func (s *Lab) Validate() error {
 	return errors.Join(
 		CheckLabName(s.Name),
@@ -71,7 +70,8 @@ func (h *Hosts) validate() error {
 	}
 	limited := h.Cores != 0 || h.Memory != 0 || h.Network != 0 || h.Router != nil || h.Config != nil
 	if h.Mode == LabPlain && limited {
-		errs = append(errs, errors.New("hosts: cores, memory and network are limits of isolated hosts; say mode: isolated (--hosts isolated; root on Linux), or leave them out"))
+		errs = append(errs, errors.New("hosts: cores, memory and network are limits of isolated hosts. Set mode: isolated (--hosts isolated; root on Linux), or "+
+			"remove them"))
 	}
 	return errors.Join(errs...)
 }
@@ -79,12 +79,12 @@ func (h *Hosts) validate() error {
 func limits(key string, cores float64, memory Size) error {
 	var low error
 	if cores > 0 && cores < 0.05 {
-		low = fmt.Errorf("%s.cores: %v is less than 0.05, on which no server starts", key, cores)
+		low = fmt.Errorf("%s.cores: %v is less than 0.05, and no server starts with that", key, cores)
 	}
 	return errors.Join(between(key+".cores", cores, 0, 4096), low, sizeBetween(key+".memory", memory, 64<<20, 1<<50))
 }
 
-// sizeBetween takes 0 as well: absent.
+// sizeBetween accepts 0, which is absent.
 func sizeBetween(key string, x, low, high Size) error {
 	if x == 0 || x >= low && x <= high {
 		return nil
@@ -92,7 +92,7 @@ func sizeBetween(key string, x, low, high Size) error {
 	return fmt.Errorf("%s: %v is not between %v and %v", key, x, low, high)
 }
 
-// Validate checks a storage policy as far as that needs no machine. All limits of policies are here.
+// Validate checks a storage policy as far as that is possible without the machine. All limits of policies are here.
 func (s *Storage) Validate() error {
 	errs := []error{
 		oneOf("storage.backend", s.Backend, "auto", "directory", "disk", "btrfs", "md", "lvm"),
@@ -117,11 +117,12 @@ func (s *Storage) Validate() error {
 func (s *Storage) checkRedundancy() error {
 	switch {
 	case s.Redundancy != "" && s.Redundancy != "mirror" && s.Redundancy != "parity":
-		return nil // that it is unknown is said already
+		return nil // oneOf reports it
 	case s.Redundancy != "" && s.Tolerate == 0:
-		return fmt.Errorf("storage.redundancy: %s protects from failures; say how many with tolerate", s.Redundancy)
+		return fmt.Errorf("storage.redundancy: %s needs the number of failures. Set tolerate", s.Redundancy)
 	case s.Redundancy == "parity" && s.Tolerate <= 2 && s.Stripe < 2:
-		return fmt.Errorf("storage.stripe: parity needs at least two disks of data; say stripe: %d (%d disks in all), or redundancy: mirror", 2+s.Tolerate, 2+2*s.Tolerate)
+		return fmt.Errorf("storage.stripe: parity needs at least two disks of data. Set stripe: %d (%d disks in all), or redundancy: "+
+			"mirror", 2+s.Tolerate, 2+2*s.Tolerate)
 	case s.Redundancy == "parity":
 		return between("storage.tolerate", float64(s.Tolerate), 0, 2) // RAID 5 and 6
 	}
@@ -134,17 +135,19 @@ func (s *Storage) checkBackend() error {
 		asked := *s
 		asked.Backend = "auto"
 		if asked.usesDisks() || s.Cache != nil || s.Device != "" {
-			errs = append(errs, errors.New("storage.backend: a directory has no size, stripes, copies, checksums or device class of its own; leave backend out, and one that can do it is chosen"))
+			errs = append(errs, errors.New("storage.backend: a directory has no size, stripes, copies, checksums or device class. Remove backend, and plimsoll "+
+				"chooses one"))
 		}
 	}
 	if s.Backend == "disk" && (s.Stripe > 1 || s.Tolerate > 0) {
-		errs = append(errs, errors.New("storage.backend: disk is one disk; stripes and copies need btrfs, md or lvm"))
+		errs = append(errs, errors.New("storage.backend: disk is one disk. Stripes and copies need btrfs, md or lvm"))
 	}
 	if s.Backend == "btrfs" && (s.Filesystem == "xfs" || s.Filesystem == "ext4") {
-		errs = append(errs, fmt.Errorf("storage.filesystem: btrfs combines disks as a filesystem itself; %s needs md, lvm or a single disk below it", s.Filesystem))
+		errs = append(errs, fmt.Errorf("storage.filesystem: the backend btrfs is a filesystem. For %s set backend: md, lvm or disk",
+			s.Filesystem))
 	}
 	if s.StripeSize > 0 && s.Backend == "btrfs" {
-		errs = append(errs, errors.New("storage.stripe_size: btrfs always writes 64KiB to one disk before the next; leave it out, or use md or lvm"))
+		errs = append(errs, errors.New("storage.stripe_size: btrfs always has stripes of 64KiB. Remove it, or use md or lvm"))
 	}
 	return errors.Join(errs...)
 }
@@ -156,23 +159,25 @@ func (e *Engine) validate() error {
 		between("engine.connections", float64(e.Connections), 0, 10_000),
 	}
 	if e.Name == LabDocumentDB && (e.Binary != "" || len(e.Args) > 0) {
-		errs = append(errs, errors.New("engine: binary and args are for mongod; documentdb takes parameters"))
+		errs = append(errs, errors.New("engine: binary and args are for mongod. documentdb has parameters"))
 	}
 	if e.Name == LabMongod && e.Connections != 0 {
-		errs = append(errs, errors.New("engine.connections: it is for the gateways of documentdb; mongod takes maxConns among args"))
+		errs = append(errs, errors.New("engine.connections: it is for the gateways of documentdb. For mongod set maxConns in args"))
 	}
 	roles := e.Roles()
-	if e.Name == LabNone && (e.Version != "" || e.Binary != "" || e.Cache != 0 || e.Connections != 0 || len(e.Parameters) > 0 || len(e.Args) > 0 ||
+	if e.Name == LabNone && (e.Version != "" || e.Binary != "" || e.Cache != 0 || e.Connections != 0 ||
+		len(e.Parameters) > 0 || len(e.Args) > 0 ||
 		len(roles) > 1 || e.Authentication || e.TLS) {
-		errs = append(errs, errors.New("engine: none is no server, so it has no version, binary, cache, connections, parameters, args, authentication or tls; leave them out, or name mongod or documentdb"))
+		errs = append(errs, errors.New("engine: none has no server, and so no version, binary, cache, connections, parameters, args, authentication or "+
+			"tls. Remove them, or set name: mongod or documentdb"))
 	}
 	if e.Name == LabDocumentDB && len(roles) > 1 {
-		errs = append(errs, errors.New("engine: config, arbiter and router are roles of mongod and mongos; documentdb has none of them"))
+		errs = append(errs, errors.New("engine: config, arbiter and router are roles of mongod and mongos. documentdb has none of them"))
 	}
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
 		for name := range roles[role].Parameters {
 			if strings.TrimSpace(name) == "" || strings.ContainsAny(name, "= \n'") {
-				errs = append(errs, fmt.Errorf("%s: %q is not the name of a setting", EngineKey(role, "parameters"), name))
+				errs = append(errs, fmt.Errorf("%s: %q is not a name of a setting", EngineKey(role, "parameters"), name))
 			}
 		}
 	}
@@ -210,8 +215,9 @@ func (t *Topology) validate() error {
 
 func (t *Topology) checkKind() error {
 	var errs []error
-	if t.Kind == LabStandalone && (t.Members > 1 || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 || t.Election != "") {
-		errs = append(errs, errors.New("topology: a standalone has one member and no elections; say kind: replica-set (--members) for more"))
+	if t.Kind == LabStandalone && (t.Members > 1 || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 ||
+		t.Election != "") {
+		errs = append(errs, errors.New("topology: a standalone has one member and no elections. For more set kind: replica-set (--members)"))
 	}
 	if t.Kind != LabSharded && (t.Shards > 0 || t.ConfigServers > 0 || t.Routers > 0 || t.Collection != nil) {
 		errs = append(errs, errors.New("topology: shards, config_servers, routers and collection are for kind: sharded"))
@@ -222,7 +228,7 @@ func (t *Topology) checkKind() error {
 func (t *Topology) checkPriorities() error {
 	var errs []error
 	if n := len(t.Priorities); n > 0 && n != int(t.Members) {
-		errs = append(errs, fmt.Errorf("topology.priorities: there are %d for %d members", n, t.Members))
+		errs = append(errs, fmt.Errorf("topology.priorities: %d values for %d members", n, t.Members))
 	}
 	for _, p := range t.Priorities {
 		errs = append(errs, between("topology.priorities", p, 0, 1000))
@@ -231,7 +237,7 @@ func (t *Topology) checkPriorities() error {
 		errs = append(errs, errors.New("topology.priorities: all are 0, so no member could become primary"))
 	}
 	if t.Arbiter && t.Members >= maxVoting {
-		errs = append(errs, fmt.Errorf("topology.arbiter: %d members have all %d votes that a set may have; leave it out", t.Members, maxVoting))
+		errs = append(errs, fmt.Errorf("topology.arbiter: %d members have all %d votes of a set. Remove it", t.Members, maxVoting))
 	}
 	return errors.Join(errs...)
 }
@@ -240,7 +246,7 @@ func (t *Topology) checkSharded() error {
 	var errs []error
 	servers := t.Shards*t.Members + t.ConfigServers + t.Routers
 	if servers > maxLabServers {
-		errs = append(errs, fmt.Errorf("topology: %d servers are more than the %d that a lab may have", servers, maxLabServers))
+		errs = append(errs, fmt.Errorf("topology: %d servers are more than the limit of %d", servers, maxLabServers))
 	}
 	if c := t.Collection; c != nil {
 		errs = append(errs, c.validate(t.Shards))
@@ -261,7 +267,7 @@ func (c *Collection) validate(shards Count) error {
 		errs = append(errs, fmt.Errorf("topology.collection.key: %q is not the name of a field", c.Key))
 	}
 	if len(c.SplitAt) > 0 && c.Sharding == "hashed" {
-		errs = append(errs, errors.New("topology.collection.split_at: borders are for sharding: ranged; a hashed key is split evenly by itself"))
+		errs = append(errs, errors.New("topology.collection.split_at: it is for sharding: ranged. A hashed key is split evenly"))
 	}
 	if len(c.SplitAt) > 0 && c.Chunks != Count(len(c.SplitAt)+1) {
 		errs = append(errs, fmt.Errorf("topology.collection.chunks: %d borders make %d chunks, not %d", len(c.SplitAt), len(c.SplitAt)+1, c.Chunks))
@@ -278,7 +284,7 @@ func (c *Collection) validate(shards Count) error {
 func (a *Availability) validate() error {
 	errs := []error{notNegative("availability.restart_after", a.RestartAfter), notNegative("availability.promote_after", a.PromoteAfter)}
 	if a.RestartAfter != 0 && !a.Restart {
-		errs = append(errs, errors.New("availability.restart_after: it has no effect without restart: true"))
+		errs = append(errs, errors.New("availability.restart_after: it needs restart: true"))
 	}
 	if a.PromoteAfter != 0 && a.NoPromotion {
 		errs = append(errs, errors.New("availability: promote_after and no_promotion exclude each other"))
@@ -286,67 +292,67 @@ func (a *Availability) validate() error {
 	return errors.Join(errs...)
 }
 
-// checkRoles refuses what is said to servers that the topology does not have.
 func (s *Lab) checkRoles() error {
 	var errs []error
 	if s.Engine.Arbiter != nil && !s.Topology.Arbiter {
-		errs = append(errs, errors.New("engine.arbiter: the lab has no arbiter; leave it out, or say topology.arbiter: true"))
+		errs = append(errs, errors.New("engine.arbiter: the lab has no arbiter. Remove it, or set topology.arbiter: true"))
 	}
 	if s.Topology.Kind != LabSharded && (s.Engine.Router != nil || s.Engine.ConfigServer != nil) {
-		errs = append(errs, errors.New("engine: config and router are servers of a sharded cluster; leave them out, or say topology.kind: sharded"))
+		errs = append(errs, errors.New("engine: config and router are servers of a sharded cluster. Remove them, or set topology.kind: sharded"))
 	}
 	return errors.Join(errs...)
 }
 
-// checkEngineAndTopology refuses what an engine cannot form.
 func (s *Lab) checkEngineAndTopology() error {
 	if s.Engine.Name == LabNone {
 		return s.checkBare()
 	}
 	if a, n := s.Topology.Acknowledge, s.Topology.Members; a != 0 && (n < 2 || a < n/2+1 || a > n) {
-		return fmt.Errorf("topology.acknowledge: %d of %d members: it is a number from a majority (%d) to all of a replica set", a, n, n/2+1)
+		return fmt.Errorf("topology.acknowledge: %d of %d members: it must be from a majority (%d) to all members of a replica set", a, n, n/2+1)
 	}
 	if s.Engine.Name != LabDocumentDB {
 		if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
-			return errors.New("availability: promote_after and no_promotion are for documentdb; mongod elects by itself (topology.settings.electionTimeoutMillis)")
+			return errors.New("availability: promote_after and no_promotion are for documentdb. mongod elects a primary automatically " +
+				"(topology.settings.electionTimeoutMillis)")
 		}
 		return s.checkRoles()
 	}
 	var errs []error
 	if s.Topology.Kind == LabSharded {
-		errs = append(errs, errors.New("topology.kind: documentdb has no sharding; use engine: {name: mongod} (--engine mongod), or kind: replica-set (--members alone)"))
+		errs = append(errs, errors.New("topology.kind: documentdb has no sharding. Use engine: {name: mongod} (--engine mongod), or kind: replica-set "+
+			"(--members alone)"))
 	}
 	if s.Topology.Arbiter {
-		errs = append(errs, errors.New("topology.arbiter: documentdb has no elections among members, so an arbiter would do nothing; leave it out"))
+		errs = append(errs, errors.New("topology.arbiter: documentdb has no elections among members, so an arbiter has no effect. Remove it"))
 	}
 	if len(s.Topology.Priorities) > 0 {
-		errs = append(errs, errors.New("topology.priorities: the standby that received most is promoted; documentdb has no priorities"))
+		errs = append(errs, errors.New("topology.priorities: documentdb has no priorities; it promotes the standby with the most log. Remove them"))
 	}
 	return errors.Join(errs...)
 }
 
-// checkBare refuses what volumes without servers cannot form.
+// checkBare checks a lab of volumes without servers.
 func (s *Lab) checkBare() error {
 	t := s.Topology
 	var errs []error
 	if t.Kind == LabSharded || t.Acknowledge != 0 || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 {
-		errs = append(errs, errors.New("topology: without a database (engine: none) there are no shards, arbiters, priorities or elections; members says how many volumes there are"))
+		errs = append(errs, errors.New("topology: without a database (engine: none) there are no shards, arbiters, priorities or elections. members is the "+
+			"number of volumes"))
 	}
 	if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
-		errs = append(errs, errors.New("availability: promote_after and no_promotion are for documentdb; without a database (engine: none) nothing is promoted"))
+		errs = append(errs, errors.New("availability: promote_after and no_promotion are for documentdb. Without a database (engine: none) nothing is promoted"))
 	}
 	return errors.Join(errs...)
 }
 
-// loadable refuses a lab that is to be loaded and has no database.
+// loadable checks that a lab has a database.
 func (s *Lab) loadable() error {
 	if s.Engine.Name == LabNone {
-		return errors.New("lab.engine.name: none is no database, so there is nothing to load; name mongod or documentdb")
+		return errors.New("lab.engine.name: none has no database, so there is nothing to load. Set mongod or documentdb")
 	}
 	return nil
 }
 
-// checkHosts refuses hosts that are too few for what they are for.
 func (s *Lab) checkHosts() error {
 	if s.Availability.Restart && s.Hosts.Count == 1 {
 		return errors.New("hosts.count: availability.restart needs a second host to start members on")
@@ -354,7 +360,6 @@ func (s *Lab) checkHosts() error {
 	return nil
 }
 
-// checkCache refuses a cache that the host of a member cannot hold.
 func (s *Lab) checkCache() error {
 	if s.Hosts.Memory > 0 && s.Engine.Cache > s.Hosts.Memory {
 		return fmt.Errorf("engine.cache: %v is more than the memory of each host, %v (hosts.memory)", s.Engine.Cache, s.Hosts.Memory)

@@ -8,7 +8,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// The words of a lab's specification.
 const (
 	LabPlain      = "plain"
 	LabIsolated   = "isolated"
@@ -20,13 +19,18 @@ const (
 	LabSharded    = "sharded"
 )
 
-// ReadLab reads a lab in YAML (JSON is YAML), as strictly as [ReadRun]. Defaults are not filled in, and nothing
-// beyond the form is checked: see [Lab.Defaults] and [Lab.Validate]. What this machine can do of it is found
-// out when the lab is planned.
+// ReadLab reads a lab in YAML, as strictly as [ReadRun]. The caller must choose an engine and complete it
+// ([Lab.Complete]). Planning the lab checks what this machine can do.
 func ReadLab(r io.Reader) (Lab, error) { return readStrict[Lab](r, "lab") }
 
-// Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a default for the
-// same thing. The engine has none: it depends on what is installed, and is chosen before (lab.ChooseEngine).
+// Complete fills in the defaults and checks the result; see [Run.Complete]. The engine must have been chosen before.
+func (s *Lab) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
+// Defaults fills in missing values. This is the only place with defaults of a lab; each has its reason. The engine has
+// none, because it depends on what is installed (lab.ChooseEngine).
 func (s *Lab) Defaults() {
 	def(&s.Name, "lab")
 	def(&s.Hosts.Mode, LabPlain) // works without root and on a laptop
@@ -34,7 +38,7 @@ func (s *Lab) Defaults() {
 	def(&s.Hosts.Count, s.defaultHosts())
 	s.Storage.defaults()
 	if s.Engine.Name == LabDocumentDB {
-		def(&s.Engine.Connections, 64) // what a gateway of a single server opens as well
+		def(&s.Engine.Connections, 64) // as a gateway of a single server opens
 	}
 	if s.Availability.Restart {
 		// vSphere HA takes 18 to 30 s to find a host dead and Kubernetes minutes; a drill must not wait that long.
@@ -66,7 +70,7 @@ func (t *Topology) defaults() {
 	if len(t.Priorities) > 0 {
 		members = Count(len(t.Priorities))
 	} else if t.Arbiter {
-		members = 2 // what an arbiter is for
+		members = 2 // the usual set with an arbiter
 	}
 	def(&t.Members, members)
 	def(&t.Election, "elect-default") // what users have
@@ -77,7 +81,7 @@ func (t *Topology) defaults() {
 
 func (t *Topology) shardedDefaults() {
 	def(&t.Shards, 2)
-	def(&t.ConfigServers, 3) // as MongoDB asks for
+	def(&t.ConfigServers, 3) // as MongoDB recommends
 	def(&t.Routers, 2)       // one may fail
 	if t.Collection == nil {
 		t.Collection = &Collection{}
@@ -98,7 +102,7 @@ func (t *Topology) shardedDefaults() {
 	def(&c.Chunks, chunks)
 }
 
-// defaultHosts is one host for each member of a set; another one where a single member is to be started again.
+// defaultHosts is one host for each member of a set, and a second one if a single member is to be restarted elsewhere.
 func (s *Lab) defaultHosts() Count {
 	n := s.Topology.Members
 	if s.Topology.Arbiter {
@@ -115,22 +119,22 @@ func (s *Storage) defaults() {
 		def(&s.Cache.Device, "nvme")
 	}
 	if s.Device != "" || s.Cache != nil {
-		s.Faults = true // only the fault filesystem can be as slow as a class of device
+		s.Faults = true // only the fault filesystem imitates device classes
 	}
 	def(&s.Backend, "auto")
 	if s.usesDisks() {
-		def(&s.Size, 2<<30) // sparse: it takes what is written; small enough for every laptop
+		def(&s.Size, 2<<30) // sparse, so it takes only what is written
 		def(&s.Stripe, 1)
 		if s.Tolerate > 0 {
 			def(&s.Redundancy, "mirror")
 		}
 	}
 	if s.Cache != nil {
-		def(&s.Cache.Size, s.Size/10/4096*4096) // what vSAN's guide says: a tenth of what is stored
+		def(&s.Cache.Size, s.Size/10/4096*4096) // a tenth of the data, as vSAN's guide recommends
 	}
 }
 
-// usesDisks says whether anything was asked for that a plain directory does not have.
+// usesDisks reports whether the policy needs more than a plain directory.
 func (s *Storage) usesDisks() bool {
 	if s.Backend == "directory" {
 		return false
@@ -139,7 +143,7 @@ func (s *Storage) usesDisks() bool {
 		s.Filesystem != "" || s.Faults || s.StripeSize > 0 || s.Redundancy != ""
 }
 
-// Policy is the storage policy in one line, for tables: what was asked for, not what was made of it.
+// Policy is the specified storage policy in one line.
 func (s Storage) Policy() string {
 	if !s.usesDisks() {
 		return "directory"

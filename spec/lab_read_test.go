@@ -20,7 +20,8 @@ func readLab(t *testing.T, text string) Lab {
 
 func TestLabDefaults(t *testing.T) {
 	s := readLab(t, "")
-	if s.Name != "lab" || s.Hosts.Mode != LabPlain || s.Hosts.Count != 1 || s.Engine.Name != "" || s.Topology.Kind != LabStandalone ||
+	if s.Name != "lab" || s.Hosts.Mode != LabPlain || s.Hosts.Count != 1 || s.Engine.Name != "" ||
+		s.Topology.Kind != LabStandalone ||
 		s.Topology.Election != "" || s.Storage.Size != 0 || s.Storage.Policy() != "directory" {
 		t.Errorf("an empty lab is %+v", s)
 	}
@@ -28,11 +29,13 @@ func TestLabDefaults(t *testing.T) {
 		t.Error(err)
 	}
 	s = readLab(t, "topology: {members: 3}\navailability: {restart: true}")
-	if s.Topology.Kind != LabReplicaSet || s.Topology.Election != "elect-default" || s.Hosts.Count != 3 || s.Availability.RestartAfter == 0 {
+	if s.Topology.Kind != LabReplicaSet || s.Topology.Election != "elect-default" || s.Hosts.Count != 3 ||
+		s.Availability.RestartAfter == 0 {
 		t.Errorf("three members are %+v", s)
 	}
 	s = readLab(t, "engine: {name: mongod}\ntopology: {shards: 3}")
-	if c := s.Topology.Collection; s.Topology.Kind != LabSharded || s.Topology.ConfigServers != 3 || s.Topology.Routers != 2 || c == nil ||
+	if c := s.Topology.Collection; s.Topology.Kind != LabSharded || s.Topology.ConfigServers != 3 ||
+		s.Topology.Routers != 2 || c == nil ||
 		c.Namespace != "plimsoll.usertable" || c.Sharding != "hashed" || c.Chunks != 6 {
 		t.Errorf("three shards are %+v", s.Topology)
 	}
@@ -69,40 +72,40 @@ func TestPolicyInOneLine(t *testing.T) {
 // What is wrong is said with its key and, where there is one, the way out.
 func TestLabMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"name: My Lab":                                                                      "small letters, digits and hyphens",
+		"name: My Lab":                                                                      "lower-case letters, digits and hyphens",
 		"hosts: {mode: isolate}":                                                            "did you mean isolated?",
-		"hosts: {cores: 2}":                                                                 "say mode: isolated",
+		"hosts: {cores: 2}":                                                                 "Set mode: isolated",
 		"hosts: {mode: isolated, cores: 0.01}":                                              "no server starts",
 		"hosts: {mode: isolated, memory: 1MiB}":                                             "hosts.memory",
 		"hosts: {count: 1}\navailability: {restart: true}":                                  "second host",
 		"storage: {size: 1MiB}":                                                             "storage.size",
-		"storage: {redundancy: parity}":                                                     "say how many with tolerate",
+		"storage: {redundancy: parity}":                                                     "Set tolerate",
 		"storage: {tolerate: 3, redundancy: parity}":                                        "storage.tolerate: 3 is not between 0 and 2",
-		"storage: {backend: directory, stripe: 2}":                                          "leave backend out",
+		"storage: {backend: directory, stripe: 2}":                                          "Remove backend",
 		"storage: {backend: disk, tolerate: 1}":                                             "disk is one disk",
-		"storage: {backend: btrfs, filesystem: xfs}":                                        "md, lvm or a single disk",
-		"storage: {backend: btrfs, stripe_size: 128KiB}":                                    "btrfs always writes 64KiB",
+		"storage: {backend: btrfs, filesystem: xfs}":                                        "set backend: md, lvm or disk",
+		"storage: {backend: btrfs, stripe_size: 128KiB}":                                    "btrfs always has stripes of 64KiB",
 		"storage: {size: 1GiB, cache: {size: 2GiB}}":                                        "more than the volume",
 		"engine: {name: mongo}":                                                             "did you mean mongod?",
-		"engine: {name: documentdb, args: [--quiet]}":                                       "documentdb takes parameters",
+		"engine: {name: documentdb, args: [--quiet]}":                                       "documentdb has parameters",
 		"engine: {name: mongod, connections: 5}":                                            "maxConns",
-		"engine: {parameters: {a=b: c}}":                                                    "not the name of a setting",
+		"engine: {parameters: {a=b: c}}":                                                    "not a name of a setting",
 		"topology: {kind: standalone, members: 3}":                                          "kind: replica-set",
 		"topology: {kind: replica-set, routers: 3}":                                         "kind: sharded",
 		"engine: {name: documentdb}\ntopology: {kind: sharded}":                             "documentdb has no sharding",
-		"engine: {name: documentdb}\ntopology: {members: 2, arbiter: true}":                 "arbiter would do nothing",
-		"topology: {members: 3, priorities: [1]}":                                           "there are 1 for 3 members",
+		"engine: {name: documentdb}\ntopology: {members: 2, arbiter: true}":                 "arbiter has no effect",
+		"topology: {members: 3, priorities: [1]}":                                           "1 values for 3 members",
 		"engine: {name: mongod}\ntopology: {priorities: [0, 0]}":                            "no member could become primary",
 		"engine: {name: mongod}\ntopology: {members: 7, arbiter: true}":                     "all 7 votes",
 		"topology: {members: 3, settings: {electionTimeoutMillis: soon}}":                   "neither a number",
-		"engine: {name: mongod}\ntopology: {shards: 30, members: 50}":                       "more than the 200",
+		"engine: {name: mongod}\ntopology: {shards: 30, members: 50}":                       "the limit of 200",
 		"engine: {name: mongod}\ntopology: {collection: {namespace: usertable}}":            "DATABASE.COLLECTION",
 		"engine: {name: mongod}\ntopology: {collection: {split_at: [b, a]}}":                "ascending order",
-		"engine: {name: mongod}\ntopology: {collection: {split_at: [b], sharding: hashed}}": "borders are for sharding: ranged",
+		"engine: {name: mongod}\ntopology: {collection: {split_at: [b], sharding: hashed}}": "it is for sharding: ranged",
 		"engine: {name: mongod}\ntopology: {shards: 4, collection: {chunks: 2}}":            "leave some of the 4 shards empty",
-		"engine: {name: mongod}\navailability: {promote_after: 2s}":                         "mongod elects by itself",
+		"engine: {name: mongod}\navailability: {promote_after: 2s}":                         "mongod elects a primary automatically",
 		"availability: {promote_after: 2s, no_promotion: true}":                             "exclude each other",
-		"availability: {restart_after: 2s}":                                                 "without restart: true",
+		"availability: {restart_after: 2s}":                                                 "it needs restart: true",
 	} {
 		s := readLab(t, text)
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {

@@ -11,7 +11,8 @@ type Left struct {
 	To   string `json:"to,omitempty" yaml:"to,omitempty"`
 	// Why is a sentence.
 	Why string `json:"why" yaml:"why"`
-	// Late says that it was left out while the suite was under way, because that ran late; the rest was known before it began.
+	// Late says that it was left out while the suite was under way, because that ran late; the rest was known before it
+	// began.
 	Late bool `json:"late,omitempty" yaml:"late,omitempty"`
 }
 

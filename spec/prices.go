@@ -40,11 +40,11 @@ func ReadPriceList(r io.Reader) (PriceList, error) {
 func (l PriceList) check() error {
 	for _, field := range []struct{ name, value string }{{"currency", l.Currency}, {"date", l.Date}, {"source", l.Source}} {
 		if field.value == "" {
-			return fmt.Errorf("price list: %s is missing: a price without it says nothing", field.name)
+			return fmt.Errorf("price list: %s is missing, and a price needs it", field.name)
 		}
 	}
 	if len(l.Nodes) == 0 {
-		return fmt.Errorf("price list: there are no nodes in it: give at least one with name, cores, memory, disk and price")
+		return fmt.Errorf("price list: it has no nodes. Add at least one with name, cores, memory, disk and price")
 	}
 	names := map[string]bool{}
 	for i, n := range l.Nodes {
@@ -52,7 +52,7 @@ func (l PriceList) check() error {
 		case n.Name == "":
 			return fmt.Errorf("price list: node %d has no name", i+1)
 		case names[n.Name]:
-			return fmt.Errorf("price list: there are two nodes %q: give each a name of its own", n.Name)
+			return fmt.Errorf("price list: two nodes have the name %q. Rename one", n.Name)
 		case !(n.Cores > 0) || math.IsInf(n.Cores, 0):
 			return fmt.Errorf("price list: node %q has %v cores: it needs more than none", n.Name, n.Cores)
 		case n.Memory <= 0 || n.Disk <= 0:

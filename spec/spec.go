@@ -3,11 +3,11 @@ package spec
 // Run is what a run is asked to do: what a specification file says, with what flags changed in it.
 // A record keeps it without credentials.
 type Run struct {
-	// Target is a mongodb:// or mongodb+srv:// URI, lab:NAME, embedded:DIR, null:, null:tcp, or http://HOST:PORT/ of a REST
-	// service for persons.
+	// Target is a mongodb:// or mongodb+srv:// URI, lab:NAME, embedded:DIR, null:, null:tcp, or http://HOST:PORT/ of a
+	// REST service for persons.
 	Target string `json:"target,omitempty" yaml:"target,omitempty"`
-	// Via is what stands between the load and the target: absent, nothing; "rest", a REST service that is started beside the
-	// load and ends with it. It takes the workload person.
+	// Via is what stands between the load and the target: absent, nothing; "rest", a REST service that is started beside
+	// the load and ends with it. It takes the workload person.
 	Via string `json:"via,omitempty" yaml:"via,omitempty" jsonschema:"enum=rest"`
 	// Database holds the collections of the workload.
 	Database string `json:"database,omitempty" yaml:"database,omitempty"`

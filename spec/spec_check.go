@@ -14,51 +14,61 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// maxRecords is more than any data set has: at a million inserts per second, loading so many takes eleven days.
+// maxRecords is more than any data set has: a million inserts per second take eleven days for it.
 const maxRecords = 1e12
 
 // ViaREST, in [Run.Via], puts a REST service between the load and the target.
 const ViaREST = "rest"
 
-// Defaults fills in what was not said. Each value is explained here; nothing else in plimsoll has a
-// default for the same thing.
+// DefaultDatabase is the database of runs that name none. No application uses it.
+const DefaultDatabase = "plimsoll"
+
+// Complete fills in the defaults and checks the result, once, where the file and the flags are read or where a
+// specification is made. Everything behind that takes a complete specification. Its error has one line per mistake,
+// each of them naming the key.
+func (s *Run) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
+// Defaults fills in missing values. This is the only place with defaults of a run; each has its reason.
 func (s *Run) Defaults() {
-	def(&s.Target, "embedded:plimsoll-data/embedded") // a real engine with a log, on the disk the user stands on
-	def(&s.Database, "plimsoll")                      // never one that an application uses
+	def(&s.Target, "embedded:plimsoll-data/embedded") // a real engine with a log, on the disk of the working directory
+	def(&s.Database, DefaultDatabase)
 	if s.Via == ViaREST {
-		def(&s.Client, "driver") // is what the service has
+		def(&s.Client, "driver") // the client of the service
 	}
 	def(&s.Client, "wire")     // a load generator must not be the bottleneck
-	def(&s.Workload.Name, "a") // half reads, half updates: the one that everybody knows
+	def(&s.Workload.Name, "a") // half reads, half updates: the best known one
 	if s.Workload.Mode == "" {
 		s.Workload.Mode = "core" // corrected generators; YCSB's own on request
 		if strings.HasPrefix(s.Workload.Name, "ycsb") {
 			s.Workload.Mode = "ycsb"
 		}
 	}
-	def(&s.Workload.Seed, 1)        // the same operations in every run, unless another seed is asked for
+	def(&s.Workload.Seed, 1)        // the same operations in every run
 	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
 	s.Load.defaults()
 	def(&s.LoadPhase.Batch, 1000) // large enough that the round trip does not matter
 	if s.Load.Workers > 0 {
-		def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // enough to keep one server busy,
+		def(&s.LoadPhase.Parallel, min(16, s.Load.Workers)) // keeps one server busy
 	}
-	def(&s.LoadPhase.Parallel, 16) // also where the workers come later
+	def(&s.LoadPhase.Parallel, 16) // for stages that bring the workers
 	if s.Durability.Writes() == (Durability{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
 		!strings.HasPrefix(s.Target, "http") {
-		// What is acknowledged is in the log: the claim that users expect to hold. A MongoDB target has
-		// defaults of its own, in its address and in its server; they are what applications get. So has a lab, and so has a service.
+		// Acknowledged writes are in the log, as users expect. A MongoDB, a lab or a service has defaults of its own, which
+		// applications get.
 		s.Durability.Name = "durable"
 	}
 }
 
 func (l *Load) defaults() {
-	if len(l.Stages) == 0 || l.Open() { // where stages bring the workers, there are none before them
+	if len(l.Stages) == 0 || l.Open() { // stages that change workers begin with none
 		def(&l.Workers, 16) // keeps a small server busy and is far below any connection limit
 	}
 	if l.Open() {
 		def(&l.Arrivals, "poisson") // many independent users; constant arrivals flatter the tail
-		def(&l.Late, "queue")       // late operations are sent late and their wait counts
+		def(&l.Late, "queue")       // late operations are sent late, and their wait counts
 		if l.Late == "drop" {
 			def(&l.DropAfter, Duration(time.Second))
 		}
@@ -69,10 +79,10 @@ func (l *Load) defaults() {
 	def(&l.Timeout, Duration(10*time.Second)) // survives a failover of 2 to 12 s, and lets every run end
 }
 
-// Random reports whether it is left to chance, and so to the seed, when operations fall due.
+// Random reports whether the due times of operations depend on the seed.
 func (l *Load) Random() bool { return l.Open() && l.Arrivals != "constant" || l.Pace > 0 }
 
-// Open reports whether this is an open loop: operations fall due whether or not others are done.
+// Open reports whether this is an open loop: operations are due independently of replies.
 func (l *Load) Open() bool {
 	return l.Rate > 0 || slices.ContainsFunc(l.Stages, func(s Stage) bool { return s.Rate > 0 })
 }
@@ -84,8 +94,7 @@ func def[T comparable](v *T, otherwise T) {
 	}
 }
 
-// Validate checks what can be checked without the target and without knowing the workloads. Its error
-// has one line per mistake, each of them naming the key.
+// Validate checks a run as far as that is possible without the target and the workloads; see [Run.Complete].
 func (s *Run) Validate() error {
 	errs := []error{
 		oneOf("client", s.Client, "wire", "driver"),
@@ -106,7 +115,7 @@ func (s *Run) Validate() error {
 		s.Durability.validate(),
 	}
 	if s.LoadPhase.Skip && s.LoadPhase.Drop {
-		errs = append(errs, errors.New("load_phase.skip and load_phase.drop exclude each other: the data cannot be dropped and taken as they are"))
+		errs = append(errs, errors.New("load_phase.skip and load_phase.drop exclude each other. Data are either dropped or taken as they are"))
 	}
 	if _, err := measure.ParseObjectives(strings.Join(s.Objectives, ",")); err != nil {
 		errs = append(errs, fmt.Errorf("objectives: %w", err))
@@ -127,12 +136,12 @@ func (l *Load) validate() error {
 		notNegative("load.drop_after", l.DropAfter),
 	}
 	if l.Open() && l.Pace > 0 {
-		errs = append(errs, errors.New("load.rate and load.pace exclude each other: a rate is for all workers together, a pace for each of them"))
+		errs = append(errs, errors.New("load.rate and load.pace exclude each other. A rate is for all workers together, a pace for each worker"))
 	}
 	if !l.Open() && (l.Late != "" || l.Arrivals != "" || l.DropAfter != 0) {
-		errs = append(errs, errors.New("load.arrivals, load.late and load.drop_after need a rate: without one nothing is due at a moment of its own"))
+		errs = append(errs, errors.New("load.arrivals, load.late and load.drop_after need a rate, because operations of a closed loop have no due time"))
 	} else if l.DropAfter != 0 && l.Late != "drop" {
-		errs = append(errs, errors.New("load.drop_after needs late: drop; with late: queue every operation is sent"))
+		errs = append(errs, errors.New("load.drop_after needs late: drop. With late: queue every operation is sent"))
 	}
 	for i, s := range l.Stages {
 		if err := s.validate(l.Open()); err != nil {
@@ -147,9 +156,9 @@ func (s Stage) validate(open bool) error {
 	case s.Duration < 0:
 		return errors.New("the duration is negative")
 	case s.Duration == 0 && !s.Step:
-		return errors.New("a ramp needs a duration; say step: true for a change at once")
+		return errors.New("a ramp needs a duration. Set step: true for an immediate change")
 	case open && s.Workers != 0:
-		return errors.New("it changes the workers, but the load has a rate: stages change one or the other")
+		return errors.New("it changes the workers, but the load has a rate. Stages change one of the two")
 	}
 	return errors.Join(between("rate", float64(s.Rate), 0, 1e8), between("workers", float64(s.Workers), 0, 1<<20))
 }
@@ -163,19 +172,21 @@ func (d *Durability) validate() error {
 		journal = *d.Journal
 	}
 	if w == "0" && journal {
-		return errors.New("durability: w: 0 with journal: true contradict each other: nobody waits for the journal when nobody answers")
+		return errors.New("durability: w: 0 and journal: true exclude each other, because a write with w: 0 has no reply that could wait for the " +
+			"journal")
 	}
 	return nil
 }
 
-// durabilityName knows the names of levels. How many members must confirm is no level but a write concern, although
-// the addresses of a lab are called after it.
+// durabilityName checks the name of a level. A majority is a write concern and not a level, although addresses of a lab
+// have its name.
 func durabilityName(name string) error {
 	switch name {
 	case "majority":
-		return errors.New("durability.name: a majority is asked for by the write concern: w: majority (--w majority), which waits for the journals unless journal is false")
+		return errors.New("durability.name: a majority is a write concern. Set w: majority (--w majority), which waits for the journals unless " +
+			"journal is false")
 	case "majority-unjournaled":
-		return errors.New("durability.name: ask for it by the write concern: w: majority with journal: false (--w majority --journal=false)")
+		return errors.New("durability.name: it is a write concern. Set w: majority and journal: false (--w majority --journal=false)")
 	}
 	return oneOf("durability.name", name, "throughput", "balanced", "durable")
 }
@@ -195,31 +206,31 @@ func between(key string, x, low, high float64) error {
 	return fmt.Errorf("%s: %s is not between %s and %s", key, text(x), text(low), text(high))
 }
 
-// directory refuses an address where a directory is expected: its password would become the name of one.
+// directory refuses an address, because its password would become part of a file name.
 func directory(key, path string) error {
 	if strings.Contains(path, "://") {
-		return fmt.Errorf("%s: a directory is expected here, not an address (%s)", key, redact.Addresses(path))
+		return fmt.Errorf("%s: it needs a directory, not an address (%s)", key, redact.Addresses(path))
 	}
 	return nil
 }
 
-// zeros are the keys of a run at which nothing, or zero, would silently become the default, and what to write instead.
+// zeros are the keys of a run for which an empty value, or zero, would silently become the default, with the next step.
 var zeros = map[string]string{
-	"target":              "leave it out for documents on this machine's disk, or write mongodb://HOST/",
-	"workload.records":    "leave it out for 100k, or take the data as they are (load_phase.skip, --load skip)",
-	"load.workers":        "leave it out for the default, or write the number of workers",
-	"load.clients":        "leave it out for one load process",
-	"load.rate":           "leave it out for a closed loop, or write the operations per second",
-	"load.pace":           "leave it out, or write the operations per second of each worker",
-	"load.duration":       "leave it out for 1m, or write a time such as 30s",
-	"load.operations":     "leave it out, or write how many operations end the run",
-	"load.timeout":        "leave it out for the default, or write a time such as 2s; every operation has a deadline",
-	"load_phase.batch":    "leave it out for 1000",
-	"load_phase.parallel": "leave it out for 16",
+	"target":              "Remove it for documents on this machine's disk, or write mongodb://HOST/",
+	"workload.records":    "Remove it for 100k, or take the data as they are (load_phase.skip, --load skip)",
+	"load.workers":        "Remove it for the default, or write the number of workers",
+	"load.clients":        "Remove it for one load process",
+	"load.rate":           "Remove it for a closed loop, or write the operations per second",
+	"load.pace":           "Remove it, or write the operations per second of each worker",
+	"load.duration":       "Remove it for 1m, or write a time such as 30s",
+	"load.operations":     "Remove it, or write how many operations end the run",
+	"load.timeout":        "Remove it for the default, or write a time such as 2s; every operation has a deadline",
+	"load_phase.batch":    "Remove it for 1000",
+	"load_phase.parallel": "Remove it for 16",
 }
 
-// NotZero refuses nothing, or zero, as the value of a key of a run where that would silently become the default. The text
-// is the value as it was written.
+// NotZero refuses an empty value, or zero, of a key of a run for which it would silently become the default. text is
+// the value as written.
 func NotZero[T comparable](key, text string, value T) error {
 	var zero T
 	if value != zero {
@@ -234,9 +245,9 @@ func refuseZero(key, text string) error {
 	case !refused:
 		return nil
 	case text == "":
-		return fmt.Errorf("it is empty: %s", instead)
+		return fmt.Errorf("it is empty. %s", instead)
 	}
-	return fmt.Errorf("it cannot be %s: %s", text, instead)
+	return fmt.Errorf("it cannot be %s. %s", text, instead)
 }
 
 func notNegative(key string, d Duration) error {
@@ -248,7 +259,7 @@ func notNegative(key string, d Duration) error {
 
 func databaseName(name string) error {
 	if len(name) > 63 || strings.ContainsAny(name, "/\\. \"$*<>:|?\x00") {
-		return fmt.Errorf("database: %q is not a name for a database: at most 63 characters, none of /\\. \"$*<>:|?", name)
+		return fmt.Errorf("database: %q is not a name for a database. Use at most 63 characters, and none of /\\. \"$*<>:|?", name)
 	}
 	return nil
 }

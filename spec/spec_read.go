@@ -13,15 +13,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// maxSpecBytes bounds a specification: one of a megabyte is another kind of file.
+// maxSpecBytes bounds a specification. A larger file is something else.
 const maxSpecBytes = 1 << 20
 
-// ReadRun reads a specification in YAML (JSON is YAML). It is strict: an unknown key, a key twice, or
-// a second document is an error that names the line and, for a key, the nearest right one. Defaults are
-// not filled in, and nothing beyond the form is checked: see [Run.Defaults] and [Run.Validate].
+// ReadRun reads a specification in YAML (JSON is YAML). An unknown key, a duplicate key, or a second document is an
+// error with the line and, for a key, the nearest known one. The caller must complete the result ([Run.Complete]).
 func ReadRun(r io.Reader) (Run, error) { return readStrict[Run](r, "specification") }
 
-// readStrict reads one YAML document into a type whose keys are all there are. what is its name in errors.
+// readStrict reads one YAML document into a type that has all known keys. what is its name in errors.
 func readStrict[T any](r io.Reader, what string) (T, error) {
 	var spec, none T
 	b, err := io.ReadAll(io.LimitReader(r, maxSpecBytes+1))
@@ -29,7 +28,7 @@ func readStrict[T any](r io.Reader, what string) (T, error) {
 		return none, fmt.Errorf("cannot read the %s: %w", what, err)
 	}
 	if len(b) > maxSpecBytes {
-		return none, fmt.Errorf("the %s is larger than 1 MiB: is this the right file?", what)
+		return none, fmt.Errorf("the %s is larger than 1 MiB. Is this the right file?", what)
 	}
 	root, err := parseYAML(string(b))
 	if err != nil {
@@ -48,7 +47,7 @@ func readStrict[T any](r io.Reader, what string) (T, error) {
 	return spec, nil
 }
 
-// parseYAML returns the one document of the text, nil if it is empty.
+// parseYAML returns the document of the text, nil if it is empty.
 func parseYAML(text string) (*yaml.Node, error) {
 	d := yaml.NewDecoder(strings.NewReader(text))
 	var doc, second yaml.Node
@@ -58,7 +57,7 @@ func parseYAML(text string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("this is not YAML: %s", oneLine(err))
 	}
 	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is a second document after ---; one file holds one")
+		return nil, errors.New("there is a second document after ---. A file has one document")
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
 		return nil, nil
@@ -69,15 +68,15 @@ func parseYAML(text string) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// anchor is what the YAML library says of a text that begins with an asterisk. The text may be a password.
+// anchor matches the YAML library's error for a text that begins with an asterisk. The text may be a password.
 var anchor = regexp.MustCompile(`unknown anchor '.*' referenced`)
 
-// oneLine strips what the YAML library puts around its messages, and says what to do about the two that need it.
+// oneLine strips the frame of the YAML library's errors, and adds the next step to two of them.
 func oneLine(err error) string {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
-	s = anchor.ReplaceAllLiteralString(s, "a value begins with *, which refers to an anchor that is not there; a text that begins so needs quotation marks")
+	s = anchor.ReplaceAllLiteralString(s, "a value begins with *, which refers to an anchor that does not exist. Such a text needs quotation marks")
 	if strings.Contains(s, "mapping values are not allowed") {
-		s += "; a value that ends in a colon (null:), or has a colon and a space in it, needs quotation marks"
+		s += ". A value that ends in a colon (null:), or has a colon and a space in it, needs quotation marks"
 	}
 	s = strings.TrimPrefix(s, "unmarshal errors:\n")
 	lines := strings.Split(s, "\n")
@@ -95,8 +94,8 @@ const maxNodes = 200_000
 
 // keyCheck compares the keys of mappings with the fields of a type.
 type keyCheck struct {
-	what  string // what is read, for errors
-	nodes int    // that were looked at
+	what  string // name in errors
+	nodes int    // checked so far
 }
 
 // check compares the keys of a mapping, and of those inside it, with the fields of a type.
@@ -131,8 +130,7 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 	return nil
 }
 
-// checkScalar reads a single value to see whether its type takes it: what the YAML library says of one that it does
-// not take is about its own inside.
+// checkScalar checks a single value, because the YAML library's errors name its own types.
 func (k *keyCheck) checkScalar(n *yaml.Node, t reflect.Type, path string) error {
 	v := reflect.New(t).Interface()
 	if own, ok := v.(yaml.Unmarshaler); ok {
@@ -165,7 +163,6 @@ func (k *keyCheck) checkScalar(n *yaml.Node, t reflect.Type, path string) error 
 	return nil
 }
 
-// checkZero refuses a zero, or an empty text, that would silently become the default of its key.
 func (k *keyCheck) checkZero(n *yaml.Node, path string) error {
 	zero := ""
 	if n.Tag != "!!null" {
@@ -183,7 +180,7 @@ func (k *keyCheck) checkList(n *yaml.Node, t reflect.Type, path string, depth in
 	}
 	for _, item := range n.Content {
 		if item.Kind == yaml.ScalarNode && item.Tag == "!!null" {
-			return fmt.Errorf("line %d: %s: there is nothing behind a hyphen or a comma; write a value or leave it out", item.Line, k.place(path))
+			return fmt.Errorf("line %d: %s: there is no value after a hyphen or a comma. Add one, or remove it", item.Line, k.place(path))
 		}
 		if err := k.check(item, t.Elem(), path, depth+1); err != nil {
 			return err
@@ -210,15 +207,14 @@ func (k *keyCheck) checkStruct(n *yaml.Node, t reflect.Type, path string, depth 
 	return nil
 }
 
-// levelHint helps who wrote the keys of a run directly into a level.
+// levelHint is for keys of a run directly in a level.
 func levelHint(t reflect.Type, key string) string {
 	if t == reflect.TypeFor[Level]() && strings.Contains(key, ".") {
-		return "; a level that sets several keys has them below set"
+		return ". A level that sets several keys has them below set"
 	}
 	return ""
 }
 
-// place names where in a file something is.
 func (k *keyCheck) place(path string) string {
 	if path == "" {
 		return "the " + k.what
@@ -233,7 +229,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// KeysOf lists the keys of a type as they are written in YAML.
+// KeysOf lists the YAML keys of a type.
 func KeysOf(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
@@ -251,7 +247,7 @@ func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// KeyOf is the key of a field as it is written in YAML.
+// KeyOf is the YAML key of a field.
 func KeyOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return name

@@ -259,8 +259,8 @@ func TestValidateRefusesWhatHasNoEffect(t *testing.T) {
 		{load: Load{Late: "drop", Pace: 3}, want: "need a rate"},
 		{load: Load{Rate: 3, Late: "queue", DropAfter: 1}, want: "needs late: drop"},
 		{load: Load{Rate: 3, Late: "drop", DropAfter: 1, Arrivals: "constant"}},
-		{safe: Durability{Name: "throughput", Journal: &yes}, want: "contradict"},
-		{safe: Durability{Name: "durable", W: "0"}, want: "contradict"},
+		{safe: Durability{Name: "throughput", Journal: &yes}, want: "exclude each other"},
+		{safe: Durability{Name: "durable", W: "0"}, want: "exclude each other"},
 		{safe: Durability{Name: "durable", W: "0", Journal: &no}},
 		{safe: Durability{Name: "throughput", W: "1", Journal: &yes}},
 	} {
@@ -290,8 +290,8 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 	}
 	for _, want := range []string{
 		"did you mean wire?", "database:", "did you mean ycsb?", "workload.records", "load.rate and load.pace", "did you mean queue?",
-		"load.duration", "stage 1: a ramp", "stage 2: it changes the workers", "stage 3", "exclude each other: the data",
-		"did you mean durable?", "w: 0 with journal", "objectives:",
+		"load.duration", "stage 1: a ramp", "stage 2: it changes the workers", "stage 3", "exclude each other. Data are",
+		"did you mean durable?", "w: 0 and journal", "objectives:",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing about %q in:\n%v", want, err)

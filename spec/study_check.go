@@ -21,7 +21,7 @@ const (
 	OrderBatched      = "batched"
 )
 
-// The limits of a study: a plan that is larger is a slip of the pen, and would take years.
+// The limits of a study. A larger plan is a mistake, and would take years.
 const (
 	maxTrials  = 10_000
 	maxFactors = 64
@@ -29,18 +29,25 @@ const (
 	maxSettle  = Duration(24 * 3600e9)
 )
 
-// Defaults fills in what was not said, but leaves Run as it is: levels are applied to it first, and the defaults of
-// a run depend on what they set. See [Run.Defaults].
+// Complete fills in the defaults and checks the result; see [Run.Complete]. Run and Lab stay as they are: the levels of
+// factors are applied to them first, and each of the runs and labs that come of it is completed then.
+func (s *Study) Complete() error {
+	s.Defaults()
+	return s.Validate()
+}
+
+// Defaults fills in missing values except those of Run and Lab. The defaults of a run depend on the levels, which are
+// applied first.
 func (s *Study) Defaults() {
 	def(&s.Name, "study")
-	def(&s.Combine, CombineOneAtATime) // as the documents did: what is told apart is one thing
+	def(&s.Combine, CombineOneAtATime) // each difference has one cause
 	if len(s.Factors) > 0 || s.Procedures == nil {
 		def(&s.Trials, 6) // from 6 on a median has a 95 % interval; fewer trials cannot tell much
 	}
-	def(&s.Seed, 1)            // the same order again, unless another one is asked for
+	def(&s.Seed, 1)            // the same order again
 	def(&s.Order, OrderBlocks) // drift is then not mistaken for an effect
 	def(&s.Margin, 0.03)       // differences below 3 % seldom change a decision
-	def(&s.Confidence, 0.95)   // the usual level of all intervals
+	def(&s.Confidence, 0.95)   // the usual level
 	for i := range s.Factors {
 		s.Factors[i].defaults()
 	}
@@ -64,8 +71,7 @@ func (f *Factor) defaults() {
 	}
 }
 
-// levelName makes a name of a value: the text of it, without credentials and without the signs that separate names.
-// Lists and mappings have none.
+// levelName makes a name of a value: its text without credentials and separators. Lists and mappings have none.
 func levelName(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -88,8 +94,7 @@ const separators = ",="
 // maxName is the longest name of a factor or level: tables must stay readable.
 const maxName = 80
 
-// Validate checks what can be checked without knowing what the paths of the factors lead to. Its error has one line
-// per mistake, each of them naming the key. It expects defaults to be filled in.
+// Validate checks a study with its defaults. The planner checks the paths of factors; see [Study.Complete].
 func (s *Study) Validate() error {
 	errs := []error{
 		plainName("name", s.Name), directory("out", s.Out), s.checkWithout(),
@@ -108,7 +113,7 @@ func (s *Study) Validate() error {
 	}
 	for _, m := range s.Metrics {
 		if strings.TrimSpace(m) == "" {
-			errs = append(errs, errors.New("metrics: an empty one"))
+			errs = append(errs, errors.New("metrics: one of them is empty"))
 		}
 	}
 	if s.Procedures != nil {
@@ -117,34 +122,35 @@ func (s *Study) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkAnything refuses a file that says nothing: a study of defaults is not what its writer meant.
+// checkAnything refuses an empty file, because nobody means a study of defaults.
 func (s *Study) checkAnything() error {
 	if len(s.Factors) > 0 || s.Procedures != nil || !reflect.ValueOf(s.Run).IsZero() {
 		return nil
 	}
-	return errors.New("there is nothing to do: give a run, factors or procedures (plimsoll study init writes a study with every key explained)")
+	return errors.New("there is nothing to do. Add a run, factors or procedures (plimsoll study init writes a study with every key explained)")
 }
 
-// checkRun refuses what the study decides itself. The rest of the base run is checked with its levels applied.
+// checkRun refuses keys of the base run that the study sets. The rest is checked with the levels applied.
 func (s *Study) checkRun() error {
 	var errs []error
 	if s.Run.Out != "" {
-		errs = append(errs, errors.New("run.out: the study says where the records of its trials go; give its own directory as out"))
+		errs = append(errs, errors.New("run.out: the records of the trials are below the directory of the study. Set out instead"))
 	}
 	if s.Reload && s.Run.LoadPhase.Skip {
-		errs = append(errs, errors.New("reload and run.load_phase.skip exclude each other: the data cannot be loaded before every trial and taken as they are"))
+		errs = append(errs, errors.New("reload and run.load_phase.skip exclude each other. Data are either loaded before every trial or taken as they are"))
 	}
 	if s.Procedures != nil && len(s.Run.Load.Stages) > 0 {
-		errs = append(errs, errors.New("run.load.stages: procedures raise one thing from trial to trial and need a load without stages"))
+		errs = append(errs, errors.New("run.load.stages: procedures need a load without stages. Remove them"))
 	}
 	if s.Lab != nil {
 		errs = append(errs, s.Lab.loadable())
 	}
 	if s.Lab != nil && s.Run.Target != LabTarget(s.Lab.Name) {
-		errs = append(errs, fmt.Errorf("run.target: the study brings up the lab %s and loads that; leave the target out, or leave lab out to load what is there", s.Lab.Name))
+		errs = append(errs, fmt.Errorf("run.target: the study starts the lab %s and loads it. Remove the target, or remove lab to load an "+
+			"existing target", s.Lab.Name))
 	}
 	if s.Run.LoadPhase.Only {
-		errs = append(errs, errors.New("run.load_phase.only: a trial that ends after loading measures nothing"))
+		errs = append(errs, errors.New("run.load_phase.only: a trial would end after loading and measure nothing. Remove it"))
 	}
 	return errors.Join(errs...)
 }
@@ -152,9 +158,9 @@ func (s *Study) checkRun() error {
 func (s *Study) checkCombine() error {
 	switch {
 	case s.Combine == CombineFraction && s.Fraction < 1:
-		return errors.New("fraction: combine: fraction needs the number of configurations to run")
+		return errors.New("fraction: combine: fraction needs the number of configurations. Set fraction")
 	case s.Combine != CombineFraction && s.Fraction != 0:
-		return fmt.Errorf("fraction: it has no effect with combine: %s; say combine: fraction", s.Combine)
+		return fmt.Errorf("fraction: it has no effect with combine: %s. Set combine: fraction", s.Combine)
 	}
 	return between("fraction", float64(s.Fraction), 0, maxTrials)
 }
@@ -168,10 +174,10 @@ func (s *Study) checkTrials() error {
 
 func (s *Study) checkBatch() error {
 	if s.Order != OrderBatched && len(s.Batch) > 0 {
-		return errors.New("batch: it has no effect with order: blocks; say order: batched")
+		return errors.New("batch: it has no effect with order: blocks. Set order: batched")
 	}
 	if s.Order == OrderBatched && len(s.Batch) == 0 {
-		return errors.New("batch: order: batched needs the names of the factors whose change is expensive")
+		return errors.New("batch: order: batched needs the names of the factors that are expensive to change. Set batch")
 	}
 	var names []string
 	for _, f := range s.Factors {
@@ -179,7 +185,7 @@ func (s *Study) checkBatch() error {
 	}
 	for _, b := range s.Batch {
 		if !slices.Contains(names, b) {
-			return fmt.Errorf("batch: there is no factor %q%s (factors: %s)", b, nearest.DidYouMean(b, names), strings.Join(names, ", "))
+			return fmt.Errorf("batch: unknown factor %q%s (factors: %s)", b, nearest.DidYouMean(b, names), strings.Join(names, ", "))
 		}
 	}
 	return nil
@@ -194,7 +200,7 @@ func (s *Study) checkObjectives() error {
 
 func (s *Study) checkFactors() error {
 	if len(s.Factors) > maxFactors {
-		return fmt.Errorf("factors: there are %d, the limit is %d", len(s.Factors), maxFactors)
+		return fmt.Errorf("factors: %d are more than the limit of %d", len(s.Factors), maxFactors)
 	}
 	var errs []error
 	seen := map[string]bool{}
@@ -204,7 +210,7 @@ func (s *Study) checkFactors() error {
 			at = fmt.Sprintf("factor %q", f.Name)
 		}
 		if seen[f.Name] {
-			errs = append(errs, fmt.Errorf("%s: another factor has this name; give one of them a name of its own", at))
+			errs = append(errs, fmt.Errorf("%s: another factor has this name. Rename one", at))
 		}
 		seen[f.Name] = true
 		if err := f.validate(); err != nil {
@@ -231,9 +237,9 @@ func (f *Factor) validate() error {
 	errs = append(errs, plainName("name", f.Name))
 	switch {
 	case len(f.Levels) < 2:
-		errs = append(errs, fmt.Errorf("it has %d of the two or more levels that it needs", len(f.Levels)))
+		errs = append(errs, fmt.Errorf("it needs two or more levels and has %d", len(f.Levels)))
 	case len(f.Levels) > maxLevels:
-		errs = append(errs, fmt.Errorf("it has %d levels, the limit is %d", len(f.Levels), maxLevels))
+		errs = append(errs, fmt.Errorf("it has %d levels; the limit is %d", len(f.Levels), maxLevels))
 	}
 	seen, baselines := map[string]bool{}, 0
 	for i, l := range f.Levels {
@@ -253,7 +259,7 @@ func (f *Factor) validate() error {
 		}
 	}
 	if baselines > 1 {
-		errs = append(errs, fmt.Errorf("%d levels are marked as the baseline; there is only one", baselines))
+		errs = append(errs, fmt.Errorf("%d levels are marked as the baseline. Mark one", baselines))
 	}
 	return errors.Join(errs...)
 }
@@ -263,18 +269,18 @@ func (l *Level) validate(path string) error {
 	case l.Value == nil && l.Set == nil:
 		return errors.New("it needs a value, or keys below set")
 	case l.Value != nil && l.Set != nil:
-		return errors.New("value and set exclude each other; put the value below set, with its path")
+		return errors.New("value and set exclude each other. Put the value below set, with its path")
 	case l.Value != nil && path == "":
-		return errors.New("a value needs the path of the factor: what is it the value of?")
+		return errors.New("its value needs a path. Set the path of the factor")
 	case l.Set != nil && len(l.Set) == 0:
 		return errors.New("set is empty")
 	case l.Name == "":
-		return errors.New("it needs a name: its value cannot be one")
+		return errors.New("it needs a name, because its value cannot be one")
 	}
 	return plainName("name", l.Name)
 }
 
-// plainName refuses names that would not survive in the ID of a configuration or on a line of a table.
+// plainName refuses names that do not fit into the ID of a configuration or a table.
 func plainName(key, name string) error {
 	switch {
 	case len(name) > maxName:

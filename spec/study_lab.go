@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// labDefaults names the lab that the study brings up, makes it the target, and takes the factors that change it for those
-// whose change is expensive. The rest of a lab has its defaults once its levels are applied.
+// labDefaults names the lab that the study starts, makes it the target, and batches the factors that change it. The
+// other defaults of a lab are filled in after its levels.
 func (s *Study) labDefaults() {
 	if s.Lab == nil {
 		return
 	}
 	if s.Lab.Name == "" {
-		l := *s.Lab // whoever gave it may use it again
+		l := *s.Lab // the caller may use it again
 		l.Name = labNameOf(s.Name)
 		s.Lab = &l
 	}
@@ -28,7 +28,7 @@ func (s *Study) labDefaults() {
 	}
 }
 
-// labNameOf makes the name of a lab of the name of a study. It has a prefix, so that it is none that people choose.
+// labNameOf makes the name of a lab from the name of a study. Its prefix keeps it apart from names that people choose.
 func labNameOf(study string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -39,7 +39,7 @@ func labNameOf(study string) string {
 	return strings.TrimRight(name[:min(len(name), 32)], "-")
 }
 
-// Title is what a factor is called; without a name, the last part of its path.
+// Title is the name of a factor or, without one, the last part of its path.
 func (f *Factor) Title() string {
 	if f.Name != "" {
 		return f.Name
@@ -47,9 +47,11 @@ func (f *Factor) Title() string {
 	return f.Path[strings.LastIndexByte(f.Path, '.')+1:]
 }
 
-// Place is where a level stands in the list of the factor, by its name or its value; -1 if it is none of them.
+// Place is the index of a level by its name or value, -1 if there is none.
 func (f *Factor) Place(level string) int {
-	return slices.IndexFunc(f.Levels, func(l Level) bool { return l.Name == level || l.Name == "" && fmt.Sprint(l.Value) == level })
+	return slices.IndexFunc(f.Levels, func(l Level) bool {
+		return l.Name == level || l.Name == "" && fmt.Sprint(l.Value) == level
+	})
 }
 
 // ChangesLab reports whether a level of the factor sets a key of the lab.
@@ -67,7 +69,7 @@ func (f *Factor) ChangesLab() bool {
 	})
 }
 
-// checkLab refuses what the lab of a study cannot have. The rest of it is checked with its levels applied.
+// checkLab checks the name of the lab. The rest is checked with the levels applied.
 func (s *Study) checkLab() error {
 	if s.Lab == nil {
 		return nil

@@ -15,7 +15,8 @@ func TestMistakesInStudiesAreOfTheFile(t *testing.T) {
 		"run: {workload: {seed: 1.5}}":        `run.workload.seed: "1.5" is not a whole number from 0`,
 	} {
 		_, err := ReadStudy(strings.NewReader(text))
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "construct") || strings.Count(err.Error(), "line ") != 1 {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "construct") ||
+			strings.Count(err.Error(), "line ") != 1 {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// defaults fills in what the procedures were not told.
 func (p *Procedures) defaults() {
 	p.unfold()
 	if p.Threads != nil {
@@ -20,8 +19,8 @@ func (p *Procedures) defaults() {
 	}
 }
 
-// unfold puts threads and steady in the place of baseline. What baseline says is copied, because the specification that
-// somebody else holds must stay as it is. Beside one of the two, baseline stays, and [Study.Validate] refuses it.
+// unfold replaces baseline by copies of its threads and steady. Beside one of the two baseline stays, and
+// [Study.Validate] refuses it.
 func (p *Procedures) unfold() {
 	if p.Baseline == nil || p.Threads != nil || p.Steady != nil {
 		return
@@ -39,7 +38,7 @@ func (p *Procedures) unfold() {
 func (p *Procedures) validate(objectives bool) error {
 	var errs []error
 	if p.Baseline != nil {
-		errs = append(errs, errors.New("procedures.baseline: it is threads and then steady: put their keys below it, and leave the two out beside it"))
+		errs = append(errs, errors.New("procedures.baseline: it includes threads and steady. Put their keys below baseline, and remove threads and steady"))
 	}
 	if p.Threads != nil {
 		errs = append(errs, indented("procedures.threads", p.Threads.validate()))
@@ -50,11 +49,11 @@ func (p *Procedures) validate(objectives bool) error {
 	if p.Capacity != nil {
 		errs = append(errs, indented("procedures.capacity", p.Capacity.validate()))
 		if !objectives {
-			errs = append(errs, errors.New("procedures.capacity: it needs objectives: the capacity is the highest rate that holds them"))
+			errs = append(errs, errors.New("procedures.capacity: it needs objectives, because the capacity is the highest rate that holds them. Set objectives"))
 		}
 	}
 	if *p == (Procedures{}) {
-		errs = append(errs, errors.New("procedures: name one: baseline, threads, steady or capacity (an empty one is written {})"))
+		errs = append(errs, errors.New("procedures: it is empty. Add baseline, threads, steady or capacity (without keys: {})"))
 	}
 	return errors.Join(errs...)
 }
@@ -80,7 +79,7 @@ func (t *Threads) validate() error {
 	}
 	for i, l := range t.Levels {
 		if l < 1 || l > 1<<20 || i > 0 && l <= t.Levels[i-1] {
-			errs = append(errs, errors.New("levels: numbers of workers from 1 on, each larger than the one before"))
+			errs = append(errs, errors.New("levels: they must be numbers of workers from 1, in ascending order"))
 			break
 		}
 	}
@@ -101,7 +100,7 @@ func (s *Steady) validate() error {
 		errs = append(errs, between("factor", s.Factor, 1.05, 100))
 	}
 	if s.Cycle > 0 && s.Cycle < Duration(time.Second) {
-		errs = append(errs, fmt.Errorf("cycle: runs are recorded second by second, so %v cannot be seen; say 1s or more", s.Cycle))
+		errs = append(errs, fmt.Errorf("cycle: %v is shorter than the seconds of a record. Set 1s or more", s.Cycle))
 	}
 	return errors.Join(errs...)
 }

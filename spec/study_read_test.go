@@ -65,9 +65,11 @@ func TestReadStudy(t *testing.T) {
 		Lab: &Lab{Hosts: Hosts{Cores: 2.5, Memory: 4 << 30}, Storage: Storage{Size: 2 << 30, Stripe: 2},
 			Topology: Topology{Kind: "replica-set", Members: 3}},
 		Procedures: &Procedures{
-			Threads:  &Threads{Levels: []Count{1, 2000}, Trials: 2, Duration: Duration(5 * time.Second), Gain: 0.05, Latency: Duration(20 * time.Millisecond)},
-			Steady:   &Steady{By: "operations", From: 1e6, To: 8e6, Factor: 2, Tolerance: 0.02, Cycle: Duration(time.Minute), Trials: 1},
-			Capacity: &Capacity{From: 1000, To: 20_000, Growth: 1.5, Precision: 0.03, Confirm: 3, Duration: Duration(10 * time.Second)},
+			Threads: &Threads{Levels: []Count{1, 2000}, Trials: 2, Duration: Duration(5 * time.Second), Gain: 0.05,
+				Latency: Duration(20 * time.Millisecond)},
+			Steady: &Steady{By: "operations", From: 1e6, To: 8e6, Factor: 2, Tolerance: 0.02, Cycle: Duration(time.Minute), Trials: 1},
+			Capacity: &Capacity{From: 1000, To: 20_000, Growth: 1.5, Precision: 0.03, Confirm: 3,
+				Duration: Duration(10 * time.Second)},
 		},
 		Factors: []Factor{
 			{Path: "load.workers", Levels: []Level{{Value: 8}, {Value: 16}, {Value: "1e2"}, {Value: "2k"}}},
@@ -78,8 +80,9 @@ func TestReadStudy(t *testing.T) {
 			{Path: "durability.w", Levels: []Level{{Name: "one", Value: 1}, {Value: "majority"}, {Value: true}, {Value: "007"}, {Value: "9007199254740993"}}},
 		},
 		Combine: "fraction", Fraction: 8, Trials: 6, Seed: 7, Order: "batched", Batch: []string{"size"}, Canary: 10, Reload: true,
-		Settle: Duration(2 * time.Second), Deadline: Duration(5 * time.Minute), Budget: Duration(8 * time.Hour), Margin: 0.03, Confidence: 0.95,
-		Metrics: []string{"throughput", "read.p99"}, Objectives: []string{"p99<20ms"}, Published: "figures", Out: "dir",
+		Settle: Duration(2 * time.Second), Deadline: Duration(5 * time.Minute), Budget: Duration(8 * time.Hour), Margin: 0.03,
+		Confidence: 0.95,
+		Metrics:    []string{"throughput", "read.p99"}, Objectives: []string{"p99<20ms"}, Published: "figures", Out: "dir",
 		Scale:   &Scale{Data: 1. / 128, Workers: 0.125, Cores: 1. / 16, Rates: 2, Servers: 0.5},
 		Floors:  []Left{{What: "lab.hosts.memory", From: "2GiB", To: "256MiB", Why: "less is too little"}},
 		Without: map[string]Instead{"sharding": {Set: map[string]any{"lab.topology.kind": "standalone", "lab.topology.shards": nil}, Says: "one server"}},
@@ -147,11 +150,11 @@ func TestStudyMistakesNameLineAndKey(t *testing.T) {
 		"run:\n  lod: {}":                            `line 2: unknown key "lod" in run, did you mean load?`,
 		"factors:\n  - pth: load.workers":            `line 2: unknown key "pth" in factors, did you mean path?`,
 		"factors:\n- levels:\n  - {vale: 3}":         `line 3: unknown key "vale" in factors.levels, did you mean value?`,
-		"factors:\n- levels:\n  - {load.workers: 3}": "a level that sets several keys has them below set",
+		"factors:\n- levels:\n  - {load.workers: 3}": "A level that sets several keys has them below set",
 		"procedures:\n  thread: {}":                  `line 2: unknown key "thread" in procedures, did you mean threads?`,
 		"procedures:\n  steady: {form: 3}":           `unknown key "form" in procedures.steady, did you mean from?`,
 		"factors: [{levels: [[1]]}]":                 "a list goes below value",
-		"factors: [{levels: [null]}]":                "factors.levels: there is nothing behind a hyphen or a comma",
+		"factors: [{levels: [null]}]":                "factors.levels: there is no value after a hyphen or a comma",
 		"factors: [{levels: [{set: 3}]}]":            "line 1: factors.levels.set needs names with values below it",
 		"factors: [{levels: [{set: {a: 1, a: 2}}]}]": `"a"`,
 		"factors: [{levels: [{baseline: maybe}]}]":   "neither true nor false",
@@ -192,7 +195,8 @@ func TestStudyDefaults(t *testing.T) {
 		t.Error(err)
 	}
 	f := spec.Factors[0]
-	if f.Name != "workers" || f.Levels[0].Name != "8" || strings.ContainsAny(f.Levels[1].Name, ",=") || strings.Contains(f.Levels[1].Name, "secret") {
+	if f.Name != "workers" || f.Levels[0].Name != "8" || strings.ContainsAny(f.Levels[1].Name, ",=") ||
+		strings.Contains(f.Levels[1].Name, "secret") {
 		t.Errorf("names: %+v", f)
 	}
 	again := spec
@@ -219,7 +223,8 @@ func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 		Factors: []Factor{
 			{Levels: []Level{{Value: 1}}},
 			{Name: "a=b", Path: "x", Levels: []Level{{}, {Value: 1, Set: map[string]any{"x": 1}}, {Name: "e", Set: map[string]any{}}}},
-			{Name: "two", Path: "x", Levels: []Level{{Name: "n", Value: 1, Baseline: true}, {Name: "n", Value: 2, Baseline: true}, {Value: []any{1}}}},
+			{Name: "two", Path: "x", Levels: []Level{{Name: "n", Value: 1, Baseline: true},
+				{Name: "n", Value: 2, Baseline: true}, {Value: []any{1}}}},
 			{Name: "two", Path: "y", Levels: []Level{{Name: strings.Repeat("long", 30), Value: 1}, {Name: "x", Value: 2}}},
 		},
 	}
@@ -228,11 +233,11 @@ func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"run.out: the study says", "run.load_phase.only", "reload and run.load_phase.skip", "did you mean grid?", "did you mean blocks?",
+		"run.out: the records of the trials", "run.load_phase.only", "reload and run.load_phase.skip", "did you mean grid?", "did you mean blocks?",
 		"fraction: it has no effect", "batch: it has no effect", "trials: -1", "canary: -2", "margin: 2", "confidence: 0.2", "settle:", "budget:", "deadline:",
-		"objectives:", "metrics: an empty one", "control character", "procedures.threads: levels and from/to", "procedures.threads: to (4) is below from (8)",
-		"procedures.threads: levels: numbers of workers", "procedures.steady: by: unknown value", "procedures.steady: factor", "procedures.capacity: growth", "procedures.capacity: precision", "need a load without stages",
-		"factors[1]: it needs a path", "factors[1]: it has 1 of the two", "a value needs the path", `factor "a=b": name:`,
+		"objectives:", "metrics: one of them is empty", "control character", "procedures.threads: levels and from/to", "procedures.threads: to (4) is below from (8)",
+		"procedures.threads: levels: they must be numbers of workers", "procedures.steady: by: unknown value", "procedures.steady: factor", "procedures.capacity: growth", "procedures.capacity: precision", "need a load without stages",
+		"factors[1]: it needs a path", "factors[1]: it needs two or more levels and has 1", "its value needs a path", `factor "a=b": name:`,
 		"level 1: it needs a value", "value and set exclude each other", "set is empty", "2 levels are marked", "another level has this name",
 		"level 3: it needs a name", `factor "two": another factor has this name`, "is longer than 80",
 	} {
@@ -246,8 +251,8 @@ func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 	}{
 		{Study{Combine: "fraction"}, "needs the number of configurations"},
 		{Study{Order: "batched"}, "needs the names of the factors"},
-		{Study{Order: "batched", Batch: []string{"workrs"}, Factors: []Factor{{Path: "load.workers", Levels: []Level{{Value: 1}, {Value: 2}}}}}, `no factor "workrs", did you mean workers?`},
-		{Study{Procedures: &Procedures{}}, "procedures: name one"},
+		{Study{Order: "batched", Batch: []string{"workrs"}, Factors: []Factor{{Path: "load.workers", Levels: []Level{{Value: 1}, {Value: 2}}}}}, `unknown factor "workrs", did you mean workers?`},
+		{Study{Procedures: &Procedures{}}, "procedures: it is empty"},
 		{Study{Procedures: &Procedures{Capacity: &Capacity{}}}, "it needs objectives"},
 	} {
 		c.spec.Defaults()

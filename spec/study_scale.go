@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// A study that repeats a document is written in the document's hardware, and taken to the machine that is there by a scale:
-// what keeps its ratios is multiplied, and what has a meaning of its own (times, classes of devices, stripes, durability) is not.
+// A study that repeats a document has the sizes of the document's hardware. A scale adapts it to this machine: data,
+// workers, cores, rates and servers are multiplied; times, device classes, stripes and durability stay.
 
-// scaled is how the value of a key is taken down.
+// scaled is how the value of a key is scaled.
 type scaled struct {
 	by    func(Scale) Fraction
 	round func(float64) float64
-	// least is the floor: no server starts, or nothing can be told, below it. Values that are written below it stay.
+	// least is the floor, below which no server starts or no result is meaningful. Smaller written values stay.
 	least float64
 	unit  scaledUnit
-	// why is what the floor is for.
+	// why is the reason of the floor.
 	why string
-	// spread values are of all shards together: fewer shards take the more of them away.
+	// spread values are for all shards together, so they also shrink with the number of shards.
 	spread bool
 }
 
@@ -44,10 +44,10 @@ func byCores(s Scale) Fraction   { return s.Cores }
 func byRates(s Scale) Fraction   { return s.Rates }
 func byServers(s Scale) Fraction { return s.Servers }
 
-// odd rounds down to an odd number, which config servers are.
+// odd rounds down to an odd number, for config servers.
 func odd(x float64) float64 { return max(1, 2*math.Floor((x-1)/2)+1) }
 
-// wholeMiB rounds to mebibytes, digits3 to three digits, so that values can be read and ratios stay within half a percent.
+// wholeMiB rounds to mebibytes and digits3 to three digits. Values stay readable and ratios exact to half a percent.
 func wholeMiB(x float64) float64 { return math.Round(x/mebibyte) * mebibyte }
 
 func digits3(x float64) float64 {
@@ -60,11 +60,10 @@ func digits3(x float64) float64 {
 
 func hundredths(x float64) float64 { return math.Round(x*100) / 100 }
 
-// scaledKeys are the keys that a scale changes, by their paths. Floors: below 256 MiB no engine serves, below 64 MiB of cache
-// none keeps its indexes, a volume below 1 GiB has no room for logs, and 0.25 cores is where servers still start in time.
+// scaledKeys are the keys that a scale changes, by their paths.
 var scaledKeys = map[string]scaled{
 	"workload.records":            {byData, digits3, 1000, countUnit, "fewer documents fit into any cache", true},
-	"load.operations":             {byData, digits3, 100, countUnit, "fewer operations tell nothing", true},
+	"load.operations":             {byData, digits3, 100, countUnit, "fewer operations give no result", true},
 	"load.workers":                {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
 	"load.stages.workers":         {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
 	"load.rate":                   {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
@@ -82,21 +81,21 @@ var scaledKeys = map[string]scaled{
 	"lab.topology.routers":        {byServers, math.Round, 1, countUnit, "one router is the least", false},
 	"lab.topology.config_servers": {byServers, odd, 1, countUnit, "one config server is the least", false},
 	"procedures.threads":          {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
-	"procedures.steady":           {byData, digits3, 100, countUnit, "fewer operations tell nothing", false}, // where it is by operations
+	"procedures.steady":           {byData, digits3, 100, countUnit, "fewer operations give no result", false}, // where it is by operations
 	"procedures.capacity":         {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
 	"probe.threads":               {byWorkers, math.Round, 1, countUnit, "one thread is the least", false},
 	"probe.size":                  {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache", false},
 }
 
-// mongodFloors are the floors of mongod that are higher: WiredTiger refuses a smaller cache, and a host with less memory than that
-// cache, a server and some connections need ends it.
+// mongodFloors are the higher floors of mongod: WiredTiger refuses a smaller cache, and a host needs memory for the
+// server and its connections too.
 var mongodFloors = map[string]scaled{
-	"lab.engine.cache":        {least: 256 * mebibyte, why: "WiredTiger takes no smaller cache"},
+	"lab.engine.cache":        {least: 256 * mebibyte, why: "WiredTiger refuses a smaller cache"},
 	"lab.hosts.memory":        {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
 	"lab.hosts.config.memory": {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
 }
 
-// scaler scales one specification and remembers what floors kept it from.
+// scaler scales one specification and remembers the floors that applied.
 type scaler struct {
 	by      Scale
 	engine  string
@@ -105,7 +104,7 @@ type scaler struct {
 	errs    []error
 }
 
-// how is how the value of a key is taken down, and by what factor; 1 for keys that stay.
+// how returns how the value of a key is scaled, and its factor; 1 for keys that stay.
 func (x *scaler) how(path string) (scaled, float64) {
 	how, ok := scaledKeys[path]
 	if !ok {
@@ -121,10 +120,10 @@ func (x *scaler) how(path string) (scaled, float64) {
 	return how, factor
 }
 
-// Scaled returns the study with its scale applied: values are those of here, and Scale says what was applied, so that nobody
-// applies it twice; a study whose scale is applied already is returned as it is. Names of levels stay those of the document. The
-// list says which values a floor kept from the scale. It is an error if two levels of a factor become the same. The study itself
-// stays as it is. It is to be called before [Study.Defaults].
+// Scaled returns a copy of the study with the scale applied, and marks the scale as applied; an applied scale is not
+// applied again. Names of levels stay those of the document. The list has the values that a floor kept larger. It is an
+// error if two levels of a factor become equal. It must be called before [Study.Defaults], because defaults are not
+// scaled.
 func (s *Study) Scaled(by Scale) (Study, []Left, error) {
 	out := *s
 	if s.Scale != nil && s.Scale.Applied {
@@ -148,7 +147,7 @@ func (s *Study) Scaled(by Scale) (Study, []Left, error) {
 	return out, x.left, errors.Join(x.errs...)
 }
 
-// value scales the number at a path. Zero, which means that nothing was said, stays.
+// value scales the number at a path. Zero, which is absent, stays.
 func (x *scaler) value(path, at string, from float64) float64 {
 	how, factor := x.how(path)
 	if factor == 1 || from <= 0 {
@@ -166,7 +165,6 @@ func (x *scaler) value(path, at string, from float64) float64 {
 	return to
 }
 
-// text writes a value as a person does.
 func (u scaledUnit) text(v float64) string {
 	switch u {
 	case countUnit:
@@ -177,7 +175,6 @@ func (u scaledUnit) text(v float64) string {
 	return fmt.Sprint(v)
 }
 
-// plain writes a value in the form that levels have.
 func (u scaledUnit) plain(v float64) any {
 	if u == sizeUnit {
 		return Size(v).String()
@@ -185,7 +182,7 @@ func (u scaledUnit) plain(v float64) any {
 	return Plain(v)
 }
 
-// parse reads a value as it stands in a level.
+// parse reads the value of a level.
 func (u scaledUnit) parse(v any) (float64, error) {
 	text := fmt.Sprint(v)
 	if f, ok := v.(float64); ok {
@@ -274,7 +271,7 @@ func (x *scaler) threads(t *Threads) *Threads {
 	for i, l := range own.Levels {
 		own.Levels[i] = Count(x.value("procedures.threads", "procedures.threads.levels", float64(l)))
 		if i > 0 && own.Levels[i] == own.Levels[i-1] {
-			x.errs = append(x.errs, fmt.Errorf("procedures.threads: the levels %v and %v both become %v at %v: take a larger scale, or leave one out",
+			x.errs = append(x.errs, fmt.Errorf("procedures.threads: the levels %v and %v both become %v at %v. Use a larger scale, or remove one",
 				t.Levels[i-1], t.Levels[i], own.Levels[i], x.by.Workers))
 		}
 	}
@@ -291,7 +288,7 @@ func (x *scaler) steady(s *Steady) *Steady {
 	return &own
 }
 
-// factor scales the levels of a factor, and refuses what could no longer be told apart.
+// factor scales the levels of a factor.
 func (x *scaler) factor(f Factor) Factor {
 	f.Levels = slices.Clone(f.Levels)
 	before := slices.Clone(f.Levels)
@@ -307,7 +304,7 @@ func (x *scaler) factor(f Factor) Factor {
 		}
 		value := x.any(f.Path, f.Path, l.Value)
 		if l.Name == "" && !reflect.DeepEqual(value, l.Value) {
-			l.Name = levelName(l.Value) // the document's, so that its figures find it
+			l.Name = levelName(l.Value) // the document's, for its figures
 		}
 		l.Value = value
 	}
@@ -315,19 +312,18 @@ func (x *scaler) factor(f Factor) Factor {
 	return f
 }
 
-// collapsed says which two levels became the same.
+// collapsed is the error if two levels became equal.
 func (x *scaler) collapsed(f Factor, before []Level) error {
 	same := func(a, b Level) bool {
 		return reflect.DeepEqual(a.Value, b.Value) && reflect.DeepEqual(a.Set, b.Set)
 	}
 	name := f
-	name.Levels = before
 	name.Levels = slices.Clone(before)
 	name.defaults()
 	for i := range f.Levels {
 		for j := range i {
 			if same(f.Levels[i], f.Levels[j]) && !same(before[i], before[j]) {
-				return fmt.Errorf("factor %q: the levels %q and %q become the same at the scale %v: take a larger scale, or leave one of them out",
+				return fmt.Errorf("factor %q: the levels %q and %q become the same at the scale %v. Use a larger scale, or remove one",
 					name.Name, name.Levels[j].Name, name.Levels[i].Name, x.by)
 			}
 		}
@@ -335,7 +331,7 @@ func (x *scaler) collapsed(f Factor, before []Level) error {
 	return nil
 }
 
-// any scales whatever a level sets at a path: a value, or keys and lists that hold some.
+// any scales the value, mapping or list that a level sets at a path.
 func (x *scaler) any(path, at string, v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -359,7 +355,7 @@ func (x *scaler) any(path, at string, v any) any {
 	}
 	from, err := how.unit.parse(v)
 	if err != nil {
-		return v // it is refused where it is read, with its place
+		return v // the planner refuses it with its place
 	}
 	if to := x.value(path, at, from); to != from {
 		return how.unit.plain(to)

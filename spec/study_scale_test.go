@@ -116,7 +116,8 @@ func mustTree(t *testing.T, v any) any {
 func TestScaleHasFloors(t *testing.T) {
 	one := strings.Split(documentStudy, "procedures:")[0]
 	out, left := readScaled(t, one, Scale{Data: 1.0 / 100_000, Workers: 1.0 / 1000, Cores: 1.0 / 100})
-	if h := out.Lab.Hosts; h.Memory != 256<<20 || h.Cores != 0.25 || out.Lab.Storage.Size != 1<<30 || out.Lab.Engine.Cache != 64<<20 || out.Run.Workload.Records != 1000 || out.Run.Load.Workers != 1 {
+	if h := out.Lab.Hosts; h.Memory != 256<<20 || h.Cores != 0.25 || out.Lab.Storage.Size != 1<<30 ||
+		out.Lab.Engine.Cache != 64<<20 || out.Run.Workload.Records != 1000 || out.Run.Load.Workers != 1 {
 		t.Errorf("lab %+v, run %+v", out.Lab, out.Run)
 	}
 	whats := map[string]Left{}
@@ -179,7 +180,8 @@ factors:
 func TestProbeIsScaled(t *testing.T) {
 	p := PartProbe{Threads: []Count{1, 2, 64, 1024}, Size: 10 << 30, Storage: Storage{Size: 64 << 30}}
 	out, left := p.Scaled(Scale{Data: 1.0 / 32, Workers: 1.0 / 8})
-	if diff := cmp.Diff([]Count{1, 8, 128}, out.Threads); diff != "" || out.Size != 320<<20 || out.Storage.Size != 2<<30 || p.Threads[3] != 1024 {
+	if diff := cmp.Diff([]Count{1, 8, 128}, out.Threads); diff != "" || out.Size != 320<<20 || out.Storage.Size != 2<<30 ||
+		p.Threads[3] != 1024 {
 		t.Errorf("%+v\n%s", out, diff)
 	}
 	if len(left) != 1 { // 2 threads became one; one thread is what it was

@@ -58,8 +58,9 @@ type Study struct {
 	// Published names the figures of a document to show beside the results, each as a ratio to the document's own
 	// baseline: "policy-storage/figure-2", several with commas, or "policy-storage" for all.
 	Published string `json:"published,omitempty" yaml:"published,omitempty"`
-	// Scale takes a study that is written for a document's hardware to this machine: data (records, operations, memory, caches,
-	// volumes), workers, cores and rates are multiplied, written like 1/128; times, classes of devices and names of levels stay.
+	// Scale takes a study that is written for a document's hardware to this machine: data (records, operations, memory,
+	// caches, volumes), workers, cores and rates are multiplied, written like 1/128; times, classes of devices and names
+	// of levels stay.
 	Scale *Scale `json:"scale,omitempty" yaml:"scale,omitempty"`
 	// Floors is written by plimsoll: what is larger here than Scale asks for, because less would tell nothing.
 	Floors []Left `json:"floors,omitempty" yaml:"floors,omitempty"`

@@ -45,10 +45,10 @@ func (s Suite) Validate() error {
 		errs = append(errs, errors.New("name: the suite needs one"))
 	}
 	if len(s.Parts) == 0 {
-		errs = append(errs, errors.New("parts: there is none; a part is a study, a drill or a probe"))
+		errs = append(errs, errors.New("parts: there is none. Add a study, a drill or a probe"))
 	}
 	if s.Scale != nil && s.Scale.Applied {
-		errs = append(errs, errors.New("scale: applied is written by plimsoll; leave it out"))
+		errs = append(errs, errors.New("scale: plimsoll writes applied. Remove it"))
 	}
 	seen := map[string]int{}
 	for i := range s.Parts {
@@ -58,7 +58,7 @@ func (s Suite) Validate() error {
 		}
 		if name := p.NameOf(); name != "" {
 			if other, twice := seen[name]; twice {
-				errs = append(errs, fmt.Errorf("part %s: it has the same name as part %d: give one of them another (name)", p.called(i), other+1))
+				errs = append(errs, fmt.Errorf("part %s: it has the same name as part %d. Rename one (name)", p.called(i), other+1))
 			}
 			seen[name] = i
 		}
@@ -112,7 +112,7 @@ func (p *Part) mistakes() []error {
 		}
 	}
 	if kinds != 1 {
-		bad("exactly one of study, drill and probe says what it is, and it has %d of them", kinds)
+		bad("it must have exactly one of study, drill and probe, and has %d", kinds)
 		return errs
 	}
 	kind := p.Kind()
@@ -157,7 +157,7 @@ func (p *Part) mistakes() []error {
 		errs = append(errs, p.Probe.mistakes()...)
 	}
 	if p.Level != "" && kind == partStudy {
-		bad("level: a study has levels of its own; level is for drills and probes")
+		bad("level: it is for drills and probes, because a study has levels")
 	}
 	return errs
 }
@@ -167,7 +167,7 @@ func (p *PartProbe) mistakes() []error {
 	var errs []error
 	known := func(key, word string, words ...string) {
 		if word != "" && !slices.Contains(words, word) {
-			errs = append(errs, fmt.Errorf("probe.%s: there is no %q%s (known: %s)", key, word, nearest.DidYouMean(word, words), strings.Join(words, ", ")))
+			errs = append(errs, fmt.Errorf("probe.%s: unknown value %q%s (known: %s)", key, word, nearest.DidYouMean(word, words), strings.Join(words, ", ")))
 		}
 	}
 	known("mode", p.Mode, "direct", "buffered", "mmap")

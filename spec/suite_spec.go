@@ -30,8 +30,8 @@ type Part struct {
 	// Each repeats a study or drill once for each value of a key of its run, such as workload.name: [a, b]. Each one is a
 	// part of its own, named PART-VALUE, with a baseline of its own.
 	Each map[string][]any `json:"each,omitempty" yaml:"each,omitempty"`
-	// Needs is what has to be there: "root", "md", "lvm", or a capability of the engine: "sharding", "arbiters", "priorities",
-	// "write-concern". A part without it is left out, with the reason.
+	// Needs is what has to be there: "root", "md", "lvm", or a capability of the engine: "sharding", "arbiters",
+	// "priorities", "write-concern". A part without it is left out, with the reason.
 	Needs []string `json:"needs,omitempty" yaml:"needs,omitempty"`
 	// Shows are the sweeps and tables of the document that the part repeats, by their IDs.
 	Shows []string `json:"shows,omitempty" yaml:"shows,omitempty"`
@@ -45,7 +45,8 @@ type Part struct {
 	Vital bool `json:"vital,omitempty" yaml:"vital,omitempty"`
 }
 
-// PartProbe is a disk probe on a volume that is made for it and removed afterwards. It needs root, but for plain directories.
+// PartProbe is a disk probe on a volume that is made for it and removed afterwards. It needs root, but for plain
+// directories.
 type PartProbe struct {
 	// Storage is the volume; Hosts say how many disks groups it is spread over.
 	Storage Storage `json:"storage" yaml:"storage"`
@@ -59,9 +60,9 @@ type PartProbe struct {
 	// Threads are the numbers of threads, in order; Duration is of each step.
 	Threads  []Count  `json:"threads,omitempty" yaml:"threads,omitempty"`
 	Duration Duration `json:"duration,omitempty" yaml:"duration,omitempty"`
-	// PowerCut takes the power of the volume's disks after the last step and reads back what had been acknowledged: a rate of
-	// durable writes is worth nothing where they are not. The disks stand on plimsoll's own fault filesystem, as those of a
-	// device class do anyway.
+	// PowerCut takes the power of the volume's disks after the last step and reads back what had been acknowledged: a rate
+	// of durable writes is worth nothing where they are not. The disks stand on plimsoll's own fault filesystem, as those
+	// of a device class do anyway.
 	PowerCut bool `json:"power_cut,omitempty" yaml:"power_cut,omitempty"`
 }
 
@@ -76,8 +77,8 @@ type Scale struct {
 	Cores Fraction `json:"cores,omitempty" yaml:"cores,omitempty"`
 	// Rates multiplies rates of load.
 	Rates Fraction `json:"rates,omitempty" yaml:"rates,omitempty"`
-	// Servers multiplies shards, routers and config servers, and the records and workers of a sharded cluster with them, so that
-	// each shard keeps its share.
+	// Servers multiplies shards, routers and config servers, and the records and workers of a sharded cluster with them,
+	// so that each shard keeps its share.
 	Servers Fraction `json:"servers,omitempty" yaml:"servers,omitempty"`
 	// Applied is written by plimsoll: the values of the study are those of here, and are not scaled again.
 	Applied bool `json:"applied,omitempty" yaml:"applied,omitempty"`

@@ -206,7 +206,8 @@ func ParseSize(text string) (Size, error) {
 		return 0, fmt.Errorf("%q is not a size: write it like 4GiB or 512MB", text)
 	case !ok:
 		return 0, fmt.Errorf("%q is not a unit of size in %q%s (known: B, KiB, MiB, GiB, TiB and kB, MB, GB, TB)", unit, text,
-			suggest(unit, map[string]string{"k": "KiB", "kib": "KiB", "m": "MiB", "mb": "MB", "mib": "MiB", "g": "GiB", "gb": "GB", "gib": "GiB", "t": "TiB", "tib": "TiB", "tb": "TB", "byte": "B"}))
+			suggest(unit, map[string]string{"k": "KiB", "kib": "KiB", "m": "MiB", "mb": "MB", "mib": "MiB", "g": "GiB",
+				"gb": "GB", "gib": "GiB", "t": "TiB", "tib": "TiB", "tb": "TB", "byte": "B"}))
 	case x*factor > math.MaxInt64/2:
 		return 0, fmt.Errorf("%q is too large for a size", text)
 	case x*factor != math.Trunc(x*factor):

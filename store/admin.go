@@ -12,12 +12,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// CheckReply returns the error that the answer to a command holds as a [*ServerError]: the command was
-// refused, one of its writes failed, or its write concern was not met. It returns nil for a success.
+// CheckReply returns the error in the reply to a command as a [*ServerError]: the command was refused, one of its
+// writes failed, or its write concern was not met. It returns nil for a success.
 func CheckReply(reply []byte) error {
 	raw := bson.Raw(reply)
 	if err := server.Valid(raw); err != nil {
-		return fmt.Errorf("the server's answer is not a BSON document: %w", err)
+		return fmt.Errorf("the server's reply is not a BSON document: %w", err)
 	}
 	if ok := server.Flag(raw, "ok"); ok == nil || !*ok {
 		return serverError(raw)
@@ -46,7 +46,7 @@ func serverError(d bson.Raw) *ServerError {
 // EnsureIndexes creates the indexes that do not exist yet, one command per index.
 func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes []workload.Index) error {
 	for _, ix := range indexes {
-		_, err := server.AskOf(ctx, c, db, bson.D{
+		_, err := server.QueryDB(ctx, c, db, bson.D{
 			{Key: "createIndexes", Value: ix.Collection},
 			{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.Raw(ix.Keys)}, {Key: "name", Value: ix.Name}}}},
 		})
@@ -57,14 +57,16 @@ func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes [
 	return nil
 }
 
-// CountDocuments counts the documents of a collection exactly, by an aggregation over all of them. A
-// collection that does not exist has none.
+// CountDocuments counts the documents of a collection by an aggregation over all of them. A collection that does not
+// exist has none.
 func CountDocuments(ctx context.Context, c server.Commander, db, collection string) (int64, error) {
-	reply, err := server.AskOf(ctx, c, db, bson.D{
+	reply, err := server.QueryDB(ctx, c, db, bson.D{
 		{Key: "aggregate", Value: collection},
 		{Key: "pipeline", Value: bson.A{
 			bson.D{{Key: "$match", Value: bson.D{}}},
-			bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
+			bson.D{{Key: "$group", Value: bson.D{
+				{Key: "_id", Value: 1}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}},
+			}}},
 		}},
 		{Key: "cursor", Value: bson.D{}},
 	})
@@ -76,7 +78,7 @@ func CountDocuments(ctx context.Context, c server.Commander, db, collection stri
 	}
 	batch, ok := reply.Lookup("cursor", "firstBatch").ArrayOK()
 	if !ok {
-		return 0, fmt.Errorf("count the documents of %s.%s: the answer has no cursor.firstBatch", db, collection)
+		return 0, fmt.Errorf("count the documents of %s.%s: the reply has no cursor.firstBatch", db, collection)
 	}
 	groups, err := batch.Values()
 	if err != nil || len(groups) == 0 {
@@ -85,14 +87,14 @@ func CountDocuments(ctx context.Context, c server.Commander, db, collection stri
 	group, _ := groups[0].DocumentOK()
 	n, ok := server.Number(group, "n")
 	if !ok {
-		return 0, fmt.Errorf("count the documents of %s.%s: the answer has no number n", db, collection)
+		return 0, fmt.Errorf("count the documents of %s.%s: the reply has no number n", db, collection)
 	}
 	return int64(n), nil
 }
 
-// DropCollection removes a collection; one that does not exist is not an error.
+// DropCollection removes a collection. A collection that does not exist is not an error.
 func DropCollection(ctx context.Context, c server.Commander, db, collection string) error {
-	_, err := server.AskOf(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
+	_, err := server.QueryDB(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
 	if err != nil && !isMissing(err) {
 		return fmt.Errorf("drop %s.%s: %w", db, collection, err)
 	}

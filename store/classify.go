@@ -1,32 +1,31 @@
 package store
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// This file is the one place that says what an error of a MongoDB server means for the operation that
-// met it. store/wire and store/mongo both use it, so the same answer gives the same outcome in both.
+// This file alone decides the outcome of an operation from an error of a MongoDB server. store/wire and store/mongo use
+// it, so the same reply has the same outcome in both.
 //
-// The rule for writes: unless the answer proves that nothing was changed, the outcome is
-// [Indeterminate]. A wrong not-applied would later look like a phantom, a wrong ok like a loss.
+// The rule for writes: unless the reply proves that nothing was changed, the outcome is [Indeterminate]. A wrong
+// not-applied would later look like a phantom, a wrong ok like a loss.
 
-// ServerError is an error document of a server: a refused command, one entry of writeErrors, or a
-// writeConcernError.
+// ServerError is an error document of a server: a refused command, one entry of writeErrors, or a writeConcernError.
 type ServerError struct {
 	Code     int32
 	CodeName string // the server's name for Code, may be empty
 	Message  string
-	Labels   []string // errorLabels of the whole answer
-	Index    int      // statement of the batch it belongs to (writeErrors only)
+	Labels   []string // errorLabels of the reply
+	Index    int      // statement of the batch (writeErrors only)
 }
 
-// Error says what the server answered, with its code and name.
 func (e *ServerError) Error() string {
 	return "server error " + strconv.Itoa(int(e.Code)) + " (" + e.Name() + "): " + OneLine(e.Message)
 }
 
-// Name is the server's name for the error, or ours when the server left it out.
+// Name is the server's name for the error, or [CodeName] if the reply has none.
 func (e *ServerError) Name() string {
 	if e.CodeName != "" {
 		return OneLine(e.CodeName)
@@ -34,13 +33,13 @@ func (e *ServerError) Name() string {
 	return CodeName(e.Code)
 }
 
-// Labels that servers attach to errors and that decide an outcome.
+// The error labels of servers that decide an outcome.
 const (
 	labelOverloaded = "SystemOverloadedError"
 	labelNoWrites   = "NoWritesPerformed"
 )
 
-// meaning is what a code proves about a write.
+// meaning of a code for a write.
 type meaning uint8
 
 const (
@@ -49,8 +48,8 @@ const (
 	notPrimary                // refused by a server that is not the primary: nothing changed
 	undone                    // the statement was rolled back inside the server: nothing changed
 	duplicate                 // a unique key existed: nothing changed
-	shed                      // refused to protect the server: nothing changed
-	tooLate                   // the server's own time limit passed: may have been applied
+	overloaded                // refused to protect the server: nothing changed
+	tooLate                   // the server's time limit passed: may have been applied
 )
 
 type codeInfo struct {
@@ -59,8 +58,7 @@ type codeInfo struct {
 	meaning meaning
 }
 
-// serverCodes holds the codes of the server's error_codes.yml that a load generator meets. A code that
-// is not here is unproven.
+// serverCodes has the codes of the server's error_codes.yml that a load generator meets. Other codes are unproven.
 var serverCodes = [...]codeInfo{
 	{1, "InternalError", unproven},
 	{2, "BadValue", refused},
@@ -114,7 +112,7 @@ var serverCodes = [...]codeInfo{
 	{365, "TemporarilyUnavailable", undone},
 	{371, "UserWritesBlocked", refused},
 	{391, "ReauthenticationRequired", refused},
-	{462, "IngressRequestRateLimitExceeded", shed},
+	{462, "IngressRequestRateLimitExceeded", overloaded},
 	{8000, "AtlasError", refused},
 	{9001, "SocketException", unproven},
 	{10058, "LegacyNotPrimary", notPrimary},
@@ -143,11 +141,11 @@ func lookupCode(code int32) codeInfo {
 	return codeInfo{code: code}
 }
 
-// CodeName returns the server's name for an error code, empty if it is not one that we know.
+// CodeName returns the server's name for an error code, "" for an unknown code.
 func CodeName(code int32) string { return lookupCode(code).name }
 
-// ChangesPrimary reports whether an error code says that the server is not, or soon will not be, the
-// primary: a client must look for the new one before its next attempt.
+// ChangesPrimary reports whether an error code says that the server is not the primary or soon will not be. A client
+// must find the new primary before its next attempt.
 func ChangesPrimary(code int32) bool {
 	switch code {
 	case 10107, 13435, 13436, 10058, 189, 11600, 11602, 91:
@@ -156,12 +154,18 @@ func ChangesPrimary(code int32) bool {
 	return false
 }
 
-// ClassifyServerError says what a refused command (ok: 0) means. write is true if the command would have
-// changed documents. codeName and msg are used where the code alone does not tell.
+// ClassifyServerError returns the outcome of a refused command (ok: 0). write is true for a command that changes
+// documents.
 func ClassifyServerError(write bool, code int32, codeName string, labels []string, msg string) (Outcome, Reason) {
-	m := meaningOf(code, labels, msg)
+	m := lookupCode(code).meaning
+	switch {
+	case slices.Contains(labels, labelOverloaded):
+		m = overloaded
+	case code == 1 && provesNothingSent(msg):
+		m = notPrimary
+	}
 	switch m {
-	case shed:
+	case overloaded:
 		return Overloaded, Server
 	case duplicate:
 		return Conflict, Server
@@ -175,25 +179,15 @@ func ClassifyServerError(write bool, code int32, codeName string, labels []strin
 	switch {
 	case !write:
 		return Failed, why
-	case m == notPrimary, m == undone, hasLabel(labels, labelNoWrites):
+	case m == notPrimary, m == undone, slices.Contains(labels, labelNoWrites):
 		return NotApplied, why
 	}
 	return Indeterminate, why
 }
 
-func meaningOf(code int32, labels []string, msg string) meaning {
-	if hasLabel(labels, labelOverloaded) {
-		return shed
-	}
-	if code == 1 && provesNothingSent(msg) {
-		return notPrimary
-	}
-	return lookupCode(code).meaning
-}
-
-// provesNothingSent recognises the messages of a gateway over PostgreSQL (it reports every database
-// failure as code 1) that rule out that the statement was executed: the PostgreSQL server is a read-only
-// standby, or the gateway could not reach one.
+// provesNothingSent recognises the messages of a gateway over PostgreSQL that rule out that the statement was executed:
+// the PostgreSQL server is a read-only standby, or the gateway could not reach it. The gateway reports every failure of
+// the database as code 1.
 func provesNothingSent(msg string) bool {
 	return strings.Contains(msg, "read-only transaction") ||
 		strings.Contains(msg, "SQLSTATE 25006") ||
@@ -201,25 +195,12 @@ func provesNothingSent(msg string) bool {
 		strings.Contains(msg, "connection refused")
 }
 
-func hasLabel(labels []string, label string) bool {
-	for _, l := range labels {
-		if l == label {
-			return true
-		}
-	}
-	return false
-}
-
-// ClassifyWriteError says what one entry of writeErrors means for its statement.
+// ClassifyWriteError returns the outcome of a statement from its entry in writeErrors.
 func ClassifyWriteError(code int32, msg string) (Outcome, Reason) {
 	return ClassifyServerError(true, code, "", nil, msg)
 }
 
-// ClassifyWriteConcernError says what a writeConcernError means: the write exists on a primary, but was
-// not confirmed at the level asked for, and may be rolled back.
-func ClassifyWriteConcernError() (Outcome, Reason) { return Indeterminate, WriteConcern }
-
-// SetServerError fills r with the meaning of a refused command.
+// SetServerError fills r for a refused command.
 func (r *Result) SetServerError(write bool, e *ServerError) {
 	r.Outcome, r.Reason = ClassifyServerError(write, e.Code, e.CodeName, e.Labels, e.Message)
 	r.describe(e)
@@ -229,15 +210,15 @@ func (r *Result) describe(e *ServerError) {
 	r.Code, r.CodeName, r.Labels, r.Message = e.Code, e.Name(), e.Labels, OneLine(e.Message)
 }
 
-// SetWriteErrors fills r for a write command of which the server refused statements (errs), did not
-// confirm the level asked for (concern), or both. applied is the number of documents known to be
-// inserted or matched. At least one of errs and concern must be given.
+// SetWriteErrors fills r for a write command with refused statements (errs), an unsatisfied write concern (concern), or
+// both. applied is the number of documents that were inserted or matched.
 //
-//   - a statement whose error proves nothing → [Indeterminate]
-//   - nothing applied: the outcome of the first error ([Conflict] for an existing unique key; the
-//     statements after it in an ordered batch were not tried, so nothing at all was changed)
-//   - something applied and not confirmed → [Indeterminate] with reason [WriteConcern]
-//   - something applied → [Partial]
+//   - the error of a statement proves nothing → [Indeterminate]
+//   - no document applied → the outcome of the first error ([Conflict] for an existing unique key; an ordered batch
+//     ends at its first error, so nothing was changed)
+//   - documents applied and not confirmed → [Indeterminate] with reason [WriteConcern]: they exist on a primary and may
+//     be rolled back
+//   - documents applied → [Partial]
 func (r *Result) SetWriteErrors(applied int, errs []ServerError, concern *ServerError) {
 	r.Docs = applied
 	for i := range errs {
@@ -249,7 +230,7 @@ func (r *Result) SetWriteErrors(applied int, errs []ServerError, concern *Server
 		}
 	}
 	if concern != nil && (applied > 0 || len(errs) == 0) {
-		r.Outcome, r.Reason = ClassifyWriteConcernError()
+		r.Outcome, r.Reason = Indeterminate, WriteConcern
 		r.describe(concern)
 		return
 	}
@@ -263,9 +244,8 @@ func (r *Result) SetWriteErrors(applied int, errs []ServerError, concern *Server
 	r.describe(&errs[0])
 }
 
-// SetMatched fills r for an update command that was acknowledged without errors: matched documents (an
-// upserted one counts as matched) of statements. Statements that matched nothing are [NotFound], or
-// [Partial] if others did match, unless the request may be empty.
+// SetMatched fills r for an update command that was acknowledged without errors. matched includes upserted documents.
+// Statements that matched nothing are [NotFound], or [Partial] if others did match, unless the request may be empty.
 func (r *Result) SetMatched(statements, matched int, mayBeEmpty bool) {
 	r.Docs = matched
 	switch {

@@ -1,13 +1,15 @@
 package store
 
-// Outcome is what became of an operation. Unless a write is proven not applied, its outcome is
-// indeterminate: a ledger that guessed would report losses or phantoms that never happened.
+import "slices"
+
+// Outcome of an operation. Unless a write is proven not applied, its outcome is indeterminate: otherwise a ledger would
+// report losses or phantoms that never happened.
 type Outcome uint8
 
 const (
-	// OK: done and, for a write, acknowledged at the level asked for.
+	// OK: done and, for a write, acknowledged at the requested level.
 	OK Outcome = iota
-	// Unacknowledged: a w:0 write was handed to the network; nobody confirmed it.
+	// Unacknowledged: a w:0 write was sent, without a reply.
 	Unacknowledged
 	// Batched: buffered in the client, not sent yet (YCSB's client-side batches).
 	Batched
@@ -17,18 +19,18 @@ const (
 	Conflict
 	// Partial: some documents of a batch were applied, others were not.
 	Partial
-	// NotApplied: proven not to have changed anything, because it was never sent or was refused by
-	// a server that is not (or no longer) the primary.
+	// NotApplied: proven not to have changed anything, because it was not sent or a server refused it that is not the
+	// primary.
 	NotApplied
 	// Rejected: the server refused the command (bad value, not authorised, …); nothing was changed.
 	Rejected
-	// Overloaded: the server shed the operation to protect itself; nothing was changed.
+	// Overloaded: the server refused the operation to protect itself; nothing was changed.
 	Overloaded
 	// Indeterminate: a write that may or may not have been applied.
 	Indeterminate
-	// Failed: a read that got no answer.
+	// Failed: a read without a result.
 	Failed
-	// Corrupt: a read returned something else than what the workload wrote.
+	// Corrupt: a read returned other data than the workload wrote.
 	Corrupt
 
 	numOutcomes
@@ -48,34 +50,30 @@ func (o Outcome) String() string {
 }
 
 // Outcomes lists the names of all outcomes in the order of their values.
-func Outcomes() []string { return append([]string(nil), outcomeNames[:]...) }
+func Outcomes() []string { return slices.Clone(outcomeNames[:]) }
 
-// Success reports whether the outcome counts towards throughput: the operation did what was asked at
-// the level that was asked for.
+// Success reports whether the outcome counts towards throughput: the operation was done at the requested level.
 func (o Outcome) Success() bool { return o == OK || o == Unacknowledged || o == Batched }
 
-// Acknowledged reports whether a server confirmed the operation.
-func (o Outcome) Acknowledged() bool { return o == OK }
-
-// Reason is where a failure came from.
+// Reason is the source of a failure.
 type Reason uint8
 
 const (
 	// NoReason: there was no failure.
 	NoReason Reason = iota
-	// Server: the server answered with an error.
+	// Server: the server replied with an error.
 	Server
-	// WriteConcern: applied on a primary, but not confirmed at the level asked for.
+	// WriteConcern: applied on a primary, but not confirmed at the requested level.
 	WriteConcern
-	// Network: the connection broke or could not be made.
+	// Network: the connection failed or could not be made.
 	Network
-	// Timeout: the deadline passed while waiting for the answer.
+	// Timeout: the deadline passed while waiting for the reply.
 	Timeout
 	// PoolTimeout: the deadline passed while waiting for a connection; nothing was sent.
 	PoolTimeout
 	// Selection: no suitable server was found; nothing was sent.
 	Selection
-	// Protocol: the answer could not be understood.
+	// Protocol: the reply could not be parsed.
 	Protocol
 	// Client: the request could not be built or is not supported by this target.
 	Client
@@ -101,9 +99,9 @@ func (r Reason) String() string {
 }
 
 // Reasons lists the names of all reasons in the order of their values.
-func Reasons() []string { return append([]string(nil), reasonNames[:]...) }
+func Reasons() []string { return slices.Clone(reasonNames[:]) }
 
-// Unsent is the outcome of a request of which nothing was sent.
+// Unsent is the outcome of a request that was not sent.
 func Unsent(write bool) Outcome {
 	if write {
 		return NotApplied

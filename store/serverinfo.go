@@ -8,8 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// ServerInfo asks a target what it is and how it is set. Whatever cannot be read becomes a note and does
-// not make the rest fail; a target that answers nothing gives an Info of notes only.
+// ServerInfo queries the software, topology and settings of a target. A query that fails becomes a note.
 func ServerInfo(ctx context.Context, c server.Commander) Info {
 	id, err := server.Identify(ctx, c)
 	info := Info{Kind: id.Kind, Version: id.Version.Text, SetName: id.Hello.SetName, Hosts: id.Hello.Members()}
@@ -34,14 +33,14 @@ func ServerInfo(ctx context.Context, c server.Commander) Info {
 	return info
 }
 
-// noteRefused keeps what was not answered.
+// noteRefused notes the queries that failed.
 func (info *Info) noteRefused(err error) {
 	for _, refused := range server.Refused(err) {
 		info.Notes = append(info.Notes, refused.What+" could not be read: "+OneLine(refused.Err.Error()))
 	}
 }
 
-// set keeps a value of an answer as a setting, if it is there.
+// set keeps a value of a reply as a setting, if the reply has it.
 func (info *Info) set(name string, answer bson.Raw) {
 	if s := server.Plain(answer, name); s != "" {
 		info.Settings[name] = s

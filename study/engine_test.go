@@ -69,3 +69,20 @@ func TestScaleHasTheFloorsOfTheEngine(t *testing.T) {
 		}
 	}
 }
+
+// A scale changes what is written and not the defaults, so a plan and a run of the same file agree.
+func TestScaleLeavesDefaults(t *testing.T) {
+	asked := spec.Study{Scale: &spec.Scale{Workers: 1. / 8}, Run: spec.Run{Target: "null:"},
+		Procedures: &spec.Procedures{Threads: &spec.Threads{From: 8}}}
+	got, err := Complete(asked)
+	if err != nil || got.Procedures.Threads.From != 1 || got.Procedures.Threads.To != 256 {
+		t.Errorf("%+v, %v; want from 1 to 256", got.Procedures.Threads, err)
+	}
+	if asked.Procedures.Threads.To != 0 {
+		t.Error("the study that was given has changed")
+	}
+	again, err := Complete(got)
+	if err != nil || again.Procedures.Threads.From != 1 || again.Procedures.Threads.To != 256 {
+		t.Errorf("completed twice: %+v, %v", again.Procedures.Threads, err)
+	}
+}

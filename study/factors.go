@@ -81,7 +81,7 @@ func noDefaults(base settings, changes []change, lab bool) error {
 	for _, c := range changes {
 		c.field.set(&w, c.value)
 	}
-	w.defaults(lab)
+	_ = w.complete(lab) // what is wrong is said with the configuration
 	var errs []error
 	for _, c := range changes {
 		if !c.value.IsZero() || c.unset || c.value.Kind() == reflect.String {
@@ -384,12 +384,12 @@ func changes(factors []factor, p, base point) []change {
 	return append(first, then...)
 }
 
-// apply returns the run and the lab of a point, with defaults.
-func apply(factors []factor, p, base point, raw settings, lab bool) settings {
-	w := raw.copied()
+// apply returns the run and the lab of a point, complete, and what is wrong with them.
+func apply(factors []factor, p, base point, raw settings, lab bool) (w settings, wrong error) {
+	w = raw.copied()
 	for _, c := range changes(factors, p, base) {
 		c.field.set(&w, c.value)
 	}
-	w.defaults(lab)
-	return w
+	wrong = w.complete(lab)
+	return w, wrong
 }

@@ -29,7 +29,7 @@ func FuzzPlan(f *testing.F) {
 		if err != nil || asked.Trials > 50 || asked.Fraction > 50 || len(text) > 4000 {
 			return
 		}
-		p, err := NewPlan(asked, PlanOptions{Check: func(spec.Run) error { return nil }})
+		p, err := newPlan(asked, PlanOptions{Check: func(spec.Run) error { return nil }})
 		if p == nil {
 			if err == nil {
 				t.Error("neither plan nor error")

@@ -2,9 +2,7 @@ package study
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -46,18 +44,10 @@ func (p *Plan) checkLab(o PlanOptions, id string) error {
 	if !ok {
 		return nil
 	}
-	spec := p.specs[id]
-	if err := l.Validate(); err != nil {
-		var errs []error
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			errs = append(errs, errors.New(labPrefix+line))
-		}
-		return errors.Join(errs...)
-	}
 	if o.CheckLab == nil {
 		return nil
 	}
-	return o.CheckLab(copyLab(l), copySpec(spec))
+	return o.CheckLab(copyLab(l), copySpec(p.specs[id]))
 }
 
 // deploy adds the time to bring up the lab of a trial, unless it is up. Its data are lost then.

@@ -85,7 +85,7 @@ func TestRedeploys(t *testing.T) {
 	if loads != blocks.Estimate.Redeploys {
 		t.Errorf("data are loaded %d times into labs that are brought up %d times", loads, blocks.Estimate.Redeploys)
 	}
-	measured, err := NewPlan(read(t, labStudy+factors), PlanOptions{Redeploy: 100})
+	measured, err := newPlan(read(t, labStudy+factors), PlanOptions{Redeploy: 100})
 	if err != nil || measured.Estimate.Redeploying != 100*float64(measured.Estimate.Redeploys) {
 		t.Errorf("%v s for %d redeploys (%v)", measured.Estimate.Redeploying, measured.Estimate.Redeploys, err)
 	}
@@ -103,9 +103,9 @@ func TestMistakesOfLabs(t *testing.T) {
 	mistake(t, labStudy+"factors: [{path: lab.storage.backend, levels: [btfrs, disk]}]", `unknown value "btfrs"`)
 	mistake(t, withTarget("factors: [{path: lab.hosts.cores, levels: [1, 2]}]"), "the study has no lab. Describe it")
 	mistake(t, "run: {target: 'lab:mine'}\nfactors: [{path: lab.hosts.cores, levels: [1, 2]}]", "lab:mine is already running")
-	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study brings up the lab study-members-and-more")
-	mistake(t, strings.Replace(labStudy, "lab:", "lab:\n  name: My Lab", 1), "cannot be the name of a lab")
-	_, err := NewPlan(read(t, labStudy+"factors: [{path: lab.storage.stripe, levels: [1, 8]}]"), PlanOptions{
+	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study starts the lab study-members-and-more")
+	mistake(t, strings.Replace(labStudy, "lab:", "lab:\n  name: My Lab", 1), "is not a name for a lab")
+	_, err := newPlan(read(t, labStudy+"factors: [{path: lab.storage.stripe, levels: [1, 8]}]"), PlanOptions{
 		CheckLab: func(l spec.Lab, _ spec.Run) error {
 			if l.Storage.Stripe == 8 {
 				return errors.New("this machine cannot do that")

@@ -34,7 +34,7 @@ func someStudy(rng *rand.Rand) spec.Study {
 
 func mustPlan(t *testing.T, asked spec.Study) *Plan {
 	t.Helper()
-	p, err := NewPlan(asked, PlanOptions{})
+	p, err := newPlan(asked, PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -47,11 +48,19 @@ type settings struct {
 
 func (w settings) copied() settings { return settings{copySpec(w.Run), copyLab(w.Lab)} }
 
-func (w *settings) defaults(lab bool) {
-	w.Run.Defaults()
-	if lab {
-		w.Lab.Defaults()
+// complete fills in what neither base nor levels say, and checks the result.
+func (w *settings) complete(lab bool) error {
+	err := w.Run.Complete()
+	if !lab {
+		return err
 	}
+	errs := []error{err}
+	if err := w.Lab.Complete(); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			errs = append(errs, errors.New(labPrefix+line))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // copySpec copies the maps that [field.set] changes in place.

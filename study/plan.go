@@ -37,6 +37,7 @@ type Plan struct {
 	specs map[string]spec.Run // by the IDs of configurations
 	labs  map[string]spec.Lab // likewise; empty if the study brings none up
 	keys  map[string]string   // likewise: equal for equal labs, "" for none
+	wrong map[string]error    // likewise: what is wrong with the run and the lab, with their defaults
 	sets  []*DataSet
 	// By the IDs of configurations: their data sets, and whether they insert into them.
 	setOf   map[string]*DataSet
@@ -80,20 +81,12 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the plan takes about %v, but the budget is %v: %s", roughly(e.Needed), e.Budget, e.Fits)
 }
 
-// NewPlan plans a study. Errors name the key, the factor and level, or the configuration and its first trial. A plan
-// that exceeds its budget is returned with a [BudgetError]. The same specification gives the same plan.
+// NewPlan plans a complete study ([Complete]). Errors name the key, the factor and level, or the configuration and its
+// first trial. A plan that exceeds its budget is returned with a [BudgetError]. The same specification gives the same
+// plan.
 func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	if o.Check == nil {
 		o.Check = run.NewCheck()
-	}
-	asked, err := Scaled(asked)
-	if err != nil {
-		return nil, err
-	}
-	asked = copyStudy(asked)
-	asked.Defaults()
-	if err := asked.Validate(); err != nil {
-		return nil, err
 	}
 	if asked.Published != "" {
 		if _, _, err := published.Select(asked.Published); err != nil {
@@ -105,8 +98,8 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Spec: asked, Base: copySpec(asked.Run), Notes: ScaleNotes(&asked), specs: map[string]spec.Run{},
-		labs: map[string]spec.Lab{}, keys: map[string]string{}}
-	p.Base.Defaults()
+		labs: map[string]spec.Lab{}, keys: map[string]string{}, wrong: map[string]error{}}
+	p.Base.Defaults() // what it lacks may be in the levels of every factor, so it is not checked
 	if asked.Lab != nil {
 		base := copyLab(*asked.Lab)
 		base.Defaults()
@@ -144,7 +137,7 @@ func (p *Plan) RunSpec(configurationID string) (spec.Run, error) {
 	return copySpec(spec), nil
 }
 
-// copyStudy copies what Defaults changes in place.
+// copyStudy copies what [ForEngine] and [spec.Study.Defaults] change in place.
 func copyStudy(s spec.Study) spec.Study {
 	factors := make([]spec.Factor, len(s.Factors))
 	for i, f := range s.Factors {
@@ -192,7 +185,7 @@ func (p *Plan) configure(factors []factor) error {
 	several := p.Spec.Combine != spec.CombineOneAtATime
 	known := map[string]int{} // by what is run, the configuration
 	for _, pt := range all {
-		w := apply(factors, pt, all[0], raw, p.Lab != nil)
+		w, wrong := apply(factors, pt, all[0], raw, p.Lab != nil)
 		w.Run.LoadPhase.Drop = w.Run.LoadPhase.Drop || p.Spec.Reload
 		c := configuration(factors, pt, all[0], &raw, several)
 		lab := p.labKey(w.Lab)
@@ -206,7 +199,7 @@ func (p *Plan) configure(factors []factor) error {
 		}
 		known[key] = len(p.Configurations)
 		p.Configurations = append(p.Configurations, c)
-		p.specs[c.ID], p.keys[c.ID] = w.Run, lab
+		p.specs[c.ID], p.keys[c.ID], p.wrong[c.ID] = w.Run, lab, wrong
 		if p.Lab != nil {
 			p.labs[c.ID] = w.Lab
 		}
@@ -246,7 +239,10 @@ func (p *Plan) check(o PlanOptions) error {
 	}
 	var errs []error
 	for _, c := range p.Configurations {
-		err := errors.Join(o.Check(p.specs[c.ID]), p.checkLab(o, c.ID))
+		err := p.wrong[c.ID]
+		if err == nil {
+			err = errors.Join(o.Check(p.specs[c.ID]), p.checkLab(o, c.ID))
+		}
 		if err == nil {
 			continue
 		}

@@ -27,9 +27,18 @@ func read(t testing.TB, text string) spec.Study {
 	return asked
 }
 
+// newPlan completes and plans a study.
+func newPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
+	asked, err := Complete(asked)
+	if err != nil {
+		return nil, err
+	}
+	return NewPlan(asked, o)
+}
+
 func plan(t testing.TB, text string) *Plan {
 	t.Helper()
-	p, err := NewPlan(read(t, text), PlanOptions{})
+	p, err := newPlan(read(t, text), PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +48,7 @@ func plan(t testing.TB, text string) *Plan {
 // mistake plans what cannot be planned.
 func mistake(t *testing.T, text string, wants ...string) {
 	t.Helper()
-	_, err := NewPlan(read(t, text), PlanOptions{})
+	_, err := newPlan(read(t, text), PlanOptions{})
 	if err == nil {
 		t.Errorf("no error for\n%s", text)
 		return
@@ -216,7 +225,7 @@ func TestMistakesNameWhereTheyAre(t *testing.T) {
 	mistake(t, withTarget("factors: [{path: workload.params.fieldlenth, levels: [2, 4]}]"), "trial 1, configuration baseline", "fieldlenth", "fieldlength")
 	mistake(t, withTarget("factors: [{path: workload.name, levels: [a, aa]}]\ncanary: -1"), "configuration workload=aa: ", "unknown workload")
 	mistake(t, withTarget("factors: [{path: durability.w, levels: [1, 3]}]\ncanary: -1"), "configuration w=3: durability.w: null: has one member")
-	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: embedded:x")
+	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: one process at a time can open embedded:x")
 	mistake(t, "run: {target: embedded:x}\nfactors: [{path: target, levels: ['null:', 'redis://u:secret@h/']}]", "unknown target")
 	mistake(t, "run: {target: 'mongodb://u:secret@h:x/'}", "trial 1, configuration baseline", "cannot be read")
 	mistake(t, withTarget("factors: [{path: load.workers, levels: [1, 2]}]\nprocedures: {threads: {}}"), "result of procedures.threads would never be used")
@@ -224,7 +233,7 @@ func TestMistakesNameWhereTheyAre(t *testing.T) {
 	mistake(t, withTarget("combine: fraction\nfraction: 3\nfactors: [{path: load.workers, levels: [1, 2]}]"), "3 of the 2 configurations")
 	mistake(t, withTarget("combine: fraction\nfraction: 3\nfactors: [{path: load.workers, levels: [1, 2, 3, 4]}, {path: load.rate, levels: [1, 2]}]"), "leave some of them out")
 	mistake(t, withTarget("trials: 10000\ncombine: grid\nfactors: [{path: load.workers, levels: [1, 2, 3, 4]}, {path: load.rate, levels: [1, 2, 3]}]"), "more than 100000 in all")
-	_, err := NewPlan(read(t, "run: {target: 'mongodb://u:secret@h:x/'}"), PlanOptions{})
+	_, err := newPlan(read(t, "run: {target: 'mongodb://u:secret@h:x/'}"), PlanOptions{})
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the password is in %q", err)
 	}
@@ -232,7 +241,7 @@ func TestMistakesNameWhereTheyAre(t *testing.T) {
 
 func TestMetricsAreAskedFor(t *testing.T) {
 	spec := read(t, withTarget("metrics: [read.p99, raed.p99, nonsense]"))
-	_, err := NewPlan(spec, PlanOptions{Metric: func(name string) (string, error) {
+	_, err := newPlan(spec, PlanOptions{Metric: func(name string) (string, error) {
 		class, figure, _ := strings.Cut(name, ".")
 		if figure == "" {
 			return "", fmt.Errorf("unknown metric %q", name)
@@ -316,7 +325,7 @@ func TestEstimate(t *testing.T) {
 		}
 	}
 	spec := read(t, "trials: 1\nrun: {target: 'embedded:x', load: {operations: 100k}, workload: {records: 100k}}")
-	p, err := NewPlan(spec, PlanOptions{Rate: 1000, FillRate: 1e6})
+	p, err := newPlan(spec, PlanOptions{Rate: 1000, FillRate: 1e6})
 	if err != nil || p.Estimate.Measuring != 100 || p.Estimate.Loading != float64(p.Estimate.DataBytes)/1e6 ||
 		p.Estimate.DataBytes < 100e6 {
 		t.Errorf("with measured rates: %+v, %v", p.Estimate, err)
@@ -340,12 +349,12 @@ procedures:
 func TestBudget(t *testing.T) {
 	text := "run: {target: 'null:', load: {duration: 59500ms}}\nfactors: [{path: load.workers, levels: [16, 32]}]\ncanary: -1\nbudget: "
 	plan(t, text+"12m")
-	p, err := NewPlan(read(t, text+"11m59s"), PlanOptions{})
+	p, err := newPlan(read(t, text+"11m59s"), PlanOptions{})
 	over, ok := err.(*BudgetError)
 	if !ok || p == nil || !strings.Contains(over.Fits, "5 trials of each configuration would fit (trials: 5)") {
 		t.Errorf("12 minutes of 11m59s: %v", err)
 	}
-	if _, err := NewPlan(read(t, text+"1m"), PlanOptions{}); err == nil || !strings.Contains(err.Error(), "not even one trial") {
+	if _, err := newPlan(read(t, text+"1m"), PlanOptions{}); err == nil || !strings.Contains(err.Error(), "not even one trial") {
 		t.Errorf("two trials within a minute: %v", err)
 	}
 }
@@ -379,7 +388,7 @@ factors:
   - name: both
     levels: [{name: one, set: {load.workers: 4}}, {name: two, set: {labels.to: "mongodb://u:secret@h/"}}]
 `)
-	p, err := NewPlan(asked, PlanOptions{Check: func(spec.Run) error { return nil }})
+	p, err := newPlan(asked, PlanOptions{Check: func(spec.Run) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +408,7 @@ factors:
 func TestPlanChangesNothing(t *testing.T) {
 	text := withTarget("factors: [{path: load.workers, levels: [16, 32]}]\nprocedures: {capacity: {}}\nobjectives: ['errors<1%']")
 	spec := read(t, text)
-	if _, err := NewPlan(spec, PlanOptions{}); err != nil {
+	if _, err := newPlan(spec, PlanOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(read(t, text), spec); diff != "" {
@@ -426,7 +435,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			spec := read(b, withTarget(text))
 			for b.Loop() {
-				p, err := NewPlan(spec, PlanOptions{})
+				p, err := newPlan(spec, PlanOptions{})
 				if err != nil || len(p.Trials) < 10_000 {
 					b.Fatal(err)
 				}

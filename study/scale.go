@@ -20,6 +20,17 @@ func Scaled(asked spec.Study) (spec.Study, error) {
 	return out, err
 }
 
+// Complete applies the engine and the scale that a study names ([Scaled]) to the study as its file and flags have it,
+// and completes it ([spec.Study.Complete]).
+func Complete(asked spec.Study) (spec.Study, error) {
+	asked, err := Scaled(asked)
+	if err != nil {
+		return asked, err
+	}
+	asked = copyStudy(asked)
+	return asked, asked.Complete()
+}
+
 // ScaleNotes describe how a study was scaled down, with the values that have a lower limit.
 func ScaleNotes(asked *spec.Study) []string {
 	var notes []string

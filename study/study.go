@@ -34,7 +34,7 @@ type Request struct {
 	Abort <-chan struct{}
 }
 
-// Result is what one trial measured.
+// Result is what a trial left: its record, and its course if a procedure asks for it.
 type Result struct {
 	Run *record.Run
 	// Seconds returns the course of the trial, including warm-up, one entry per interval. It reads the record.

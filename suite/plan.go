@@ -288,7 +288,9 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 		p.o.ChooseEngine(&lab)
 	}
 	asked.Lab, asked.Out = &lab, ""
-	asked.Defaults()
+	if err := asked.Complete(); err != nil {
+		return err
+	}
 	if err := drill.Check(asked); err != nil {
 		return err
 	}
@@ -308,7 +310,6 @@ const (
 
 func drillSeconds(asked spec.Drill) float64 {
 	run := asked.Run
-	run.Defaults()
 	last := run.Load.Warmup.Std() + run.Load.Duration.Std()
 	for _, s := range run.Load.Stages {
 		last += s.Duration.Std()
@@ -330,8 +331,8 @@ func (p *planner) probe(part *Planned, asked spec.PartProbe) error {
 	if _, err := probeSpec("", asked); err != nil {
 		return err
 	}
-	lab := probeLab(part.Name, asked)
-	if err := lab.Validate(); err != nil {
+	lab, err := probeLab(part.Name, asked)
+	if err != nil {
 		return err
 	}
 	part.Plan.Probe = &asked
@@ -355,7 +356,6 @@ func (p *planner) cannot(lab spec.Lab, asked spec.Run) string {
 	if p.o.Study.CheckLab == nil {
 		return ""
 	}
-	asked.Defaults()
 	if err := p.o.Study.CheckLab(lab, asked); err != nil {
 		return "its lab cannot be brought up here: " + oneLine(err)
 	}

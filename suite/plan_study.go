@@ -38,7 +38,9 @@ func (p *planner) study(part *Planned, asked spec.Study) error {
 	if err := p.scale(part, &asked); err != nil {
 		return err
 	}
-	asked.Defaults()
+	if err := asked.Complete(); err != nil {
+		return err
+	}
 	if p.o.Against != "" {
 		p.against(part, &asked)
 	}
@@ -76,7 +78,7 @@ const labPrefix = "lab."
 // its baseline alone is measured, which can be compared with that of another deployment.
 func (p *planner) against(part *Planned, asked *spec.Study) {
 	asked.Lab, asked.Run.Target = nil, p.target(part.Name)
-	if asked.Run.Database == "" || asked.Run.Database == defaultDatabase() {
+	if asked.Run.Database == "" || asked.Run.Database == spec.DefaultDatabase {
 		asked.Run.Database = databaseOf(part.Name)
 	}
 	had := len(asked.Factors)
@@ -106,15 +108,9 @@ func (p *planner) target(part string) string {
 	return embeddedTarget + filepath.Join(dir, part)
 }
 
-func defaultDatabase() string {
-	var s spec.Run
-	s.Defaults()
-	return s.Database
-}
-
 // databaseOf is a database of a part's own: documents of another part would be measured in the place of its own.
 func databaseOf(part string) string {
-	name := defaultDatabase() + "_" + strings.NewReplacer(".", "-").Replace(part)
+	name := spec.DefaultDatabase + "_" + strings.NewReplacer(".", "-").Replace(part)
 	const longest = 55 // of the 63 bytes of a name, with room for what a study puts behind it
 	return name[:min(len(name), longest)]
 }
@@ -168,12 +164,11 @@ func (p *planner) fewer(asked *spec.Study) {
 		}
 	}
 	if asked.Batch = batch; len(batch) == 0 && asked.Order == spec.OrderBatched {
-		asked.Order = ""
+		asked.Order = spec.OrderBlocks
 	}
 	if len(asked.Factors) < 2 {
-		asked.Combine, asked.Fraction = "", 0
+		asked.Combine, asked.Fraction = spec.CombineOneAtATime, 0
 	}
-	asked.Defaults()
 }
 
 // trim takes the levels out of a study that this machine or this deployment cannot do. It returns why nothing is left

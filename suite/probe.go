@@ -54,13 +54,17 @@ func probeSpec(dir string, p spec.PartProbe) (record.ProbeSpec, error) {
 var notInLabs = regexp.MustCompile(`[^a-z0-9-]+`)
 
 // probeLab is the lab of a probe: one volume and nothing else.
-func probeLab(part string, p spec.PartProbe) spec.Lab {
+func probeLab(part string, p spec.PartProbe) (spec.Lab, error) {
+	l := spec.Lab{Name: probeLabName(part), Storage: p.Storage, Engine: spec.Engine{Name: spec.LabNone}}
+	l.Storage.Faults = l.Storage.Faults || p.PowerCut
+	err := l.Complete()
+	return l, err
+}
+
+func probeLabName(part string) string {
 	const longest = 26 // of the 32 of a name
 	name := strings.Trim(notInLabs.ReplaceAllString(strings.ToLower(part), "-"), "-")
-	l := spec.Lab{Name: "probe-" + name[:min(len(name), longest)], Storage: p.Storage, Engine: spec.Engine{Name: spec.LabNone}}
-	l.Storage.Faults = l.Storage.Faults || p.PowerCut
-	l.Defaults()
-	return l
+	return "probe-" + name[:min(len(name), longest)]
 }
 
 // powerCut takes the power of the volume of a probe that asks for that; nil for one that does not. end gives back what
@@ -69,7 +73,7 @@ func (p *Parts) powerCut(ctx context.Context, plan record.PartPlan) (cutter disk
 	if !plan.Probe.PowerCut {
 		return nil, func() {}, nil
 	}
-	cutter, end, err = p.Volumes.Cutter(ctx, probeLab(plan.Name, *plan.Probe).Name)
+	cutter, end, err = p.Volumes.Cutter(ctx, probeLabName(plan.Name))
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot cut the power of the volume: %w", err)
 	}

@@ -32,13 +32,16 @@ func TestPowerCutOfAProbe(t *testing.T) {
 	v := &cutVolumes{}
 	p := &Parts{Volumes: v}
 	got, end, err := p.powerCut(t.Context(), plan)
-	if got != nil || err != nil || v.asked != "" || probeLab(plan.Name, *plan.Probe).Storage.Faults {
-		t.Errorf("without a power cut: %v, %v, asked for %q, disks %+v", got, err, v.asked, probeLab(plan.Name, *plan.Probe).Storage)
+	if got != nil || err != nil || v.asked != "" {
+		t.Errorf("without a power cut: %v, %v, asked for %q", got, err, v.asked)
+	}
+	if lab, err := probeLab(plan.Name, *plan.Probe); lab.Storage.Faults || err != nil {
+		t.Errorf("without a power cut: disks %+v, %v", lab.Storage, err)
 	}
 	end()
 	plan.Probe.PowerCut = true
-	if lab := probeLab(plan.Name, *plan.Probe); !lab.Storage.Faults || lab.Validate() != nil {
-		t.Errorf("the disks cannot lose power: %+v, %v", lab.Storage, lab.Validate())
+	if lab, err := probeLab(plan.Name, *plan.Probe); !lab.Storage.Faults || err != nil {
+		t.Errorf("the disks cannot lose power: %+v, %v", lab.Storage, err)
 	}
 	if got, end, err = p.powerCut(t.Context(), plan); got == nil || err != nil || v.asked != "probe-on-xfs" {
 		t.Errorf("with a power cut: %v, %v, asked for %q", got, err, v.asked)

@@ -154,8 +154,10 @@ func planOf(names ...string) *Plan {
 		switch x.Kind {
 		case record.KindStudy:
 			x.Plan.Study = &spec.Study{Name: name, Run: spec.Run{Target: "null:", Load: spec.Load{Workers: 2}}}
+			x.Plan.Study.Defaults()
 		case record.KindDrill:
 			x.Plan.Drill = &spec.Drill{Name: name, Lab: &spec.Lab{Name: name}}
+			x.Plan.Drill.Defaults()
 		default:
 			x.Plan.Probe = &spec.PartProbe{}
 		}

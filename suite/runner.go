@@ -97,7 +97,10 @@ func (p *Parts) probe(ctx context.Context, j Job) (out Outcome) {
 	if p.Labs == nil || p.Volumes == nil {
 		return Outcome{Err: errors.New("this program cannot create volumes")}
 	}
-	lab := probeLab(j.Plan.Name, *j.Plan.Probe)
+	lab, err := probeLab(j.Plan.Name, *j.Plan.Probe)
+	if err != nil {
+		return Outcome{Err: err}
+	}
 	owner := j.Dir
 	if abs, err := filepath.Abs(owner); err == nil {
 		owner = abs

@@ -22,7 +22,7 @@ func labOf(plan record.PartPlan) string {
 	case plan.Drill != nil && plan.Drill.Lab != nil:
 		return plan.Drill.Lab.Name
 	case plan.Probe != nil:
-		return probeLab(plan.Name, *plan.Probe).Name
+		return probeLabName(plan.Name)
 	}
 	return ""
 }

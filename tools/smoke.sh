@@ -7,8 +7,7 @@
 #
 # Exit codes that are a result: 0; 4, an objective was missed, as this machine may be slow; 6, too little was measured to be
 # believed, as a minute is short. Anything else fails: 1 a part ended without a result, 2 a suite was refused, 3 a target was
-# not reached, 5 a write was lost that had to survive, 130 somebody stopped it. What failed is done a second time, alone: what passes
-# then is unstable, which is said and is a fault to repair. A write that was lost is never tried again.
+# not reached, 5 a write was lost that had to survive, 130 somebody stopped it.
 set -u
 cd "$(dirname "$0")/.."
 bin=$(realpath "${1:-bin/plimsoll}")
@@ -59,17 +58,8 @@ wait
 
 bad=0
 for file in "$out"/*.code; do
-	name=$(basename "$file" .code)
 	case $(cat "$file") in
-	0 | 4 | 6) continue ;;
-	5) bad=$((bad + 1)) && continue ;;
-	esac
-	suite=${name%-*} target=${name##*-}
-	echo "=== once more, alone: $name"
-	rm -rf "${out:?}/$name"
-	one "$suite" "$target"
-	case $(cat "$file") in
-	0 | 4 | 6) echo "UNSTABLE smoke of $name: it came to no result beside another suite, and to one alone; see above" ;;
+	0 | 4 | 6) ;;
 	*) bad=$((bad + 1)) ;;
 	esac
 done

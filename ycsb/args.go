@@ -2,28 +2,28 @@ package ycsb
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// Args is a command line of bin/ycsb, taken apart but not yet understood.
+// Args is a parsed command line of bin/ycsb.
 type Args struct {
-	Help    bool              // the usage is asked for, and nothing else counts
-	words   []string          // as they were given
+	Help    bool              // print the usage and ignore the rest
+	words   []string          // the arguments
 	command string            // "load" or "run"
 	binding string            // "mongodb", "mongodb-async" or "embedded"
 	files   []string          // -P, in order
-	props   map[string]string // -p and the flags that stand for a property; the later one wins
-	notes   []string          // what is accepted and has no effect, for standard error
+	props   map[string]string // -p and the flags for properties; the last one counts
+	notes   []string          // accepted flags without effect, for standard error
 }
 
-// flag is one argument of bin/ycsb. YCSB's arguments have one dash, also where they have many
-// letters, which is why the usual parser cannot read them.
+// flag is one argument of bin/ycsb. YCSB's long arguments have one dash, which the usual parser cannot read.
 type flag struct {
 	name  string
-	value string // what the value is called in messages; "" if there is none
+	value string // name of the value in messages; "" for none
 	set   func(a *Args, value string) error
 }
 
@@ -67,11 +67,10 @@ func knownFlags() []flag {
 	}
 }
 
-// bindings are what can be loaded. The asynchronous client of YCSB is the same to us: it differs from
-// the other one in Java only.
+// bindings are the supported databases. The asynchronous client of YCSB differs from the other one in Java only.
 var bindings = []string{"mongodb", "mongodb-async", "embedded"}
 
-// classes maps the class names of bindings to their short names, for the form without a launcher.
+// classes maps the class names of bindings to their short names.
 var classes = map[string]string{
 	"site.ycsb.db.MongoDbClient":           "mongodb",
 	"com.yahoo.ycsb.db.MongoDbClient":      "mongodb",
@@ -79,8 +78,8 @@ var classes = map[string]string{
 	"com.yahoo.ycsb.db.AsyncMongoDbClient": "mongodb-async",
 }
 
-// ParseArgs takes apart what follows `plimsoll ycsb`: `load|run BINDING [argument...]` like
-// bin/ycsb, or `[-load|-t] -db CLASS [argument...]` like YCSB's own client.
+// ParseArgs parses the arguments of `plimsoll ycsb`: `load|run BINDING [argument...]` like bin/ycsb, or
+// `[-load|-t] -db CLASS [argument...]` like YCSB's client.
 func ParseArgs(args []string) (*Args, error) {
 	a := &Args{words: args, props: map[string]string{}}
 	flags := knownFlags()
@@ -100,10 +99,10 @@ func ParseArgs(args []string) (*Args, error) {
 	return a, a.complete()
 }
 
-// setFlag reads the flag at the head of args and returns how many values it used.
+// setFlag reads the flag args[0] and returns the number of used values.
 func (a *Args) setFlag(flags []flag, args []string) (used int, err error) {
 	name, value, joined := args[0], "", false
-	if strings.HasPrefix(name, "-jvm-args=") { // the launcher takes this form, the client none of the kind
+	if strings.HasPrefix(name, "-jvm-args=") { // only the launcher has a flag of this form
 		name, value, joined = strings.Cut(name, "=")
 	}
 	for _, f := range flags {
@@ -121,7 +120,7 @@ func (a *Args) setFlag(flags []flag, args []string) (used int, err error) {
 	return 0, unknownArgument(args[0], flags)
 }
 
-// unknownArgument names the nearest right argument, forgiving a dash too many and a joined value.
+// unknownArgument names the most similar argument, ignoring dashes and a joined value.
 func unknownArgument(arg string, flags []flag) error {
 	var names []string
 	for _, f := range flags {
@@ -154,7 +153,8 @@ func (a *Args) setClass(class string) error {
 
 func (a *Args) setCommand(name string) error {
 	if a.command != "" && a.command != name {
-		return usage("both %q and %q are asked for; a data set is loaded by one command and used by another", a.command, name)
+		return usage("%q and %q exclude each other: load the data set by one call and run the operations by another",
+			a.command, name)
 	}
 	a.command = name
 	return nil
@@ -166,37 +166,35 @@ func (a *Args) setPositional(word string) error {
 		case "load", "run":
 			return a.setCommand(word)
 		case "shell":
-			return usage("the interactive shell of YCSB is not supported; use mongosh to look at the data")
+			return usage("the interactive shell of YCSB is not supported; use mongosh to read the data")
 		}
 		return usage("unknown command %q%s (known: load, run)", word, nearest.DidYouMean(word, []string{"load", "run"}))
 	}
 	if a.binding == "" {
 		return a.setBinding(word)
 	}
-	return usage("%q follows no argument that takes a value; give properties as -p name=value", word)
+	return usage("unexpected argument %q; set properties by -p name=value", word)
 }
 
 func (a *Args) setBinding(name string) error {
-	for _, b := range bindings {
-		if b == name {
-			a.binding = name
-			return nil
-		}
+	if !slices.Contains(bindings, name) {
+		return usage("unknown database %q%s (known: %s)", name,
+			nearest.DidYouMean(name, bindings), strings.Join(bindings, ", "))
 	}
-	return usage("unknown database %q%s (plimsoll loads: %s)", name,
-		nearest.DidYouMean(name, bindings), strings.Join(bindings, ", "))
+	a.binding = name
+	return nil
 }
 
-// complete checks that nothing is missing. Without a launcher YCSB runs transactions by default.
+// complete checks that nothing is missing. YCSB's client runs transactions by default.
 func (a *Args) complete() error {
 	if a.Help {
 		return nil
 	}
 	if a.binding == "" && a.command == "" {
-		return usage("say what to do: plimsoll ycsb load|run mongodb -P workloada")
+		return usage("no command: use plimsoll ycsb load|run mongodb -P workloada")
 	}
 	if a.binding == "" {
-		return usage("say which database to use: plimsoll ycsb %s mongodb", a.command)
+		return usage("no database: use plimsoll ycsb %s mongodb", a.command)
 	}
 	if a.command == "" {
 		a.command = "run"

@@ -48,13 +48,13 @@ func TestParseArgs(t *testing.T) {
 
 func TestParseArgsErrors(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                               "say what to do",
-		"load":                           "say which database",
-		"-load -P w":                     "say which database",
+		"":                               "no command",
+		"load":                           "no database",
+		"-load -P w":                     "no database",
 		"laod mongodb":                   `unknown command "laod", did you mean load?`,
 		"shell mongodb":                  "mongosh",
 		"run mongo":                      `unknown database "mongo", did you mean mongodb?`,
-		"run cassandra-cql":              "plimsoll loads: mongodb, mongodb-async, embedded",
+		"run cassandra-cql":              "known: mongodb, mongodb-async, embedded",
 		"run mongodb -thread 4":          "did you mean -threads?",
 		"run mongodb --threads=4":        "did you mean -threads?",
 		"run mongodb -traget 4":          "did you mean -target?",
@@ -64,10 +64,10 @@ func TestParseArgsErrors(t *testing.T) {
 		"run mongodb -P":                 "-P needs a value",
 		"run mongodb -p operationcount":  "-p takes name=value",
 		"run mongodb -p =3":              "-p takes name=value",
-		"run mongodb workloada":          `"workloada" follows no argument`,
-		"run mongodb -load":              `both "run" and "load"`,
+		"run mongodb workloada":          `unexpected argument "workloada"`,
+		"run mongodb -load":              `"run" and "load" exclude each other`,
 		"-db site.ycsb.BasicDB -P w":     `unknown database "site.ycsb.BasicDB"`,
-		"run mongodb -P w -s -s -s what": `"what" follows no argument`,
+		"run mongodb -P w -s -s -s what": `unexpected argument "what"`,
 	} {
 		_, err := ParseArgs(strings.Fields(line))
 		var e *Error
@@ -133,8 +133,8 @@ func TestPropertiesPrecedence(t *testing.T) {
 			t.Errorf("%s = %q, want %q", name, p.values[name], want)
 		}
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], "stock workloadc") {
-		t.Errorf("notes %q, want one about the stock workloadc", notes)
+	if len(notes) != 1 || !strings.Contains(notes[0], "built-in workloadc") {
+		t.Errorf("notes %q, want one about the built-in workloadc", notes)
 	}
 }
 

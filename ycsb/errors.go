@@ -2,21 +2,21 @@ package ycsb
 
 import "fmt"
 
-// Kind is why a call ended without success. YCSB itself ends with success in nearly all of these cases.
+// Kind is why a call failed. YCSB itself exits with 0 in nearly all of these cases.
 type Kind uint8
 
 const (
 	Usage       Kind = iota + 1 // the command line, a property or a file is wrong; nothing was done
 	Unreachable                 // the target cannot be reached
-	Short                       // a load came short of its records
-	Nothing                     // nothing was done, or all of it failed
+	Short                       // records are missing after a load
+	Nothing                     // no operation was done, or all failed
 	Interrupted                 // a signal ended it
 )
 
-// Error is the end of a call that did not succeed.
+// Error is the failure of a call.
 type Error struct {
 	Kind Kind
-	Hint string // what to do next; "" if there is nothing to say
+	Hint string // what to do next, or ""
 	err  error
 }
 

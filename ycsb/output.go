@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// output is where results go: standard output and the files that properties ask for.
+// output is the destination of results: standard output and the files of properties.
 type output struct {
 	settings *settings
 	stdout   io.Writer
@@ -23,7 +23,7 @@ type output struct {
 	options  ycsbtext.Options
 }
 
-// openOutput opens what must be open before the run, so that a mistake does not cost a run.
+// openOutput opens the files before the run, so that an error does not waste a run.
 func openOutput(s *settings, stdout io.Writer, start time.Time) (*output, error) {
 	o := &output{settings: s, stdout: stdout, options: s.text}
 	o.options.Start = start
@@ -68,7 +68,7 @@ func (o *output) close() error {
 	return f.Close()
 }
 
-// export writes the summary to standard output or to the file that is asked for.
+// export writes the summary to standard output or to the property exportfile.
 func (o *output) export(overall *ycsbtext.Overall, m *ycsbtext.Measurements) error {
 	w, done := o.stdout, func() error { return nil }
 	if o.settings.exportFile != "" {
@@ -83,7 +83,6 @@ func (o *output) export(overall *ycsbtext.Overall, m *ycsbtext.Measurements) err
 	return errors.Join(err, buffered.Flush(), done(), o.close())
 }
 
-// export writes a summary in one of YCSB's formats.
 func export(w io.Writer, exporter string, overall *ycsbtext.Overall, m *ycsbtext.Measurements) error {
 	e, err := ycsbtext.NewExporter(exporter, w)
 	if err != nil {
@@ -98,12 +97,12 @@ func export(w io.Writer, exporter string, overall *ycsbtext.Overall, m *ycsbtext
 	return e.Close()
 }
 
-// WriteRun writes the measured phase of the run recorded in dir as YCSB would have printed it: the summary lines that
-// scripts and spreadsheets read. With a schedule the series are there twice, as with measurement.interval=both.
+// WriteRun writes YCSB's summary of the measured phase of the run recorded in dir, for scripts and spreadsheets. A run
+// with a schedule has each series twice, as with measurement.interval=both.
 func WriteRun(w io.Writer, dir string, r *record.Run) error {
 	p := r.Phase("measure")
 	if p == nil {
-		return failed(Nothing, errors.New("nothing was measured, so there is nothing that YCSB would print"))
+		return failed(Nothing, errors.New("the run measured nothing, so there is no summary"))
 	}
 	options := ycsbtext.Options{Start: r.Started}
 	if r.Scheduled {
@@ -123,7 +122,7 @@ func WriteRun(w io.Writer, dir string, r *record.Run) error {
 	return export(w, "", overall, m)
 }
 
-// conclusion is the end of a call: the summary, what is to be said about it, and the exit code.
+// conclusion prints the summary and the notes of a call, and decides whether it has failed.
 type conclusion struct {
 	*call
 	out      *output
@@ -139,7 +138,7 @@ func (c *conclusion) conclude() error {
 		fmt.Fprintln(c.process.Stderr, "Maximum time elapsed. Requesting stop for the workload.")
 		fmt.Fprintln(c.process.Stderr, "Stop requested for workload. Now Joining!")
 	}
-	c.sink.probes.drain(c.sink.m, forever) // what was noted after the last interval, such as the end of sessions
+	c.sink.probes.drain(c.sink.m, forever) // the points after the last interval, such as the closing of sessions
 	if c.settings.status {
 		if err := c.sink.line(c.report.End); err != nil {
 			return err
@@ -153,11 +152,10 @@ func (c *conclusion) conclude() error {
 	return c.verdict()
 }
 
-// operations is how many operations were made as YCSB counts them: without what was sent at the end to
-// write what threads had buffered.
+// operations is the number of operations as YCSB counts them: without the buffered batches that were sent at the end.
 func (c *conclusion) operations() int64 { return c.sink.collector.Operations() - c.report.Flushed }
 
-// explain says on standard error what the summary does not, and where it differs from YCSB's.
+// explain prints to standard error what the summary does not have, and its differences from YCSB's.
 func (c *conclusion) explain(overall *ycsbtext.Overall) {
 	c.sink.explainFailures()
 	t := c.sink.total
@@ -166,33 +164,33 @@ func (c *conclusion) explain(overall *ycsbtext.Overall) {
 			figure.Count(bad), figure.Count(t.Attempted), figure.Rate(float64(t.Succeeded)/c.report.End.Seconds()))
 	}
 	if n := c.report.Mismatch; n > 0 {
-		c.note("%s reads returned something else than what was written", figure.Count(n))
+		c.note("%s reads returned other data than was written", figure.Count(n))
 	}
 	if c.report.Flushed > 0 {
-		c.note("%d last, short batches were sent at the end; YCSB loses them. Each counts as one more INSERT", c.report.Flushed)
+		c.note("%d last, short batches were sent at the end; YCSB loses them. Each counts as a further INSERT", c.report.Flushed)
 	}
 	if c.settings.load && c.settings.batch > 1 && overall.Operations%c.settings.batch != 0 {
 		c.note("the last, short batches were sent too; YCSB loses them")
 	}
 	if c.report.Abandoned > 0 {
-		c.note("%d operations did not return after their deadline and were given up", c.report.Abandoned)
+		c.note("%d operations did not return after their deadline and were abandoned", c.report.Abandoned)
 	}
 	if c.settings.out != "" {
 		c.note("recorded in %s: plimsoll show %s", c.settings.out, c.settings.out)
 	}
-	c.note("the TOTAL_GC lines are those of this program, which has one collector without a name of its own")
+	c.note("the TOTAL_GC lines count the garbage collections of plimsoll; Go's one collector has no name, so there are no further lines")
 }
 
-// verdict decides the exit code. YCSB's is 0 in all of these cases.
+// verdict returns why the call has failed, nil for a success. YCSB exits with 0 in all of these cases.
 func (c *conclusion) verdict() error {
 	t := c.sink.total
 	switch {
 	case c.report.Interrupted || c.report.Aborted:
-		return failed(Interrupted, errors.New("interrupted; the summary is of what was done until then"))
+		return failed(Interrupted, errors.New("interrupted; the summary covers the operations until then"))
 	case c.settings.load:
 		return c.loadVerdict()
 	case t.Attempted == 0:
-		return failed(Nothing, errors.New("nothing was done (YCSB exits 0 here)"))
+		return failed(Nothing, errors.New("no operation was done (YCSB exits 0 here)"))
 	case t.Succeeded > 0:
 		return nil
 	case t.NotFound == t.Attempted:
@@ -207,13 +205,14 @@ func (c *conclusion) loadVerdict() error {
 	if missing <= 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s of %s records are not loaded (YCSB exits 0 here)", figure.Count(missing), figure.Count(c.settings.operations))
+	err := fmt.Errorf("%s of %s records are not loaded (YCSB exits 0 here)",
+		figure.Count(missing), figure.Count(c.settings.operations))
 	switch {
 	case c.settings.maxTime > 0 && c.report.End >= c.settings.maxTime:
 		return hinted(Short, err, "maxexecutiontime ended the load; leave it out or raise it")
 	case c.sink.collector.Operations() == 0:
 		return failed(Short, err)
 	}
-	return hinted(Short, err, "to go on after a failed insert: -p core_workload_insertion_retry_limit=5, "+
-		"or -p core_workload_insertion_keep_going_on_error=true; to write over records that are there: -p mongodb.upsert=true")
+	return hinted(Short, err, "to continue after a failed insert: -p core_workload_insertion_retry_limit=5, "+
+		"or -p core_workload_insertion_keep_going_on_error=true; to overwrite existing records: -p mongodb.upsert=true")
 }

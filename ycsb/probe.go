@@ -1,6 +1,7 @@
 package ycsb
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -10,41 +11,39 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// YCSB's summary says a few things that intervals do not: how long the closing of a session took, the time of
-// a scan per document, the latencies of failures by their status, of the check of a read, and with
-// measurementtype=raw every single value. Probes around sessions and streams note these, one probe per
-// worker; nothing is shared between workers.
+// YCSB's summary has values that intervals do not have: the duration of closing a session, the time of a scan per
+// document, the latencies of failures by status, those of the verification of reads, and with measurementtype=raw every
+// single value. Probes around sessions and streams note them, one probe per worker.
 
-// point is one value that a probe noted.
+// point is one noted value.
 type point struct {
 	op     string        // series
-	status string        // counted as a return of op if not empty
+	status string        // counted as a return of op; "" is none
 	at     time.Duration // since the start
 	us     int64
-	timed  bool // false: only the status counts
+	timed  bool // false: the point has a status only
 }
 
-// probe is what one worker noted. The lock is between the worker and whoever drains it.
+// probe has the points of one worker.
 type probe struct {
 	opts *probes
 
 	mu     sync.Mutex
 	points []point
 
-	// What follows belongs to the worker alone.
+	// Only the worker uses the following fields.
 	outcome store.Outcome // of the last request
 	docs    int
-	began   time.Time     // of the first request of the operation under way
+	began   time.Time     // of the first request of the current operation
 	took    time.Duration // of the last request
 	ended   time.Time
-	request int // requests sent of the operation under way
+	request int // sent requests of the current operation
 }
 
-// probes are the probes of a run.
 type probes struct {
 	start     time.Time
-	every     bool // keep every value, not only what intervals lack
-	perRecord bool // time scans per document
+	every     bool // keep every value, not only those that intervals lack
+	perRecord bool // note the time of scans per document
 	integrity bool // reads are verified
 	tracked   ycsbtext.Tracked
 	workers   []*probe
@@ -61,15 +60,15 @@ func newProbes(start time.Time, s *settings, integrity bool) *probes {
 	return p
 }
 
-// drain hands over what was noted of the time until the given moment since the start. Intervals are closed
-// some time after their end; what belongs to the next one stays.
+// drain records the points until a time since the start. Intervals are closed some time after their end; the points of
+// the next interval stay.
 func (p *probes) drain(m *ycsbtext.Measurements, until time.Duration) {
 	for _, w := range p.workers {
-		for _, pt := range w.take(until) {
+		for _, pt := range w.remove(until) {
 			if pt.timed {
 				m.Record(pt.op, pt.at, pt.us, 1)
 			}
-			if pt.op == ycsbtext.OpCleanup { // has no intended time of its own
+			if pt.op == ycsbtext.OpCleanup { // YCSB has no intended time for it
 				m.RecordIntended(pt.op, pt.at, pt.us, 1)
 			}
 			if pt.status != "" {
@@ -79,14 +78,14 @@ func (p *probes) drain(m *ycsbtext.Measurements, until time.Duration) {
 	}
 }
 
-// take removes and returns the points until the given moment. Points are in order of time.
-func (w *probe) take(until time.Duration) []point {
+// remove removes and returns the points until a time. Points are in order of time.
+func (w *probe) remove(until time.Duration) []point {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := sort.Search(len(w.points), func(i int) bool { return w.points[i].at > until })
-	taken := w.points[:n:n]
-	w.points = append([]point(nil), w.points[n:]...)
-	return taken
+	removed := w.points[:n:n]
+	w.points = slices.Clone(w.points[n:])
+	return removed
 }
 
 func (w *probe) note(pt point) {
@@ -95,12 +94,12 @@ func (w *probe) note(pt point) {
 	w.mu.Unlock()
 }
 
-// sample notes a value that ended at the given moment.
+// sample notes the duration of something that ended at a time.
 func (w *probe) sample(op string, end time.Time, took time.Duration) {
 	w.note(point{op: op, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
 }
 
-// requestName is what YCSB calls a request: by what it does, whatever operation it is a part of.
+// requestName is YCSB's name for a request, also as a part of a larger operation.
 func requestName(req *workload.Request) string {
 	switch {
 	case req.Verb == workload.Find && req.Limit == 1 && req.Sort == nil:
@@ -113,8 +112,8 @@ func requestName(req *workload.Request) string {
 	return ycsbtext.OpUpdate
 }
 
-// answered notes what is to be noted of a request that has just ended.
-func (w *probe) answered(req *workload.Request, res *store.Result, begin, end time.Time) {
+// requestEnded notes the values of a request.
+func (w *probe) requestEnded(req *workload.Request, res *store.Result, begin, end time.Time) {
 	if w.request == 0 {
 		w.began = begin
 	}
@@ -132,13 +131,13 @@ func (w *probe) answered(req *workload.Request, res *store.Result, begin, end ti
 	}
 }
 
-// verified notes the check of a read.
+// verified notes the verification of a read.
 func (w *probe) verified(status string, end time.Time, took time.Duration) {
 	w.note(point{op: ycsbtext.OpVerify, status: status, at: end.Sub(w.opts.start), us: took.Microseconds(), timed: true})
 }
 
-// operation notes what is to be noted of a whole operation.
-func (w *probe) operation(op *workload.Op, rmw bool) {
+// operationEnded notes the values of an operation.
+func (w *probe) operationEnded(op *workload.Op, rmw bool) {
 	if w.opts.every && rmw {
 		w.sample(ycsbtext.OpReadModifyWrite, w.ended, w.ended.Sub(w.began))
 	}
@@ -148,7 +147,7 @@ func (w *probe) operation(op *workload.Op, rmw bool) {
 	w.request = 0
 }
 
-// probedStore puts a probe around every session.
+// probedStore has a probe around every session.
 type probedStore struct {
 	store.Store
 	probes *probes
@@ -170,7 +169,7 @@ type probedSession struct {
 func (s *probedSession) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	begin := time.Now()
 	s.inner.Do(deadline, req, res)
-	s.probe.answered(req, res, begin, time.Now())
+	s.probe.requestEnded(req, res, begin, time.Now())
 }
 
 func (s *probedSession) Close() error {

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -15,14 +15,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// properties are the properties of one call: those of the files, overridden by the command line.
+// properties of one call: those of the files, overridden by the command line.
 type properties struct {
 	values map[string]string
 	first  error // the first property that could not be read
 }
 
-// readProperties reads the files in order and lays the command line over them. notes says which stock
-// workloads were taken from the binary because there is no such file.
+// readProperties reads the files in order and then the command line. notes names the stock workloads that are used
+// because there is no such file.
 func readProperties(a *Args) (p *properties, notes []string, err error) {
 	p = &properties{values: map[string]string{}}
 	for _, name := range a.files {
@@ -33,27 +33,25 @@ func readProperties(a *Args) (p *properties, notes []string, err error) {
 		if note != "" {
 			notes = append(notes, note)
 		}
-		for k, v := range props {
-			p.values[k] = v
-		}
+		maps.Copy(p.values, props)
 	}
-	for k, v := range a.props {
-		p.values[k] = v
-	}
+	maps.Copy(p.values, a.props)
 	if p.values["workload"] == "" {
 		return nil, nil, hinted(Usage, errors.New(`the property "workload" is missing`),
-			"name a workload file with -P (workloada … workloadf are built in), or say -p workload=site.ycsb.workloads.CoreWorkload")
+			"name a workload file with -P (workloada … workloadf are built in), "+
+				"or use -p workload=site.ycsb.workloads.CoreWorkload")
 	}
 	return p, notes, nil
 }
 
-// ReadFile reads one property file. A stock workload of YCSB that is not there as a file is built in, which note says.
+// ReadFile reads one property file. If there is no file of the name of a stock workload of YCSB, it uses the one that
+// is built in; note names it.
 func ReadFile(name string) (props map[string]string, note string, err error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		base := filepath.Base(name)
 		if stock, ok := workload.Stock(base); ok && strings.HasPrefix(base, "workload") {
-			return stock, fmt.Sprintf("there is no file %s; using the stock %s, which is built in", name, base), nil
+			return stock, fmt.Sprintf("there is no file %s; using the built-in %s", name, base), nil
 		}
 		return nil, "", hinted(Usage, fmt.Errorf("cannot open the properties file %s: %w", name, fs.ErrNotExist),
 			"workloada … workloadf are built in and need no file")
@@ -75,7 +73,7 @@ func (p *properties) text(name, otherwise string) string {
 	return otherwise
 }
 
-// yes reads a boolean as Java does: only "true", in any case, is true.
+// yes reads a boolean like Java: only "true", in any case, is true.
 func (p *properties) yes(name string, otherwise bool) bool {
 	if v, ok := p.values[name]; ok {
 		return strings.EqualFold(v, "true")
@@ -83,8 +81,8 @@ func (p *properties) yes(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// whole reads a number from least upwards. YCSB stops at 2³¹−1; we do not.
-func (p *properties) whole(name string, otherwise, least int64) int64 {
+// integer reads a number of at least least. YCSB's limit is 2³¹−1; this one's is 2⁶³−1.
+func (p *properties) integer(name string, otherwise, least int64) int64 {
 	v, ok := p.values[name]
 	if !ok {
 		return otherwise
@@ -94,19 +92,18 @@ func (p *properties) whole(name string, otherwise, least int64) int64 {
 	case err != nil:
 		p.fail(name, fmt.Errorf("%q is not a whole number", v))
 	case n < least:
-		p.fail(name, fmt.Errorf("%d is too small, the least is %d", n, least))
+		p.fail(name, fmt.Errorf("%d is too small: the minimum is %d", n, least))
 	}
 	return n
 }
 
-// fail keeps the first error.
 func (p *properties) fail(name string, err error) {
 	if p.first == nil && err != nil {
 		p.first = failed(Usage, fmt.Errorf("property %s: %w", name, err))
 	}
 }
 
-// clientProperties are the properties that belong to the client, not to the workload.
+// clientProperties are those of the client; the others belong to the workload.
 var clientProperties = []string{
 	"db", "dotransactions", "threadcount", "target", "maxexecutiontime", "status", "status.interval", "label",
 	"exporter", "exportfile", "spin.sleep", "reportlatencyforeacherror", "latencytrackederrors",
@@ -122,31 +119,28 @@ var clientProperties = []string{
 	"plimsoll.client", "plimsoll.seed", "plimsoll.timeout", "plimsoll.out", "plimsoll.strict", "plimsoll.ycsb.version",
 }
 
-// ForeignProperty reports whether a property is none of the workload's: it belongs to YCSB's client or to a database.
+// ForeignProperty reports whether a property belongs to YCSB's client or to a database, not to the workload.
 func ForeignProperty(name string) bool {
-	return slices.Contains(clientProperties, name) || foreign(name, knownProperties()) || strings.HasPrefix(name, "mongodb.")
+	return slices.Contains(clientProperties, name) || foreign(name, knownProperties()) ||
+		strings.HasPrefix(name, "mongodb.")
 }
 
 // knownProperties lists all properties that have an effect.
 func knownProperties() []string {
-	known := append([]string(nil), clientProperties...)
+	known := slices.Clone(clientProperties)
 	for _, p := range workload.YCSBProperties() {
 		known = append(known, p.Name)
 	}
 	return known
 }
 
-// misspelled finds properties that have no effect but look like one that has. Unknown names as such
-// are no mistake: workload files carry the properties of other databases, and YCSB never looks at them.
+// misspelled finds properties without effect whose names are similar to known ones. Other unknown names are allowed:
+// workload files have properties of other databases, which YCSB ignores.
 func (p *properties) misspelled() []string {
 	known := knownProperties()
-	isKnown := map[string]bool{}
-	for _, k := range known {
-		isKnown[k] = true
-	}
 	var found []string
-	for name := range p.values {
-		if isKnown[name] || foreign(name, known) {
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
+		if slices.Contains(known, name) || foreign(name, known) {
 			continue
 		}
 		if n := nearest.Word(name, known); n != "" {
@@ -155,12 +149,11 @@ func (p *properties) misspelled() []string {
 			found = append(found, fmt.Sprintf("the property %q has no effect: it is not known", name))
 		}
 	}
-	sort.Strings(found)
 	return found
 }
 
-// foreign reports whether name has a first part that none of ours has, like "jdbc" in jdbc.url: then
-// it belongs to another database, however similar the rest looks.
+// foreign reports whether no known property has the first part of name, like "jdbc" in jdbc.url. Then the property
+// belongs to another database.
 func foreign(name string, known []string) bool {
 	family, _, dotted := strings.Cut(name, ".")
 	if !dotted {

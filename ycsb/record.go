@@ -12,14 +12,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// recorder keeps a call as a record (plimsoll.out), so that `plimsoll show` can print it again with what
-// YCSB's lines do not say.
+// recorder keeps a call as a record (plimsoll.out) for `plimsoll show`, which shows more than YCSB's lines.
 type recorder struct {
 	writer *record.RunWriter
 	inside bool // the target runs in this process
 }
 
-// openRecord begins the record before the load.
+// openRecord starts the record before the load.
 func (r *call) openRecord(ctx context.Context, st store.Store, dims measure.Dims) (*recorder, error) {
 	if r.settings.out == "" {
 		return nil, nil
@@ -36,14 +35,14 @@ func (r *call) openRecord(ctx context.Context, st store.Store, dims measure.Dims
 	w.SetCommand(append([]string{"plimsoll", "ycsb"}, r.args.words...))
 	info, err := st.Info(ctx)
 	if err != nil {
-		info.Notes = append(info.Notes, "what the target is could not be read: "+err.Error())
+		info.Notes = append(info.Notes, "the description of the target could not be read: "+err.Error())
 	}
 	w.SetTarget(record.Target{Address: r.address(), Kind: info.Kind, Version: info.Version, Topology: info.Topology,
 		SetName: info.SetName, Hosts: info.Hosts, Settings: info.Settings, Notes: info.Notes})
 	return &recorder{writer: w, inside: r.url == nil}, w.Begin(dims, time.Now())
 }
 
-// address is the target as `plimsoll run` would name it.
+// address is the target as `plimsoll run` names it.
 func (r *call) address() string {
 	if r.url == nil {
 		return "embedded:" + r.props.values["embedded.dir"]
@@ -51,7 +50,7 @@ func (r *call) address() string {
 	return store.Redact(r.url.url)
 }
 
-// specification says what was asked for in the words of `plimsoll run`, with all properties as parameters.
+// specification is the equivalent for `plimsoll run`, with all properties as parameters.
 func (r *call) specification() spec.Run {
 	s := spec.Run{Target: "embedded:" + r.props.values["embedded.dir"], Client: r.settings.client,
 		Labels: map[string]string{"ycsb": r.args.command}}
@@ -68,7 +67,7 @@ func (r *call) specification() spec.Run {
 	return s
 }
 
-// Interval implements [measure.Sink]. A nil record is none.
+// Interval implements [measure.Sink]. A nil recorder records nothing.
 func (k *recorder) Interval(iv *measure.Interval) error {
 	if k == nil {
 		return nil
@@ -84,7 +83,6 @@ func (k *recorder) Event(e measure.Event) error {
 	return k.writer.Event(e)
 }
 
-// finish judges and completes the record.
 func (k *recorder) finish(report *load.Report, problem error) error {
 	if k == nil {
 		return nil

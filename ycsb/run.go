@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// execute does what was asked and prints what YCSB prints.
+// execute does the call and prints YCSB's lines.
 func (r *call) execute(ctx context.Context) error {
 	release := "0.18.0-SNAPSHOT"
 	if r.settings.text.Release017 {
@@ -34,10 +34,11 @@ func (r *call) execute(ctx context.Context) error {
 		return failed(Usage, err)
 	}
 	fmt.Fprintln(r.process.Stderr, "Starting test.")
-	r.note("for the same operations again: -p plimsoll.seed=%d", r.settings.seed)
+	r.note("to repeat the same operations: -p plimsoll.seed=%d", r.settings.seed)
 	pace := r.settings.pacePerThread()
 	if r.settings.fewerThreads() {
-		fmt.Fprintln(r.process.Stdout, "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!")
+		fmt.Fprintln(r.process.Stdout,
+			"Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!")
 	}
 	ctx, abort, stop := r.process.Interrupts(ctx)
 	defer stop()
@@ -53,10 +54,10 @@ func (r *call) execute(ctx context.Context) error {
 	return errors.Join(err, st.Close())
 }
 
-// forever stands for a run that only its operations, or a signal, end.
+// forever is longer than any run.
 const forever = maxSeconds * time.Second
 
-// interval is the grain of the time series: a second, or finer where averages of shorter times are asked for.
+// interval is a second, or less for time series of a finer granularity.
 func (r *call) interval() time.Duration {
 	if r.settings.text.Type == ycsbtext.TimeSeries {
 		return max(10*time.Millisecond, min(time.Second, r.settings.text.Granularity))
@@ -64,17 +65,17 @@ func (r *call) interval() time.Duration {
 	return time.Second
 }
 
-// open connects to the target, and says so if that takes long.
+// open connects to the target, and prints a note if that takes long.
 func (r *call) open(ctx context.Context) (st store.Store, err error) {
 	run.TellIfSlow(func() {
 		if r.url != nil {
-			r.note("%s has not answered yet; it is tried again", store.Redact(r.url.url))
+			r.note("%s has not answered yet; retrying", store.Redact(r.url.url))
 		}
 	}, func() { st, err = r.connect(ctx) })
 	return st, err
 }
 
-// connect opens the store. Like YCSB's binding, the official driver is one client for all threads.
+// connect opens the store. Like YCSB's binding, it uses one client of the driver for all threads.
 func (r *call) connect(ctx context.Context) (store.Store, error) {
 	cfg := store.Config{Sessions: r.settings.threads, Timeout: min(r.settings.timeout, 30*time.Second)}
 	if r.url == nil {
@@ -89,7 +90,7 @@ func (r *call) connect(ctx context.Context) (store.Store, error) {
 	return mongo.Open(ctx, cfg, mongo.Options{WorkersPerClient: r.settings.threads})
 }
 
-// embeddedConcern is the durability that the old property mongodb.writeConcern asks for.
+// embeddedConcern is the durability of the old property mongodb.writeConcern.
 func (r *call) embeddedConcern() store.Concern {
 	o := oldWriteConcerns[strings.ToLower(r.props.values["mongodb.writeConcern"])]
 	if o.name == "journal" {
@@ -115,7 +116,7 @@ func (r *call) unopened(ctx context.Context, err error) error {
 	return failed(Unreachable, err)
 }
 
-// announce prints what YCSB prints when its threads start.
+// announce prints YCSB's lines at the start of its threads.
 func (r *call) announce() {
 	if r.url != nil {
 		shown := store.Redact(r.url.url)
@@ -128,14 +129,14 @@ func (r *call) announce() {
 		}
 	}
 	names := "[" + strings.Join(r.settings.tracked.Names, ", ") + "]"
-	fmt.Fprintf(r.process.Stderr, "DBWrapper: report latency for each error is %t and specific error codes to track for latency are: %s\n",
-		r.settings.tracked.Each, names)
+	fmt.Fprintf(r.process.Stderr, "DBWrapper: report latency for each error is %t and specific error codes "+
+		"to track for latency are: %s\n", r.settings.tracked.Each, names)
 	if r.settings.maxTime > 0 {
 		fmt.Fprintf(r.process.Stderr, "Maximum execution time specified as: %d secs\n", r.settings.maxTime/time.Second)
 	}
 }
 
-// measure drives the load and prints the result.
+// measure runs the load and prints the result.
 func (r *call) measure(ctx context.Context, core workload.Workload, st store.Store, cfg load.Config) error {
 	start := r.process.Now()
 	out, err := openOutput(r.settings, r.process.Stdout, start)
@@ -169,7 +170,7 @@ func (r *call) measure(ctx context.Context, core workload.Workload, st store.Sto
 	return c.conclude()
 }
 
-// newSink makes what takes the results, and prints the first status line.
+// newSink makes the sink of the results and prints the first status line.
 func (r *call) newSink(ctx context.Context, st store.Store, dims measure.Dims, out *output) (*sink, error) {
 	start := out.options.Start
 	probes := newProbes(start, r.settings, r.params.DataIntegrity)
@@ -188,27 +189,20 @@ func (r *call) newSink(ctx context.Context, st store.Store, dims measure.Dims, o
 	return k, nil
 }
 
-// mostInsertLines is how many lines about failed inserts are printed.
+// mostInsertLines is the number of lines about failed inserts that are printed.
 const mostInsertLines = 20
 
-// limited passes on the first lines and then says once that there are more. It is safe for concurrent use
-// as far as say is.
-func limited(most int64, say func(string)) func(string) {
+// limited prints the first lines and then once that there are more. It is safe for concurrent use if print is.
+func limited(most int64, print func(string)) func(string) {
 	var n atomic.Int64
 	return func(s string) {
 		switch i := n.Add(1); {
 		case i <= most:
-			say(s)
+			print(s)
 		case i == most+1:
-			say("plimsoll: further lines of this kind are not shown")
+			print("plimsoll: further lines of this kind are not shown")
 		}
 	}
-}
-
-func retryingText(n int64) string { return fmt.Sprintf("Retrying insertion, retry count: %d", n) }
-
-func givingUpText(attempts, limit int64) string {
-	return fmt.Sprintf("Error inserting, not retrying any more. number of attempts: %dInsertion Retry Limit: %d", attempts, limit)
 }
 
 // gcCounts are the garbage collections of this process.

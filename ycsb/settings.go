@@ -11,12 +11,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// settings are the client-level properties, understood. The workload reads its own.
+// settings are the parsed properties of the client. The workload parses its own.
 type settings struct {
 	load       bool
 	threads    int
 	operations int64         // of the whole client; 0 for no limit
-	target     int64         // operations per second of all threads together; 0 for as fast as possible
+	target     int64         // operations per second of all threads; 0 for no limit
 	maxTime    time.Duration // 0 for no limit
 
 	status      bool
@@ -33,8 +33,8 @@ type settings struct {
 
 	batch      int64         // inserts per request
 	retries    int64         // of a failed insert in the load phase
-	retryPause time.Duration // about this long between them
-	keepGoing  bool          // a thread goes on after an insert that failed for good
+	retryPause time.Duration // before a retry
+	keepGoing  bool          // a thread continues after an insert that failed after its retries
 
 	client  string // "driver" or "wire"
 	seed    uint64
@@ -48,7 +48,7 @@ func (s *settings) warn(format string, a ...any) {
 	s.warnings = append(s.warnings, fmt.Sprintf(format, a...))
 }
 
-// settingsFrom understands the client-level properties of a `load` or a `run`.
+// settingsFrom parses the properties of the client for a `load` or a `run`.
 func settingsFrom(p *properties, load bool, seed uint64) (*settings, error) {
 	s := &settings{load: load}
 	for _, read := range []func(*properties){
@@ -69,11 +69,11 @@ func settingsFrom(p *properties, load bool, seed uint64) (*settings, error) {
 	return s, nil
 }
 
-// maxSeconds bounds times given in seconds, so that they fit into nanoseconds with room for sums.
+// maxSeconds bounds times in seconds, so that sums of them in nanoseconds do not overflow.
 const maxSeconds = 10 * 365 * 24 * 3600
 
 func (p *properties) seconds(name string, otherwise, least int64) time.Duration {
-	n := p.whole(name, otherwise, least)
+	n := p.integer(name, otherwise, least)
 	if n > maxSeconds {
 		p.fail(name, fmt.Errorf("%d seconds are more than ten years", n))
 	}
@@ -81,27 +81,26 @@ func (p *properties) seconds(name string, otherwise, least int64) time.Duration 
 }
 
 func (s *settings) readAmount(p *properties) {
-	threads := p.whole("threadcount", 1, 1)
+	threads := p.integer("threadcount", 1, 1)
 	if threads > 1<<20 {
 		p.fail("threadcount", fmt.Errorf("%d is more than the limit of %d", threads, 1<<20))
 	}
-	s.operations = p.whole("operationcount", 0, 0)
+	s.operations = p.integer("operationcount", 0, 0)
 	if s.load {
-		s.operations = p.whole("recordcount", 0, 0)
-		s.operations = p.whole("insertcount", s.operations, 0)
+		s.operations = p.integer("recordcount", 0, 0)
+		s.operations = p.integer("insertcount", s.operations, 0)
 	}
 	s.threads = int(threads)
-	s.target = p.whole("target", 0, math.MinInt64)
+	s.target = p.integer("target", 0, math.MinInt64)
 	s.maxTime = p.seconds("maxexecutiontime", 0, math.MinInt32)
 	s.target, s.maxTime = max(0, s.target), max(0, s.maxTime)
 }
 
-// pacePerThread is the rate of each thread in operations per second, 0 for as fast as possible.
+// pacePerThread is the rate of each thread in operations per second, 0 for no limit.
 func (s *settings) pacePerThread() float64 { return float64(s.target) / float64(s.threads) }
 
-// fewerThreads lowers the number of threads to the number of operations, as YCSB does, and reports
-// whether it had to. Ask for
-// the rate per thread before: it stays what it was, which is YCSB's way too.
+// fewerThreads lowers the number of threads to the number of operations, like YCSB, and reports whether it did. Call
+// pacePerThread before, because YCSB does not change the rate per thread then.
 func (s *settings) fewerThreads() bool {
 	if s.operations == 0 || int64(s.threads) <= s.operations {
 		return false
@@ -123,15 +122,15 @@ func (s *settings) readMeasurement(p *properties) {
 	s.text.Interval, err = ycsbtext.ParseInterval(p.text("measurement.interval", "op"))
 	p.fail("measurement.interval", err)
 	if s.text.Type.NeedsPoints() && s.text.Interval != ycsbtext.Op {
-		p.fail("measurement.interval", fmt.Errorf("single values are kept from the moment of sending only; use op with measurementtype=%s",
+		p.fail("measurement.interval", fmt.Errorf("measurementtype=%s counts single values from the send only: use op",
 			p.text("measurementtype", "")))
 	}
 	s.text.Release017 = s.readVersion(p)
 	s.text.Percentiles = s.percentiles(p, "hdrhistogram.percentiles", ycsbtext.DefaultPercentiles(s.text.Release017))
 	s.text.SeriesValues = s.percentiles(p, "timeseries.percentiles", []float64{95, 99})
 	s.text.Verbose = p.yes("measurement.histogram.verbose", false)
-	s.text.Buckets = int(min(p.whole("histogram.buckets", 1000, 1), 10_000_000))
-	s.text.Granularity = time.Duration(min(p.whole("timeseries.granularity", 1000, 1), 1e9)) * time.Millisecond
+	s.text.Buckets = int(min(p.integer("histogram.buckets", 1000, 1), 10_000_000))
+	s.text.Granularity = time.Duration(min(p.integer("timeseries.granularity", 1000, 1), 1e9)) * time.Millisecond
 	s.text.RawSummary = !p.yes("measurement.raw.no_summary", false)
 	s.rawFile = p.text("measurement.raw.output_file", "")
 	s.tracked.Each = p.yes("reportlatencyforeacherror", false)
@@ -147,12 +146,12 @@ func (s *settings) readVersion(p *properties) (release017 bool) {
 	case "0.18", "0.18.0", "0.18.0-SNAPSHOT":
 		return false
 	default:
-		p.fail("plimsoll.ycsb.version", fmt.Errorf("unknown release %q: output can be as in 0.17 or as in 0.18", v))
+		p.fail("plimsoll.ycsb.version", fmt.Errorf("unknown release %q (known: 0.17, 0.18)", v))
 		return false
 	}
 }
 
-// percentiles reads a list; like YCSB it falls back to the default where the list cannot be read.
+// percentiles reads a list. Like YCSB, it uses the default for an invalid list.
 func (s *settings) percentiles(p *properties, name string, otherwise []float64) []float64 {
 	text, ok := p.values[name]
 	if !ok {
@@ -183,17 +182,18 @@ func (s *settings) readExport(p *properties) {
 	s.hdrLogs = p.yes("hdrhistogram.fileoutput", false)
 	s.hdrPrefix = p.text("hdrhistogram.output.path", "")
 	if s.hdrLogs && !s.status {
-		s.warn("hdrhistogram.fileoutput without -s writes one interval for the whole run, as in YCSB: add -s for one per status line")
+		s.warn("hdrhistogram.fileoutput without -s writes one interval for the whole run, as in YCSB; " +
+			"add -s to write one per status line")
 	}
 }
 
 func (s *settings) readInserts(p *properties) {
-	s.retries = p.whole("core_workload_insertion_retry_limit", 0, 0)
+	s.retries = p.integer("core_workload_insertion_retry_limit", 0, 0)
 	s.retryPause = p.seconds("core_workload_insertion_retry_interval", 3, 0)
 	s.keepGoing = p.yes("core_workload_insertion_keep_going_on_error", false)
 }
 
-// readOwn reads what YCSB does not have. The seed given is used where none is asked for.
+// readOwn reads the properties that YCSB does not have. seed is the default of plimsoll.seed.
 func (s *settings) readOwn(p *properties, seed uint64) {
 	s.client = p.text("plimsoll.client", "driver")
 	if s.client != "driver" && s.client != "wire" {
@@ -218,11 +218,11 @@ func (s *settings) readOwn(p *properties, seed uint64) {
 	s.timeout = d
 }
 
-// warnIneffective tells about properties of YCSB that are understood and do nothing here.
+// warnIneffective warns of properties of YCSB that have no effect here.
 func (s *settings) warnIneffective(p *properties) {
 	for _, w := range []struct{ name, why string }{
 		{"measurement.trackjvm", "there is no Java machine to track"},
-		{"spin.sleep", "the pace is kept with precise timers instead of spinning"},
+		{"spin.sleep", "precise timers keep the pace, without spinning"},
 	} {
 		if p.yes(w.name, false) {
 			s.warn("%s is ignored: %s", w.name, w.why)

@@ -1,9 +1,11 @@
 package ycsb
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -11,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// sink turns the closed intervals of a run into YCSB's measurements and status lines.
+// sink makes YCSB's measurements and status lines from the closed intervals of a run.
 type sink struct {
 	settings  *settings
 	dims      measure.Dims
@@ -19,7 +21,7 @@ type sink struct {
 	collector *ycsbtext.Collector
 	probes    *probes
 	status    *ycsbtext.Status
-	lines     []io.Writer // where status lines go
+	lines     []io.Writer // for status lines
 	notes     func(string, ...any)
 	record    *recorder // nil for none
 	start     time.Time
@@ -58,7 +60,7 @@ func (k *sink) Interval(iv *measure.Interval) error {
 	return nil
 }
 
-// Event implements [measure.Sink]: what a person at the terminal wants to know at once.
+// Event implements [measure.Sink] and prints the events that matter during the run.
 func (k *sink) Event(e measure.Event) error {
 	switch e.Kind {
 	case load.EventFailing, load.EventRecovered, load.EventBackoff, load.EventBackoffEnd, load.EventAbandoned:
@@ -94,20 +96,13 @@ func (k *sink) line(at time.Duration) error {
 	return nil
 }
 
-// mostFailures is how many kinds of failures are listed.
+// mostFailures is the number of kinds of failures that are listed.
 const mostFailures = 5
 
-// explainFailures says what failed, the most frequent first.
+// explainFailures lists the failures, the most frequent first.
 func (k *sink) explainFailures() {
-	all := make([]*measure.FailureCount, 0, len(k.failures))
-	for _, f := range k.failures {
-		all = append(all, f)
-	}
-	sort.Slice(all, func(i, j int) bool {
-		if all[i].Count != all[j].Count {
-			return all[i].Count > all[j].Count
-		}
-		return all[i].First < all[j].First
+	all := slices.SortedFunc(maps.Values(k.failures), func(a, b *measure.FailureCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.First, b.First))
 	})
 	for i, f := range all {
 		if i == mostFailures {

@@ -8,21 +8,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 )
 
-// defaultURL is where YCSB's MongoDB binding connects without mongodb.url.
+// defaultURL is the address of YCSB's MongoDB binding without mongodb.url.
 const defaultURL = "mongodb://localhost:27017/ycsb?w=1"
 
 // target is the target of the MongoDB binding.
 type target struct {
-	address  mongouri.Address // with the options that the old properties stand for
-	url      string           // the address
+	address  mongouri.Address // with the options of the old properties
+	url      string           // address as text
 	database string
 	notes    []string // for standard error
 }
 
 func (u *target) note(format string, a ...any) { u.notes = append(u.notes, fmt.Sprintf(format, a...)) }
 
-// targetFrom builds the address from mongodb.url and the old properties beside it, which count only
-// where the address does not say the same already.
+// targetFrom builds the address from mongodb.url and the old properties. The address overrides old properties.
 func targetFrom(p *properties, threads int) (*target, error) {
 	given, isGiven := p.values["mongodb.url"]
 	if !isGiven {
@@ -44,14 +43,13 @@ func targetFrom(p *properties, threads int) (*target, error) {
 	return u, nil
 }
 
-// add adds an option unless the address has it.
 func (u *target) add(name, value string) {
 	if _, ok := u.address.Option(name); !ok {
 		u.address.Set(name, value)
 	}
 }
 
-// urlOption is an option of the address that a value of an old property stands for.
+// urlOption is the option of the address for a value of an old property.
 type urlOption struct{ name, value string }
 
 var oldWriteConcerns = map[string]urlOption{
@@ -76,7 +74,7 @@ func (u *target) addOldProperties(p *properties) {
 		u.add("maxPoolSize", n)
 	}
 	if _, ok := p.values["mongodb.threadsAllowedToBlockForConnectionMultiplier"]; ok {
-		u.note("mongodb.threadsAllowedToBlockForConnectionMultiplier is ignored: no driver limits that queue any more")
+		u.note("mongodb.threadsAllowedToBlockForConnectionMultiplier is ignored: current drivers do not limit that queue")
 	}
 	u.addChoice(p, "mongodb.writeConcern", oldWriteConcerns,
 		"errors_ignored, unacknowledged, acknowledged, journaled, replica_acknowledged, majority")
@@ -84,8 +82,8 @@ func (u *target) addOldProperties(p *properties) {
 		"primary, primary_preferred, secondary, secondary_preferred, nearest")
 }
 
-// addChoice adds the option that a value stands for. YCSB ignores unknown values and values that the
-// address contradicts; so do we, but we say so.
+// addChoice adds the option for a value of an old property. Like YCSB, it ignores unknown values and values that the
+// address contradicts, but it notes that.
 func (u *target) addChoice(p *properties, property string, choices map[string]urlOption, names string) {
 	value, ok := p.values[property]
 	if !ok {
@@ -93,23 +91,23 @@ func (u *target) addChoice(p *properties, property string, choices map[string]ur
 	}
 	o, ok := choices[strings.ToLower(value)]
 	if !ok {
-		u.note("%s=%s is ignored, as in YCSB: it is none of %s", property, value, names)
+		u.note("%s=%s is ignored, as in YCSB: the value is unknown (known: %s)", property, value, names)
 		return
 	}
 	if has, ok := u.address.Option(o.name); ok && has != o.value {
-		u.note("%s=%s has no effect, as in YCSB: the address says %s=%s", property, value, o.name, has)
+		u.note("%s=%s has no effect, as in YCSB: the address has %s=%s", property, value, o.name, has)
 		return
 	}
 	u.add(o.name, o.value)
 }
 
-// unsupportedOptions are options of old Java drivers that mean nothing today.
+// unsupportedOptions are options of old Java drivers without an equivalent today.
 var unsupportedOptions = []string{"waitQueueMultiple", "slaveOk", "safe", "fsync"}
 
 func (u *target) dropUnsupported() {
 	for _, name := range unsupportedOptions {
 		if u.address.Drop(name) {
-			u.note("the option %s in mongodb.url is ignored: it is of a driver that is gone", name)
+			u.note("the option %s in mongodb.url is ignored: only old Java drivers have it", name)
 		}
 	}
 	if v, ok := u.address.Option("j"); ok { // the old name of journal
@@ -118,19 +116,21 @@ func (u *target) dropUnsupported() {
 	}
 }
 
-// javaPoolSize is the size of the connection pool of the Java driver where nothing sets it.
+// javaPoolSize is the default size of the connection pool of the Java driver.
 const javaPoolSize = 100
 
-// sizePool makes the pool as large as the number of threads, or as the Java driver's if that is more.
+// sizePool sets the pool to the number of threads, or to the default of the Java driver if that is more.
 func (u *target) sizePool(threads int) {
 	if size, ok := u.address.Option("maxPoolSize"); ok {
 		if n, err := strconv.Atoi(size); err == nil && n > 0 && n < threads {
-			u.note("maxPoolSize=%d is less than the %d threads: they wait for connections, and the wait is part of the latencies", n, threads)
+			u.note("maxPoolSize=%d is less than the %d threads: they wait for connections, and the wait is part of the latencies",
+				n, threads)
 		}
 		return
 	}
 	if threads > javaPoolSize {
-		u.note("the connection pool has room for all %d threads; YCSB's holds %d, and the others wait inside their latencies (-p mongodb.maxconnections=%d does the same here)",
+		u.note("the connection pool has a connection for each of the %d threads; YCSB's has %d, and the wait of the other "+
+			"threads is part of their latencies (for the same: -p mongodb.maxconnections=%d)",
 			threads, javaPoolSize, javaPoolSize)
 	}
 	u.add("maxPoolSize", strconv.Itoa(max(javaPoolSize, threads)))

@@ -2,6 +2,7 @@ package ycsb
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -10,24 +11,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb/ycsbtext"
 )
 
-// YCSB gives every thread its own number of operations, and a thread of the load phase ends at the first
-// insert that fails for good. The streams here do the same around those of the workload.
-
-// threads is a workload whose streams end by themselves.
+// threads is a workload whose streams end like YCSB's threads: each thread has its own number of operations, and a
+// thread of the load phase ends at the first insert that fails after its retries.
 type threads struct {
 	workload.Workload
 	settings *settings
 	probes   *probes
 	stop     context.Context // ends pauses
-	say      func(string)    // a line for standard error
+	print    func(string)    // prints a line to standard error
 
 	insert, rmw int          // classes
 	next        atomic.Int64 // load phase: the next record
 	loaded      atomic.Int64 // load phase: records that are in the database
 }
 
-func newThreads(stop context.Context, w workload.Workload, s *settings, p *probes, say func(string)) *threads {
-	y := &threads{Workload: w, settings: s, probes: p, stop: stop, say: say, insert: -1, rmw: -1}
+func newThreads(stop context.Context, w workload.Workload, s *settings, p *probes, print func(string)) *threads {
+	y := &threads{Workload: w, settings: s, probes: p, stop: stop, print: print, insert: -1, rmw: -1}
 	for i, c := range w.Classes() {
 		switch ycsbtext.OpName(c.Name) {
 		case ycsbtext.OpInsert:
@@ -50,7 +49,7 @@ func (y *threads) Stream(worker, workers int) workload.Stream {
 	return s
 }
 
-// quota is how many operations a thread has left to do.
+// quota is the number of remaining operations of a thread.
 type quota struct {
 	left    int64
 	endless bool
@@ -58,7 +57,7 @@ type quota struct {
 
 func (q *quota) Ended() bool { return !q.endless && q.left <= 0 }
 
-// share is the part of total that one thread does: the first ones do one more if it cannot be divided.
+// share is the number of operations of one thread. The first threads do one more if total cannot be divided.
 func share(total int64, worker, workers int) int64 {
 	n := total / int64(workers)
 	if int64(worker) < total%int64(workers) {
@@ -67,7 +66,7 @@ func share(total int64, worker, workers int) int64 {
 	return n
 }
 
-// runStream are the operations of one thread of a run.
+// runStream has the operations of one thread of a run.
 type runStream struct {
 	quota
 	y        *threads
@@ -82,13 +81,13 @@ func (s *runStream) Next(op *workload.Op) {
 }
 
 func (s *runStream) Done(op *workload.Op, applied bool) {
-	s.probe.operation(op, op.Class == s.y.rmw)
+	s.probe.operationEnded(op, op.Class == s.y.rmw)
 	s.inner.Done(op, applied)
 }
 
 func (s *runStream) Flush(op *workload.Op) bool { return s.inner.Flush(op) }
 
-// Verify passes a check on and times it, as YCSB does.
+// Verify verifies a read and times that, like YCSB.
 func (s *runStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked bool) {
 	if s.verifier == nil {
 		return true, false
@@ -106,27 +105,27 @@ func (s *runStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked bool
 		s.probe.verified("OK", end, end.Sub(begin))
 	default:
 		s.probe.verified("UNEXPECTED_STATE", end, end.Sub(begin))
-		if !s.probe.opts.every { // the read itself went well, and YCSB times it as such
+		if !s.probe.opts.every { // YCSB counts the read as successful
 			s.probe.sample(ycsbtext.OpRead, s.probe.ended, s.probe.took)
 		}
 	}
 	return ok, checked
 }
 
-// loadStream are the inserts of one thread of the load phase. With batches, a thread takes a batch of
-// records at once, so that each batch is one run of records; the last one may be short.
+// loadStream has the inserts of one thread of the load phase. A batch has consecutive records; the last one may be
+// short.
 type loadStream struct {
 	quota
 	y      *threads
 	loader workload.Loader
 	probe  *probe
 
-	first   int64 // of the batch under way
+	first   int64 // record of the current batch
 	size    int64
-	pending int64 // records of the batch that are counted as buffered so far
+	pending int64 // records of the batch that are counted as buffered
 	tries   int64 // failed attempts to send the batch
 	unsure  bool  // an attempt may have been applied
-	failed  bool  // the thread has given up
+	failed  bool  // the thread has ended
 }
 
 // Ended implements [workload.Ender].
@@ -153,7 +152,7 @@ func (s *loadStream) Next(op *workload.Op) {
 	s.loader.Load(s.first, int(s.size), op)
 }
 
-// pause waits before another attempt: 0.8 to 1.2 times the interval in YCSB, the interval itself here.
+// pause waits for the interval before another attempt. YCSB waits for 0.8 to 1.2 times the interval.
 func (s *loadStream) pause() {
 	t := time.NewTimer(s.y.settings.retryPause)
 	defer t.Stop()
@@ -163,9 +162,9 @@ func (s *loadStream) pause() {
 	}
 }
 
-// Done decides what becomes of the batch: it is loaded, tried again, or given up.
+// Done ends the batch if it is loaded or has no retries left.
 func (s *loadStream) Done(op *workload.Op, _ bool) {
-	s.probe.operation(op, false)
+	s.probe.operationEnded(op, false)
 	if len(op.Requests) == 0 {
 		return
 	}
@@ -177,10 +176,11 @@ func (s *loadStream) Done(op *workload.Op, _ bool) {
 	s.unsure = s.unsure || s.probe.outcome == store.Indeterminate
 	s.tries++
 	if s.tries <= s.y.settings.retries && s.y.stop.Err() == nil {
-		s.y.say(retryingText(s.tries))
+		s.y.print(fmt.Sprintf("Retrying insertion, retry count: %d", s.tries))
 		return
 	}
-	s.y.say(givingUpText(s.tries, s.y.settings.retries))
+	s.y.print(fmt.Sprintf("Error inserting, not retrying any more. number of attempts: %dInsertion Retry Limit: %d",
+		s.tries, s.y.settings.retries))
 	if s.probe.docs > 0 && s.probe.docs < int(s.size) {
 		s.y.loaded.Add(int64(s.probe.docs))
 	}
@@ -188,8 +188,8 @@ func (s *loadStream) Done(op *workload.Op, _ bool) {
 	s.newBatch()
 }
 
-// isLoaded reports whether the last attempt, or one before it, put the batch into the database. A record
-// that is there already after an attempt without an answer was put there by that attempt.
+// isLoaded reports whether an attempt has loaded the batch. If a record exists after an attempt without a reply, that
+// attempt has inserted it.
 func (s *loadStream) isLoaded() bool {
 	switch s.probe.outcome {
 	case store.OK, store.Unacknowledged:
@@ -202,6 +202,6 @@ func (s *loadStream) isLoaded() bool {
 
 func (s *loadStream) newBatch() { s.pending, s.tries, s.unsure = 0, 0, false }
 
-// Flush implements [workload.Stream]. The last batch is sent when the thread's records are all there, so
-// only a thread that is stopped early holds something back, and that was never counted as loaded.
+// Flush implements [workload.Stream]. The last batch is sent with the last record of the thread, so only a thread that
+// is stopped early has buffered records, which are not counted as loaded.
 func (s *loadStream) Flush(*workload.Op) bool { return false }

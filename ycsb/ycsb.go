@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +16,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Process is what a call has of the process around it.
+// Process is the environment of a call.
 type Process struct {
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
 	Tool           record.Tool
-	// Address returns the address that the property mongodb.url stands for, which may name a place where it is kept.
+	// Address returns the address of the property mongodb.url, which may be a reference to the place of the address.
 	Address func(word string) (string, error)
-	// Interrupts makes signals end a context, and close the channel where the call must end at once. stop ends that.
+	// Interrupts makes signals end a context, and close abort if the call must end at once. stop ends that.
 	Interrupts func(context.Context) (ctx context.Context, abort <-chan struct{}, stop func())
 }
 
@@ -36,23 +37,22 @@ type call struct {
 	url      *target // nil for embedded
 }
 
-// Run does what a command line asks for and prints what YCSB prints. It fails with an [Error] where there is more to
-// say than what went wrong.
+// Run does a call and prints YCSB's lines. Its errors are [Error] if they have a kind or a hint.
 func Run(ctx context.Context, args *Args, p Process) error {
 	r := &call{process: p, args: args}
 	fmt.Fprintln(p.Stderr, r.commandLine())
-	if err := r.understand(); err != nil {
+	if err := r.readAll(); err != nil {
 		return err
 	}
 	return r.execute(ctx)
 }
 
-// note prints a line of our own; YCSB's lines have no such prefix.
+// note prints a line that YCSB does not print.
 func (r *call) note(format string, a ...any) {
 	fmt.Fprintf(r.process.Stderr, "plimsoll: "+format+"\n", a...)
 }
 
-// commandLine repeats the arguments as YCSB's launcher hands them on, without secrets.
+// commandLine returns the arguments that YCSB's launcher passes to the client, without secrets.
 func (r *call) commandLine() string {
 	parts := []string{"Command line:"}
 	if class := r.launcherClass(); class != "" {
@@ -71,10 +71,8 @@ func (r *call) commandLine() string {
 
 // launcherClass is the class that the launcher adds for the short name of a database.
 func (r *call) launcherClass() string {
-	for _, w := range r.args.words {
-		if w == "-db" {
-			return ""
-		}
+	if slices.Contains(r.args.words, "-db") {
+		return ""
 	}
 	switch r.args.binding {
 	case "mongodb":
@@ -85,20 +83,20 @@ func (r *call) launcherClass() string {
 	return r.args.binding
 }
 
-// redactProperty hides passwords in addresses and in properties whose name speaks of one.
+// redactProperty hides passwords in addresses and the values of properties with secret names.
 func redactProperty(word string) string {
 	name, _, isPair := strings.Cut(word, "=")
 	if isPair && !strings.Contains(word, "://") && redact.SecretName(name) {
 		return name + "=" + redact.Hidden
 	}
-	if i := redact.AddressIn(word); i >= 0 { // it may have anything in its password
+	if i := redact.AddressIn(word); i >= 0 { // a password may contain any character
 		return word[:i] + store.Redact(word[i:])
 	}
 	return store.Redact(word)
 }
 
-// understand reads all properties and says what has no effect.
-func (r *call) understand() error {
+// readAll reads all properties and prints those without effect.
+func (r *call) readAll() error {
 	for _, n := range r.args.notes {
 		r.note("%s", n)
 	}
@@ -131,7 +129,7 @@ func (r *call) readWorkload() (err error) {
 	r.settings.batch = int64(r.params.BatchSize)
 	switch {
 	case r.settings.load && r.settings.operations == 0:
-		return hinted(Usage, errors.New("the number of records to load is missing"), "say -p recordcount=1000")
+		return hinted(Usage, errors.New("the number of records to load is missing"), "use -p recordcount=1000")
 	case r.settings.load || r.props.values["recordcount"] != "":
 		return nil
 	}
@@ -150,7 +148,7 @@ func (r *call) readTarget() (err error) {
 		return err
 	}
 	if r.props.values["embedded.dir"] == "" {
-		return hinted(Usage, errors.New("the directory of the embedded database is missing"), "say -p embedded.dir=DIR")
+		return hinted(Usage, errors.New("the directory of the embedded database is missing"), "use -p embedded.dir=DIR")
 	}
 	return nil
 }

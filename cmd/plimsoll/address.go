@@ -8,30 +8,28 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
-// The forms of an address that keep it, with its password, out of the list of processes.
+// Forms of an address that keep it, with its password, out of the list of processes.
 const (
 	fromVariable = "env:" // env:NAME, an environment variable
 	fromFile     = "@"    // @FILE, or @- for standard input
 )
 
-// addressHelp ends the help of every command that takes an address of MongoDB.
 const addressHelp = `
 
-Command lines can be read by every user of the machine. Keep an address with a password out of them: write env:NAME for
-the environment variable NAME, @FILE for the line in FILE, or @- for a line of standard input. No process that plimsoll
-starts gets the variable or the address on its command line.`
+Other users of this machine can read command lines. To hide an address with a password, write env:NAME (an
+environment variable), @FILE (the line in a file) or @- (a line of standard input). Processes that plimsoll
+starts get neither the variable nor the address on their command lines.`
 
-// maxAddressFile bounds a file with an address.
 const maxAddressFile = 64 << 10
 
-// addressOf returns the address that a word stands for: that of an environment variable (env:NAME), that of a file (@FILE,
-// @-), or the word itself. What was read is hidden in all errors, and the variable is removed from the environment that
-// other processes get. Its errors never repeat what was read.
+// addressOf reads the address that a word stands for: env:NAME, @FILE, @-, or the word itself. It hides what it reads
+// in all errors, and removes the variable from the environment of other processes. Its own errors never repeat what was
+// read.
 func addressOf(env *environment, word string) (string, error) {
 	text, from := "", word
 	if name, ok := strings.CutPrefix(word, fromVariable); ok {
 		if text = strings.TrimSpace(env.getenv(name)); text == "" {
-			return "", usageError("%s: the environment variable %q is not set, or it is empty", word, name)
+			return "", usageError("%s: the environment variable %q is not set or empty", word, name)
 		}
 		if env.unsetenv != nil {
 			if err := env.unsetenv(name); err != nil {
@@ -44,14 +42,14 @@ func addressOf(env *environment, word string) (string, error) {
 			return "", usageError("%s: cannot read the address: %w", word, err)
 		}
 		if text = strings.TrimSpace(string(b)); text == "" {
-			return "", usageError("%s: there is no address in it", word)
+			return "", usageError("%s: the input has no address", word)
 		}
 	} else {
 		return word, nil
 	}
 	env.secrets.Learn(text)
 	if strings.ContainsAny(text, "\r\n") || len(text) > maxAddressFile || redact.AddressIn(text) != 0 {
-		return "", usageError("%s is not an address of MongoDB: it must be one line that begins with mongodb:// or mongodb+srv://", from)
+		return "", usageError("%s is not an address of MongoDB: it must be one line and begin with mongodb:// or mongodb+srv://", from)
 	}
 	return text, nil
 }
@@ -69,7 +67,7 @@ func readAddress(env *environment, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, maxAddressFile+1))
 }
 
-// readAddresses replaces what stands for an address by it.
+// readAddresses replaces words by the addresses that they stand for.
 func readAddresses(env *environment, words ...*string) error {
 	for _, w := range words {
 		address, err := addressOf(env, *w)

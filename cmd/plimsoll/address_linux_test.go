@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
-// TestProcessListHasNoSecret runs loads whose address comes from a variable, a file and standard input, and reads the command
-// line and the environment of every process that they start, for as long as they run.
+// TestProcessListHasNoSecret runs loads whose address comes from a variable, a file and standard input, and reads the
+// command line and the environment of every process that they start, for as long as they run.
 func TestProcessListHasNoSecret(t *testing.T) {
 	const secret = "hunter2Sekret"
 	self, err := os.Executable()
@@ -59,7 +59,8 @@ func TestProcessListHasNoSecret(t *testing.T) {
 	}
 }
 
-// lookAt looks for a secret in the command line of a process, and in the command lines and environments of its children.
+// lookAt looks for a secret in the command line of a process, and in the command lines and environments of its
+// children.
 func lookAt(t *testing.T, pid int, secret string, seen map[int]bool) {
 	t.Helper()
 	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended

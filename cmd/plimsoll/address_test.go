@@ -26,7 +26,9 @@ func TestAddressOf(t *testing.T) {
 		file("large", uri+strings.Repeat("x", 2*maxAddressFile)): "",
 	} {
 		removed := ""
-		env := &environment{stdin: strings.NewReader(uri), secrets: new(redact.Known), getenv: func(name string) string { return variables[name] },
+		env := &environment{stdin: strings.NewReader(uri), secrets: new(redact.Known), getenv: func(name string) string {
+			return variables[name]
+		},
 			unsetenv: func(name string) error { removed = name; return nil }}
 		got, err := addressOf(env, word)
 		if got != want || (err == nil) != (want != "") {

@@ -23,26 +23,23 @@ func newCalibrateCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "calibrate",
-		Short: "Measure what this machine's client can do at most, and keep it",
-		Long: `Measure what this machine's client can do at most: operations against a responder on loopback, in a
-process of its own, that answers at once and stores nothing.
+		Short: "Measure the highest rate of this machine's load generator",
+		Long: `Measure the highest rate of this machine's load generator. The target is a responder in a separate process
+on loopback. It answers at once and stores nothing.
 
-The result is kept. From then on a run that comes near the ceiling of its client is marked as
-client-limited, because its figures would say more about the client than about the target.`,
+The result is stored. Later runs that come near this rate get the warning client-limited, because the
+load generator, not the target, limits their throughput.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return calibrate(cmd.Context(), env, duration, format) },
 	}
-	cmd.Flags().DurationVar(&duration, "duration", 3*time.Second, "measured time per client")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().DurationVar(&duration, "duration", 3*time.Second, "measured time of each client")
+	formatFlag(cmd.Flags(), &format, "result", "text", "json")
 	return cmd
 }
 
 func calibrate(ctx context.Context, env *environment, duration time.Duration, format string) error {
-	if format != "text" && format != "json" {
-		return usageError("unknown format %q (known: text, json)", format)
-	}
 	if duration < 100*time.Millisecond {
-		return usageError("--duration: %v is too short to measure anything; give at least 100ms", duration)
+		return usageError("--duration: %v is too short; give at least 100ms", duration)
 	}
 	home, err := homeDir(env)
 	if err != nil {
@@ -56,11 +53,12 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 	}
 	defer end()
 	machine := record.NewEnvironment(nil)
-	c := run.Ceiling{Measured: env.now().UTC(), Tool: tool().Version, CPU: machine.CPU, Cores: machine.Cores, Clients: map[string]run.ClientCeiling{}}
+	c := run.Ceiling{Measured: env.now().UTC(), Tool: tool().Version, CPU: machine.CPU, Cores: machine.Cores,
+		Clients: map[string]run.ClientCeiling{}}
 	for _, client := range []string{run.ClientWire, run.ClientDriver} {
 		fmt.Fprintf(env.stderr, "calibrating client %s for %v\n", client, duration)
 		if c.Clients[client], err = run.Calibrate(ctx, client, run.Calibration{Target: uri, Duration: duration}); err != nil {
-			return fmt.Errorf("calibrate client %s: %w", client, err)
+			return fmt.Errorf("cannot calibrate the client %s: %w", client, err)
 		}
 	}
 	if err := c.Write(home); err != nil {
@@ -75,48 +73,47 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 func printCeiling(w io.Writer, c run.Ceiling) error {
 	fmt.Fprintf(w, "%s, %s cores\n\n", cmp.Or(c.CPU, "unknown processor"), significant(c.Cores))
 	t := table{}
-	t.row("client", "CPU per operation", "ceiling", "reached beside the responder")
+	t.row("client", "CPU per operation", "ceiling", "reached with the responder")
 	for _, name := range []string{run.ClientWire, run.ClientDriver} {
 		x := c.Clients[name]
 		t.row(name, formatDuration(time.Duration(x.PerOperation)), formatRate(x.Rate)+"/s", formatRate(x.Reached)+"/s")
 	}
 	t.write(w, "")
 	_, err := fmt.Fprintln(w, "\nThe ceiling is cores divided by CPU time per operation: half reads, half updates, documents of 1 KB.\n"+
-		"Runs that come near it are marked as client-limited from now on.")
+		"Runs near the ceiling get the warning client-limited from now on.")
 	return err
 }
 
-// startResponder starts this program once more as a responder, so that the processor time of the
-// client can be told from that of the responder. It ends with end, and also if this process dies,
-// because its standard input closes then.
+// startResponder starts this program again as a responder, because the CPU time of the client must not include that of
+// the responder. The responder exits with end, and also when this process dies and its standard input closes.
 func startResponder(ctx context.Context) (uri string, end func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	child := exec.CommandContext(ctx, self, "null-responder")
-	child.Args[0] = "plimsoll" // its name, whatever the file is called
+	child.Args[0] = "plimsoll" // the name in the list of processes
 	in, err := child.StdinPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	out, err := child.StdoutPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	if err := child.Start(); err != nil {
-		return "", nil, fmt.Errorf("start the responder: %w", err)
+		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
 	end = func() { _ = in.Close(); _ = child.Wait() }
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		end()
-		return "", nil, fmt.Errorf("start the responder: it ended without saying where it listens (%v)", err)
+		return "", nil, fmt.Errorf("cannot start the responder: it exited without printing its address (%v)", err)
 	}
 	return strings.TrimSpace(line), end, nil
 }
 
-// newResponderCommand is the other half of startResponder.
+// newResponderCommand is the command that [startResponder] runs.
 func newResponderCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    "null-responder",

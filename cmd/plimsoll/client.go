@@ -12,11 +12,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
 )
 
-// clientCommand is the hidden command that a run with several clients starts this program with.
+// clientCommand is the hidden command that a run with several clients starts.
 const clientCommand = "load-client"
 
-// clientLauncher starts this program once more for each client of a run. What the clients are told, with the
-// credentials of the target, goes through their standard input: command lines can be read by everybody.
+// clientLauncher starts this program again for each client of a run. The clients get their task, with the credentials
+// of the target, on standard input, because other users can read command lines.
 func clientLauncher() fleet.Launcher {
 	return func() *exec.Cmd {
 		self, err := os.Executable()
@@ -24,20 +24,20 @@ func clientLauncher() fleet.Launcher {
 			self = os.Args[0]
 		}
 		cmd := exec.Command(self, clientCommand)
-		cmd.Args[0] = "plimsoll" // its name, whatever the file is called
+		cmd.Args[0] = "plimsoll" // the name in the list of processes
 		return cmd
 	}
 }
 
-// newClientCommand is the other half of clientLauncher.
+// newClientCommand is the command that [clientLauncher] runs.
 func newClientCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    clientCommand,
-		Short:  "Make a part of a load, as told on standard input",
+		Short:  "Run a part of a load, as specified on standard input",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// Whoever started this process is told, and decides; if that is gone, the end of the input ends it.
+			// The parent process handles signals. If it dies, standard input closes and this process ends.
 			signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
 			return fleet.Serve(cmd.Context(), env.stdin, direct(env.stdout), drill.Duties())
 		},

@@ -24,7 +24,8 @@ func TestClientIgnoresSignals(t *testing.T) {
 	}
 	want := []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM}
 	var mask uint64
-	for deadline := time.Now().Add(2 * time.Minute); !ignores(mask, want) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !ignores(mask, want) &&
+		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if mask, err = ignored(cmd.Process.Pid); err != nil {
 			t.Fatal(err)
 		}

@@ -17,28 +17,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// judgeFlags are those of the commands that judge records.
 type judgeFlags struct {
 	format, output, margin string
 	metrics, failIf        []string
 }
 
 func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) {
-	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(formats, ", "))
-	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "what is compared, for example throughput,read.p99,errors (absent: throughput, errors, mean and p99 of each operation)")
-	cmd.Flags().StringVar(&f.margin, "margin", "3%", "the smallest change that matters")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write to this file instead of standard output")
-	cmd.Flags().StringSliceVar(&f.failIf, "fail-if", nil, "exit with code 4 if there is such a verdict: "+verdicts)
+	formatFlag(cmd.Flags(), &f.format, "result", formats...)
+	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "`metrics`, for example throughput,read.p99,errors (default: throughput, errors, and mean and p99 of each operation)")
+	cmd.Flags().StringVar(&f.margin, "margin", "3%", "smallest `change` that matters")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output `file` (default: standard output)")
+	cmd.Flags().StringSliceVar(&f.failIf, "fail-if", nil, "exit with code 4 if there is one of these `verdicts`: "+verdicts)
 }
 
-// check looks for mistakes before anything is read.
-func (f *judgeFlags) check(formats, verdicts []string) (margin float64, err error) {
-	if !slices.Contains(formats, f.format) {
-		return 0, usageError("unknown format %q%s (known: %s)", f.format, nearest.DidYouMean(f.format, formats), strings.Join(formats, ", "))
-	}
+// check validates the flags before anything is read.
+func (f *judgeFlags) check(verdicts []string) (margin float64, err error) {
 	for _, v := range f.failIf {
 		if !slices.Contains(verdicts, v) {
-			return 0, usageError("--fail-if %s is no verdict%s (known: %s)", v, nearest.DidYouMean(v, verdicts), strings.Join(verdicts, ", "))
+			return 0, usageError("--fail-if: unknown verdict %q%s (known: %s)", v, nearest.DidYouMean(v, verdicts), strings.Join(verdicts, ", "))
 		}
 	}
 	for _, name := range f.metrics {
@@ -49,11 +45,10 @@ func (f *judgeFlags) check(formats, verdicts []string) (margin float64, err erro
 	return shareFlag("margin", f.margin, 0, maxMargin)
 }
 
-// maxMargin is the largest margin, as a share; a study refuses more than that as well. Wider than a half, every change
-// would be equivalent.
+// maxMargin is the largest margin, also of studies: with more, every change would be equivalent.
 const maxMargin = 0.5
 
-// shareFlag reads a share that must be between two others.
+// shareFlag parses a share above one limit and up to another.
 func shareFlag(name, text string, above, below float64) (float64, error) {
 	x, err := spec.ParseShare(text)
 	if err != nil {
@@ -65,7 +60,6 @@ func shareFlag(name, text string, above, below float64) (float64, error) {
 	return float64(x), nil
 }
 
-// write prints to the file that was asked for, or to standard output.
 func (f *judgeFlags) write(env *environment, print func(io.Writer) error) error {
 	if f.output == "" {
 		return print(env.stdout)
@@ -75,7 +69,7 @@ func (f *judgeFlags) write(env *environment, print func(io.Writer) error) error 
 		return err
 	}
 	if err := os.WriteFile(f.output, b.Bytes(), 0o644); err != nil {
-		return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory and the space on it (-o)")
+		return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory of -o and its free space")
 	}
 	return nil
 }
@@ -86,24 +80,24 @@ func newCompareCommand(env *environment) *cobra.Command {
 	var o judge.CompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare A B [C …]",
-		Short: "Say what is really different between records or studies",
-		Long: `Say what is really different between records or studies. The first side is the baseline.
+		Short: "Compare records or studies, with confidence intervals",
+		Long: `Compare records or studies, with confidence intervals. The first side is the baseline. The verdict of each
+metric is better, worse, equivalent or inconclusive.
 
-A side is the directory of a record, one that holds several records of the same thing, a study, or
-a configuration of a study (DIR#CONFIGURATION). Two studies are compared configuration by
-configuration. Sides that differ in what must be equal (workload, data, durability, client,
-processor) get no verdict, unless --varied says that this is what you compare.
+A side is the directory of a record, a directory with several records of the same test, a study, or a
+configuration of a study (DIR#CONFIGURATION). Two studies are compared configuration by configuration.
+If workload, data, durability, client or processor of the sides differ, there is no verdict. Use --varied
+for a difference that you want to compare.
 
-  plimsoll compare before after
+Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a verdict of --fail-if,
+6 sides not comparable.`,
+		Example: `  plimsoll compare before after
   plimsoll compare nightly/monday nightly/tuesday --format md -o comment.md
   plimsoll compare 'my-study#baseline' 'my-study#workers=32' --metric throughput,read.p99
-  plimsoll compare old new --varied target.version --fail-if worse
-
-Exit codes: 0 compared, 2 an argument is wrong or cannot be read, 4 --fail-if found what it looks for,
-6 the sides are not comparable.`,
+  plimsoll compare old new --varied target.version --fail-if worse`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			margin, err := f.check(formats(), compareVerdicts())
+			margin, err := f.check(compareVerdicts())
 			if err != nil {
 				return err
 			}
@@ -112,16 +106,16 @@ Exit codes: 0 compared, 2 an argument is wrong or cannot be read, 4 --fail-if fo
 				return err
 			}
 			if len(args) < 2 {
-				return usageError("%s takes at least two records or studies, but got %d", cmd.CommandPath(), len(args))
+				return usageError("%s needs at least two records or studies, but got %d", cmd.CommandPath(), len(args))
 			}
 			return compare(env, args, o, f, out)
 		},
 	}
 	f.add(cmd, formats(), strings.Join(compareVerdicts(), ", "))
-	cmd.Flags().StringVar(&confidence, "confidence", "95%", "level of the intervals")
-	cmd.Flags().StringSliceVar(&o.Varied, "varied", nil, "what differs on purpose, for example durability or environment.cpu")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "compare although the sides differ in what must be equal")
-	cmd.Flags().StringVar(&out, "out", "", "keep the comparison as a record in this directory")
+	cmd.Flags().StringVar(&confidence, "confidence", "95%", "confidence `level` of the intervals")
+	cmd.Flags().StringSliceVar(&o.Varied, "varied", nil, "intended `differences`, for example durability or environment.cpu")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "compare despite differences of workload, data, durability, client or processor")
+	cmd.Flags().StringVar(&out, "out", "", "`directory` for a record of the comparison (default none)")
 	return cmd
 }
 
@@ -129,7 +123,6 @@ func compareVerdicts() []string {
 	return []string{string(record.Worse), string(record.Better), string(record.Inconclusive)}
 }
 
-// compare reads the sides, compares, and prints.
 func compare(env *environment, args []string, o judge.CompareOptions, f judgeFlags, out string) error {
 	sources := make([]judge.Source, len(args))
 	for i, name := range args {
@@ -156,7 +149,7 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 	return ending(judge.ConcludeComparison(result, f.failIf...))
 }
 
-// compareSides judges the records of a page with the margin and the confidence that compare has without flags.
+// compareSides compares the records of a page with the default margin and confidence.
 func compareSides(sides []html.Side) (*record.ComparisonReport, error) {
 	sources := make([]judge.Source, len(sides))
 	for i, side := range sides {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// diskFlags are those of `plimsoll disk` as they are written.
+// diskFlags are the flags of `plimsoll disk`, unparsed.
 type diskFlags struct {
 	profiles, operations                     []string
 	size, block, record, segment, dirty      string
@@ -41,22 +40,27 @@ func newDiskCommand(env *environment) *cobra.Command {
 	var f diskFlags
 	cmd := &cobra.Command{
 		Use:   "disk [DIR | lab:NAME/VOLUME]",
-		Short: "Say what storage can do for MongoDB, and whether it tells the truth",
-		Long: `Measure what the storage below a directory can do for MongoDB, without a database, and say whether it
-tells the truth about durability. Nothing is written but test files in a directory of their own in DIR
-(the current directory if absent), and they are removed in the end. lab:NAME/VOLUME is a volume of a lab
-without a database ('plimsoll lab up --engine none'); one with --faults also loses its power.
+		Short: "Measure storage for MongoDB, and test whether it keeps flushed data",
+		Long: `Measure storage with the I/O patterns of MongoDB, without a database, and test whether the storage keeps
+data that it reported as flushed.
 
-  random       random reads and durable writes with 1, 2, 4 … threads: the successor of mongoperf
-  journal      the group commit of the journal with 1 … 256 clients, beside its model
-  checkpoint   commits and cache misses at set rates while checkpoints are written
+DIR is a directory on the storage (default: the current directory). The test files are in a directory
+below it, and are removed at the end. lab:NAME/VOLUME is a volume of a lab without a database
+('plimsoll lab up --engine none'). If the lab has --faults, the probe also cuts the power of the volume.
+
+Profiles:
+
+  random       random reads and durable writes with 1, 2, 4 … threads, like mongoperf
+  journal      group commit of the journal with 1 … 256 clients, compared with a model
+  checkpoint   commits and cache misses at fixed rates during checkpoints
   sustained    writes until caches and burst credits are used up
 
-Each step takes --duration. Ctrl-C ends the step under way and keeps what was measured.
+Each step takes --duration. Ctrl-C ends the current step and keeps the measured data.
 
-Exit codes: 0 measured and every objective met, 2 an argument is wrong or the directory is refused, 4 an
-objective is missed or the storage lies, 6 the result must not be believed, 130 interrupted.`,
-		Example: `  plimsoll disk /data --profile random,journal --size 64GiB
+Exit codes: 0 objectives met, 1 other failure, 2 usage error or directory refused, 4 objective missed or
+flushed data lost, 6 result invalid, 130 interrupted.`,
+		Example: `  plimsoll disk /data
+  plimsoll disk /data --profile random,journal --size 64GiB
   plimsoll disk lab:stripes/vol-1 --profile random --threads 64
   plimsoll disk /data --profile journal --peer 2ms@0.5ms --peer 2ms@0.5ms --slo 'flush.p99<10ms'
   plimsoll disk /data --profile checkpoint --dirty 2GiB --commit-rate 500 --duration 5m
@@ -77,41 +81,40 @@ objective is missed or the storage lies, 6 the result must not be believed, 130 
 
 func (f *diskFlags) add(cmd *cobra.Command) {
 	d, flags := disk.Defaults("."), cmd.Flags()
-	flags.StringSliceVar(&f.profiles, "profile", d.Profiles, "profiles, or all")
-	flags.StringVar(&f.size, "size", "4GiB", "size of the test file; twice the memory for --mode buffered")
-	flags.StringVar(&f.duration, "duration", "10s", "length of each step")
-	flags.IntSliceVar(&f.threads, "threads", []int{d.Threads}, "random: where the ramp 1, 2, 4 … ends, or its numbers, such as 1,4,16")
-	flags.StringVar(&f.block, "block", "4KiB", "random: how much one operation reads or writes")
-	flags.StringSliceVar(&f.operations, "operations", d.Operations, "random: read, write, mixed (one read, then one write)")
-	flags.StringVar(&f.mode, "mode", d.Mode, "random: direct (O_DIRECT), buffered or mmap")
-	flags.StringVar(&f.sync, "sync", d.Sync, "random: what makes each write durable: fdatasync, dsync or none")
-	flags.StringVar(&f.delay, "sync-delay", "60s", "random, mmap: time between two syncs of the mapping")
-	flags.BoolVar(&f.fallback, "fallback", false, "go on through the page cache, and say so, where O_DIRECT does not work")
-	flags.StringVar(&f.record, "record", "1KiB", "journal: what one commit appends")
-	flags.StringVar(&f.segment, "segment", "100MiB", "journal: size of its files")
-	flags.StringVar(&f.clients, "clients", "1,2,4,8,16,32,64,128,256", "journal: numbers of clients that wait for commits")
-	flags.StringArrayVar(&f.peers, "peer", nil, "journal: another member's flush and round trip, such as 2ms@0.5ms (repeat it)")
+	flags.StringSliceVar(&f.profiles, "profile", d.Profiles, "`profiles`: random, journal, checkpoint, sustained or all")
+	flags.StringVar(&f.size, "size", "4GiB", "`size` of the test file; use twice the memory with --mode buffered")
+	flags.StringVar(&f.duration, "duration", "10s", "`time` of each step")
+	flags.IntSliceVar(&f.threads, "threads", []int{d.Threads}, "random: highest `number` of threads of the ramp 1, 2, 4 …, or a list such as 1,4,16")
+	flags.StringVar(&f.block, "block", "4KiB", "random: `size` of one read or write")
+	flags.StringSliceVar(&f.operations, "operations", d.Operations, "random: `operations`: read, write, mixed (one read, then one write)")
+	flags.StringVar(&f.mode, "mode", d.Mode, "random: I/O `mode`: direct (O_DIRECT), buffered or mmap")
+	flags.StringVar(&f.sync, "sync", d.Sync, "random: `sync` of each write: fdatasync, dsync or none")
+	flags.StringVar(&f.delay, "sync-delay", "60s", "random: `time` between two syncs of the mapping, with --mode mmap")
+	flags.BoolVar(&f.fallback, "fallback", false, "use the page cache, with a warning, if O_DIRECT does not work")
+	flags.StringVar(&f.record, "record", "1KiB", "journal: `bytes` that one commit appends")
+	flags.StringVar(&f.segment, "segment", "100MiB", "journal: `size` of its files")
+	flags.StringVar(&f.clients, "clients", "1,2,4,8,16,32,64,128,256", "journal: `numbers` of clients that wait for commits")
+	flags.StringArrayVar(&f.peers, "peer", nil, "journal: flush and round-trip `time` of another member, such as 2ms@0.5ms (repeatable)")
 	flags.Float64Var(&f.commitRate, "commit-rate", d.CommitRate, "checkpoint: commits per second, at random times")
 	flags.Float64Var(&f.readRate, "read-rate", d.ReadRate, "checkpoint: cache misses per second, at random times")
-	flags.StringVar(&f.dirty, "dirty", "256MiB", "checkpoint: what one of them writes")
-	flags.IntVar(&f.files, "files", d.Files, "checkpoint: files that it writes to and syncs one after another")
-	flags.StringVar(&f.period, "checkpoint-period", "60s", "checkpoint: time from the end of one to the next; shorter where --duration is")
-	flags.StringSliceVar(&f.slo, "slo", nil, "objectives, such as flush.p99<10ms, read.rate>5000 or commit.p99<20ms")
-	flags.StringArrayVar(&f.devices, "device", nil, "a block device that holds the data where the kernel does not show it (FUSE, overlay)")
-	flags.BoolVar(&f.iostat, "iostat", false, "print what the devices do every second, with the columns of iostat -x")
-	flags.StringVar(&f.faultSocket, "fault-socket", "", "control socket of the plimsoll faultfs below DIR: cut the power of its disk, and look what is left")
-	flags.StringVar(&f.witness, "witness", "", "HOST:PORT of a plimsoll disk witness: write numbered records until somebody cuts the power")
-	flags.StringVar(&f.session, "session", "", "name of the power cut test, for --witness")
-	flags.BoolVar(&f.force, "force", false, "probe a directory that holds a database, or that is in memory")
+	flags.StringVar(&f.dirty, "dirty", "256MiB", "checkpoint: `bytes` that one checkpoint writes")
+	flags.IntVar(&f.files, "files", d.Files, "checkpoint: number of files, written and synced one after another")
+	flags.StringVar(&f.period, "checkpoint-period", "60s", "checkpoint: `time` from the end of one to the next; at most a quarter of --duration by default")
+	flags.StringSliceVar(&f.slo, "slo", nil, "`objectives`, such as flush.p99<10ms, read.rate>5000 or commit.p99<20ms; exit code 4 if one is missed")
+	flags.StringArrayVar(&f.devices, "device", nil, "block `device` of the data, if the kernel does not show it (FUSE, overlay) (repeatable)")
+	flags.BoolVar(&f.iostat, "iostat", false, "print statistics of the devices every second, like iostat -x")
+	flags.StringVar(&f.faultSocket, "fault-socket", "", "control `socket` of the plimsoll faultfs below DIR: cut the power of its disk and check the data")
+	flags.StringVar(&f.witness, "witness", "", "`HOST:PORT` of a plimsoll disk witness: write numbered records until you cut the power")
+	flags.StringVar(&f.session, "session", "", "`name` of the power cut test, with --witness (default power-cut)")
+	flags.BoolVar(&f.force, "force", false, "probe a directory that has a database or is in memory")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of offsets and data")
-	flags.StringVar(&f.out, "out", "", "directory for the record (default plimsoll-data/runs/TIME-disk)")
-	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record")
-	flags.StringVar(&f.format, "format", "text", strings.Join(formats(), ", "))
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+	flags.StringVar(&f.out, "out", "", "`directory` of the record (default plimsoll-data/runs/TIME-disk)")
+	flags.BoolVar(&f.noRecord, "no-record", false, "write no record")
+	formatFlag(flags, &f.format, "result", formats()...)
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
 }
 
-// spec checks the flags.
 func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, err error) {
 	s = disk.Defaults(dir)
 	s.Profiles, s.Operations, s.Mode, s.Sync = f.profiles, f.operations, f.mode, f.sync
@@ -121,7 +124,8 @@ func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, er
 	for _, x := range []struct {
 		flag, text string
 		into       *int64
-	}{{"size", f.size, &s.Size}, {"block", f.block, &s.Block}, {"record", f.record, &s.Record}, {"segment", f.segment, &s.Segment}, {"dirty", f.dirty, &s.Dirty}} {
+	}{{"size", f.size, &s.Size}, {"block", f.block, &s.Block}, {"record", f.record, &s.Record},
+		{"segment", f.segment, &s.Segment}, {"dirty", f.dirty, &s.Dirty}} {
 		n, err := spec.ParseSize(x.text)
 		if err != nil {
 			return s, usageError("--%s: %v", x.flag, err)
@@ -164,32 +168,28 @@ func parseClients(text string) (list []int, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil {
-			return nil, usageError("--clients: %q is no number of clients: write 1,4,16", part)
+			return nil, usageError("--clients: %q is not a number of clients; write for example 1,4,16", part)
 		}
 		list = append(list, n)
 	}
 	return list, nil
 }
 
-// parsePeers reads "2ms@0.5ms": the time of a flush, and of a round trip.
+// parsePeers parses "2ms@0.5ms": the time of a flush and of a round trip.
 func parsePeers(texts []string) (list []record.ProbePeer, err error) {
 	for _, text := range texts {
 		flush, rtt, ok := strings.Cut(text, "@")
 		s, err1 := spec.ParseDuration(flush)
 		r, err2 := spec.ParseDuration(rtt)
 		if err := errors.Join(err1, err2); !ok || err != nil {
-			return nil, usageError("--peer %s: write the time of a flush and of a round trip, such as 2ms@0.5ms", text)
+			return nil, usageError("--peer %s: give the time of a flush and of a round trip, for example 2ms@0.5ms", text)
 		}
 		list = append(list, record.ProbePeer{Flush: int64(s), RTT: int64(r)})
 	}
 	return list, nil
 }
 
-// run does a probe under the eyes of a person.
 func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error {
-	if err := checkFormat(f.format); err != nil {
-		return err
-	}
 	if f.witness != "" {
 		return f.witnessed(cmd.Context(), env, dir)
 	}
@@ -211,11 +211,12 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	if f.noRecord {
 		out = ""
 	}
-	// What is wrong with the directory is said before a record is begun.
+	// Refuse the directory before a record is created.
 	if err := files.Refuse(dir); err != nil && !f.force {
 		return withExit(exitUsage, err)
 	}
-	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Started: env.now().UTC(),
+	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)),
+		Started:     env.now().UTC(),
 		Environment: record.NewEnvironment(map[string]string{"probe": dir})}, Specification: spec,
 		Volume: place.volume}
 	w, end, err := f.begin(env, out, p)
@@ -232,11 +233,12 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	return f.finish(ctx, env, w, out, err)
 }
 
-// begin begins the record, which nobody else writes until end is called, and the page about it.
-func (f *diskFlags) begin(env *environment, out string, p *record.Probe) (w *record.ProbeWriter, end func(), err error) {
+// begin creates the record and its page. This process holds the record until end is called.
+func (f *diskFlags) begin(env *environment, out string,
+	p *record.Probe) (w *record.ProbeWriter, end func(), err error) {
 	if out == "" {
 		if f.web != "" {
-			return nil, nil, usageError("--web shows the record while it is written, and --no-record leaves none: leave one of them out")
+			return nil, nil, usageError("--web needs a record, and --no-record writes none: remove one of them")
 		}
 		w, err = record.CreateProbe("", p)
 		return w, func() {}, err
@@ -258,13 +260,13 @@ func (f *diskFlags) begin(env *environment, out string, p *record.Probe) (w *rec
 	return w, end, nil
 }
 
-// cutter is who takes away the power of the disk below the directory, nil where nobody can.
+// cutter returns what can cut the power of the disk below the directory, or nil.
 func (f *diskFlags) cutter(ctx context.Context, place probePlace) (disk.PowerCutter, error) {
 	switch {
 	case f.faultSocket == "":
 		return place.cutter, nil
 	case place.volume != "":
-		return nil, usageError("--fault-socket: the lab knows the disks of its volumes; leave it out, and bring the lab up with --faults")
+		return nil, usageError("--fault-socket is not for volumes of a lab: remove it, and start the lab with --faults")
 	}
 	c, err := faultcut.Dial(ctx, f.faultSocket)
 	if err == nil {
@@ -276,8 +278,8 @@ func (f *diskFlags) cutter(ctx context.Context, place probePlace) (disk.PowerCut
 	return c, nil
 }
 
-// finish ends the record and prints it.
-func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.ProbeWriter, out string, failed error) error {
+func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.ProbeWriter, out string,
+	failed error) error {
 	status, problem := record.Complete, ""
 	switch {
 	case failed != nil:
@@ -303,7 +305,7 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	return ending(disk.Conclude(w.Probe))
 }
 
-// diskError tells what the user wrote wrongly from what failed.
+// diskError separates usage errors from other failures.
 func diskError(err error) error {
 	var refused *files.RefusedError
 	var direct *files.NoDirectError
@@ -313,18 +315,8 @@ func diskError(err error) error {
 	return withExit(exitFailure, err)
 }
 
-// untilInterrupt ends the context at the first interrupt.
 func untilInterrupt(ctx context.Context, env *environment) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals, stop := env.signals()
-	var all sync.WaitGroup
-	all.Go(func() {
-		select {
-		case <-signals:
-			fmt.Fprintln(env.stderr, "\nplimsoll: ending the step; what was measured is kept, test files are removed")
-			cancel()
-		case <-ctx.Done():
-		}
+	return interruptible(ctx, env, func() {
+		fmt.Fprintln(env.stderr, "\nplimsoll: ending the step; measured data is kept, test files are removed")
 	})
-	return ctx, func() { stop(); cancel(); all.Wait() }
 }

@@ -20,16 +20,19 @@ func newDoctorCommand(env *environment) *cobra.Command {
 	var uri, probe, format string
 	cmd := &cobra.Command{
 		Use:   "doctor [DIR]",
-		Short: "Hold this host and a server against what MongoDB recommends",
-		Long: `Compare this host, and the storage below a directory (the current one if absent), with what MongoDB
-recommends: what is, what should be, why, and how to change it. With --uri, judge a server by what it says
-of itself and of its machine. This host is judged beside it only if the server runs here; the directory is
-then the server's dbPath unless you name another. With --probe, the record of plimsoll disk, show what
-was measured. Nothing is changed.
+		Short: "Check this host and a server against MongoDB's recommendations",
+		Long: `Check this host and the storage of a directory (default: the current one) against MongoDB's recommendations.
+For each finding, print the value, the recommended value, the reason and the command that changes it.
+Nothing is changed.
 
-Exit codes: 0 nothing worse than advice, 4 there is a warning, 6 something is critical, 2 an argument is
-wrong, 3 the server cannot be reached.` + addressHelp,
-		Example: `  plimsoll doctor /data --uri mongodb://localhost/
+With --uri, also check a server and its machine, as far as the server reports them. If the server runs on
+this host, DIR is its dbPath by default; if it does not, only the server is checked. With --probe, include
+the results of plimsoll disk.
+
+Exit codes: 0 advice at most, 1 other failure, 2 usage error, 3 server unreachable, 4 warning, 6 critical
+finding.` + addressHelp,
+		Example: `  plimsoll doctor /data
+  plimsoll doctor /data --uri mongodb://localhost/
   plimsoll doctor --uri env:MONGODB_URI
   plimsoll disk /data --out probe && plimsoll doctor /data --probe probe`,
 		Args: atMostOne("directory"),
@@ -37,9 +40,6 @@ wrong, 3 the server cannot be reached.` + addressHelp,
 			dir := ""
 			if len(args) == 1 {
 				dir = args[0]
-			}
-			if format != "text" && format != "json" && format != "md" {
-				return usageError("unknown format %q (known: text, md, json)", format)
 			}
 			if err := readAddresses(env, &uri); err != nil {
 				return err
@@ -60,14 +60,14 @@ wrong, 3 the server cannot be reached.` + addressHelp,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&uri, "uri", "", "address of the server that is looked at; env:NAME, @FILE or @- keeps it out of the command line")
-	cmd.Flags().StringVar(&probe, "probe", "", "record of plimsoll disk, for what was measured")
-	cmd.Flags().StringVar(&format, "format", "text", "text, md, json")
+	cmd.Flags().StringVar(&uri, "uri", "", "`address` of a server; env:NAME, @FILE or @- hide it")
+	cmd.Flags().StringVar(&probe, "probe", "", "`record` of plimsoll disk, for measured values")
+	formatFlag(cmd.Flags(), &format, "result", "text", "md", "json")
 	return cmd
 }
 
-// examine collects all facts and judges them. Where a server is named, a machine is judged only if the server runs on it:
-// of another machine there is what its server says of it.
+// examine collects all facts and judges them. With a server, this machine is judged only if the server runs on it;
+// another machine is judged by what its server reports.
 func examine(ctx context.Context, env *environment, dir, uri, probe string) (*record.Doctor, error) {
 	out := &record.Doctor{SchemaVersion: record.SchemaVersion, Kind: record.KindDoctor, Tool: tool(), Probe: probe}
 	in := doctor.Input{Now: time.Now()}
@@ -82,8 +82,8 @@ func examine(ctx context.Context, env *environment, dir, uri, probe string) (*re
 		var facts server.Facts
 		var err error
 		run.TellIfSlow(func() {
-			fmt.Fprintf(env.stderr, "plimsoll: %s has not answered yet; it is tried again for up to %v\n", out.URI, serverPatience)
-		}, func() { facts, err = askServer(ctx, uri) })
+			fmt.Fprintf(env.stderr, "plimsoll: %s has not answered yet; retrying for up to %v\n", out.URI, serverPatience)
+		}, func() { facts, err = queryServer(ctx, uri) })
 		if wrong := (*exitError)(nil); errors.As(err, &wrong) {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func examine(ctx context.Context, env *environment, dir, uri, probe string) (*re
 	if in.Server == nil || in.Process != nil {
 		switch {
 		case dir == "" && in.Process != nil:
-			dir = in.Process.DBPath // none of a router: no disk of this machine matters to it
+			dir = in.Process.DBPath // empty for a router, which has no disk
 		case dir == "":
 			dir = "."
 		}

@@ -17,16 +17,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// probePlace is the directory that a probe looks at.
 type probePlace struct {
 	dir string
-	// volume says what the lab made, if it is a volume of one; cutter takes its power, if that can be.
+	// volume describes the volume of a lab; cutter can cut its power, or is nil.
 	volume string
 	cutter disk.PowerCutter
 	close  func()
 }
 
-// findPlace finds what a user means by DIR or lab:NAME/VOLUME.
+// findPlace resolves DIR or lab:NAME/VOLUME.
 func findPlace(ctx context.Context, env *environment, text string, force bool) (probePlace, error) {
 	name, ok := spec.LabOf(text)
 	if !ok {
@@ -49,7 +48,7 @@ func findPlace(ctx context.Context, env *environment, text string, force bool) (
 	return p, nil
 }
 
-// placeOn finds a volume of a lab; the only one if none is named.
+// placeOn finds a volume of a lab. Without a name, the lab must have exactly one.
 func placeOn(ctx context.Context, h *lab.Handle, name string, force bool) (probePlace, error) {
 	l, err := h.Describe(ctx, false)
 	if err != nil {
@@ -67,7 +66,7 @@ func placeOn(ctx context.Context, h *lab.Handle, name string, force bool) (probe
 	}
 	if l.Engine != spec.LabNone && !force {
 		return probePlace{}, withExit(exitUsage, &files.RefusedError{Forced: true, Text: fmt.Sprintf(
-			"the volume %s belongs to a server of the lab %s, which the probe would slow down: probe one of a lab without a database (plimsoll lab up --engine none), or --force", v.Name, l.Name)})
+			"the volume %s belongs to a server of the lab %s, and a probe slows the server down: use a lab without a database (plimsoll lab up --engine none), or --force", v.Name, l.Name)})
 	}
 	p := probePlace{dir: v.Mount, volume: fmt.Sprintf("%s of the lab %s: %s", v.Name, l.Name, report.Clean(v.Policy))}
 	if l.Engine == spec.LabNone && l.Specification.Storage.Faults {
@@ -80,24 +79,23 @@ func placeOn(ctx context.Context, h *lab.Handle, name string, force bool) (probe
 	return p, nil
 }
 
-// labCutter takes the power of the host of a volume, through the lab, which unmounts the volume with it and mounts it again.
+// labCutter cuts the power of the host of a volume. The lab unmounts the volume, and mounts it again when power
+// returns.
 type labCutter struct {
 	h    *lab.Handle
 	host string
 	id   int
 }
 
-// outOfPower is after what time the lab gives a host its power back by itself: if the probe was killed in between.
-const outOfPower = 10 * time.Second
+// powerBackAfter is the time after which the lab restores power, in case the probe was killed.
+const powerBackAfter = 10 * time.Second
 
-// Cut implements disk.PowerCutter.
 func (c *labCutter) Cut(ctx context.Context, _ string) error {
-	f, err := c.h.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: action.PowerLoss, Target: c.host}}, outOfPower)
+	f, err := c.h.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: action.PowerLoss, Target: c.host}}, powerBackAfter)
 	c.id = f.ID
 	return err
 }
 
-// Return implements disk.PowerCutter.
 func (c *labCutter) Return(ctx context.Context, _ string) error {
 	if c.id == 0 {
 		return errors.New("no power was cut")
@@ -108,17 +106,15 @@ func (c *labCutter) Return(ctx context.Context, _ string) error {
 	}
 	l, lerr := c.h.Describe(ctx, false)
 	if lerr == nil && !slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.ID == c.id }) {
-		return nil // the lab was faster, because its time was over
+		return nil // the lab has restored power already
 	}
-	return fmt.Errorf("%w; plimsoll lab heal %s %d tries again", err, c.h.Name(), c.id)
+	return fmt.Errorf("%w; try again with: plimsoll lab heal %s %d", err, c.h.Name(), c.id)
 }
 
-// Covers implements disk.PowerCutter.
 func (c *labCutter) Covers() string {
 	return "the filesystem, its mount options and its repair after the host lost power, down to the virtual disks"
 }
 
-// Blind implements disk.PowerCutter.
 func (c *labCutter) Blind() string {
 	return "the real device, and disks of the volume on other hosts: the power of the virtual disks of " + c.host + " was cut"
 }

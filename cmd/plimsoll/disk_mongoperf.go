@@ -17,18 +17,18 @@ func newMongoperfCommand(env *environment) *cobra.Command {
 	var step string
 	cmd := &cobra.Command{
 		Use:   "mongoperf < CONFIG",
-		Short: "Do what mongoperf did, with its configuration and its lines",
-		Long: `Read the configuration of mongoperf from standard input and print the lines that it printed:
+		Short: "Replace mongoperf: the same configuration and the same output",
+		Long: `Read the configuration of mongoperf from standard input and print the output of mongoperf:
 
   echo "{nThreads:16,fileSizeMB:1000,r:true,w:true}" | plimsoll disk mongoperf
 
-The keys are nThreads (1), fileSizeMB (1), sleepMicros (0), mmf (false), r, w (false), recSizeKB (4) and
-syncDelay (0, seconds), as in mongoperf: 1, 2, 4 … threads for 8 s each in the current directory, and the
-last number until Ctrl-C. Each write is durable before it counts, as it was.
+Keys and defaults: nThreads (1), fileSizeMB (1), sleepMicros (0), mmf (false), r and w (false), recSizeKB (4)
+and syncDelay (0, seconds). As in mongoperf, the test runs in the current directory with 1, 2, 4 … threads
+for 8 s each, and with the last number until Ctrl-C. A write counts when it is durable.
 
-What differs: MB/sec is what was really moved, operations are divided by the time that really went by, a
-failed write ends the run, the page cache instead of O_DIRECT is said (on standard error), the data cannot
-be compressed, and the test file is removed. In the end a summary with latencies goes to standard error.`,
+Differences from mongoperf: MB/sec counts the bytes that were transferred, rates use the elapsed time, a
+failed write ends the test, the use of the page cache is reported, the data is not compressible, and the
+test file is removed. At the end, a summary with latencies goes to standard error.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := mongoperf.Read(env.stdin)
@@ -43,7 +43,8 @@ be compressed, and the test file is removed. In the end a summary with latencies
 			}
 			ctx, stop := untilInterrupt(cmd.Context(), env)
 			defer stop()
-			p, err := mongoperf.Run(ctx, c, ".", time.Duration(length), env.stdout, func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", report.Clean(text)) })
+			p, err := mongoperf.Run(ctx, c, ".", time.Duration(length), env.stdout,
+				func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", report.Clean(text)) })
 			if p != nil {
 				mongoperfSummary(env, p)
 			}
@@ -53,11 +54,11 @@ be compressed, and the test file is removed. In the end a summary with latencies
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&step, "step", "", "length of each number of threads, the last one too (default 8s, and the last one until Ctrl-C)")
+	cmd.Flags().StringVar(&step, "step", "", "`time` of each number of threads, including the last (default 8s; the last until Ctrl-C)")
 	return cmd
 }
 
-// mongoperfSummary says what mongoperf never said: how long operations took.
+// mongoperfSummary prints latencies, which mongoperf did not.
 func mongoperfSummary(env *environment, p *record.Probe) {
 	for _, f := range p.Validity {
 		fmt.Fprintf(env.stderr, "plimsoll: %s: %s\n", f.Severity, report.Clean(f.Text))
@@ -76,7 +77,8 @@ func mongoperfSummary(env *environment, p *record.Probe) {
 		if s.Latency.P50 != nil {
 			p50 = figure.Duration(time.Duration(*s.Latency.P50))
 		}
-		t.row(fmt.Sprint(s.Threads), figure.Rate(s.Rate), figure.Significant(s.BytesRate/1e6), p50, p99, figure.Duration(time.Duration(s.Latency.Max)))
+		t.row(fmt.Sprint(s.Threads), figure.Rate(s.Rate), figure.Significant(s.BytesRate/1e6), p50, p99,
+			figure.Duration(time.Duration(s.Latency.Max)))
 	}
 	if len(t.rows) > 1 {
 		t.write(env.stderr, "")

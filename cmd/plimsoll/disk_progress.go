@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// diskProgress shows how a probe goes on standard error: a status line on a terminal, a line per step elsewhere.
+// diskProgress shows the progress of a probe on standard error: a status line on a terminal, else a line for each step.
 type diskProgress struct {
 	lines  *progressLines
 	env    *environment
@@ -21,19 +21,18 @@ type diskProgress struct {
 }
 
 func newDiskProgress(env *environment, quiet, iostat bool) *diskProgress {
-	return &diskProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}, env: env, quiet: quiet, iostat: iostat}
+	return &diskProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}, env: env,
+		quiet: quiet, iostat: iostat}
 }
 
-// plan says how long it will take.
 func (d *diskProgress) plan(s record.ProbeSpec) {
 	if d.quiet {
 		return
 	}
 	steps, total := disk.Estimate(s)
-	fmt.Fprintf(d.env.stderr, "%s, %s and the writing of test files\n", figure.Plural(steps, "step"), figure.Duration(total))
+	fmt.Fprintf(d.env.stderr, "%s, %s, plus time to write the test files\n", figure.Plural(steps, "step"), figure.Duration(total))
 }
 
-// Step implements [disk.Progress].
 func (d *diskProgress) Step(text string) {
 	d.step = text
 	if !d.quiet {
@@ -41,7 +40,6 @@ func (d *diskProgress) Step(text string) {
 	}
 }
 
-// Note implements [disk.Progress].
 func (d *diskProgress) Note(text string) {
 	if !d.quiet {
 		d.lines.clear()
@@ -49,7 +47,6 @@ func (d *diskProgress) Note(text string) {
 	}
 }
 
-// Second implements [disk.Progress].
 func (d *diskProgress) Second(s record.ProbeSecond) {
 	if d.iostat && len(s.Devices) > 0 {
 		d.lines.clear()
@@ -58,11 +55,12 @@ func (d *diskProgress) Second(s record.ProbeSecond) {
 	if d.quiet || !d.env.terminal || s.Length == 0 {
 		return
 	}
-	d.lines.status(fmt.Sprintf("%s: %s: %s op/s, p50 %s, p99 %s", d.step, clock(time.Duration(s.At+s.Length)), figure.Rate(float64(s.Operations)/time.Duration(s.Length).Seconds()),
+	d.lines.status(fmt.Sprintf("%s: %s: %s op/s, p50 %s, p99 %s", d.step, clock(time.Duration(s.At+s.Length)),
+		figure.Rate(float64(s.Operations)/time.Duration(s.Length).Seconds()),
 		figure.Duration(time.Duration(s.P50)), figure.Duration(time.Duration(s.P99))))
 }
 
-// devices prints a second as iostat -x does, with the head again from time to time.
+// devices prints a second like iostat -x, with the header every 20 lines.
 func (d *diskProgress) devices(s record.ProbeSecond) {
 	if d.headed%20 == 0 {
 		d.deviceLine("Device", report.IOStatColumns())
@@ -73,7 +71,6 @@ func (d *diskProgress) devices(s record.ProbeSecond) {
 	}
 }
 
-// deviceLine prints columns that are as wide in each second.
 func (d *diskProgress) deviceLine(name string, cells []string) {
 	line := fmt.Sprintf("%-10s", name)
 	for i, c := range cells {

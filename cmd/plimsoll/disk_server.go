@@ -13,29 +13,23 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// serverPatience is how long the doctor waits for a server.
 const serverPatience = 10 * time.Second
 
-// addressError is a mistake in the address of a server.
-func addressError(uri string, err error) error {
-	text := fmt.Sprintf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
-	if name, ok := spec.LabOf(uri); ok {
-		text += fmt.Sprintf("; 'plimsoll lab connect %s' says the address of the lab", name)
-	}
-	return usageError("%s", text)
-}
-
-// askServer asks a server for what the doctor judges. It sends read-only commands.
-func askServer(ctx context.Context, uri string) (server.Facts, error) {
+// queryServer reads the facts that the doctor judges. It sends read-only commands.
+func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll doctor").SetServerSelectionTimeout(serverPatience)
 	client, err := driver.Connect(o)
 	if err != nil {
-		return server.Facts{}, addressError(uri, err)
+		hint := ""
+		if name, ok := spec.LabOf(uri); ok {
+			hint = fmt.Sprintf("; 'plimsoll lab connect %s' prints the address of the lab", name)
+		}
+		return server.Facts{}, usageError("cannot use the address %s: %s%s", store.Redact(uri), store.OneLine(err.Error()), hint)
 	}
 	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
-	facts, err := server.AskFacts(ctx, server.Driver(client))
+	facts, err := server.QueryFacts(ctx, server.Driver(client))
 	if err != nil {
 		return facts, fmt.Errorf("%s does not answer: %s; check host, port, user and password", store.Redact(uri), store.OneLine(err.Error()))
 	}

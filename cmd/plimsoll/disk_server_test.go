@@ -19,22 +19,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// The doctor asks a mongod that answers as the manual says, and sends nothing that changes it. A real one takes the place
-// of the stand-in in e2e where there is one.
+// The doctor asks a mongod that answers as the manual says, and sends nothing that changes it. A real one takes the
+// place of the stand-in in e2e where there is one.
 func TestDoctorAsksMongod(t *testing.T) {
 	dir := t.TempDir()
 	uri := startStandin(t, "8.0.24", dir)
 	var f server.Facts
 	var err error
 	for end := time.Now().Add(time.Minute); ; { // until it listens
-		if f, err = askServer(t.Context(), uri); err == nil || time.Now().After(end) {
+		if f, err = queryServer(t.Context(), uri); err == nil || time.Now().After(end) {
 			break
 		}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Version.Text != "8.0.24" || f.Kind != server.Mongod || f.Engine != "wiredTiger" || f.Journal == nil || !*f.Journal || f.Cache != 512<<20 || f.FCV != "8.0" || f.Data != 8192 || f.Host.Name != "standin" || f.Host.Memory != 2<<30 || f.Concerns.W != "1" {
+	if f.Version.Text != "8.0.24" || f.Kind != server.Mongod || f.Engine != "wiredTiger" || f.Journal == nil ||
+		!*f.Journal || f.Cache != 512<<20 || f.FCV != "8.0" || f.Data != 8192 || f.Host.Name != "standin" ||
+		f.Host.Memory != 2<<30 || f.Concerns.W != "1" {
 		t.Errorf("%+v", f)
 	}
 	got := map[string]string{}
@@ -43,7 +45,8 @@ func TestDoctorAsksMongod(t *testing.T) {
 			got[found.ID] = found.Severity
 		}
 	}
-	if d := cmp.Diff(map[string]string{"cache-size": record.DoctorGood, "working-set": record.DoctorGood, "journal": record.DoctorGood, "kernel": record.DoctorGood,
+	if d := cmp.Diff(map[string]string{"cache-size": record.DoctorGood, "working-set": record.DoctorGood,
+		"journal": record.DoctorGood, "kernel": record.DoctorGood,
 		"limits": record.DoctorGood, "per-cpu-caches": record.DoctorWarning,
 		"replica-set": record.DoctorAdvice, "version": record.DoctorGood, "feature-compatibility": record.DoctorGood}, got); d != "" {
 		t.Error(d)

@@ -17,7 +17,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// defaultSession is the name of a power cut test when none is given.
 const defaultSession = "power-cut"
 
 func newWitnessCommand(env *environment) *cobra.Command {
@@ -25,25 +24,25 @@ func newWitnessCommand(env *environment) *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "witness (--listen HOST:PORT | --verify DIR --witness HOST:PORT)",
-		Short: "Prove with a real power cut that what was acknowledged is there",
-		Long: `Prove with a real power cut that storage keeps what it acknowledged. It takes two machines.
+		Short: "Test with a real power cut whether storage keeps acknowledged data",
+		Long: `Test with a real power cut whether storage keeps acknowledged data. This needs two machines.
 
   1. on a machine that keeps its power:   plimsoll disk witness --listen 0.0.0.0:7717
-  2. on the machine that is tested:       plimsoll disk /data --witness OTHER:7717 --session first
-  3. cut the power of the tested machine (the plug, or the reset of a virtual machine; not a shutdown)
+  2. on the tested machine:               plimsoll disk /data --witness OTHER:7717 --session first
+  3. cut the power of the tested machine (pull the plug or reset the virtual machine; no shutdown)
   4. when it is up again:                 plimsoll disk witness --verify /data --witness OTHER:7717 --session first
 
-The tested machine writes numbered records, makes each durable and tells the witness before it goes on.
-Every number that the witness knows must be on the storage afterwards. The verdict is honest, or lying
-with the number of missing records. The protocol is described in docs/disk.md; it has no encryption and
-no password, and carries nothing but numbers.
+The tested machine writes numbered records. It makes each record durable and sends its number to the
+witness before it writes the next one. After the power cut, each of these records must be on the storage.
+The verdict is honest, or lying with the number of missing records. The protocol (docs/disk.md) has no
+encryption and no password, and carries only numbers.
 
-Exit codes: 0 honest, 4 records are missing, 2 an argument is wrong, 3 the witness cannot be reached.`,
+Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 records missing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case (listen == "") == (verify == ""):
-				return usageError("a witness listens or verifies: give --listen HOST:PORT, or --verify DIR with --witness HOST:PORT")
+				return usageError("give --listen HOST:PORT, or --verify DIR with --witness HOST:PORT")
 			case listen != "":
 				return listenWitness(cmd.Context(), env, listen, file)
 			}
@@ -51,17 +50,16 @@ Exit codes: 0 honest, 4 records are missing, 2 an argument is wrong, 3 the witne
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&listen, "listen", "", "listen at this address, such as 0.0.0.0:7717")
-	flags.StringVar(&file, "state", "", "with --listen: file that keeps what was heard when the witness is started again")
-	flags.StringVar(&verify, "verify", "", "directory that was written to before the power cut")
-	flags.StringVar(&address, "witness", "", "with --verify: where the witness listens")
-	flags.StringVar(&session, "session", defaultSession, "with --verify: name of the test")
+	flags.StringVar(&listen, "listen", "", "`address` to listen at, such as 0.0.0.0:7717")
+	flags.StringVar(&file, "state", "", "with --listen: `file` that keeps the numbers when the witness restarts")
+	flags.StringVar(&verify, "verify", "", "`directory` of the records, after the power cut")
+	flags.StringVar(&address, "witness", "", "with --verify: `HOST:PORT` of the witness")
+	flags.StringVar(&session, "session", defaultSession, "with --verify: `name` of the power cut test")
 	flags.BoolVar(&keep, "keep", false, "with --verify: keep the records")
-	flags.StringVar(&format, "format", "text", "text, json")
+	formatFlag(flags, &format, "result", "text", "json")
 	return cmd
 }
 
-// listenWitness hears until an interrupt.
 func listenWitness(ctx context.Context, env *environment, address, file string) error {
 	s, err := witness.NewServer(file)
 	if err != nil {
@@ -73,27 +71,15 @@ func listenWitness(ctx context.Context, env *environment, address, file string) 
 		return withExit(exitUsage, fmt.Errorf("--listen: %w", err))
 	}
 	fmt.Fprintf(env.stdout, "witness listens at %s\n", l.Addr())
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signals, stop := env.signals()
+	ctx, stop := interruptible(ctx, env)
 	defer stop()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	return withExit(exitFailure, s.Serve(ctx, l))
 }
 
-// verifyWitness compares what the witness knows with what is there.
+// verifyWitness compares the numbers of the witness with the records on the storage.
 func verifyWitness(ctx context.Context, env *environment, dir, address, session, format string, keep bool) error {
 	if address == "" {
-		return usageError("--verify needs to know where the witness listens: --witness HOST:PORT")
-	}
-	if format != "text" && format != "json" {
-		return usageError("unknown format %q (known: text, json)", format)
+		return usageError("--verify needs --witness HOST:PORT")
 	}
 	c, err := witness.Dial(ctx, address, session)
 	if err != nil {
@@ -121,7 +107,7 @@ func verifyWitness(ctx context.Context, env *environment, dir, address, session,
 	return nil
 }
 
-// witnessed writes records for a witness until somebody cuts the power, or until an interrupt.
+// witnessed writes records for a witness until the power is cut, or until an interrupt.
 func (f *diskFlags) witnessed(ctx context.Context, env *environment, dir string) error {
 	session := cmp.Or(f.session, defaultSession)
 	if err := files.Refuse(dir); err != nil && !f.force {
@@ -138,7 +124,7 @@ func (f *diskFlags) witnessed(ctx context.Context, env *environment, dir string)
 	ctx, stop := untilInterrupt(ctx, env)
 	defer stop()
 	next := fmt.Sprintf("plimsoll disk witness --verify %s --witness %s --session %s", dir, f.witness, session)
-	fmt.Fprintf(env.stderr, "writing records for the witness; cut the power of this machine now, and afterwards run\n  %s\n", next)
+	fmt.Fprintf(env.stderr, "writing records for the witness; cut the power of this machine now, then run\n  %s\n", next)
 	n, err := witness.Write(ctx, c, dir, session, func(n int64) {
 		if env.terminal && !f.quiet {
 			fmt.Fprintf(direct(env.stderr), "\r%s records", figure.Count(n))
@@ -147,7 +133,7 @@ func (f *diskFlags) witnessed(ctx context.Context, env *environment, dir string)
 	if err != nil {
 		return withExit(exitFailure, err)
 	}
-	fmt.Fprintf(env.stdout, "%s records were written and acknowledged, and no power was cut\n", figure.Count(n))
+	fmt.Fprintf(env.stdout, "%s records were written and acknowledged; the power was not cut\n", figure.Count(n))
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return withExit(exitInterrupted, errSilent)
 	}

@@ -50,7 +50,9 @@ func TestDocs(t *testing.T) {
 		}
 		if filepath.Base(page) == "ycsb.md" || filepath.Base(page) == "study.md" || filepath.Base(page) == "engines.md" || filepath.Base(page) == "faultfs.md" ||
 			filepath.Base(page) == "lab.md" || filepath.Base(page) == "drill.md" {
-			continue // ycsb.md, study.md and faultfs.md have tests of their own; engines.md needs root and the network; e2e runs lab.md and drill.md
+			// ycsb.md, study.md and faultfs.md have tests of their own; engines.md needs root and the network; e2e runs lab.md
+			// and drill.md
+			continue
 		}
 		text, err := os.ReadFile(page)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 
 const textWidth = 100 // columns of running text
 
-// writeDocument prints for a person what [report] has to say: the verdict first, what came out and what to doubt, what
-// was asked for, then the sections. Texts of records are made harmless.
+// writeDocument prints a document for the terminal: verdict and findings first, then facts, then sections. It removes
+// control characters from texts of records.
 func writeDocument(w io.Writer, d *report.Document) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, report.Clean(d.Title))
@@ -33,6 +33,13 @@ func writeDocument(w io.Writer, d *report.Document) error {
 		fmt.Fprintln(&b)
 		textFacts(&b, facts, width)
 	}
+	if f := d.Picture; f != nil {
+		fmt.Fprintf(&b, "\n%s\n%s\n", f.Title, strings.Repeat("-", utf8.RuneCountInString(f.Title)))
+		for _, line := range f.Lines() {
+			fmt.Fprintln(&b, report.Clean(line))
+		}
+		fmt.Fprintln(&b, wrap(report.Clean(f.Note), textWidth, "  "))
+	}
 	for i := range d.Sections {
 		if s := &d.Sections[i]; !s.Appendix {
 			textSection(&b, s, width)
@@ -42,7 +49,7 @@ func writeDocument(w io.Writer, d *report.Document) error {
 	return err
 }
 
-// textFacts prints names and values, each value behind a column of names.
+// textFacts prints names and values in two columns.
 func textFacts(b *bytes.Buffer, list []report.Fact, width int) {
 	for _, f := range list {
 		fmt.Fprintf(b, "%-*s  %s\n", width, f.Name, wrap(report.Clean(f.Value), textWidth-width-2,
@@ -50,7 +57,6 @@ func textFacts(b *bytes.Buffer, list []report.Fact, width int) {
 	}
 }
 
-// textPoint prints an item of a list.
 func textPoint(b *bytes.Buffer, p report.Point, indent string) {
 	fmt.Fprintf(b, "%s%s\n", indent, wrap(report.Clean(p.String()), textWidth-len(indent), indent+"  "))
 }

@@ -40,13 +40,15 @@ var recordKinds = map[string]func(dir string) error{
 	record.DrillFile: func(dir string) error { _, err := recordtest.Drill{Rounds: 1}.Write(dir); return err },
 	record.ProbeFile: func(dir string) error { _, err := recordtest.Probe{}.Write(dir); return err },
 	record.ComparisonFile: func(dir string) error {
-		return record.WriteComparison(dir, &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Validity: []measure.Finding{}},
+		return record.WriteComparison(dir, &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion,
+			Kind: record.KindComparison, Validity: []measure.Finding{}},
 			Sides: []record.ComparisonSide{{Name: "a", N: 1}, {Name: "b", N: 1}}, Differences: []record.Difference{},
 			Comparisons: []record.Comparison{{Metric: "throughput", Verdict: record.Inconclusive}}})
 	},
 }
 
-// plimsoll runs this test program as plimsoll, in a directory of its own, and returns the exit code with all output as one line.
+// plimsoll runs this test program as plimsoll, in a directory of its own, and returns the exit code with all output as
+// one line.
 func plimsoll(t *testing.T, args ...string) (code int, output string) {
 	t.Helper()
 	exe, err := os.Executable()

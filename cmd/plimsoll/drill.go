@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -23,7 +20,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// drillOptions are the flags of `plimsoll drill`.
 type drillOptions struct {
 	spec     *specFlags
 	faults   []string
@@ -46,75 +42,69 @@ func newDrillCommand(env *environment) *cobra.Command {
 	var o drillOptions
 	cmd := &cobra.Command{
 		Use:   "drill [SPEC|TARGET]",
-		Short: "Break a lab under load, and say how long it was out and what it lost",
-		Long: `Break a lab under load, and say how long it was out and what it lost.
+		Short: "Inject faults under load; measure outage and data loss",
+		Long: `Inject faults under load; measure outage and data loss.
 
-SPEC is a file in YAML with a run, faults and, if the drill shall bring one up, a lab; TARGET is
-lab:NAME, or the address of a deployment that you break yourself (--external: press Enter, or send
-SIGUSR1, at the moment it is broken, and once more when it is healed), as env:NAME or @FILE to hide it.
+TARGET is a running lab, lab:NAME (see 'plimsoll lab up'), or the address of another deployment. On
+another deployment, use --external: cause the fault yourself, and press Enter (or send SIGUSR1) when it
+starts and again when it ends. SPEC is a YAML file with a run, faults and, if the drill starts one, a lab.
 
+A fault is ACTION:TARGET.
 Actions: ACTIONS.
-Targets are hosts and members of the lab, roles such as primary or secondary, MEMBER/DISK such as primary/d1, and random;
-'plimsoll lab fail --help' explains both. A lab is needed first: 'plimsoll lab up', or in the file.
+Targets: a host, a member, a role such as primary or secondary, MEMBER/DISK such as primary/d1, or
+random. 'plimsoll lab fail --help' explains them.
 
-Every write is kept in a ledger. After the faults are healed and redundancy is back everything is read,
-and each write gets one class: ok, lost, recovered, dropped, phantom, duplicated, corrupt, …
+The drill logs every write and its answer. When the faults have ended and all members are in sync, it
+reads all documents and puts each write into one class: ok, lost, recovered, dropped, phantom,
+duplicated, corrupt, … Ctrl-C reverts the faults, then audits the writes up to that time. If the drill
+is killed, the lab reverts the faults.
 
-Ctrl-C heals first and audits what was written until then. If the drill is killed, the lab heals by
-itself.
-
-Exit codes: 0 what was expected holds, 2 usage, 3 target unreachable, 4 it was out for too long or had
-errors, 5 an acknowledged write that had to survive is gone, 6 the drill shows nothing (the fault did
-not hit, the final read failed, …), 130 interrupted, 1 anything else.` + addressHelp,
-		Example: `  plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
+Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 outage too long
+or unexpected errors, 5 a write was lost that had to survive, 6 drill invalid (for example, the fault
+had no effect or the audit failed), 130 interrupted.` + addressHelp,
+		Example: `  plimsoll drill lab:three --fault kill:primary
+  plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
-  plimsoll drill 'mongodb://db1,db2/?replicaSet=rs0' --external --duration 5m --w majority
-  plimsoll drill env:MONGODB_URI --external --duration 5m`,
+  plimsoll drill env:MONGODB_URI --external --duration 5m --w majority`,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
 	cmd.Long = strings.Replace(cmd.Long, "ACTIONS", wrap(strings.Join(action.Names(), ", "), 92, "  "), 1)
 	fs := cmd.Flags()
+	fs.StringArrayVar(&o.faults, "fault", nil, "`fault`, ACTION:TARGET, for example kill:primary or power-loss:host1 (repeatable)")
+	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default 20s, at most a quarter of --duration)")
+	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
+	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
+	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
+	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
+	fs.BoolVar(&o.fresh, "fresh", false, "create a new lab for each round (needs a lab in SPEC)")
+	fs.StringVar(&o.loss, "expect-loss", "", "allowed `loss` of acknowledged writes: none, any, or window:TIME (default: as the durability promises)")
+	fs.StringVar(&o.outage, "expect-outage", "", "longest allowed outage, a `time` such as 15s (default: any)")
+	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "allow no failed operations: the fault must not be visible to clients")
 	o.spec = addSpecFlags(fs)
 	for name, usage := range drillUsage {
 		fs.Lookup(name).Usage = usage
 	}
-	fs.StringArrayVar(&o.faults, "fault", nil, "what is broken, ACTION:TARGET, such as kill:primary or power-loss:host1 (repeatable)")
-	fs.StringVar(&o.at, "at", "", "when, since the measured time began, or as workers=N; for faults given as flags (default 20s, at most a quarter of the measured time)")
-	fs.StringVar(&o.last, "for", "", "how long until it is healed (default: until the end of the measured time)")
-	fs.IntVar(&o.repeat, "repeat", 0, "how often the whole is done (default 1)")
-	fs.StringVar(&o.recovery, "recovery", "", "how long redundancy may take to come back (default 2m)")
-	fs.BoolVar(&o.external, "external", false, "somebody else breaks the target: Enter or SIGUSR1 marks the moment")
-	fs.BoolVar(&o.fresh, "fresh", false, "bring the lab of the specification up anew for each round")
-	fs.StringVar(&o.loss, "expect-loss", "", "none, any, or window:TIME; absent, what the durability promises")
-	fs.StringVar(&o.outage, "expect-outage", "", "the longest outage that is allowed")
-	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "the fault has to be invisible for clients")
-	fs.StringVar(&o.format, "format", "text", "of the result: "+strings.Join(drillFormats, ", "))
+	formatFlag(fs, &o.format, "result", "text", "md", "json", "csv")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
-	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
+	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	webFlag(cmd, &o.web)
 	o.engine.add(fs)
 	return cmd
 }
 
-// drillUsage says of flags that a drill shares with a run what is different in a drill.
+// drillUsage replaces the usage of flags that a drill shares with a run.
 var drillUsage = map[string]string{
-	"file":     "read the specification of the drill from this YAML file; flags win",
-	"out":      "where the record goes (default plimsoll-data/drills/TIME-NAME)",
-	"rate":     "offer this many operations per second whether or not others are done (default 500; none with --pace or --stage)",
-	"threads":  "workers: how many operations can be under way at once, so that those which hang do not stop the others (default 64)",
-	"timeout":  "the deadline of every operation (default 2s)",
-	"workload": "what to do: ledger, whose writes can all be told apart, or one of 'plimsoll workloads' (default ledger)",
-	"records":  "documents in the data set of other workloads than ledger (default 10k)",
+	"file":     "YAML `file` with the specification of the drill; flags override it",
+	"out":      "directory of the record (default plimsoll-data/drills/TIME-NAME)",
+	"rate":     "operations per second, sent on schedule without waiting for answers (default 500; none with --pace or --stage)",
+	"threads":  "number of workers: operations in progress at the same time; enough for some to hang (default 64)",
+	"timeout":  "deadline of each operation (default 2s)",
+	"workload": "workload: ledger, where each write is identifiable, or one of 'plimsoll workloads' (default ledger)",
+	"records":  "number of documents, for workloads other than ledger (default 10k)",
 }
 
-// drillFormats lists the values of --format of a drill.
-var drillFormats = []string{"text", "md", "json", "csv"}
-
 func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) error {
-	if !slices.Contains(drillFormats, o.format) {
-		return usageError("unknown format %q (known: %s)", o.format, strings.Join(drillFormats, ", "))
-	}
 	spec, err := o.read(cmd, env, args)
 	if err != nil {
 		return err
@@ -123,7 +113,8 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return withExit(exitUsage, err)
 	}
 	if o.dry {
-		return printDrillSpec(env, spec)
+		spec.Run.Target = store.Redact(spec.Run.Target)
+		return printYAML(env.stdout, spec)
 	}
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
@@ -141,19 +132,18 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if perr := printResult(env.stdout, d, o.format); perr != nil {
 		return perr
 	}
-	fmt.Fprintf(env.stderr, "record in %s\n", dir)
+	fmt.Fprintf(env.stderr, "record: %s\n", dir)
 	if err != nil {
 		return runError(err)
 	}
 	return ending(drill.Conclude(d))
 }
 
-// checkDrillLab says what is wrong with the lab of a drill, the one that it brings up or the one that runs, before a
-// record is begun.
+// checkDrillLab checks the lab of a drill, new or running, before a record is created.
 func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) error {
 	if asked.Lab != nil {
 		if err := checkStudyLab(env)(*asked.Lab, asked.Run); err != nil {
-			return withExit(exitUsage, fmt.Errorf("the lab of this drill cannot be brought up: %w", err))
+			return withExit(exitUsage, fmt.Errorf("cannot create the lab of this drill: %w", err))
 		}
 		return nil
 	}
@@ -175,8 +165,8 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	})
 }
 
-// conduct does the drill under the eyes of a person.
-func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, dir string) (*record.Drill, error) {
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill,
+	dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	home, err := homeDir(env)
@@ -184,12 +174,13 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 		return nil, err
 	}
 	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Launch: clientLauncher()}
-	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env), Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
+	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env),
+		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if asked.External {
 		mark, done := drillMarks(env)
 		defer done()
 		opts.Mark = mark
-		fmt.Fprintln(env.stderr, "plimsoll: press Enter, or send SIGUSR1 to process", os.Getpid(), "at the moment the target is broken, and once more when it is healed")
+		fmt.Fprintln(env.stderr, "plimsoll: press Enter, or send SIGUSR1 to process", os.Getpid(), "when the fault starts, and again when it ends")
 	}
 	if !o.quiet {
 		progress := newSharedProgress(env)
@@ -199,7 +190,6 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	return drill.Run(ctx, asked, opts)
 }
 
-// openDrillLab finds the labs that drills break.
 func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, error) {
 	find := findLab(env)
 	return func(ctx context.Context, name string) (drill.Lab, error) {
@@ -211,16 +201,16 @@ func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, er
 	}
 }
 
-// read puts file, flags and defaults together.
+// read merges the file, the flags and the defaults.
 func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string) (asked spec.Drill, err error) {
 	file, target := o.spec.file, ""
 	if len(args) == 0 && file == "" && len(o.spec.properties) == 0 && len(o.faults) == 0 && !o.external {
-		return asked, usageError("what is to be drilled? Give a file with a drill, or a lab and what breaks in it: plimsoll drill lab:NAME --fault kill:primary (plimsoll lab up makes a lab)")
+		return asked, usageError("no target and no fault: give a file with a drill, or a lab and a fault: plimsoll drill lab:NAME --fault kill:primary ('plimsoll lab up' starts a lab)")
 	}
 	if len(args) == 1 {
 		if isDrillFile(args[0]) {
 			if file != "" {
-				return asked, usageError("the specification is given twice: %s and --file %s", args[0], file)
+				return asked, usageError("the specification is given twice, as %s and as --file %s: remove one of them", args[0], file)
 			}
 			file = args[0]
 		} else {
@@ -251,26 +241,26 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		return asked, err
 	}
 	if asked.Lab == nil && o.engine != (engineFlags{}) {
-		return asked, usageError("--engine and --binary are for the lab that a drill brings up, and this one brings up none")
+		return asked, usageError("--engine and --binary are for the lab of a drill, and this specification has no lab: remove these flags")
 	}
 	o.engine.choose(cmd.Context(), env, asked.Lab)
-	asked.Defaults()
-	return asked, nil
+	return asked, withExit(exitUsage, asked.Complete())
 }
 
-// isDrillFile tells a file from a target: targets have a scheme.
+// isDrillFile separates files from targets, which have a scheme.
 func isDrillFile(word string) bool {
 	if strings.HasPrefix(word, fromFile) {
-		return false // the file has an address
+		return false // @FILE is an address
 	}
-	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") || strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
+	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") ||
+		strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
 }
 
 func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, asked *spec.Run) error {
 	if err := readProperties(env, o.spec.properties, asked); err != nil {
 		return err
 	}
-	makeRoom(asked, cmd.Flags().Changed)
+	clearReplaced(asked, cmd.Flags().Changed)
 	for _, apply := range o.spec.apply {
 		if err := apply(asked); err != nil {
 			return withExit(exitUsage, err)
@@ -282,7 +272,6 @@ func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, asked *spe
 	return nil
 }
 
-// applyDrill puts the flags of a drill into its specification.
 func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	var times spec.Fault
 	var err error
@@ -308,11 +297,17 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 		}
 	} else {
 		for i := range asked.Faults {
-			overrideTimes(&asked.Faults[i], times)
+			f := &asked.Faults[i]
+			if times.At > 0 || times.AtWorkers > 0 {
+				f.At, f.AtWorkers = times.At, times.AtWorkers
+			}
+			if times.For > 0 {
+				f.For = times.For
+			}
 		}
 	}
 	if o.repeat < 0 {
-		return usageError("--repeat: %d is less than 1", o.repeat)
+		return usageError("--repeat: %d is less than 1; give 1 or more", o.repeat)
 	}
 	if o.repeat > 0 {
 		asked.Repeat = spec.Count(o.repeat)
@@ -320,15 +315,6 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	asked.External = asked.External || o.external
 	asked.Fresh = asked.Fresh || o.fresh
 	return o.applyExpect(cmd, asked)
-}
-
-func overrideTimes(f *spec.Fault, times spec.Fault) {
-	if times.At > 0 || times.AtWorkers > 0 {
-		f.At, f.AtWorkers = times.At, times.AtWorkers
-	}
-	if times.For > 0 {
-		f.For = times.For
-	}
 }
 
 func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err error) {
@@ -359,10 +345,10 @@ func readDrillSpec(env *environment, name string) (spec.Drill, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-			return spec.Drill{}, usageError("there is no file %q with a drill; the lab of that name is lab:%s", name, name)
+			return spec.Drill{}, usageError("the file %q does not exist; if you mean the lab of that name, write lab:%s", name, name)
 		}
 		if err != nil {
-			return spec.Drill{}, usageError("cannot read the drill: %v", err)
+			return spec.Drill{}, usageError("cannot read the specification of the drill: %v", err)
 		}
 		defer f.Close()
 		r = f
@@ -372,14 +358,4 @@ func readDrillSpec(env *environment, name string) (spec.Drill, error) {
 		return asked, usageError("%s: %v", name, err)
 	}
 	return asked, nil
-}
-
-func printDrillSpec(env *environment, asked spec.Drill) error {
-	asked.Run.Target = store.Redact(asked.Run.Target)
-	b, err := yaml.Marshal(asked)
-	if err != nil {
-		return err
-	}
-	_, err = env.stdout.Write(b)
-	return err
 }

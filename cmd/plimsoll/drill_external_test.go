@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
-// A deployment that is no lab: somebody else breaks it, and marks the moment with Enter and the end of it with a signal. What is
-// behind the address here keeps nothing, so all that was acknowledged is lost, which the drill names.
+// A deployment that is no lab: somebody else breaks it, and marks the moment with Enter and the end of it with a
+// signal. What is behind the address here keeps nothing, so all that was acknowledged is lost, which the drill names.
 func TestExternalDrill(t *testing.T) {
 	t.Parallel()
 	server, err := null.Listen(null.Options{})
@@ -31,7 +31,8 @@ func TestExternalDrill(t *testing.T) {
 	defer press.Close()
 	var stdout, stderr bytes.Buffer
 	env := &environment{args: []string{"drill", server.URI(), "--external", "--duration", "8s", "--rate", "300", "--out", dir, "--expect-loss", "any", "--quiet"},
-		stdin: keyboard, stdout: &stdout, stderr: &stderr, getenv: os.Getenv, now: time.Now, width: func() int { return 80 }, signals: interrupts}
+		stdin: keyboard, stdout: &stdout, stderr: &stderr, getenv: os.Getenv, now: time.Now, width: func() int { return 80 },
+		signals: interrupts}
 	ended := make(chan int)
 	go func() { ended <- mainRun(context.Background(), env) }()
 	waitFor(t, "the load goes on", func() bool {
@@ -49,7 +50,8 @@ func TestExternalDrill(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	if code := <-ended; code != exitSuccess && code != exitInvalid { // on a machine that stands still too few writes came before
+	// on a machine that stands still too few writes came before
+	if code := <-ended; code != exitSuccess && code != exitInvalid {
 		t.Fatalf("it ended with %d:\n%s\n%s", code, &stdout, &stderr)
 	}
 	d, err := record.OpenDrill(dir)
@@ -57,13 +59,16 @@ func TestExternalDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := d.Rounds[0]
-	if f := r.Faults; len(f) != 1 || f[0].Fault.String() != "external" || !f[0].Hit || f[0].Healed <= f[0].Injected || r.Manner() != "unknown" {
+	if f := r.Faults; len(f) != 1 || f[0].Fault.String() != "external" || !f[0].Hit || f[0].Healed <= f[0].Injected ||
+		r.Manner() != "unknown" {
 		t.Errorf("the marked fault is %+v", f)
 	}
-	if r.Ledger == nil || r.Ledger.LostWrites() == 0 || r.Ledger.LostWrites() != r.Ledger.Acknowledged || len(r.Ledger.LostRanges) == 0 {
+	if r.Ledger == nil || r.Ledger.LostWrites() == 0 || r.Ledger.LostWrites() != r.Ledger.Acknowledged ||
+		len(r.Ledger.LostRanges) == 0 {
 		t.Errorf("the ledger is %+v", r.Ledger)
 	}
-	if text := stderr.String(); !strings.Contains(text, "press Enter, or send SIGUSR1 to process") || !strings.Contains(stdout.String(), "caused from outside") && !strings.Contains(stdout.String(), "external") {
+	if text := stderr.String(); !strings.Contains(text, "press Enter, or send SIGUSR1 to process") ||
+		!strings.Contains(stdout.String(), "caused from outside") && !strings.Contains(stdout.String(), "external") {
 		t.Errorf("it said\n%s\n%s", text, &stdout)
 	}
 }

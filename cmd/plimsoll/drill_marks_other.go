@@ -4,6 +4,5 @@ package main
 
 import "os"
 
-// markSignals are the signals that mark a moment: there is none here but a signal that never comes, because none at all
-// would mean all of them.
+// markSignals are the signals that mark a moment. os.Kill never arrives; an empty list would mean all signals.
 func markSignals() []os.Signal { return []os.Signal{os.Kill} }

@@ -7,5 +7,4 @@ import (
 	"syscall"
 )
 
-// markSignals are the signals that mark a moment.
 func markSignals() []os.Signal { return []os.Signal{syscall.SIGUSR1} }

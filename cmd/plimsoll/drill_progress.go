@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// drillMarks returns the moments that somebody marks: by Enter, or by SIGUSR1 where there is one.
+// drillMarks returns the moments that the user marks with Enter or, on Unix, SIGUSR1.
 func drillMarks(env *environment) (<-chan time.Time, func()) {
 	marks := make(chan time.Time, 16)
 	send := func() {
 		select {
 		case marks <- time.Now():
-		default: // nobody needs so many
+		default: // more marks than a drill uses
 		}
 	}
 	signals := make(chan os.Signal, 4)
@@ -29,7 +29,7 @@ func drillMarks(env *environment) (<-chan time.Time, func()) {
 			}
 		}
 	}()
-	go func() { // it ends with the program: reading from a terminal cannot be interrupted
+	go func() { // ends with the program: a read from a terminal cannot be interrupted
 		lines := bufio.NewReader(env.stdin)
 		for {
 			if _, err := lines.ReadString('\n'); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +43,7 @@ func TestShippedDrills(t *testing.T) {
 			of, lab := asked, *asked.Lab
 			lab.Engine.Name = engine
 			of.Lab = &lab
-			of.Defaults()
-			if err := drill.Check(of); err != nil {
+			if err := errors.Join(of.Complete(), drill.Check(of)); err != nil {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 			if _, err := topology.Plan(*of.Lab); err != nil && spec.EngineLacks(engine, spec.CapSharding) == "" {
@@ -65,16 +65,20 @@ func TestExitCodesOfDrills(t *testing.T) {
 	lost := record.DrillRound{Verdict: record.Violated, Expect: spec.Expect{Loss: spec.LossNone},
 		Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}
 	late := lost // and violated for another reason: what is lost is within the window
-	late.Expect, late.Ledger = spec.Expect{Loss: spec.LossWindow, LossWindow: spec.Duration(2e9)}, &record.LedgerResult{Inserts: lost.Ledger.Inserts, LossWindow: 1e9}
+	late.Expect, late.Ledger = spec.Expect{Loss: spec.LossWindow, LossWindow: spec.Duration(2e9)},
+		&record.LedgerResult{Inserts: lost.Ledger.Inserts, LossWindow: 1e9}
 	for _, c := range []struct {
 		d    record.Drill
 		want int
 	}{
-		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{late}}, exitObjective},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated,
+			Rounds: []record.DrillRound{late}}, exitObjective},
 		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds}, exitSuccess},
 		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Unknown}, exitInvalid},
-		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
-		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Violated, Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated,
+			Rounds: []record.DrillRound{lost}}, exitLost},
+		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Violated,
+			Rounds: []record.DrillRound{lost}}, exitLost},
 		{record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Violated}, exitObjective},
 		{record.Drill{Head: record.Head{Status: record.Interrupted}, Verdict: record.Unknown}, exitInterrupted},
 		{record.Drill{Head: record.Head{Status: record.Killed}, Verdict: record.Unknown}, exitInterrupted},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 )
 
 const (
-	engineStartLimit = 2 * time.Minute  // for a server to become usable; seconds are usual
-	engineStopLimit  = 30 * time.Second // for a clean end; what runs after that is killed
+	engineStartLimit = 2 * time.Minute  // until a server answers; seconds are usual
+	engineStopLimit  = 30 * time.Second // until a server exits; it is killed after that
 )
 
-// homeDir is where engines are installed and servers run.
+// homeDir is the directory of engines and labs.
 func homeDir(env *environment) (string, error) {
 	dir, err := engine.DefaultHome(env.getenv)
 	return dir, withExit(exitUsage, err)
@@ -29,22 +30,29 @@ func homeDir(env *environment) (string, error) {
 func newEngineCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engine",
-		Short: "Install and run the servers that Plimsoll can start itself",
-		Long: `An engine is the server software: mongod (MongoDB, Percona Server), or documentdb, an open server
-of MongoDB's protocol: PostgreSQL with the DocumentDB extension behind the FerretDB gateway.
+		Short: "Install and run database servers for labs",
+		Long: `Install and run database servers for labs.
 
-Engines are kept in the directory that PLIMSOLL_HOME names, by default ~/.local/share/plimsoll.`,
+An engine is the server software. mongod is MongoDB or Percona Server. documentdb is an open server with
+MongoDB's protocol: PostgreSQL with the DocumentDB extension, behind the FerretDB gateway.
+
+  plimsoll engine install mongod   download and install MongoDB
+  plimsoll engine list             show the engines and their versions
+  plimsoll engine run mongod       run one server in the foreground
+
+Engines are in the directory PLIMSOLL_HOME (default ~/.local/share/plimsoll).`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env), newEngineCleanCommand(env))
+	cmd.AddCommand(newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env),
+		newEngineCleanCommand(env))
 	return cmd
 }
 
 func newEngineListCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the engines and which of them are installed",
+		Short: "List the engines and their installed versions",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := homeDir(env)
@@ -58,7 +66,7 @@ func newEngineListCommand(env *environment) *cobra.Command {
 
 func listEngines(ctx context.Context, env *environment, home string) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "engine\tversion\twhere")
+	fmt.Fprintln(w, "engine\tversion\tpath")
 	for _, e := range engine.All(home) {
 		inst, err := e.Installed(ctx)
 		switch {
@@ -78,16 +86,16 @@ func newEngineInstallCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install ENGINE",
 		Short: "Install an engine",
-		Long: `Install an engine into Plimsoll's home directory. What is installed already is left alone.
+		Long: `Install an engine into the directory PLIMSOLL_HOME. Installed engines are not changed.
 
-documentdb needs root, debootstrap, a Debian mirror, certificates and the Go tool; what is missing is told
-before anything is made. It takes five to ten minutes and 800 MB, while it goes on 2 GiB.
-mongod is the newest patch of a series (8.0 by default) from MongoDB's download site. Its release feed says
-which archive fits this machine. The archive can come from a mirror or a file instead. Plimsoll verifies
-MongoDB's signature of the archive (NAME.tgz.sig), or the checksum that you give, before it unpacks anything.
-Without --sha256 it fetches with https only.`,
-		Example: `  plimsoll engine install documentdb
-  plimsoll engine install mongod
+mongod: the newest patch release of a series (default 8.0) from MongoDB's download site, a mirror or a file.
+Plimsoll verifies MongoDB's signature of the archive (NAME.tgz.sig), or the checksum given with --sha256,
+before it unpacks the archive. Without --sha256 it downloads with https only.
+
+documentdb: needs root, debootstrap, a Debian mirror, CA certificates and the Go tool. Missing programs are
+reported before the installation starts. It takes five to ten minutes and 800 MB (2 GiB temporarily).`,
+		Example: `  plimsoll engine install mongod
+  plimsoll engine install documentdb
   plimsoll engine install mongod --version 7.0
   plimsoll engine install mongod --version 8.0.21 --mirror /srv/mirror/mongodb
   plimsoll engine install mongod --archive percona-server-mongodb.tar.gz --sha256 HEX`,
@@ -101,21 +109,21 @@ Without --sha256 it fetches with https only.`,
 			defer stop()
 			err = e.Install(ctx, opts, func(line string) { fmt.Fprintln(env.stderr, line) })
 			if errors.Is(err, context.Canceled) {
-				return withExit(exitInterrupted, fmt.Errorf("the installation of %s was interrupted; the same command begins it again", args[0]))
+				return withExit(exitInterrupted, fmt.Errorf("the installation of %s was interrupted; run the same command to start it again", args[0]))
 			}
 			return err
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.Version, "version", "", "mongod: a series, such as 8.0, for its newest patch, or a release, such as 8.0.21 (default 8.0)")
-	f.StringVar(&opts.Feed, "feed", "", "mongod: the release feed, a URL or file (default: MongoDB's full.json)")
-	f.StringVar(&opts.Archive, "archive", "", "mongod: take this .tgz, a file or URL")
-	f.StringVar(&opts.SHA256, "sha256", "", "mongod: the archive's checksum, in place of its signature")
-	f.StringVar(&opts.Key, "key", "", "mongod: file with the OpenPGP key that signed the archive (default: MongoDB's)")
-	f.StringVar(&opts.Platform, "platform", "", "mongod: the build, such as debian12 (default: this machine's)")
-	f.StringVar(&opts.Mirror, "mirror", "", "documentdb: URL of a Debian mirror (default: this machine's);\nmongod: directory or URL with the archives")
-	f.StringVar(&opts.Suite, "suite", "", "documentdb: the Debian suite (default: sid, then testing)")
-	f.StringVar(&opts.Gateway, "gateway", "", "documentdb: a ready FerretDB executable (default: built with the Go tool)")
+	f.StringVar(&opts.Version, "version", "", "mongod: `version`: a series (8.0: its newest patch release) or a release (8.0.21) (default 8.0)")
+	f.StringVar(&opts.Feed, "feed", "", "mongod: `URL` or file of the release feed (default: MongoDB's full.json)")
+	f.StringVar(&opts.Archive, "archive", "", "mongod: `URL` or file of the archive (.tgz)")
+	f.StringVar(&opts.SHA256, "sha256", "", "mongod: `checksum` of the archive, instead of its signature")
+	f.StringVar(&opts.Key, "key", "", "mongod: `file` with the OpenPGP key of the signature (default: MongoDB's key)")
+	f.StringVar(&opts.Platform, "platform", "", "mongod: `platform` of the build, such as debian12 (default: this machine's)")
+	f.StringVar(&opts.Mirror, "mirror", "", "mongod: `URL` or directory with the archives;\ndocumentdb: URL of a Debian mirror (default: this machine's)")
+	f.StringVar(&opts.Suite, "suite", "", "documentdb: Debian `suite` (default: sid, then testing)")
+	f.StringVar(&opts.Gateway, "gateway", "", "documentdb: FerretDB `executable` (default: built with the Go tool)")
 	return cmd
 }
 
@@ -125,21 +133,19 @@ func newEngineRunCommand(env *environment) *cobra.Command {
 	var parameters []string
 	cmd := &cobra.Command{
 		Use:   "run ENGINE",
-		Short: "Run one server in the foreground until it is interrupted",
-		Long: `Run one server on 127.0.0.1 in the foreground. Its address is printed on standard output when a write
-and a read have succeeded. Ctrl-C or SIGTERM ends it cleanly; when plimsoll is killed, it is killed too.
+		Short: "Run one server in the foreground until Ctrl-C",
+		Long: `Run one server on 127.0.0.1 in the foreground. When the server answers a write and a read, its address is
+printed on standard output. Ctrl-C or SIGTERM stops it. If plimsoll is killed, the server is killed too.
 
-mongod runs as a replica set of one member, so that it has write concern majority, transactions, change
-streams and an oplog, as deployments do. With --standalone it runs as a bare server without them.
+mongod runs as a replica set of one member, with write concern majority, transactions, change streams and an
+oplog. With --standalone it runs without them.
 
-Without --auth there is no access control: every user of this machine can connect. With --auth the address
-that is printed holds the user's password, and with --tls the name of the file with the certificate
-authority (tlsCAFile), so it is all that a client needs, and should go nowhere else.`,
-		Example: `  plimsoll engine run documentdb --port 27017 --synchronous-commit off
-  plimsoll engine run documentdb --auth --tls
+Without --auth, all users of this machine can connect. With --auth, the printed address has the password.
+With --tls, it has the name of the file with the certificate authority (tlsCAFile). Keep the address secret.`,
+		Example: `  plimsoll engine run mongod
   plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false
   plimsoll engine run mongod --auth --tls
-  plimsoll engine run mongod --standalone`,
+  plimsoll engine run documentdb --port 27017 --synchronous-commit off`,
 		Args: exactlyOne("engine"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := findEngine(env, args[0])
@@ -157,36 +163,34 @@ authority (tlsCAFile), so it is all that a client needs, and should go nowhere e
 	}
 	f := cmd.Flags()
 	f.IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
-	f.StringVar(&opts.DataDir, "data", "", "data directory, kept afterwards (default: a temporary one)")
-	f.StringArrayVar(&parameters, "set", nil, "NAME=VALUE: a setting of PostgreSQL, or a parameter of mongod (repeatable)")
-	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: on, off, local, remote_write or remote_apply (default on)")
-	f.IntVar(&opts.Connections, "connections", 0, "documentdb: how many PostgreSQL sessions the gateway opens at most (default 64)")
-	f.BoolVar(&access.auth, "auth", false, "clients have to log in (SCRAM-SHA-256); the printed address holds the password")
-	f.StringVar(&access.user, "user", "", "the user for --auth (default client)")
-	f.StringVar(&access.passwordFile, "password-file", "", "the file with the password for --auth (default: a new one for every start)")
-	f.BoolVar(&opts.TLS, "tls", false, "accept TLS only, with a certificate that is made for this start")
-	f.BoolVar(&opts.Standalone, "standalone", false, "mongod: a bare server instead of a replica set of one member")
-	f.Float64Var(&opts.CacheGB, "cache-gb", 0, "mongod: size of WiredTiger's cache in GiB (default: mongod's choice)")
-	f.StringVar(&opts.Binary, "binary", "", "mongod: the executable (default: the newest installed one, then PATH)")
+	f.StringVar(&opts.DataDir, "data", "", "data `directory`, not removed at the end (default: a temporary one)")
+	f.StringArrayVar(&parameters, "set", nil, "setting of PostgreSQL or parameter of mongod, `NAME=VALUE` (repeatable)")
+	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: `value` of synchronous_commit: on, off, local, remote_write or remote_apply (default on)")
+	f.IntVar(&opts.Connections, "connections", 0, "documentdb: highest number of PostgreSQL sessions of the gateway (default 64)")
+	f.BoolVar(&access.auth, "auth", false, "require clients to log in (SCRAM-SHA-256); the printed address has the password")
+	f.StringVar(&access.user, "user", "", "`user` for --auth (default client)")
+	f.StringVar(&access.passwordFile, "password-file", "", "`file` with the password for --auth (default: a new password for each start)")
+	f.BoolVar(&opts.TLS, "tls", false, "accept TLS connections only, with a new certificate for each start")
+	f.BoolVar(&opts.Standalone, "standalone", false, "mongod: run a standalone server instead of a replica set of one member")
+	f.Float64Var(&opts.CacheGB, "cache-gb", 0, "mongod: size of the WiredTiger cache in GiB (default: chosen by mongod)")
+	f.StringVar(&opts.Binary, "binary", "", "mongod: `path` of the program (default: the newest installed one, then PATH)")
 	return cmd
 }
 
-// accessFlags are the flags about who may connect to a server.
 type accessFlags struct {
 	auth         bool
 	user         string
 	passwordFile string
 }
 
-// defaultUser is the user of a server with access control.
+// defaultUser is the user for --auth.
 const defaultUser = "client"
 
-// read checks the flags and reads the password. It comes from a file because arguments can be seen by
-// every user of the machine.
+// read validates the flags and reads the password from its file: command lines can be read by other users.
 func (a accessFlags) read(opts *engine.StartOptions) error {
 	if !a.auth {
 		if a.user != "" || a.passwordFile != "" {
-			return usageError("--user and --password-file are for --auth: give that, too")
+			return usageError("--user and --password-file need --auth")
 		}
 		return nil
 	}
@@ -201,12 +205,11 @@ func (a accessFlags) read(opts *engine.StartOptions) error {
 		return usageError("cannot read the password: %w", err)
 	}
 	if opts.Password = strings.TrimRight(string(text), "\r\n"); opts.Password == "" {
-		return usageError("there is no password in %s", a.passwordFile)
+		return usageError("the password file %s is empty", a.passwordFile)
 	}
 	return nil
 }
 
-// settingsFromFlags takes NAME=VALUE pairs apart.
 func settingsFromFlags(pairs []string) (map[string]string, error) {
 	set := map[string]string{}
 	for _, p := range pairs {
@@ -219,7 +222,7 @@ func settingsFromFlags(pairs []string) (map[string]string, error) {
 	return set, nil
 }
 
-// runEngine runs a server until an interrupt or its own end. An interrupt is the usual end and no failure.
+// runEngine runs a server until an interrupt or until it exits. An interrupt is not a failure.
 func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engine.StartOptions) error {
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
@@ -229,7 +232,7 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.stderr, "starting %s; its address follows when a write and a read have succeeded\n", e.Name())
+	fmt.Fprintf(env.stderr, "starting %s; its address is printed when the server answers\n", e.Name())
 	err = server.Wait(startCtx)
 	if err == nil {
 		fmt.Fprintf(env.stderr, "%s is running: %s%s, data in %s\n", e.Name(), server.Version(), engineForm(e, opts), server.DataDir())
@@ -241,9 +244,9 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 		fmt.Fprintln(direct(env.stdout), server.URI())
 		select {
 		case <-ctx.Done():
-			fmt.Fprintf(env.stderr, "ending %s\n", e.Name())
+			fmt.Fprintf(env.stderr, "stopping %s\n", e.Name())
 		case <-server.Ended():
-			err = endedByItself(server)
+			err = serverExited(server)
 		}
 	}
 	if ctx.Err() != nil {
@@ -254,7 +257,6 @@ func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engi
 	return errors.Join(err, server.Stop(stopCtx))
 }
 
-// engineForm says what a mongod was started as.
 func engineForm(e engine.Engine, opts engine.StartOptions) string {
 	switch {
 	case e.Name() != engine.Mongod:
@@ -262,18 +264,18 @@ func engineForm(e engine.Engine, opts engine.StartOptions) string {
 	case opts.Standalone:
 		return ", standalone: no write concern majority, transactions or change streams"
 	}
-	return ", a replica set of one member (--standalone for a bare server)"
+	return ", a replica set of one member (--standalone: without a replica set)"
 }
 
-// endedByItself says which process of a server has ended, with its last words.
-func endedByItself(server engine.Server) error {
+// serverExited reports which process of a server exited, with the end of its logs.
+func serverExited(server engine.Server) error {
 	var ends []string
 	for _, p := range server.Status().Processes {
 		if !p.Running {
 			ends = append(ends, fmt.Sprintf("%s (process %d): %s", p.Role, p.PID, p.Exit))
 		}
 	}
-	msg := "the server has ended by itself: " + strings.Join(ends, ", ")
+	msg := "the server exited: " + strings.Join(ends, ", ")
 	for _, log := range server.Logs() {
 		msg += process.LogTail(log)
 	}
@@ -283,7 +285,7 @@ func endedByItself(server engine.Server) error {
 func newEngineCleanCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
-		Short: "Remove what killed runs of plimsoll left: processes, temporary data, interrupted installations",
+		Short: "Remove what killed plimsoll processes left: servers, temporary data, incomplete installations",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			home, err := homeDir(env)
@@ -302,14 +304,13 @@ func newEngineCleanCommand(env *environment) *cobra.Command {
 func cleanLine(r engine.Removed) string {
 	switch {
 	case r.InUse:
-		return r.ID + ": in use, left alone"
+		return r.ID + ": in use, not removed"
 	case r.DataDir != "" && !r.Temporary:
-		return fmt.Sprintf("%s: removed, %d processes killed; its data stay in %s", r.ID, len(r.Killed), r.DataDir)
+		return fmt.Sprintf("%s: removed, %d processes killed; its data is still in %s", r.ID, len(r.Killed), r.DataDir)
 	}
 	return fmt.Sprintf("%s: removed, %d processes killed", r.ID, len(r.Killed))
 }
 
-// findEngine finds the engine that a user named.
 func findEngine(env *environment, name string) (engine.Engine, error) {
 	home, err := homeDir(env)
 	if err != nil {
@@ -319,17 +320,21 @@ func findEngine(env *environment, name string) (engine.Engine, error) {
 	return e, withExit(exitUsage, err)
 }
 
-// interruptible returns a context that the first interrupt ends. Later ones are for whoever installs
-// the next handler: the caller's clean end is bounded in time.
-func interruptible(ctx context.Context, env *environment) (context.Context, func()) {
+// interruptible returns a context that the first interrupt cancels, after calling before. Later interrupts go to the
+// next handler; stopping takes bounded time.
+func interruptible(ctx context.Context, env *environment, before ...func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()
-	go func() {
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
 		select {
 		case <-signals:
+			for _, f := range before {
+				f()
+			}
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
-	return ctx, func() { stop(); cancel() }
+	})
+	return ctx, func() { stop(); cancel(); watcher.Wait() }
 }

@@ -12,30 +12,28 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// engineFlags say which engine labs are made of, in the place of what a file says. Which one it is without them is decided by
-// [lab.ChooseEngine] alone.
+// engineFlags override the engine of labs. The default is decided by [lab.ChooseEngine] alone.
 type engineFlags struct {
 	engine, binary string
 }
 
 func (f *engineFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.engine, "engine", "", "make labs of this engine: mongod or documentdb (default: what the file says, else mongod where there is one)")
-	fs.StringVar(&f.binary, "binary", "", "make labs of this mongod (default: the newest installed one, then the one on PATH)")
+	fs.StringVar(&f.engine, "engine", "", "`engine` of labs: mongod or documentdb (default: from the file; else mongod if installed, else documentdb)")
+	fs.StringVar(&f.binary, "binary", "", "`path` of the mongod of labs (default: the newest installed one, then PATH)")
 }
 
-// check refuses an engine that there is not.
 func (f *engineFlags) check() error {
 	known := []string{engine.Mongod, engine.DocumentDB}
 	switch {
 	case f.engine != "" && !slices.Contains(known, f.engine):
-		return usageError("--engine: there is no engine %q%s (known: mongod, documentdb)", f.engine, nearest.DidYouMean(f.engine, known))
+		return usageError("--engine: unknown engine %q%s (known: mongod, documentdb)", f.engine, nearest.DidYouMean(f.engine, known))
 	case f.binary != "" && f.engine == engine.DocumentDB:
-		return usageError("--binary names a mongod, and --engine %s is another engine: leave one of them out", f.engine)
+		return usageError("--binary is for mongod, and --engine %s is another engine: remove one of them", f.engine)
 	}
 	return nil
 }
 
-// choose names the engine of a lab. Volumes without a server stay without one.
+// choose sets the engine of a lab. Labs with engine none keep it.
 func (f *engineFlags) choose(ctx context.Context, env *environment, l *spec.Lab) {
 	if l == nil || l.Engine.Name == engine.None {
 		return

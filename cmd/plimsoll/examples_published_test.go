@@ -78,8 +78,8 @@ func checkExample(t *testing.T, file, name string) {
 	}
 }
 
-// checkSuiteExample reads a suite with all its files. Its parts show every figure that its studies have, and no other studies
-// lie beside it.
+// checkSuiteExample reads a suite with all its files. Its parts show every figure that its studies have, and no other
+// studies lie beside it.
 func checkSuiteExample(t *testing.T, dir string) {
 	spec, err := suite.Read(dir)
 	if err != nil {
@@ -112,7 +112,9 @@ func checkDrillExample(t *testing.T, file string, text []byte) {
 		t.Fatal(err)
 	}
 	fitsSchema(t, file, text, schema.DrillSpec)
-	asked.Defaults()
+	if err := asked.Complete(); err != nil {
+		t.Error(err)
+	}
 	if err := drill.Check(asked); err != nil {
 		t.Error(err)
 	}
@@ -223,6 +225,10 @@ func planExample(t *testing.T, asked spec.Study) {
 // planOnEngine plans a study with the engine of its lab, as far as that is here.
 func planOnEngine(t *testing.T, asked spec.Study) {
 	t.Helper()
+	asked, err := study.Complete(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv}))
 	switch {
 	case err == nil:
@@ -237,7 +243,8 @@ func planOnEngine(t *testing.T, asked spec.Study) {
 	}
 }
 
-// onlyMissing says whether all that a plan lacks is something that this machine has not: a program, an engine, room or memory.
+// onlyMissing says whether all that a plan lacks is something that this machine has not: a program, an engine, room or
+// memory.
 func onlyMissing(err error) bool {
 	for line := range strings.Lines(err.Error()) {
 		if !strings.Contains(line, "is not installed") && !strings.Contains(line, "does not fit") && !strings.Contains(line, "… and more") {
@@ -278,8 +285,8 @@ func TestPagesOfDocuments(t *testing.T) {
 	}
 }
 
-// planDocumented performs a command of a page: one that plans, in this environment, because a plan looks for the engine. What
-// would run a suite is planned as well.
+// planDocumented performs a command of a page: one that plans, in this environment, because a plan looks for the
+// engine. What would run a suite is planned as well.
 func planDocumented(t *testing.T, line string) {
 	t.Helper()
 	words := strings.Fields(line)
@@ -309,7 +316,8 @@ func planSuiteDocumented(t *testing.T, words []string) {
 	args := append([]string{words[1], "plan"}, words[3:]...)
 	var stdout, stderr bytes.Buffer
 	code := mainRun(context.Background(), &environment{
-		args: args, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: os.Getenv, now: time.Now, width: func() int { return 80 },
+		args: args, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: os.Getenv, now: time.Now,
+		width:   func() int { return 80 },
 		signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
 	})
 	if code != exitSuccess || !strings.Contains(stdout.String(), "suite ") {

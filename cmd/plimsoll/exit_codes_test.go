@@ -50,7 +50,8 @@ func TestDocumentedExitCodes(t *testing.T) {
 			t.Errorf("plimsoll %s: exit %d, the page says %d\n%s%s", c[2], code, want, stdout, stderr)
 		}
 	}
-	for _, code := range []int{exitSuccess, exitFailure, exitUsage, exitUnreachable, exitObjective, exitLost, exitInvalid, exitInterrupted} {
+	for _, code := range []int{exitSuccess, exitFailure, exitUsage, exitUnreachable, exitObjective, exitLost, exitInvalid,
+		exitInterrupted} {
 		if found[code] == 0 {
 			t.Errorf("the page has no case of %d", code)
 		}
@@ -78,15 +79,19 @@ func makeCases(t *testing.T) {
 	must(os.WriteFile("taken/run.json", []byte("{}"), 0o600))
 	must(os.MkdirAll("damaged", 0o700))
 	must(os.WriteFile("damaged/study.json", []byte(`{"schema_version":"1.0","kind":"stu`), 0o600))
-	must(sizetest.WriteRun("doubtful", sizetest.Run{Rate: 1000, Findings: []measure.Finding{{ID: "client-cpu", Severity: measure.Invalid, Text: "busy"}}}))
+	must(sizetest.WriteRun("doubtful", sizetest.Run{Rate: 1000,
+		Findings: []measure.Finding{{ID: "client-cpu", Severity: measure.Invalid, Text: "busy"}}}))
 	must(sizetest.WriteRun("slow", sizetest.Run{Rate: 1000, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}))
 	must(sizetest.WriteRun("failed", sizetest.Run{Rate: 1000, Status: record.Failed}))
 	asked := spec.Run{Target: "null:"}
 	w, err := record.CreateRun("killed", record.Tool{Name: "plimsoll"}, asked) // and nobody ends it
 	must(err)
-	must(w.Begin(measure.Dims{Classes: []measure.Class{{Name: "read"}}, Outcomes: []measure.Outcome{{Name: "ok", Success: true}}}, time.Now()))
+	must(w.Begin(measure.Dims{Classes: []measure.Class{{Name: "read"}},
+		Outcomes: []measure.Outcome{{Name: "ok", Success: true}}}, time.Now()))
 	d, err := record.CreateDrill("lost", spec.Drill{Run: asked})
 	must(err)
-	must(d.Write(&record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{
-		{Verdict: record.Violated, Expect: spec.Expect{Loss: spec.LossNone}, Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}}}))
+	must(d.Write(&record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill,
+		Status: record.Complete}, Verdict: record.Violated, Rounds: []record.DrillRound{
+		{Verdict: record.Violated, Expect: spec.Expect{Loss: spec.LossNone},
+			Ledger: &record.LedgerResult{Inserts: map[string]int64{record.WriteLost: 1}}}}}))
 }

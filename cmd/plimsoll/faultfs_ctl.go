@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,22 +15,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// diskAnswerLimit is how long a command waits for a faultfs; a power cut of many full disks takes seconds.
+// diskAnswerLimit bounds the wait for a faultfs. A power cut of many full disks takes seconds.
 const diskAnswerLimit = 5 * time.Minute
 
-// diskStartLimit is how long a command waits for a faultfs that was started a moment ago.
+// diskStartLimit bounds the wait for a faultfs that has just been started.
 const diskStartLimit = 5 * time.Second
 
-// diskControl are the flags of all commands of `plimsoll faultfs ctl`.
 type diskControl struct {
 	env    *environment
 	socket string
 }
 
-// do performs one command on a running faultfs.
+// do runs one command on a running faultfs.
 func (c *diskControl) do(cmd *cobra.Command, what func(ctx context.Context, client *faultfs.Client) error) error {
 	if c.socket == "" {
-		return usageError("give --socket: the one that plimsoll faultfs was started with")
+		return usageError("give --socket: the control socket of plimsoll faultfs")
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), diskAnswerLimit)
 	defer cancel()
@@ -39,7 +39,6 @@ func (c *diskControl) do(cmd *cobra.Command, what func(ctx context.Context, clie
 	if err != nil {
 		return withExit(exitFailure, err)
 	}
-	defer client.Close()
 	return withExit(exitFailure, what(ctx, client))
 }
 
@@ -47,11 +46,11 @@ func newFaultfsControlCommand(env *environment) *cobra.Command {
 	c := &diskControl{env: env}
 	cmd := &cobra.Command{
 		Use:   "ctl",
-		Short: "Make disks of a running faultfs, and let them fail",
+		Short: "Create disks of a running faultfs, and inject faults",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&c.socket, "socket", "", "the control socket of the faultfs")
+	cmd.PersistentFlags().StringVar(&c.socket, "socket", "", "control `socket` of the faultfs")
 	cmd.AddCommand(c.list(), c.stats(), c.create(), c.remove(), c.set(), c.clear(), c.cut(), c.restore())
 	return cmd
 }
@@ -72,8 +71,8 @@ func (c *diskControl) list() *cobra.Command {
 					for _, f := range s.Faults {
 						faults = append(faults, f.Kind)
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, figure.Bytes(s.Size), orDash(s.Device.Class), s.Reads,
-						s.Writes, s.Flushes, figure.Bytes(s.Unflushed), orDash(strings.Join(faults, " ")))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, figure.Bytes(s.Size), cmp.Or(s.Device.Class, "-"), s.Reads,
+						s.Writes, s.Flushes, figure.Bytes(s.Unflushed), cmp.Or(strings.Join(faults, " "), "-"))
 				}
 				return w.Flush()
 			})
@@ -81,16 +80,9 @@ func (c *diskControl) list() *cobra.Command {
 	}
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 func (c *diskControl) stats() *cobra.Command {
 	return &cobra.Command{
-		Use: "stats DISK", Short: "Print what a disk did and which faults hit, as JSON", Args: exactlyOne("disk"),
+		Use: "stats DISK", Short: "Print the counters of a disk and its faults, as JSON", Args: exactlyOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
 				s, err := client.Stats(ctx, args[0])
@@ -107,7 +99,7 @@ func (c *diskControl) create() *cobra.Command {
 	var size, cacheSize byteFlag
 	var class, cacheClass string
 	cmd := &cobra.Command{
-		Use: "create DISK --size SIZE", Short: "Make a disk", Args: exactlyOne("disk"),
+		Use: "create DISK --size SIZE", Short: "Create a disk", Args: exactlyOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			device, cache, err := diskOfClass(class, cacheClass, int64(cacheSize))
 			if err != nil {
@@ -118,10 +110,10 @@ func (c *diskControl) create() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var(&size, "size", "its size, such as 10GiB")
-	cmd.Flags().StringVar(&class, "class", "", "be as slow as a device of this class (default: as fast as this machine's disk)")
-	cmd.Flags().StringVar(&cacheClass, "cache-class", "", "class of a cache in front of it")
-	cmd.Flags().Var(&cacheSize, "cache-size", "size of that cache")
+	cmd.Flags().Var(&size, "size", "size of the disk, for example 10GiB")
+	cmd.Flags().StringVar(&class, "class", "", "device `class` to simulate (default: as fast as this machine's disk)")
+	cmd.Flags().StringVar(&cacheClass, "cache-class", "", "device `class` of a cache in front of the disk")
+	cmd.Flags().Var(&cacheSize, "cache-size", "size of the cache")
 	return cmd
 }
 
@@ -144,7 +136,7 @@ func diskOfClass(class, cacheClass string, cacheSize int64) (d faultfs.Device, c
 
 func (c *diskControl) remove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove DISK", Short: "Delete a disk that is not in use, with its content", Args: exactlyOne("disk"),
+		Use: "remove DISK", Short: "Delete a disk that is not in use, with its data", Args: exactlyOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Remove(ctx, args[0]) })
 		},
@@ -156,10 +148,10 @@ func (c *diskControl) set() *cobra.Command {
 	var from, to byteFlag
 	cmd := &cobra.Command{
 		Use:   "set DISK KIND",
-		Short: "Let a disk fail: error, full, slow, hang, corrupt, torn, lie or dead",
+		Short: "Inject a fault: error, full, slow, hang, corrupt, torn, lie or dead",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError("%s takes a disk and the kind of a fault", cmd.CommandPath())
+				return usageError("%s needs a disk and the kind of a fault", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -168,20 +160,20 @@ func (c *diskControl) set() *cobra.Command {
 			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Set(ctx, args[0], f) })
 		},
 	}
-	cmd.Flags().StringSliceVar(&f.Ops, "ops", nil, "requests that it hits: read, write, flush (default: all that the kind is about)")
-	cmd.Flags().StringVar(&f.Errno, "errno", "", "the error, for the kind error (default EIO)")
-	cmd.Flags().DurationVar(&f.Delay, "delay", 0, "how much longer requests take, for the kind slow")
-	cmd.Flags().Float64Var(&f.Probability, "probability", 0, "the share of requests that it hits (default: all)")
-	cmd.Flags().Uint64Var(&f.Seed, "seed", 0, "makes the choice of them repeatable")
-	cmd.Flags().Var(&from, "from", "the first byte that it hits")
-	cmd.Flags().Var(&to, "to", "the end of the bytes that it hits")
-	cmd.Flags().DurationVar(&f.Limit, "limit", 0, "after what time it heals by itself (default: never)")
+	cmd.Flags().StringSliceVar(&f.Ops, "ops", nil, "affected `requests`: read, write, flush (default: all that the kind applies to)")
+	cmd.Flags().StringVar(&f.Errno, "errno", "", "`error` to return, for the kind error (default EIO)")
+	cmd.Flags().DurationVar(&f.Delay, "delay", 0, "additional latency, for the kind slow")
+	cmd.Flags().Float64Var(&f.Probability, "probability", 0, "share of affected requests, 0 to 1 (default: all)")
+	cmd.Flags().Uint64Var(&f.Seed, "seed", 0, "seed of the choice of requests")
+	cmd.Flags().Var(&from, "from", "first affected byte")
+	cmd.Flags().Var(&to, "to", "end of the affected bytes")
+	cmd.Flags().DurationVar(&f.Limit, "limit", 0, "time after which the fault is reverted (default: never)")
 	return cmd
 }
 
 func (c *diskControl) clear() *cobra.Command {
 	return &cobra.Command{
-		Use: "clear DISK|all [KIND...]", Short: "Heal a disk of all faults, or of some kinds", Args: atLeastOne("disk"),
+		Use: "clear DISK|all [KIND...]", Short: "Revert all faults of a disk, or those of some kinds", Args: someArguments(true, "a disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
 				return client.Clear(ctx, orAll(args[0]), args[1:]...)
@@ -190,7 +182,7 @@ func (c *diskControl) clear() *cobra.Command {
 	}
 }
 
-// orAll turns the word all into the name that means all disks; no disk can be called so.
+// orAll maps the word all to the empty name, which means all disks. No disk can have the name all.
 func orAll(name string) string {
 	if name == "all" {
 		return ""
@@ -202,28 +194,31 @@ func (c *diskControl) cut() *cobra.Command {
 	var p faultfs.PowerCut
 	var block byteFlag
 	cmd := &cobra.Command{
-		Use: "cut DISK|all", Short: "Cut the power: what was not flushed is undone, and the disk is dead", Args: exactlyOne("disk"),
+		Use: "cut DISK|all", Short: "Cut the power: unflushed data is lost, and the disk is dead until restore", Args: exactlyOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Block = int64(block)
-			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Cut(ctx, orAll(args[0]), p) })
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				return client.Cut(ctx, orAll(args[0]), p)
+			})
 		},
 	}
-	cmd.Flags().Float64Var(&p.Keep, "keep", 0, "the share of it that survives all the same, 0 to 1")
-	cmd.Flags().Uint64Var(&p.Seed, "seed", 0, "makes the choice of it repeatable")
-	cmd.Flags().Var(&block, "block", "the size of the pieces that survive or not (default 4KiB; 512B tears pages)")
+	cmd.Flags().Float64Var(&p.Keep, "keep", 0, "share of the unflushed data that survives, 0 to 1")
+	cmd.Flags().Uint64Var(&p.Seed, "seed", 0, "seed of the choice of the data that survives")
+	cmd.Flags().Var(&block, "block", "size of the pieces that survive or not (default 4KiB; 512B tears pages)")
 	return cmd
 }
 
 func (c *diskControl) restore() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore DISK|all", Short: "Give a disk its power back", Args: exactlyOne("disk"),
+		Use: "restore DISK|all", Short: "Restore the power of a disk", Args: exactlyOne("disk"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Restore(ctx, orAll(args[0])) })
+			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error {
+				return client.Restore(ctx, orAll(args[0]))
+			})
 		},
 	}
 }
 
-// byteFlag is a number of bytes on the command line, such as 10GiB.
 type byteFlag spec.Size
 
 func (b *byteFlag) String() string {
@@ -238,14 +233,4 @@ func (b *byteFlag) Set(text string) error {
 	size, err := spec.ParseSize(text)
 	*b = byteFlag(size)
 	return err
-}
-
-// atLeastOne takes one positional argument or more, called what in messages.
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usageError("%s needs a %s", cmd.CommandPath(), what)
-		}
-		return nil
-	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// flagError turns a complaint of the flag parser into a usage error that names the nearest flag.
+// flagError makes a usage error of an error of the flag parser, and suggests the nearest flag.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
 	name, unknown := strings.CutPrefix(msg, "unknown flag: --")
@@ -26,7 +27,29 @@ func flagError(cmd *cobra.Command, err error) error {
 	return withHint(exitUsage, fmt.Errorf("%s: unknown flag --%s", cmd.CommandPath(), name), hint)
 }
 
-// noArguments refuses positional arguments; a group command uses it to name the nearest subcommand.
+// formatFlag adds --format with the known formats of a result; the first one is the default.
+func formatFlag(fs *pflag.FlagSet, format *string, of string, known ...string) {
+	*format = known[0]
+	fs.Var(&formatValue{format, known}, "format", "`format` of the "+of+": "+strings.Join(known, ", "))
+}
+
+type formatValue struct {
+	format *string
+	known  []string
+}
+
+func (v *formatValue) String() string { return *v.format }
+func (v *formatValue) Type() string   { return "string" }
+
+func (v *formatValue) Set(text string) error {
+	if !slices.Contains(v.known, text) {
+		return fmt.Errorf("unknown format %q%s (known: %s)", text, nearest.DidYouMean(text, v.known), strings.Join(v.known, ", "))
+	}
+	*v.format = text
+	return nil
+}
+
+// noArguments refuses positional arguments. For a group command it suggests the nearest subcommand.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -44,7 +67,6 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		nearest.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
 
-// atMostOne takes zero or one positional argument, called what in messages.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -54,7 +76,6 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// exactlyOne takes one positional argument, called what in messages.
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

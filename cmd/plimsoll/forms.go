@@ -11,8 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// printResult prints a result in one of some formats; without any, in each that it has. A kind that has no such form
-// says which forms it has.
+// printResult prints a result in a format that its kind has, and that is among the given formats, if any.
 func printResult(w io.Writer, result any, format string, among ...string) error {
 	what, has := report.Formats(result)
 	if len(among) > 0 {
@@ -21,7 +20,7 @@ func printResult(w io.Writer, result any, format string, among ...string) error 
 	value := report.Value(result)
 	switch {
 	case !slices.Contains(has, format):
-		return usageError("%s has no form %s (it has: %s)", what, format, strings.Join(has, ", "))
+		return usageError("%s has no format %s (known: %s)", what, format, strings.Join(has, ", "))
 	case format == "json":
 		return printJSON(w, value)
 	}

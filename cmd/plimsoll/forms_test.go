@@ -25,9 +25,9 @@ func TestFormsOfReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ dir, format, want string }{
-		{suite, "md", "| 192 | ops/s | +20.2 % |"}, {suite, "csv", "published_ratio"}, {suite, "json", `"agreement": "same direction"`}, {suite, "html", "a suite has no form html"},
-		{drill, "md", "diverged"}, {drill, "csv", "loss_window_s"}, {drill, "json", `"kind": "drill"`}, {drill, "ycsb", "a drill has no form ycsb (it has: csv, md, json)"},
-		{probe, "md", "|"}, {probe, "csv", "flushes_per_sync"}, {probe, "json", `"kind": "probe"`}, {probe, "ycsb", "a probe has no form ycsb"},
+		{suite, "md", "| 192 | ops/s | +20.2 % |"}, {suite, "csv", "published_ratio"}, {suite, "json", `"agreement": "same direction"`}, {suite, "html", "a suite has no format html"},
+		{drill, "md", "diverged"}, {drill, "csv", "loss_window_s"}, {drill, "json", `"kind": "drill"`}, {drill, "ycsb", "a drill has no format ycsb (known: csv, md, json)"},
+		{probe, "md", "|"}, {probe, "csv", "flushes_per_sync"}, {probe, "json", `"kind": "probe"`}, {probe, "ycsb", "a probe has no format ycsb"},
 	} {
 		s, err := html.Open(x.dir)
 		if err != nil {

@@ -15,20 +15,20 @@ func newHistoryCommand(env *environment) *cobra.Command {
 	verdicts := []string{string(record.Worse), string(record.Better)}
 	cmd := &cobra.Command{
 		Use:   "history DIR",
-		Short: "Find where results changed among many records of the same thing",
-		Long: `Find where results changed among many records of the same thing: those of every night, of every
-build. Records and studies in the directory, at any depth, are put into groups of the same workload,
-data, load, durability, client and processor, in the order of time. A change needs ten points, three
-on each side. What else changed at the same place (versions, settings, kernel) is listed.
+		Short: "Find changes of performance in a series of records",
+		Long: `Find changes of performance in a series of records, for example nightly runs or runs of each build.
 
-  plimsoll history nightly
-  plimsoll history nightly --metric throughput,read.p99 --fail-if worse
+Records and studies in the directory and below it are grouped by workload, data, load, durability, client
+and processor, and sorted by time. A change needs at least ten records, three on each side of it. Other
+changes at the same time (versions, settings, kernel) are listed.
 
-Exit codes: 0 done, 2 the directory holds no record, 4 --fail-if: the latest change of some metric is
-such a one.`,
+Exit codes: 0 done, 1 other failure, 2 usage error or no record found, 4 the latest change of a metric has
+a verdict of --fail-if.`,
+		Example: `  plimsoll history nightly
+  plimsoll history nightly --metric throughput,read.p99 --fail-if worse`,
 		Args: exactlyOne("directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			margin, err := f.check(formats, verdicts)
+			margin, err := f.check(verdicts)
 			if err != nil {
 				return err
 			}
@@ -36,7 +36,8 @@ such a one.`,
 			if err != nil {
 				return withExit(exitUsage, err)
 			}
-			h, err := judge.History(judge.HistorySides(sources, f.metrics), judge.HistoryOptions{Metrics: f.metrics, Margin: margin, Tool: tool()})
+			h, err := judge.History(judge.HistorySides(sources, f.metrics),
+				judge.HistoryOptions{Metrics: f.metrics, Margin: margin, Tool: tool()})
 			if err != nil {
 				return withExit(exitUsage, err)
 			}

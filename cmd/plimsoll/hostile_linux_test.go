@@ -42,7 +42,8 @@ func programs() map[string]func() {
 	return map[string]func(){"plimsoll": main, "plimsoll-batch": batch}
 }
 
-// batch runs the command lines that it reads, and says on standard error when each begins and ends, with its processor time.
+// batch runs the command lines that it reads, and says on standard error when each begins and ends, with its processor
+// time.
 func batch() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -56,7 +57,8 @@ func batch() {
 		if args[0] == "pages" {
 			pages(args[1])
 		} else {
-			code = mainRun(context.Background(), &environment{args: args, stdin: strings.NewReader(""), stdout: os.Stdout, stderr: os.Stdout,
+			code = mainRun(context.Background(), &environment{args: args, stdin: strings.NewReader(""), stdout: os.Stdout,
+				stderr: os.Stdout,
 				getenv: func(string) string { return "" }, now: time.Now, width: func() int { return 80 }, signals: interrupts})
 		}
 		fmt.Fprintf(os.Stderr, "end %d %d\n", code, cpuTime()-before)
@@ -144,8 +146,9 @@ func newOutside(t *testing.T) *outside {
 	}
 	o.watch = os.NewFile(uintptr(fd), "inotify")
 	t.Cleanup(func() { o.watch.Close() })
+	const events = unix.IN_OPEN | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVE
 	for _, dir := range []string{o.dir, filepath.Join(o.dir, "r")} {
-		if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_OPEN|unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE); err != nil {
+		if _, err := unix.InotifyAddWatch(fd, dir, events); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,14 +230,15 @@ func hostileRecords(t *testing.T) map[string]string {
 		}
 	}
 	records["lab"] = filepath.Join(top, "lab")
-	if _, err := (recordtest.Run{Seconds: 5, Rate: 50, Median: 2e6, Seed: 2, Sampled: true, OnLab: true, StallAt: 2, Name: "lab"}).Write(records["lab"]); err != nil {
+	if _, err := (recordtest.Run{Seconds: 5, Rate: 50, Median: 2e6, Seed: 2, Sampled: true, OnLab: true, StallAt: 2,
+		Name: "lab"}).Write(records["lab"]); err != nil {
 		t.Fatal(err)
 	}
 	return records
 }
 
-// TestHostileRecords changes records of every kind at random, and has every command read them with little memory: none may
-// panic, hang, or touch what lies outside. PLIMSOLL_HOSTILE_ROUNDS asks for more than a few seconds of it, and
+// TestHostileRecords changes records of every kind at random, and has every command read them with little memory: none
+// may panic, hang, or touch what lies outside. PLIMSOLL_HOSTILE_ROUNDS asks for more than a few seconds of it, and
 // PLIMSOLL_HOSTILE_SEED for other changes.
 func TestHostileRecords(t *testing.T) {
 	t.Parallel()

@@ -137,7 +137,8 @@ func (m *mutator) replace(path string) (string, error) {
 		}
 		return "a bomb instead", os.WriteFile(path, b, 0o644)
 	}
-	other, err := m.anyFile(m.others[[]string{record.RunFile, record.StudyFile, record.ProbeFile, record.DrillFile}[m.r.IntN(4)]])
+	other, err := m.anyFile(m.others[[]string{record.RunFile, record.StudyFile, record.ProbeFile,
+		record.DrillFile}[m.r.IntN(4)]])
 	if err != nil {
 		return "", err
 	}
@@ -335,7 +336,8 @@ func (m *mutator) list(x []any) any {
 func (m *mutator) other(v any) any {
 	numbers := []any{-1, 0, 1, 1e300, -1e300, json.Number("9223372036854775807"), json.Number("-9223372036854775808"), 2147483648, 1e15, 0.5, 1e-300}
 	texts := []any{"", "\x1b]0;x\x07\u202e", strings.Repeat("x", 100_000), "../../outside/secret", "/etc/passwd", "\x00", "running", "measure", "lab:x", "a\nb"}
-	anything := []any{nil, true, []any{}, map[string]any{}, []any{map[string]any{}}, json.RawMessage(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}
+	anything := []any{nil, true, []any{}, map[string]any{}, []any{map[string]any{}},
+		json.RawMessage(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}
 	list := anything
 	switch v.(type) {
 	case float64:

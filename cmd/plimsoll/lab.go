@@ -8,35 +8,37 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/schema"
 )
 
-// newLabCommand is the group of everything about labs.
 func newLabCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "Real clusters on this machine, with hosts that can die and storage that follows a policy",
-		Long: `Real clusters on this machine, with hosts that can die and storage that follows a policy.
+		Short: "Start clusters on this machine and inject faults",
+		Long: `Start clusters on this machine and inject faults.
 
-  plimsoll lab up                             one server, on this machine's disk
-  plimsoll lab up --members 3 --name three    a replica set on three hosts
+A lab is a cluster of real servers: MongoDB, or FerretDB with PostgreSQL. Its hosts can lose power, its
+network can be cut, and its volumes can follow a storage policy (mirrors, parity, stripes).
+
+  plimsoll lab up --members 3 --name three    start a replica set on three hosts
   plimsoll run lab:three --workload a         load it
-  plimsoll lab status three                   hosts, members with role and lag, volumes with health
-  plimsoll lab fail three kill primary        break it
-  plimsoll lab heal three --all               mend it
-  plimsoll lab down three                     remove it without a trace
+  plimsoll lab status three                   show hosts, members with role and lag, and volumes
+  plimsoll lab fail three kill primary        inject a fault
+  plimsoll lab heal three --all               revert all faults
+  plimsoll lab down three                     remove the lab and its data
 
-A lab goes on when the terminal is closed. Everything it makes is written down before, so that 'lab down'
-removes it whatever happened.`,
+A lab keeps running when the terminal is closed. 'lab down' removes everything, also after a crash.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabUpCommand(env), newLabPlanCommand(env), newLabInitCommand(env), newLabSchemaCommand(env),
-		newLabListCommand(env), newLabStatusCommand(env), newLabConnectCommand(env), newLabExecCommand(env), newLabLogsCommand(env),
+	cmd.AddCommand(newLabUpCommand(env), newLabPlanCommand(env), newLabInitCommand(env),
+		newSchemaCommand(env, "of a lab file", schema.LabSpec),
+		newLabListCommand(env), newLabStatusCommand(env), newLabConnectCommand(env), newLabExecCommand(env),
+		newLabLogsCommand(env),
 		newLabFailCommand(env), newLabHealCommand(env), newLabRepairCommand(env), newLabDownCommand(env))
 	return cmd
 }
 
-// openLab finds a running lab.
 func openLab(ctx context.Context, env *environment, name string) (*lab.Handle, error) {
 	home, err := homeDir(env)
 	if err != nil {
@@ -46,7 +48,7 @@ func openLab(ctx context.Context, env *environment, name string) (*lab.Handle, e
 	return h, labError(err)
 }
 
-// withLab does something with a running lab. What goes wrong gets the exit code of labs, unless it has one.
+// withLab runs do with a running lab. Errors without an exit code get that of labs.
 func withLab(ctx context.Context, env *environment, name string, do func(*lab.Handle) error) error {
 	h, err := openLab(ctx, env, name)
 	if err != nil {
@@ -61,7 +63,6 @@ func withLab(ctx context.Context, env *environment, name string, do func(*lab.Ha
 	return labError(err)
 }
 
-// labError gives an error of a lab its exit code.
 func labError(err error) error {
 	switch {
 	case err == nil:
@@ -78,7 +79,6 @@ func labError(err error) error {
 	return err
 }
 
-// labNames completes the name of a lab as the first argument.
 func labNames(env *environment) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -93,11 +93,11 @@ func allLabs(env *environment) []string {
 	if err != nil {
 		return nil
 	}
-	names, _ := lab.Names(home) // nothing to complete where they cannot be read
+	names, _ := lab.Names(home) // without names there is nothing to complete
 	return names
 }
 
-// part is a kind of names in a lab.
+// part is a kind of names in a lab, for completion.
 type part int
 
 const (
@@ -108,7 +108,6 @@ const (
 	diskNames
 )
 
-// labParts completes names in a lab, of some kinds.
 func labParts(ctx context.Context, env *environment, name string, wanted ...part) []string {
 	var l record.Lab
 	err := withLab(ctx, env, name, func(h *lab.Handle) (err error) {
@@ -138,7 +137,7 @@ func labParts(ctx context.Context, env *environment, name string, wanted ...part
 	return all
 }
 
-// someArguments takes at least as many positional arguments as are named, and at most that many unless more is true.
+// someArguments requires the named positional arguments, and refuses further ones unless more is true.
 func someArguments(more bool, what ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(what) {

@@ -27,13 +27,13 @@ func newLabConnectCommand(env *environment) *cobra.Command {
 		Short: "Print the address of a lab with user and password, or start a program with it",
 		Long: `Print the address of a lab with user and password, or start a program with it.
 
-The program finds the address in PLIMSOLL_LAB_URI and wherever {} stands among its arguments; mongosh and mongo get
-it as their first argument. Its exit code is that of this command; it is 127 where there is no such program, and 126
-where it cannot be executed.
+The program gets the address in PLIMSOLL_LAB_URI, and in place of each {} in its arguments. mongosh and mongo get
+it as their first argument.
 
-With documentdb each durability level has an address; 'plimsoll lab status' lists them and says what each means. Of a
-single member majority is the same as durable, because it is its own majority. With mongod there is one address, which
-gets the options that mean the level (w, journal).`,
+With documentdb, each durability level has its own address ('plimsoll lab status' lists them). With mongod, the
+address gets the options w and journal of the level. With a single member, majority is the same as durable.
+
+Exit codes: that of the program, 127 program not found, 126 program not executable.`,
 		Example: `  plimsoll lab connect three
   plimsoll lab connect three --durability durable
   plimsoll lab connect three -- mongosh
@@ -52,11 +52,11 @@ gets the options that mean the level (w, journal).`,
 			return startWith(env, args[1:], args[0], uri)
 		},
 	}
-	cmd.Flags().StringVar(&level, "durability", "", "what the address is to stand for: throughput, balanced, durable, majority")
+	cmd.Flags().StringVar(&level, "durability", "", "durability `level` of the address: throughput, balanced, durable or majority")
 	return cmd
 }
 
-// labAddress is the address of a lab for a durability level.
+// labAddress returns the address of a lab for a durability level.
 func labAddress(ctx context.Context, env *environment, name, level string) (string, error) {
 	var addresses map[string]string
 	err := withLab(ctx, env, name, func(h *lab.Handle) (err error) {
@@ -73,7 +73,7 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 		return uri, nil
 	}
 	known := slices.DeleteFunc(slices.Sorted(maps.Keys(addresses)), func(s string) bool { return s == "" })
-	if len(known) == 0 { // one address stands for all levels, and its options say which
+	if len(known) == 0 { // one address for all levels: its options set the level
 		known = slices.Sorted(maps.Keys(levels))
 		if d, ok := levels[level]; ok {
 			return run.WithConcern(addresses[""], run.Concern(d))
@@ -82,17 +82,16 @@ func labAddress(ctx context.Context, env *environment, name, level string) (stri
 	return "", usageError("--durability: unknown level %q%s (known: %s)", level, nearest.DidYouMean(level, known), strings.Join(known, ", "))
 }
 
-// levels are the durability levels that the options of one address of mongod can say.
+// levels are the durability levels that options of a mongod address can set.
 var levels = map[string]spec.Durability{
 	"throughput": {Name: "throughput"}, "balanced": {Name: "balanced"}, "durable": {Name: "durable"}, "majority": {W: "majority"},
 }
 
-// noDatabase says why a lab of hosts and volumes alone cannot be loaded.
 func noDatabase(name string) error {
-	return fmt.Errorf("the lab %s has no database (engine: none), so nobody can connect to it; plimsoll disk lab:%[1]s/VOLUME probes its volumes", name)
+	return fmt.Errorf("the lab %s has no database (engine: none), so it has no address; probe its volumes with plimsoll disk lab:%[1]s/VOLUME", name)
 }
 
-// startWith runs a program that uses an address, on this terminal.
+// startWith runs a program with an address, on this terminal.
 func startWith(env *environment, words []string, name, uri string) error {
 	args := slices.Clone(words[1:])
 	for i, a := range args {
@@ -108,19 +107,19 @@ func startWith(env *environment, words []string, name, uri string) error {
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(cmd.Environ(), "PLIMSOLL_LAB="+name, "PLIMSOLL_LAB_URI="+uri)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.stdin, direct(env.stdout), direct(env.stderr)
-	signals, stop := env.signals() // Ctrl-C is for the program, which has this terminal too
+	signals, stop := env.signals() // Ctrl-C is for the program, which has the same terminal
 	defer stop()
 	_ = signals
 	return programError(words[0], cmd.Run())
 }
 
-// The codes of shells for programs that cannot be started.
+// Exit codes of shells for programs that cannot be started.
 const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
 
-// findProgram finds a program as a shell does.
+// findProgram searches PATH, like a shell.
 func findProgram(name string) (path string, err error) {
 	path, err = exec.LookPath(name)
 	if err == nil {
@@ -128,23 +127,23 @@ func findProgram(name string) (path string, err error) {
 	}
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", withExit(exitNotFound, fmt.Errorf("cannot start %s: there is no such program", name))
+		return "", withExit(exitNotFound, fmt.Errorf("cannot start %s: program not found", name))
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
-		return "", withExit(exitNotExecutable, fmt.Errorf("cannot start %s: it is not executable", name))
+		return "", withExit(exitNotExecutable, fmt.Errorf("cannot start %s: not executable", name))
 	case err != nil:
 		return "", usageError("cannot start %s: %w", name, err)
 	}
 	return path, nil
 }
 
-// programError makes the exit code of a program that of this command.
+// programError passes on the exit code of a program.
 func programError(name string, err error) error {
 	var e *exec.ExitError
 	if errors.As(err, &e) && e.ExitCode() > 0 {
 		return withExit(e.ExitCode(), errSilent)
 	}
 	if errors.Is(err, syscall.ENOEXEC) || errors.Is(err, fs.ErrPermission) {
-		return withExit(exitNotExecutable, fmt.Errorf("cannot start %s: it is not a program of this machine: %w", name, err))
+		return withExit(exitNotExecutable, fmt.Errorf("cannot start %s: not a program for this machine: %w", name, err))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -12,18 +12,18 @@ func newLabExecCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec NAME HOST|MEMBER -- COMMAND…",
 		Short: "Run a program on a host of a lab",
-		Long: `Run a program on a host of a lab: on isolated hosts in its network namespace and with its limits of cores and
-memory, on plain hosts beside its servers. A member, or a role such as primary, means the host that it stands on.
-It has no input; what it says is printed. It finds in its environment:
+		Long: `Run a program on a host of a lab. On an isolated host it runs in the host's network namespace and within its
+limits of cores and memory. A member, or a role such as primary, means its host. The program has no input, and
+its output is printed. Its environment has:
 
-  PLIMSOLL_LAB, PLIMSOLL_LAB_URI            the name and the address of the lab, with user and password
-  PLIMSOLL_LAB_HOST, PLIMSOLL_LAB_ADDRESS   the name and the IP address of the host
-  PLIMSOLL_LAB_MEMBER                       the name of the member, if one was named
-  PLIMSOLL_LAB_MEMBER_ADDRESS, …_PORT       where it listens: HOST:PORT, and the port alone
-  PLIMSOLL_LAB_MEMBER_URI                   the address of this member alone (not of a PostgreSQL)
+  PLIMSOLL_LAB, PLIMSOLL_LAB_URI            name and address of the lab, with user and password
+  PLIMSOLL_LAB_HOST, PLIMSOLL_LAB_ADDRESS   name and IP address of the host
+  PLIMSOLL_LAB_MEMBER                       name of the member, if you gave one
+  PLIMSOLL_LAB_MEMBER_ADDRESS, …_PORT       its HOST:PORT, and the port alone
+  PLIMSOLL_LAB_MEMBER_URI                   address of this member alone (not for PostgreSQL)
 
-Its exit code is that of this command: 128 and the signal where one ended it, 127 where there is no such program, 126
-where it cannot be executed. A host without power gives 3.`,
+Exit codes: that of the program, 128 plus the signal that ended it, 127 program not found, 126 program not
+executable, 3 host without power.`,
 		Example: `  plimsoll lab exec three host1 -- ip address
   plimsoll lab exec three primary -- sh -c 'echo $PLIMSOLL_LAB_MEMBER_ADDRESS'`,
 		Args: someArguments(true, "the name of a lab", "the name of a host or member", "a command"),
@@ -40,7 +40,7 @@ where it cannot be executed. A host without power gives 3.`,
 			return labExec(cmd.Context(), env, args[0], args[1], args[2:])
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the host belongs to the command
+	cmd.Flags().SetInterspersed(false) // flags after the host belong to the command
 	return cmd
 }
 
@@ -49,7 +49,7 @@ func labExec(ctx context.Context, env *environment, name, host string, command [
 		command = command[1:]
 	}
 	if len(command) == 0 {
-		return usageError("what is to be run? plimsoll lab exec %s %s -- COMMAND", name, host)
+		return usageError("the command is missing: plimsoll lab exec %s %s -- COMMAND", name, host)
 	}
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
@@ -58,7 +58,8 @@ func labExec(ctx context.Context, env *environment, name, host string, command [
 		if err != nil {
 			return err
 		}
-		code, err := h.Exec(ctx, lab.ExecRequest{Host: host, Command: append([]string{path}, command[1:]...)}, direct(env.stdout))
+		code, err := h.Exec(ctx, lab.ExecRequest{Host: host, Command: append([]string{path}, command[1:]...)},
+			direct(env.stdout))
 		switch {
 		case err != nil && code != 0:
 			return withExit(code, err)

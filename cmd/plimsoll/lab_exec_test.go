@@ -15,7 +15,8 @@ func TestFindProgram(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
-	for name, want := range map[string]int{"sh": 0, "./program": 0, "./text": exitNotExecutable, dir: exitNotExecutable, "./missing": exitNotFound, "no-such-program": exitNotFound} {
+	for name, want := range map[string]int{"sh": 0, "./program": 0, "./text": exitNotExecutable, dir: exitNotExecutable,
+		"./missing": exitNotFound, "no-such-program": exitNotFound} {
 		path, err := findProgram(name)
 		if code := exitCode(err); code != want || err == nil && !filepath.IsAbs(path) {
 			t.Errorf("%s: %q, code %d (%v), want %d", name, path, code, err, want)

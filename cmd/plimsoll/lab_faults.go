@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// failFlags are the flags of `plimsoll lab fail`.
 type failFlags struct {
 	limit, from, direction, rate, delay, errno string
 	ops                                        []string
@@ -25,7 +24,7 @@ func newLabFailCommand(env *environment) *cobra.Command {
 	var f failFlags
 	cmd := &cobra.Command{
 		Use:   "fail NAME ACTION [TARGET]",
-		Short: "Break something in a lab",
+		Short: "Inject a fault into a lab",
 		Long:  failHelp(),
 		Example: `  plimsoll lab fail three kill primary --for 10s
   plimsoll lab fail three power-off host2
@@ -41,7 +40,8 @@ func newLabFailCommand(env *environment) *cobra.Command {
 			case 1:
 				return action.Names(), cobra.ShellCompDirectiveNoFileComp
 			case 2:
-				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames, diskNames), cobra.ShellCompDirectiveNoFileComp
+				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames, diskNames),
+					cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -51,28 +51,28 @@ func newLabFailCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// failHelp explains all actions, from their table.
+// failHelp is made from the table of actions.
 func failHelp() string {
 	var b strings.Builder
-	b.WriteString("Break something in a lab. Where --for is given the lab heals it by itself, also when nobody waits any more.\n\n")
+	b.WriteString("Inject a fault into a lab. With --for, the lab reverts the fault after that time, even if this command has exited.\n\n")
 	needs := map[action.Need][]string{}
 	for _, a := range action.All() {
 		fmt.Fprintf(&b, "  %-17s %s\n", a.Usage(), a.Help)
 		needs[a.Needs] = append(needs[a.Needs], a.Name)
 	}
 	b.WriteString(`
-TARGET is a name that 'plimsoll lab status' shows, or a role: primary, secondary, router, gateway, config, or
-SET/primary; random chooses a member with data by --seed. For a host, a member or a role means the host it stands on.
-DISK is MEMBER/DISK, such as rs0-1/d1 or primary/d1, or MEMBER alone for all disks of its volume. --ops limits a fault to some requests,
---probability to a share of them.
+TARGET is a name that 'plimsoll lab status' shows, a role (primary, secondary, router, gateway, config or
+SET/primary), or random (a member with data, chosen by --seed). If an action needs a host, a member or role means
+its host. DISK is MEMBER/DISK, for example rs0-1/d1 or primary/d1, or MEMBER for all disks of its volume. --ops
+limits a fault to some kinds of requests, --probability to a share of them.
 `)
-	b.WriteString(wrap("Isolated hosts are needed for: "+strings.Join(needs[action.NeedsIsolated], ", ")+
-		". A lab that was brought up with --faults is needed for: "+strings.Join(needs[action.NeedsFaults], ", ")+".", 110, ""))
+	b.WriteString(wrap("These actions need isolated hosts: "+strings.Join(needs[action.NeedsIsolated], ", ")+
+		". These need a lab started with --faults: "+strings.Join(needs[action.NeedsFaults], ", ")+".", 110, ""))
 	return b.String()
 }
 
 func (f *failFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.limit, "for", "", "heal it after this time, such as 10s")
+	flags.StringVar(&f.limit, "for", "", "revert the fault after this `time`, for example 10s (default: never)")
 	flags.StringVar(&f.from, "from", "", "")
 	flags.StringVar(&f.direction, "direction", "", "")
 	flags.StringVar(&f.rate, "rate", "", "")
@@ -84,22 +84,22 @@ func (f *failFlags) register(flags *pflag.FlagSet) {
 	for _, d := range action.Details {
 		flags.Lookup(d.Name).Usage = d.Usage()
 	}
-	flags.Uint64Var(&f.seed, "seed", 0, "of random, of a role that several members have, and of what chance decides")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of random choices: random targets, roles with several members, --probability and --keep")
 }
 
-// fault reads the arguments and flags.
 func (f *failFlags) fault(args []string) (spec.Fault, error) {
-	x := spec.Fault{Strike: spec.Strike{Action: args[1]}, Seed: f.seed, From: f.from, Direction: f.direction, Errno: f.errno, Ops: f.ops,
+	x := spec.Fault{Strike: spec.Strike{Action: args[1]}, Seed: f.seed, From: f.from, Direction: f.direction,
+		Errno: f.errno, Ops: f.ops,
 		Probability: spec.Share(f.probability), Keep: spec.Share(f.keep)}
 	switch a := action.Find(args[1]); {
 	case len(args) > 3:
-		return x, usageError("one fault at a time; %q is too much", args[3])
+		return x, usageError("one fault at a time: remove %q", args[3])
 	case len(args) == 3:
 		x.Strike.Target = args[2]
 	case a != nil && a.Implied != "":
 		x.Strike.Target = a.Implied
 	default:
-		return x, usageError("what is to be broken? plimsoll lab fail %s %s TARGET", args[0], args[1])
+		return x, usageError("the target is missing: plimsoll lab fail %s %s TARGET", args[0], args[1])
 	}
 	for _, d := range []struct {
 		flag, text string
@@ -141,7 +141,7 @@ func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) err
 		}
 		fmt.Fprintf(env.stdout, "fault %d: %s\n", done.ID, faultText(done))
 		if done.Until == nil {
-			fmt.Fprintf(env.stdout, "heal it with: plimsoll lab heal %s %d\n", args[0], done.ID)
+			fmt.Fprintf(env.stdout, "revert it with: plimsoll lab heal %s %d\n", args[0], done.ID)
 		}
 		return nil
 	})
@@ -151,16 +151,16 @@ func newLabHealCommand(env *environment) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "heal NAME [ID|TARGET]",
-		Short: "Heal what was broken: one fault, all of a target, or all",
-		Long: `Heal what was broken: the fault with a number, all faults of a host, member or disk, or all there are. It returns
-when hosts have power and members have joined again. A disk that answers again may have old data: see 'lab repair'.`,
+		Short: "Revert faults: one, those of a target, or all",
+		Long: `Revert faults: the one with an ID, those of a host, member or disk, or all. The command returns when hosts have
+power and members have joined again. A disk that works again may have old data; then run 'lab repair'.`,
 		Example: `  plimsoll lab heal three 1
   plimsoll lab heal three host2
   plimsoll lab heal three --all`,
 		Args: someArguments(true, "the name of a lab"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return brokenParts(cmd, env, args[0]), cobra.ShellCompDirectiveNoFileComp
+				return healable(cmd, env, args[0]), cobra.ShellCompDirectiveNoFileComp
 			}
 			return labNames(env)(cmd, args, "")
 		},
@@ -172,25 +172,25 @@ when hosts have power and members have joined again. A disk that answers again m
 			return withLab(cmd.Context(), env, args[0], func(h *lab.Handle) error {
 				healed, err := h.Heal(cmd.Context(), what)
 				for _, f := range healed {
-					fmt.Fprintf(env.stdout, "healed %d: %s %s\n", f.ID, f.Action, f.Target)
+					fmt.Fprintf(env.stdout, "reverted fault %d: %s %s\n", f.ID, f.Action, f.Target)
 				}
 				if err == nil && len(healed) == 0 {
-					fmt.Fprintln(env.stdout, "nothing was broken")
+					fmt.Fprintln(env.stdout, "no fault was in effect")
 				}
 				return err
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "everything that is broken")
+	cmd.Flags().BoolVar(&all, "all", false, "revert all faults")
 	return cmd
 }
 
 func healing(args []string, all bool) (lab.Healing, error) {
 	switch {
 	case len(args) > 2:
-		return lab.Healing{}, usageError("one fault or target at a time, or --all; %q is too much", args[2])
+		return lab.Healing{}, usageError("one fault or target at a time, or --all: remove %q", args[2])
 	case all == (len(args) == 2):
-		return lab.Healing{}, usageError("what is to be healed? Give the number of a fault, a target, or --all")
+		return lab.Healing{}, usageError("give the ID of a fault, a target, or --all")
 	case all:
 		return lab.Healing{All: true}, nil
 	}
@@ -200,17 +200,17 @@ func healing(args []string, all bool) (lab.Healing, error) {
 	return lab.Healing{Target: args[1]}, nil
 }
 
-// brokenParts completes what can be healed.
-func brokenParts(cmd *cobra.Command, env *environment, name string) []string {
+// healable completes faults, their targets and dead members.
+func healable(cmd *cobra.Command, env *environment, name string) []string {
 	var names []string
-	_ = withLab(cmd.Context(), env, name, func(h *lab.Handle) error { // nothing to complete where nobody answers
+	_ = withLab(cmd.Context(), env, name, func(h *lab.Handle) error { // without the lab there is nothing to complete
 		l, err := h.Describe(cmd.Context(), false)
 		for _, f := range l.Faults {
 			names = append(names, strconv.Itoa(f.ID)+"\t"+faultText(f), f.Target)
 		}
 		for _, m := range l.Members {
 			if m.State == "dead" {
-				names = append(names, m.Name+"\thas ended")
+				names = append(names, m.Name+"\tis dead")
 			}
 		}
 		return err
@@ -221,9 +221,9 @@ func brokenParts(cmd *cobra.Command, env *environment, name string) []string {
 func newLabRepairCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "repair NAME VOLUME",
-		Short: "Make a volume whole again after a disk failed or came back",
-		Long: `Make a volume whole again: the copies on all disks that answer are brought into agreement, and a disk that does not
-answer is replaced by a new one. It returns when that is done.`,
+		Short: "Repair a volume after a disk failure",
+		Long: `Repair a volume: synchronize the copies on all working disks, and replace failed disks by new ones. The command
+returns when the volume is repaired.`,
 		Example: `  plimsoll lab repair three rs0-1`,
 		Args:    someArguments(false, "the name of a lab", "the name of a volume"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -24,7 +24,8 @@ func TestHelpHasEveryAction(t *testing.T) {
 		}) {
 			t.Errorf("the help of lab fail has no line for %s", a.Name)
 		}
-		if !slices.Contains(strings.FieldsFunc(drill.Long, func(r rune) bool { return strings.ContainsRune(" ,.\n", r) }), a.Name) {
+		if !slices.Contains(strings.FieldsFunc(drill.Long, func(r rune) bool { return strings.ContainsRune(" ,.\n", r) }),
+			a.Name) {
 			t.Errorf("the help of drill lacks %s", a.Name)
 		}
 		if !slices.Contains(completed, cobra.Completion(a.Name)) {
@@ -32,7 +33,7 @@ func TestHelpHasEveryAction(t *testing.T) {
 		}
 	}
 	for _, d := range action.Details {
-		if f := fail.Flags().Lookup(d.Name); f == nil || f.Usage != d.Usage() || !strings.HasPrefix(f.Usage, "of ") {
+		if f := fail.Flags().Lookup(d.Name); f == nil || f.Usage != d.Usage() || !strings.HasPrefix(f.Usage, "for ") {
 			t.Errorf("the flag of %s is %+v", d.Name, f)
 		}
 	}
@@ -65,7 +66,8 @@ func TestFailFlags(t *testing.T) {
 		got, err := f.fault(cmd.Flags().Args())
 		var exit *exitError
 		switch {
-		case c.says == "" && (err != nil || got.Strike != c.want.Strike || got.For != c.want.For || got.Rate != c.want.Rate || got.Delay != c.want.Delay || got.Seed != c.want.Seed):
+		case c.says == "" && (err != nil || got.Strike != c.want.Strike || got.For != c.want.For || got.Rate != c.want.Rate ||
+			got.Delay != c.want.Delay || got.Seed != c.want.Seed):
 			t.Errorf("%s: %+v, %v", c.args, got, err)
 		case c.says != "" && (!errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), c.says)):
 			t.Errorf("%s: %v, want %q", c.args, err, c.says)

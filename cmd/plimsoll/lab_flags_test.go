@@ -18,8 +18,8 @@ func TestLabFlagsInErrors(t *testing.T) {
 		{"--members 0", "--members: 0 is too few"},
 		{"--stripe 0", "--stripe: 0 is too few"},
 		{"--members 99 --engine documentdb", "--members: 99 is not between"},
-		{"--cores 2 --engine documentdb", "--cores: cores, memory and network are limits of isolated hosts; say mode: isolated (--hosts isolated;"},
-		{"--shards 2 --engine documentdb", "--shards: documentdb has no sharding; use engine: {name: mongod} (--engine mongod)"},
+		{"--cores 2 --engine documentdb", "--cores: cores, memory and network are limits of isolated hosts. Set mode: isolated (--hosts isolated;"},
+		{"--shards 2 --engine documentdb", "--shards: documentdb has no sharding. Use engine: {name: mongod} (--engine mongod)"},
 		{"--binary /nowhere --engine documentdb", "--binary: binary and args are for mongod"},
 		{"--binary /nowhere/mongod --engine mongod", "/nowhere/mongod"},
 		{"--election never --engine documentdb", "--election: unknown value"},
@@ -30,6 +30,9 @@ func TestLabFlagsInErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec, err := l.spec(cmd, nil)
+		if err == nil {
+			err = l.complete(t.Context(), t.TempDir(), &spec)
+		}
 		if err == nil {
 			_, err = lab.Plan(t.Context(), t.TempDir(), spec)
 			if err = l.named(err); !errors.Is(err, lab.ErrRefused) {

@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// followEvery is how often a log that is followed is looked at.
+// followEvery is the time between two reads of a followed log.
 const followEvery = 250 * time.Millisecond
 
 func newLabLogsCommand(env *environment) *cobra.Command {
@@ -27,9 +27,9 @@ func newLabLogsCommand(env *environment) *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "logs NAME [MEMBER]",
-		Short: "Print what happened in a lab, or the logs of a member",
-		Long: `Print what happened in a lab: faults, elections, promotions, restarts, problems. With MEMBER, print the end of its
-logs. Both work for a lab whose supervisor is gone.`,
+		Short: "Print the events of a lab or the logs of a member",
+		Long: `Print the events of a lab: faults, elections, promotions, restarts and problems. With MEMBER, print the end of
+its logs. Both also work if the supervisor of the lab has died.`,
 		Example: `  plimsoll lab logs three
   plimsoll lab logs three rs0-1 -f`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -58,19 +58,20 @@ logs. Both work for a lab whose supervisor is gone.`,
 			if len(args) == 2 {
 				return memberLogs(ctx, env, e, args[1], lines, follow)
 			}
-			most := 0 // all of them
+			most := 0
 			if cmd.Flags().Changed("lines") {
 				most = lines
 			}
 			return labEvents(ctx, env, home, e, most, follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until Ctrl-C, or until the lab is removed")
-	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines of each log of a member, or the last events (default: all)")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until Ctrl-C or the end of the lab")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "number of last lines of each log, or of last events (default 100 lines, all events)")
+	cmd.Flags().Lookup("lines").DefValue = "0" // the text has the default
 	return cmd
 }
 
-// labEvents prints the events of a lab: the last of them, or all if most is 0.
+// labEvents prints the last most events of a lab; 0 means all.
 func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, most int, follow bool) error {
 	var seen int64
 	show := func(events []record.LabEvent) {
@@ -94,7 +95,7 @@ func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, 
 	defer h.Close()
 	for {
 		events, err := h.Events(ctx, seen, time.Minute)
-		if err != nil && goesAway(ctx, home, e.Name) || ctx.Err() != nil {
+		if err != nil && waitRemoved(ctx, home, e.Name) || ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
@@ -104,7 +105,6 @@ func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, 
 	}
 }
 
-// memberLogs prints the end of the logs of a member.
 func memberLogs(ctx context.Context, env *environment, e lab.Entry, name string, lines int, follow bool) error {
 	paths, err := logsOf(e, name)
 	if err != nil {
@@ -148,7 +148,7 @@ func logsOf(e lab.Entry, name string) ([]string, error) {
 	for _, m := range e.Members {
 		if m.Name == name {
 			if m.Kind == topology.KindVolume {
-				return nil, usageError("%s is a volume without a server, so it has no log; plimsoll lab logs %s prints what happened in the lab", name, e.Name)
+				return nil, usageError("%s is a volume without a server, so it has no log; plimsoll lab logs %s prints the events of the lab", name, e.Name)
 			}
 			if len(m.Logs) == 0 {
 				return nil, fmt.Errorf("%s has no log yet", name)
@@ -160,7 +160,7 @@ func logsOf(e lab.Entry, name string) ([]string, error) {
 	return nil, usageError("the lab %s has no member %q%s (members: %s)", e.Name, name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// copyFrom copies a file from a place on and returns where it ended. One that became shorter is read from its beginning.
+// copyFrom copies a file from an offset and returns its end. A file that became shorter is copied from its beginning.
 func copyFrom(w io.Writer, name string, at int64) (end int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -178,7 +178,7 @@ func copyFrom(w io.Writer, name string, at int64) (end int64, err error) {
 	return at + n, err
 }
 
-// lastLines copies the last lines of a file, at most so many, and returns where it ended.
+// lastLines copies the last lines of a file and returns its end.
 func lastLines(w io.Writer, name string, lines int) (end int64, err error) {
 	const window = 1 << 20
 	f, err := os.Open(name)

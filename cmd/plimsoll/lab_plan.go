@@ -11,30 +11,17 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/record/schema"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// labTemplate is a lab with every key explained. A test sees to it that no key is missing.
+// labTemplate is a lab with all keys; a test checks that.
 //
 //go:embed lab_template.yaml
 var labTemplate []byte
 
 func newLabInitCommand(env *environment) *cobra.Command {
-	return newInitCommand(env, "lab", labTemplate, "plimsoll lab plan", `A file that exists is not
-overwritten. What is written is a whole lab: three members on this machine's disk.`)
-}
-
-func newLabSchemaCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON schema of a lab's file, for editors that check YAML against it",
-		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := env.stdout.Write(schema.LabSpec)
-			return err
-		},
-	}
+	return newInitCommand(env, "lab", labTemplate, "plimsoll lab plan", `The example is a
+replica set of three members on this machine's disk.`)
 }
 
 func newLabPlanCommand(env *environment) *cobra.Command {
@@ -42,7 +29,7 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 	var flags *labFlags
 	cmd := &cobra.Command{
 		Use:   "plan [SPEC.yaml]",
-		Short: "Show what a lab would be made of on this machine; make nothing",
+		Short: "Show the hosts, members and volumes of a lab; start nothing",
 		Example: `  plimsoll lab plan --members 3
   plimsoll lab plan lab.yaml --json`,
 		Args: atMostOne("file"),
@@ -55,12 +42,15 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := flags.complete(cmd.Context(), home, &spec); err != nil {
+				return err
+			}
 			p, err := lab.Plan(cmd.Context(), home, spec)
 			if err != nil {
 				return labError(flags.named(err))
 			}
 			if asJSON {
-				return printJSON(env.stdout, planned(p))
+				return printJSON(env.stdout, plannedLab(p))
 			}
 			return writeLabPlan(env.stdout, p)
 		},
@@ -70,14 +60,16 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// planned is a plan in the form of a lab that was not made.
-func planned(p lab.Planned) record.Lab {
+// plannedLab converts a plan to a lab with the state planned.
+func plannedLab(p lab.Planned) record.Lab {
 	l := record.Lab{SchemaVersion: record.SchemaVersion, Name: p.Spec.Name, State: "planned", Specification: p.Spec,
-		Engine: p.Spec.Engine.Name, Version: p.Engine.Version, Notes: p.Layout.Notes, Hosts: []record.LabHost{}, Members: []record.LabMember{}}
+		Engine: p.Spec.Engine.Name, Version: p.Engine.Version, Notes: p.Layout.Notes, Hosts: []record.LabHost{},
+		Members: []record.LabMember{}}
 	on := map[string][]string{}
 	for _, m := range p.Layout.Members {
 		on[m.Host] = append(on[m.Host], m.Name)
-		l.Members = append(l.Members, record.LabMember{Name: m.Name, Kind: m.Kind, Set: m.Set, Host: m.Host, Role: m.Role, Durability: m.Durability})
+		l.Members = append(l.Members, record.LabMember{Name: m.Name, Kind: m.Kind, Set: m.Set, Host: m.Host, Role: m.Role,
+			Durability: m.Durability})
 		if m.Volume {
 			l.Volumes = append(l.Volumes, record.LabVolume{Name: m.Name, Member: m.Name, Policy: p.Spec.Storage.Policy(),
 				Layout: p.Storage, Capacity: int64(p.Spec.Storage.Size)})
@@ -92,12 +84,13 @@ func planned(p lab.Planned) record.Lab {
 
 func writeLabPlan(w io.Writer, p lab.Planned) error {
 	var b strings.Builder
-	l := planned(p)
+	l := plannedLab(p)
 	writeLabHead(&b, l)
 	hosts := &table{left: 100}
 	hosts.row("host", "role", "mode", "cores", "memory", "members")
 	for _, h := range l.Hosts {
-		hosts.row(h.Name, h.Role, h.Mode, limitText(h.Cores > 0, significant(h.Cores)), limitText(h.Memory > 0, formatBytes(h.Memory)),
+		hosts.row(h.Name, h.Role, h.Mode, limitText(h.Cores > 0, significant(h.Cores)),
+			limitText(h.Memory > 0, formatBytes(h.Memory)),
 			cmp.Or(strings.Join(h.Members, " "), "-"))
 	}
 	fmt.Fprintln(&b)
@@ -112,13 +105,12 @@ func writeLabPlan(w io.Writer, p lab.Planned) error {
 		fmt.Fprintf(&b, "%-9s %s\n", label, wrap(report.Clean(n), textWidth-10, strings.Repeat(" ", 10)))
 	}
 	if p.Spec.Availability.Restart {
-		fmt.Fprintf(&b, "%-9s members of a host that is dead for %v are started on another one\n", "ha", p.Spec.Availability.RestartAfter)
+		fmt.Fprintf(&b, "%-9s members of a host that is down for %v are started on another host\n", "ha", p.Spec.Availability.RestartAfter)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// writePlannedStorage prints what the policy becomes and what it costs.
 func writePlannedStorage(b *strings.Builder, p lab.Planned, volumes int) {
 	s := p.Storage
 	fmt.Fprintf(b, "storage   %s of: %s\n", plural(volumes, "volume"), report.Clean(p.Spec.Storage.Policy()))
@@ -139,21 +131,21 @@ func writePlannedStorage(b *strings.Builder, p lab.Planned, volumes int) {
 	}
 }
 
-// meansText says what a layout survives and what it costs.
+// meansText describes how many disks of a layout may fail, and its costs.
 func meansText(s record.LabLayout) string {
 	survives := "no disk may fail"
 	if s.Tolerates > 0 {
 		survives = plural(s.Tolerates, "disk") + " may fail"
 	}
-	written := "every byte is written once"
+	written := "each byte is written once"
 	profile := strings.ReplaceAll(strings.ToLower(s.Profile), " ", "")
 	switch {
 	case strings.HasPrefix(profile, "raid5"), strings.HasPrefix(profile, "raid6"):
 		parity := s.Tolerates
-		written = fmt.Sprintf("every byte is written %s times at best, for full stripes; a small write is %d writes and %d reads",
+		written = fmt.Sprintf("each byte of full stripes is written %s times; a small write needs %d writes and %d reads",
 			significant(s.WriteAmplification), 1+parity, 1+parity)
 	case s.WriteAmplification > 1:
-		written = fmt.Sprintf("every byte is written %s times", significant(s.WriteAmplification))
+		written = fmt.Sprintf("each byte is written %s times", significant(s.WriteAmplification))
 	}
 	return fmt.Sprintf("%s; %s; %s of the raw space is usable", survives, written, formatPercent(s.RawShare))
 }

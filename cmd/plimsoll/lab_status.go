@@ -18,16 +18,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// watchEvery is how often `plimsoll lab status --watch` looks.
 const watchEvery = time.Second
 
 func newLabStatusCommand(env *environment) *cobra.Command {
 	var asJSON, watch bool
 	cmd := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Show hosts, members with role and lag, volumes with health, and what is broken",
-		Long: `Show hosts, members with role and lag, volumes with health, and what is broken. Of a lab whose supervisor is
-gone it shows how it was. Passwords are never shown: 'plimsoll lab connect' prints the address with them.`,
+		Short: "Show hosts, members with role and lag, volumes and faults",
+		Long: `Show hosts, members with role and lag, volumes with health, and faults. If the supervisor of the lab has died,
+this is the last known state. Passwords are not shown; 'plimsoll lab connect' prints the address with them.`,
 		Args:              someArguments(false, "the name of a lab"),
 		ValidArgsFunction: labNames(env),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,17 +47,17 @@ gone it shows how it was. Passwords are never shown: 'plimsoll lab connect' prin
 				err = writeLabStatus(env.stdout, e)
 			}
 			if err == nil && !e.Alive {
-				return supervisorGone(args[0])
+				return supervisorDied(args[0])
 			}
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lab as JSON")
-	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every second, until Ctrl-C or the lab is removed")
+	cmd.Flags().BoolVar(&watch, "watch", false, "refresh every second, until Ctrl-C or the end of the lab")
 	return cmd
 }
 
-// statusOf asks a lab, its servers included, or reads how it was.
+// statusOf queries a lab and its servers. If that fails, it reads the last known state.
 func statusOf(ctx context.Context, home, name string) (lab.Entry, error) {
 	h, err := lab.Open(ctx, home, name)
 	if err == nil {
@@ -83,7 +82,7 @@ func writeLabStatus(w io.Writer, e lab.Entry) error {
 	return err
 }
 
-// watchLab shows a lab again and again. On a terminal each look takes the place of the last one.
+// watchLab prints a lab again and again; on a terminal it overwrites the last output.
 func watchLab(ctx context.Context, env *environment, name string, asJSON bool) error {
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
@@ -96,15 +95,15 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 	for first := true; ; first = false {
 		e, err := statusOf(ctx, home, name)
 		if ctx.Err() != nil {
-			return nil // Ctrl-C is the usual end
+			return nil // Ctrl-C
 		}
 		if !first && errors.Is(err, lab.ErrNoLab) {
-			return nil // it was removed, which is the other usual end
+			return nil // the lab was removed
 		}
 		if err != nil {
 			return labError(err)
 		}
-		if !e.Alive && (!first && goesAway(ctx, home, name) || ctx.Err() != nil) {
+		if !e.Alive && (!first && waitRemoved(ctx, home, name) || ctx.Err() != nil) {
 			return nil
 		}
 		switch {
@@ -121,7 +120,7 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 			return err
 		}
 		if !e.Alive {
-			return supervisorGone(name)
+			return supervisorDied(name)
 		}
 		select {
 		case <-tick.C:
@@ -133,11 +132,11 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 	}
 }
 
-// removalLimit is how long a lab whose supervisor does not answer may still be one that is just being removed.
+// removalLimit is how long the removal of a lab may take after its supervisor stops answering.
 const removalLimit = 10 * time.Second
 
-// goesAway waits until a lab is removed, for a lab that does not answer any more, and says whether it was.
-func goesAway(ctx context.Context, home, name string) bool {
+// waitRemoved waits until a lab that does not answer is removed, and reports whether it was.
+func waitRemoved(ctx context.Context, home, name string) bool {
 	for limit := time.Now().Add(removalLimit); time.Now().Before(limit) && ctx.Err() == nil; {
 		if _, err := lab.Find(ctx, home, name); errors.Is(err, lab.ErrNoLab) {
 			return true
@@ -150,16 +149,15 @@ func goesAway(ctx context.Context, home, name string) bool {
 	return false
 }
 
-// supervisorGone is the end of what was asked about a lab without a supervisor.
-func supervisorGone(name string) error {
-	return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s is gone; run plimsoll lab down %[1]s to remove what is left", name))
+func supervisorDied(name string) error {
+	return withExit(exitUnreachable, fmt.Errorf("the supervisor of %s has died; remove the rest of the lab with: plimsoll lab down %[1]s", name))
 }
 
 func newLabListCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the labs, also those whose supervisor is gone",
+		Short: "List all labs",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := homeDir(env)
@@ -183,8 +181,7 @@ func newLabListCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// labWhat says in a few words what a lab is of.
-func labWhat(e lab.Entry) string {
+func labKind(e lab.Entry) string {
 	if e.Engine == spec.LabNone {
 		return topologyText(e.Specification)
 	}
@@ -193,7 +190,7 @@ func labWhat(e lab.Entry) string {
 
 func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	if len(entries) == 0 {
-		_, err := fmt.Fprintln(w, "no labs; plimsoll lab up makes one"+lab.LabsOfRoot(os.Geteuid()))
+		_, err := fmt.Fprintln(w, "no labs; start one with: plimsoll lab up"+lab.LabsOfRoot(os.Geteuid()))
 		return err
 	}
 	var b strings.Builder
@@ -203,7 +200,7 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 	for _, e := range entries {
 		state := e.State
 		if owner, _ := drill.Left(&e.Lab); owner != "" {
-			left = append(left, fmt.Sprintf("%s was brought up by the drill in %s, which is over: plimsoll lab down %[1]s\n", e.Name, owner))
+			left = append(left, fmt.Sprintf("%s was left by the drill in %s, which has ended: remove it with plimsoll lab down %[1]s\n", e.Name, owner))
 		}
 		if !e.Alive {
 			state = "dead"
@@ -213,11 +210,11 @@ func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
 		if !e.Started.IsZero() {
 			age = clock(now.Sub(e.Started))
 		}
-		t.row(e.Name, state, age, labWhat(e), cmp.Or(e.Specification.Hosts.Mode, "-"), cmp.Or(e.URI, "-"))
+		t.row(e.Name, state, age, labKind(e), cmp.Or(e.Specification.Hosts.Mode, "-"), cmp.Or(e.URI, "-"))
 	}
 	t.write(&b, "")
 	if len(dead) > 0 {
-		fmt.Fprintf(&b, "\nThe supervisor of a dead lab is gone. Remove what is left: plimsoll lab down %s\n", strings.Join(dead, " "))
+		fmt.Fprintf(&b, "\nThe supervisor of a dead lab has died. Remove the rest of the lab: plimsoll lab down %s\n", strings.Join(dead, " "))
 	}
 	if len(left) > 0 {
 		b.WriteString("\n" + strings.Join(left, ""))

@@ -6,7 +6,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 )
 
-// newSupervisorCommand is the process that keeps one lab. `plimsoll lab up` starts it; nobody types it.
+// newSupervisorCommand is the supervisor process of a lab, which `plimsoll lab up` starts.
 func newSupervisorCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    "lab-supervisor DIR",

@@ -68,7 +68,8 @@ func TestLabFilesAreLabs(t *testing.T) {
 			continue
 		}
 		for _, engine := range []string{spec.LabMongod, spec.LabDocumentDB} {
-			if asked.Engine.Name != "" && asked.Engine.Name != engine || asked.Topology.Kind == spec.LabSharded && spec.EngineLacks(engine, spec.CapSharding) != "" {
+			if asked.Engine.Name != "" && asked.Engine.Name != engine ||
+				asked.Topology.Kind == spec.LabSharded && spec.EngineLacks(engine, spec.CapSharding) != "" {
 				continue
 			}
 			of := asked
@@ -107,8 +108,9 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 	}
 	off := false
 	want := spec.Lab{Name: "x", Deadline: spec.Duration(90 * time.Second),
-		Hosts:        spec.Hosts{Mode: "isolated", Count: 4, Cores: 1.5, Memory: 2 << 30},
-		Storage:      spec.Storage{Size: 3 << 30, Backend: "btrfs", Stripe: 3, Tolerate: 2, Redundancy: "parity", Checksum: &off, Device: "nvme", Faults: true},
+		Hosts: spec.Hosts{Mode: "isolated", Count: 4, Cores: 1.5, Memory: 2 << 30},
+		Storage: spec.Storage{Size: 3 << 30, Backend: "btrfs", Stripe: 3, Tolerate: 2, Redundancy: "parity",
+			Checksum: &off, Device: "nvme", Faults: true},
 		Engine:       spec.Engine{Name: "mongod", Binary: "/opt/mongod", Cache: 1 << 30, Authentication: true, TLS: true},
 		Topology:     spec.Topology{Members: 5, Shards: 2, Arbiter: true, Election: "elect-fast"},
 		Availability: spec.Availability{Restart: true}}
@@ -126,15 +128,18 @@ func exampleLab() record.Lab {
 	l := record.Lab{Name: "three", State: "up", Started: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC), UsableAfter: 2_100_000_000,
 		Engine: "documentdb", Version: "PostgreSQL 18.6", URI: "mongodb://198.18.0.5:27017/", URIs: map[string]string{"balanced": "mongodb://198.18.0.5:27018/"},
 		Specification: spec.Lab{Name: "three", Topology: spec.Topology{Kind: spec.LabReplicaSet, Members: 2, Election: "elect-fast"}},
-		Hosts: []record.LabHost{{Name: "host1", Role: "member", Mode: "isolated", Address: "198.18.0.2", State: "on", Cores: 1.5, Memory: 1 << 30, Members: []string{"rs0-1"}},
+		Hosts: []record.LabHost{{Name: "host1", Role: "member", Mode: "isolated", Address: "198.18.0.2", State: "on",
+			Cores: 1.5, Memory: 1 << 30, Members: []string{"rs0-1"}},
 			{Name: "host2", Role: "member", Mode: "isolated", Address: "198.18.0.3", State: "on", CutFrom: []string{"*"}}},
 		Members: []record.LabMember{{Name: "rs0-1", Host: "host1", Address: "198.18.0.2:27017", State: "running", Role: "primary", Set: "rs0"},
 			{Name: "rs0-2", Host: "host2", Address: "198.18.0.3:27017", State: "running", Role: "secondary", Set: "rs0", LagSeconds: &lag, LagBytes: &bytes, Problem: "it has not answered for 5 s"}},
 		Volumes: []record.LabVolume{{Name: "rs0-1", Health: "degraded", Detail: "one disk does not answer", Capacity: 4 << 30, Used: 100 << 20,
-			Layout: record.LabLayout{Backend: "btrfs", Profile: "raid1", Filesystem: "btrfs"}, Disks: []record.LabDisk{{Name: "d1", State: "ok"}, {Name: "d2", State: "failed"}}},
+			Layout: record.LabLayout{Backend: "btrfs", Profile: "raid1", Filesystem: "btrfs"},
+			Disks:  []record.LabDisk{{Name: "d1", State: "ok"}, {Name: "d2", State: "failed"}}},
 			{Name: "rs0-2", Health: "healthy", Used: 90 << 20, Layout: record.LabLayout{Backend: "directory"}}},
-		Faults: []record.LabFault{{ID: 3, Action: "cut", Target: "host2", Since: time.Date(2025, 3, 1, 12, 0, 20, 0, time.UTC), Until: &until}},
-		Notes:  []string{"gateways do not read write concerns: the address decides about durability"}}
+		Faults: []record.LabFault{{ID: 3, Action: "cut", Target: "host2",
+			Since: time.Date(2025, 3, 1, 12, 0, 20, 0, time.UTC), Until: &until}},
+		Notes: []string{"gateways ignore write concerns: the address decides the durability level"}}
 	l.Specification.Engine.Authentication = true
 	return l
 }
@@ -149,8 +154,8 @@ func TestLevelsOfAStandalone(t *testing.T) {
 	const want = `address   mongodb://127.0.0.1:27601/
           mongodb://127.0.0.1:27602/  balanced    acknowledged when the member has it in memory (w:1, j:false)
           mongodb://127.0.0.1:27601/  durable     acknowledged when the member has it on disk (w:1, j:true)
-          mongodb://127.0.0.1:27601/  majority    the same as durable: a single member is its own majority
-          mongodb://127.0.0.1:27602/  throughput  nobody waits for an answer (w:0)
+          mongodb://127.0.0.1:27601/  majority    same as durable: a single member is its own majority
+          mongodb://127.0.0.1:27602/  throughput  unacknowledged (w:0)
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
@@ -175,7 +180,7 @@ func TestLabText(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.WriteString("\n----\n")
-	dead := record.Lab{Name: "old", State: "up", Engine: "mongod", Problem: "its supervisor is gone"}
+	dead := record.Lab{Name: "old", State: "up", Engine: "mongod", Problem: "its supervisor has ended"}
 	entries := []lab.Entry{{Lab: l, Alive: true}, {Lab: dead}}
 	if err := writeLabList(&b, entries, l.Started.Add(90*time.Minute)); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// writeLabUp prints a lab that was just made: where to connect, what runs where, what it cost, and what to do next.
+// writeLabUp prints a new lab: addresses, hosts, members, volumes, costs and next commands.
 func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses map[string]string) error {
 	var b strings.Builder
 	writeLabHead(&b, l)
@@ -45,7 +45,7 @@ func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses ma
 	return err
 }
 
-// writeNextBare prints what can be done with volumes that have no database.
+// writeNextBare prints next commands for volumes without a database.
 func writeNextBare(b *strings.Builder, l record.Lab) {
 	b.WriteString("\n\n")
 	label := "next"
@@ -56,7 +56,7 @@ func writeNextBare(b *strings.Builder, l record.Lab) {
 	fmt.Fprintf(b, "          plimsoll lab status %[1]s\n          plimsoll lab down %[1]s\n", l.Name)
 }
 
-// victim is what an example kills.
+// victim is the target of the kill in examples.
 func victim(l record.Lab) string {
 	if l.Specification.Topology.Kind == spec.LabReplicaSet {
 		return "primary"
@@ -64,11 +64,10 @@ func victim(l record.Lab) string {
 	return "random"
 }
 
-// writeLabHead prints what the lab is, in a line or two.
 func writeLabHead(b *strings.Builder, l record.Lab) {
 	fmt.Fprintf(b, "%s: %s", l.Name, l.State)
 	if !l.Started.IsZero() {
-		fmt.Fprintf(b, ", begun %s", l.Started.UTC().Format(time.RFC3339))
+		fmt.Fprintf(b, ", started %s", l.Started.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(b, ", %s", topologyText(l.Specification))
 	if l.Engine != "" && l.Engine != spec.LabNone {
@@ -83,7 +82,6 @@ func writeLabHead(b *strings.Builder, l record.Lab) {
 	}
 }
 
-// topologyText is the topology in words.
 func topologyText(s spec.Lab) string {
 	t := s.Topology
 	if s.Engine.Name == spec.LabNone {
@@ -103,7 +101,7 @@ func topologyText(s spec.Lab) string {
 	return "standalone"
 }
 
-// writeAddresses prints where to connect. Passwords are not shown: 'lab connect' prints them.
+// writeAddresses prints addresses without passwords.
 func writeAddresses(b *strings.Builder, l record.Lab, addresses map[string]string) {
 	if l.URI == "" {
 		return
@@ -117,15 +115,15 @@ func writeAddresses(b *strings.Builder, l record.Lab, addresses map[string]strin
 	fmt.Fprintf(b, "%-9s %s\n", label, l.URI)
 	levels := &table{left: 100}
 	for _, level := range slices.Sorted(maps.Keys(l.URIs)) {
-		levels.row(l.URIs[level], level, topology.LevelMeans(level, membersOf(l)))
+		levels.row(l.URIs[level], level, topology.LevelMeaning(level, membersOf(l)))
 	}
 	levels.write(b, strings.Repeat(" ", 10))
 	if hidden {
-		fmt.Fprintf(b, "%-9s without user and password: plimsoll lab connect %s prints them\n", "", l.Name)
+		fmt.Fprintf(b, "%-9s (print it with user and password: plimsoll lab connect %s)\n", "", l.Name)
 	}
 }
 
-// membersOf is how many members of a set have data.
+// membersOf returns the number of members of a set with data.
 func membersOf(l record.Lab) int {
 	if t := l.Specification.Topology; t.Kind == spec.LabReplicaSet {
 		return int(t.Members)
@@ -133,7 +131,6 @@ func membersOf(l record.Lab) int {
 	return 1
 }
 
-// writeLabTables prints hosts, members, volumes, what is broken, and notes.
 func writeLabTables(b *strings.Builder, l record.Lab) {
 	writeHosts(b, l.Hosts)
 	writeMembers(b, l.Members)
@@ -168,7 +165,7 @@ func faultText(f record.LabFault) string {
 	}
 	text += ", since " + f.Since.UTC().Format(time.TimeOnly)
 	if f.Until != nil {
-		text += ", heals by itself at " + f.Until.UTC().Format(time.TimeOnly)
+		text += ", reverts at " + f.Until.UTC().Format(time.TimeOnly)
 	}
 	return text
 }
@@ -204,11 +201,11 @@ func writeMembers(b *strings.Builder, members []record.LabMember) {
 	}
 	t := &table{left: 100}
 	if !slices.ContainsFunc(members, func(m record.LabMember) bool { return m.Kind != topology.KindVolume }) {
-		return // the table of volumes says more
+		return // the table of volumes has more
 	}
 	t.row("member", "role", "state", "host", "address", "lag", "set")
 	var problems []string
-	who := map[string][]string{} // by problem: gateways often have the same
+	who := map[string][]string{} // members by problem: gateways often share one
 	for _, m := range members {
 		t.row(m.Name, cmp.Or(m.Role, "-"), m.State, m.Host, m.Address, report.LagText(m), cmp.Or(m.Set, "-"))
 		if m.Problem != "" {
@@ -234,8 +231,8 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	var details []string
 	for _, v := range volumes {
 		capacity, used := cmp.Or(knownBytes(v.Capacity), "-"), cmp.Or(knownBytes(v.Used), "-")
-		if v.Layout.Backend == "directory" { // its filesystem is everybody's
-			capacity = "the disk below"
+		if v.Layout.Backend == "directory" { // it shares the filesystem
+			capacity = "that of the disk"
 		}
 		t.row(v.Name, v.Health, layoutText(v.Layout), capacity, used, diskText(v.Disks))
 		if v.Detail != "" && v.Health != "healthy" {
@@ -249,7 +246,7 @@ func writeVolumes(b *strings.Builder, volumes []record.LabVolume) {
 	}
 }
 
-// knownBytes prints a size, nothing if it is not known: nothing of it can be read.
+// knownBytes formats a size; "" if it is unknown.
 func knownBytes(n int64) string {
 	if n == 0 {
 		return ""

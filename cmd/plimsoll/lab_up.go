@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// labUpOptions are the flags of `plimsoll lab up` that are not part of the specification.
+// labUpOptions are the flags of `plimsoll lab up` that are not in the specification.
 type labUpOptions struct {
 	flags *labFlags
 	json  bool
@@ -25,12 +25,12 @@ func newLabUpCommand(env *environment) *cobra.Command {
 	var o labUpOptions
 	cmd := &cobra.Command{
 		Use:   "up [SPEC.yaml]",
-		Short: "Make a lab and print where to connect",
-		Long: `Make a lab and print where to connect, what runs where and what it cost. It returns when clients can use the
-lab, which goes on until 'plimsoll lab down'. A lab that fails, or is interrupted with Ctrl-C, is removed again.
+		Short: "Start a lab and print its address",
+		Long: `Start a lab and print its address, hosts, members and volumes. The command returns when clients can use the
+lab. The lab runs until 'plimsoll lab down'. If it cannot start, or on Ctrl-C, it is removed.
 
-SPEC.yaml says what is wanted ('plimsoll lab init' writes one with every key explained); flags count more than
-the file. Without either it is one server on this machine's disk.`,
+SPEC.yaml describes the lab ('plimsoll lab init' writes an example); flags override it. Without file and flags,
+the lab is one server on this machine's disk.`,
 		Example: `  plimsoll lab up --members 3 --election elect-fast --name three
   plimsoll lab up --members 3 --hosts isolated --cores 1 --memory 1GiB --size 4GiB --tolerate 1
   plimsoll lab up lab.yaml --json`,
@@ -39,7 +39,7 @@ the file. Without either it is one server on this machine's disk.`,
 	}
 	o.flags = addLabFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the lab as JSON")
-	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave a lab that fails as it is, to look at")
+	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep a lab that cannot start, for inspection")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
@@ -53,29 +53,27 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err != nil {
 		return err
 	}
+	if err := o.flags.complete(cmd.Context(), home, &spec); err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("cannot find this program again to keep the lab with: %w", err)
+		return fmt.Errorf("cannot start the supervisor of the lab: the path of plimsoll is unknown: %w", err)
 	}
 	ctx, stop := interruptible(cmd.Context(), env)
 	defer stop()
-	h, err := lab.Up(ctx, spec, lab.Options{Home: home, Executable: self, Keep: o.keep, Progress: labProgress(env, o.quiet)})
+	h, err := lab.Up(ctx, spec, lab.Options{Home: home, Executable: self, Keep: o.keep,
+		Progress: labProgress(env, o.quiet)})
 	if err != nil {
-		return upError(o.flags.named(err))
+		if errors.Is(err, context.Canceled) {
+			return withExit(exitInterrupted, errors.New("interrupted; the lab was removed"))
+		}
+		return labError(o.flags.named(err))
 	}
 	defer h.Close()
 	return o.show(ctx, env, h)
 }
 
-// upError gives a lab that did not come up its exit code.
-func upError(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return withExit(exitInterrupted, errors.New("interrupted; the lab is removed"))
-	}
-	return labError(err)
-}
-
-// show prints what there is now. What cannot be asked any more does not make the lab a failed one.
 func (o *labUpOptions) show(ctx context.Context, env *environment, h *lab.Handle) error {
 	l, err := h.Describe(ctx, true)
 	if err != nil {
@@ -95,7 +93,7 @@ func (o *labUpOptions) show(ctx context.Context, env *environment, h *lab.Handle
 	return writeLabUp(env.stdout, l, usage, addresses)
 }
 
-// labProgress prints what happens to a lab, each event on a line with the time since the first one.
+// labProgress prints events of a lab with the time since the first one.
 func labProgress(env *environment, quiet bool) func(record.LabEvent) {
 	if quiet {
 		return nil
@@ -113,9 +111,9 @@ func newLabDownCommand(env *environment) *cobra.Command {
 	var all, quiet bool
 	cmd := &cobra.Command{
 		Use:   "down NAME…",
-		Short: "Remove labs without a trace",
-		Long: `Remove labs without a trace: servers, hosts, volumes and all their data. It works as well when a lab is half
-made, when its supervisor was killed, and when an earlier 'lab down' was.`,
+		Short: "Remove labs and their data",
+		Long: `Remove labs: servers, hosts, volumes and all data. This also works for labs that are incomplete, whose
+supervisor was killed, or whose removal was interrupted.`,
 		Example: `  plimsoll lab down three
   plimsoll lab down --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,12 +129,12 @@ made, when its supervisor was killed, and when an earlier 'lab down' was.`,
 			return allLabs(env), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all labs")
+	cmd.Flags().BoolVar(&all, "all", false, "remove all labs")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
 
-// labDown removes labs one after another. One that cannot be removed does not keep the others from it.
+// labDown removes labs one after another, also after an error.
 func labDown(ctx context.Context, env *environment, names []string, quiet bool) error {
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
@@ -160,7 +158,7 @@ func labDown(ctx context.Context, env *environment, names []string, quiet bool) 
 			errs = append(errs, labError(err))
 			continue
 		}
-		fmt.Fprintf(env.stdout, "%s is removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
+		fmt.Fprintf(env.stdout, "%s was removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
 	}
 	return errors.Join(errs...)
 }

@@ -1,8 +1,8 @@
-// Command plimsoll says how much load a MongoDB deployment safely carries.
+// Command plimsoll measures how much load a MongoDB deployment safely carries.
 //
-// This package is the command line: a thin main, one file per command, and all text for the terminal.
-// Nothing is measured or decided here. Results go to standard output, everything about how the work
-// goes on to standard error; exit codes are a contract (exit.go).
+// This package is the command line: a thin main, one file per command, and all text for the terminal. It measures and
+// decides nothing. Results go to standard output, progress and messages to standard error. Exit codes are a contract
+// (exit.go).
 package main
 
 import (
@@ -20,22 +20,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
-// environment is everything outside of the process that a command may touch. Commands take it from
-// here and never from package os, so that tests can run whole commands.
+// environment is everything outside of the process that a command may use. Commands take it from here, never from
+// package os, so tests can run whole commands.
 type environment struct {
 	args     []string // without the program name
 	stdin    io.Reader
 	stdout   io.Writer
 	stderr   io.Writer
 	getenv   func(string) string
-	unsetenv func(string) error // keeps a variable from processes that are started; nil does nothing
-	secrets  *redact.Known      // of addresses that were read; never in an error
+	unsetenv func(string) error // removes a variable from the environment of child processes; may be nil
+	secrets  *redact.Known      // secrets of addresses, hidden in errors
 	now      func() time.Time
 	terminal bool                              // standard error is a terminal
 	width    func() int                        // columns of that terminal
-	signals  func() (<-chan os.Signal, func()) // interrupts, and how to stop listening
+	signals  func() (<-chan os.Signal, func()) // interrupts, and a function that stops them
 
-	openPage func(dir string) (*html.Source, error) // reads a record for its page; nil but in tests
+	openPage func(dir string) (*html.Source, error) // reads a record for its page; nil except in tests
 }
 
 func main() {
@@ -60,9 +60,9 @@ func terminalWidth() int {
 	return 80
 }
 
-// interrupts are the signals that end a command in order. The end of the terminal is one of them, unless it was to be survived
-// (nohup). From here on a reader of the output that has gone, as with `| head` or a tee that the same Ctrl-C ended, does not end the
-// program in the middle of its work: what is broken has to be healed first, and a record to be finished.
+// interrupts returns the signals that end a command in order. SIGHUP is one of them, unless it is ignored (nohup).
+// SIGPIPE is ignored from here on: a closed output, as with `| head`, must not stop the program before faults are
+// reverted and the record is complete.
 func interrupts() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 2)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -70,6 +70,6 @@ func interrupts() (<-chan os.Signal, func()) {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	signal.Notify(c, ends...)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, which nobody minds
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write returns an error instead
 	return c, func() { signal.Stop(c) }
 }

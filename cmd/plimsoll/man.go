@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newManCommand writes the man pages of all commands, for packages and for `make man`.
 func newManCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
@@ -21,7 +20,7 @@ func newManCommand(env *environment) *cobra.Command {
 			ver, _ := toolVersion()
 			header := &doc.GenManHeader{Section: "1", Source: "plimsoll " + ver, Manual: "Plimsoll"}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
-				return fmt.Errorf("write the man pages: %w", err)
+				return fmt.Errorf("cannot write the man pages: %w", err)
 			}
 			_, err := fmt.Fprintln(env.stdout, args[0])
 			return err
@@ -29,23 +28,23 @@ func newManCommand(env *environment) *cobra.Command {
 	}
 }
 
-// newExitCodesTopic is a help topic: `plimsoll help exit-codes`.
+// newExitCodesTopic is a help topic, `plimsoll help exit-codes`.
 func newExitCodesTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long: `Exit codes are a contract with scripts:
+		Short: "List the exit codes and their meanings",
+		Long: `Exit codes for scripts. They do not change between releases:
 
-  0    done; every objective is met
-  1    something failed that no other code names; the message says what
-  2    the command line, an address or a file given to it is wrong; nothing was done
-  3    the target cannot be reached within its timeout, or refuses the credentials
-  4    measured, but an objective is missed, or --fail-if found what it looks for
-  5    a write that was acknowledged and had to survive is gone (drills)
-  6    measured, but the result must not be believed; its validity says why
-  130  ended by Ctrl-C or a signal; what was measured until then is in the record
+  0    success: all objectives met
+  1    other failure: see the message
+  2    usage error: wrong command line, address or file; nothing was run
+  3    target unreachable within its timeout, or credentials refused
+  4    objective missed, or a verdict of --fail-if
+  5    acknowledged write lost that had to survive (drills)
+  6    result invalid: the findings of the result give the reasons
+  130  interrupted by Ctrl-C or a signal; the record has the data up to then
 
-Where several apply, the order is 130, 6, 4: a result that is not valid can neither meet nor miss an
+If several apply, 130 precedes 6, and 6 precedes 4: an invalid result neither meets nor misses an
 objective.`,
 	}
 }

@@ -12,29 +12,28 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
-// The longest lines that are printed, in characters. Lines of a result are longer only if a record was made up; the logs of
-// servers have lines of kilobytes.
+// The longest printed lines, in characters. Logs of servers have lines of kilobytes; longer lines of a result come from
+// manipulated records.
 const (
-	longestLine    = 64 << 10
-	longestMessage = 2000
+	maxLine    = 64 << 10
+	maxMessage = 2000
 )
 
-// outlet is the one way to standard output and standard error. Whatever a server, a record or a file says has no control
-// characters behind it, no secrets of addresses, and lines of bounded length. Several goroutines may write to it.
+// outlet is the way to standard output and standard error. It removes control characters and secrets of addresses from
+// everything that servers, records and files contain, and bounds the length of lines. It is safe for concurrent use.
 //
-// Three things go around it, by [direct]: the sequences that this program moves the cursor with, what another program prints
-// or reads, and addresses that somebody asked for.
+// [direct] bypasses it for cursor sequences, the output of other programs, and addresses that the user requests.
 type outlet struct {
 	w     io.Writer
 	most  int // characters of a line
 	mu    sync.Mutex
-	begun int    // characters of the line that is under way
-	split []byte // the beginning of a character whose end is in the next write
+	begun int    // characters of the current line
+	split []byte // first bytes of an incomplete character
 }
 
 func newOutlet(w io.Writer, most int) *outlet { return &outlet{w: w, most: most} }
 
-// direct returns what is behind an outlet.
+// direct returns the writer behind an outlet.
 func direct(w io.Writer) io.Writer {
 	if o, ok := w.(*outlet); ok {
 		return o.w
@@ -42,7 +41,6 @@ func direct(w io.Writer) io.Writer {
 	return w
 }
 
-// Write implements [io.Writer].
 func (o *outlet) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,7 +62,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// add writes a part of a line, as far as the line has room.
+// add writes a part of a line, up to the limit of the line.
 func (o *outlet) add(out *bytes.Buffer, part string) {
 	room := max(0, o.most-o.begun)
 	length := utf8.RuneCountInString(part)
@@ -77,7 +75,7 @@ func (o *outlet) add(out *bytes.Buffer, part string) {
 	out.WriteString(part)
 }
 
-// splitAt returns how many bytes at the end are the beginning of a character.
+// splitAt returns the number of bytes at the end that are an incomplete character.
 func splitAt(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -90,10 +88,10 @@ func splitAt(b []byte) int {
 	return 0
 }
 
-// filtered is the environment with everything that is printed going through outlets.
+// filtered returns the environment with outlets as standard output and standard error.
 func filtered(env *environment) *environment {
 	own := *env
 	own.secrets = secretsOf(env.args)
-	own.stdout, own.stderr = newOutlet(env.stdout, longestLine), newOutlet(env.stderr, longestMessage)
+	own.stdout, own.stderr = newOutlet(env.stdout, maxLine), newOutlet(env.stderr, maxMessage)
 	return &own
 }

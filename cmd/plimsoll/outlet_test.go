@@ -64,7 +64,7 @@ func checkClean(t *testing.T, what, text string) {
 		if strings.HasPrefix(line, "plimsoll: all is well") || strings.HasPrefix(line, "reversed") {
 			t.Errorf("%s: a forged line:\n%s", what, text)
 		}
-		if n := utf8.RuneCountInString(line); n > longestLine {
+		if n := utf8.RuneCountInString(line); n > maxLine {
 			t.Errorf("%s: a line of %d characters", what, n)
 		}
 	}
@@ -74,8 +74,10 @@ func checkClean(t *testing.T, what, text string) {
 func TestLyingServer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, failure := range map[string]null.Failure{
-		"command": {Form: null.CommandFailure, Code: 2, Name: evil, Message: evil}, "no rights": {Form: null.CommandFailure, Code: 13, Name: evil, Message: evil},
-		"write": {Form: null.WriteFailure, Code: 121, Name: evil, Message: evil + strings.Repeat("long ", 100_000)}, "concern": {Form: null.ConcernFailure, Code: 64, Name: evil, Message: evil},
+		"command":   {Form: null.CommandFailure, Code: 2, Name: evil, Message: evil},
+		"no rights": {Form: null.CommandFailure, Code: 13, Name: evil, Message: evil},
+		"write":     {Form: null.WriteFailure, Code: 121, Name: evil, Message: evil + strings.Repeat("long ", 100_000)},
+		"concern":   {Form: null.ConcernFailure, Code: 64, Name: evil, Message: evil},
 	} {
 		r := responder(t, null.Options{Count: 1 << 20, Fail: func(uint64, string) *null.Failure { return &failure }})
 		for _, args := range [][]string{
@@ -95,7 +97,7 @@ func TestLyingServer(t *testing.T) {
 				t.Errorf("%s: exit 0\n%s", what, stdout)
 			}
 			for line := range strings.Lines(stderr) {
-				if n := utf8.RuneCountInString(line); n > longestMessage+100 {
+				if n := utf8.RuneCountInString(line); n > maxMessage+100 {
 					t.Errorf("%s: a message of %d characters", what, n)
 				}
 			}
@@ -184,7 +186,7 @@ func TestLyingRecords(t *testing.T) {
 	for _, args := range [][]string{{"run", "null:", "-P", "binary"}, {"run", "-f", "binary"}, {"ycsb", "run", "mongodb", "-P", "binary"}, {"show", "a\x1b[31m\nplimsoll: all is well"}, {"run", evil}} {
 		_, stdout, stderr := here(t, args...)
 		checkClean(t, strings.Join(args, " "), stdout+stderr)
-		if len(stderr) > 3*longestMessage {
+		if len(stderr) > 3*maxMessage {
 			t.Errorf("%s: %d bytes of messages", args, len(stderr))
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// packageNamed is how a plan names the package of a program that is not installed.
+// packageNamed matches the package of a missing program in a plan.
 var packageNamed = regexp.MustCompile(`\(package ([a-z0-9.+-]+)\)`)
 
-// installLine is the one command that installs all packages that texts of a plan name, "" if they name none.
+// installLine returns one command that installs all packages in texts of a plan, or "".
 func installLine(texts ...string) string {
 	var packages []string
 	for _, text := range texts {

@@ -23,7 +23,7 @@ func TestInstallLine(t *testing.T) {
 func TestStudyErrorSaysWhatToInstall(t *testing.T) {
 	var e *exitError
 	err := studyError(&run.Error{Stage: run.Specification, Err: errors.New("storage: xfs: mkfs.xfs (package xfsprogs) is not installed")})
-	if !errors.As(err, &e) || e.code != exitUsage || e.hint != "install what is missing: apt-get install xfsprogs" {
+	if !errors.As(err, &e) || e.code != exitUsage || e.hint != "install the missing packages: apt-get install xfsprogs" {
 		t.Errorf("%+v", e)
 	}
 	if err := studyError(errors.New("something else")); errors.As(err, &e) && e.hint != "" {

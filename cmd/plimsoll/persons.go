@@ -21,25 +21,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// personsCommand is the hidden command that a run with via: rest starts this program with.
+// personsCommand is the hidden command that a run with via: rest starts.
 const personsCommand = "persons-service"
 
-// How long the service may take to begin and to end.
+// The longest times to start and to stop the service.
 const (
 	serviceBeginAtMost = 30 * time.Second
 	serviceEndAtMost   = 15 * time.Second
 )
 
-// listeningMark begins the line by which the service says where it answers.
+// listeningMark begins the line with the address of the service.
 const listeningMark = "listening at "
 
-// startService starts this program once more, as the REST service between a load and MongoDB. What it is told, with the
-// credentials of MongoDB, goes through its standard input: command lines can be read by everybody. The kernel ends it with
-// this program, however that ends.
+// startService starts this program again as the REST service between a load and MongoDB. It passes the address of
+// MongoDB on standard input, because other users can read command lines. The kernel ends the service with this process.
 func startService(ctx context.Context, b run.ServiceBrief) (*run.Service, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find this program again: %w", err)
+		return nil, fmt.Errorf("cannot start the REST service: the path of plimsoll is unknown: %w", err)
 	}
 	brief, err := json.Marshal(b)
 	if err != nil {
@@ -49,8 +48,9 @@ func startService(ctx context.Context, b run.ServiceBrief) (*run.Service, error)
 	if err != nil {
 		return nil, err
 	}
-	p, err := process.Start(process.Spec{Role: personsCommand, Path: self, Args: []string{personsCommand}, Input: string(brief), Log: w})
-	w.Close() // the child has its own
+	p, err := process.Start(process.Spec{Role: personsCommand, Path: self, Args: []string{personsCommand},
+		Input: string(brief), Log: w})
+	w.Close() // the child has a copy
 	if err != nil {
 		r.Close()
 		return nil, err
@@ -67,8 +67,8 @@ func startService(ctx context.Context, b run.ServiceBrief) (*run.Service, error)
 	}}, nil
 }
 
-// listeningAt reads what the service says until it says where it answers; what it says later is read and forgotten, so
-// that it never waits for a reader.
+// listeningAt reads the output of the service up to its address. It discards later output, so the service never blocks
+// on writes.
 func listeningAt(ctx context.Context, r *os.File) (string, error) {
 	type line struct {
 		url  string
@@ -96,31 +96,32 @@ func listeningAt(ctx context.Context, r *os.File) (string, error) {
 	select {
 	case l := <-first:
 		if l.url == "" {
-			return "", fmt.Errorf("it ended at once: %s", strings.TrimSpace(l.said))
+			return "", fmt.Errorf("it exited at once: %s", strings.TrimSpace(l.said))
 		}
 		return l.url, nil
 	case <-time.After(serviceBeginAtMost):
-		return "", fmt.Errorf("it did not say within %v where it answers", serviceBeginAtMost)
+		return "", fmt.Errorf("it did not print its address within %v", serviceBeginAtMost)
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 }
 
-// newPersonsCommand is the other half of startService.
+// newPersonsCommand is the command that [startService] runs.
 func newPersonsCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    personsCommand,
-		Short:  "Keep persons in MongoDB and speak REST, as told on standard input",
+		Short:  "Serve persons in MongoDB over REST, as specified on standard input",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var b run.ServiceBrief
 			if err := json.NewDecoder(io.LimitReader(env.stdin, 1<<20)).Decode(&b); err != nil || b.Token == "" {
-				return withExit(exitUsage, errors.New("nobody says on standard input what to serve; examples/failover/service is the program for people"))
+				return withExit(exitUsage, errors.New("standard input has no specification; to run the service yourself, use examples/failover/service"))
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout, Token: b.Token}, func(url string) {
+			return persons.Serve(ctx, "127.0.0.1:0", persons.Options{URI: b.URI, Database: b.Database, Timeout: b.Timeout,
+				Token: b.Token}, func(url string) {
 				fmt.Fprintln(env.stdout, listeningMark+url)
 			})
 		},

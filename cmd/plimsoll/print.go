@@ -5,13 +5,23 @@ import (
 	"encoding/json"
 	"io"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
-// formats lists the values of --format.
 func formats() []string { return []string{"text", "md", "json", "csv", "gobench"} }
 
-// printJSON writes a value for programs. What would do something on a terminal is escaped.
+func printYAML(w io.Writer, v any) error {
+	b, err := yaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// printJSON escapes what a terminal would interpret.
 func printJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

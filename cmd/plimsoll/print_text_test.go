@@ -22,7 +22,8 @@ func ptr[T any](v T) *T { return &v }
 // troubled is a result in which everything happened that the text has a place for.
 func troubled() *record.Run {
 	latency := func(ns int64) *record.Latency {
-		return &record.Latency{Count: 5000, Mean: float64(ns) * 1.2, Min: ns / 2, P50: ptr(ns), P90: ptr(2 * ns), P95: ptr(3 * ns),
+		return &record.Latency{Count: 5000, Mean: float64(ns) * 1.2, Min: ns / 2, P50: ptr(ns), P90: ptr(2 * ns),
+			P95: ptr(3 * ns),
 			P99: ptr(5 * ns), P999: ptr(20 * ns), Max: 100 * ns}
 	}
 	return &record.Run{
@@ -44,17 +45,20 @@ func troubled() *record.Run {
 		Phases: []record.PhaseResult{{
 			Phase: "measure", Seconds: 60, Workers: 64, Offered: 300_000, InFlight: ptr(12.3),
 			Counts: measure.Tally{Attempted: 299_000, Succeeded: 290_000, Failed: 8_000, Indeterminate: 1_000},
-			Rates:  record.Rates{Offered: 5000, Attempted: 4983, Achieved: 4833, Failed: 133, Indeterminate: 16.7, Documents: 9666, Bytes: 11e6},
+			Rates: record.Rates{Offered: 5000, Attempted: 4983, Achieved: 4833, Failed: 133, Indeterminate: 16.7,
+				Documents: 9666, Bytes: 11e6},
 			Classes: []record.ClassResult{
 				{Name: "read-modify-write", Counts: measure.Tally{Succeeded: 140_000}, Rate: 2333, Response: latency(3e6), Service: latency(2e6)},
-				{Name: "rmw-read", Part: true, Counts: measure.Tally{Succeeded: 141_000}, Rate: 2350, Response: latency(12e5), Service: latency(9e5)},
+				{Name: "rmw-read", Part: true, Counts: measure.Tally{Succeeded: 141_000}, Rate: 2350, Response: latency(12e5),
+					Service: latency(9e5)},
 				{Name: "read", Counts: measure.Tally{Succeeded: 150_000}, Rate: 2500, Response: latency(1e6), Service: latency(8e5)},
 				{Name: "scan", Counts: measure.Tally{Attempted: 10, NotFound: 10}},
 			},
 			Failures: []measure.FailureCount{
 				{Failure: measure.Failure{Class: "read-modify-write", Outcome: "not-applied", Reason: "server", Code: 10107, CodeName: "NotWritablePrimary"},
 					Count: 8000, First: 31 * time.Second, Last: 42 * time.Second, Example: "not primary"},
-				{Failure: measure.Failure{Class: "read", Outcome: "failed", Reason: "network"}, Count: 1000, First: 30 * time.Second, Last: 31 * time.Second},
+				{Failure: measure.Failure{Class: "read", Outcome: "failed", Reason: "network"}, Count: 1000,
+					First: 30 * time.Second, Last: 31 * time.Second},
 			},
 			Lateness: latency(20_000),
 			Client:   record.ClientResult{CPUPerOperation: 28_000, CPUShare: 0.071},
@@ -72,7 +76,8 @@ func TestTextOfResults(t *testing.T) {
 		Target:        record.Target{Address: "embedded:data", Kind: "embedded"},
 		Specification: spec.Run{Workload: spec.Workload{Name: "a"}}}
 	invalid := troubled()
-	invalid.Status, invalid.Validity[0].Severity, invalid.Objectives, invalid.Scheduled = record.Complete, measure.Invalid, nil, false
+	invalid.Status, invalid.Validity[0].Severity, invalid.Objectives, invalid.Scheduled = record.Complete, measure.Invalid,
+		nil, false
 	invalid.Specification.Load = spec.Load{}
 	invalid.Specification.Durability = spec.Durability{}
 	service := troubled()

@@ -14,11 +14,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// plainEvery is how often progress is printed where no status line can be kept up to date.
+// plainEvery is the time between two lines of progress without a terminal.
 const plainEvery = 10 * time.Second
 
-// progressLines shows how a run goes on standard error: on a terminal one status line that is rewritten
-// every second, elsewhere a line every ten seconds. It never writes to standard output.
+// progressLines shows the progress of a run on standard error: a status line that is rewritten every second on a
+// terminal, else a line every ten seconds.
 type progressLines struct {
 	w        io.Writer
 	terminal bool
@@ -38,7 +38,6 @@ func newProgress(env *environment, quiet bool) run.Progress {
 	return &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}
 }
 
-// Step prints what is done next.
 func (p *progressLines) Step(text string) {
 	if p.terminal {
 		p.status(text)
@@ -47,7 +46,6 @@ func (p *progressLines) Step(text string) {
 	fmt.Fprintln(p.w, visible.Line(p.prefix+text))
 }
 
-// Begin starts the count of a load.
 func (p *progressLines) Begin(plan run.Plan) {
 	p.clear()
 	p.plan, p.done, p.failed, p.next = plan, 0, 0, plainEvery
@@ -56,7 +54,6 @@ func (p *progressLines) Begin(plan run.Plan) {
 	}
 }
 
-// Interval shows an interval, or keeps it for the next plain line.
 func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
 	t := iv.Tally(d)
 	p.failed += t.Bad()
@@ -77,7 +74,6 @@ func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
 	}
 }
 
-// line describes one interval.
 func (p *progressLines) line(d measure.Dims, iv *measure.Interval) string {
 	if iv.Phase == load.PhaseLoad {
 		return fmt.Sprintf("load     %s  %s of %s records (%s)%s", clock(iv.End), formatCount(p.done),
@@ -103,18 +99,18 @@ func (p *progressLines) failures() string {
 	return "  " + formatCount(p.failed) + " failed"
 }
 
-// mergedAnswers puts the response times of all operations of an interval together.
+// mergedAnswers merges the response times of all operations of an interval.
 func mergedAnswers(d measure.Dims, iv *measure.Interval) *measure.Histogram {
 	all := measure.NewHistogram()
 	for i := range iv.Classes {
 		if h := iv.Classes[i].Answered(); !d.Classes[i].Part && h != nil {
-			_ = all.Merge(h) // same geometry: cannot fail
+			_ = all.Merge(h) // cannot fail: same geometry
 		}
 	}
 	return all
 }
 
-// clockOf shows how far the run is and, if its length is known, how long it will take.
+// clockOf formats the elapsed time and, if known, the length of the run.
 func (p *progressLines) clockOf(iv *measure.Interval) string {
 	if p.plan.Duration == 0 {
 		return clock(iv.End)
@@ -122,7 +118,7 @@ func (p *progressLines) clockOf(iv *measure.Interval) string {
 	return clock(iv.End) + "/" + clock(p.plan.Warmup+p.plan.Duration)
 }
 
-// clock prints a time as minutes and seconds.
+// clock formats a time as minutes and seconds.
 func clock(d time.Duration) string {
 	s := int(d.Round(time.Second).Seconds())
 	if s >= 3600 {
@@ -131,7 +127,6 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", s/60, s%60)
 }
 
-// Event prints what a person who watches wants to know at once.
 func (p *progressLines) Event(e measure.Event) {
 	switch e.Kind {
 	case load.EventPhase, load.EventEnd:
@@ -141,7 +136,6 @@ func (p *progressLines) Event(e measure.Event) {
 	fmt.Fprintf(p.w, "%s  %s: %s\n", clock(e.At), e.Kind, visible.Line(e.Text))
 }
 
-// status rewrites the status line.
 func (p *progressLines) status(text string) {
 	text = visible.Line(redact.InText(p.prefix + text))
 	if limit := p.width() - 1; utf8.RuneCountInString(text) > limit && limit > 0 {
@@ -151,7 +145,7 @@ func (p *progressLines) status(text string) {
 	p.shown = true
 }
 
-// clear removes the status line, so that something else can be printed.
+// clear removes the status line before other output.
 func (p *progressLines) clear() {
 	if p.shown {
 		fmt.Fprint(direct(p.w), "\r\x1b[K")
@@ -159,5 +153,4 @@ func (p *progressLines) clear() {
 	}
 }
 
-// end removes the status line for good.
 func (p *progressLines) end() { p.clear() }

@@ -9,8 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// sharedProgress shows on standard error how runs go that are a part of something larger, which tells from several
-// goroutines: a study, a drill.
+// sharedProgress shows the progress of runs that belong to a study or a drill. It is safe for concurrent use.
 type sharedProgress struct {
 	mu    sync.Mutex
 	lines *progressLines
@@ -20,7 +19,6 @@ func newSharedProgress(env *environment) *sharedProgress {
 	return &sharedProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}}
 }
 
-// Note prints what happened, in a line of its own.
 func (p *sharedProgress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -28,28 +26,24 @@ func (p *sharedProgress) Note(text string) {
 	fmt.Fprintln(p.lines.w, report.Clean(text))
 }
 
-// Step implements [run.Progress].
 func (p *sharedProgress) Step(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lines.Step(text)
 }
 
-// Begin implements [run.Progress].
 func (p *sharedProgress) Begin(plan run.Plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lines.Begin(plan)
 }
 
-// Interval implements [run.Progress].
 func (p *sharedProgress) Interval(d measure.Dims, iv *measure.Interval) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lines.Interval(d, iv)
 }
 
-// Event implements [run.Progress].
 func (p *sharedProgress) Event(e measure.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,61 +5,50 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// reportFormats lists the values of --format of a report.
 func reportFormats() []string { return []string{"html", "md", "json", "csv", "ycsb"} }
 
 func newReportCommand(env *environment) *cobra.Command {
 	var format, out string
 	cmd := &cobra.Command{
 		Use:   "report RECORD…",
-		Short: "Make a page, a table or text out of records",
-		Long: `Make a report out of the record of a run, a study, a suite, a drill, a probe or a comparison, or out
-of several of them. That of a suite holds each statement of the document that it repeats against what
-was measured.
+		Short: "Write records as an HTML page, Markdown, JSON or CSV",
+		Long: `Write a report of one or several records: runs, studies, suites, drills, probes or comparisons.
 
-The page (--format html) is one file that needs no network and no server: what holds, how much, what is
-lost and whether it can be believed first, then charts with their numbers, then everything that is
-needed to do it again. Open it in any browser, print it, attach it to an issue.
+The HTML page is one file that needs no network. It has the verdict and the most important numbers first,
+then charts with their data, then everything needed to repeat the measurement.
 
-  plimsoll report my-record                     write my-record.html
-  plimsoll report run-1 run-2 -o both.html      one page that compares two runs; the first is the baseline
-  plimsoll report my-study --format md          text for a pull request, on standard output
-  plimsoll report run-1 run-2 --format csv      what 'plimsoll compare' says of them
-
-Nothing is measured or judged again. Exit codes: 0 the report is written, 1 it cannot be written,
-2 a record cannot be read.`,
+Exit codes: 0 report written, 1 report not written, 2 usage error or unreadable record.`,
+		Example: `  plimsoll report my-record                     write my-record.html
+  plimsoll report run-1 run-2 -o both.html      compare runs on one page; the first is the baseline
+  plimsoll report my-study --format md           write text for a pull request to standard output
+  plimsoll report run-1 run-2 --format csv      write the table of 'plimsoll compare'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError("a report needs a record: plimsoll report DIR")
+				return usageError("the record is missing: plimsoll report DIR")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !slices.Contains(reportFormats(), format) {
-				return usageError("unknown format %q%s (known: %s)", format, nearest.DidYouMean(format, reportFormats()), strings.Join(reportFormats(), ", "))
-			}
 			return writeReport(env, args, format, out)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "html", strings.Join(reportFormats(), ", "))
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default: RECORD.html; standard output for the other formats)")
+	formatFlag(cmd.Flags(), &format, "report", reportFormats()...)
+	cmd.Flags().StringVarP(&out, "output", "o", "", "output `file`, - for standard output (default: RECORD.html; standard output for other formats)")
 	return cmd
 }
 
-// writeReport reads all records before it writes anything, so that a failure leaves no half a file.
+// writeReport reads all records before it writes, so a failure leaves no partial file.
 func writeReport(env *environment, paths []string, format, out string) error {
 	if format == "ycsb" && len(paths) > 1 {
-		return usageError("--format ycsb writes one record at a time: give them one by one")
+		return usageError("--format ycsb takes one record: give them one by one")
 	}
 	sources := make([]*html.Source, len(paths))
 	for i, path := range paths {
@@ -94,7 +83,7 @@ func writeReport(env *environment, paths []string, format, out string) error {
 	return nil
 }
 
-// reportName is the record's name with .html behind it, in the current directory.
+// reportName is the name of the record with .html, in the current directory.
 func reportName(paths []string) string {
 	if len(paths) > 1 {
 		return "report.html"
@@ -106,7 +95,7 @@ func reportName(paths []string) string {
 	return strings.TrimSuffix(filepath.Base(abs), ".json") + ".html"
 }
 
-// writeFile replaces a file as a whole: what reads it sees the old or the new one.
+// writeFile replaces a file atomically.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".plimsoll-report-*")
 	if err != nil {

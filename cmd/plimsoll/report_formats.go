@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
-// writeRecord writes one record in a format that is not a page. The page bounds what it shows; other formats get the
-// record as it is.
+// writeRecord writes a record in a format other than HTML. Pages bound their content; the other formats have the
+// complete record.
 func writeRecord(w io.Writer, s *html.Source, format string) error {
 	result, err := recordOf(s)
 	if err != nil {
@@ -22,9 +22,9 @@ func writeRecord(w io.Writer, s *html.Source, format string) error {
 	return printResult(w, result, format, reportFormats()...)
 }
 
-// recordOf reads a record again, with all that it has.
+// recordOf reads the complete record.
 func recordOf(s *html.Source) (any, error) {
-	if s.Comparison != nil { // it may be a file by itself
+	if s.Comparison != nil { // a comparison can be a single file
 		return s.Comparison, nil
 	}
 	r, err := record.Open(s.Dir)
@@ -35,12 +35,12 @@ func recordOf(s *html.Source) (any, error) {
 	return result, nil
 }
 
-// writeSides writes what compare says of several records without flags.
+// writeSides writes the comparison of several records, with default flags.
 func writeSides(w io.Writer, list []*html.Source, format string) error {
 	sides := make([]html.Side, len(list))
 	for i, s := range list {
 		if s.Run == nil && s.Study == nil {
-			return usageError("%s is neither a run nor a study: --format %s of several records compares them, so give it alone", report.Clean(s.Dir), format)
+			return usageError("%s is neither a run nor a study, so it cannot be compared with other records: give it alone for --format %s", report.Clean(s.Dir), format)
 		}
 		sides[i] = html.Side{Name: s.Name, Dir: s.Dir}
 	}

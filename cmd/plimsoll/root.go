@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// mainRun runs one command line and returns the exit code.
 func mainRun(ctx context.Context, env *environment) int {
 	env = filtered(env)
 	root := newRootCommand(env)
@@ -21,67 +22,77 @@ func mainRun(ctx context.Context, env *environment) int {
 	return exitCode(err)
 }
 
+// helpColumns is the width of the descriptions of flags.
+const helpColumns = 112
+
+// Help lists commands and flags in the order of their definition: the common ones first.
+func init() { cobra.EnableCommandSorting = false }
+
 func newRootCommand(env *environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "plimsoll",
-		Short: "How much load a MongoDB deployment safely carries",
-		Long: `Plimsoll says how much load a MongoDB deployment safely carries: on its real storage, topology
-and durability, and what the numbers are worth.
+		Short: "Measure how much load a MongoDB deployment safely carries",
+		Long: `Plimsoll measures how much load a MongoDB deployment safely carries: on its storage, with its topology
+and durability, and while parts of it fail. Each result states whether it is valid, and why not.
 
-  plimsoll run --workload a                       try it: documents on this machine's disk
-  plimsoll run mongodb://host/ --workload b       load a deployment
-  plimsoll ycsb run mongodb -P workloada          the command line of YCSB, as it is
-  plimsoll study init study.yaml                  a study to start from: what makes a difference
+  plimsoll run --workload a                       load an embedded database on this machine's disk
+  plimsoll run mongodb://host/ --workload b       load a MongoDB deployment
+  plimsoll show DIR                               print a stored result again
+  plimsoll report DIR                             write a result as an HTML page with charts
+  plimsoll serve                                  browse all results, and follow running ones
+
+  plimsoll study init study.yaml                  compare settings by repeated runs
+  plimsoll lab up --members 3                     start a replica set on this machine
+  plimsoll drill lab:NAME --fault kill:primary    inject a fault under load; measure outage and data loss
+  plimsoll disk DIR                               measure a disk, and test whether it keeps flushed data
+  plimsoll ycsb run mongodb -P workloada          use the command line of YCSB
   plimsoll suite run examples/storage-io --quick  repeat a published measurement (in a clone, as root)
-  plimsoll lab up --members 3                     a real cluster on this machine, to be broken
-  plimsoll drill lab:NAME --fault kill:primary    fail it under load, and know what was lost
-  plimsoll disk DIR                               what a disk can do, and whether it tells the truth
-  plimsoll show DIR                               print a recorded result again
-  plimsoll report DIR                             a page with charts, to decide from
-  plimsoll serve                                  all records in the browser, and what runs now`,
+
+A run is one load against one target. A study compares settings by repeated runs. A drill injects faults
+during a run. A probe measures storage without a database. A suite is a folder of these. A lab is a
+cluster that plimsoll starts. Each result is stored in a record: a directory, by default below
+plimsoll-data.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		Args:              noArguments,
-		PersistentPreRunE: checkWords,
+		PersistentPreRunE: checkArguments,
 	}
 	helpOrVersion(root, env)
 	root.SuggestionsMinimumDistance = 3
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(
-		newRunCommand(env),
-		newStudyCommand(env),
-		newSuiteCommand(env),
-		newDrillCommand(env),
-		newYCSBCommand(env),
-		newCalibrateCommand(env),
-		newResponderCommand(env),
-		newClientCommand(env),
-		newPersonsCommand(env),
-		newLabCommand(env),
-		newSupervisorCommand(env),
-		newFaultfsCommand(env),
-		newDiskCommand(env),
-		newDoctorCommand(env),
-		newShowCommand(env),
-		newReportCommand(env),
-		newServeCommand(env),
-		newCompareCommand(env),
-		newHistoryCommand(env),
-		newSizeCommand(env),
-		newWorkloadsCommand(env),
-		newEngineCommand(env),
-		newVersionCommand(env),
-		newManCommand(env),
-		newExitCodesTopic(),
-	)
+	addGroup(root, "measure", "Measure:", newRunCommand(env), newStudyCommand(env), newSuiteCommand(env), newDrillCommand(env),
+		newDiskCommand(env), newYCSBCommand(env))
+	addGroup(root, "results", "Use results:", newShowCommand(env), newReportCommand(env), newServeCommand(env),
+		newCompareCommand(env), newHistoryCommand(env), newSizeCommand(env))
+	addGroup(root, "prepare", "Prepare:", newWorkloadsCommand(env), newCalibrateCommand(env), newDoctorCommand(env),
+		newEngineCommand(env), newLabCommand(env), newFaultfsCommand(env))
+	root.AddCommand(newVersionCommand(env), newManCommand(env), newExitCodesTopic(),
+		newResponderCommand(env), newClientCommand(env), newPersonsCommand(env), newSupervisorCommand(env)) // hidden
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", helpColumns)))
+	keepFlagOrder(root)
 	return root
 }
 
-// helpOrVersion is what plimsoll does without a command.
+func keepFlagOrder(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	for _, c := range cmd.Commands() {
+		keepFlagOrder(c)
+	}
+}
+
+// addGroup adds commands under one title in the help.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+	}
+	root.AddCommand(commands...)
+}
+
 func helpOrVersion(root *cobra.Command, env *environment) {
-	version := root.Flags().Bool("version", false, "print the version of plimsoll")
+	version := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version {
 			return printVersion(env)

@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
@@ -22,7 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// runOptions are the flags of `plimsoll run` that are not part of the specification.
+// runOptions are the flags of `plimsoll run` that are not in the specification.
 type runOptions struct {
 	spec   *specFlags
 	format string
@@ -35,39 +33,43 @@ func newRunCommand(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run [TARGET]",
-		Short: "Load a target and say what it carried",
-		Long: `Load a target and say what it carried, and whether that can be believed.
+		Short: "Load a target; report throughput, latency and whether the result is valid",
+		Long: `Load a target; report throughput, latency and whether the result is valid.
 
-TARGET is a mongodb:// or mongodb+srv:// URI, lab:NAME (a cluster that 'plimsoll lab up' brought up),
-http://HOST:PORT/ (a REST service for persons), embedded:DIR (documents on this machine's disk, the
-default), null: or null:tcp (a responder that stores nothing, to measure the client).
+TARGET is one of:
 
-Without --rate every worker sends its next operation when it has the answer to the last (closed
-loop): that finds saturation. With --rate operations fall due whether or not others are done (open
-loop): that is what users do, and what claims about latency need.
+  mongodb://…, mongodb+srv://…   a MongoDB deployment
+  lab:NAME                       a cluster that 'plimsoll lab up' started
+  embedded:DIR                   an embedded database on this machine's disk (default)
+  http://HOST:PORT/              a REST service for the workload person
+  null:, null:tcp                a responder that stores nothing, to measure the client
 
-Progress goes to standard error, the result to standard output, and everything else into a record:
-a directory that 'plimsoll show' prints again.
+Without --rate, each worker sends its next operation when the last one is answered (closed loop). Use
+this to find saturation. With --rate, operations are sent on schedule, also while earlier ones are not
+answered (open loop). Users load a system like this, so use it to measure latency.
 
-Exit codes: 0 objectives met, 2 usage, 3 target unreachable, 4 an objective is missed, 6 the result
-must not be believed, 130 interrupted, 1 anything else.` + addressHelp + ` A whole specification
-can come from standard input too: -f -.`,
-		Example: `  plimsoll run --workload a --records 100k --threads 16 --duration 60s
+The result goes to standard output and progress to standard error. The record has all measured data.
+A YAML file (-f FILE, or -f - for standard input) can specify the run; --print-spec prints such a file.
+
+Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachable, 4 objective missed,
+6 result invalid, 130 interrupted.` + addressHelp,
+		Example: `  plimsoll run mongodb://host/ --workload b --duration 60s
   plimsoll run mongodb://db1,db2/?replicaSet=rs0 --workload b --rate 20k --warmup 10s --slo 'p99<20ms,errors<0.1%'
+  plimsoll run --workload a --records 100k --threads 16
   plimsoll run lab:three --workload a --durability durable
   plimsoll run mongodb://db1/ --workload person --stage 5m:workers=50 --pace 26 --threads 1
   plimsoll run -f run.yaml --duration 10m
-  plimsoll run env:MONGODB_URI --workload b       the address is in the variable MONGODB_URI
-  plimsoll run @uri.txt --workload b              the address is in the file uri.txt
-  pass show db1 | plimsoll run @- --workload b    the address comes from a password manager`,
+  plimsoll run env:MONGODB_URI --workload b       address from an environment variable
+  plimsoll run @uri.txt --workload b              address from a file
+  pass show db1 | plimsoll run @- --workload b    address from a password manager`,
 		Args: atMostOne("target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
 	o.spec = addSpecFlags(cmd.Flags())
-	cmd.Flags().StringVar(&o.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &o.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &o.web)
-	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML, and do nothing")
+	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	return cmd
 }
 
@@ -76,15 +78,13 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	if len(args) == 1 {
 		target = args[0]
 	}
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	spec, err := o.spec.spec(cmd, env, target)
 	if err != nil {
 		return err
 	}
 	if o.dry {
-		return printSpec(env, spec)
+		spec.Target = store.Redact(spec.Target)
+		return printYAML(env.stdout, spec)
 	}
 	opts := run.Options{Dir: recordDir(env, spec)}
 	end, err := startWeb(env, o.web, opts.Dir)
@@ -110,7 +110,7 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	return runEnding(result, err)
 }
 
-// execute does a run under the eyes of a person: with progress, a record, and two kinds of Ctrl-C.
+// execute runs a specification with progress, a record, and two levels of Ctrl-C.
 func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Options, quiet bool) (*record.Run, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
@@ -131,12 +131,11 @@ func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Opt
 	return result, err
 }
 
-// recordDir is where a run leaves its record.
 func recordDir(env *environment, asked spec.Run) string {
 	return cmp.Or(asked.Out, run.NewRecordDir(asked.Workload.Name, env.now()))
 }
 
-// endOrAbort ends ctx at the first interrupt and closes abort at the second one.
+// endOrAbort cancels ctx at the first interrupt and closes the channel at the second.
 func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()
@@ -150,7 +149,7 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 				return
 			}
 			if n == 0 {
-				fmt.Fprintln(env.stderr, "\nplimsoll: ending the run; operations under way are awaited (Ctrl-C again: end at once)")
+				fmt.Fprintln(env.stderr, "\nplimsoll: ending the run; waiting for operations in progress (Ctrl-C again: end at once)")
 				cancel()
 			} else {
 				close(abort)
@@ -160,13 +159,12 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 	return ctx, abort, func() { stop(); close(done); all.Wait(); cancel() }
 }
 
-// tool says what program this is.
 func tool() record.Tool {
 	ver, commit := toolVersion()
 	return record.Tool{Name: "plimsoll", Version: ver, Commit: commit, Go: runtime.Version()}
 }
 
-// ceiling returns what is known of this machine's client, nil if nothing is.
+// ceiling returns the calibration of this machine, nil without one.
 func ceiling(env *environment) *run.Ceiling {
 	home, err := homeDir(env)
 	if err != nil {
@@ -180,7 +178,7 @@ func ceiling(env *environment) *run.Ceiling {
 	return c
 }
 
-// redactAll keeps credentials out of a command line.
+// redactAll removes credentials from a command line.
 func redactAll(words []string) []string {
 	out := slices.Clone(words)
 	for i, w := range out {
@@ -191,13 +189,13 @@ func redactAll(words []string) []string {
 	return out
 }
 
-// runError gives an error of a run its exit code and, where there is one, the next step.
+// runError gives an error of a run its exit code and, if there is one, the next step.
 func runError(err error) error {
 	switch c := run.ConcludeError(err); {
 	case err == nil:
 		return nil
 	case run.Denied(err):
-		return withHint(exitUnreachable, err, "check the user, its rights, the password and authSource in the address")
+		return withHint(exitUnreachable, err, "check user, roles, password and authSource in the address")
 	case c == record.Ended:
 		return withExit(exitInterrupted, errors.New("interrupted"))
 	default:
@@ -205,7 +203,7 @@ func runError(err error) error {
 	}
 }
 
-// runEnding is how a run ends that was printed; err is what stopped it.
+// runEnding returns how a printed run ends; err is what stopped it.
 func runEnding(r *record.Run, err error) error {
 	c := run.Conclude(r)
 	switch {
@@ -217,26 +215,9 @@ func runEnding(r *record.Run, err error) error {
 	return ending(c)
 }
 
-func printSpec(env *environment, asked spec.Run) error {
-	asked.Target = store.Redact(asked.Target)
-	b, err := yaml.Marshal(asked)
-	if err != nil {
-		return err
-	}
-	_, err = env.stdout.Write(b)
-	return err
-}
-
 func printLoaded(env *environment, r *record.Run) error {
 	f := r.Fill
-	_, err := fmt.Fprintf(env.stdout, "%s records in %s: %s inserted in %s, %s were there\n", formatCount(f.Records),
+	_, err := fmt.Fprintf(env.stdout, "%s records in %s: %s inserted in %s, %s already existed\n", formatCount(f.Records),
 		r.Target.Address, formatCount(f.Inserted), formatDuration(time.Duration(f.Seconds*1e9)), formatCount(f.Present))
 	return err
-}
-
-func checkFormat(format string) error {
-	if slices.Contains(formats(), format) {
-		return nil
-	}
-	return usageError("unknown format %q%s (known: %s)", format, nearest.DidYouMean(format, formats()), strings.Join(formats(), ", "))
 }

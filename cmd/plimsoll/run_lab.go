@@ -16,10 +16,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// labTarget is a running lab as the target of a run.
+// labTarget is a running lab that a run loads.
 type labTarget struct{ *lab.Handle }
 
-// findLab finds the labs that runs name as their targets.
 func findLab(env *environment) func(context.Context, string) (run.Lab, error) {
 	return func(ctx context.Context, name string) (run.Lab, error) {
 		home, err := homeDir(env)
@@ -34,8 +33,7 @@ func findLab(env *environment) func(context.Context, string) (run.Lab, error) {
 	}
 }
 
-// Address returns where to connect for a durability. Where the engine does what each write asks for there is one address;
-// documentdb has servers for each level.
+// Address returns the address for a durability. With documentdb each level has its own; with mongod there is one.
 func (l labTarget) Address(ctx context.Context, d spec.Durability) (run.LabAddress, error) {
 	addresses, err := l.Addresses(ctx)
 	if err != nil {
@@ -50,7 +48,7 @@ func (l labTarget) Address(ctx context.Context, d spec.Durability) (run.LabAddre
 	}
 	if described.Engine != spec.LabDocumentDB {
 		if addresses[""] == "" {
-			return run.LabAddress{}, errors.New("it has no address yet; plimsoll lab status says what it is doing")
+			return run.LabAddress{}, errors.New("it has no address yet; see its state with plimsoll lab status")
 		}
 		return run.LabAddress{URI: addresses[""]}, nil
 	}
@@ -71,7 +69,7 @@ func membersWithData(members []record.LabMember) int {
 	return n
 }
 
-// meaningOf says what a level of documentdb comes to, in the words of PostgreSQL, as the servers themselves tell it.
+// meaningOf describes a level of documentdb by the settings that its PostgreSQL servers report.
 func meaningOf(l record.Lab, level, uri string) string {
 	var parts []string
 	add := func(m record.LabMember, names ...string) {
@@ -102,7 +100,7 @@ func meaningOf(l record.Lab, level, uri string) string {
 	return gateway + ", " + strings.Join(parts, ", ")
 }
 
-// studyLabs brings up the labs of studies.
+// studyLabs starts and removes the labs of studies and drills.
 type studyLabs struct {
 	home string
 }
@@ -112,7 +110,7 @@ func newStudyLabs(env *environment) (*studyLabs, error) {
 	return &studyLabs{home}, err
 }
 
-// Find returns a lab as it is. One whose supervisor is gone is not up, whatever it said last.
+// Find returns a lab. If its supervisor died, the state is failed, whatever the last state was.
 func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) {
 	e, err := lab.Find(ctx, s.home, name)
 	if errors.Is(err, lab.ErrNoLab) {
@@ -127,11 +125,10 @@ func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) 
 	return &e.Lab, nil
 }
 
-// Up brings a lab up.
 func (s *studyLabs) Up(ctx context.Context, asked spec.Lab) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("cannot find this program again to keep the lab with: %w", err)
+		return fmt.Errorf("cannot start the supervisor of the lab: the path of plimsoll is unknown: %w", err)
 	}
 	h, err := lab.Up(ctx, asked, lab.Options{Home: s.home, Executable: self})
 	if err != nil {
@@ -140,13 +137,12 @@ func (s *studyLabs) Up(ctx context.Context, asked spec.Lab) error {
 	return h.Close()
 }
 
-// Down removes a lab.
 func (s *studyLabs) Down(ctx context.Context, name string) error {
 	return lab.Down(ctx, s.home, name, nil)
 }
 
-// checkStudyLab says whether this machine could bring the lab of a configuration up, and whether that could do the run.
-// What it finds out of the machine is asked once for equal labs.
+// checkStudyLab checks whether this machine can start the lab of a configuration, and whether that lab can do the run.
+// Equal labs are checked once.
 func checkStudyLab(env *environment) func(spec.Lab, spec.Run) error {
 	known := map[string]error{}
 	return func(l spec.Lab, asked spec.Run) error {
@@ -170,12 +166,12 @@ func checkStudyLab(env *environment) func(spec.Lab, spec.Run) error {
 	}
 }
 
-// levelsOfDocumentDB are the levels for which a lab of documentdb has addresses.
+// levelsOfDocumentDB are the levels with an address in a lab of documentdb.
 var levelsOfDocumentDB = []string{"", "throughput", "balanced", "durable", "majority-unjournaled", "majority"}
 
 func checkLabDurability(l spec.Lab, d spec.Durability) error {
 	if l.Engine.Name == spec.LabNone {
-		return errors.New("lab.engine.name: none is no database, so there is nothing to load; name mongod or documentdb")
+		return errors.New("lab.engine.name: a lab with engine none has no database to load; use mongod or documentdb")
 	}
 	if l.Engine.Name != spec.LabDocumentDB {
 		return nil
@@ -184,7 +180,7 @@ func checkLabDurability(l spec.Lab, d spec.Durability) error {
 	for _, level := range levelsOfDocumentDB {
 		addresses[level] = level
 	}
-	if n := l.Topology.Acknowledge; n > 0 { // as many levels, which wait for another number
+	if n := l.Topology.Acknowledge; n > 0 { // with acknowledge, these two levels have other names
 		for _, level := range []string{"majority-unjournaled", "majority"} {
 			delete(addresses, level)
 			by := strings.Replace(level, "majority", fmt.Sprintf("w%d", n), 1)

@@ -22,9 +22,11 @@ func aRecordOfEachKind(t *testing.T) map[string]string {
 	t.Helper()
 	top := t.TempDir()
 	limit, got := 20e6, 9.4e6
-	run := recordtest.Run{Warmup: 2, Seconds: 30, Rate: 800, Open: true, Median: 2 * time.Millisecond, Seed: 7, StallAt: 13, Sampled: true,
-		Objectives: []measure.ObjectiveResult{{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime, Met: true}},
-		Validity:   []measure.Finding{{ID: "too-short", Severity: measure.Warning, Text: "30 s are less than a checkpoint cycle; measure for minutes"}}}
+	run := recordtest.Run{Warmup: 2, Seconds: 30, Rate: 800, Open: true, Median: 2 * time.Millisecond, Seed: 7,
+		StallAt: 13, Sampled: true,
+		Objectives: []measure.ObjectiveResult{{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime,
+			Met: true}},
+		Validity: []measure.Finding{{ID: "too-short", Severity: measure.Warning, Text: "30 s are less than a checkpoint cycle; measure for minutes"}}}
 	dirs := map[string]string{}
 	for kind, write := range map[string]func(string) error{
 		"run": func(dir string) error { _, err := run.Write(dir); return err },
@@ -66,8 +68,8 @@ func readable(page []byte) string {
 	return plain(stdhtml.UnescapeString(string(tags.ReplaceAll(page, []byte(" ")))))
 }
 
-// told are all texts of a document: what each printer has to say. What was set and asked for is left out on the terminal, and wide
-// columns in what is narrow.
+// told are all texts of a document: what each printer has to say. What was set and asked for is left out on the
+// terminal, and wide columns in what is narrow.
 func told(d *report.Document) (list []string) {
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -102,8 +104,8 @@ func told(d *report.Document) (list []string) {
 	return list
 }
 
-// Whoever reads the terminal, the Markdown of a pull request or the page reads the same facts, in the same words and with the same
-// rounding, for every kind of record.
+// Whoever reads the terminal, the Markdown of a pull request or the page reads the same facts, in the same words and
+// with the same rounding, for every kind of record.
 func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
 	for kind, dir := range aRecordOfEachKind(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -128,7 +130,8 @@ func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
 			if len(texts) < 30 {
 				t.Errorf("only %d texts: %q", len(texts), texts)
 			}
-			for where, shown := range map[string]string{"terminal": plain(text.String()), "Markdown": dressed.Replace(plain(md.String())), "page": readable(page.Bytes())} {
+			for where, shown := range map[string]string{"terminal": plain(text.String()),
+				"Markdown": dressed.Replace(plain(md.String())), "page": readable(page.Bytes())} {
 				for _, x := range texts {
 					if !strings.Contains(shown, x) {
 						t.Errorf("the %s does not say %q", where, x)

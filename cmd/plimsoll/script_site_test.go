@@ -19,9 +19,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptSite serves MongoDB's download site over HTTPS on loopback: a release feed and an archive of 8.0.21 whose mongod
-// says its version and nothing else. FEED and ARCHIVE are their addresses, KEY is the file with the key that signed the
-// archive, SSL_CERT_FILE the authority to trust. With the word spoilt the archive is another one than the feed says.
+// scriptSite serves MongoDB's download site over HTTPS on loopback: a release feed and an archive of 8.0.21 whose
+// mongod says its version and nothing else. FEED and ARCHIVE are their addresses, KEY is the file with the key that
+// signed the archive, SSL_CERT_FILE the authority to trust. With the word spoilt the archive is another one than the
+// feed says.
 func scriptSite(ts *testscript.TestScript, _ bool, args []string) {
 	archive := siteArchive(ts)
 	sum := sha256.Sum256(archive)

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they wait for
-// disks, for timers and for other processes most of the time.
+// atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they
+// wait for disks, for timers and for other processes most of the time.
 const atOnce = "3"
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,10 @@ func scriptInterrupted(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: interrupted PHASE DIR COMMAND [ARGUMENTS]")
 	}
 	phase, dir := args[0], ts.MkAbs(args[1])
-	if got := runHere(ts, args[2:], func(cmd *exec.Cmd, done <-chan struct{}) { signalIn(os.Interrupt, phase, dir, cmd, done) }); got != exitInterrupted {
+	if got := runHere(ts, args[2:], func(cmd *exec.Cmd, done <-chan struct{}) {
+		signalIn(os.Interrupt, phase, dir, cmd,
+			done)
+	}); got != exitInterrupted {
 		ts.Fatalf("exit code %d, want %d\nstderr:\n%s", got, exitInterrupted, ts.ReadFile("err"))
 	}
 }
@@ -111,7 +114,10 @@ func scriptKilled(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: killed PHASE DIR COMMAND [ARGUMENTS]")
 	}
 	phase, dir := args[0], ts.MkAbs(args[1])
-	if got := runHere(ts, args[2:], func(cmd *exec.Cmd, done <-chan struct{}) { signalIn(os.Kill, phase, dir, cmd, done) }); got != -1 {
+	if got := runHere(ts, args[2:], func(cmd *exec.Cmd, done <-chan struct{}) {
+		signalIn(os.Kill, phase, dir, cmd,
+			done)
+	}); got != -1 {
 		ts.Fatalf("exit code %d, it was to be killed\nstderr:\n%s", got, ts.ReadFile("err"))
 	}
 }

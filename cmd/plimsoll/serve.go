@@ -14,10 +14,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/serve"
 )
 
-// anyPort is a port on loopback that the system chooses.
+// anyPort is a free loopback port.
 const anyPort = "127.0.0.1:0"
 
-// serveOptions are the flags of `plimsoll serve`.
 type serveOptions struct {
 	listen    string
 	tokenFile string
@@ -29,18 +28,18 @@ func newServeCommand(env *environment) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve [DIR]",
-		Short: "Show a folder of records in the browser, and follow what runs",
-		Long: `Show a folder of records in the browser: list, search, open and compare them, and follow what is
-being written right now. DIR is plimsoll-data if none is given. Labs that run on this machine are
-listed with them, and each has a page of its own.
+		Short: "Browse records, and follow running measurements",
+		Long: `Browse the records of a folder: list, search, open and compare them, and follow running measurements. DIR is
+plimsoll-data by default. The labs of this machine are listed too.
 
-The page listens on this machine only and ends with Ctrl-C. It shows reports exactly as 'plimsoll
-report' makes them. Labs are shown, and what runs can be stopped, only with the token that is in
-the printed address. Other machines reach the page with --listen and a token of your own
-(--token-file), which is not printed: add ?token=TOKEN to the address yourself. Put a proxy with TLS
-in front of the page and give the address that browsers use with --name.
+The server listens on this machine only and stops at Ctrl-C. The printed address has a token. You need it to
+see labs and to stop running measurements.
 
-Exit codes: 0 ended by Ctrl-C, 1 it cannot listen, 2 usage.`,
+For access from other machines, use --listen and a token of your own (--token-file). This token is not
+printed: add ?token=TOKEN to the address. Use a TLS proxy in front of the server, and give the address that
+browsers use with --name.
+
+Exit codes: 0 stopped by Ctrl-C, 1 cannot listen, 2 usage error.`,
 		Example: `  plimsoll serve
   plimsoll serve results --listen 127.0.0.1:8017
   plimsoll serve results --listen 127.0.0.1:8017 --token-file token --name https://bench.example
@@ -54,16 +53,16 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen, 2 usage.`,
 			return o.serve(env, dir)
 		},
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", anyPort, "address and port; beyond loopback a token file is needed")
-	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "file with the token, one line, readable only by you (default: a new token each time)")
-	cmd.Flags().StringArrayVar(&o.names, "name", nil, "another address at which the page is reached: https://NAME behind a TLS proxy, or http://NAME:PORT")
-	cmd.Flags().BoolVar(&o.metrics, "metrics", false, "offer /metrics to Prometheus, of what runs")
+	cmd.Flags().StringVar(&o.listen, "listen", anyPort, "`address` and port to listen on; other than loopback, it needs --token-file")
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "`file` with the token, one line, readable only by you (default: a new token each time)")
+	cmd.Flags().StringArrayVar(&o.names, "name", nil, "further `address` of the server: https://NAME behind a TLS proxy, or http://NAME:PORT (repeatable)")
+	cmd.Flags().BoolVar(&o.metrics, "metrics", false, "serve /metrics of running measurements for Prometheus")
 	return cmd
 }
 
 func (o *serveOptions) serve(env *environment, dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return usageError("%s is no folder: give the one that has your records (plimsoll run and others make %s in the directory that they are called in)", dir, run.DefaultDir)
+		return usageError("%s is not a folder: give the folder with your records (by default, %s in the directory where you ran plimsoll)", dir, run.DefaultDir)
 	}
 	token := ""
 	if o.tokenFile != "" {
@@ -72,7 +71,8 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 			return usageError("%w", err)
 		}
 	}
-	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(), Labs: pageLabs(env),
+	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(),
+		Labs:    pageLabs(env),
 		Compare: compareSides})
 	if err != nil {
 		return err
@@ -81,14 +81,14 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve() }()
-	fmt.Fprintf(direct(env.stdout), "%s is at %s\n", visible.Line(dir), s.Address())
+	fmt.Fprintf(direct(env.stdout), "serving %s at %s\n", visible.Line(dir), s.Address())
 	if len(o.names) > 0 {
-		fmt.Fprintf(env.stderr, "plimsoll: it listens on %s\n", s.Listens())
+		fmt.Fprintf(env.stderr, "plimsoll: listening on %s\n", s.Listens())
 	}
 	if token != "" {
-		fmt.Fprintln(env.stderr, "plimsoll: open it with ?token= and the token of your file behind the address")
+		fmt.Fprintln(env.stderr, "plimsoll: add ?token= and the token of your file to the address")
 	}
-	fmt.Fprintln(env.stderr, "plimsoll: Ctrl-C ends it")
+	fmt.Fprintln(env.stderr, "plimsoll: stop with Ctrl-C")
 	select {
 	case <-signals:
 	case err := <-ended:
@@ -100,7 +100,7 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 func newServer(listen string, o serve.Options) (*serve.Server, error) {
 	ln, err := net.Listen("tcp", listen)
 	if err != nil {
-		return nil, withExit(exitFailure, fmt.Errorf("cannot listen on %s: %w; choose another address (--listen)", listen, err))
+		return nil, withExit(exitFailure, fmt.Errorf("cannot listen on %s: %w; give another address with --listen", listen, err))
 	}
 	s, err := serve.New(ln, o)
 	if err != nil {
@@ -109,35 +109,33 @@ func newServer(listen string, o serve.Options) (*serve.Server, error) {
 	return s, nil
 }
 
-// webFlag adds --web to a command that makes a record.
 func webFlag(cmd *cobra.Command, web *string) {
-	cmd.Flags().StringVar(web, "web", "", "follow it in the browser while it goes on; --web=127.0.0.1:PORT chooses the port")
+	cmd.Flags().StringVar(web, "web", "", "show progress in the browser, at this loopback `address` (default: a free port)")
 	cmd.Flags().Lookup("web").NoOptDefVal = anyPort
 }
 
-// startWeb serves the live view of one record, which need not be there yet, until end is called. Nothing waits for a
-// browser.
+// startWeb serves the live page of one record, which may not exist yet, until end is called.
 func startWeb(env *environment, listen, dir string) (end func(), err error) {
 	if listen == "" {
 		return func() {}, nil
 	}
 	if host, _, err := net.SplitHostPort(listen); err != nil || !loopback(host) {
-		return nil, usageError("--web=%s is not an address of this machine alone: give 127.0.0.1:PORT, or serve the folder to others with plimsoll serve --token-file", listen)
+		return nil, usageError("--web=%s is not a loopback address: give 127.0.0.1:PORT, or use plimsoll serve --token-file for access from other machines", listen)
 	}
-	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool(), Labs: pageLabs(env), Open: env.openPage})
+	s, err := newServer(listen, serve.Options{Dir: filepath.Clean(dir), Alone: true, Tool: tool(), Labs: pageLabs(env),
+		Open: env.openPage})
 	if err != nil {
 		return nil, err
 	}
 	go func() {
 		if err := s.Serve(); err != nil {
-			fmt.Fprintf(env.stderr, "plimsoll: the page is gone, the rest goes on: %v\n", err)
+			fmt.Fprintf(env.stderr, "plimsoll: the page stopped; the measurement continues: %v\n", err)
 		}
 	}()
-	fmt.Fprintf(direct(env.stderr), "plimsoll: follow it at %s\n", s.Address())
-	return func() { _ = s.Close() }, nil // whatever is left of it ends with the process
+	fmt.Fprintf(direct(env.stderr), "plimsoll: progress is shown at %s\n", s.Address())
+	return func() { _ = s.Close() }, nil // the rest ends with the process
 }
 
-// loopback says whether only this machine reaches an address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

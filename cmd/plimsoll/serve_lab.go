@@ -9,10 +9,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/serve"
 )
 
-// servedLabs are the labs of this machine on a page.
 type servedLabs struct{ home string }
 
-// pageLabs are the labs that a page shows, nil where there is no place for any.
+// pageLabs returns the labs for pages, nil without a home directory.
 func pageLabs(env *environment) serve.Labs {
 	home, err := homeDir(env)
 	if err != nil {
@@ -21,7 +20,7 @@ func pageLabs(env *environment) serve.Labs {
 	return servedLabs{home}
 }
 
-// List returns all labs. One whose supervisor is gone is not up, whatever it said last.
+// List returns all labs. Labs without a supervisor have the state failed.
 func (s servedLabs) List(ctx context.Context) ([]record.Lab, error) {
 	entries, err := lab.List(ctx, s.home)
 	var labs []record.Lab
@@ -34,7 +33,6 @@ func (s servedLabs) List(ctx context.Context) ([]record.Lab, error) {
 	return labs, err
 }
 
-// View asks a lab how it stands.
 func (s servedLabs) View(ctx context.Context, name string) (html.LabView, error) {
 	var v html.LabView
 	h, err := lab.Open(ctx, s.home, name)
@@ -52,7 +50,6 @@ func (s servedLabs) View(ctx context.Context, name string) (html.LabView, error)
 	return v, err
 }
 
-// Heal undoes everything that was broken in a lab.
 func (s servedLabs) Heal(ctx context.Context, name string) error {
 	h, err := lab.Open(ctx, s.home, name)
 	if err != nil {

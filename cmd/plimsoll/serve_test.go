@@ -81,7 +81,7 @@ func (b *background) end(t *testing.T) int {
 // A token may end with a hyphen.
 var (
 	address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/(?:\?token=[\w-]{32}\s|\n)`)
-	listens = regexp.MustCompile(`listens on (\S+)`)
+	listens = regexp.MustCompile(`listening on (\S+)`)
 )
 
 // fetch asks the address that a command has printed, with its token, until the answer has a text.
@@ -120,7 +120,8 @@ func fetchAt(t *testing.T, where func() (base, token string), path, want string)
 func TestServeCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if code := inBackgroundToItsEnd(t, "run", "null:", "-q", "--workload", "c", "--duration", "100ms", "--out", filepath.Join(dir, "r")); code != 0 && code != exitInvalid {
+	if code := inBackgroundToItsEnd(t, "run", "null:", "-q", "--workload", "c", "--duration", "100ms", "--out",
+		filepath.Join(dir, "r")); code != 0 && code != exitInvalid {
 		t.Fatalf("the run ended with %d", code)
 	}
 	b := inBackground(t, "serve", dir, "--metrics")
@@ -167,8 +168,8 @@ func TestWebOfARun(t *testing.T) {
 	}
 }
 
-// A page that panics, in the process that measures, ends neither the run nor its record. The target answers no operation
-// before a page and a stream have panicked, so the run is under way all the time.
+// A page that panics, in the process that measures, ends neither the run nor its record. The target answers no
+// operation before a page and a stream have panicked, so the run is under way all the time.
 func TestRunOutlivesItsPage(t *testing.T) {
 	t.Parallel()
 	answered := make(chan struct{})

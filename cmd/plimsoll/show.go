@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,31 +18,28 @@ func newShowCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "show DIR",
-		Short: "Print a recorded result again",
-		Long: `Print a recorded result again, in any format: that of a run, a study, a suite, a drill, a comparison or a probe.
-The checksums are verified: a record that was altered is invalid, and one that is complete without checksums has
-a warning. The results of a run or a study that was killed are recovered from what it left.
+		Short: "Print a stored result again",
+		Long: `Print the result of a record again: a run, study, suite, drill, comparison or probe. The checksums of the record
+are verified. If a run or study was killed, the result is recovered from its data.
 
-Exit codes are those of the command that made the record: 0 objectives met, 4 an objective is missed, 6 the result
-must not be believed (also: altered, or nothing was measured), 130 interrupted or killed, 1 failed.`,
+Exit codes are those of the command that made the record: 0 objectives met, 1 failed, 4 objective missed,
+5 acknowledged write lost, 6 result invalid (also: record altered or nothing measured), 130 interrupted or killed.
+Code 2: usage error or unreadable record.`,
 		Args: exactlyOne("record directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
 			return show(env, args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &format, "result", formats()...)
 	return cmd
 }
 
 func holds(dir, file string) bool {
-	_, err := os.Lstat(filepath.Join(dir, file)) // what is no regular file is refused when it is read
+	_, err := os.Lstat(filepath.Join(dir, file)) // reading refuses everything but regular files
 	return err == nil
 }
 
-// show prints a record and returns what the command that made it would have ended with.
+// show prints a record and returns the exit code of the command that made it.
 func show(env *environment, dir, format string) error {
 	r, err := record.Open(dir)
 	if err != nil {
@@ -60,12 +56,12 @@ func showResult(env *environment, dir string, r record.Result, format string) er
 	return end
 }
 
-// resultOf is a record as it is printed, and how the command that made it would have ended.
+// resultOf returns the printable form of a record, and how the command that made it would have ended.
 func resultOf(dir string, r record.Result) (result any, end error) {
 	switch r := r.(type) {
 	case *record.Study:
 		if r.Status != record.Complete || len(r.Comparisons) == 0 {
-			judge.Study(r) // one that did not end may have no verdicts yet: it is judged as far as it came
+			judge.Study(r) // an incomplete study has no verdicts yet
 		}
 		return r, ending(judge.Conclude(r))
 	case *record.Suite:

@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// A terminal that closes takes the reader of the progress with it and hangs up. Neither ends a run in the middle: it ends in
-// order, with the exit code of an interrupt and a whole record.
+// A terminal that closes takes the reader of the progress with it and hangs up. Neither ends a run in the middle: it
+// ends in order, with the exit code of an interrupt and a whole record.
 func TestRunThatLosesItsTerminal(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "record")

@@ -4,19 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/capacity"
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// sizeFlags are those of `plimsoll size` as they are written.
 type sizeFlags struct {
 	need, memory, fsync, probe, price, format string
 	match                                     []string
@@ -24,30 +20,28 @@ type sizeFlags struct {
 	cores, batch                              float64
 }
 
-func sizeFormats() []string { return []string{"text", "md", "json"} }
-
 func newSizeCommand(env *environment) *cobra.Command {
 	var f sizeFlags
 	cmd := &cobra.Command{
 		Use:   "size RECORD… --need 'ops=50000,p99<20ms,data=2TiB'",
-		Short: "Say how many nodes, how much memory and disk a need takes, and why",
-		Long: `Say how many nodes, how much memory and disk a need takes, and why.
+		Short: "Calculate the nodes, memory and disk that a load needs",
+		Long: `Calculate the nodes, memory and disk that a load needs, from measured capacity.
 
-A RECORD is the directory of a run or of a study. What it measured is the measure: the highest rate
-that was offered and held the objectives of the need (a capacity search of a study is best), or, with
-a warning, what a closed loop reached. Several workloads are sized so that the answer does for each.
+RECORD is a run or a study. Its capacity is the highest offered rate that met the objectives of the need; a
+capacity search of a study is best. For a closed loop it is the achieved rate, with a warning. With several
+records, the answer is large enough for each workload.
 
-The need has parts, separated by commas:
+The need is a list of:
 
-  ops=50000      operations per second          copies=3     members that keep each document
-  data=2TiB      documents, one copy            failures=1   nodes that may fail at once
-  p99<20ms       an objective, like --slo       free=20%     of each disk that stays free
+  ops=50000      operations per second          copies=3     members with a copy of each document
+  data=2TiB      size of the documents, once    failures=1   nodes that may fail at the same time
+  p99<20ms       an objective, like --slo       free=20%     free space of each disk
 
-Nothing is extrapolated silently: the answer says what the number of nodes stands on (linear scaling
-that is assumed, or scaling that a study measured with a factor named nodes), with its interval.
+The answer states its assumptions. Scaling is linear by assumption, or as measured by a study with a factor
+named nodes, with its interval.
 
-Exit codes: 0 answered, 2 an argument is wrong or cannot be read, 4 the need cannot be met with what
-was measured, 6 the records do not tell (not measured, or not to be believed).`,
+Exit codes: 0 answered, 1 other failure, 2 usage error or unreadable record, 4 need not achievable with the
+measured capacity, 6 no answer: not measured, or the records are invalid.`,
 		Example: `  plimsoll size my-record --need 'ops=50000,p99<20ms,data=2TiB'
   plimsoll size my-study --need 'ops=50k,p99<20ms' --price nodes.yaml --cores 8
   plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3`,
@@ -57,7 +51,7 @@ was measured, 6 the records do not tell (not measured, or not to be believed).`,
 			if err != nil {
 				return err
 			}
-			return sizeUp(env, in, f.format)
+			return printSize(env, in, f.format)
 		},
 	}
 	f.add(cmd)
@@ -66,24 +60,20 @@ was measured, 6 the records do not tell (not measured, or not to be believed).`,
 
 func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.need, "need", "", "what must be carried, for example 'ops=50000,p99<20ms,data=2TiB'")
-	flags.StringArrayVar(&f.match, "match", nil, "a record of another deployment: how many nodes match it (repeat it per workload)")
-	flags.IntVar(&f.nodes, "nodes", 0, "nodes that kept data in the measured deployment (absent: as the record says)")
-	flags.IntVar(&f.copies, "copies", 0, "how many of them keep each document (absent: as the record says)")
-	flags.StringVar(&f.memory, "memory", "", "memory of each measured node, for example 64GiB (absent: the cache that the server reported)")
-	flags.Float64Var(&f.cores, "cores", 0, "cores of each measured node")
-	flags.StringVar(&f.fsync, "fsync", "", "how long the disk takes to sync the journal, for example 2.1ms")
-	flags.StringVar(&f.probe, "probe", "", "record of plimsoll disk on that disk, instead of --fsync")
-	flags.Float64Var(&f.batch, "batch", 0, "durable commits that one sync carries at most (absent: half of the workers)")
-	flags.StringVar(&f.price, "price", "", "file with node types and what they cost; the cheapest that fits is chosen")
-	flags.StringVar(&f.format, "format", "text", strings.Join(sizeFormats(), ", "))
+	flags.StringVar(&f.need, "need", "", "`load` to size for, for example 'ops=50000,p99<20ms,data=2TiB'")
+	flags.StringArrayVar(&f.match, "match", nil, "`record` of another deployment, to calculate how many nodes match it (repeatable, one per workload)")
+	flags.IntVar(&f.nodes, "nodes", 0, "number of nodes with data in the measured deployment (default: from the record)")
+	flags.IntVar(&f.copies, "copies", 0, "number of nodes with a copy of each document (default: from the record)")
+	flags.StringVar(&f.memory, "memory", "", "memory `size` of each measured node, for example 64GiB (default: the cache size reported by the server)")
+	flags.Float64Var(&f.cores, "cores", 0, "CPU cores of each measured node")
+	flags.StringVar(&f.fsync, "fsync", "", "`time` of one journal sync of the disk, for example 2.1ms")
+	flags.StringVar(&f.probe, "probe", "", "`record` of plimsoll disk for that disk, instead of --fsync")
+	flags.Float64Var(&f.batch, "batch", 0, "highest number of durable commits per sync (default: half of the workers)")
+	flags.StringVar(&f.price, "price", "", "`file` with node types and prices; the answer is the cheapest sufficient type")
+	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 
-// input checks the flags and reads what they name.
 func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input, err error) {
-	if !slices.Contains(sizeFormats(), f.format) {
-		return in, usageError("unknown format %q%s (known: %s)", f.format, nearest.DidYouMean(f.format, sizeFormats()), strings.Join(sizeFormats(), ", "))
-	}
 	if len(args) == 0 {
 		return in, usageError("%s needs the directory of at least one record or study", cmd.CommandPath())
 	}
@@ -102,7 +92,7 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 			return in, withExit(exitUsage, fmt.Errorf("--memory: %w", err))
 		}
 		if size < 64<<20 {
-			return in, usageError("--memory: %s is less than a server starts with: did you forget the unit, as in 64GiB?", f.memory)
+			return in, usageError("--memory: %s is too small for a server: did you forget the unit, as in 64GiB?", f.memory)
 		}
 		in.Deployment.Memory = int64(size)
 	}
@@ -115,7 +105,7 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 	}
 	if f.probe != "" {
 		if f.fsync != "" {
-			return in, usageError("--fsync and --probe both say how long a sync takes: give one of them")
+			return in, usageError("--fsync and --probe both give the time of a sync: remove one of them")
 		}
 		if in.Probe, err = record.OpenProbe(f.probe); err != nil {
 			return in, withExit(exitUsage, err)
@@ -125,7 +115,6 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 	return in, err
 }
 
-// readPrices reads the price list, if there is one.
 func readPrices(path string) (*spec.PriceList, error) {
 	if path == "" {
 		return nil, nil
@@ -142,8 +131,7 @@ func readPrices(path string) (*spec.PriceList, error) {
 	return &list, nil
 }
 
-// sizeUp answers and prints.
-func sizeUp(env *environment, in capacity.Input, format string) error {
+func printSize(env *environment, in capacity.Input, format string) error {
 	result, err := capacity.Size(in)
 	if err != nil {
 		return withExit(exitUsage, err)

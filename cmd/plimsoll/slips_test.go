@@ -97,7 +97,8 @@ func fileSlips() []slip {
 		"the address alone":    misplaced,
 		"an address in target": "target: '" + misplaced + "'\nload: {timeout: 100ms}",
 	} {
-		for _, args := range [][]string{{"run", "-f", "spec.yaml"}, {"drill", "spec.yaml"}, {"study", "plan", "spec.yaml"}, {"study", "run", "spec.yaml"}, {"lab", "up", "-f", "spec.yaml"}, {"run", "--print-spec", "-f", "spec.yaml"}} {
+		for _, args := range [][]string{{"run", "-f", "spec.yaml"}, {"drill", "spec.yaml"}, {"study", "plan", "spec.yaml"},
+			{"study", "run", "spec.yaml"}, {"lab", "up", "-f", "spec.yaml"}, {"run", "--print-spec", "-f", "spec.yaml"}} {
 			all = append(all, slip{name: strings.Join(args, " ") + " with " + name, args: args, files: map[string]string{"spec.yaml": text}})
 		}
 		all = append(all, slip{name: "run -f - with " + name, args: []string{"run", "-f", "-"}, input: text},
@@ -108,7 +109,8 @@ func fileSlips() []slip {
 		"key": misplaced + "\n", "value": "recordcount=" + misplaced + "\n", "workload": "workload=" + misplaced + "\n", "class": "measurementtype=" + misplaced + "\n",
 		"url": "mongodb.url=" + misplaced + "\nrecordcount=1\noperationcount=1\n",
 	} {
-		all = append(all, slip{name: "property file of run, " + name, args: []string{"run", "null:", "--operations", "10", "--records", "10", "-P", "file"}, files: map[string]string{"file": text}},
+		all = append(all, slip{name: "property file of run, " + name, args: []string{"run", "null:", "--operations", "10",
+			"--records", "10", "-P", "file"}, files: map[string]string{"file": text}},
 			slip{name: "property file of ycsb, " + name, args: []string{"ycsb", "run", "mongodb", "-P", "file", "-p", "plimsoll.timeout=100ms"}, files: map[string]string{"file": text}})
 	}
 	return all
@@ -140,7 +142,8 @@ func TestSlips(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			interrupt := make(chan os.Signal, 1)
 			interrupt <- os.Interrupt // whatever runs, runs until it is told to end
-			code := mainRun(ctx, &environment{args: args, stdin: strings.NewReader(fill(s.input)), stdout: &stdout, stderr: &stderr,
+			code := mainRun(ctx, &environment{args: args, stdin: strings.NewReader(fill(s.input)), stdout: &stdout,
+				stderr: &stderr,
 				getenv: func(name string) string { return map[string]string{"PLIMSOLL_HOME": home}[name] },
 				now:    time.Now, width: func() int { return 80 },
 				signals: func() (<-chan os.Signal, func()) { return interrupt, func() {} }})

@@ -14,15 +14,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// specFlags are the flags that describe a run. A flag that is given wins over the specification file.
+// specFlags are the flags that describe a run. They override the file.
 type specFlags struct {
 	file       string
 	properties []string                // YCSB property files
-	apply      []func(*spec.Run) error // of the flags that were given
+	apply      []func(*spec.Run) error // for each given flag
 	load       string
 }
 
-// specFlag is a flag whose text is parsed when it is applied, so that its error can name it.
+// specFlag keeps its text and applies it later, after the file was read.
 type specFlag struct {
 	set   func(*spec.Run, string) error
 	flags *specFlags
@@ -35,10 +35,10 @@ type specFlag struct {
 func (f *specFlag) String() string { return f.text }
 func (f *specFlag) Type() string   { return f.kind }
 
-// Set checks the value at once on a scratch specification and keeps it for later.
+// Set validates the value on an empty specification and keeps it.
 func (f *specFlag) Set(text string) error {
 	if f.given && !f.many {
-		return fmt.Errorf("it is given twice")
+		return fmt.Errorf("it is given twice; give it once")
 	}
 	f.given, f.text = true, text
 	var scratch spec.Run
@@ -49,10 +49,9 @@ func (f *specFlag) Set(text string) error {
 	return nil
 }
 
-// addSpecFlags defines the flags on a command.
 func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	s := &specFlags{}
-	fs.StringVarP(&s.file, "file", "f", "", "read the specification of the run from this YAML file (- for standard input); flags win")
+	fs.StringVarP(&s.file, "file", "f", "", "YAML `file` with the specification of the run (- for standard input); flags override it")
 	define := func(name, short, kind, help string, set func(*spec.Run, string) error, many bool) {
 		fs.VarP(&specFlag{set: set, flags: s, kind: kind, many: many}, name, short, help)
 	}
@@ -63,48 +62,47 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 		define(name, "", kind, help, set, true)
 	}
 
-	one("workload", "name", "what to do: a to f, person, location, catalog, ycsb-a to ycsb-f (default a; see 'plimsoll workloads')", text(func(r *spec.Run) *string { return &r.Workload.Name }))
-	one("mode", "core|ycsb", "corrected generators, or identical to YCSB", text(func(r *spec.Run) *string { return &r.Workload.Mode }))
-	one("records", "count", "documents in the data set, for example 100k (default 100k)", parsed("workload.records", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Workload.Records }))
-	one("seed", "number", "makes data and operations repeatable (default 1)", setSeed)
-	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "read the workload from a YCSB property file (repeatable; workloada to workloadf are built in); all other flags win")
-	define("set", "p", "name=value", "a parameter or YCSB property of the workload, for example fieldlength=200 (repeatable)", setParam, true)
+	one("workload", "name", "workload: a to f, person, location, catalog, ycsb-a to ycsb-f (default a); see 'plimsoll workloads'", text(func(r *spec.Run) *string { return &r.Workload.Name }))
+	one("mode", "core|ycsb", "generators: core (corrected) or ycsb (identical to YCSB) (default core)", text(func(r *spec.Run) *string { return &r.Workload.Mode }))
+	one("records", "count", "number of documents, for example 1M (default 100k)", parsed("workload.records", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Workload.Records }))
+	one("seed", "number", "seed of data and operations (default 1)", setSeed)
+	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "YCSB property `file` (repeatable; workloada to workloadf are built in); other flags override it")
+	define("set", "p", "name=value", "workload parameter or YCSB property, for example fieldlength=200 (repeatable)", setParam, true)
 
-	one("threads", "count", "workers: how many operations can be under way at once (default 16; none before stages that bring them)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
-	one("clients", "count", "load processes on this machine that share workers, rate and operations (default 1)", parsed("load.clients", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Clients }))
-	one("rate", "ops/s", "offer this many operations per second whether or not others are done (open loop)", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
-	one("arrivals", "poisson|constant", "how an open loop spreads its operations (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
-	one("pace", "ops/s", "operations per second of each worker (virtual users)", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
-	one("late", "queue|drop[:TIME]", "send operations late and count their wait, or give them up when they are later than TIME", setLate)
-	many("stage", "TIME:rate=N|workers=N[:step]", "ramp to N within TIME, or step to it (repeatable)", addStage)
-	one("warmup", "time", "load before the measured time; not part of the result", parsed("load.warmup", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Warmup }))
-	one("duration", "time", "the measured time (default 1m)", parsed("load.duration", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Duration }))
-	one("operations", "count", "end when so many operations are done", parsed("load.operations", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Operations }))
-	one("timeout", "time", "the deadline of every operation (default 10s)", parsed("load.timeout", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Timeout }))
+	one("threads", "count", "number of workers: operations in progress at the same time (default 16; 0 if stages set workers)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
+	one("clients", "count", "number of load processes on this machine; they share workers, rate and operations (default 1)", parsed("load.clients", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Clients }))
+	one("rate", "ops/s", "operations per second, sent on schedule without waiting for answers (open loop)", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
+	one("arrivals", "poisson|constant", "intervals between operations of an open loop (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
+	one("pace", "ops/s", "operations per second of each worker, to simulate users", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
+	one("late", "queue|drop[:TIME]", "late operations of an open loop: send them and count the wait (queue), or drop those later than TIME (default queue)", setLate)
+	many("stage", "TIME:rate=N|workers=N[:step]", "change rate or workers to N over TIME, or at once with :step (repeatable)", addStage)
+	one("warmup", "time", "load before the measured time; not in the result (default none)", parsed("load.warmup", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Warmup }))
+	one("duration", "time", "measured time (default 1m)", parsed("load.duration", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Duration }))
+	one("operations", "count", "number of operations after which the run ends", parsed("load.operations", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Operations }))
+	one("timeout", "time", "deadline of each operation (default 10s)", parsed("load.timeout", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Timeout }))
 
-	fs.StringVar(&s.load, "load", "auto", "the data: auto loads what is missing, drop begins anew, skip takes what is there, only ends after loading (also drop,only)")
-	one("batch", "count", "documents per insert of the load phase (default 1000)", parsed("load_phase.batch", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Batch }))
-	one("load-threads", "count", "inserts under way at once in the load phase (default 16)", parsed("load_phase.parallel", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Parallel }))
+	fs.StringVar(&s.load, "load", "auto", "`mode` of the load phase: auto inserts missing documents, drop replaces existing data, skip uses existing data, only ends after loading (drop,only combines them)")
+	one("batch", "count", "documents per insert in the load phase (default 1000)", parsed("load_phase.batch", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Batch }))
+	one("load-threads", "count", "parallel inserts in the load phase (default 16)", parsed("load_phase.parallel", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Parallel }))
 
-	one("durability", "level", "throughput (nobody confirms), balanced (acknowledged), durable (acknowledged and journaled)", text(func(r *spec.Run) *string { return &r.Durability.Name }))
+	one("durability", "level", "durability level: throughput (unacknowledged), balanced (acknowledged), durable (acknowledged and journaled)", text(func(r *spec.Run) *string { return &r.Durability.Name }))
 	one("w", "w", "write concern: 0, 1, 2, …, majority or a tag", text(func(r *spec.Run) *string { return &r.Durability.W }))
-	one("journal", "true|false", "writes wait for the journal", setJournal)
+	one("journal", "true|false", "acknowledge writes only after they are journaled", setJournal)
 	fs.Lookup("journal").NoOptDefVal = "true"
-	one("read-concern", "level", "local, available, majority, linearizable or snapshot", text(func(r *spec.Run) *string { return &r.Durability.ReadConcern }))
-	one("read-preference", "mode", "primary, primaryPreferred, secondary, secondaryPreferred or nearest", text(func(r *spec.Run) *string { return &r.Durability.ReadPreference }))
-	one("causal", "true|false", "causally consistent sessions: reads wait for what their worker has written and read before", setCausal)
+	one("read-concern", "level", "read concern: local, available, majority, linearizable or snapshot", text(func(r *spec.Run) *string { return &r.Durability.ReadConcern }))
+	one("read-preference", "mode", "read preference: primary, primaryPreferred, secondary, secondaryPreferred or nearest", text(func(r *spec.Run) *string { return &r.Durability.ReadPreference }))
+	one("causal", "true|false", "use causally consistent sessions: a worker reads all that it wrote and read before", setCausal)
 	fs.Lookup("causal").NoOptDefVal = "true"
-	one("client", "wire|driver", "plimsoll's own fast client, or the official Go driver as applications feel it (default wire)", text(func(r *spec.Run) *string { return &r.Client }))
-	one("via", "rest", "put a REST service for persons between the load and MongoDB; it ends with the run", text(func(r *spec.Run) *string { return &r.Via }))
-	one("database", "name", "the database that holds the collections (default plimsoll)", text(func(r *spec.Run) *string { return &r.Database }))
+	one("client", "wire|driver", "MongoDB client: wire (plimsoll's own, faster) or driver (the official Go driver) (default wire)", text(func(r *spec.Run) *string { return &r.Client }))
+	one("via", "rest", "send the load through a REST service that runs during this run only (workload person)", text(func(r *spec.Run) *string { return &r.Via }))
+	one("database", "name", "database of the collections (default plimsoll)", text(func(r *spec.Run) *string { return &r.Database }))
 
-	many("slo", "objectives", "what must hold, for example 'p99<20ms,errors<0.1%'; a missed one ends with exit code 4", addObjectives)
-	one("out", "dir", "where the record goes (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *spec.Run) *string { return &r.Out }))
-	many("label", "name=value", "kept with the result, to find it again (repeatable)", addLabel)
+	many("slo", "objectives", "objectives, for example 'p99<20ms,errors<0.1%'; exit code 4 if one is missed (repeatable)", addObjectives)
+	one("out", "dir", "directory of the record (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *spec.Run) *string { return &r.Out }))
+	many("label", "name=value", "label that is stored with the result (repeatable)", addLabel)
 	return s
 }
 
-// text sets a string field.
 func text(at func(*spec.Run) *string) func(*spec.Run, string) error {
 	return func(r *spec.Run, v string) error {
 		*at(r) = v
@@ -112,8 +110,9 @@ func text(at func(*spec.Run) *string) func(*spec.Run, string) error {
 	}
 }
 
-// parsed sets a field that has a parser, by its key.
-func parsed[T comparable](key string, parse func(string) (T, error), at func(*spec.Run) *T) func(*spec.Run, string) error {
+// parsed sets a field that has a parser; key names it in errors.
+func parsed[T comparable](key string, parse func(string) (T, error),
+	at func(*spec.Run) *T) func(*spec.Run, string) error {
 	return func(r *spec.Run, v string) (err error) {
 		if *at(r), err = parse(v); err != nil {
 			return err
@@ -127,7 +126,7 @@ func setSeed(r *spec.Run, v string) error {
 		return fmt.Errorf("%q is not a whole number from 1", v)
 	}
 	if r.Workload.Seed == 0 {
-		return fmt.Errorf("seeds begin with 1; 0 stands for the default")
+		return fmt.Errorf("0 is not a seed; the first one is 1")
 	}
 	return nil
 }
@@ -164,7 +163,6 @@ func setLate(r *spec.Run, v string) (err error) {
 	return err
 }
 
-// keyValue takes NAME=VALUE apart.
 func keyValue(v string) (string, string, error) {
 	key, value, ok := strings.Cut(v, "=")
 	if !ok || key == "" {
@@ -195,11 +193,11 @@ func addObjectives(r *spec.Run, v string) error {
 	return nil
 }
 
-// addStage reads TIME:rate=N, TIME:workers=N, each with :step behind it or not.
+// addStage parses TIME:rate=N or TIME:workers=N, optionally with :step.
 func addStage(r *spec.Run, v string) error {
 	parts := strings.Split(v, ":")
 	if len(parts) < 2 || len(parts) > 3 || (len(parts) == 3 && parts[2] != "step") {
-		return fmt.Errorf("%q is not of the form TIME:rate=N or TIME:workers=N, with :step behind it or not", v)
+		return fmt.Errorf("%q is not of the form TIME:rate=N or TIME:workers=N, optionally with :step at the end", v)
 	}
 	stage := spec.Stage{Step: len(parts) == 3}
 	var err error
@@ -216,13 +214,13 @@ func addStage(r *spec.Run, v string) error {
 	case "workers", "threads":
 		stage.Workers, err = spec.ParseCount(value)
 	default:
-		err = fmt.Errorf("a stage changes rate or workers, not %q", key)
+		err = fmt.Errorf("unknown key %q: a stage changes rate or workers", key)
 	}
 	r.Load.Stages = append(r.Load.Stages, stage)
 	return err
 }
 
-// spec puts file, flags and defaults together. target is the positional argument, "" for none.
+// spec merges the file, the flags, the defaults and the positional target.
 func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
 	if s.file != "" {
 		if asked, err = readSpec(env, s.file); err != nil {
@@ -238,7 +236,7 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 	if err := readProperties(env, s.properties, &asked); err != nil {
 		return asked, err
 	}
-	makeRoom(&asked, cmd.Flags().Changed)
+	clearReplaced(&asked, cmd.Flags().Changed)
 	for _, apply := range s.apply {
 		if err := apply(&asked); err != nil {
 			return asked, withExit(exitUsage, err)
@@ -249,13 +247,12 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 			return asked, err
 		}
 	}
-	asked.Defaults()
-	return asked, withExit(exitUsage, asked.Validate())
+	return asked, withExit(exitUsage, asked.Complete())
 }
 
-// makeRoom takes out of a specification what flags replace beyond their own key: lists, and the details
-// that would override a durability level.
-func makeRoom(asked *spec.Run, given func(flag string) bool) {
+// clearReplaced clears what flags replace beyond their own key: lists, and details that would override a durability
+// level.
+func clearReplaced(asked *spec.Run, given func(flag string) bool) {
 	if given("stage") {
 		asked.Load.Stages = nil
 	}
@@ -267,7 +264,7 @@ func makeRoom(asked *spec.Run, given func(flag string) bool) {
 	}
 }
 
-// setLoadPhase reads what becomes of the data: one word, or drop and only together.
+// setLoadPhase parses one mode, or drop,only.
 func setLoadPhase(p *spec.LoadPhase, text string) error {
 	p.Skip, p.Drop, p.Only = false, false, false
 	for mode := range strings.SplitSeq(text, ",") {

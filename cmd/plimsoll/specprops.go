@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
-// setProperty sets a parameter of the workload. The properties by which YCSB's client sizes and drives
-// a run are fields of the specification; the others belong to the workload, which knows their names.
+// setProperty sets a parameter of the workload. Properties with which the client of YCSB sizes and drives a run are
+// fields of the specification; the workload knows the others.
 func setProperty(r *spec.Run, name, value string) (err error) {
 	switch name {
 	case "recordcount":
@@ -23,7 +23,7 @@ func setProperty(r *spec.Run, name, value string) (err error) {
 	case "maxexecutiontime":
 		r.Load.Duration, err = spec.ParseDuration(value + "s")
 	case "target":
-		return fmt.Errorf("target: YCSB's rate is split evenly over the threads; say --rate for an open loop, or --pace per thread")
+		return fmt.Errorf("target is not supported here: use --rate (open loop), or --pace (rate of each thread)")
 	default:
 		if r.Workload.Params == nil {
 			r.Workload.Params = map[string]string{}
@@ -36,9 +36,8 @@ func setProperty(r *spec.Run, name, value string) (err error) {
 	return nil
 }
 
-// readProperties lays YCSB property files over a specification, later ones over earlier ones. What only
-// YCSB's own client understands (its measurements, its output, other databases) is left out, which
-// standard error says.
+// readProperties applies YCSB property files; later files override earlier ones. Properties of the client of YCSB (its
+// measurements, output and databases) are ignored with a message.
 func readProperties(env *environment, files []string, r *spec.Run) error {
 	if len(files) == 0 {
 		return nil
@@ -73,12 +72,12 @@ func readProperties(env *environment, files []string, r *spec.Run) error {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintln(env.stderr, "plimsoll: left out, because only plimsoll ycsb knows them:", strings.Join(left, ", "))
+		fmt.Fprintln(env.stderr, "plimsoll: these properties are ignored; only plimsoll ycsb supports them:", strings.Join(left, ", "))
 	}
 	return nil
 }
 
-// clientOnly reports whether a property belongs to YCSB's client or to a database binding.
+// clientOnly reports whether a property is for the client of YCSB or for a database binding.
 func clientOnly(name string) bool {
 	switch name {
 	case "recordcount", "operationcount", "threadcount", "maxexecutiontime", "target", "insertcount":
@@ -87,11 +86,11 @@ func clientOnly(name string) bool {
 	return ycsb.ForeignProperty(name)
 }
 
-// checkWorkloadClass takes YCSB's core workload by its new and its old Java name.
+// checkWorkloadClass accepts the new and the old Java name of CoreWorkload.
 func checkWorkloadClass(class string) error {
 	switch class {
 	case "", "site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload":
 		return nil
 	}
-	return usageError("workload: %s is not built in: only YCSB's CoreWorkload is", class)
+	return usageError("workload: %s is not supported; the only class is YCSB's CoreWorkload", class)
 }

@@ -4,26 +4,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newStudyCommand is the group of everything about studies.
 func newStudyCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "study",
-		Short: "Find a baseline, change one thing at a time, and say what is really different",
-		Long: `Find a baseline, change one thing at a time, and say what is really different.
+		Short: "Compare settings by repeated runs in random order",
+		Long: `Compare settings by repeated runs in random order.
 
-A study is a YAML file: a base run, the factors that change it with their levels, and how often
-each point is run. Studies, drills and probes that together repeat a published measurement are a
-suite; see 'plimsoll suite --help'.
+A study is a YAML file with a base run, the factors that change it, their levels, and the number of
+trials. A factor is a setting, such as the number of workers. A level is one value of it. A trial is
+one run. The verdict of each level is better, worse, equivalent or inconclusive, against the baseline.
 
-  plimsoll study init study.yaml  write one with every key explained
-  plimsoll study plan study.yaml  show every trial, the order, time, disk and power; run nothing
-  plimsoll study run study.yaml   do it
-  plimsoll study status DIR       how far it is
-  plimsoll study resume DIR       go on after Ctrl-C, a crash, a full disk, …`,
+  plimsoll study init study.yaml  write an example with all keys explained
+  plimsoll study plan study.yaml  show all trials, their order, time, disk space and power; run nothing
+  plimsoll study run study.yaml   run all trials and print the verdicts
+  plimsoll study status DIR       show the progress
+  plimsoll study resume DIR       continue after Ctrl-C, a crash or a full disk`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env),
-		newStudyRunCommand(env), newStudyResumeCommand(env), newStudyStatusCommand(env)) // a subcommand lives in a file of its own: study_*.go
+		newStudyRunCommand(env), newStudyResumeCommand(env), newStudyStatusCommand(env))
 	return cmd
 }

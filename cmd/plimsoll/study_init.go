@@ -12,26 +12,23 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record/schema"
 )
 
-// studyTemplate is a complete study with every key explained. A test sees to it that no key is missing.
+// studyTemplate is a study with all keys; a test checks that.
 //
 //go:embed study_template.yaml
 var studyTemplate []byte
 
 func newStudyInitCommand(env *environment) *cobra.Command {
-	return newInitCommand(env, "study", studyTemplate, "plimsoll study plan", `A file that exists
-is not overwritten.
-
-What is written is a whole study: it compares numbers of workers on documents on this machine's
-disk and takes about a quarter of an hour.`)
+	return newInitCommand(env, "study", studyTemplate, "plimsoll study plan", `The example compares
+numbers of workers on an embedded database and takes about 15 minutes.`)
 }
 
-// newInitCommand prints a template, or writes it to a file. next is the command that takes the file.
+// newInitCommand prints a template or writes it to a file; next is the command that takes the file.
 func newInitCommand(env *environment, what string, template []byte, next, more string) *cobra.Command {
-	short := "Write a " + what + " with every key explained, to begin from"
+	short := "Write an example of a " + what + " with all keys explained"
 	return &cobra.Command{
 		Use:   "init [FILE]",
 		Short: short,
-		Long:  short + ". Without FILE it is printed. " + more,
+		Long:  short + ".\n\nWithout FILE, print it. Existing files are not overwritten. " + more,
 		Args:  atMostOne("file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -43,11 +40,10 @@ func newInitCommand(env *environment, what string, template []byte, next, more s
 	}
 }
 
-// writeNew writes a file that must not exist yet.
 func writeNew(env *environment, name string, content []byte, next string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usageError("%s exists already; give another name, or remove it first", name)
+		return usageError("%s exists already; give another name or remove the file", name)
 	}
 	if err != nil {
 		return usageError("cannot write %s: %v", name, err)
@@ -62,8 +58,8 @@ func writeNew(env *environment, name string, content []byte, next string) error 
 
 func newStudySchemaCommand(env *environment) *cobra.Command {
 	cmd := newSchemaCommand(env, "of a study file", schema.StudySpec)
-	ofSuite := cmd.Flags().Bool("suite", false, "that of suite.yaml, as 'plimsoll suite schema' prints it")
-	_ = cmd.Flags().MarkHidden("suite") // there is one by that name
+	ofSuite := cmd.Flags().Bool("suite", false, "print the schema of suite.yaml, as 'plimsoll suite schema'")
+	_ = cmd.Flags().MarkHidden("suite") // an alias
 	ofStudy := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *ofSuite {
@@ -74,11 +70,10 @@ func newStudySchemaCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// newSchemaCommand prints a JSON schema.
 func newSchemaCommand(env *environment, of string, text []byte) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON schema " + of + ", for editors that check YAML against it",
+		Short: "Print the JSON schema " + of + ", for editors that validate YAML",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := env.stdout.Write(text)

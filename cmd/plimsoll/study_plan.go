@@ -21,7 +21,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// studyFlags are the flags that change a study without changing its file.
+// studyFlags override keys of the file of a study.
 type studyFlags struct {
 	trials, budget string
 	seed           uint64
@@ -29,19 +29,32 @@ type studyFlags struct {
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.trials, "trials", "", "how often each configuration is run, instead of what the file says")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "draws another order of the trials")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer, for example 8h")
+	cmd.Flags().StringVar(&f.trials, "trials", "", "`number` of trials of each configuration (default: from the file)")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the order of the trials (default: from the file)")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer than this `time`, for example 8h (default: from the file)")
 	f.engine.add(cmd.Flags())
 }
 
-// readStudy reads a study from a file (- for standard input) and applies the flags.
-func (f *studyFlags) readStudy(env *environment, name string) (spec.Study, error) {
+// readStudy reads a study from a file (- for standard input), applies the flags and completes it. asked is the study
+// before its scale was applied, nil for one without a scale.
+func (f *studyFlags) readStudy(env *environment, name string) (complete spec.Study, asked *spec.Study, err error) {
+	given, err := f.readStudyFile(env, name)
+	if err != nil {
+		return given, nil, err
+	}
+	if given.Scale != nil && !given.Scale.Applied {
+		asked = &given
+	}
+	complete, err = study.Complete(given)
+	return complete, asked, withExit(exitUsage, err)
+}
+
+func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, error) {
 	var r io.Reader = env.stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes one with every key explained")
+			return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes an example")
 		}
 		defer file.Close()
 		r = file
@@ -66,7 +79,7 @@ func (f *studyFlags) apply(asked *spec.Study) (err error) {
 			return fmt.Errorf("--trials: %w", err)
 		}
 		if asked.Trials < 1 {
-			return fmt.Errorf("--trials: %v is not a number of trials, say 1 or more", asked.Trials)
+			return fmt.Errorf("--trials: %v is less than 1; give 1 or more", asked.Trials)
 		}
 	}
 	if f.budget != "" {
@@ -80,7 +93,6 @@ func (f *studyFlags) apply(asked *spec.Study) (err error) {
 	return nil
 }
 
-// planOptions are the same for a plan that is shown and one that is run.
 func planOptions(env *environment) study.PlanOptions {
 	return study.PlanOptions{CheckLab: checkStudyLab(env), Metric: func(name string) (string, error) {
 		m, err := judge.ParseMetric(name)
@@ -94,20 +106,16 @@ func newStudyPlanCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Show every trial, the order, time, disk space and power, and run nothing",
-		Long: `Show every trial of a study, their order, the estimated time and disk space, and what could be found.
-Nothing is run, and no target is touched.
+		Short: "Show all trials, their order, time, disk space and power; run nothing",
+		Long: `Show all trials of a study, their order, the estimated time and disk space, and the smallest changes that it
+can find (power). Nothing is run, and no target is contacted.
 
-A mistake in the file, a level that its target cannot take, and a plan beyond its budget end with
-exit code 2; the first two name the key, or the factor, level and trial.`,
+Exit codes: 0 valid plan, 2 error in the file, level that the target does not support, or budget exceeded.`,
 		Example: `  plimsoll study plan study.yaml
   plimsoll study plan study.yaml --trials 10 --seed 7
   plimsoll study plan study.yaml --format json`,
 		Args: exactlyOne("study file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			if isSuite(args[0]) {
 				ofSuite, err := alias.flags(&flags)
 				if err != nil {
@@ -122,7 +130,7 @@ exit code 2; the first two name the key, or the factor, level and trial.`,
 			if err := alias.refused(args[0]); err != nil {
 				return err
 			}
-			spec, err := flags.readStudy(env, args[0])
+			spec, _, err := flags.readStudy(env, args[0])
 			if err != nil {
 				return err
 			}
@@ -131,24 +139,16 @@ exit code 2; the first two name the key, or the factor, level and trial.`,
 	}
 	flags.add(cmd)
 	alias.add(cmd)
-	cmd.Flags().StringVar(&format, "format", "text", "of the plan: text, json")
+	formatFlag(cmd.Flags(), &format, "plan", "text", "json")
 	return cmd
 }
 
-// checkPlanFormat refuses a format that plans and standings do not have.
-func checkPlanFormat(format string) error {
-	if format != "text" && format != "json" {
-		return usageError("unknown format %q (known: text, json)", format)
-	}
-	return nil
-}
-
-// planStudy prints a plan, also one that is beyond its budget.
+// planStudy prints a plan, even if it exceeds its budget.
 func planStudy(env *environment, asked spec.Study, format string) error {
 	p, err := study.NewPlan(asked, planOptions(env))
 	if p == nil {
 		if line := installLine(fmt.Sprint(err)); line != "" {
-			return withHint(exitUsage, err, "install what is missing: "+line)
+			return withHint(exitUsage, err, "install the missing packages: "+line)
 		}
 		return withExit(exitUsage, err)
 	}
@@ -164,7 +164,6 @@ func planStudy(env *environment, asked spec.Study, format string) error {
 	return err
 }
 
-// writePlan prints a plan for people.
 func writePlan(w io.Writer, plan *study.Plan) error {
 	p := plan.Shown()
 	b := &strings.Builder{}
@@ -174,7 +173,7 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 		on = " on " + spec.Lab.Engine.Name
 	}
 	if len(p.Trials) == 0 {
-		fmt.Fprintf(b, "study %s%s: procedures alone, nothing is compared\n", spec.Name, on)
+		fmt.Fprintf(b, "study %s%s: procedures only, no comparison\n", spec.Name, on)
 	} else {
 		fmt.Fprintf(b, "study %s%s: %s, %s of each, %s in all\n", spec.Name, on,
 			plural(len(p.Configurations), "configuration"), plural(int(spec.Trials), "trial"), plural(len(p.Trials), "trial"))
@@ -195,8 +194,8 @@ func writePlan(w io.Writer, plan *study.Plan) error {
 		}
 	}
 	writePower(b, spec, e)
-	if notes := append(slices.Clone(p.Notes), roomNotes(plan)...); len(notes) > 0 {
-		fmt.Fprintln(b, "\nto know")
+	if notes := append(slices.Clone(p.Notes), diskSpaceNotes(plan)...); len(notes) > 0 {
+		fmt.Fprintln(b, "\nnotes")
 		writeParagraphs(b, notes)
 	}
 	if len(e.Assumptions) > 0 {
@@ -243,7 +242,7 @@ func writeConfigurations(w io.Writer, p *study.Plan) {
 	t.write(w, "")
 }
 
-// writePlanTrials prints every trial with the time from the beginning at which it starts.
+// writePlanTrials lists the trials with their start times.
 func writePlanTrials(w io.Writer, p *study.Plan) {
 	if len(p.Trials) == 0 {
 		return
@@ -262,7 +261,7 @@ func writePlanTrials(w io.Writer, p *study.Plan) {
 	t.write(w, "")
 }
 
-// setText lists what a configuration sets.
+// setText lists the keys that a configuration sets.
 func setText(set map[string]any) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(set)) {
@@ -273,7 +272,7 @@ func setText(set map[string]any) string {
 		parts = append(parts, path+"="+value)
 	}
 	if len(parts) == 0 {
-		return "nothing: the base run"
+		return "(base run)"
 	}
 	return strings.Join(parts, " ")
 }
@@ -281,7 +280,7 @@ func setText(set map[string]any) string {
 func spaceText(e study.Estimate) string {
 	records := "about " + formatBytes(e.RecordBytes) + " of records"
 	if e.DataBytes == 0 {
-		return records + "; the target keeps no data"
+		return records + "; the target stores no data"
 	}
 	return fmt.Sprintf("about %s of documents, before compression, indexes and log; %s", formatBytes(e.DataBytes), records)
 }
@@ -294,19 +293,19 @@ func dataSetText(s study.DataSet) string {
 	size := fmt.Sprintf("%s of %s", formatCount(s.Records), formatBytes(s.DocumentBytes))
 	switch {
 	case s.Loads == 0:
-		return fmt.Sprintf("%s: %s documents, taken as they are", at, size)
+		return fmt.Sprintf("%s: %s existing documents", at, size)
 	case s.Loads == 1:
 		return fmt.Sprintf("%s: %s documents, loaded once", at, size)
 	}
 	return fmt.Sprintf("%s: %s documents, loaded %d times", at, size, s.Loads)
 }
 
-// embeddedFactor is how many times the size of the documents an embedded store takes at its peak, while it compacts.
+// embeddedFactor is the peak size of an embedded store, during compaction, relative to the documents.
 const embeddedFactor = 2
 
-// roomNotes warns where the disk of embedded data is too small for them.
-func roomNotes(p *study.Plan) []string {
-	need := map[string]int64{} // by directory, because data sets may share a disk
+// diskSpaceNotes warns if the disk is too small for embedded data.
+func diskSpaceNotes(p *study.Plan) []string {
+	need := map[string]int64{} // by directory: data sets may share a disk
 	for _, s := range p.Estimate.DataSets {
 		if t, err := run.ParseTarget(s.Target); err == nil && t.Kind == "embedded" && s.Loads > 0 {
 			need[filepath.Dir(filepath.Clean(t.Dir))] += embeddedFactor * s.Bytes
@@ -315,7 +314,7 @@ func roomNotes(p *study.Plan) []string {
 	var notes []string
 	for _, dir := range slices.Sorted(maps.Keys(need)) {
 		if free, known := record.FreeBytes(dir); known && uint64(need[dir]) > free {
-			notes = append(notes, fmt.Sprintf("the disk of %s has %s left, and loading takes up to %s there: make room, or load fewer records",
+			notes = append(notes, fmt.Sprintf("the disk of %s has %s free, and loading needs up to %s: free some space, or load fewer records",
 				dir, formatBytes(int64(free)), formatBytes(need[dir])))
 		}
 	}
@@ -330,9 +329,9 @@ func writePower(w io.Writer, asked spec.Study, e study.Estimate) {
 	if asked.Order == spec.OrderBatched {
 		where = "within a batch, "
 	}
-	fmt.Fprintf(w, "\npower   %schanges found in four cases of five, with %s of each\n", where, plural(int(asked.Trials), "trial"))
+	fmt.Fprintf(w, "\npower   %schanges that are found with a probability of 80 %%, with %s of each\n", where, plural(int(asked.Trials), "trial"))
 	t := table{}
-	t.row("trials scatter by", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
+	t.row("variation of trials", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
 	for _, p := range e.Power {
 		t.row(formatPercent(p.CV), effectText(p.Effect), effectText(p.Corrected))
 	}

@@ -92,6 +92,9 @@ func TestTemplateIsAStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if asked, err = study.Complete(asked); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv})); err != nil {
 		t.Error(err)
 	}
@@ -163,6 +166,11 @@ func TestExamplesCanBePlanned(t *testing.T) {
 		fitsSchema(t, file, text, schema.StudySpec)
 		if _, installed := os.LookupEnv("PLIMSOLL_REQUIRE_ENGINE"); asked.Lab != nil && !installed {
 			continue // the plan of a lab asks the engine that would be started
+		}
+		(&engineFlags{}).choose(t.Context(), &environment{getenv: os.Getenv}, asked.Lab)
+		if asked, err = study.Complete(asked); err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
 		}
 		p, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv}))
 		if err != nil {

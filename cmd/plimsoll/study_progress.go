@@ -11,15 +11,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
-// studyProgress shows how a study goes on standard error: a line when a trial begins and when it ended, and in
-// between, on a terminal, one status line with the trial and its run. Elsewhere runs have a line every ten seconds.
+// studyProgress shows the progress of a study on standard error: a line when a trial starts and ends, and the progress
+// of its run in between.
 type studyProgress struct{ *sharedProgress }
 
 func newStudyProgress(env *environment) *studyProgress {
 	return &studyProgress{newSharedProgress(env)}
 }
 
-// Begin announces a trial.
 func (p *studyProgress) Begin(s conduct.Standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +47,6 @@ func trialName(t record.Trial, procedure string, total int) string {
 	return fmt.Sprintf("trial %d of %d", t.Number, total)
 }
 
-// End says what became of a trial.
 func (p *studyProgress) End(t record.Trial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,19 +62,18 @@ func (p *studyProgress) End(t record.Trial) {
 	if worst := measure.Worst(t.Validity); worst == measure.Invalid {
 		for _, f := range t.Validity {
 			if f.Severity == measure.Invalid {
-				fmt.Fprintf(p.lines.w, "%snot to be believed (%s): %s\n", p.lines.prefix, f.ID, f.Text)
+				fmt.Fprintf(p.lines.w, "%sinvalid (%s): %s\n", p.lines.prefix, f.ID, f.Text)
 			}
 		}
 	}
 	p.lines.prefix = ""
 }
 
-// trial shows the runs of the study.
 func (p *studyProgress) trial() run.Progress { return &trialProgress{p.sharedProgress} }
 
 type trialProgress struct{ *sharedProgress }
 
-// Step is too much for a study, except where it can be overwritten.
+// Step is shown only on a terminal, where it is overwritten.
 func (p *trialProgress) Step(text string) {
 	if p.lines.terminal {
 		p.sharedProgress.Step(text)

@@ -22,7 +22,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// studyRunOptions are the flags of `plimsoll study run` and `plimsoll study resume`.
 type studyRunOptions struct {
 	flags studyFlags
 	alias suiteAlias
@@ -32,26 +31,24 @@ type studyRunOptions struct {
 	retryFailed bool   // of resume
 }
 
-// conductFlags are the flags of commands that conduct studies, alone or as parts of a suite.
+// conductFlags are the flags of commands that run studies, alone or in a suite.
 type conductFlags struct {
 	format, web string
 	quiet, drop bool
 }
 
-// studyExits ends the help of commands that run studies.
-const studyExits = `Exit codes: 0 done and every objective holds, 2 usage, 3 target unreachable, 4 an objective does not
-hold, 6 the result must not be believed, 130 interrupted, 1 anything else. Whatever ended a study
-early, 'plimsoll study resume DIR' goes on.`
+const studyExits = `Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachable, 4 objective missed,
+6 result invalid, 130 interrupted.`
 
 func newStudyRunCommand(env *environment) *cobra.Command {
 	var o studyRunOptions
 	cmd := &cobra.Command{
 		Use:   "run FILE",
-		Short: "Do every trial of a study, and say what is really different",
-		Long: `Do every trial of a study and say what is really different.
+		Short: "Run all trials of a study and print the verdicts",
+		Long: `Run all trials of a study and print the verdicts.
 
-Each trial leaves a record below the directory of the study before the next one begins. Ctrl-C ends
-the trial under way and the study; nothing that was finished is lost or repeated.
+Each trial has its own record below the directory of the study. Ctrl-C stops the current trial and the
+study. 'plimsoll study resume DIR' continues a study that ended early, without repeating finished trials.
 
 ` + studyExits,
 		Example: `  plimsoll study run study.yaml
@@ -62,7 +59,7 @@ the trial under way and the study; nothing that was finished is lost or repeated
 	o.flags.add(cmd)
 	o.alias.add(cmd)
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the study (default plimsoll-data/studies/TIME-NAME)")
+	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the study (default plimsoll-data/studies/TIME-NAME)")
 	return cmd
 }
 
@@ -70,12 +67,11 @@ func newStudyResumeCommand(env *environment) *cobra.Command {
 	var o studyRunOptions
 	cmd := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "Go on with a study that ended early",
-		Long: `Go on with a study that was interrupted, killed, or stopped because something was wrong.
+		Short: "Continue a study that ended early",
+		Long: `Continue a study that was interrupted, killed or stopped by an error.
 
-Trials whose records are complete are kept, whatever ended the study; those that were lost are done
-once more. The specification is the one that the study began with. It is kept without credentials:
-where the target needs some, give the file again.
+Complete trials are kept, and lost trials are repeated. The specification is the stored one. It has no
+credentials: if the target needs them, give the file again (--file).
 
 ` + studyExits,
 		Example: `  plimsoll study resume sweep
@@ -88,31 +84,32 @@ where the target needs some, give the file again.
 	for _, name := range []string{"trials", "seed", "budget", "engine", "binary"} {
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
-	cmd.Flags().Lookup("budget").Usage = "stop when this session takes longer, for example 8h; needs --file"
+	cmd.Flags().Lookup("budget").Usage = "stop if this session takes longer than this `time`, for example 8h; needs --file"
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file of the study, if it has credentials (- for standard input); anything else in it must be as it was")
-	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat trials that failed or ran out of time as well")
-	cmd.Flags().StringVar(&o.alias.target, "target", "", "the target of a suite")
-	_ = cmd.Flags().MarkHidden("target") // there is one by that name
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`file` of the study, for its credentials (- for standard input); all other keys must be unchanged")
+	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat trials that failed or timed out")
+	cmd.Flags().StringVar(&o.alias.target, "target", "", "target of a suite")
+	_ = cmd.Flags().MarkHidden("target") // an alias
 	return cmd
 }
 
 func (f *conductFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.format, "format", "text", "of the result: "+strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &f.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
-	cmd.Flags().BoolVar(&f.drop, "drop", false, "where a trial needs fresh data, drop also those that this study did not load")
+	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
 }
 
-// options are those of every study, alone or as a part of a suite, with the labs that it may bring up. progress is nil if nobody wants
-// to see any.
-func (f *conductFlags) options(env *environment) (c conduct.Options, labs *studyLabs, progress *studyProgress, err error) {
+// options returns the options of all studies and the labs that they may start. progress is nil with --quiet.
+func (f *conductFlags) options(env *environment) (c conduct.Options, labs *studyLabs, progress *studyProgress,
+	err error) {
 	if labs, err = newStudyLabs(env); err != nil {
 		return c, nil, nil, err
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Launch: clientLauncher(), Options: run.Options{Tool: tool(), Now: env.now, Command: command, Ceiling: ceiling(env),
-		Lab: findLab(env), Service: startService}}
+	runs := &conduct.Runs{Launch: clientLauncher(), Options: run.Options{Tool: tool(), Now: env.now, Command: command,
+		Ceiling: ceiling(env),
+		Lab:     findLab(env), Service: startService}}
 	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs}
 	if !f.quiet {
 		progress = newStudyProgress(env)
@@ -122,9 +119,6 @@ func (f *conductFlags) options(env *environment) (c conduct.Options, labs *study
 }
 
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if isSuite(file) {
 		flags, err := o.alias.flags(&o.flags)
 		if err != nil {
@@ -135,35 +129,34 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	if err := o.alias.refused(file); err != nil {
 		return err
 	}
-	spec, err := o.flags.readStudy(env, file)
+	spec, asked, err := o.flags.readStudy(env, file)
 	if err != nil {
 		return err
 	}
-	spec.Defaults()
 	if err := checkStudyTarget(ctx, env, &spec); err != nil {
 		return err
 	}
 	dir := cmp.Or(o.out, cmp.Or(spec.Out, newDir("studies", spec.Name, env.now())))
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
-		c.Dir = dir
+		c.Dir, c.Asked = dir, asked
 		return conduct.Run(ctx, spec, c)
 	})
 }
 
-// checkStudyTarget looks for the running lab that a study loads in all its trials before a record is begun.
+// checkStudyTarget checks that the lab of a study runs, before a record is created.
 func checkStudyTarget(ctx context.Context, env *environment, asked *spec.Study) error {
 	if asked.Lab != nil {
 		return nil
 	}
 	for _, f := range asked.Factors {
 		if f.Path == "target" || slices.ContainsFunc(f.Levels, func(l spec.Level) bool { _, sets := l.Set["target"]; return sets }) {
-			return nil // each trial says which one it does not find
+			return nil // each trial checks its own target
 		}
 	}
 	return checkLabTarget(ctx, env, asked.Run.Target)
 }
 
-// checkLabTarget looks for the lab of a target; other targets are not looked at.
+// checkLabTarget checks that the lab of a target runs. It ignores other targets.
 func checkLabTarget(ctx context.Context, env *environment, target string) error {
 	name, ok := spec.LabOf(target)
 	if !ok {
@@ -173,31 +166,29 @@ func checkLabTarget(ctx context.Context, env *environment, target string) error 
 }
 
 func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if holds(dir, record.SuiteFile) {
 		if o.file != "" || o.flags.trials != "" || o.flags.seed != 0 {
-			return usageError("%s is a suite, which goes on as it was planned: --file, --trials and --seed are for studies; credentials of its target are given with --target", dir)
+			return usageError("%s is a suite, which keeps its plan: --file, --trials and --seed are for studies. Give credentials of the target with --target", dir)
 		}
 		flags, err := o.alias.flags(&o.flags)
 		if err != nil {
 			return err
 		}
-		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, retryFailed: o.retryFailed}).resume(ctx, env, dir)
+		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, retryFailed: o.retryFailed}).resume(ctx, env,
+			dir)
 	}
 	if o.alias.target != "" {
-		return usageError("--target is for a suite, and %s is a study: give its file again (--file FILE)", dir)
+		return usageError("--target is for suites, and %s is a study: give its file again (--file FILE)", dir)
 	}
 	var given *spec.Study
 	if o.file != "" {
-		spec, err := o.flags.readStudy(env, o.file)
+		spec, _, err := o.flags.readStudy(env, o.file)
 		if err != nil {
 			return err
 		}
 		given = &spec
 	} else if o.flags != (studyFlags{}) {
-		return usageError("--trials, --seed, --budget, --engine and --binary change what is in a file: they need --file")
+		return usageError("--trials, --seed, --budget, --engine and --binary change keys of a file: give the file with --file")
 	}
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {
 		c.Spec, c.RetryFailed = given, o.retryFailed
@@ -205,8 +196,9 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 	})
 }
 
-// conduct begins or resumes a study under the eyes of a person, and prints what came out.
-func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir string, do func(context.Context, conduct.Options) (*record.Study, error)) error {
+// conduct starts or resumes a study with progress, and prints the result.
+func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir string,
+	do func(context.Context, conduct.Options) (*record.Study, error)) error {
 	end, err := startWeb(env, o.web, dir)
 	if err != nil {
 		return err
@@ -235,7 +227,6 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	return ending(judge.Conclude(s))
 }
 
-// studyError gives an error of a study its exit code.
 func studyError(err error) error {
 	var stop *conduct.Stop
 	if errors.As(err, &stop) {
@@ -243,14 +234,14 @@ func studyError(err error) error {
 	}
 	err = runError(err)
 	if line := installLine(fmt.Sprint(err)); line != "" {
-		return withHint(exitCode(err), err, "install what is missing: "+line)
+		return withHint(exitCode(err), err, "install the missing packages: "+line)
 	}
 	return err
 }
 
 var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)
 
-// newDir names a directory that does not exist yet for a record of a kind that was not given one.
+// newDir returns a new directory name for a record of a kind.
 func newDir(kind, name string, now time.Time) string {
 	word := strings.Trim(notForNames.ReplaceAllString(name, "-"), "-.")
 	base := filepath.Join(run.DefaultDir, kind, now.Format("20060102-150405")+"-"+cmp.Or(word[:min(len(word), 40)], "study"))

@@ -20,14 +20,11 @@ func newStudyStatusCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status DIR",
-		Short: "Show how far a study is",
-		Long: `Show how far a study is, also while it goes on: what is done, under way, failed or lost, and how to
-go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
+		Short: "Show the progress of a study",
+		Long: `Show the progress of a study, also while it runs: trials that are done, running, failed or lost, and how
+to continue. 'plimsoll show DIR' prints the result.`,
 		Args: exactlyOne("directory of a study"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			if holds(args[0], record.SuiteFile) {
 				return suiteStatus(env, args[0], format)
 			}
@@ -42,11 +39,10 @@ go on. Nothing is changed. 'plimsoll show DIR' prints the result.`,
 			return writeStudyStatus(env.stdout, s, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json")
+	formatFlag(cmd.Flags(), &format, "status", "text", "json")
 	return cmd
 }
 
-// writeStudyStatus prints how far a study is, with every trial that did not simply work.
 func writeStudyStatus(w io.Writer, s *record.Study, dir string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", report.Clean(cmp.Or(s.Specification.Name, "study")), statusText(s, dir))
@@ -55,23 +51,26 @@ func writeStudyStatus(w io.Writer, s *record.Study, dir string) error {
 	}
 	count, planned, seconds := countTrials(s)
 	fmt.Fprintf(&b, "trials    %d of %d done", count[record.TrialDone], planned)
-	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost, record.TrialRunning, record.TrialLeft} {
+	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost,
+		record.TrialRunning, record.TrialLeft} {
 		if n := count[status]; n > 0 {
 			fmt.Fprintf(&b, ", %d %s", n, status)
 		}
 	}
 	fmt.Fprintln(&b)
-	if left := planned - count[record.TrialDone] - count[record.TrialFailed] - count[record.TrialTimeout] - count[record.TrialLeft]; left > 0 && seconds > 0 {
-		fmt.Fprintf(&b, "left      %s, about %s\n", figure.Plural(left, "trial"), clock(time.Duration(float64(left)*seconds*float64(time.Second))))
+	ended := count[record.TrialDone] + count[record.TrialFailed] + count[record.TrialTimeout] + count[record.TrialLeft]
+	if left := planned - ended; left > 0 && seconds > 0 {
+		rest := time.Duration(float64(left) * seconds * float64(time.Second))
+		fmt.Fprintf(&b, "left      %s, about %s\n", figure.Plural(left, "trial"), clock(rest))
 	}
 	for _, p := range s.Procedures {
 		fmt.Fprintf(&b, "%-9s %s = %s\n", p.Name, p.Path, chosenText(p))
 	}
 	writeOddTrials(&b, s)
 	if s.Status != record.Running && s.Status != record.Complete {
-		fmt.Fprintf(&b, "\ngo on with: plimsoll study resume %s\n", dir)
+		fmt.Fprintf(&b, "\ncontinue with: plimsoll study resume %s\n", dir)
 	} else if s.Status == record.Complete && count[record.TrialFailed]+count[record.TrialTimeout] > 0 {
-		fmt.Fprintf(&b, "\nrepeat what failed with: plimsoll study resume %s --retry-failed\n", dir)
+		fmt.Fprintf(&b, "\nrepeat failed trials with: plimsoll study resume %s --retry-failed\n", dir)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -82,14 +81,14 @@ func statusText(s *record.Study, dir string) string {
 	if pid, held := record.Holder(dir); held && s.Status == record.Running {
 		text += fmt.Sprintf(" (process %d)", pid)
 	}
-	text += ", begun " + s.Started.UTC().Format(time.RFC3339)
+	text += ", started " + s.Started.UTC().Format(time.RFC3339)
 	if s.Ended != nil {
 		text += ", ended " + s.Ended.UTC().Format(time.RFC3339)
 	}
 	return text
 }
 
-// countTrials counts the trials of the plan by the status of their last attempts. seconds is the mean of those done.
+// countTrials counts the planned trials by the status of their last attempts. seconds is the mean of complete trials.
 func countTrials(s *record.Study) (count map[record.TrialStatus]int, planned int, seconds float64) {
 	count = map[record.TrialStatus]int{}
 	last := map[int]record.TrialStatus{}
@@ -108,7 +107,7 @@ func countTrials(s *record.Study) (count map[record.TrialStatus]int, planned int
 	return count, len(last), seconds / float64(max(1, count[record.TrialDone]))
 }
 
-// writeOddTrials lists the attempts that failed, were lost or are under way.
+// writeOddTrials lists attempts that failed, were lost or are running.
 func writeOddTrials(b *strings.Builder, s *record.Study) {
 	t := table{left: 5, last: 1}
 	t.row("trial", "block", "configuration", "status", "record", "problem")
@@ -130,7 +129,7 @@ func writeOddTrials(b *strings.Builder, s *record.Study) {
 	}
 }
 
-// chosenText is what a procedure chose: a time, or a number of things.
+// chosenText formats the value that a procedure chose: a time or a count.
 func chosenText(p record.ProcedureResult) string {
 	if strings.HasSuffix(p.Path, "duration") {
 		return spec.Duration(p.Chosen * float64(time.Second)).String()

@@ -25,7 +25,8 @@ import (
 func judgedStudy() *record.Study {
 	start := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	s := &record.Study{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Started: start},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete,
+			Started: start},
 		Specification: spec.Study{Name: "threads and durability", Margin: 0.03, Confidence: 0.95, Objectives: []string{"read.p99<20ms"},
 			Factors: []spec.Factor{
 				{Path: "load.workers", Levels: []spec.Level{{Name: "8"}, {Name: "16"}, {Name: "32"}}},
@@ -36,7 +37,8 @@ func judgedStudy() *record.Study {
 			{ID: "workers=32", Factor: "workers", Levels: map[string]string{"workers": "32", "durability": "durable"}},
 			{ID: "durability=balanced", Factor: "durability", Exploratory: true, Levels: map[string]string{"workers": "16", "durability": "balanced"}}},
 		Procedures: []record.ProcedureResult{{Name: "steady", Path: "load.duration", Rule: "the shortest duration after which nothing changes any more",
-			Reason: "the throughput still rose by 4 % at 60 s", Chosen: 60, Points: []record.ProcedurePoint{{Value: 30, N: 2, Throughput: 950}, {Value: 60, N: 2, Throughput: 1000, Note: "still rising"}}}},
+			Reason: "the throughput still rose by 4 % at 60 s", Chosen: 60,
+			Points: []record.ProcedurePoint{{Value: 30, N: 2, Throughput: 950}, {Value: 60, N: 2, Throughput: 1000, Note: "still rising"}}}},
 	}
 	factor := map[string]float64{"baseline": 1, "workers=8": 0.8, "workers=32": 1.01, "durability=balanced": 12}
 	for block := 1; block <= 6; block++ {
@@ -44,7 +46,8 @@ func judgedStudy() *record.Study {
 			n := len(s.Trials) + 1
 			began := start.Add(time.Duration(n) * 70 * time.Second)
 			x := 1000 * factor[c.ID] * math.Exp(0.01*math.Sin(float64(n*n)+float64(i)))
-			s.Trials = append(s.Trials, record.Trial{Number: n, Attempt: 1, Block: block, Configuration: c.ID, Kind: record.TrialCompared, Status: record.TrialDone,
+			s.Trials = append(s.Trials, record.Trial{Number: n, Attempt: 1, Block: block, Configuration: c.ID,
+				Kind: record.TrialCompared, Status: record.TrialDone,
 				Record: fmt.Sprintf("trials/%04d", n), Started: &began, Seconds: 61.2,
 				Values: map[string]float64{"throughput": x, "errors": 0, "read.mean": 8e9 / x, "read.p99": 17e9 / x, "read.errors": 0}})
 		}
@@ -90,7 +93,8 @@ func TestTextOfASearch(t *testing.T) {
 	s := judgedStudy()
 	s.Specification.Factors, s.Specification.Name = nil, "limit"
 	s.Configurations, s.Procedures = s.Configurations[:1], nil
-	s.Trials = []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch, Status: record.TrialDone}}
+	s.Trials = []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch,
+		Status: record.TrialDone}}
 	p99 := 12e6
 	s.Capacity = &record.CapacityResult{Objectives: []string{"p99<20ms"}, Rate: 900, Confirmed: true, Reason: "three fresh trials held",
 		Steps: []record.CapacityStep{{Phase: "confirm", Offered: 900, Achieved: 899, P99: &p99, Holds: true}}}
@@ -113,7 +117,9 @@ func TestTextOfHostileStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if i := strings.IndexFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }); i >= 0 {
+		if i := strings.IndexFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool {
+			return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+		}); i >= 0 {
 			t.Errorf("%q", line)
 		}
 	}
@@ -130,10 +136,12 @@ func TestExitOfStudies(t *testing.T) {
 		"capacity":         {func(s *record.Study) { s.Capacity = &record.CapacityResult{Rate: 900, Confirmed: true} }, exitSuccess},
 		"not confirmed":    {func(s *record.Study) { s.Capacity = &record.CapacityResult{Rate: 900} }, exitObjective},
 		"no capacity":      {func(s *record.Study) { s.Capacity = &record.CapacityResult{} }, exitObjective},
-		"invalid":          {func(s *record.Study) { s.Validity[0].Severity, s.Objectives[0].Holds = measure.Invalid, false }, exitInvalid},
-		"interrupted":      {func(s *record.Study) { s.Status, s.Validity[0].Severity = record.Interrupted, measure.Invalid }, exitInterrupted},
-		"killed":           {func(s *record.Study) { s.Status = record.Killed }, exitInterrupted},
-		"failed":           {func(s *record.Study) { s.Status = record.Failed }, exitFailure},
+		"invalid": {func(s *record.Study) { s.Validity[0].Severity, s.Objectives[0].Holds = measure.Invalid, false },
+			exitInvalid},
+		"interrupted": {func(s *record.Study) { s.Status, s.Validity[0].Severity = record.Interrupted, measure.Invalid },
+			exitInterrupted},
+		"killed": {func(s *record.Study) { s.Status = record.Killed }, exitInterrupted},
+		"failed": {func(s *record.Study) { s.Status = record.Failed }, exitFailure},
 	} {
 		s := judgedStudy()
 		for i := range s.Objectives {

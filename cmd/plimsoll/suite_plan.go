@@ -21,17 +21,16 @@ func newSuitePlanCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FOLDER",
-		Short: "Show the parts, how long each takes, what it needs, and what would be left out here",
-		Long: `Show the parts of a suite, how long each takes, what it needs, and what would be scaled or left out here and
-why. Nothing is run, and no target is touched. A mistake in a file ends with exit code 2 and names the part.`,
+		Short: "Show the parts, their time and needs, and the parts that cannot run here",
+		Long: `Show the parts of a suite, their time and needs, and everything that is scaled down or left out on this
+machine, with the reason. Nothing is run, and no target is contacted.
+
+Exit codes: 0 valid plan, 2 error in a file.`,
 		Example: `  plimsoll suite plan examples/write-concern --quick
   plimsoll suite plan examples/policy-storage --scale data=1/64,workers=1/4
   plimsoll suite plan examples/storage-io --format json`,
 		Args: exactlyOne("folder of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			p, err := flags.plan(env, args[0], newDir("suites", "suite", env.now()))
 			if err != nil {
 				return err
@@ -40,11 +39,10 @@ why. Nothing is run, and no target is touched. A mistake in a file ends with exi
 		},
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&format, "format", "text", "of the plan: text, json")
+	formatFlag(cmd.Flags(), &format, "plan", "text", "json")
 	return cmd
 }
 
-// planSuite prints what would be done of a folder.
 func planSuite(env *environment, p *suite.Plan, format string) error {
 	if format == "json" {
 		return printJSON(env.stdout, shownSuite(p))
@@ -52,7 +50,7 @@ func planSuite(env *environment, p *suite.Plan, format string) error {
 	return writeSuitePlan(env.stdout, p)
 }
 
-// suitePlanShown is the plan of a suite as JSON has it.
+// suitePlanShown is the JSON form of a plan.
 type suitePlanShown struct {
 	Specification spec.Suite    `json:"specification"`
 	Budget        string        `json:"budget"`
@@ -65,14 +63,14 @@ type suitePlanShown struct {
 }
 
 func shownSuite(p *suite.Plan) suitePlanShown {
-	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit), Scale: p.Scale, Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
+	s := suitePlanShown{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit), Scale: p.Scale,
+		Against: store.Redact(p.Against), Seconds: p.Estimate().Seconds(), Left: p.Left}
 	for i := range p.Parts {
 		s.Parts = append(s.Parts, p.Parts[i].Part)
 	}
 	return s
 }
 
-// writeSuitePlan prints the plan of a suite for people.
 func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "suite %s: %s", report.Clean(p.Folder.Spec.Name), plural(len(p.Parts), "part"))
@@ -84,7 +82,7 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		fmt.Fprintf(b, "engine: %s\n", strings.Join(p.Engines, ", "))
 	}
 	if p.Against != "" {
-		fmt.Fprintf(b, "loads %s instead of labs\n", store.Redact(p.Against))
+		fmt.Fprintf(b, "target: %s instead of labs\n", store.Redact(p.Against))
 	}
 	if text := p.Scale.String(); text != "1" {
 		fmt.Fprintf(b, "scale: %s of the document's hardware\n", text)
@@ -101,12 +99,13 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		if !x.Out() {
 			took = clock(time.Duration(x.Estimate * float64(time.Second)))
 		}
-		t.row(report.Clean(x.Name), x.Kind, trials, cmp.Or(strings.Join(x.Needs, " "), "-"), took, report.Clean(cmp.Or(showsText(&x.Part), "-")))
+		t.row(report.Clean(x.Name), x.Kind, trials, cmp.Or(strings.Join(x.Needs, " "), "-"), took,
+			report.Clean(cmp.Or(showsText(&x.Part), "-")))
 	}
 	t.write(b, "")
 	fmt.Fprintf(b, "\ntime    about %s", clock(p.Estimate()))
 	if p.Limit > 0 {
-		fmt.Fprintf(b, ", to be fitted into %s", clock(p.Limit))
+		fmt.Fprintf(b, ", to be scaled to %s", clock(p.Limit))
 	}
 	fmt.Fprintln(b)
 	writeLeft(b, p.Left)
@@ -115,13 +114,13 @@ func writeSuitePlan(w io.Writer, p *suite.Plan) error {
 		texts = append(texts, leftText(l))
 	}
 	if line := installLine(texts...); line != "" {
-		fmt.Fprintf(b, "\ninstall what is missing: %s\n", line)
+		fmt.Fprintf(b, "\ninstall the missing packages: %s\n", line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// showsText is what a part shows of the document.
+// showsText lists the statements that a part covers.
 func showsText(p *record.Part) string {
 	text := strings.Join(p.Shows, ", ")
 	if p.Level != "" {
@@ -130,19 +129,18 @@ func showsText(p *record.Part) string {
 	return text
 }
 
-// writeLeft prints what was scaled or left out, and why.
 func writeLeft(b *strings.Builder, left []spec.Left) {
 	if len(left) == 0 {
 		return
 	}
 	fmt.Fprintln(b, "\nscaled or left out")
-	for _, l := range together(left) {
+	for _, l := range mergeLeft(left) {
 		fmt.Fprintf(b, "  %s\n", wrap(report.Clean(leftText(l)), textWidth-2, "    "))
 	}
 }
 
-// together puts parts of which the same is said into one line.
-func together(left []spec.Left) []spec.Left {
+// mergeLeft merges lines of several parts that differ in the part only.
+func mergeLeft(left []spec.Left) []spec.Left {
 	var list []spec.Left
 	at := map[spec.Left]int{}
 	for _, l := range left {
@@ -159,7 +157,7 @@ func together(left []spec.Left) []spec.Left {
 	return list
 }
 
-// leftText is one step by which a suite is smaller, as a sentence.
+// leftText is one reduction of a suite as a sentence.
 func leftText(l spec.Left) string {
 	if l.What == spec.LeftPart {
 		verb := " is"

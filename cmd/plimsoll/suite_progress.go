@@ -10,13 +10,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
-// suiteProgress shows on standard error how a suite goes: a line before and after each part, and in between what the
-// part shows alone.
+// suiteProgress shows the progress of a suite on standard error: a line before and after each part, and the progress of
+// the part.
 type suiteProgress struct{ *studyProgress }
 
 var _ suite.Progress = (*suiteProgress)(nil)
 
-// Begin announces a part.
 func (p *suiteProgress) Begin(s suite.Standing) {
 	text := fmt.Sprintf("part %d of %d: %s, a %s", s.Number, s.Total, s.Part.Name, s.Part.Kind)
 	if shows := showsText(&s.Part); shows != "" {
@@ -31,7 +30,6 @@ func (p *suiteProgress) Begin(s suite.Standing) {
 	p.Note(text)
 }
 
-// End says what became of a part.
 func (p *suiteProgress) End(x record.Part) {
 	text := fmt.Sprintf("part %s: %s after %s", x.Name, x.Status, figure.Duration(time.Duration(x.Seconds*float64(time.Second))))
 	if x.Problem != "" {

@@ -16,7 +16,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
-// suiteRunOptions are the flags of `plimsoll suite run` and `plimsoll suite resume`.
 type suiteRunOptions struct {
 	flags suiteFlags
 	conductFlags
@@ -24,24 +23,21 @@ type suiteRunOptions struct {
 	retryFailed bool   // of resume
 }
 
-// suiteExits ends the help of commands that do suites.
-const suiteExits = `Exit codes: 0 done and everything that was expected holds, 2 usage, 4 something that was expected does not
-hold, 5 an acknowledged write that had to survive is gone, 6 something must not be believed, 130 interrupted;
-of parts that ended without a result that of theirs, or 1. Whatever ended a suite early, 'plimsoll suite
-resume DIR' goes on.`
+const suiteExits = `Exit codes: 0 expectations met, 2 usage error, 4 expectation missed, 5 a write was lost that had to survive,
+6 a result is invalid, 130 interrupted. If a part has no result, the code is that of the part, or 1.`
 
 func newSuiteRunCommand(env *environment) *cobra.Command {
 	var o suiteRunOptions
 	cmd := &cobra.Command{
 		Use:   "run FOLDER",
-		Short: "Do every part of a suite, and hold the document against what was measured",
-		Long: `Do the studies, drills and probes of a suite, one after the other, and hold each statement of the document
-that they repeat against what was measured.
+		Short: "Run all parts of a suite and compare the results with the document",
+		Long: `Run the studies, drills and probes of a suite one after the other, and compare the results with each
+statement of the document.
 
-Each part leaves the record that it would leave alone, below the directory of the suite, and the page of
-the whole stands beside them as report.html. --quick fits it into ten minutes, --smoke into one; what was
-scaled or left out for that is said, with the reason. Ctrl-C ends the part under way properly; nothing
-that was finished is lost or repeated.
+Each part has its own record in the directory of the suite. The page of the suite is report.html in the
+same directory. --quick scales the suite to ten minutes, --smoke to one; the page lists everything that
+was scaled or left out, with the reason. Ctrl-C ends the current part. 'plimsoll suite resume DIR'
+continues without repeating finished parts.
 
 ` + suiteExits,
 		Example: `  plimsoll suite run examples/write-concern --quick
@@ -52,7 +48,7 @@ that was finished is lost or repeated.
 	}
 	o.flags.add(cmd)
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVar(&o.out, "out", "", "the directory of the suite (default plimsoll-data/suites/TIME-NAME)")
+	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the suite (default plimsoll-data/suites/TIME-NAME)")
 	return cmd
 }
 
@@ -60,12 +56,12 @@ func newSuiteResumeCommand(env *environment) *cobra.Command {
 	var o suiteRunOptions
 	cmd := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "Go on with a suite that ended early",
-		Long: `Go on with a suite that was interrupted, killed, or stopped because something was wrong.
+		Short: "Continue a suite that ended early",
+		Long: `Continue a suite that was interrupted, killed or stopped by an error.
 
-Parts whose records are complete are kept, a study that was under way goes on, and a drill or a probe is
-done again from its beginning. The suite goes on as it was planned, whatever became of its files. What was
-left out because it ran late stays so, unless --budget gives the whole suite more time.
+Complete parts are kept, an incomplete study continues, and an incomplete drill or probe starts again. The
+plan is the stored one, even if the files of the suite changed. Parts that were left out for lack of time
+stay out, unless --budget gives the suite more time.
 
 ` + suiteExits,
 		Example: `  plimsoll suite resume policy
@@ -75,17 +71,13 @@ left out because it ran late stays so, unless --budget gives the whole suite mor
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "what the whole of it may take from now on, with what it took already, for example 3h")
-	cmd.Flags().StringVar(&o.flags.target, "target", "", "its target with the credentials, which are not kept; env:NAME, @FILE or @- keeps them out of the command line")
-	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "repeat parts that failed as well")
+	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "total `time` of the suite, including the time already used, for example 3h")
+	cmd.Flags().StringVar(&o.flags.target, "target", "", "`target` with its credentials (they are not stored); env:NAME, @FILE or @- hide the address")
+	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat failed parts")
 	return cmd
 }
 
-// run does the parts of a folder.
 func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if err := checkLabTarget(ctx, env, o.flags.target); err != nil {
 		return err
 	}
@@ -99,8 +91,8 @@ func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder stri
 		return err
 	}
 	if why := plan.Nothing(); why != "" {
-		return withHint(exitUsage, fmt.Errorf("nothing of %s can be done here; %s", folder, report.Clean(why)),
-			"'plimsoll suite plan "+folder+"' gives the reason for every part")
+		return withHint(exitUsage, fmt.Errorf("no part of %s can run here; %s", folder, report.Clean(why)),
+			"'plimsoll suite plan "+folder+"' shows the reason for each part")
 	}
 	if o.out == "" && plan.Folder.Spec.Out != "" {
 		dir = plan.Folder.Spec.Out
@@ -111,11 +103,7 @@ func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder stri
 	})
 }
 
-// resume goes on with a suite.
 func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir string) error {
-	if err := checkFormat(o.format); err != nil {
-		return err
-	}
 	if err := readAddresses(env, &o.flags.target); err != nil {
 		return err
 	}
@@ -129,7 +117,7 @@ func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir stri
 	})
 }
 
-// conduct begins or resumes a suite under the eyes of a person, prints what came out and writes its page.
+// conduct starts or resumes a suite with progress, prints the result and writes the page.
 func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir string,
 	do func(context.Context, suite.Options) (*record.Suite, error)) error {
 	end, err := startWeb(env, o.web, dir)
@@ -143,7 +131,8 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return err
 	}
-	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: runner.Conduct.Command, Now: env.now,
+	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: runner.Conduct.Command,
+		Now:      env.now,
 		ExitCode: func(c record.Conclusion) int { return exitOf[c] }}
 	if progress != nil {
 		s.Progress = progress
@@ -169,7 +158,7 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	return verdict
 }
 
-// concludeParts says of the parts of a suite of before what their exit codes say.
+// concludeParts derives the conclusions of parts in older records from their exit codes.
 func concludeParts(s *record.Suite) {
 	for i := range s.Parts {
 		p := &s.Parts[i]
@@ -184,7 +173,7 @@ func concludeParts(s *record.Suite) {
 	}
 }
 
-// parts does parts as the commands of each alone would. progress is nil if nobody wants to see any.
+// parts runs parts like their own commands. progress is nil with --quiet.
 func (o *suiteRunOptions) parts(env *environment) (*suite.Parts, *suiteProgress, error) {
 	c, labs, progress, err := o.options(env)
 	if err != nil {
@@ -201,7 +190,7 @@ func (o *suiteRunOptions) parts(env *environment) (*suite.Parts, *suiteProgress,
 	return p, &suiteProgress{progress}, nil
 }
 
-// print prints what came out, writes the page beside the record and says where it is. It returns how the command ends.
+// print prints the result, writes the page next to the record, and returns how the command ends.
 func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err error) {
 	r, err := record.OpenSuite(dir)
 	if err != nil {
@@ -211,11 +200,11 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 	if err := printResult(env.stdout, result, o.format); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(env.stderr, "record in %s\n", dir)
+	fmt.Fprintf(env.stderr, "record: %s\n", dir)
 	page := filepath.Join(dir, "report.html")
 	if err := writeReport(env, []string{dir}, "html", page); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(env.stderr, "made again, also elsewhere, with: plimsoll report %s\n", dir)
+	fmt.Fprintf(env.stderr, "write the page again with: plimsoll report %s\n", dir)
 	return verdict, nil
 }

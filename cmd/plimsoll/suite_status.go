@@ -19,18 +19,15 @@ func newSuiteStatusCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status DIR",
-		Short: "Show how far a suite is",
-		Long: `Show how far a suite is, also while it goes on: what became of each part, how it stands in its budget, and how
-to go on. Nothing is changed.`,
+		Short: "Show the progress of a suite",
+		Long: `Show the progress of a suite, also while it runs: the status of each part, the time used of the budget, and
+how to continue.`,
 		Args: exactlyOne("directory of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkPlanFormat(format); err != nil {
-				return err
-			}
 			return suiteStatus(env, args[0], format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json")
+	formatFlag(cmd.Flags(), &format, "status", "text", "json")
 	return cmd
 }
 
@@ -38,30 +35,25 @@ func newSuiteShowCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "show DIR",
-		Short: "Print what the document says, and what was found here",
-		Long: `Print the record of a suite again, in any format: what was repeated at which size, what each part found, how
-each statement of the document stands to it, and what its advice is worth here. 'plimsoll show DIR' does the
-same of a record of any kind, with the same exit codes.`,
+		Short: "Print the statements of the document and the results here",
+		Long: `Print the record of a suite again: the parts with their sizes and results, and for each statement and advice of
+the document whether the results agree. 'plimsoll show DIR' prints a record of any kind in the same way.`,
 		Args: exactlyOne("directory of a suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
 			r, err := record.Open(args[0])
 			if err != nil {
 				return withExit(exitUsage, err)
 			}
 			if kind := r.Common().Kind; kind != record.KindSuite {
-				return usageError("%s is the record of a %s: plimsoll show %s prints it", args[0], kind, args[0])
+				return usageError("%s is the record of a %s, not of a suite: print it with plimsoll show %s", args[0], kind, args[0])
 			}
 			return showResult(env, args[0], r, format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", strings.Join(formats(), ", "))
+	formatFlag(cmd.Flags(), &format, "result", formats()...)
 	return cmd
 }
 
-// writeSuiteParts lists the parts of a suite with what became of them.
 func writeSuiteParts(b *strings.Builder, s *record.Suite) {
 	t := table{left: 3, last: 1}
 	t.row("part", "kind", "status", "time", "exit", "record or reason")
@@ -79,14 +71,13 @@ func writeSuiteParts(b *strings.Builder, s *record.Suite) {
 	t.write(b, "")
 }
 
-// writeSuiteStatus prints how far a suite is.
 func writeSuiteStatus(w io.Writer, s *record.Suite, dir string, now time.Time) error {
 	var b strings.Builder
 	text := string(s.Status)
 	if pid, held := record.Holder(dir); held && s.Status == record.Running {
 		text += fmt.Sprintf(" (process %d)", pid)
 	}
-	fmt.Fprintf(&b, "suite %s: %s, begun %s\n", report.Clean(s.Specification.Name), text, s.Started.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&b, "suite %s: %s, started %s\n", report.Clean(s.Specification.Name), text, s.Started.UTC().Format(time.RFC3339))
 	if s.Problem != "" {
 		fmt.Fprintln(&b, wrap(report.Clean(s.Problem), textWidth, "  "))
 	}
@@ -111,25 +102,25 @@ func writeSuiteStatus(w io.Writer, s *record.Suite, dir string, now time.Time) e
 	writeSuiteParts(&b, s)
 	switch {
 	case s.Status != record.Running && s.Status != record.Complete:
-		fmt.Fprintf(&b, "\ngo on with: plimsoll suite resume %s\n", dir)
+		fmt.Fprintf(&b, "\ncontinue with: plimsoll suite resume %s\n", dir)
 	case s.Status == record.Complete && count[record.PartFailed] > 0:
-		fmt.Fprintf(&b, "\nrepeat what failed with: plimsoll suite resume %s --retry-failed\n", dir)
+		fmt.Fprintf(&b, "\nrepeat failed parts with: plimsoll suite resume %s --retry-failed\n", dir)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// writeBudget says how a suite stands in the time that it may take.
+// writeBudget prints the time used and left of the budget.
 func writeBudget(b *strings.Builder, s *record.Suite, dir string, now time.Time) {
 	if s.Limit == 0 {
 		return
 	}
 	if s.Status != record.Running {
-		now = time.Time{} // nothing has passed since it last wrote
+		now = time.Time{} // time stopped at its last write
 	}
 	worked, err := record.SuiteWorked(dir, now)
 	if err != nil {
-		return // its parts could be read, which is what was asked for
+		return // the parts were read, which is enough here
 	}
 	fmt.Fprintf(b, "budget    %s, %s used", clock(s.Limit.Std()), clock(worked))
 	if left := s.Limit.Std() - worked; s.Status == record.Complete {
@@ -140,11 +131,10 @@ func writeBudget(b *strings.Builder, s *record.Suite, dir string, now time.Time)
 		fmt.Fprintf(b, ", %s over\n", clock(-left))
 	}
 	if late := s.LateParts(); len(late) > 0 {
-		fmt.Fprintf(b, "ran late  more was left out of %s: plimsoll report says what; with more time: plimsoll suite resume %s --budget TIME\n", figure.Plural(len(late), "part"), dir)
+		fmt.Fprintf(b, "late      %s scaled further for lack of time (see plimsoll report); for more time: plimsoll suite resume %s --budget TIME\n", figure.Plural(len(late), "part"), dir)
 	}
 }
 
-// suiteStatus prints how far the suite of a directory is.
 func suiteStatus(env *environment, dir, format string) error {
 	s, err := record.OpenSuite(dir)
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
-// suiteVolumes finds the volumes of the labs that the probes of a suite bring up.
+// suiteVolumes finds the volumes of labs that the probes of a suite start.
 type suiteVolumes struct {
 	home string
 }
 
 var _ suite.Volumes = (*suiteVolumes)(nil)
 
-// Directory implements [suite.Volumes].
 func (s *suiteVolumes) Directory(ctx context.Context, name string) (string, error) {
 	p, err := s.place(ctx, name)
 	if err != nil {
@@ -26,7 +25,6 @@ func (s *suiteVolumes) Directory(ctx context.Context, name string) (string, erro
 	return p.dir, nil
 }
 
-// Cutter implements [suite.Volumes].
 func (s *suiteVolumes) Cutter(ctx context.Context, name string) (disk.PowerCutter, func(), error) {
 	p, err := s.place(ctx, name)
 	if err != nil {
@@ -34,12 +32,11 @@ func (s *suiteVolumes) Cutter(ctx context.Context, name string) (disk.PowerCutte
 	}
 	if p.cutter == nil {
 		p.close()
-		return nil, nil, fmt.Errorf("the disks of the lab %s do not know what was flushed (storage.faults)", name)
+		return nil, nil, fmt.Errorf("the disks of the lab %s do not record flushes: set storage.faults in its specification", name)
 	}
 	return p.cutter, p.close, nil
 }
 
-// place finds the one volume of a lab.
 func (s *suiteVolumes) place(ctx context.Context, name string) (probePlace, error) {
 	h, err := lab.Open(ctx, s.home, name)
 	if err != nil {
@@ -48,7 +45,7 @@ func (s *suiteVolumes) place(ctx context.Context, name string) (probePlace, erro
 	p, err := placeOn(ctx, h, "", false)
 	if err != nil {
 		_ = h.Close()
-		return probePlace{}, fmt.Errorf("the volume of the lab %s: %w", name, err)
+		return probePlace{}, fmt.Errorf("cannot use the volume of the lab %s: %w", name, err)
 	}
 	p.close = func() { _ = h.Close() }
 	return p, nil

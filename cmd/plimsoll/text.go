@@ -9,11 +9,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// All text of the terminal follows these rules: numbers have three significant digits and their unit in
-// the same cell or in the header; words come from the glossary; nothing is shown in colour that is not
-// also said in words; tables are aligned with spaces so that they can be pasted anywhere.
+// All text of the terminal follows these rules: numbers have three significant digits and a unit in the same cell or in
+// the header; words come from the glossary; colour never carries information alone; tables are aligned with spaces so
+// that they can be pasted.
 
-// How numbers are written is decided in one place for the terminal and the pages.
+// One place formats numbers for the terminal and for pages.
 var (
 	formatDuration = figure.Duration
 	formatCount    = figure.Count
@@ -24,16 +24,15 @@ var (
 	plural         = figure.Plural
 )
 
-// table collects rows and prints them with aligned columns: the first one left, the others right.
+// table prints rows with aligned columns: the first one left, the others right.
 type table struct {
 	rows [][]string
-	left int // how many columns are aligned left; the first one always is
-	last int // how many columns at the end are
+	left int // number of left-aligned columns at the beginning; at least 1
+	last int // number of left-aligned columns at the end
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write prints the table with every line indented.
 func (t *table) write(w io.Writer, indent string) {
 	var widths []int
 	for _, row := range t.rows {
@@ -62,7 +61,7 @@ func (t *table) write(w io.Writer, indent string) {
 	}
 }
 
-// wrap breaks text into lines of at most width columns; the later ones are indented by more than that.
+// wrap breaks text into lines of at most width columns, plus indent for all but the first.
 func wrap(text string, width int, indent string) string {
 	var b strings.Builder
 	column := 0

@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker for releases; otherwise the build information of the module speaks.
+// version is set by the linker for releases; otherwise the build information has it.
 var version = ""
 
-// toolVersion returns the version and, if known, the commit this binary was built from.
 func toolVersion() (ver, commit string) {
 	ver = version
 	info, ok := debug.ReadBuildInfo()

@@ -10,47 +10,47 @@ import (
 	"github.com/plimsoll-bench/plimsoll/ycsb"
 )
 
-const ycsbHelp = `plimsoll ycsb takes the command line of YCSB's launcher, writes the same records and prints the same
-lines, so that scripts made for bin/ycsb keep working:
+const ycsbHelp = `Run YCSB workloads with the command line and the output of bin/ycsb. The documents are the same too, so
+scripts for bin/ycsb keep working:
 
   plimsoll ycsb load mongodb -P workloads/workloada -p mongodb.url=mongodb://host/ycsb -threads 16
   plimsoll ycsb run  mongodb -P workloads/workloada -p mongodb.url=mongodb://host/ycsb -threads 16 -target 5000 -s
 
 Databases: mongodb, mongodb-async (the same), and embedded with -p embedded.dir=DIR (a directory on this
-machine, no server needed). Without the launcher's words, -db site.ycsb.db.MongoDbClient -load|-t works too.
+machine; needs no server). The form -db site.ycsb.db.MongoDbClient -load|-t is accepted too.
 
-  -P file         properties of the workload; may be repeated, later files win.
-                  workloada … workloadf are built in where there is no such file
-  -p name=value   one property; wins over all files
-  -threads n      the property threadcount
-  -target n       the property target: operations per second of all threads together
-  -s              the property status: a line on standard error every status.interval seconds
-  -l label        the property label: what status lines begin with
-  -cp, -jvm-args  are accepted and ignored
+  -P file         property file of the workload (repeatable); later files override earlier ones.
+                  workloada … workloadf are built in
+  -p name=value   property; overrides all files
+  -threads n      property threadcount: number of threads
+  -target n       property target: operations per second of all threads together
+  -s              property status: print a status line on standard error every status.interval seconds
+  -l label        property label: beginning of the status lines
+  -cp, -jvm-args  ignored
 
-Properties beyond those of YCSB:
-  plimsoll.client=driver|wire       the official driver (default), or the fast client
-  plimsoll.seed=n                   the same operations again
-  plimsoll.timeout=60s              longest time for one operation
-  plimsoll.out=DIR                  keep a record, for 'plimsoll show DIR'
-  plimsoll.ycsb.version=0.17|0.18   whose lines to print (default 0.18)
-  plimsoll.strict=true              a property that looks misspelled is an error
+Properties of plimsoll:
+  plimsoll.client=driver|wire       MongoDB client: the official driver (default) or plimsoll's faster one
+  plimsoll.seed=n                   seed of the operations
+  plimsoll.timeout=60s              deadline of each operation
+  plimsoll.out=DIR                  directory of a record, for 'plimsoll show DIR'
+  plimsoll.ycsb.version=0.17|0.18   version of YCSB's output (default 0.18)
+  plimsoll.strict=true              refuse properties that look misspelled
 
-Command lines can be read by every user of the machine. Keep an address with a password out of them:
--p mongodb.url=env:NAME takes it from an environment variable, -p mongodb.url=@FILE from the line in a file,
--p mongodb.url=@- from standard input, and a property file (-P) can hold mongodb.url too.
+Other users of this machine can read command lines. To hide an address with a password, use
+-p mongodb.url=env:NAME (an environment variable), -p mongodb.url=@FILE (the line in a file),
+-p mongodb.url=@- (a line of standard input), or mongodb.url in a property file (-P).
 
-Exit codes, where YCSB has 0 for nearly everything: 0 done, also if some operations of a run failed; 1 a load
-came short; 2 wrong arguments or properties; 3 the target cannot be reached; 6 nothing was done, or all of it
-failed; 130 interrupted. docs/ycsb.md lists what differs from YCSB and why.
+Exit codes (YCSB returns 0 for almost everything): 0 done, even if some operations of a run failed; 1 load
+incomplete; 2 usage error; 3 target unreachable; 6 no operation succeeded; 130 interrupted. docs/ycsb.md
+lists the differences from YCSB.
 `
 
 func newYCSBCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:                "ycsb load|run DATABASE [-P file]... [-p name=value]... [-threads n] [-target n] [-s]",
-		Short:              "Take the command line of YCSB and print what YCSB prints",
+		Short:              "Run YCSB workloads with YCSB's command line and output",
 		Long:               ycsbHelp,
-		DisableFlagParsing: true, // YCSB's arguments are -threads, not --threads
+		DisableFlagParsing: true, // flags of YCSB are -threads, not --threads
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return ycsbExit(runYCSB(cmd.Context(), env, args))
 		},
@@ -75,13 +75,11 @@ func runYCSB(ctx context.Context, env *environment, words []string) error {
 	})
 }
 
-// ycsbCodes are the exit codes of the ways in which a call ends.
 var ycsbCodes = map[ycsb.Kind]int{
 	ycsb.Usage: exitUsage, ycsb.Unreachable: exitUnreachable, ycsb.Short: exitFailure, ycsb.Nothing: exitInvalid,
 	ycsb.Interrupted: exitInterrupted,
 }
 
-// ycsbExit gives an error of package ycsb its exit code and its hint.
 func ycsbExit(err error) error {
 	var e *ycsb.Error
 	if errors.As(err, &e) {

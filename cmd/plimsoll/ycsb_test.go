@@ -46,7 +46,8 @@ func callYCSBWithSignals(t *testing.T, line string, signals chan os.Signal) ycsb
 
 // value finds the value of a line "[METRIC], measurement, value"; "" if there is none.
 func (c ycsbCall) value(metric, measurement string) string {
-	m := regexp.MustCompile(`(?m)^\[` + regexp.QuoteMeta(metric) + `\], ` + regexp.QuoteMeta(measurement) + `, (.*)$`).FindStringSubmatch(c.stdout)
+	m := regexp.MustCompile(`(?m)^\[` + regexp.QuoteMeta(metric) + `\], ` + regexp.QuoteMeta(measurement) +
+		`, (.*)$`).FindStringSubmatch(c.stdout)
 	if m == nil {
 		return ""
 	}
@@ -175,7 +176,8 @@ func TestYCSBRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		var res store.Result
-		s.Do(time.Now().Add(time.Minute), &workload.Request{Verb: workload.Find, Collection: "usertable", Filter: filter, Limit: 1}, &res)
+		s.Do(time.Now().Add(time.Minute), &workload.Request{Verb: workload.Find, Collection: "usertable", Filter: filter,
+			Limit: 1}, &res)
 		want := "user6284781860667377211:field0:-56807877:2032869390:-165488160:1762371712:-169193395:-1039977118:-10"
 		if _, data, ok := bson.Raw(res.Doc).Lookup("field0").BinaryOK(); !ok || string(data) != want {
 			t.Errorf("field0 of record 0 is %q, want %q (%s)", data, want, res.Message)

@@ -9,11 +9,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Storage describes what a directory stands on. What cannot be found out is left empty.
+// Storage returns the storage of a directory. Unknown facts are empty.
 func (s System) Storage(dir string) (record.ProbeStorage, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return record.ProbeStorage{}, fmt.Errorf("cannot look at %s: %w", dir, err)
+		return record.ProbeStorage{}, fmt.Errorf("cannot read the storage of %s: %w", dir, err)
 	}
 	storage := record.ProbeStorage{
 		Bytes: int64(st.Blocks) * st.Bsize, Free: int64(st.Bavail) * st.Bsize, Devices: []record.ProbeBlock{},
@@ -33,7 +33,7 @@ func (s System) Storage(dir string) (record.ProbeStorage, error) {
 	return storage, nil
 }
 
-// backingOf finds what the file of a loop device lies on.
+// backingOf returns the filesystem and devices of the file of a loop device.
 func (s System) backingOf(path string) (fs string, devices []string) {
 	m, ok := s.MountOf(filepath.Dir(path))
 	if !ok {

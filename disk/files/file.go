@@ -5,24 +5,25 @@ import (
 	"io"
 )
 
-// How a file is opened.
+// Modes of files.
 const (
 	Direct   = "direct"
 	Buffered = "buffered"
 	Mapped   = "mmap"
 )
 
-// NoDirectError says that O_DIRECT cannot be had.
+// NoDirectError is returned if O_DIRECT does not work.
 type NoDirectError struct {
 	Filesystem string
 	Err        error
 }
 
 func (e *NoDirectError) Error() string {
-	return fmt.Sprintf("this filesystem (%s) does not take O_DIRECT (%v): measure through the page cache with --mode buffered, or let the probe fall back with --fallback", e.Filesystem, e.Err)
+	return fmt.Sprintf("this filesystem (%s) does not support O_DIRECT (%v): use the page cache with --mode buffered or --fallback",
+		e.Filesystem, e.Err)
 }
 
-// Alignment is what O_DIRECT asks for, in bytes.
+// Alignment is the alignment of O_DIRECT in bytes.
 type Alignment struct {
 	Memory, Offset int64
 	From           string // "statx", "logical block" or "assumed"
@@ -35,7 +36,6 @@ type File struct {
 	path string
 }
 
-// Path is where the file is.
 func (f *File) Path() string { return f.path }
 
 // short turns a short read or write into an error.

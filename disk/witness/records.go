@@ -16,13 +16,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// RecordBytes is the length of a record: one sector, which a device writes as a whole or not at all.
+// RecordBytes is the length of a record: one sector, which a device writes atomically.
 const RecordBytes = 512
 
-// maxRecords bounds the file: 512 MiB.
+// maxRecords limits the file to 512 MiB.
 const maxRecords = 1 << 20
 
-// FileName is the file of a session in the directory that is tested. Only a verification removes it.
+// FileName returns the file of a session in the tested directory. Only a verification removes it.
 func FileName(dir, session string) string {
 	return filepath.Join(dir, "plimsoll-witness-"+session+".records")
 }
@@ -40,28 +40,29 @@ func encode(b []byte, session string, n int64) {
 	binary.LittleEndian.PutUint32(b[RecordBytes-4:], crc32.Checksum(b[:RecordBytes-4], castagnoli))
 }
 
-// valid says whether a record is number n of a session.
+// valid reports whether a record is number n of a session.
 func valid(b []byte, session string, n int64) bool {
 	want := make([]byte, RecordBytes)
 	encode(want, session, n)
 	return string(b) == string(want)
 }
 
-// Write writes records and tells the witness of each that is durable, until ctx ends or the power does. It calls
-// progress now and then.
+// Write writes records and reports each durable one to the witness, until ctx ends or the power is cut. It calls
+// progress periodically.
 func Write(ctx context.Context, c *Client, dir, session string, progress func(n int64)) (n int64, err error) {
 	if c.Highest > 0 {
-		return 0, fmt.Errorf("the witness knows %s records of session %s already: verify it, or take another --session", figure.Count(c.Highest), session)
+		return 0, fmt.Errorf("the witness already has %s records of session %s: verify it, or use another --session",
+			figure.Count(c.Highest), session)
 	}
 	f, err := os.OpenFile(FileName(dir, session), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return 0, fmt.Errorf("%s is there already: verify that session, or take another --session", FileName(dir, session))
+			return 0, fmt.Errorf("%s already exists: verify that session, or use another --session", FileName(dir, session))
 		}
 		return 0, err
 	}
 	defer f.Close()
-	// The name of the file must be as durable as what is in it, or its loss would look like that of the records.
+	// The name of the file must be durable too, or its loss would look like a loss of records.
 	if err := syncDir(dir); err != nil {
 		return 0, err
 	}
@@ -72,7 +73,7 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 			return n - 1, err
 		}
 		if err := dataSync(f); err != nil {
-			return n - 1, fmt.Errorf("record %d could not be made durable: %w", n, err)
+			return n - 1, fmt.Errorf("cannot sync record %d: %w", n, err)
 		}
 		if err := c.Acknowledged(n); err != nil {
 			return n, err
@@ -96,14 +97,14 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// Verify compares what the witness knows with what is on the storage.
+// Verify compares the numbers of the witness with the records on the storage.
 func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	known, err := c.Known()
 	if err != nil {
 		return nil, err
 	}
 	if known == 0 {
-		return nil, fmt.Errorf("the witness knows no record of session %s: write some first (plimsoll disk DIR --witness HOST:PORT --session %s)", session, session)
+		return nil, fmt.Errorf("the witness has no record of session %s: write some first (plimsoll disk DIR --witness HOST:PORT --session %[1]s)", session)
 	}
 	d := &record.ProbeDurability{Grade: "D", Acknowledged: known,
 		Covers: "everything from the system call to the medium, if the power of all of it was cut", Blind: "whether the power was really cut, and not only a program ended",
@@ -114,16 +115,17 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	}
 	if d.Missing = missing; missing > 0 {
 		d.Verdict = record.Lying
-		d.Text = fmt.Sprintf("%s of %s records that the witness heard to be durable are missing or damaged, the first of them number %s", figure.Count(missing), figure.Count(known), figure.Count(first))
+		d.Text = fmt.Sprintf("%s of %s records reported to the witness as durable are missing or damaged, the first is number %s",
+			figure.Count(missing), figure.Count(known), figure.Count(first))
 		return d, nil
 	}
 	d.Verdict = record.Honest
-	d.Text = fmt.Sprintf("all %s records that the witness heard to be durable are there", figure.Count(known))
+	d.Text = fmt.Sprintf("all %s records reported to the witness as durable exist", figure.Count(known))
 	return d, nil
 }
 
-// Missing counts the records 1 to known that are not as they were written, and returns the first of them. A file that
-// is gone has none.
+// Missing returns the number of missing or damaged records from 1 to known, and the first of them. A missing file has
+// no records.
 func Missing(name, session string, known int64) (missing, first int64, err error) {
 	f, err := os.Open(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +140,7 @@ func Missing(name, session string, known int64) (missing, first int64, err error
 		if f != nil {
 			_, err := f.ReadAt(b, (n-1)*RecordBytes)
 			if err != nil && !errors.Is(err, io.EOF) {
-				return missing, first, fmt.Errorf("record %d cannot be read: %w", n, err)
+				return missing, first, fmt.Errorf("cannot read record %d: %w", n, err)
 			}
 			ok = err == nil && valid(b, session, n)
 		}

@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// maxSessions bounds the memory of a witness.
+// maxSessions limits the memory of a witness.
 const maxSessions = 10_000
 
-// Bounds of what connections may take, so that strangers do not end a test of days.
+// Limits of connections, so that other clients cannot end a test of days.
 const (
 	maxConnections = 256
-	// helloWithin is how long a connection may take to name its session, silence how long it may say nothing after that.
+	// helloWithin is the time limit for the name of the session, silence that between later lines.
 	helloWithin = 10 * time.Second
 	silence     = 24 * time.Hour
-	// acceptAgain is how long the witness waits when the system has no room for a further connection.
+	// acceptAgain is the wait before the next try if the system cannot accept a connection.
 	acceptAgain = 200 * time.Millisecond
 )
 
 // Server is a witness.
 type Server struct {
-	// Log hears what is worth telling a person; nil for nobody.
+	// Log receives messages for the user; it may be nil.
 	Log func(text string)
 
 	mu       sync.Mutex
@@ -45,8 +45,7 @@ type note struct {
 	Number  int64  `json:"number"`
 }
 
-// NewServer makes a witness that keeps what it hears in a file as well, so that it can be started again. Without a name
-// it keeps it in memory alone.
+// NewServer makes a witness with a file, so that it can be restarted. Without a name it has its numbers only in memory.
 func NewServer(name string) (*Server, error) {
 	s := &Server{sessions: map[string]int64{}}
 	if name == "" {
@@ -57,20 +56,20 @@ func NewServer(name string) (*Server, error) {
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep what the witness hears: %w", err)
+		return nil, fmt.Errorf("cannot open the file of the witness: %w", err)
 	}
 	s.file = f
 	return s, nil
 }
 
-// load reads what an earlier witness heard. A line that was cut off is left out.
+// load reads the file of an earlier witness without an incomplete last line.
 func (s *Server) load(name string) error {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read what an earlier witness heard: %w", err)
+		return fmt.Errorf("cannot read the file of an earlier witness: %w", err)
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -82,8 +81,7 @@ func (s *Server) load(name string) error {
 	return nil
 }
 
-// Serve answers until ctx ends. It closes the listener. When the system has no descriptors left, it waits until it has
-// some.
+// Serve answers until ctx ends, and closes the listener. If the system has no free descriptors, it waits for some.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -100,10 +98,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("the witness cannot listen any more: %w", err)
+			return fmt.Errorf("the witness cannot accept connections: %w", err)
 		case err != nil:
 			if !full {
-				s.say(fmt.Sprintf("no further connection can be accepted now: %v; close some, or start the witness with a higher ulimit -n", err))
+				s.say(fmt.Sprintf("the witness cannot accept another connection: %v. Close some, or start the witness with a higher ulimit -n", err))
 			}
 			full = true
 			select {
@@ -117,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// serve speaks with one connection and closes it.
+// serve handles and closes one connection.
 func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -128,18 +126,18 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		err = s.talk(conn)
 	}
 	if !errors.Is(err, io.EOF) && ctx.Err() == nil {
-		_ = conn.SetWriteDeadline(time.Now().Add(helloWithin)) // one that does not read is closed
+		_ = conn.SetWriteDeadline(time.Now().Add(helloWithin)) // closes a client that does not read
 		fmt.Fprintf(conn, "error %v\n", err)
 		s.say(fmt.Sprintf("connection from %s ended: %v", conn.RemoteAddr(), err))
 	}
 }
 
-// enter counts a connection, or refuses one too many.
+// enter counts a connection, or returns an error above the limit.
 func (s *Server) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open >= maxConnections {
-		return fmt.Errorf("this witness has %d connections: close some, or start another one", maxConnections)
+		return fmt.Errorf("the witness already has %d connections: close some, or start another witness", maxConnections)
 	}
 	s.open++
 	return nil
@@ -157,7 +155,7 @@ func (s *Server) say(text string) {
 	}
 }
 
-// talk speaks with one writer until that leaves (io.EOF) or says something that cannot be.
+// talk handles one writer until it disconnects (io.EOF) or violates the protocol.
 func (s *Server) talk(conn net.Conn) error {
 	in := bufio.NewReaderSize(conn, 2*maxLine)
 	next := func(within time.Duration) (string, error) {
@@ -195,17 +193,17 @@ func (s *Server) talk(conn net.Conn) error {
 	}
 }
 
-// highest returns what is known of a session.
+// highest returns the highest number of a session.
 func (s *Server) highest(session string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.sessions[session]; !known && len(s.sessions) >= maxSessions {
-		return 0, errors.New("this witness has seen too many sessions: start another one")
+		return 0, errors.New("the witness has too many sessions: start another witness")
 	}
 	return s.sessions[session], nil
 }
 
-// hear writes a number down, or returns the highest one to who asks for it.
+// hear stores a number, or returns the highest one for the line "?".
 func (s *Server) hear(session, line string) (int64, error) {
 	if line == "?" {
 		return s.highest(session)
@@ -217,7 +215,7 @@ func (s *Server) hear(session, line string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.sessions[session]; n != have+1 {
-		return 0, fmt.Errorf("record %d follows %d: the numbers of a session grow by one; take another --session", n, have)
+		return 0, fmt.Errorf("record %d follows %d, but the numbers of a session must grow by one: use another --session", n, have)
 	}
 	if s.file != nil {
 		b, err := json.Marshal(note{session, n})
@@ -225,7 +223,7 @@ func (s *Server) hear(session, line string) (int64, error) {
 			return 0, err
 		}
 		if _, err := s.file.Write(append(b, '\n')); err != nil {
-			return 0, fmt.Errorf("the witness cannot write down what it hears: %w", err)
+			return 0, fmt.Errorf("the witness cannot write its file: %w", err)
 		}
 	}
 	s.sessions[session] = n

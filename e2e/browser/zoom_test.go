@@ -83,7 +83,8 @@ func TestTablesMatchTheRecord(t *testing.T) {
 	p.Wait(`document.readyState === "complete"`)
 	m := r.Phase("measure")
 	for _, c := range m.Classes {
-		want := []string{c.Name, "response", figure.Count(c.Counts.Succeeded), figure.Rate(c.Rate), figure.Duration(time.Duration(*c.Response.P50)), figure.Duration(time.Duration(*c.Response.P90))}
+		want := []string{c.Name, "response", figure.Count(c.Counts.Succeeded), figure.Rate(c.Rate),
+			figure.Duration(time.Duration(*c.Response.P50)), figure.Duration(time.Duration(*c.Response.P90))}
 		var rows [][]string
 		p.Eval(`Array.from(document.querySelectorAll("#operations > div table tr"), tr => Array.from(tr.cells, td => td.textContent).slice(0, 6))`, &rows)
 		if !strings.Contains(fmt.Sprint(rows), fmt.Sprint(want)) {
@@ -105,7 +106,8 @@ func TestFiguresAgree(t *testing.T) {
 	p.Wait(firstZoom)
 	const seed = 20261122
 	r := rand.New(rand.NewPCG(seed, 1))
-	values := []float64{0, 73.25, -73.25, 1.005, 2.5, 1234.5, 99.95, 0.12345, 100.5, 99.5, 999.5e3, 1e6, 999_499.5, 0.9996, 0.00005, 1023.5, 1024, 600e9, 3661e9}
+	values := []float64{0, 73.25, -73.25, 1.005, 2.5, 1234.5, 99.95, 0.12345, 100.5, 99.5, 999.5e3, 1e6, 999_499.5, 0.9996,
+		0.00005, 1023.5, 1024, 600e9, 3661e9}
 	for range 3000 {
 		x := math.Exp(r.Float64()*60 - 15)
 		if r.IntN(4) == 0 {
@@ -124,7 +126,8 @@ func TestFiguresAgree(t *testing.T) {
 		if x > 9e15 {
 			continue // beyond the whole numbers that both languages have
 		}
-		want := []string{figure.Significant(x), figure.Rate(x), figure.Percent(x), figure.Bytes(int64(x)), figure.Duration(time.Duration(x)), figure.Count(int64(x))}
+		want := []string{figure.Significant(x), figure.Rate(x), figure.Percent(x), figure.Bytes(int64(x)),
+			figure.Duration(time.Duration(x)), figure.Count(int64(x))}
 		for k := range want {
 			if got[i][k] != want[k] && wrong < 10 {
 				wrong++

@@ -27,10 +27,10 @@ const (
 	DiskLie     = "disk-lie"
 )
 
-// diskFail is done by the volume, which knows how to end any kind of disk.
+// diskFail uses the volume, which can make any kind of disk fail.
 var diskFail = &Action{
 	Name: DiskFail, On: Disk, Needs: NeedsDisks,
-	Help:  "every request is answered with an error",
+	Help:  "every request fails with an error",
 	Lasts: true, Manner: record.MannerDisk,
 	Apply: func(ctx context.Context, j *Job) error {
 		for _, d := range j.Disks {
@@ -46,10 +46,9 @@ var diskFail = &Action{
 		}
 		return j.Site.DisksWork(ctx, j.Volume.Name())
 	},
-	Witness: func(ctx context.Context, s *Scene) (string, error) { return felt(ctx, s, faultfs.Dead) },
+	Witness: func(ctx context.Context, s *Scene) (string, error) { return requestsAffected(ctx, s, faultfs.Dead) },
 }
 
-// healDisks heals all disks of a job, whatever becomes of what stands on them.
 func healDisks(ctx context.Context, j *Job) (all error) {
 	for _, d := range j.Disks {
 		all = errors.Join(all, j.Volume.HealDisk(ctx, d))
@@ -59,15 +58,15 @@ func healDisks(ctx context.Context, j *Job) (all error) {
 
 var (
 	diskError = ofDisk(DiskError, faultfs.Error, "requests fail with --errno", "errno")
-	diskFull  = ofDisk(DiskFull, faultfs.Full, "writes fail, because there is no space")
+	diskFull  = ofDisk(DiskFull, faultfs.Full, "writes fail because no space is left")
 	diskSlow  = ofDisk(DiskSlow, faultfs.Slow, "requests take --delay longer", "delay")
 	diskHang  = ofDisk(DiskHang, faultfs.Hang, "requests wait until it is healed")
 
-	diskCorrupt = damaging(func(f spec.Fault) bool { return slices.Contains(f.Ops, "write") }, ofDisk(DiskCorrupt, faultfs.Corrupt,
-		"blocks are read with other bytes than were written (--ops write: stored with other bytes)"))
-	diskTorn = damaging(func(spec.Fault) bool { return true }, ofDisk(DiskTorn, faultfs.Torn,
-		"only a part of a write reaches the disk, and it is reported as done"))
-	diskLie = ofDisk(DiskLie, faultfs.Lie, "flushes are acknowledged and do nothing")
+	diskCorrupt = damaging(func(f spec.Fault) bool { return slices.Contains(f.Ops, "write") },
+		ofDisk(DiskCorrupt, faultfs.Corrupt, "reads return wrong bytes (--ops write: wrong bytes are stored)"))
+	diskTorn = damaging(func(spec.Fault) bool { return true },
+		ofDisk(DiskTorn, faultfs.Torn, "only a part of a write reaches the disk, but the write is acknowledged"))
+	diskLie = ofDisk(DiskLie, faultfs.Lie, "flushes are acknowledged but do nothing")
 )
 
 func damaging(when func(spec.Fault) bool, a *Action) *Action {
@@ -75,7 +74,7 @@ func damaging(when func(spec.Fault) bool, a *Action) *Action {
 	return a
 }
 
-// ofDisk is an action that a disk of the fault filesystem does itself: one of the kinds of its faults.
+// ofDisk is an action that the fault filesystem implements as one of its kinds of faults.
 func ofDisk(name, kind, help string, takes ...string) *Action {
 	manner := record.MannerDisk
 	if kind == faultfs.Slow {
@@ -92,62 +91,62 @@ func ofDisk(name, kind, help string, takes ...string) *Action {
 		},
 		Apply: func(ctx context.Context, j *Job) error { return setFault(ctx, j, kind) },
 		Undo: func(ctx context.Context, j *Job) error {
-			if err := j.clear(ctx, kind); err != nil {
+			if err := j.clearDisks(ctx, kind); err != nil {
 				return err
 			}
 			return j.Site.DisksWork(ctx, j.Volume.Name())
 		},
-		Witness: func(ctx context.Context, s *Scene) (string, error) { return felt(ctx, s, kind) },
+		Witness: func(ctx context.Context, s *Scene) (string, error) { return requestsAffected(ctx, s, kind) },
 	}
 }
 
-// faultOf is a fault as the fault filesystem knows it. The supervisor keeps its limit.
+// faultOf is the fault of the fault filesystem. It has no time limit, because the supervisor keeps that.
 func faultOf(kind string, f spec.Fault) faultfs.Fault {
-	return faultfs.Fault{Kind: kind, Ops: f.Ops, Errno: f.Errno, Delay: f.Delay.Std(), Probability: float64(f.Probability),
-		Seed: f.Seed}
+	return faultfs.Fault{Kind: kind, Ops: f.Ops, Errno: f.Errno, Delay: f.Delay.Std(),
+		Probability: float64(f.Probability), Seed: f.Seed}
 }
 
-// heldDisk is a disk of the fault filesystem: its control, and its name there.
-type heldDisk struct {
+// faultyDisk is a disk of the fault filesystem and its name there.
+type faultyDisk struct {
 	client *faultfs.Client
 	name   string
 }
 
-// setFault gives all disks of a job its fault. What it did before it failed is undone.
+// setFault sets the fault on all disks of a job, or on none.
 func setFault(ctx context.Context, j *Job, kind string) error {
 	for _, d := range j.Disks {
 		client, name, err := j.Site.FaultDisk(j.Volume.Name(), d)
 		if err != nil {
 			return Refuse("%s: %v", j.Action.Name, err)
 		}
-		j.held = append(j.held, heldDisk{client, name})
+		j.faulty = append(j.faulty, faultyDisk{client, name})
 	}
-	for i, d := range j.held {
+	for i, d := range j.faulty {
 		one := faultOf(kind, j.Fault)
-		one.Seed += uint64(i) // two disks do not lose the same blocks
+		one.Seed += uint64(i) // so that two disks do not lose the same blocks
 		if err := d.client.Set(ctx, d.name, one); err != nil {
-			return errors.Join(err, j.clear(context.WithoutCancel(ctx), kind))
+			return errors.Join(err, j.clearDisks(context.WithoutCancel(ctx), kind))
 		}
 	}
 	return nil
 }
 
-// clear takes faults of some kinds from the disks of a job, all where none is given.
-func (j *Job) clear(ctx context.Context, kinds ...string) (all error) {
-	for _, d := range j.held {
+// clearDisks clears faults of some kinds from the disks of a job; all faults if no kind is given.
+func (j *Job) clearDisks(ctx context.Context, kinds ...string) (all error) {
+	for _, d := range j.faulty {
 		all = errors.Join(all, d.client.Clear(ctx, d.name, kinds...))
 	}
 	return all
 }
 
-// Calm takes all faults from the disks of a job, before a lab is removed: a process that waits for a disk cannot be
-// killed.
-func (j *Job) Calm(ctx context.Context) {
-	_ = j.clear(ctx) // a disk whose server has ended answers nothing any more
+// ClearDisks clears all faults from the disks of a job before a lab is removed: a process that waits for a disk cannot
+// be killed.
+func (j *Job) ClearDisks(ctx context.Context) {
+	_ = j.clearDisks(ctx) // the server of a disk may have ended
 }
 
-// felt sees that requests to disks felt the fault: the disks count them.
-func felt(ctx context.Context, s *Scene, kind string) (string, error) {
+// requestsAffected finds requests to disks that the fault affected, in the counters of the disks.
+func requestsAffected(ctx context.Context, s *Scene, kind string) (string, error) {
 	c, err := s.Lab.Counters(ctx)
 	if err != nil {
 		return "", err
@@ -155,20 +154,20 @@ func felt(ctx context.Context, s *Scene, kind string) (string, error) {
 	before, _ := s.hits(s.Before.Counters, kind)
 	now, disks := s.hits(c, kind)
 	if disks == 0 {
-		return closed(s)
+		return devicesClosed(s)
 	}
 	if now <= before {
 		return "", nil
 	}
-	return fmt.Sprintf("%s to %s felt it (%s)", figure.Plural(int(now-before), "request"), s.Target, kind), nil
+	return fmt.Sprintf("the fault affected %s to %s (%s)", figure.Plural(int(now-before), "request"), s.Target, kind), nil
 }
 
-// onTarget says whether a disk of a volume is what the fault was done to.
 func (s *Scene) onTarget(volume, disk string) bool {
 	return s.Target == volume || s.Target == volume+"/"+disk
 }
 
-// hits are how many requests to the target's disks a kind of fault has hit, and how many of its disks can tell.
+// hits is how many requests to the target's disks a kind of fault has affected, and how many of its disks have
+// counters.
 func (s *Scene) hits(c Counters, kind string) (hits int64, disks int) {
 	for _, d := range c.Disks {
 		if s.onTarget(d.Volume, d.Disk) {
@@ -179,28 +178,28 @@ func (s *Scene) hits(c Counters, kind string) (hits int64, disks int) {
 	return hits, disks
 }
 
-// closed sees that the kernel has closed plain disks, which count nothing themselves.
-func closed(s *Scene) (string, error) {
+// devicesClosed checks that the kernel has closed all plain disks of the target, which have no counters.
+func devicesClosed(s *Scene) (string, error) {
 	var devices []string
 	for _, v := range s.Before.Lab.Volumes {
 		for _, d := range v.Disks {
 			if !s.onTarget(v.Name, d.Name) {
 				continue
 			}
-			if !shrunk(d) {
+			if !isClosed(d) {
 				return "", nil
 			}
 			devices = append(devices, d.Device)
 		}
 	}
 	if len(devices) == 0 {
-		return "", fmt.Errorf("no disk of %s can be seen", s.Target)
+		return "", fmt.Errorf("%s has no disk that is visible to this process", s.Target)
 	}
-	return "the kernel lets no request through to " + strings.Join(devices, ", "), nil
+	return "the kernel rejects all requests to " + strings.Join(devices, ", "), nil
 }
 
-// shrunk says whether a disk has no sectors any more in the eyes of the kernel, which refuses all requests then.
-func shrunk(d record.LabDisk) bool {
+// isClosed says whether the kernel reports a device as smaller than its file, and so rejects requests to it.
+func isClosed(d record.LabDisk) bool {
 	text, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(d.Device), "size"))
 	if err != nil {
 		return false

@@ -21,40 +21,40 @@ var kill = &Action{
 	Help:  "SIGKILL",
 	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerCrash,
 	Apply: func(_ context.Context, j *Job) error {
-		j.Site.Ending([]string{j.Node.Name()}, "it was killed")
+		j.Site.EndOnPurpose([]string{j.Node.Name()}, "it was killed")
 		return j.Node.Kill()
 	},
-	Undo:    startAgain,
-	Witness: ended,
+	Undo:    restart,
+	Witness: processesEnded,
 }
 
 var stop = &Action{
 	Name: Stop, On: Member,
-	Help:  "a clean end",
+	Help:  "a clean shutdown",
 	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerPlanned,
 	Apply: func(ctx context.Context, j *Job) error {
-		j.Site.Ending([]string{j.Node.Name()}, "it was stopped")
+		j.Site.EndOnPurpose([]string{j.Node.Name()}, "it was stopped")
 		return j.Node.Stop(ctx)
 	},
-	Undo:    startAgain,
-	Witness: ended,
+	Undo:    restart,
+	Witness: processesEnded,
 }
 
-func startAgain(_ context.Context, j *Job) error {
-	if h := j.Node.Host(); h.State() == host.Off { // not the host of then: the member may have moved
-		return Refuse("its host %s has no power; heal that first", h.Name())
+func restart(_ context.Context, j *Job) error {
+	if h := j.Node.Host(); h.State() == host.Off { // the present host: the member may have moved
+		return Refuse("its host %s has no power. Heal the host first", h.Name())
 	}
-	return j.Site.Return(j.Node.Name())
+	return j.Site.Rejoin(j.Node.Name())
 }
 
-// ended sees that all processes of the target are gone.
-func ended(_ context.Context, s *Scene) (string, error) {
+// processesEnded checks that all processes of the target have ended.
+func processesEnded(_ context.Context, s *Scene) (string, error) {
 	before := s.Before.processes(s.Target)
 	if len(before) == 0 {
 		if !canSeeProcesses() {
-			return "", errors.New("this system does not tell what processes there are")
+			return "", errors.New("this system has no /proc to read processes from")
 		}
-		return "", fmt.Errorf("%s had no processes before", s.Target)
+		return "", fmt.Errorf("%s had no processes before the fault", s.Target)
 	}
 	var pids []string
 	for pid, born := range before {
@@ -66,5 +66,5 @@ func ended(_ context.Context, s *Scene) (string, error) {
 	if len(pids) > 3 {
 		pids = append(pids[:3], "…")
 	}
-	return fmt.Sprintf("%s of %s gone from the kernel's list: %s", processes(len(before)), s.Target, strings.Join(pids, ", ")), nil
+	return fmt.Sprintf("%s of %s ended: %s", processes(len(before)), s.Target, strings.Join(pids, ", ")), nil
 }

@@ -11,33 +11,33 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Job is a fault that is done to a lab: what was asked for, and what it is done to.
+// Job is a fault in a lab: the request, and the parts of the lab that are its target.
 type Job struct {
 	Action *Action
 	Fault  spec.Fault
 	Target
-	// Other is the other host of a fault between two; nil for all others.
+	// Other is the other host of a fault between two hosts; nil for other faults.
 	Other host.Host
 	Site  Site
-	// held are the disks of the fault filesystem that have the fault. The job keeps them, so that nothing that hangs
-	// has to be asked when it is healed.
-	held []heldDisk
+	// faulty are the disks of the fault filesystem that have the fault. The job keeps them, so that healing does not query
+	// a volume that hangs.
+	faulty []faultyDisk
 }
 
-// Target is what a fault is done to: a host, a member, or disks of a volume.
+// Target is a host, a member, or disks of a volume.
 type Target struct {
 	Host   host.Host
 	Node   engine.Node
 	Volume volume.Volume
 	Disks  []string
-	// Whole says that these are all disks of the volume.
-	Whole bool
+	// AllDisks says that Disks are all disks of the volume.
+	AllDisks bool
 }
 
-// Name is how the target is called in lists.
+// Name is the name of the target in lists.
 func (t Target) Name() string {
 	switch {
-	case t.Volume != nil && t.Whole:
+	case t.Volume != nil && t.AllDisks:
 		return t.Volume.Name()
 	case t.Volume != nil:
 		return t.Volume.Name() + "/" + t.Disks[0]
@@ -47,8 +47,7 @@ func (t Target) Name() string {
 	return t.Host.Name()
 }
 
-// Same says whether two jobs do the same to the same. Of a fault between two hosts it does not matter which was named
-// first.
+// Same says whether two jobs have the same action and target. The order of the hosts of a fault between two is ignored.
 func (j *Job) Same(k *Job) bool {
 	if j.Action != k.Action {
 		return false
@@ -58,26 +57,25 @@ func (j *Job) Same(k *Job) bool {
 
 // Site is the lab around a job.
 type Site interface {
-	// Cluster is what runs on it; nil where the lab is not up.
+	// Cluster is nil if the lab is not up.
 	Cluster() topology.Cluster
-	// SetOf is the replica set of a member.
+	// SetOf returns the replica set of a member.
 	SetOf(member string) string
-	// Standing are the members on a host now.
-	Standing(h host.Host) []string
-	// Storage is the policy of its volumes.
+	// MembersOn returns the members that are on a host now.
+	MembersOn(h host.Host) []string
 	Storage() spec.Storage
-	// Ending notes that members end on purpose, and why, so that nobody calls it a problem.
-	Ending(members []string, why string)
-	// Return starts a member that does not run, and returns when it has joined.
-	Return(member string) error
-	// DiskPowerOff takes the power of a host's disks away; what was written to them stays.
+	// EndOnPurpose notes that members end because of a fault, so that their end is not reported as a problem.
+	EndOnPurpose(members []string, why string)
+	// Rejoin restarts a member, and returns when it has joined its cluster.
+	Rejoin(member string) error
+	// DiskPowerOff takes the power of a host's disks away. All writes that they have acknowledged stay.
 	DiskPowerOff(ctx context.Context, h host.Host) error
-	// LosePower takes the power of a host and its disks away with all that was not flushed.
+	// LosePower takes the power of a host and its disks away and discards all writes that were not flushed.
 	LosePower(ctx context.Context, h host.Host, members []string, cut faultfs.PowerCut) error
-	// PowerOn gives a host and its disks power again, and starts the members that stand on it.
+	// PowerOn gives a host and its disks power and restarts the members on it.
 	PowerOn(ctx context.Context, h host.Host) error
-	// FaultDisk is the control over a disk that can have faults, and its name there.
+	// FaultDisk returns a client of the fault filesystem that serves a disk, and the disk's name there.
 	FaultDisk(volume, disk string) (*faultfs.Client, string, error)
-	// DisksWork brings back what stands on a volume whose disks work again, if it had given up.
+	// DisksWork is called when the disks of a volume work again. It remounts a failed filesystem and restarts its member.
 	DisksWork(ctx context.Context, volume string) error
 }

@@ -18,7 +18,7 @@ const (
 
 var cut = &Action{
 	Name: Cut, On: Host,
-	Help:  "its packets to all others are dropped (--from: to one; --direction in or out)",
+	Help:  "packets between it and all other hosts are dropped (--from: one host only; --direction: in or out only)",
 	Takes: []string{"from", "direction"}, Needs: NeedsIsolated,
 	Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
 	Check: func(f spec.Fault) error {
@@ -26,7 +26,7 @@ var cut = &Action{
 		case "", host.Both, host.In, host.Out:
 			return nil
 		}
-		return Refuse("the direction %q is not both, in or out", f.Direction)
+		return Refuse("the direction %q is not valid: use both, in or out", f.Direction)
 	},
 	Suits: func(j *Job) error {
 		if j.Other == j.Host {
@@ -42,12 +42,12 @@ var cut = &Action{
 		return j.Host.Cut(ctx, j.Other, d)
 	},
 	Undo:    func(ctx context.Context, j *Job) error { return j.Host.Mend(ctx, j.Other) },
-	Witness: dropped,
+	Witness: packetsDropped,
 }
 
 var slow = &Action{
 	Name: Slow, On: Host,
-	Help:  "its link carries --rate bytes per second",
+	Help:  "its network link is limited to --rate bytes per second",
 	Takes: []string{"rate"}, Needs: NeedsIsolated,
 	Lasts: true, Manner: record.MannerSlow,
 	Check: func(f spec.Fault) error {
@@ -58,11 +58,11 @@ var slow = &Action{
 	},
 	Apply:   func(ctx context.Context, j *Job) error { return j.Host.Slow(ctx, int64(j.Fault.Rate)) },
 	Undo:    func(ctx context.Context, j *Job) error { return j.Host.Slow(ctx, 0) },
-	Witness: delayed,
+	Witness: packetsDelayed,
 }
 
-// dropped sees packets that did not pass. It sends some itself, because an idle host may have none.
-func dropped(ctx context.Context, s *Scene) (string, error) {
+// packetsDropped finds packets that the firewall dropped. It sends some itself, because the host may be idle.
+func packetsDropped(ctx context.Context, s *Scene) (string, error) {
 	answers := ""
 	if s.Fault.From == "" {
 		if on := s.Before.Members(s.Target); len(on) > 0 {
@@ -75,14 +75,14 @@ func dropped(ctx context.Context, s *Scene) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := c.link(s.Target).Dropped; n > 0 { // the counters begin with the cut
+	if n := c.link(s.Target).Dropped; n > 0 { // the counters start with the cut
 		return fmt.Sprintf("the firewall of %s dropped %s%s", s.Target, figure.Plural(int(n), "packet"), answers), nil
 	}
 	return "", nil
 }
 
-// delayed sees packets that had to wait.
-func delayed(ctx context.Context, s *Scene) (string, error) {
+// packetsDelayed finds packets that waited because of the limit.
+func packetsDelayed(ctx context.Context, s *Scene) (string, error) {
 	c, err := s.Lab.Counters(ctx)
 	if err != nil {
 		return "", err
@@ -91,5 +91,5 @@ func delayed(ctx context.Context, s *Scene) (string, error) {
 	if n <= 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("the link of %s held packets up %s", s.Target, figure.Plural(int(n), "time")), nil
+	return fmt.Sprintf("the link of %s delayed packets %s", s.Target, figure.Plural(int(n), "time")), nil
 }

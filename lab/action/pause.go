@@ -9,13 +9,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Pause is the name of the action that stops processes where they are.
+// Pause is the name of the action that suspends processes.
 const Pause = "pause"
 
 var pause = &Action{
 	Name: Pause, On: Host | Member,
-	Help:  "all its processes stop where they are",
-	Lasts: true, Fate: Stand, TakesDown: true, Manner: record.MannerBlackHole,
+	Help:  "all its processes are suspended",
+	Lasts: true, Fate: Paused, TakesDown: true, Manner: record.MannerBlackHole,
 	Apply: func(ctx context.Context, j *Job) error {
 		if j.Node != nil {
 			return j.Node.Pause()
@@ -28,30 +28,31 @@ var pause = &Action{
 		}
 		return j.Host.Resume(ctx)
 	},
-	Witness: stands,
+	Witness: processesPaused,
 }
 
-// stands sees that processes do nothing any more: the kernel says so, or a connection hangs and they use no time.
-func stands(ctx context.Context, s *Scene) (string, error) {
+// processesPaused checks that the kernel reports the processes as stopped, or that their connections hang while they
+// use no processor time.
+func processesPaused(ctx context.Context, s *Scene) (string, error) {
 	before := s.Before.processes(s.Target)
 	if len(before) == 0 {
-		return "", fmt.Errorf("no process of %s can be seen", s.Target)
+		return "", fmt.Errorf("%s has no process that is visible to this process", s.Target)
 	}
 	stopped := 0
 	used := uint64(0)
 	for pid, born := range before {
 		p, ok := processOf(pid)
 		if !ok || p.born != born {
-			stopped++ // one that ended on the way
+			stopped++ // it has ended
 			continue
 		}
 		used += p.ticks
-		if p.state == 'T' || p.state == 't' {
+		if p.state == "T" || p.state == "t" {
 			stopped++
 		}
 	}
 	if stopped == len(before) {
-		return fmt.Sprintf("the kernel says that all %s of %s are stopped", processes(stopped), s.Target), nil
+		return fmt.Sprintf("the kernel reports all %s of %s as stopped", processes(stopped), s.Target), nil
 	}
 	if !allHang(ctx, s.Before.Members(s.Target)) {
 		return "", nil
@@ -65,10 +66,10 @@ func stands(ctx context.Context, s *Scene) (string, error) {
 	if after > used {
 		return "", nil
 	}
-	return fmt.Sprintf("connections to %s hang, and its processes use no time", s.Target), nil
+	return fmt.Sprintf("connections to %s hang, and its processes use no processor time", s.Target), nil
 }
 
-// allHang asks all members at once.
+// allHang probes all members at the same time.
 func allHang(ctx context.Context, members []record.LabMember) bool {
 	var answers atomic.Int64
 	var all sync.WaitGroup

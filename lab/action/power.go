@@ -12,32 +12,32 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// The names of the actions that take a host's power away.
+// The names of the actions on the power of a host.
 const (
 	PowerOff  = "power-off"
 	PowerLoss = "power-loss"
 )
 
-// endedByPower is why the members of a host without power are down.
+// endedByPower is the reason why the members of a host without power are down.
 const endedByPower = "its host lost power"
 
 var powerOff = &Action{
 	Name: PowerOff, On: Host,
-	Help:  "everything on it is killed at once, its link is gone, its disks do not answer",
+	Help:  "all its processes are killed at once, its network link is down, its disks do not answer",
 	Lasts: true, Fate: NoPower, TakesDown: true,
-	Manner: record.MannerCrash, Isolated: record.MannerBlackHole, // the link of an isolated host is gone with it
+	Manner: record.MannerCrash, Isolated: record.MannerBlackHole, // an isolated host has a link, which goes down
 	Apply: func(ctx context.Context, j *Job) error {
-		j.Site.Ending(j.Site.Standing(j.Host), endedByPower)
+		j.Site.EndOnPurpose(j.Site.MembersOn(j.Host), endedByPower)
 		err := j.Host.PowerOff(ctx)
 		return errors.Join(err, j.Site.DiskPowerOff(ctx, j.Host))
 	},
-	Undo:    givePower,
-	Witness: poweredOff,
+	Undo:    powerOn,
+	Witness: hostDown,
 }
 
 var powerLoss = &Action{
 	Name: PowerLoss, On: Host,
-	Help:  "the same, and what was not flushed to its disks is gone (--keep: a share of it survives)",
+	Help:  "like power-off, and its disks lose all data that were not flushed (--keep: this share of them survives)",
 	Takes: []string{"keep"}, Needs: NeedsFaults,
 	Lasts: true, Fate: NoPower, TakesDown: true,
 	Manner: record.MannerCrash, Isolated: record.MannerBlackHole,
@@ -51,34 +51,33 @@ var powerLoss = &Action{
 		if CanFail(j.Site.Storage()) {
 			return nil
 		}
-		return Refuse("%s needs disks that know what was flushed: bring the lab up with --size and --faults "+
+		return Refuse("%s needs disks of the fault filesystem. Create the lab with --size and --faults "+
 			"(storage: {size: …, faults: true}), or use %s", PowerLoss, PowerOff)
 	},
 	Apply: func(ctx context.Context, j *Job) error {
-		members := j.Site.Standing(j.Host)
-		j.Site.Ending(members, endedByPower)
+		members := j.Site.MembersOn(j.Host)
+		j.Site.EndOnPurpose(members, endedByPower)
 		return j.Site.LosePower(ctx, j.Host, members, cutOf(j.Fault))
 	},
-	Undo:    givePower,
-	Witness: lostPower,
+	Undo:    powerOn,
+	Witness: writesDiscarded,
 }
 
-// CanFail says whether the disks of a policy are those of the fault filesystem.
+// CanFail says whether the disks of a storage policy are disks of the fault filesystem.
 func CanFail(s spec.Storage) bool { return s.Faults || s.Device != "" || s.Cache != nil }
 
-// cutOf is what a power loss does to disks.
 func cutOf(f spec.Fault) faultfs.PowerCut {
 	return faultfs.PowerCut{Keep: float64(f.Keep), Seed: f.Seed}
 }
 
-func givePower(ctx context.Context, j *Job) error { return j.Site.PowerOn(ctx, j.Host) }
+func powerOn(ctx context.Context, j *Job) error { return j.Site.PowerOn(ctx, j.Host) }
 
-// poweredOff sees that the processes of a host are gone and that nobody answers.
-func poweredOff(ctx context.Context, s *Scene) (string, error) {
-	gone, err := ended(ctx, s)
+// hostDown checks that the processes of a host have ended and that connections to its members fail.
+func hostDown(ctx context.Context, s *Scene) (string, error) {
+	gone, err := processesEnded(ctx, s)
 	if gone == "" {
-		if err != nil && len(s.Before.Members(s.Target)) == 0 { // nothing stood on it
-			return hostIsOff(ctx, s)
+		if err != nil && len(s.Before.Members(s.Target)) == 0 { // it had no members
+			return reportedOff(ctx, s)
 		}
 		return "", err
 	}
@@ -90,19 +89,19 @@ func poweredOff(ctx context.Context, s *Scene) (string, error) {
 	return "", nil
 }
 
-func hostIsOff(ctx context.Context, s *Scene) (string, error) {
+func reportedOff(ctx context.Context, s *Scene) (string, error) {
 	l, err := s.Lab.Describe(ctx, false)
 	for _, h := range l.Hosts {
 		if h.Name == s.Target && h.State == host.Off {
-			return "the lab says that " + h.Name + " is off; nothing stood on it", nil
+			return "the lab reports " + h.Name + ", which had no members, as off", nil
 		}
 	}
 	return "", err
 }
 
-// lostPower sees that besides the processes the disks lost their power, and how much.
-func lostPower(ctx context.Context, s *Scene) (string, error) {
-	gone, err := poweredOff(ctx, s)
+// writesDiscarded checks that the host is down, and reads from the counters of its disks what they discarded.
+func writesDiscarded(ctx context.Context, s *Scene) (string, error) {
+	gone, err := hostDown(ctx, s)
 	if gone == "" {
 		return "", err
 	}
@@ -121,7 +120,7 @@ func lostPower(ctx context.Context, s *Scene) (string, error) {
 	if disks == 0 {
 		return gone, nil
 	}
-	text := fmt.Sprintf("%s; %s undid %s that were not flushed (%s)", gone, figure.Plural(disks, "disk"),
+	text := fmt.Sprintf("%s; %s discarded %s that were not flushed (%s)", gone, figure.Plural(disks, "disk"),
 		figure.Plural(int(writes), "write"), figure.Bytes(bytes))
 	if kept > 0 {
 		text += fmt.Sprintf(" and kept %s of them", figure.Bytes(kept))

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// What became of a probe connection, as it is said.
+// The results of a probe connection, as parts of a sentence.
 const (
 	answered = "is answered"
 	hung     = "hangs"
@@ -19,31 +19,31 @@ const (
 	broken   = "breaks"
 )
 
-// probeLimit is how long a server may take to answer a probe; one that stands never answers.
+// probeLimit is how long a server may take to answer a probe.
 const probeLimit = 2 * time.Second
 
-// probe connects to a member, asks the smallest question that its protocol has, and says what became of it.
+// probe connects to a member and sends the smallest request of its protocol.
 func probe(ctx context.Context, m record.LabMember) string {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.Address)
 	if err != nil {
-		return became(ctx, err, refused)
+		return probeResult(ctx, err, refused)
 	}
 	defer conn.Close()
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
-	if _, err := conn.Write(question(m.Kind)); err != nil {
-		return became(ctx, err, broken)
+	if _, err := conn.Write(firstRequest(m.Kind)); err != nil {
+		return probeResult(ctx, err, broken)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err != nil {
-		return became(ctx, err, broken)
+		return probeResult(ctx, err, broken)
 	}
 	return answered
 }
 
-// became says what an error means: no answer in time, or another one.
-func became(ctx context.Context, err error, otherwise string) string {
+// probeResult is hung if the server did not answer in time, otherwise the given result.
+func probeResult(ctx context.Context, err error, otherwise string) string {
 	var n net.Error
 	if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &n) && n.Timeout() {
 		return hung
@@ -51,9 +51,9 @@ func became(ctx context.Context, err error, otherwise string) string {
 	return otherwise
 }
 
-// question is a request that is answered before anybody logs in.
-func question(kind string) []byte {
-	if kind == "postgres" { // whether it speaks TLS: PostgreSQL's protocol, "SSLRequest"
+// firstRequest is a request that a server answers without authentication.
+func firstRequest(kind string) []byte {
+	if kind == "postgres" { // SSLRequest of PostgreSQL's protocol
 		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 8), 80877103)
 	}
 	return hello()

@@ -1,49 +1,30 @@
 package action
 
 import (
-	"bytes"
-	"fmt"
+	"errors"
 	"os"
 	"strconv"
-	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
-// running is what the kernel says of a process.
+// running is the state of a process in the kernel.
 type running struct {
-	born  uint64 // in ticks since the machine was started; with the id it names one process for ever
-	ticks uint64 // of processor time that it used
-	state byte
+	born  uint64 // in clock ticks since boot; with the id it identifies the process
+	ticks uint64 // used processor time
+	state string
 }
 
-// processOf reads /proc. A process that has ended and waits for its parent counts as gone.
+// processOf returns false for a process that has ended, even if its parent has not waited for it.
 func processOf(pid int) (running, bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	fields, err := procid.Stat(pid)
+	if err != nil || procid.Ended(fields) {
 		return running{}, false
 	}
-	return parseStat(text)
-}
-
-// parseStat reads the fields after the name, which may have anything in it.
-func parseStat(text []byte) (running, bool) {
-	end := bytes.LastIndexByte(text, ')')
-	if end < 0 {
-		return running{}, false
-	}
-	fields := strings.Fields(string(text[end+1:]))
-	if len(fields) < 20 || len(fields[0]) != 1 {
-		return running{}, false
-	}
-	var r running
-	r.state = fields[0][0]
 	user, err1 := strconv.ParseUint(fields[11], 10, 64)
 	system, err2 := strconv.ParseUint(fields[12], 10, 64)
 	born, err3 := strconv.ParseUint(fields[19], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil || strings.ContainsRune("ZXx", rune(r.state)) {
-		return running{}, false
-	}
-	r.ticks, r.born = user+system, born
-	return r, true
+	return running{born: born, ticks: user + system, state: fields[0]}, errors.Join(err1, err2, err3) == nil
 }
 
 // canSeeProcesses says whether this system has /proc.

@@ -11,26 +11,23 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Scene is what a witness needs to know of a fault that was done.
+// Scene is what a witness needs to know of an injected fault.
 type Scene struct {
-	Fault spec.Fault
-	// Target is what was meant by the target's words.
-	Target string
-	// Before is what was seen before it was done.
-	Before Sight
+	Fault  spec.Fault
+	Target string // resolved
+	Before Snapshot
 	Lab    Lab
 }
 
-// Lab is a lab, seen from outside of its supervisor.
+// Lab is a lab as its clients see it.
 type Lab interface {
 	Describe(ctx context.Context, deep bool) (record.Lab, error)
-	// Look is Describe without settings, at a cost that disturbs nothing.
-	Look(ctx context.Context) (record.Lab, error)
-	// Counters are what the kernel and the disks counted.
+	// Observe is Describe without settings, cheap enough to be called during a measurement.
+	Observe(ctx context.Context) (record.Lab, error)
 	Counters(ctx context.Context) (Counters, error)
 }
 
-// Counters are what was counted of faults by those who felt them: the kernel and the disks.
+// Counters are the counters of the kernel and the disks about the effects of faults.
 type Counters struct {
 	// Disks are those of the fault filesystem.
 	Disks []DiskCounters `json:"disks,omitempty"`
@@ -38,7 +35,7 @@ type Counters struct {
 	Links []LinkCounters `json:"links,omitempty"`
 }
 
-// DiskCounters are those of one disk of the fault filesystem.
+// DiskCounters are the counters of one virtual disk of a volume, by which the effect of a disk fault is proven.
 type DiskCounters struct {
 	Volume string        `json:"volume"`
 	Disk   string        `json:"disk"`
@@ -46,13 +43,12 @@ type DiskCounters struct {
 	Stats  faultfs.Stats `json:"stats"`
 }
 
-// LinkCounters are those of the link of one host.
+// LinkCounters are the packets that a host sent, received and dropped, by which the effect of a cut is proven.
 type LinkCounters struct {
 	Host string       `json:"host"`
 	Seen host.Traffic `json:"seen"`
 }
 
-// link is what was counted at the link of a host.
 func (c Counters) link(name string) host.Traffic {
 	for _, l := range c.Links {
 		if l.Host == name {
@@ -62,24 +58,24 @@ func (c Counters) link(name string) host.Traffic {
 	return host.Traffic{}
 }
 
-// Sight is what can be seen of a lab at one moment.
-type Sight struct {
+// Snapshot is the state of a lab at one moment.
+type Snapshot struct {
 	Lab      record.Lab
 	Counters Counters
-	born     map[int]uint64 // when processes began
+	born     map[int]uint64 // start times of processes by id
 }
 
-// Look looks at everything.
-func Look(ctx context.Context, from Lab) (Sight, error) {
-	l, err := from.Look(ctx)
+// TakeSnapshot reads the state of a lab now.
+func TakeSnapshot(ctx context.Context, from Lab) (Snapshot, error) {
+	l, err := from.Observe(ctx)
 	if err != nil {
-		return Sight{}, err
+		return Snapshot{}, err
 	}
 	c, err := from.Counters(ctx)
 	if err != nil {
-		return Sight{}, err
+		return Snapshot{}, err
 	}
-	s := Sight{Lab: l, Counters: c, born: map[int]uint64{}}
+	s := Snapshot{Lab: l, Counters: c, born: map[int]uint64{}}
 	for _, m := range l.Members {
 		for _, pid := range m.PIDs {
 			if p, ok := processOf(pid); ok {
@@ -90,8 +86,8 @@ func Look(ctx context.Context, from Lab) (Sight, error) {
 	return s, nil
 }
 
-// Members are those that a target means: itself, or all on a host.
-func (s Sight) Members(target string) []record.LabMember {
+// Members returns the member that is the target, or all members on the host that is the target.
+func (s Snapshot) Members(target string) []record.LabMember {
 	var found []record.LabMember
 	for _, m := range s.Lab.Members {
 		if m.Name == target || m.Host == target {
@@ -101,13 +97,15 @@ func (s Sight) Members(target string) []record.LabMember {
 	return found
 }
 
-// Isolated says whether a host has a link of its own.
-func (s Sight) Isolated(name string) bool {
-	return slices.ContainsFunc(s.Lab.Hosts, func(h record.LabHost) bool { return h.Name == name && h.Mode == host.Isolated })
+// Isolated says whether a host is isolated.
+func (s Snapshot) Isolated(name string) bool {
+	return slices.ContainsFunc(s.Lab.Hosts, func(h record.LabHost) bool {
+		return h.Name == name && h.Mode == host.Isolated
+	})
 }
 
-// processes are those that a target had, by their ids.
-func (s Sight) processes(target string) map[int]uint64 {
+// processes returns the start times of the target's processes by their ids.
+func (s Snapshot) processes(target string) map[int]uint64 {
 	found := map[int]uint64{}
 	for _, m := range s.Members(target) {
 		for _, pid := range m.PIDs {

@@ -7,12 +7,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// StepDown is the name of the action that makes a primary hand its role over.
+// StepDown is the name of the action that makes a primary hand over its role.
 const StepDown = "step-down"
 
 var stepDown = &Action{
 	Name: StepDown, On: Member, Implied: "primary",
-	Help:      "a planned hand-over from the primary",
+	Help:      "the primary hands over its role to another member",
 	HandsOver: true, Manner: record.MannerPlanned,
 	Apply: func(ctx context.Context, j *Job) error {
 		set := j.Site.SetOf(j.Node.Name())
@@ -20,17 +20,17 @@ var stepDown = &Action{
 		if err != nil {
 			return err
 		}
-		if primary != j.Node.Name() { // naming another member is a mistake
-			return Refuse("%s is not the primary, %s is", j.Node.Name(), primary)
+		if primary != j.Node.Name() {
+			return Refuse("%s is not the primary: %s is", j.Node.Name(), primary)
 		}
 		return j.Site.Cluster().StepDown(ctx, set)
 	},
 	Witness: handedOver,
 }
 
-// handedOver sees that the role has moved on.
+// handedOver checks that the set has a new primary, or the same one with a later term.
 func handedOver(ctx context.Context, s *Scene) (string, error) {
-	l, err := s.Lab.Look(ctx)
+	l, err := s.Lab.Observe(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -31,19 +31,20 @@ func TestCheckAccess(t *testing.T) {
 		{"", "", ""},
 		{"ada", "", ""},
 		{"A-d.a_1", "x", ""},
-		{"", "hush", "without a user"},
+		{"", "hush", "needs a user"},
 		{"ada", "hush\x01", "control characters"},
-		{"a\"b", "hush", "cannot be used"},
-		{"1a", "hush", "cannot be used"},
-		{"ä", "hush", "cannot be used"},
+		{"a\"b", "hush", "invalid user name"},
+		{"1a", "hush", "invalid user name"},
+		{"ä", "hush", "invalid user name"},
 		{strings.Repeat("a", 64), "hush", "at most 63"},
-		{"plimsoll", "hush", "by the server itself"},
-		{"pg_monitor", "hush", "by the server itself"},
-		{"documentdb_admin_role", "hush", "by the server itself"},
+		{"plimsoll", "hush", "reserved for the server"},
+		{"pg_monitor", "hush", "reserved for the server"},
+		{"documentdb_admin_role", "hush", "reserved for the server"},
 	} {
 		o := StartOptions{User: c.user, Password: c.password}
 		err := checkAccess(&o)
-		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush")) {
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "hush")) {
 			t.Errorf("%q, %q: error %v, want one with %q", c.user, c.password, err, c.want)
 		}
 		if err == nil && (o.User == "") != (o.Password == "") {
@@ -82,7 +83,8 @@ func TestCertificate(t *testing.T) {
 	} {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(tc.authority)
-		if _, err := cert.Verify(x509.VerifyOptions{DNSName: tc.name, Roots: roots, CurrentTime: tc.at}); (err == nil) != tc.works {
+		if _, err := cert.Verify(x509.VerifyOptions{DNSName: tc.name, Roots: roots,
+			CurrentTime: tc.at}); (err == nil) != tc.works {
 			t.Errorf("%s at %v: error %v", tc.name, tc.at, err)
 		}
 	}

@@ -9,18 +9,18 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Limits of what an archive may unpack to; a mongod of 2026 has some 200 MB.
+// Limits of an unpacked archive; a mongod of 2026 has about 200 MB.
 const (
 	maxUnpacked = 8 << 30
 	maxMembers  = 10_000
 )
 
-// unpackServer unpacks from a .tgz the regular files of the folder bin and the licence texts, and
-// nothing else. Names are taken apart, never followed: every file lands in dir/bin or in dir
-// itself under the last part of its name. An archive with a name or link that leads outside is refused.
+// unpackServer unpacks the regular files of the folder bin and the licence texts of a .tgz. Every file gets the last
+// part of its name and goes to dir/bin or dir. An archive with a name or link that points outside is refused.
 func unpackServer(archive, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -29,7 +29,7 @@ func unpackServer(archive, dir string) error {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return fmt.Errorf("this is not a gzip file: %w", err)
+		return fmt.Errorf("it is not a gzip file: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
 		return err
@@ -45,23 +45,23 @@ func unpackServer(archive, dir string) error {
 			return fmt.Errorf("the archive is damaged: %w", err)
 		}
 		if leadsOutside(h) {
-			return fmt.Errorf("the archive has a member %q that leads outside it; no archive of mongod does, so nothing of it is used", h.Name)
+			return fmt.Errorf("the archive was refused, because its member %q points outside of it", h.Name)
 		}
 		name, mode := memberPlace(h)
 		if name == "" {
 			continue
 		}
 		if left -= h.Size; left < 0 {
-			return fmt.Errorf("the archive unpacks to more than %d bytes, which no mongod does", int64(maxUnpacked))
+			return fmt.Errorf("the archive was refused, because it unpacks to more than %d bytes", int64(maxUnpacked))
 		}
 		if err := writeMember(filepath.Join(dir, name), mode, r); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("the archive has more than %d members, which no mongod has", maxMembers)
+	return fmt.Errorf("the archive was refused, because it has more than %d members", maxMembers)
 }
 
-// leadsOutside says whether a member's name, or what it links to, is not inside the archive.
+// leadsOutside reports whether a member's name, or the target of its link, is outside of the archive.
 func leadsOutside(h *tar.Header) bool {
 	switch {
 	case !filepath.IsLocal(h.Name):
@@ -74,7 +74,7 @@ func leadsOutside(h *tar.Header) bool {
 	return false
 }
 
-// memberPlace says where a member goes, relative to the installation, or "" if it is not wanted.
+// memberPlace returns the path of a member relative to the installation, "" to skip it.
 func memberPlace(h *tar.Header) (name string, mode os.FileMode) {
 	base := path.Base(h.Name)
 	if h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) || base == "." || strings.ContainsAny(base, "\\\x00") {
@@ -91,17 +91,13 @@ func memberPlace(h *tar.Header) (name string, mode os.FileMode) {
 	return "", 0
 }
 
-// isLicence knows the texts that must stay with the executables.
+// isLicence reports whether a file must stay with the executables.
 func isLicence(base string) bool {
-	for _, start := range []string{"LICENSE", "THIRD-PARTY-NOTICES", "MPL", "README"} {
-		if strings.HasPrefix(base, start) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"LICENSE", "THIRD-PARTY-NOTICES", "MPL", "README"},
+		func(start string) bool { return strings.HasPrefix(base, start) })
 }
 
-// writeMember writes one file that must not exist yet: a name that comes twice is no honest archive.
+// writeMember writes one file. It must not exist yet: an archive with the same name twice is refused.
 func writeMember(name string, mode os.FileMode, r io.Reader) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// Names of the files of a throw-away certificate.
+// Names of certificate files.
 const (
 	authorityFile   = "ca.pem"   // for clients
 	certificateFile = "cert.pem" // for the server
 	keyFile         = "key.pem"  // for the server, secret
 )
 
-// certificateLife is longer than any throw-away server lives.
+// certificateLife is longer than the life of a lab or a temporary server.
 const certificateLife = 365 * 24 * time.Hour
 
-// certificate is what a server needs to speak TLS and a client needs to trust it, as PEM.
+// certificate is a server's certificate and key and the CA's certificate, as PEM.
 type certificate struct {
 	authority, cert, key []byte
 }
 
-// authority signs certificates. Its key is never written, so nobody can make another certificate that its clients trust.
+// authority is a CA. Its key is never written to a file, so nobody can make another certificate that its clients trust.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -51,16 +51,18 @@ func newAuthority(now time.Time) (authority, error) {
 	return authority{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, err
 }
 
-// issue makes a certificate and its key, as PEM, for a server that is reached on loopback or at address, if there is one.
-// A mongod is also a client of the other members of its set, and all of them have the same organisation: with
-// clusterAuthMode x509 they know each other by that (manual: "Use X.509 Certificate for Membership Authentication").
+// issue makes a certificate and its key, as PEM, for a server on loopback and at address, which may be empty. A mongod
+// is also a client of the other members of its set. All certificates have the same organization, because with
+// clusterAuthMode x509 it identifies members (manual: "Use X.509 Certificate for Membership Authentication").
 func (a authority) issue(name, address string, now time.Time) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
-	leaf := certificateTemplate(pkix.Name{CommonName: name, Organization: []string{"Plimsoll"}, OrganizationalUnit: []string{"servers"}}, now)
-	leaf.KeyUsage, leaf.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	leaf := certificateTemplate(pkix.Name{CommonName: name, Organization: []string{"Plimsoll"},
+		OrganizationalUnit: []string{"servers"}}, now)
+	leaf.KeyUsage = x509.KeyUsageDigitalSignature
+	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	leaf.DNSNames, leaf.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	if ip := net.ParseIP(address); ip != nil {
 		leaf.IPAddresses = append(leaf.IPAddresses, ip)
@@ -71,7 +73,7 @@ func (a authority) issue(name, address string, now time.Time) (cert, key []byte,
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), errors.Join(certErr, keyErr)
 }
 
-// newCertificate makes an authority and a certificate of it for this machine's loopback.
+// newCertificate makes a CA and a certificate for loopback.
 func newCertificate(now time.Time) (certificate, error) {
 	a, err := newAuthority(now)
 	if err != nil {
@@ -81,11 +83,11 @@ func newCertificate(now time.Time) (certificate, error) {
 	return certificate{authority: a.text, cert: cert, key: key}, err
 }
 
-// WriteCertificates makes an authority and a certificate of it for each host, given by name and address, and writes them
-// into dir: [CAFile] for clients, and for each host a file with its certificate and its key. Only the owner may read them.
+// WriteCertificates makes a CA and a certificate for each host, given by name and address. It writes into dir [CAFile]
+// for clients, and a file with certificate and key for each host. Only the owner may read them.
 func WriteCertificates(dir string, hosts map[string]string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("cannot keep the certificates of the lab: %w", err)
+		return fmt.Errorf("cannot make the directory of the certificates: %w", err)
 	}
 	now := time.Now()
 	a, err := newAuthority(now)
@@ -101,22 +103,23 @@ func WriteCertificates(dir string, hosts map[string]string) error {
 		err = os.WriteFile(hostCertificate(dir, name), append(cert, key...), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot make the certificates of the lab: %w", err)
+		return fmt.Errorf("cannot make the certificates: %w", err)
 	}
 	return nil
 }
 
-// CAFile is the file with the authority in a directory of [WriteCertificates].
+// CAFile returns the file with the CA's certificate in a directory of [WriteCertificates].
 func CAFile(dir string) string { return filepath.Join(dir, authorityFile) }
 
-// hostCertificate is the file of a host in a directory of [WriteCertificates].
+// hostCertificate returns the file of a host in a directory of [WriteCertificates].
 func hostCertificate(dir, host string) string { return filepath.Join(dir, "host-"+host+".pem") }
 
-// trust is what a client needs to connect to a server at address. The name is said because a unix socket has none.
+// trust returns the TLS configuration of a client for a server at address. It sets the server's name, because a Unix
+// socket has none.
 func trust(caFile, address string) (*tls.Config, error) {
 	text, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the authority of the certificates: %w", err)
+		return nil, fmt.Errorf("cannot read the CA's certificate: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
@@ -125,7 +128,7 @@ func trust(caFile, address string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, ServerName: address, MinVersion: tls.VersionTLS12}, nil
 }
 
-// certificateTemplate is what all certificates have in common. It is valid from an hour ago, for
+// certificateTemplate has the common fields of all certificates. They are valid from an hour ago, for
 // clients in a container whose clock is a little behind.
 func certificateTemplate(name pkix.Name, now time.Time) *x509.Certificate {
 	serial := make([]byte, 16)
@@ -137,8 +140,8 @@ func certificateTemplate(name pkix.Name, now time.Time) *x509.Certificate {
 	}
 }
 
-// write writes the server's files into serverDir, which only the user uid can enter, and the
-// authority's into clientDir.
+// write writes the server's files into serverDir, which only the user uid can enter, and the CA's certificate into
+// clientDir.
 func (c certificate) write(clientDir, serverDir string, uid, gid int) error {
 	if err := os.Mkdir(serverDir, 0o700); err != nil {
 		return err

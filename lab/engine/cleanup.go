@@ -5,25 +5,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// Removed tells what [Cleanup] did with one server or interrupted installation.
+// Removed is the result of [Cleanup] for one server or interrupted installation.
 type Removed struct {
 	ID        string // of the server, or the name of the installation's directory
 	Engine    string
-	Killed    []int // processes that were still there
-	InUse     bool  // its Plimsoll is still alive: nothing was touched
+	Killed    []int // processes that still ran
+	InUse     bool  // its Plimsoll is alive, so nothing was changed
 	DataDir   string
-	Temporary bool // the data were temporary and are gone
+	Temporary bool // the data were temporary and are removed
 }
 
-// Cleanup removes what Plimsolls that were killed left in the home directory: processes, journals,
-// logs, temporary data, interrupted installations. Servers whose Plimsoll is alive are left alone.
-// Data directories that a user named are never removed. An error about one server does not keep the
-// others from being cleaned.
+// Cleanup removes what killed Plimsolls left in the home directory: processes, journals, logs, temporary data and
+// interrupted installations. It does not change servers whose Plimsoll is alive, and never removes a data directory
+// that a user named. After an error about one server it continues with the others.
 func Cleanup(home string) ([]Removed, error) {
 	l := layout{home}
 	if err := l.check(); err != nil {
@@ -45,31 +46,41 @@ func Cleanup(home string) ([]Removed, error) {
 	return done, err
 }
 
-// cleanServer ends what is left of one server and removes its directory.
+// cleanServer ends the processes of one server and removes its directory.
 func cleanServer(l layout, id string) (Removed, error) {
 	r := Removed{ID: id}
 	var j journal
 	switch err := readJSON(l.state(id), &j); {
 	case errors.Is(err, os.ErrNotExist): // killed before the journal was written, or while it was removed
-		r.InUse = youngerThan(l.run(id), time.Minute) // or being made right now
-		if r.InUse {
+		fi, err := os.Stat(l.run(id))
+		if r.InUse = err == nil && time.Since(fi.ModTime()) < time.Minute; r.InUse { // a server that is just being made
 			return r, nil
 		}
 		return r, process.RemoveTree(l.run(id))
 	case err != nil:
 		return r, err
 	case j.Schema != journalSchema:
-		return r, fmt.Errorf("%s has format %d, this Plimsoll knows %d", l.state(id), j.Schema, journalSchema)
+		return r, fmt.Errorf("%s has format %d, and this Plimsoll reads format %d; use the version that wrote it",
+			l.state(id), j.Schema, journalSchema)
 	}
 	r.Engine, r.DataDir, r.Temporary = j.Engine, j.DataDir, j.Temporary
-	if process.Alive(j.Owner.PID, j.Owner.Start) {
-		r.InUse = true
+	if r.InUse = inUse(j); r.InUse {
 		return r, nil
 	}
-	left := leftovers(j)
-	for pid := range left {
-		process.KillTree(pid)
-		r.Killed = append(r.Killed, pid)
+	left := map[int]uint64{}
+	for _, e := range j.Processes {
+		id := e.id()
+		if e.PID == 0 || !id.Alive() {
+			continue
+		}
+		// A stopped process cannot end by itself, so no other process can get its id before it is killed.
+		if err := id.Signal(syscall.SIGSTOP, nil); err != nil && id.Alive() {
+			return r, fmt.Errorf("cannot stop its process %d (%s): %w", e.PID, e.Role, err)
+		} else if err == nil {
+			process.KillTree(e.PID)
+		}
+		left[e.PID] = e.Start
+		r.Killed = append(r.Killed, e.PID)
 	}
 	if err := process.Gone(left, 10*time.Second); err != nil {
 		return r, err
@@ -80,22 +91,20 @@ func cleanServer(l layout, id string) (Removed, error) {
 	return r, process.RemoveTree(l.run(id))
 }
 
-// youngerThan says whether a directory was changed within the last d.
-func youngerThan(dir string, d time.Duration) bool {
-	fi, err := os.Stat(dir)
-	return err == nil && time.Since(fi.ModTime()) < d
-}
-
-// leftovers finds the processes of a server that are still there. On Linux there are none: the kernel
-// kills them with their Plimsoll.
-func leftovers(j journal) map[int]uint64 {
-	left := map[int]uint64{}
-	for _, e := range j.Processes {
-		if e.PID != 0 && process.Alive(e.PID, e.Start) {
-			left[e.PID] = e.Start
-		}
+// inUse reports whether the Plimsoll that started a server is alive. If it ran in another PID namespace, such as a
+// container, its process cannot be found from here, but the lock of its data directory can.
+func inUse(j journal) bool {
+	owner := j.Owner.id()
+	here := procid.Self()
+	if owner.Boot != here.Boot || owner.Namespace == here.Namespace {
+		return owner.Alive()
 	}
-	return left
+	unlock, err := lockDir(j.DataDir)
+	if err == nil {
+		unlock()
+	}
+	justMade := time.Since(j.Created) < time.Minute // the journal is written before the directory is locked
+	return justMade || err != nil && !errors.Is(err, os.ErrNotExist)
 }
 
 // cleanInstallations removes interrupted installations that no process works on.
@@ -125,7 +134,7 @@ func cleanInstallations(l layout) ([]Removed, error) {
 	return done, all
 }
 
-// staleInstallations lists the directories of installations under way or interrupted.
+// staleInstallations lists the directories of unfinished installations.
 func staleInstallations(l layout, name string) ([]string, error) {
 	return filepath.Glob(escapeGlob(l.installing()) + name + "-*")
 }

@@ -11,65 +11,65 @@ import (
 	"strings"
 )
 
-// documentDB is PostgreSQL with the DocumentDB extension behind the FerretDB gateway. PostgreSQL and
-// the gateway live in a Debian root of their own (HOME/engines/documentdb/root), because the
-// extension's packages need a newer C library than most machines have. They run in it as its user
-// postgres, with the server's data directory shown at one fixed place.
+// documentDB is PostgreSQL with the DocumentDB extension behind the FerretDB gateway. PostgreSQL and the gateway run in
+// a separate Debian root directory (HOME/engines/documentdb/root) as its user postgres, because the extension's
+// packages need a newer C library than most machines have. The server's data directory is mounted at a fixed path in
+// it.
 type documentDB struct {
 	home layout
 }
 
 var _ Engine = (*documentDB)(nil)
 
-// Places in the root.
+// Paths in the root directory.
 const (
 	pgBin       = "/usr/lib/postgresql/18/bin"
-	gatewayFile = "/plimsoll/bin/ferretdb" // the gateway, put there by the installation
-	dataMount   = "/plimsoll/data"         // where a server sees its data directory
+	gatewayFile = "/plimsoll/bin/ferretdb"
+	dataMount   = "/plimsoll/data" // mount point of the data directory
 )
 
-// Places in the data directory of a server.
+// Paths in the data directory of a server.
 const (
-	postgresDir = "postgres" // PostgreSQL's own data directory
+	postgresDir = "postgres" // PostgreSQL's data directory
 	gatewayDir  = "gateway"  // the gateway's state
-	socketDir   = "socket"   // PostgreSQL's Unix socket; only its user can get there
+	socketDir   = "socket"   // of PostgreSQL's Unix socket; only its user can enter it
 	engineFile  = "engine.json"
 )
 
 func (e *documentDB) Name() string { return DocumentDB }
 
-// Installed finds the installation in the home directory.
 func (e *documentDB) Installed(context.Context) (Installation, error) {
 	dir := e.home.engine(DocumentDB)
 	inst, err := readInstallation(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return inst, fmt.Errorf("engine documentdb is %w in %s: install it with 'plimsoll engine install documentdb' (as root)", ErrNotInstalled, dir)
+		return inst, fmt.Errorf("engine documentdb is %w in %s: install it with 'plimsoll engine install documentdb' (as root)",
+			ErrNotInstalled, dir)
 	}
 	return inst, err
 }
 
-// needRoot refuses what only root can do; what says it in the words of an error message.
+// needRoot returns an error on systems other than Linux and for users other than root. what begins the error.
 func needRoot(what string) error {
 	if runtime.GOOS != "linux" {
-		return fmt.Errorf("%s works on Linux only (use the engine mongod here)", what)
+		return fmt.Errorf("%s works only on Linux; use the engine mongod on this system", what)
 	}
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%s %w: a root directory and mounts of its own are made; call plimsoll as root, or take the engine mongod, which runs as any user", what, ErrNeedsRoot)
+		return fmt.Errorf("%s %w for its root directory and mounts; run plimsoll as root, "+
+			"or use the engine mongod, which runs as any user", what, ErrNeedsRoot)
 	}
 	return nil
 }
 
-// dataFile is what a data directory says about itself. It holds the password of PostgreSQL's only
-// user, so only root can read it.
+// dataFile marks a data directory. It has the password of PostgreSQL's superuser, so only root can read it.
 type dataFile struct {
 	Engine   string `json:"engine"`
 	Password string `json:"password"`
 }
 
-// postgresUser is PostgreSQL's superuser, and the only user there is.
+// postgresUser is PostgreSQL's superuser.
 const postgresUser = "plimsoll"
 
-// rootUser looks a user up in the root's /etc/passwd.
+// rootUser looks a user up in /etc/passwd of a root directory.
 func rootUser(root, name string) (uid, gid uint32, err error) {
 	data, err := os.ReadFile(filepath.Join(root, "etc/passwd"))
 	if err != nil {
@@ -84,11 +84,11 @@ func rootUser(root, name string) (uid, gid uint32, err error) {
 		g, errG := strconv.ParseUint(f[3], 10, 32)
 		return uint32(u), uint32(g), errors.Join(errU, errG)
 	}
-	return 0, 0, fmt.Errorf("there is no user %s in %s/etc/passwd: the installation is damaged", name, root)
+	return 0, 0, fmt.Errorf("the installation is damaged: there is no user %s in %s/etc/passwd; remove %s and install it again",
+		name, root, filepath.Dir(root))
 }
 
-// prepareData makes the data directory of a server or takes one that an earlier server made, and
-// reads or makes its password.
+// prepareData makes the data directory of a server if needed, and reads or makes its password.
 func prepareData(dir string, uid, gid uint32) (dataFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return dataFile{}, fmt.Errorf("cannot make the data directory: %w", err)
@@ -103,13 +103,13 @@ func prepareData(dir string, uid, gid uint32) (dataFile, error) {
 			return df, err
 		}
 		if err := os.Chown(d, int(uid), int(gid)); err != nil {
-			return df, fmt.Errorf("cannot give the data directory to the server's user: %w", err)
+			return df, fmt.Errorf("cannot change the owner of the data directory: %w", err)
 		}
 	}
 	return df, os.Chmod(dir, 0o700)
 }
 
-// readDataFile reads the file that marks a data directory, or writes it into an empty one.
+// readDataFile reads the file that marks a data directory, or writes it into an empty directory.
 func readDataFile(dir string) (dataFile, error) {
 	name := filepath.Join(dir, engineFile)
 	df := dataFile{Engine: DocumentDB, Password: randomHex(16)}
@@ -125,8 +125,9 @@ func readDataFile(dir string) (dataFile, error) {
 		return df, err
 	}
 	for _, e := range entries {
-		if e.Name() != "lost+found" { // a file system of its own is welcome
-			return df, fmt.Errorf("%s is not empty and not a data directory of documentdb (there is %s in it): choose an empty or new one", dir, e.Name())
+		if e.Name() != "lost+found" { // of a new filesystem
+			return df, fmt.Errorf("%s is neither empty nor a data directory of documentdb (it has %s): use an empty or new directory",
+				dir, e.Name())
 		}
 	}
 	return df, writeJSON(name, &df)

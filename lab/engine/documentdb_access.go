@@ -18,21 +18,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// Access to a documentdb server: who may connect, and how. The gateway asks PostgreSQL for the SCRAM
-// verifier of a role, so a user of the gateway is a role of PostgreSQL. All users have the same rights:
-// the gateway's own sessions do the work.
+// Access control of a documentdb server. The gateway reads the SCRAM verifier of a role from PostgreSQL, so a user of
+// the gateway is a role of PostgreSQL. All users have the same rights, because the gateway's own sessions run the
+// commands.
 
-// Where the gateway finds its certificate: a directory that every Debian root has and nothing uses.
+// tlsMount is the mount point of the gateway's certificate: an empty directory of every Debian root.
 const tlsMount = "/mnt"
 
-// scramIterations is PostgreSQL's own default, and the least that RFC 7677 allows.
+// scramIterations is PostgreSQL's default, and the minimum of RFC 7677.
 const scramIterations = 4096
 
-// checkAccess refuses a user or password that cannot work, and generates a password where none is given.
+// checkAccess checks user and password, and generates a password if there is none.
 func checkAccess(o *StartOptions) error {
 	if o.User == "" {
 		if o.Password != "" {
-			return errors.New("a password without a user: name the user as well")
+			return errors.New("a password needs a user: give the user as well")
 		}
 		return nil
 	}
@@ -42,18 +42,18 @@ func checkAccess(o *StartOptions) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	switch {
 	case strings.Trim(o.User, letters+"0123456789_-.") != "" || !strings.Contains(letters, o.User[:1]) || len(o.User) > 63:
-		return fmt.Errorf("the user name %q cannot be used: a letter comes first, then letters, digits, '_', '-' and '.', together at most 63", o.User)
+		return fmt.Errorf("invalid user name %q: use a letter, then letters, digits, '_', '-' and '.', at most 63 characters", o.User)
 	case o.User == postgresUser || strings.HasPrefix(o.User, "pg_") || strings.HasPrefix(o.User, "documentdb"):
-		return fmt.Errorf("the user name %q is used by the server itself: choose another one", o.User)
+		return fmt.Errorf("the user name %q is reserved for the server: use another one", o.User)
 	}
 	if _, err := stringprep.SASLprep.Prepare(o.Password); err != nil {
-		return errors.New("the password holds characters that SCRAM-SHA-256 does not allow, such as control characters")
+		return errors.New("the password has characters that SCRAM-SHA-256 does not allow, such as control characters")
 	}
 	return nil
 }
 
-// verifier is what PostgreSQL keeps of a password (RFC 5803): enough to check it, not to know it. It is
-// computed here so that the password reaches no other program, and no log of a failed statement.
+// verifier returns PostgreSQL's stored form of a password (RFC 5803). Plimsoll computes it, so that the password
+// reaches no other program and no log of a failed statement.
 func verifier(password, salt string) (string, error) {
 	password, err := stringprep.SASLprep.Prepare(password)
 	if err != nil {
@@ -68,12 +68,13 @@ func verifier(password, salt string) (string, error) {
 		return "", errors.New("the password cannot be used with SCRAM-SHA-256")
 	}
 	encode := func(s []byte) string { return base64.StdEncoding.EncodeToString(s) }
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", scramIterations, encode([]byte(salt)), encode(stored.StoredKey), encode(stored.ServerKey)), nil
+	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", scramIterations, encode([]byte(salt)), encode(stored.StoredKey),
+		encode(stored.ServerKey)), nil
 }
 
-// createUser makes the role of the user, or gives an earlier one a new password. The name has been
-// checked and the verifier is base64, so neither needs quoting beyond the quotation marks. The
-// statements go through standard input: arguments can be seen by everybody.
+// createUser makes the role of the user, or sets a new password for an existing one. checkAccess has checked the name
+// and the verifier is base64, so quotation marks are enough. The statements go through standard input, because every
+// user can read arguments.
 func (s *documentDBServer) createUser(ctx context.Context) error {
 	if s.opts.User == "" {
 		return nil
@@ -90,7 +91,7 @@ func (s *documentDBServer) createUser(ctx context.Context) error {
 	return err
 }
 
-// makeCertificate makes the files that TLS needs, in the server's own directory.
+// makeCertificate makes the files for TLS in the server's directory.
 func (s *documentDBServer) makeCertificate() error {
 	if !s.opts.TLS {
 		return nil
@@ -107,7 +108,7 @@ func (s *documentDBServer) makeCertificate() error {
 
 func (s *documentDBServer) tlsDir() string { return filepath.Join(s.book.dir, "tls") }
 
-// accessArgs are the gateway's arguments about who may connect and where.
+// accessArgs returns the gateway's arguments for authentication, addresses and TLS.
 func (s *documentDBServer) accessArgs() []string {
 	at := s.hostPort()
 	args := []string{"--auth=" + strconv.FormatBool(s.opts.User != "")}
@@ -120,7 +121,6 @@ func (s *documentDBServer) accessArgs() []string {
 
 func (s *documentDBServer) hostPort() string { return "127.0.0.1:" + strconv.Itoa(s.opts.Port) }
 
-// clientURI is all that a client needs to know.
 func (s *documentDBServer) clientURI() string {
 	u := url.URL{Scheme: "mongodb", Host: s.hostPort(), Path: "/"}
 	if s.opts.User != "" {
@@ -132,7 +132,7 @@ func (s *documentDBServer) clientURI() string {
 	return u.String()
 }
 
-// escapeOption escapes a value of a connection string's option. A slash may stay as it is.
+// escapeOption escapes a value of a connection string's option. A slash needs no escaping.
 func escapeOption(value string) string {
 	return strings.NewReplacer("%2F", "/", "+", "%20").Replace(url.QueryEscape(value))
 }

@@ -20,29 +20,28 @@ const (
 	gatewayModule  = "github.com/FerretDB/FerretDB/v2"
 	gatewayVersion = "v2.7.0"
 	pgPackage      = "postgresql-18-documentdb"
-	// installTries is how often a step that needs the network is tried.
-	installTries = 3
+	installTries   = 3 // of a step that needs the network
 )
 
-// debianSuites are tried in this order: sid has the package, and testing gets it a few days later
-// but can always be installed, which cannot be said of sid on every day.
+// debianSuites are tried in this order. sid has the newest package but is not installable on every day; testing gets
+// the package a few days later and is always installable.
 var debianSuites = []string{"sid", "testing"}
 
-// documentDBInstall is one installation under way.
+// documentDBInstall is one installation in progress.
 type documentDBInstall struct {
-	opts InstallOptions
-	dir  string // the directory that becomes the engine's
-	log  io.Writer
-	tell func(format string, a ...any)
+	opts   InstallOptions
+	dir    string // renamed to the engine's directory at the end
+	log    io.Writer
+	report func(format string, a ...any)
 }
 
-// Install makes a Debian root with PostgreSQL and the extension, and builds the gateway. Everything
-// is made in a directory beside the final one and renamed at the end: an installation is complete or absent.
+// Install makes a Debian root directory with PostgreSQL and the extension, and builds the gateway. It renames the
+// directory at the end, so an installation is complete or absent.
 func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
 	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *process.LockedWriter) (string, error) {
 		in := &documentDBInstall{opts: opts, dir: dir, log: log,
-			tell: func(format string, a ...any) { tell(progress, format, a...) }}
-		in.tell("this takes five to ten minutes on most machines; what the tools say goes to %s", e.home.log(DocumentDB))
+			report: func(format string, a ...any) { report(progress, format, a...) }}
+		in.report("this takes five to ten minutes on most machines; the output of the tools is in %s", e.home.log(DocumentDB))
 		return e.home.engine(DocumentDB), in.run(ctx)
 	}, func() (string, error) {
 		if inst, err := e.Installed(ctx); err == nil {
@@ -52,17 +51,17 @@ func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress 
 	})
 }
 
-// run makes the whole installation in in.dir. The gateway is built while the root is made: the one
-// waits mostly for the processor and the other for the network.
+// run makes the installation in in.dir. It builds the gateway concurrently with the root directory: the build needs the
+// processor, the root directory the network.
 func (in *documentDBInstall) run(ctx context.Context) error {
-	err := bothOrNeither(ctx, in.root, in.gateway)
-	if err != nil {
+	if err := bothOrNeither(ctx, in.root, in.gateway); err != nil {
 		return err
 	}
 	return in.finish(ctx)
 }
 
-// bothOrNeither does two things beside each other. Where one fails, the other is ended and the error is that of the first.
+// bothOrNeither calls two functions concurrently. If one fails, it cancels the other and returns the error of the
+// first.
 func bothOrNeither(ctx context.Context, one, other func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -78,7 +77,7 @@ func bothOrNeither(ctx context.Context, one, other func(context.Context) error) 
 	return context.Cause(ctx)
 }
 
-// root makes the Debian root with the packages, from the first suite that works.
+// root makes the root directory with the packages, from the first suite that works.
 func (in *documentDBInstall) root(ctx context.Context) error {
 	suites := debianSuites
 	if in.opts.Suite != "" {
@@ -94,13 +93,13 @@ func (in *documentDBInstall) root(ctx context.Context) error {
 		if suiteErr == nil || ctx.Err() != nil {
 			return suiteErr
 		}
-		in.tell("%s could not be installed from Debian %s", pgPackage, suite)
+		in.report("%s could not be installed from Debian %s", pgPackage, suite)
 		err = errors.Join(err, fmt.Errorf("from Debian %s: %w", suite, suiteErr))
 	}
 	return err
 }
 
-// tries repeats what may fail for the network.
+// tries repeats a step that needs the network.
 func (in *documentDBInstall) tries(ctx context.Context, what string, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
@@ -108,7 +107,7 @@ func (in *documentDBInstall) tries(ctx context.Context, what string, step func()
 			return err
 		}
 		fmt.Fprintf(in.log, "\n%v\n", err)
-		in.tell("%s failed and is tried again (%d of %d): %s", what, try+1, installTries, lastLine(err))
+		in.report("%s failed and is tried again (%d of %d): %s", what, try+1, installTries, lastLine(err))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -117,23 +116,23 @@ func (in *documentDBInstall) tries(ctx context.Context, what string, step func()
 	}
 }
 
-// lastLine is the end of what a program that failed said, which is mostly why.
+// lastLine returns the last line of a failed program's output, which is usually the reason.
 func lastLine(err error) string {
 	text := strings.TrimSpace(err.Error())
 	return strings.TrimPrefix(strings.TrimSpace(text[strings.LastIndex(text, "\n")+1:]), "| ")
 }
 
-// suite makes the root from one Debian suite.
+// suite makes the root directory from one Debian suite.
 func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) error {
 	root := filepath.Join(in.dir, "root")
 	if err := process.RemoveTree(root); err != nil {
 		return err
 	}
-	in.tell("making a root directory of Debian %s (some 100 MB of packages)", suite)
+	in.report("making a root directory of Debian %s (about 100 MB of packages)", suite)
 	args := []string{"--variant=minbase", "--force-check-gpg", suite, root}
 	if mirror != "" {
 		args = append(args, mirror)
-		// A debootstrap that is older than the suite has no script for it; all are the same as sid's.
+		// A debootstrap older than the suite has no script for it; all scripts are the same as sid's.
 		args = append(args, "/usr/share/debootstrap/scripts/sid")
 	}
 	if err := in.command(ctx, nil, "debootstrap", args...); err != nil {
@@ -142,7 +141,7 @@ func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) er
 	if err := prepareRoot(root); err != nil {
 		return err
 	}
-	in.tell("installing %s in it", pgPackage)
+	in.report("installing %s in it", pgPackage)
 	sb := &process.Sandbox{Root: root, DevPts: true}
 	if err := in.command(ctx, sb, "/usr/bin/apt-get", "-q", "-y", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0",
 		"install", "--no-install-recommends", pgPackage); err != nil {
@@ -151,12 +150,12 @@ func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) er
 	return in.command(ctx, sb, "/usr/bin/apt-get", "clean")
 }
 
-// command runs a program of the installation with its output in the log.
+// command runs a program and writes its output to the log.
 func (in *documentDBInstall) command(ctx context.Context, sb *process.Sandbox, path string, args ...string) error {
 	s := process.Spec{Role: filepath.Base(path), Path: path, Args: args, Sandbox: sb}
 	s.Env = append((&exec.Cmd{}).Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 	if sb == nil {
-		s.Sandbox = &process.Sandbox{} // debootstrap mounts too: its mounts and processes end with it
+		s.Sandbox = &process.Sandbox{} // ends the mounts and processes of debootstrap with it
 		abs, err := exec.LookPath(path)
 		if err != nil {
 			return err
@@ -168,7 +167,7 @@ func (in *documentDBInstall) command(ctx context.Context, sb *process.Sandbox, p
 	return err
 }
 
-// prepareRoot makes what a server needs in the root, and keeps package scripts from starting services.
+// prepareRoot makes the server's directories in the root, and prevents package scripts from starting services.
 func prepareRoot(root string) error {
 	var err error
 	for _, d := range []string{dataMount, filepath.Dir(gatewayFile)} {
@@ -178,33 +177,35 @@ func prepareRoot(root string) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(root, "usr/sbin/policy-rc.d"), []byte(deny), 0o755))
 }
 
-// gateway builds FerretDB, or takes the given one, into in.dir.
+// gateway builds FerretDB in in.dir, or copies the given executable.
 func (in *documentDBInstall) gateway(ctx context.Context) error {
 	if in.opts.Gateway != "" {
 		return copyFile(in.opts.Gateway, filepath.Join(in.dir, "ferretdb"))
 	}
-	in.tell("building the gateway FerretDB %s", gatewayVersion)
+	in.report("building the gateway FerretDB %s", gatewayVersion)
 	goTool, err := findGo(goPlaces)
 	if err != nil {
 		return err
 	}
-	// Without cgo the executable needs no C library, so it runs in the root as well as here.
+	// Without cgo the executable needs no C library, so it also runs in the root directory.
 	env := append((&exec.Cmd{}).Environ(), "GOBIN="+in.dir, "CGO_ENABLED=0")
-	s := process.Spec{Role: "go install", Path: goTool, Env: env, Args: []string{"install", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
+	s := process.Spec{Role: "go install", Path: goTool, Env: env,
+		Args: []string{"install", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
 	return in.tries(ctx, "building the gateway", func() error {
 		_, err := process.Run(ctx, s, in.log)
 		return err
 	})
 }
 
-// finish moves the gateway into the root and writes down what was installed.
+// finish moves the gateway into the root directory and describes the installation.
 func (in *documentDBInstall) finish(ctx context.Context) error {
 	root := filepath.Join(in.dir, "root")
 	if err := os.Rename(filepath.Join(in.dir, "ferretdb"), filepath.Join(root, gatewayFile)); err != nil {
 		return err
 	}
 	query := func(path string, args ...string) (string, error) {
-		out, err := process.Run(ctx, process.Spec{Role: filepath.Base(path), Path: path, Args: args, Sandbox: &process.Sandbox{Root: root}}, in.log)
+		out, err := process.Run(ctx, process.Spec{Role: filepath.Base(path), Path: path, Args: args,
+			Sandbox: &process.Sandbox{Root: root}}, in.log)
 		return strings.TrimSpace(string(out)), err
 	}
 	pg, err1 := query("/usr/bin/dpkg-query", "-W", "-f", "${Version}", "postgresql-18")
@@ -215,14 +216,15 @@ func (in *documentDBInstall) finish(ctx context.Context) error {
 	}
 	gateway := gatewayLine(gw)
 	inst := Installation{Engine: DocumentDB, Source: "Debian packages, " + gatewayModule,
-		Version:   fmt.Sprintf("PostgreSQL %s, DocumentDB %s, FerretDB %s", pg, ext, gateway),
-		Versions:  map[string]string{"postgresql": pg, "documentdb": ext, "ferretdb": gateway, "platform": runtime.GOOS + "/" + runtime.GOARCH},
+		Version: fmt.Sprintf("PostgreSQL %s, DocumentDB %s, FerretDB %s", pg, ext, gateway),
+		Versions: map[string]string{"postgresql": pg, "documentdb": ext, "ferretdb": gateway,
+			"platform": runtime.GOOS + "/" + runtime.GOARCH},
 		Installed: time.Now().UTC(),
 	}
 	return writeJSON(installationFile(in.dir), inst)
 }
 
-// gatewayLine finds the version in what "ferretdb --version" prints: "version: v2.7.0" among others.
+// gatewayLine finds the version in the output of "ferretdb --version", the line "version: v2.7.0".
 func gatewayLine(out string) string {
 	for line := range strings.Lines(out) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "version: "); ok {
@@ -247,9 +249,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// aptMirror finds the Debian mirror that the machine's apt takes its packages from, or returns ""
-// if there is none, as on other systems; debootstrap then uses Debian's public one. Mirrors of
-// security updates, and dated archives, which have other states of sid, are no use.
+// aptMirror returns the Debian mirror of this machine's apt, "" if there is none; debootstrap then uses Debian's public
+// mirror. It skips mirrors of security updates, and dated archives, because they have other states of sid.
 func aptMirror(root fs.FS) string {
 	var files []string
 	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.sources", "etc/apt/sources.list.d/*.list"} {
@@ -272,7 +273,7 @@ func aptMirror(root fs.FS) string {
 	return ""
 }
 
-// isDebianMirror says whether a word of apt's configuration is the URL of a full mirror.
+// isDebianMirror reports whether a word of apt's configuration is the URL of a complete mirror.
 func isDebianMirror(word string) bool {
 	isURL := strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")
 	path := strings.TrimSuffix(word, "/")

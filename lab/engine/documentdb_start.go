@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,11 +20,12 @@ import (
 // synchronousCommits are the durability levels of PostgreSQL, the default first.
 var synchronousCommits = []string{"on", "off", "local", "remote_write", "remote_apply"}
 
-// defaultConnections is how many PostgreSQL sessions a gateway opens at most: enough that a few
-// dozen workers do not queue in it, and few enough for PostgreSQL's process per session.
+// defaultConnections limits the PostgreSQL sessions of a gateway: enough for a few dozen workers without a queue, and
+// few enough for PostgreSQL's process per session.
 const defaultConnections = 64
 
-// Start starts PostgreSQL, makes its cluster and extension if the data directory is new, and starts the gateway.
+// Start starts PostgreSQL and the gateway. In a new data directory it makes PostgreSQL's cluster and the extension
+// first.
 func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	if err := needRoot("running the engine documentdb"); err != nil {
 		return nil, err
@@ -42,7 +44,8 @@ func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &documentDBServer{base: base{book: b, unlock: unlock, version: inst.Version}, root: filepath.Join(inst.Path, "root"), opts: opts}
+	s := &documentDBServer{base: base{book: b, unlock: unlock, version: inst.Version},
+		root: filepath.Join(inst.Path, "root"), opts: opts}
 	if err := s.boot(ctx); err != nil {
 		err = fmt.Errorf("documentdb did not start: %w%s", err, process.LogTail(s.postgresLog()))
 		return nil, errors.Join(err, s.base.abandon())
@@ -50,22 +53,23 @@ func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, erro
 	return s, nil
 }
 
-// checkDocumentDBOptions refuses options that are wrong or not documentdb's, and fills in defaults.
+// checkDocumentDBOptions checks the options and fills in defaults.
 func checkDocumentDBOptions(o *StartOptions) error {
 	if o.SynchronousCommit == "" {
 		o.SynchronousCommit = synchronousCommits[0]
 	}
 	if !slices.Contains(synchronousCommits, o.SynchronousCommit) {
-		return fmt.Errorf("synchronous commit %q is not one of %s", o.SynchronousCommit, strings.Join(synchronousCommits, ", "))
+		return fmt.Errorf("unknown synchronous commit %q: use one of %s", o.SynchronousCommit, strings.Join(synchronousCommits, ", "))
 	}
 	if o.Connections == 0 {
 		o.Connections = defaultConnections
 	}
 	if o.Connections < 1 || o.Connections > 10_000 {
-		return fmt.Errorf("%d connections are not between 1 and 10000", o.Connections)
+		return fmt.Errorf("connections: %d is not between 1 and 10000", o.Connections)
 	}
 	if o.CacheGB != 0 || o.Binary != "" || len(o.Args) != 0 {
-		return errors.New("cache size, executable and further arguments are mongod's, documentdb has none of them (shared_buffers is a parameter)")
+		return errors.New("cache size, executable and further arguments are options of mongod, not of documentdb; " +
+			"set its cache with the parameter shared_buffers")
 	}
 	for name := range o.Parameters {
 		if err := checkSettingName(name); err != nil {
@@ -88,15 +92,13 @@ type documentDBServer struct {
 func (s *documentDBServer) postgresLog() string { return filepath.Join(s.book.dir, "postgres.log") }
 func (s *documentDBServer) gatewayLog() string  { return filepath.Join(s.book.dir, "gateway.log") }
 
-// Logs are PostgreSQL's and the gateway's.
 func (s *documentDBServer) Logs() []string { return []string{s.postgresLog(), s.gatewayLog()} }
 
-// Wait waits until a write and a read succeed.
 func (s *documentDBServer) Wait(ctx context.Context) error {
 	return s.waitUsable(ctx, s.gatewayLog())
 }
 
-// boot brings the parts up one after the other.
+// boot starts PostgreSQL, then the gateway.
 func (s *documentDBServer) boot(ctx context.Context) (err error) {
 	if s.uid, s.gid, err = rootUser(s.root, "postgres"); err != nil {
 		return err
@@ -128,14 +130,14 @@ func (s *documentDBServer) boot(ctx context.Context) (err error) {
 	return s.ready(s.clientURI(), "mongodb://"+s.hostPort()+"/")
 }
 
-// inRoot describes a program that runs in the root as its user postgres.
+// inRoot describes a program that runs in the root directory as its user postgres.
 func (s *documentDBServer) inRoot(role, path string, args ...string) process.Spec {
 	in := installed{root: s.root, uid: s.uid, gid: s.gid}
 	return in.program(s.DataDir(), role, path, args...)
 }
 
-// initCluster makes PostgreSQL's data directory if there is none. It is made under another name
-// and renamed, so that one that was interrupted is not taken for complete.
+// initCluster makes PostgreSQL's data directory if there is none. It renames the directory at the end, so an incomplete
+// one is never used.
 func (s *documentDBServer) initCluster(ctx context.Context) error {
 	final := filepath.Join(s.DataDir(), postgresDir)
 	if _, err := os.Stat(final); err == nil {
@@ -153,10 +155,10 @@ func (s *documentDBServer) initCluster(ctx context.Context) error {
 	if err := os.Chown(pw, int(s.uid), int(s.gid)); err != nil {
 		return err
 	}
-	// Over TCP a password is needed. The extension's own background workers connect as roles without
-	// one, through the Unix socket, whose directory only PostgreSQL's user can enter.
-	_, err := process.Run(ctx, s.inRoot("initdb", pgBin+"/initdb", "-D", dataMount+"/"+postgresDir+".new", "-U", postgresUser,
-		"--pwfile", dataMount+"/.password", "--auth-host=scram-sha-256", "--auth-local=trust",
+	// Connections over TCP need a password. The extension's background workers connect without one through the Unix
+	// socket, whose directory only PostgreSQL's user can enter.
+	_, err := process.Run(ctx, s.inRoot("initdb", pgBin+"/initdb", "-D", dataMount+"/"+postgresDir+".new",
+		"-U", postgresUser, "--pwfile", dataMount+"/.password", "--auth-host=scram-sha-256", "--auth-local=trust",
 		"-E", "UTF8", "--locale=C.UTF-8"), io.Discard)
 	if err != nil {
 		return err
@@ -167,17 +169,15 @@ func (s *documentDBServer) initCluster(ctx context.Context) error {
 	return syncDir(s.DataDir())
 }
 
-// postgresSettings are the settings of a server, as arguments of postgres. What decides about
-// durability (fsync, full_page_writes, wal_sync_method) is left as PostgreSQL has it.
+// postgresSettings returns the settings of a server as arguments of postgres. The settings of durability (fsync,
+// full_page_writes, wal_sync_method) keep PostgreSQL's defaults.
 func (s *documentDBServer) postgresSettings() []string {
 	set := preloaded()
 	set["listen_addresses"] = "127.0.0.1"
 	set["port"] = strconv.Itoa(s.pgPort)
 	// The gateway's sessions, and room for the extension's workers and a person with psql.
 	set["max_connections"] = strconv.Itoa(s.opts.Connections + 36)
-	for name, value := range s.opts.Parameters {
-		set[name] = value
-	}
+	maps.Copy(set, s.opts.Parameters)
 	var args []string
 	for name, value := range set {
 		args = append(args, "-c", name+"="+value)
@@ -187,10 +187,11 @@ func (s *documentDBServer) postgresSettings() []string {
 
 // startPostgres starts PostgreSQL and waits until it accepts connections.
 func (s *documentDBServer) startPostgres(ctx context.Context) error {
-	sp := s.inRoot("postgres", pgBin+"/postgres", append([]string{"-D", dataMount + "/" + postgresDir}, s.postgresSettings()...)...)
+	sp := s.inRoot("postgres", pgBin+"/postgres", append([]string{"-D", dataMount + "/" + postgresDir},
+		s.postgresSettings()...)...)
 	pidFile := filepath.Join(s.DataDir(), postgresDir, "postmaster.pid")
-	// A killed server leaves the file, with "ready" in it. Whether another server still runs on these
-	// data is told by the lock on the directory and by PostgreSQL's own shared memory.
+	// A killed server leaves the file with "ready" in it. The lock on the directory and PostgreSQL's shared memory detect
+	// another server that still runs on these data.
 	removeSharedMemory(s.DataDir())
 	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -207,7 +208,7 @@ func (s *documentDBServer) startPostgres(ctx context.Context) error {
 	return nil
 }
 
-// postmasterReady reads PostgreSQL's own word for it: the eighth line of postmaster.pid.
+// postmasterReady reads PostgreSQL's status, the eighth line of postmaster.pid.
 func postmasterReady(pidFile string) bool {
 	lines := postmasterLines(pidFile)
 	return len(lines) >= 8 && (strings.TrimSpace(lines[7]) == "ready" || strings.TrimSpace(lines[7]) == "standby")
@@ -221,7 +222,7 @@ func postmasterLines(pidFile string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// psql runs one statement as the superuser and returns its rows, fields separated by '|'.
+// psql runs one statement as the superuser and returns its rows with fields separated by '|'.
 func (s *documentDBServer) psql(ctx context.Context, statement string) (string, error) {
 	out, err := process.Run(ctx, s.psqlProgram("-c", "set client_min_messages to warning", "-c", statement), io.Discard)
 	return string(out), err
@@ -233,9 +234,9 @@ func (s *documentDBServer) psqlProgram(args ...string) process.Spec {
 		"-h", dataMount + "/" + socketDir, "-p", strconv.Itoa(s.pgPort), "-U", postgresUser, "-d", "postgres"}, args...)...)
 }
 
-// startGateway starts FerretDB.
 func (s *documentDBServer) startGateway() error {
-	postgres := gatewayURL("127.0.0.1:"+strconv.Itoa(s.pgPort), s.data.Password, s.opts.SynchronousCommit, s.opts.Connections, 10)
+	postgres := gatewayURL("127.0.0.1:"+strconv.Itoa(s.pgPort), s.data.Password, s.opts.SynchronousCommit,
+		s.opts.Connections, 10)
 	sp := s.inRoot("gateway", gatewayFile, append(s.accessArgs(), "--telemetry=disable",
 		"--state-dir="+dataMount+"/"+gatewayDir, "--debug-addr=-", "--log-level=WARN")...)
 	if s.opts.TLS {
@@ -246,7 +247,7 @@ func (s *documentDBServer) startGateway() error {
 	return err
 }
 
-// Stop ends the gateway, then PostgreSQL with a "fast" shutdown: sessions are ended, a checkpoint is written.
+// Stop ends the gateway, then PostgreSQL with a "fast" shutdown, which ends sessions and writes a checkpoint.
 func (s *documentDBServer) Stop(ctx context.Context) error {
 	var err error
 	for _, role := range []string{"gateway", "postgres"} {
@@ -256,7 +257,7 @@ func (s *documentDBServer) Stop(ctx context.Context) error {
 		}
 		sig := syscall.SIGINT
 		limit := ctx
-		if role == "gateway" { // it waits for its clients, and it has nothing to lose
+		if role == "gateway" { // it waits for its clients, and has no data to lose
 			sig = syscall.SIGTERM
 			var cancel context.CancelFunc
 			limit, cancel = context.WithTimeout(ctx, 3*time.Second)
@@ -270,22 +271,18 @@ func (s *documentDBServer) Stop(ctx context.Context) error {
 	return errors.Join(err, s.finish())
 }
 
-// Settings reads what PostgreSQL runs with.
 func (s *documentDBServer) Settings(ctx context.Context) (map[string]string, error) {
-	out, err := s.psql(ctx, `select name, current_setting(name) from pg_settings where name in ('fsync','full_page_writes',
-		'wal_sync_method','wal_level','wal_compression','shared_buffers','max_connections','max_wal_size','checkpoint_timeout',
-		'data_checksums','synchronous_standby_names','commit_delay','wal_writer_delay','server_version') order by name`)
+	out, err := s.psql(ctx, settingsQuery)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read PostgreSQL's settings: %w", err)
 	}
-	set := map[string]string{
-		"synchronous_commit": s.opts.SynchronousCommit, // of the gateway's sessions
-		"pool_max_conns":     strconv.Itoa(s.opts.Connections),
-	}
+	set := map[string]string{}
 	for line := range strings.Lines(out) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "|"); ok {
 			set[name] = value
 		}
 	}
+	set["synchronous_commit"] = s.opts.SynchronousCommit // of the gateway's sessions
+	set["pool_max_conns"] = strconv.Itoa(s.opts.Connections)
 	return set, nil
 }

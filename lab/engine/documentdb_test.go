@@ -51,8 +51,8 @@ func TestDocumentDBRefuses(t *testing.T) {
 		opts engine.StartOptions
 		want string
 	}{
-		{"durability", engine.StartOptions{SynchronousCommit: "maybe"}, "not one of on, off"},
-		{"mongod's cache", engine.StartOptions{CacheGB: 1}, "mongod's"},
+		{"durability", engine.StartOptions{SynchronousCommit: "maybe"}, "use one of on, off"},
+		{"mongod's cache", engine.StartOptions{CacheGB: 1}, "options of mongod"},
 		{"connections", engine.StartOptions{Connections: -1}, "not between"},
 		{"port", engine.StartOptions{Port: 70000}, "not between"},
 		{"foreign directory", engine.StartOptions{DataDir: foreign}, "thesis.txt"},

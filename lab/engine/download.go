@@ -13,31 +13,31 @@ import (
 	"strings"
 )
 
-// Bounds of what is downloaded, in bytes. The archives of 2026 have some 100 MB, signatures and keys some KB.
+// Limits of downloads in bytes. The archives of 2026 have about 100 MB, signatures and keys some KB.
 const (
 	maxArchive   = 2 << 30
 	maxSignature = 64 << 10
 	maxRedirects = 10
 )
 
-// fetcher fetches what is installed. The zero value trusts the certificates and the release keys that everybody uses.
+// fetcher downloads archives, signatures and keys. The zero value trusts the system's certificates and MongoDB's
+// release keys.
 type fetcher struct {
-	client *http.Client // nil for the usual one
+	client *http.Client // nil for the default client
 	keys   []releaseKey // nil for MongoDB's
-	site   string       // that has the files of keys; "" for MongoDB's
-	// plain allows http, because the checksum of what is fetched is known from elsewhere.
+	site   string       // of the key files; "" for MongoDB's
+	// plain allows http, because the user has given the checksum.
 	plain bool
 }
 
-// errPlain is why something is not fetched.
-var errPlain = errors.New("http can be read and changed on the way: take https, or give the archive's checksum with --sha256")
+var errPlain = errors.New("http is not secure: use https, or give the archive's checksum with --sha256")
 
 func isURL(s string) bool {
 	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
 }
 
-// open opens a file, or a URL for reading. A URL, and each that it leads to, must have TLS unless [fetcher.plain] is set;
-// one with TLS never leads to one without.
+// open opens a file or a URL. A URL and its redirects must use https unless [fetcher.plain] is set. A redirect from
+// https to http is never followed.
 func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error) {
 	if !isURL(source) {
 		return os.Open(source)
@@ -56,13 +56,13 @@ func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error)
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		switch last := via[len(via)-1]; {
 		case len(via) > maxRedirects:
-			return fmt.Errorf("it redirects more than %d times", maxRedirects)
+			return fmt.Errorf("more than %d redirects", maxRedirects)
 		case next.URL.Scheme == "https":
 			return nil
 		case next.URL.Scheme == "http" && last.URL.Scheme == "http": // plain
 			return nil
 		}
-		return fmt.Errorf("it redirects to %s: %w", next.URL.Redacted(), errPlain)
+		return fmt.Errorf("redirect to %s: %w", next.URL.Redacted(), errPlain)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -70,12 +70,12 @@ func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error)
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, fmt.Errorf("%s: the server says %s; is there a %s?", source, resp.Status, path.Base(source))
+		return nil, fmt.Errorf("%s: the server returned %s. Check that the server has %s", source, resp.Status, path.Base(source))
 	}
 	return resp.Body, nil
 }
 
-// file copies a URL or file to a file and returns its SHA-256 checksum.
+// file copies a URL or file to a new file and returns its SHA-256 checksum.
 func (f fetcher) file(ctx context.Context, source, to string) (string, error) {
 	r, err := f.open(ctx, source)
 	if err != nil {
@@ -89,15 +89,15 @@ func (f fetcher) file(ctx context.Context, source, to string) (string, error) {
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, maxArchive+1))
 	if err := errors.Join(err, out.Close()); err != nil {
-		return "", fmt.Errorf("fetching %s broke off after %d bytes: %w", source, n, err)
+		return "", fmt.Errorf("the download of %s failed after %d bytes: %w", source, n, err)
 	}
 	if n > maxArchive {
-		return "", fmt.Errorf("%s has more than %d bytes, so it is no archive of mongod", source, int64(maxArchive))
+		return "", fmt.Errorf("%s has more than %d bytes, so it is not an archive of mongod", source, int64(maxArchive))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// small reads a short URL or file.
+// small reads a URL or file of at most most bytes.
 func (f fetcher) small(ctx context.Context, source string, most int64) ([]byte, error) {
 	r, err := f.open(ctx, source)
 	if err != nil {

@@ -1,10 +1,9 @@
 // Package engine finds, installs, starts and stops one server of an engine: mongod, or documentdb
 // (PostgreSQL with the DocumentDB extension behind the FerretDB gateway).
 //
-// A server is the processes that together answer at one MongoDB address, their data directory and
-// their logs. Everything a server uses is written down in a journal before it is made, so that
-// [Cleanup] can remove what a killed Plimsoll left behind. Replica sets, hosts and volumes are built
-// out of servers by other rooms of the lab; no load is generated here and nothing is printed.
+// A server is the processes behind one MongoDB address, their data directory and their logs. A journal names
+// everything that a server uses before it is made, so that [Cleanup] can remove what a killed Plimsoll left. Other
+// packages of the lab build replica sets, hosts and volumes. This package generates no load and prints nothing.
 package engine
 
 import (
@@ -22,118 +21,114 @@ import (
 const (
 	DocumentDB = "documentdb"
 	Mongod     = "mongod"
-	// None is no server at all: a lab of hosts and volumes. It cannot be installed or started.
+	// None means a lab of hosts and volumes without servers. It cannot be installed or started.
 	None = "none"
 )
 
 // Engine is one kind of server software.
 type Engine interface {
-	// Name is the name that users write.
+	// Name returns the name that users write.
 	Name() string
-	// Installed finds the newest installation. The error wraps [ErrNotInstalled] if there is none
-	// and says how to get one.
+	// Installed returns the newest installation. If there is none, the error wraps [ErrNotInstalled] and says how to
+	// install the engine.
 	Installed(ctx context.Context) (Installation, error)
-	// Install puts the engine into the home directory. What is installed already is left alone. It
-	// tells progress, in lines without a line feed, what it does; progress may be nil.
+	// Install installs the engine in the home directory, if it is not installed yet. It reports each step to progress,
+	// which may be nil, as a line without a line feed.
 	Install(ctx context.Context, opts InstallOptions, progress func(string)) error
-	// Start starts one server and returns when its processes run; [Server.Wait] waits until it is
-	// usable. A start that fails leaves no process behind, and its error ends with the last lines of the log.
+	// Start starts one server and returns when its processes run; [Server.Wait] waits until it is usable. If the start
+	// fails, no process is left, and the error ends with the last lines of the log.
 	Start(ctx context.Context, opts StartOptions) (Server, error)
 }
 
 // Server is one running server. Its methods may be called from several goroutines.
 type Server interface {
-	// ID names the server in the journal; it is unique in a home directory.
+	// ID is unique in a home directory.
 	ID() string
-	// Engine is the engine's name.
 	Engine() string
-	// URI is where clients connect. It holds the password if the server was started with a user, so it
-	// belongs neither in logs nor in error messages.
+	// URI is the address for clients. It includes the password if the server was started with a user, so it must not
+	// appear in logs or error messages.
 	URI() string
-	// DataDir is the directory with the server's data.
 	DataDir() string
-	// Logs are the log files, the most telling one first.
+	// Logs returns the log files, the most important one first.
 	Logs() []string
-	// Wait returns when a write and a read have succeeded, or with an error if a process of the
-	// server has ended or ctx is done.
+	// Wait returns when a write and a read have succeeded, or with an error if a process of the server has ended or
+	// ctx ends.
 	Wait(ctx context.Context) error
-	// Status says which processes there are and whether they run.
 	Status() Status
-	// Pids are the ids of all processes of the server that are alive, children included.
+	// Pids returns the ids of all running processes of the server and their children.
 	Pids() []int
-	// Ended is closed when the first process of the server has ended, for whatever reason.
+	// Ended is closed when the first process of the server has ended.
 	Ended() <-chan struct{}
-	// Version is the server software as it was started: "8.0.12", or "PostgreSQL 18.6 …".
+	// Version is the version of the software at its start: "8.0.12", or "PostgreSQL 18.6 …".
 	Version() string
-	// Settings reads the settings that decide about durability and speed from the running server.
+	// Settings reads the settings with an effect on durability and speed from the running server.
 	Settings(ctx context.Context) (map[string]string, error)
-	// Kill ends all processes at once with SIGKILL, as a power failure would, and waits until they
-	// are gone. Data, logs and journal stay.
+	// Kill sends SIGKILL to all processes and waits for their end. Data, logs and journal stay.
 	Kill() error
-	// Stop ends the server cleanly and removes its journal, and its data if they were temporary. If
-	// ctx ends first, what still runs is killed and the error says so. Stop after [Server.Kill] only removes.
+	// Stop ends the server cleanly, and removes its journal and temporary data. If ctx ends first, Stop kills the
+	// processes that still run and returns an error. After [Server.Kill] it only removes files.
 	Stop(ctx context.Context) error
 }
 
-// Installation is an engine as it is on this machine.
+// Installation describes an engine on this machine.
 type Installation struct {
 	Engine    string            `json:"engine"`
 	Version   string            `json:"version"`            // one line for people
 	Versions  map[string]string `json:"versions,omitempty"` // of its parts, by name
 	Path      string            `json:"path"`               // the installation's directory, or the executable
-	Source    string            `json:"source"`             // where it came from
+	Source    string            `json:"source"`             // URL, file, or "PATH"
 	Installed time.Time         `json:"installed,omitzero"` // zero if Plimsoll did not install it
 }
 
-// InstallOptions are the choices of an installation. The zero value suits most machines.
+// InstallOptions are the options of an installation. The zero value is right for most machines.
 type InstallOptions struct {
-	// Mirror is where packages or archives are taken from. documentdb: the URL of a Debian mirror;
-	// default: the one that this machine's apt uses, or debootstrap's own. mongod: a local directory
-	// or the URL of one with the archives of the engine; default: MongoDB's download site.
+	// Mirror is the source of packages or archives. documentdb: the URL of a Debian mirror; default: the mirror of this
+	// machine's apt, or debootstrap's default. mongod: a directory, or its URL, with archives; default: MongoDB's
+	// download site.
 	Mirror string
-	// Suite is the Debian suite of the root that documentdb lives in; default: sid, and testing
-	// where sid's packages cannot be installed.
+	// Suite is the Debian suite of documentdb's root directory; default: sid, and testing if sid's packages cannot be
+	// installed.
 	Suite string
-	// Gateway is a ready FerretDB executable, instead of building one with the Go tool.
+	// Gateway is a FerretDB executable; default: build one with the Go tool.
 	Gateway string
 	// Version is the mongod release, such as 8.0.21, or a series, such as 8.0, for its newest patch; default: 8.0.
 	Version string
-	// Feed is the list of mongod's releases, a URL or file; default: MongoDB's own.
+	// Feed is a URL or file with the list of mongod's releases; default: MongoDB's list.
 	Feed string
-	// Archive is a mongod archive (.tgz), as a file or URL, instead of one named by Version.
+	// Archive is a file or URL of a mongod archive (.tgz); default: the archive of Version.
 	Archive string
-	// SHA256 is the mongod archive's checksum in hexadecimal. It takes the place of the archive's signature.
+	// SHA256 is the checksum of the mongod archive in hexadecimal. With it no signature is needed.
 	SHA256 string
-	// Key is the file with the OpenPGP key that signed the mongod archive; default: MongoDB's key for the release.
+	// Key is a file with the OpenPGP key that signed the mongod archive; default: MongoDB's key for the release.
 	Key string
 	// Platform is the platform part of the mongod archive's name, such as debian12; default: this machine's.
 	Platform string
 }
 
-// StartOptions are the choices for one server. The zero value starts a throw-away server on a free port.
+// StartOptions are the options of one server. The zero value starts a temporary server on a free port.
 type StartOptions struct {
-	// DataDir is where the data live, made if it does not exist; default: a temporary directory that
-	// Stop removes. A directory that holds anything else than this engine's data is refused.
+	// DataDir is made if it does not exist; default: a temporary directory that Stop removes. A directory with other
+	// files than this engine's data is refused.
 	DataDir string
-	// Port is the port clients connect to on 127.0.0.1; default: a free one.
+	// Port is the port on 127.0.0.1; default: a free one.
 	Port int
-	// SynchronousCommit is documentdb's durability level: on, off, local, remote_write or
-	// remote_apply; default: on. See PostgreSQL's setting of that name.
+	// SynchronousCommit is documentdb's durability level, PostgreSQL's synchronous_commit: on, off, local, remote_write
+	// or remote_apply; default: on.
 	SynchronousCommit string
-	// Connections is how many PostgreSQL sessions documentdb's gateway may open; default: 64.
+	// Connections limits the PostgreSQL sessions of documentdb's gateway; default: 64.
 	Connections int
-	// Standalone makes mongod a bare server: no majority, transactions, change streams or oplog. Default: a replica set
-	// of one member.
+	// Standalone starts mongod without a replica set: without majority, transactions, change streams and oplog.
+	// Default: a replica set of one member.
 	Standalone bool
-	// User switches access control on: clients have to be this user, by SCRAM-SHA-256.
-	// Default: everybody on this machine may connect.
+	// User enables access control: clients must authenticate as this user with SCRAM-SHA-256. Default: every user of
+	// this machine may connect.
 	User string
-	// Password is User's; default: a new one for every start. [Server.URI] holds it.
+	// Password is User's; default: a new one for every start. [Server.URI] includes it.
 	Password string
-	// TLS makes the server accept connections with TLS only. Its certificate is for loopback and thrown
-	// away with the server; [Server.URI] names the file with the authority.
+	// TLS makes the server accept only connections with TLS. Its certificate is for loopback and temporary;
+	// [Server.URI] names the file with the CA.
 	TLS bool
-	// CacheGB is mongod's WiredTiger cache in GiB; default: mongod's own choice.
+	// CacheGB is mongod's WiredTiger cache in GiB; default: mongod's default.
 	CacheGB float64
 	// Parameters are settings of the server by name: PostgreSQL's for documentdb, setParameter's for mongod.
 	Parameters map[string]string
@@ -143,27 +138,27 @@ type StartOptions struct {
 	Args []string
 }
 
-// Status is the state of a server's processes at one moment.
+// Status is the state of a server's processes.
 type Status struct {
 	Running   bool // all processes run
 	Processes []ProcessStatus
 }
 
-// ProcessStatus is the state of one process that was started for a server.
+// ProcessStatus is the state of one process of a server.
 type ProcessStatus = process.Status
 
-// ErrNotInstalled says that an engine is not on this machine.
+// ErrNotInstalled is returned if an engine is not on this machine.
 var ErrNotInstalled = errors.New("not installed")
 
-// ErrNeedsRoot says that something can only be done as root.
+// ErrNeedsRoot is returned if an operation needs root.
 var ErrNeedsRoot = errors.New("needs root")
 
-// All returns every engine there is, with home as the directory they are installed and run in.
+// All returns all engines. home is the directory of installations and servers.
 func All(home string) []Engine {
 	return []Engine{&documentDB{home: layout{home}}, &mongod{home: layout{home}}}
 }
 
-// ByName finds an engine by its name.
+// ByName returns an engine of [All] by its name.
 func ByName(home, name string) (Engine, error) {
 	var known []string
 	for _, e := range All(home) {
@@ -172,11 +167,12 @@ func ByName(home, name string) (Engine, error) {
 		}
 		known = append(known, e.Name())
 	}
-	return nil, fmt.Errorf("unknown engine %q%s (known: %s)", name, nearest.DidYouMean(name, known), strings.Join(known, ", "))
+	return nil, fmt.Errorf("unknown engine %q%s (known: %s)", name, nearest.DidYouMean(name, known),
+		strings.Join(known, ", "))
 }
 
-// tell calls progress if there is one.
-func tell(progress func(string), format string, a ...any) {
+// report calls progress if it is not nil.
+func report(progress func(string), format string, a ...any) {
 	if progress != nil {
 		progress(fmt.Sprintf(format, a...))
 	}

@@ -19,30 +19,30 @@ import (
 
 // GatewayOptions describe one gateway of a cluster of documentdb.
 type GatewayOptions struct {
-	Home string // where engines are installed
+	Home string // directory of engines
 	Name string
 	Host host.Host
-	Log  string // its log file
+	Log  string // file
 	Dir  string // of its state, made if it does not exist
-	// Password is that of PostgreSQL's superuser.
+	// Password of PostgreSQL's superuser.
 	Password string
-	// Commit is the synchronous_commit of its sessions: what a write has to reach before it is acknowledged.
+	// Commit is the synchronous_commit of its sessions, which decides when a write is acknowledged.
 	Commit string
-	// Sessions is how many it may open.
+	// Sessions limits its sessions.
 	Sessions int
-	// Beside is how many gateways share its host and so its memory, itself included.
+	// Beside is the number of gateways that share its host's memory, itself included.
 	Beside int
-	// ReadOnly makes it one for reading: it takes a standby too, and refuses all writes.
+	// ReadOnly makes it refuse writes and accept a standby.
 	ReadOnly bool
-	// User and ClientPassword are what clients have to give; no user lets everybody in who reaches the address.
+	// User and ClientPassword are the credentials of clients; without a user there is no access control.
 	User, ClientPassword string
-	// TLSDir has the certificates that [WriteCertificates] made; clients then have to speak TLS. Empty: they must not.
+	// TLSDir has the certificates of [WriteCertificates], for TLS only. Empty: no TLS.
 	TLSDir string
 }
 
-// Gateway is a FerretDB in front of one PostgreSQL, the primary. It knows no other member: a former primary that comes
-// back gets no writes through it, whatever it takes itself for. When another member is promoted the gateway is started
-// again with the new address, which also ends sessions that hang in a connection to a member that was cut off.
+// Gateway is a FerretDB in front of one PostgreSQL, the primary. It has no other address, so a former primary that
+// returns gets no writes through it. After a promotion the gateway is restarted with the new address, which also ends
+// sessions that hang in a connection to a member that was cut off.
 type Gateway struct {
 	placed
 	o GatewayOptions
@@ -52,7 +52,7 @@ type Gateway struct {
 
 var _ Node = (*Gateway)(nil)
 
-// NewGateway describes a gateway. Nothing is made before its start.
+// NewGateway makes a gateway that does not run yet.
 func NewGateway(ctx context.Context, o GatewayOptions) (*Gateway, error) {
 	inst, err := findInstalled(ctx, o.Home)
 	if err != nil {
@@ -63,27 +63,26 @@ func NewGateway(ctx context.Context, o GatewayOptions) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{placed: placed{name: o.Name, kind: "gateway", log: o.Log, inst: inst}, o: o}
-	return g, g.settle(o.Host)
+	return g, g.assignHost(o.Host)
 }
 
-// DataDir is empty: a gateway keeps no data.
 func (g *Gateway) DataDir() string { return "" }
 
-// SetPrimary says which PostgreSQL it uses from the next start on.
+// SetPrimary sets the PostgreSQL of the next start.
 func (g *Gateway) SetPrimary(u Upstream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.primary = u
 }
 
-// Primary is the PostgreSQL it uses from the next start on.
+// Primary returns the PostgreSQL of the next start.
 func (g *Gateway) Primary() Upstream {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.primary
 }
 
-// URI is where clients connect, with credentials.
+// URI returns the address for clients, with credentials.
 func (g *Gateway) URI() string {
 	u := url.URL{Scheme: "mongodb", Host: g.Address(), Path: "/"}
 	if g.o.User != "" {
@@ -95,11 +94,10 @@ func (g *Gateway) URI() string {
 	return u.String()
 }
 
-// Start starts it for the primary that was said.
 func (g *Gateway) Start(ctx context.Context) error {
 	u := g.Primary()
 	if u == (Upstream{}) {
-		return fmt.Errorf("%s: there is no primary to be a gateway for", g.name)
+		return fmt.Errorf("cannot start %s: it has no primary", g.name)
 	}
 	if err := os.MkdirAll(g.o.Dir, 0o700); err != nil {
 		return err
@@ -123,39 +121,41 @@ func (g *Gateway) Start(ctx context.Context) error {
 	return g.launch(ctx, s)
 }
 
-// listenArgs say where it listens. It sees its own directory only, so the certificate of its host is copied there.
+// listenArgs returns its arguments for addresses. It copies the certificate to its own directory, because it can read
+// no other.
 func (g *Gateway) listenArgs() ([]string, error) {
 	if g.o.TLSDir == "" {
 		return []string{"--listen-addr=" + g.Address()}, nil
 	}
 	text, err := os.ReadFile(hostCertificate(g.o.TLSDir, g.Host().Name()))
 	if err != nil {
-		return nil, fmt.Errorf("%s has no certificate: %w", g.name, err)
+		return nil, fmt.Errorf("cannot read the certificate of %s: %w", g.name, err)
 	}
 	file := filepath.Join(g.o.Dir, certificateFile)
 	if err := errors.Join(os.WriteFile(file, text, 0o600), os.Chown(file, int(g.inst.uid), int(g.inst.gid))); err != nil {
-		return nil, fmt.Errorf("%s cannot have its certificate: %w", g.name, err)
+		return nil, fmt.Errorf("cannot copy the certificate of %s: %w", g.name, err)
 	}
 	at := dataMount + "/" + certificateFile // the certificate and its key
-	return []string{"--listen-addr=", "--listen-tls=" + g.Address(), "--listen-tls-cert-file=" + at, "--listen-tls-key-file=" + at}, nil
+	return []string{"--listen-addr=", "--listen-tls=" + g.Address(), "--listen-tls-cert-file=" + at,
+		"--listen-tls-key-file=" + at}, nil
 }
 
-// gatewayURL is how a gateway's sessions connect to PostgreSQL. What it does not know it passes on as a setting of the
-// session.
+// gatewayURL returns the address of PostgreSQL for a gateway. The gateway passes options that it does not know to its
+// sessions as settings.
 func gatewayURL(address, password, commit string, most, least int) string {
 	query := url.Values{
 		"synchronous_commit":   {commit},
 		"pool_max_conns":       {strconv.Itoa(most)},
 		"pool_min_conns":       {strconv.Itoa(min(least, most))},
-		"connect_timeout":      {"2"}, // without it clients hang while PostgreSQL is away
+		"connect_timeout":      {"2"}, // without it clients hang while PostgreSQL does not answer
 		"target_session_attrs": {"read-write"},
 		"sslmode":              {"disable"},
 	}
 	return postgresURL(address, password, query)
 }
 
-// readerURL is how a gateway that only reads connects to a PostgreSQL, whatever that is: a primary refuses its writes
-// as a standby does.
+// readerURL returns the address of a PostgreSQL for a read-only gateway. A primary refuses its writes as a standby
+// does.
 func readerURL(address, password string, most int) string {
 	return postgresURL(address, password, url.Values{
 		"default_transaction_read_only": {"on"},
@@ -168,17 +168,18 @@ func readerURL(address, password string, most int) string {
 }
 
 func postgresURL(address, password string, query url.Values) string {
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, password), Host: address, Path: "/postgres", RawQuery: query.Encode()}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, password), Host: address, Path: "/postgres",
+		RawQuery: query.Encode()}
 	return u.String()
 }
 
-// gatewayEnv gives the URL to the gateway. It holds the password, so it goes in the environment, which only its own
-// user can read, and not among the arguments, which everybody can.
+// gatewayEnv passes the URL to the gateway in its environment. The URL has the password, and arguments can be read by
+// all users.
 func gatewayEnv(url string) []string {
 	return []string{"FERRETDB_POSTGRESQL_URL=" + url, "DO_NOT_TRACK=1"}
 }
 
-// Wait waits until it answers a read, for which it needs the primary.
+// Wait waits until it answers a read, which needs the primary.
 func (g *Gateway) Wait(ctx context.Context) error {
 	if err := waitListening(ctx, "mongodb://"+g.Address(), g.Ended()); err != nil {
 		return g.answerError(err)
@@ -190,7 +191,8 @@ func (g *Gateway) Wait(ctx context.Context) error {
 	defer client.Disconnect(context.WithoutCancel(ctx))
 	for {
 		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		last := client.Database(probeDatabase).RunCommand(try, bson.D{{Key: "find", Value: "probe"}, {Key: "limit", Value: 1}}).Err()
+		find := bson.D{{Key: "find", Value: "probe"}, {Key: "limit", Value: 1}}
+		last := client.Database(probeDatabase).RunCommand(try, find).Err()
 		cancel()
 		if last == nil {
 			return nil
@@ -201,7 +203,7 @@ func (g *Gateway) Wait(ctx context.Context) error {
 	}
 }
 
-// Prove waits until a write is acknowledged at its level, and read again.
+// Prove waits until a write is acknowledged at its level and readable.
 func (g *Gateway) Prove(ctx context.Context) error {
 	if err := waitUsable(ctx, g.URI(), g.Ended()); err != nil {
 		return g.answerError(err)
@@ -209,7 +211,8 @@ func (g *Gateway) Prove(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends it. It would wait for its clients, and it has nothing to lose, so it gets a second for what is under way.
+// Stop ends it. A gateway waits for its clients but has no data to lose, so it gets one second for operations in
+// progress.
 func (g *Gateway) Stop(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -219,7 +222,7 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Settings are what its sessions ask PostgreSQL for.
+// Settings returns the settings of its sessions.
 func (g *Gateway) Settings(context.Context) (map[string]string, error) {
 	if !g.Status().Running {
 		return nil, fmt.Errorf("%s does not run", g.name)

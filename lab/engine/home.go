@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// DefaultHome is where engines are installed and servers run unless a user says otherwise: the directory
-// named by PLIMSOLL_HOME, or plimsoll in the user's data directory (XDG). getenv reads the
-// environment, which this package never does by itself.
+// DefaultHome returns the default directory of engines and servers: PLIMSOLL_HOME, or plimsoll in the user's data
+// directory (XDG). getenv reads the environment.
 func DefaultHome(getenv func(string) string) (string, error) {
 	if dir := getenv("PLIMSOLL_HOME"); dir != "" {
 		return filepath.Abs(dir)
@@ -22,18 +21,18 @@ func DefaultHome(getenv func(string) string) (string, error) {
 	}
 	home := getenv("HOME")
 	if home == "" {
-		return "", errors.New("there is no home directory to keep engines in: set PLIMSOLL_HOME to a directory")
+		return "", errors.New("cannot find a directory for engines, because HOME is not set: set PLIMSOLL_HOME to a directory")
 	}
 	return filepath.Join(home, ".local", "share", "plimsoll"), nil
 }
 
-// layout knows where things are in a home directory:
+// layout has the paths of a home directory:
 //
 //	engines/documentdb/            the installed engine, complete or absent
 //	engines/mongod/VERSION/
-//	engines/.installing-NAME-…/    an installation under way, or left by a killed one
-//	engines/.NAME.lock             held while NAME is being installed
-//	engines/NAME-install.log       what the tools of the last installation said
+//	engines/.installing-NAME-…/    an unfinished installation
+//	engines/.NAME.lock             held during an installation of NAME
+//	engines/NAME-install.log       output of the last installation
 //	run/ID/                        a server: state.json, logs, temporary data
 type layout struct {
 	dir string
@@ -50,17 +49,12 @@ func (l layout) state(id string) string    { return filepath.Join(l.run(id), "st
 func installationFile(dir string) string   { return filepath.Join(dir, "installation.json") }
 func (l layout) check() error {
 	if !filepath.IsAbs(l.dir) {
-		return fmt.Errorf("the home directory of the engines must be an absolute path, not %q", l.dir)
+		return fmt.Errorf("the directory of the engines must be an absolute path, not %q; see PLIMSOLL_HOME", l.dir)
 	}
 	return nil
 }
 
 const installingPrefix = ".installing-"
-
-// newID names a server: the engine and eight random hexadecimal digits.
-func newID(engine string) string {
-	return engine + "-" + randomHex(4)
-}
 
 // randomHex returns n random bytes as hexadecimal digits.
 func randomHex(n int) string {
@@ -69,14 +63,12 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// readInstallation reads what an installation says about itself.
 func readInstallation(dir string) (Installation, error) {
 	var inst Installation
 	err := readJSON(installationFile(dir), &inst)
 	return inst, err
 }
 
-// readJSON reads a JSON file into v.
 func readJSON(name string, v any) error {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -88,8 +80,7 @@ func readJSON(name string, v any) error {
 	return nil
 }
 
-// writeJSON replaces a JSON file in one step: a reader sees the old text or the new one, also after
-// a crash. Only the owner may read it.
+// writeJSON replaces a JSON file atomically, also in a crash. Only the owner may read it.
 func writeJSON(name string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

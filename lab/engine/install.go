@@ -10,25 +10,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// install is the frame of every installation: one at a time, into a directory of its own that is
-// renamed when it is complete. check returns where a finished installation is, or "" if there is none,
-// or why it cannot be done. do fills the directory and returns its final name.
+// install runs an installation: one at a time, in a new directory that is renamed when it is complete. check returns
+// the directory of a finished installation, "" if there is none, or why an installation is impossible. do fills the new
+// directory and returns its final name.
 func install(ctx context.Context, home layout, name string, progress func(string),
 	do func(dir string, log *process.LockedWriter) (final string, err error), check func() (string, error)) error {
 	if err := home.check(); err != nil {
 		return err
 	}
 	if done, err := check(); err != nil || done != "" {
-		tellDone(progress, name, done)
+		reportDone(progress, name, done)
 		return err
 	}
-	unlock, err := waitLock(ctx, home.lock(name), func() { tell(progress, "waiting for another installation of %s to end", name) })
+	unlock, err := waitLock(ctx, home.lock(name), func() {
+		report(progress, "waiting for another installation of %s to end", name)
+	})
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if done, err := check(); err != nil || done != "" { // the other one may have done it
-		tellDone(progress, name, done)
+	if done, err := check(); err != nil || done != "" { // by the other installation
+		reportDone(progress, name, done)
 		return err
 	}
 	if err := removeStale(home, name); err != nil {
@@ -44,24 +46,25 @@ func install(ctx context.Context, home layout, name string, progress func(string
 		return err
 	}
 	final, err := do(dir, &process.LockedWriter{W: log})
-	if _, there := readInstallation(final); err == nil && there == nil { // what an archive holds is known only now
-		tellDone(progress, name, final)
+	if _, there := readInstallation(final); err == nil && there == nil { // the release of an archive is known only now
+		reportDone(progress, name, final)
 		return process.RemoveTree(dir)
 	}
 	if err == nil {
 		err = publish(dir, final)
 	}
 	if err != nil && ctx.Err() != nil {
-		return errors.Join(fmt.Errorf("%w; what was made of %s is removed", context.Cause(ctx), name), process.RemoveTree(dir))
+		return errors.Join(fmt.Errorf("%w; the unfinished installation of %s was removed", context.Cause(ctx), name),
+			process.RemoveTree(dir))
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s was not installed: %w%s", name, err, whereLog(log)), process.RemoveTree(dir))
 	}
-	tell(progress, "installed in %s", final)
+	report(progress, "installed in %s", final)
 	return nil
 }
 
-// closeLog closes a log, and removes it if nothing was written.
+// closeLog closes a log, and removes it if it is empty.
 func closeLog(log *os.File) {
 	empty := whereLog(log) == ""
 	log.Close()
@@ -70,21 +73,21 @@ func closeLog(log *os.File) {
 	}
 }
 
-// whereLog points to a log that has something in it.
+// whereLog returns the path of a log for the end of an error, "" if the log is empty.
 func whereLog(log *os.File) string {
 	if fi, err := log.Stat(); err != nil || fi.Size() == 0 {
 		return ""
 	}
-	return "\n(all output is in " + log.Name() + ")"
+	return "\n(see the output in " + log.Name() + ")"
 }
 
-func tellDone(progress func(string), name, dir string) {
+func reportDone(progress func(string), name, dir string) {
 	if dir != "" {
-		tell(progress, "%s is installed already in %s", name, dir)
+		report(progress, "%s is already installed in %s", name, dir)
 	}
 }
 
-// removeStale removes what interrupted installations left. The caller holds the lock.
+// removeStale removes the files of interrupted installations. The caller holds the lock.
 func removeStale(home layout, name string) error {
 	stale, err := staleInstallations(home, name)
 	for _, dir := range stale {
@@ -93,7 +96,7 @@ func removeStale(home layout, name string) error {
 	return err
 }
 
-// publish gives a complete installation its name, and its own path in its description.
+// publish writes the final path into the description of a complete installation, and renames its directory.
 func publish(dir, final string) error {
 	inst, err := readInstallation(dir)
 	if err != nil {

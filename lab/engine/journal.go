@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// journalSchema is the version of the journal's format.
 const journalSchema = 1
 
-// journal is what is written down about a server before it exists, in HOME/run/ID/state.json.
+// journal is HOME/run/ID/state.json, written before the server exists.
 type journal struct {
 	Schema    int       `json:"schema"`
 	ID        string    `json:"id"`
@@ -27,11 +27,29 @@ type journal struct {
 	Processes []entry   `json:"processes,omitempty"`
 }
 
-// entry is one process. It is written with pid 0 before the process is started, and again with its id.
+// entry is one process. It is written with pid 0 before the process is started, and again with its identity.
 type entry struct {
-	Role  string `json:"role"`
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // clock ticks since boot; with the id it names one process for ever
+	Role      string `json:"role"`
+	PID       int    `json:"pid"`
+	Start     uint64 `json:"start"` // clock ticks since boot
+	Boot      string `json:"boot,omitempty"`
+	Namespace string `json:"pid_namespace,omitempty"`
+}
+
+// id returns the identity of the process. A journal of an older Plimsoll has no boot id and no PID namespace; the
+// process is then looked for on this machine as it runs now.
+func (e entry) id() procid.ID {
+	id := procid.ID{PID: e.PID, Boot: e.Boot, Namespace: e.Namespace, Ticks: e.Start}
+	if e.Boot == "" {
+		here := procid.Self()
+		id.Boot, id.Namespace = here.Boot, here.Namespace
+	}
+	return id
+}
+
+// set writes the identity of a started process into its entry.
+func (e *entry) set(id procid.ID) {
+	e.PID, e.Start, e.Boot, e.Namespace = id.PID, id.Ticks, id.Boot, id.Namespace
 }
 
 // book keeps the journal of one server on disk.
@@ -42,16 +60,17 @@ type book struct {
 	j    journal
 }
 
-// openBook makes the directory of a new server and its journal. An empty dataDir means temporary
-// data inside that directory.
+// openBook makes the directory of a new server and its journal. If dataDir is empty, the data are temporary and inside
+// that directory.
 func openBook(home layout, engine, dataDir string) (*book, error) {
-	id := newID(engine)
+	id := engine + "-" + randomHex(4)
 	b := &book{dir: home.run(id), file: home.state(id)}
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of the server: %w", err)
+		return nil, fmt.Errorf("cannot make the directory of the server (see PLIMSOLL_HOME): %w", err)
 	}
 	b.j = journal{Schema: journalSchema, ID: id, Engine: engine, Created: time.Now().UTC(),
-		Owner: self(), DataDir: dataDir}
+		Owner: entry{Role: "plimsoll"}, DataDir: dataDir}
+	b.j.Owner.set(procid.Self())
 	if dataDir == "" {
 		b.j.DataDir, b.j.Temporary = filepath.Join(b.dir, "data"), true
 	}
@@ -61,14 +80,7 @@ func openBook(home layout, engine, dataDir string) (*book, error) {
 	return b, nil
 }
 
-// self is this process.
-func self() entry {
-	pid := os.Getpid()
-	born, _ := process.StartTime(pid)
-	return entry{Role: "plimsoll", PID: pid, Start: born}
-}
-
-// start writes down that a process will be started, starts it, and writes down its id.
+// start writes an entry for a process, starts it, and writes its identity.
 func (b *book) start(s process.Spec) (*process.Process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,16 +92,17 @@ func (b *book) start(s process.Spec) (*process.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := &b.j.Processes[len(b.j.Processes)-1]
-	last.PID, last.Start = p.PID, p.Born
+	id := procid.Self() // a child is in the boot and PID namespace of this process
+	id.PID, id.Ticks = p.PID, p.Born
+	b.j.Processes[len(b.j.Processes)-1].set(id)
 	if err := writeJSON(b.file, &b.j); err != nil {
 		p.Kill()
-		return nil, fmt.Errorf("cannot write the journal, so %s is ended again: %w", s.Role, err)
+		return nil, fmt.Errorf("cannot write the journal, so %s was killed: %w", s.Role, err)
 	}
 	return p, nil
 }
 
-// setURI writes down where clients connect, without credentials.
+// setURI writes the address for clients, without credentials.
 func (b *book) setURI(uri string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,12 +110,12 @@ func (b *book) setURI(uri string) error {
 	return writeJSON(b.file, &b.j)
 }
 
-// address is where clients connect, without credentials.
+// address returns the address for clients, without credentials.
 func (b *book) address() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.j.URI
 }
 
-// remove removes the server's directory, with its journal, logs and temporary data.
+// remove removes the server's directory with its journal, logs and temporary data.
 func (b *book) remove() error { return process.RemoveTree(b.dir) }

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// errLocked says that another process holds a lock.
 var errLocked = errors.New("locked by another process")
 
-// tryLock locks a file, which is made if it does not exist. The kernel gives the lock back when the
-// process ends, so a killed Plimsoll leaves none behind. The returned function unlocks.
+// tryLock locks a file, and makes it if it does not exist. The kernel releases the lock when the process ends, so a
+// killed Plimsoll leaves no lock. The returned function unlocks.
 func tryLock(name string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, err
@@ -22,7 +21,7 @@ func tryLock(name string) (unlock func(), err error) {
 	return lockOpen(name, os.O_RDWR|os.O_CREATE)
 }
 
-// lockOpen locks a file or directory that can be opened with the given flags.
+// lockOpen locks a file or directory. flags are those of os.OpenFile.
 func lockOpen(name string, flags int) (unlock func(), err error) {
 	f, err := os.OpenFile(name, flags, 0o600)
 	if err != nil {
@@ -38,7 +37,7 @@ func lockOpen(name string, flags int) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// waitLock locks a file and waits for whoever holds it; waiting is called once if it must.
+// waitLock waits until it has locked a file. If it must wait, it calls waiting once.
 func waitLock(ctx context.Context, name string, waiting func()) (unlock func(), err error) {
 	for {
 		unlock, err := tryLock(name)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,17 +16,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// What a mongod or mongos can refuse about its command line.
+// The parts of a command line that a mongod or mongos can refuse.
 const (
 	AboutArgs       = "args"
 	AboutParameters = "parameters"
 	AboutTLS        = "tls"
 )
 
-// Refusal is why a mongod or mongos does not start with a command line.
+// Refusal is the reason why a mongod or mongos does not start with a command line.
 type Refusal struct {
-	About string // one of the words above
-	Text  string // the server's own words
+	About string // one of the constants above
+	Text  string // of the server
 }
 
 func (r *Refusal) Error() string { return r.Text }
@@ -33,21 +34,23 @@ func (r *Refusal) Error() string { return r.Text }
 // tryLimit bounds a trial start. A server that has not refused its command line by then has accepted it.
 const tryLimit = 10 * time.Second
 
-// badOptions is the exit code of MongoDB's servers for a command line that they refuse (manual: "Exit Codes and Statuses").
+// badOptions is the exit code for a refused command line (manual: "Exit Codes and Statuses").
 const badOptions = 2
 
-// nowhere cannot be written to: no file can be made below a device.
+// nowhere is a path that cannot be written, because no file can be made below a device.
 const nowhere = "/dev/null/plimsoll"
 
-// TryMongo finds out whether a program of this release accepts parameters and arguments in a role, and TLS where that is
-// asked for, without running a server: its process file cannot be written, so it ends by itself after it has read its
-// command line and before it opens anything. The error is a [*Refusal] if the program refused its command line.
-func TryMongo(ctx context.Context, p MongoPrograms, role string, parameters map[string]string, args []string, tls bool) error {
+// TryMongo checks whether a program of this release accepts parameters, arguments and optionally TLS in a role. It does
+// not run a server: the program cannot write its PID file, so it ends after it has read its command line and before it
+// opens anything. If the program refuses its command line, the error is a [*Refusal].
+func TryMongo(ctx context.Context, p MongoPrograms, role string, parameters map[string]string, args []string,
+	tls bool) error {
 	port, err := freePort() // it ends before it listens
 	if err != nil {
 		return err
 	}
-	path, line := p.Mongod, []string{"--port", strconv.Itoa(port), "--bind_ip", "127.0.0.1", "--nounixsocket", "--pidfilepath", nowhere}
+	path := p.Mongod
+	line := []string{"--port", strconv.Itoa(port), "--bind_ip", "127.0.0.1", "--nounixsocket", "--pidfilepath", nowhere}
 	if role == MongoRouter {
 		path, line = p.Mongos, append(line, "--configdb", "config/127.0.0.1:"+strconv.Itoa(port))
 	} else {
@@ -67,7 +70,7 @@ func TryMongo(ctx context.Context, p MongoPrograms, role string, parameters map[
 		if err != nil {
 			return err
 		}
-		defer func() { _ = os.RemoveAll(dir) }() // certificates that nobody trusts
+		defer func() { _ = os.RemoveAll(dir) }()
 		if err := WriteCertificates(dir, map[string]string{"try": ""}); err != nil {
 			return err
 		}
@@ -75,20 +78,21 @@ func TryMongo(ctx context.Context, p MongoPrograms, role string, parameters map[
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	var said bytes.Buffer
-	_, err = process.Run(ctx, process.Spec{Role: path, Path: path, Args: append(append(line, parameterArgs(parameters)...), args...)}, &said)
+	var output bytes.Buffer
+	line = slices.Concat(line, parameterArgs(parameters), args)
+	_, err = process.Run(ctx, process.Spec{Role: path, Path: path, Args: line}, &output)
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) {
-		return nil // it cannot be started, or did not end in time: that is found out elsewhere
+		return nil // other errors of the program are reported by its real start
 	}
-	return refusal(ended.ExitCode(), said.String())
+	return refusal(ended.ExitCode(), output.String())
 }
 
-// refusal finds in what a server printed why it refused its command line, nil if it did not. The reason is the first line
-// that is neither a line of its log nor advice, or a line of its log that says that its initialization failed.
-func refusal(code int, said string) error {
+// refusal finds the reason of a refused command line in a server's output, nil if it was not refused. The reason is the
+// first line that is neither a log line nor advice, or a log line about a failed initialization.
+func refusal(code int, output string) error {
 	r := &Refusal{About: AboutArgs}
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "{") {
 			line = failedInitialization(line)
@@ -107,7 +111,7 @@ func refusal(code int, said string) error {
 	if r.Text == "" && code != badOptions {
 		return nil
 	}
-	r.Text = cmp.Or(r.Text, "it refuses its command line")
+	r.Text = cmp.Or(r.Text, "it refused its command line")
 	switch low := strings.ToLower(r.Text); {
 	case strings.Contains(low, "parameter"):
 		r.About = AboutParameters
@@ -117,8 +121,8 @@ func refusal(code int, said string) error {
 	return r
 }
 
-// failedInitialization is the error in a line of the log that says that global initialization failed: unknown parameters
-// are found there (message 20574 since 4.4).
+// failedInitialization returns the error of a log line about a failed global initialization, which detects unknown
+// parameters (message 20574 since 4.4).
 func failedInitialization(line string) string {
 	var entry struct {
 		Text string `json:"msg"`

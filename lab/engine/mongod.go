@@ -18,8 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// mongod is MongoDB's own server, or one that takes the same arguments, such as Percona's. It runs as
-// the user who started Plimsoll.
+// mongod is MongoDB's server, or a server with the same arguments, such as Percona's. It runs as the user of Plimsoll.
 type mongod struct {
 	home layout
 	from fetcher
@@ -29,7 +28,7 @@ var _ Engine = (*mongod)(nil)
 
 func (e *mongod) Name() string { return Mongod }
 
-// Installed finds the newest release in the home directory, then a mongod on PATH.
+// Installed returns the newest release in the home directory, or the mongod on PATH.
 func (e *mongod) Installed(ctx context.Context) (Installation, error) {
 	newest := e.newestOf("")
 	if newest.Path != "" {
@@ -37,14 +36,14 @@ func (e *mongod) Installed(ctx context.Context) (Installation, error) {
 	}
 	path, err := exec.LookPath("mongod")
 	if err != nil {
-		return Installation{}, fmt.Errorf("engine mongod is %w in %s nor on PATH: install it with 'plimsoll engine install mongod', or name an executable (engine.binary in a specification, --binary of plimsoll lab up)",
+		return Installation{}, fmt.Errorf("engine mongod is %w in %s or on PATH: install it with 'plimsoll engine install mongod', "+
+			"or name an executable (engine.binary in a specification, --binary of plimsoll lab up)",
 			ErrNotInstalled, e.home.engine(Mongod))
 	}
 	version, err := mongodVersion(ctx, path)
 	return Installation{Engine: Mongod, Version: version, Path: path, Source: "PATH"}, err
 }
 
-// executable is the program of an installation.
 func (i Installation) executable() string {
 	if i.Source == "PATH" {
 		return i.Path
@@ -52,7 +51,7 @@ func (i Installation) executable() string {
 	return filepath.Join(i.Path, "bin", "mongod")
 }
 
-// newerVersion says whether release a is newer than b, comparing number by number.
+// newerVersion reports whether release a is newer than b.
 func newerVersion(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	return slices.CompareFunc(as, bs, func(x, y string) int {
@@ -65,7 +64,7 @@ func newerVersion(a, b string) bool {
 	}) > 0
 }
 
-// MongodAt is the mongod that a path names.
+// MongodAt returns the mongod at a path.
 func MongodAt(ctx context.Context, path string) (Installation, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Installation{}, fmt.Errorf("engine.binary: %w", err)
@@ -74,47 +73,46 @@ func MongodAt(ctx context.Context, path string) (Installation, error) {
 	return Installation{Engine: Mongod, Version: version, Path: path, Source: "engine.binary"}, err
 }
 
-// mongodVersion asks an executable for its version: "db version v8.0.12".
+// mongodVersion runs "mongod --version", which prints "db version v8.0.12".
 func mongodVersion(ctx context.Context, path string) (string, error) {
-	return versionSaid(ctx, process.Spec{Path: path})
+	return programVersion(ctx, process.Spec{Path: path}, "mongod", "db version v")
 }
 
-// downloadedVersion is [mongodVersion] of an executable that was downloaded: it gets neither the rights of root nor this
-// program's environment, which may hold secrets.
+// downloadedVersion is [mongodVersion] of a downloaded executable: it runs without root, and without this program's
+// environment, which may have secrets.
 func downloadedVersion(ctx context.Context, path string) (string, error) {
-	return versionSaid(ctx, process.Spec{Path: path, Env: []string{"PATH=/usr/bin:/bin"}, Nobody: true})
+	return programVersion(ctx, process.Spec{Path: path, Env: []string{"PATH=/usr/bin:/bin"}, Nobody: true}, "mongod", "db version v")
 }
 
-// versionAtMost is how long an executable may take to say its version.
-const versionAtMost = 30 * time.Second
+const versionTimeout = 30 * time.Second
 
-func versionSaid(ctx context.Context, s process.Spec) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, versionAtMost, fmt.Errorf("it did not say its version within %v", versionAtMost))
+// programVersion runs a program with --version and returns the text behind prefix.
+func programVersion(ctx context.Context, s process.Spec, program, prefix string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, versionTimeout, fmt.Errorf("no answer within %v", versionTimeout))
 	defer cancel()
-	path := s.Path
-	s.Role, s.Args = path+" --version", []string{"--version"}
+	s.Role, s.Args = s.Path+" --version", []string{"--version"}
 	out, err := process.Run(ctx, s, io.Discard)
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(string(out)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "db version v"); ok {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok {
 			return v, nil
 		}
 	}
-	return "", fmt.Errorf("%s --version does not say a version, so it is no mongod%s", path, process.LastLines(out, 5))
+	return "", fmt.Errorf("%s is not a %s, because --version prints no version of it%s", s.Path, program, process.LastLines(out, 5))
 }
 
 // Start starts one mongod: a replica set of one member, or a standalone.
 func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	if opts.SynchronousCommit != "" || opts.Connections != 0 {
-		return nil, errors.New("synchronous commit and connections are documentdb's; mongod's durability is the write concern of its clients")
+		return nil, errors.New("synchronous commit and connections are options of documentdb; with mongod use the write concern of the clients")
 	}
 	if err := checkAccess(&opts); err != nil {
 		return nil, err
 	}
 	if opts.CacheGB < 0 {
-		return nil, fmt.Errorf("a cache of %v GiB is not possible", opts.CacheGB)
+		return nil, fmt.Errorf("invalid cache of %v GiB: use a positive size", opts.CacheGB)
 	}
 	path, version, err := e.choose(ctx, opts.Binary)
 	if err != nil {
@@ -128,7 +126,7 @@ func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 		return nil, err
 	}
 	s := &mongodServer{base: base{book: b, unlock: unlock, version: version}}
-	release, _ := ParseMongoVersion(version) // one that is not understood is taken for an old one
+	release, _ := ParseMongoVersion(version) // an unknown version is treated as an old one
 	own, err := s.prepare(opts)
 	if err == nil {
 		_, err = s.launch(process.Spec{Role: "mongod", Path: path, Args: append(mongodArgs(opts, s.DataDir(), s.log()), own...),
@@ -159,7 +157,7 @@ func (e *mongod) choose(ctx context.Context, binary string) (path, version strin
 	return inst.executable(), inst.Version, err
 }
 
-// mongodArgs builds the arguments. mongod stays in the foreground: forked off, it would outlive Plimsoll.
+// mongodArgs returns the arguments. mongod stays in the foreground, because a forked mongod would outlive Plimsoll.
 func mongodArgs(opts StartOptions, dataDir, log string) []string {
 	args := []string{"--dbpath", dataDir, "--port", strconv.Itoa(opts.Port), "--bind_ip", "127.0.0.1",
 		"--logpath", log, "--logappend"}
@@ -181,14 +179,14 @@ type mongodServer struct {
 func (s *mongodServer) log() string    { return filepath.Join(s.book.dir, "mongod.log") }
 func (s *mongodServer) output() string { return filepath.Join(s.book.dir, "mongod.out") }
 
-// Logs are mongod's log and what it prints, which is where wrong arguments are complained about.
+// Logs returns mongod's log, and its output, which has the errors about arguments.
 func (s *mongodServer) Logs() []string { return []string{s.log(), s.output()} }
 
-// Wait waits until a write that a majority has, and a read, succeed.
+// Wait waits until a majority write and a read succeed.
 func (s *mongodServer) Wait(ctx context.Context) error {
 	log := s.log()
 	if fi, err := os.Stat(log); err != nil || fi.Size() == 0 {
-		log = s.output() // it may also appear only later; then its message is the better one
+		log = s.output() // the log may still appear later
 	}
 	err := waitListening(ctx, s.URI(), s.ended)
 	if err == nil {
@@ -206,7 +204,6 @@ func (s *mongodServer) Wait(ctx context.Context) error {
 	return err
 }
 
-// withOption adds an option to an address.
 func withOption(uri, option string) string {
 	if strings.Contains(uri, "?") {
 		return uri + "&" + option
@@ -214,12 +211,11 @@ func withOption(uri, option string) string {
 	return uri + "?" + option
 }
 
-// Stop ends mongod with SIGTERM, at which it writes a checkpoint.
+// Stop ends mongod with SIGTERM, so that it writes a checkpoint.
 func (s *mongodServer) Stop(ctx context.Context) error {
 	return errors.Join(s.process("mongod").End(ctx, syscall.SIGTERM), s.finish())
 }
 
-// Settings reads how mongod was started, its parameters, its storage engine and its default concerns.
 func (s *mongodServer) Settings(ctx context.Context) (map[string]string, error) {
 	client, err := connect(s.URI())
 	if err != nil {

@@ -13,24 +13,23 @@ import (
 	"strings"
 )
 
-// mongodFeed is MongoDB's list of all its releases with the archives of each and their checksums.
+// mongodFeed is MongoDB's list of all releases with their archives and checksums.
 const mongodFeed = "https://downloads.mongodb.org/full.json"
 
-// defaultSeries is the series whose newest patch is installed when no release is named.
 const defaultSeries = "8.0"
 
-// maxFeed bounds what is read of a feed; the one of 2026 has some 30 MB.
+// maxFeed limits the size of a feed; in 2026 it has about 30 MB.
 const maxFeed = 512 << 20
 
-// feedRelease is what is used of one release in the feed.
+// feedRelease has the fields of a release that Plimsoll uses.
 type feedRelease struct {
 	Version    string         `json:"version"`
 	Production bool           `json:"production_release"`
 	Downloads  []feedDownload `json:"downloads"`
 }
 
-// feedDownload is one archive of a release. Target is the platform part of its name ("debian12"), Arch is as uname
-// says it, Edition is "targeted" for the community server on Linux and "base" for that of macOS.
+// feedDownload is one archive of a release. Target is the platform part of its name ("debian12"), Arch a name of uname.
+// Edition is "targeted" for the community server on Linux and "base" for that of macOS.
 type feedDownload struct {
 	Target  string `json:"target"`
 	Arch    string `json:"arch"`
@@ -41,7 +40,7 @@ type feedDownload struct {
 	} `json:"archive"`
 }
 
-// readFeed calls keep for each release of a feed. It holds one release in memory at a time.
+// readFeed calls keep for each release of a feed. It has one release in memory at a time.
 func readFeed(r io.Reader, keep func(feedRelease)) error {
 	d := json.NewDecoder(io.LimitReader(r, maxFeed))
 	if err := expect(d, json.Delim('{')); err != nil {
@@ -87,7 +86,7 @@ func readFeed(r io.Reader, keep func(feedRelease)) error {
 func expect(d *json.Decoder, want json.Delim) error {
 	got, err := d.Token()
 	if err == nil && got != want {
-		err = fmt.Errorf("%v stands where %v should", got, want)
+		err = fmt.Errorf("found %v instead of %v", got, want)
 	}
 	if err != nil {
 		return notFeed(err)
@@ -95,17 +94,16 @@ func expect(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-func notFeed(err error) error { return fmt.Errorf("this is not a release feed: %w", err) }
+func notFeed(err error) error { return fmt.Errorf("it is not a release feed: %w", err) }
 
 var seriesPattern = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
 
-// mongodRequest is what a user asks for: a release with all its numbers, or the newest patch of a series.
+// mongodRequest is the requested release, or the newest patch of a series.
 type mongodRequest struct {
 	release string // "8.0.12"; empty for the newest patch
 	series  string // "8.0"
 }
 
-// parseMongodRequest reads --version.
 func parseMongodRequest(version string) (mongodRequest, error) {
 	switch {
 	case version == "":
@@ -115,10 +113,11 @@ func parseMongodRequest(version string) (mongodRequest, error) {
 	case releasePattern.MatchString(version):
 		return mongodRequest{release: version}, nil
 	}
-	return mongodRequest{}, fmt.Errorf("%q is not a release: write a series, such as 8.0, for its newest patch, or all three numbers, such as 8.0.21", version)
+	return mongodRequest{}, fmt.Errorf("%q is not a release: use a series, such as 8.0, for its newest patch, "+
+		"or all three numbers, such as 8.0.21", version)
 }
 
-// matches says whether a release of the feed is asked for. The newest patch of a series is a production release.
+// matches reports whether a release of the feed is requested. Of a series only production releases match.
 func (q mongodRequest) matches(r feedRelease) bool {
 	if q.release != "" {
 		return r.Version == q.release
@@ -133,18 +132,18 @@ func (q mongodRequest) String() string {
 	return q.series
 }
 
-// choice is an archive to install: from the feed, or from the table of platforms.
+// choice is an archive to install, from the feed or from the table of platforms.
 type choice struct {
 	version string
 	source  string // URL or file
-	sum     string // SHA-256 in lower-case hexadecimal, "" if it is not known
+	sum     string // SHA-256 in lower-case hexadecimal, "" if unknown
 	given   bool   // the user gave sum
 	key     string // the file with the key that signed it, "" for MongoDB's
-	// machine is the one that the archive was chosen for, nil if the user named the archive.
+	// machine is nil if the user named the archive.
 	machine *machine
 }
 
-// advise adds to an error of the network how to install without one.
+// advise adds to a network error how to install without a network.
 func (c choice) advise(err error) error {
 	if c.machine == nil || !errors.As(err, new(*url.Error)) || errors.Is(err, errPlain) {
 		return err
@@ -152,11 +151,11 @@ func (c choice) advise(err error) error {
 	return c.machine.withoutNetwork(err, c.version)
 }
 
-// chooseFromFeed finds the newest release that was asked for and that has an archive for this machine.
+// chooseFromFeed returns the newest requested release with an archive for this machine.
 func chooseFromFeed(r io.Reader, q mongodRequest, m machine) (choice, error) {
 	var best choice
 	bestRank := 0
-	var others []string // releases of the series without an archive for this machine, and for what they have some
+	var others []string // requested releases without an archive for this machine
 	err := readFeed(r, func(release feedRelease) {
 		if !q.matches(release) || !releasePattern.MatchString(release.Version) {
 			return
@@ -166,8 +165,10 @@ func chooseFromFeed(r io.Reader, q mongodRequest, m machine) (choice, error) {
 			others = append(others, release.Version)
 			return
 		}
-		if best.version == "" || newerVersion(release.Version, best.version) || release.Version == best.version && rank < bestRank {
-			best, bestRank = choice{version: release.Version, source: d.Archive.URL, sum: strings.ToLower(d.Archive.SHA256)}, rank
+		if best.version == "" || newerVersion(release.Version, best.version) ||
+			release.Version == best.version && rank < bestRank {
+			best, bestRank = choice{version: release.Version, source: d.Archive.URL, sum: strings.ToLower(d.Archive.SHA256)},
+				rank
 		}
 	})
 	switch {
@@ -175,19 +176,18 @@ func chooseFromFeed(r io.Reader, q mongodRequest, m machine) (choice, error) {
 		return choice{}, err
 	case best.version != "":
 		if !isURL(best.source) || path.Base(best.source) == "" || !isSum(best.sum) {
-			return choice{}, fmt.Errorf("the feed names %q with the checksum %q for release %s: neither can be used", best.source, best.sum, best.version)
+			return choice{}, fmt.Errorf("it has an invalid URL %q or checksum %q for release %s", best.source, best.sum, best.version)
 		}
 		return best, nil
 	case len(others) > 0:
 		return choice{}, m.noBuild(q)
 	}
-	return choice{}, fmt.Errorf("%w: the feed has no release %s of mongod", errNoRelease, q)
+	return choice{}, fmt.Errorf("%w: it has no release %s of mongod", errNoRelease, q)
 }
 
-// errNoRelease is why a feed that could be read did not help.
-var errNoRelease = errors.New("there is no such release")
+var errNoRelease = errors.New("unknown release")
 
-// pick finds the archive that fits best; rank is its place among the platforms of the machine.
+// pick returns the best archive; rank is the index of its platform in the platforms of the machine.
 func (m machine) pick(downloads []feedDownload) (d feedDownload, rank int, ok bool) {
 	rank = len(m.platforms)
 	for _, one := range downloads {
@@ -201,7 +201,7 @@ func (m machine) pick(downloads []feedDownload) (d feedDownload, rank int, ok bo
 	return d, rank, ok
 }
 
-// feed reads a feed, a URL or file, and chooses from it.
+// feed reads a feed from a URL or file, and chooses an archive.
 func (f fetcher) feed(ctx context.Context, feed string, q mongodRequest, m machine) (choice, error) {
 	r, err := f.open(ctx, feed)
 	if err != nil {

@@ -203,7 +203,7 @@ func TestInstallFromFeed(t *testing.T) {
 			t.Errorf("%s again: %v", version, err)
 		}
 	}
-	if text := strings.Join(told, "\n"); strings.Count(text, "is installed already") != 2 || !strings.Contains(text, "release 8.0.21 of the series 8.0 is installed and stays") {
+	if text := strings.Join(told, "\n"); strings.Count(text, "is already installed") != 2 || !strings.Contains(text, "keeping the installed release 8.0.21 of the series 8.0") {
 		t.Errorf("told:\n%s", text)
 	}
 	// The feed's checksums hold for the archives of a mirror as well.
@@ -216,7 +216,8 @@ func TestInstallFromFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	home = layout{t.TempDir()}
-	err := (&mongod{home: home}).Install(t.Context(), InstallOptions{Feed: feed, Mirror: filepath.Dir(other), Platform: "debian12"}, nil)
+	err := (&mongod{home: home}).Install(t.Context(), InstallOptions{Feed: feed, Mirror: filepath.Dir(other),
+		Platform: "debian12"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "checksum of "+other) {
 		t.Errorf("an archive of a mirror that is not the feed's: error %v", err)
 	}
@@ -238,9 +239,9 @@ func TestInstallFromFeedRefuses(t *testing.T) {
 		{"half an archive", func(a []byte) []byte { return a[:len(a)/2] }, InstallOptions{}, "the checksum of"},
 		{"another release", nil, InstallOptions{Version: "4.2"}, "has no release 4.2"},
 		{"no build", nil, InstallOptions{Platform: "suse15"}, "there is no build"},
-		{"no feed", nil, InstallOptions{Feed: "/nowhere/full.json"}, "Without a network: fetch an archive for the platform debian12"},
+		{"no feed", nil, InstallOptions{Feed: "/nowhere/full.json"}, "Without a network: download an archive for the platform debian12"},
 		{"no release number", nil, InstallOptions{Version: "eight"}, "is not a release"},
-		{"archive and feed", nil, InstallOptions{Archive: "/x.tgz"}, "no mirror, feed or platform"},
+		{"archive and feed", nil, InstallOptions{Archive: "/x.tgz"}, "mirror, feed or platform"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			site := fakeSite(t, c.change)
@@ -251,7 +252,8 @@ func TestInstallFromFeedRefuses(t *testing.T) {
 				c.opts.Platform = "debian12"
 			}
 			home := layout{t.TempDir()}
-			err := (&mongod{home, fetcher{client: site.Client(), keys: pinned(release()), site: site.URL}}).Install(t.Context(), c.opts, nil)
+			err := (&mongod{home, fetcher{client: site.Client(), keys: pinned(release()), site: site.URL}}).Install(t.Context(),
+				c.opts, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -265,8 +267,9 @@ func TestInstallFromFeedRefuses(t *testing.T) {
 	}))
 	defer site.Close()
 	home := layout{t.TempDir()}
-	err := (&mongod{home: home}).Install(t.Context(), InstallOptions{Archive: site.URL + "/x.tgz", SHA256: strings.Repeat("0", 64)}, nil)
-	if err == nil || !strings.Contains(err.Error(), "broke off after 4 bytes") {
+	err := (&mongod{home: home}).Install(t.Context(),
+		InstallOptions{Archive: site.URL + "/x.tgz", SHA256: strings.Repeat("0", 64)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "failed after 4 bytes") {
 		t.Errorf("a transfer that broke off: error %v", err)
 	}
 	checkNothingLeft(t, home)

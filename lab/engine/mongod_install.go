@@ -17,16 +17,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// mongodSite is where MongoDB publishes its server, each archive with its signature beside it:
-// SITE/linux/mongodb-linux-x86_64-debian12-8.0.12.tgz and ….tgz.sig.
+// mongodSite has MongoDB's archives and their signatures: SITE/linux/mongodb-linux-x86_64-debian12-8.0.12.tgz and
+// ….tgz.sig.
 const mongodSite = "https://fastdl.mongodb.org"
 
 var releasePattern = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`)
 
-// Install finds a release, fetches it, checks it and unpacks its executables.
+// Install finds a release, downloads and verifies it, and unpacks its executables.
 func (e *mongod) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
 	if opts.Suite != "" || opts.Gateway != "" {
-		return errors.New("suite and gateway are documentdb's; mongod is installed from an archive")
+		return errors.New("suite and gateway are options of documentdb; mongod is installed from an archive")
 	}
 	if err := e.home.check(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (e *mongod) Install(ctx context.Context, opts InstallOptions, progress func
 		v, err := e.installMongod(ctx, c, dir, progress)
 		return filepath.Join(e.home.engine(Mongod), v), c.advise(err)
 	}, func() (string, error) {
-		if c.version == "" { // known only when it is unpacked
+		if c.version == "" { // known only after unpacking
 			return "", nil
 		}
 		inst, err := readInstallation(filepath.Join(e.home.engine(Mongod), c.version))
@@ -57,16 +57,16 @@ func (e *mongod) Install(ctx context.Context, opts InstallOptions, progress func
 	})
 }
 
-// find decides which archive is installed: the one that is named, or the one that the feed has for the release and this
-// machine. Where the feed cannot be read, a release with all its numbers is found by the table of platforms, and a series
-// of which a release is installed is left as it is.
+// find chooses the archive: the one that the user named, or the feed's for the release and this machine. If the feed
+// cannot be read, it finds a release with all three numbers by the table of platforms, and keeps an installed release
+// of a series.
 func (e *mongod) find(ctx context.Context, opts InstallOptions, progress func(string)) (choice, error) {
 	if opts.Archive != "" {
 		if opts.Mirror != "" || opts.Platform != "" || opts.Feed != "" {
-			return choice{}, errors.New("an archive says all: give no mirror, feed or platform with it")
+			return choice{}, errors.New("archive cannot be combined with mirror, feed or platform")
 		}
 		if opts.Version != "" && !releasePattern.MatchString(opts.Version) {
-			return choice{}, fmt.Errorf("%q is not a release: write all three numbers with an archive, such as 8.0.21", opts.Version)
+			return choice{}, fmt.Errorf("%q is not a release: with an archive use all three numbers, such as 8.0.21", opts.Version)
 		}
 		return choice{version: cmp.Or(opts.Version, versionOfName(opts.Archive)), source: opts.Archive}, nil
 	}
@@ -75,7 +75,7 @@ func (e *mongod) find(ctx context.Context, opts InstallOptions, progress func(st
 		return choice{}, err
 	}
 	if inst, err := readInstallation(filepath.Join(e.home.engine(Mongod), q.release)); q.release != "" && err == nil {
-		return choice{version: inst.Version}, nil // nothing has to be found
+		return choice{version: inst.Version}, nil // it is installed
 	}
 	m, err := thisMachine(opts.Platform)
 	if err != nil {
@@ -87,18 +87,16 @@ func (e *mongod) find(ctx context.Context, opts InstallOptions, progress func(st
 }
 
 // findRelease finds the archive of a release in a local mirror, in the feed, or by the table.
-func (e *mongod) findRelease(ctx context.Context, opts InstallOptions, q mongodRequest, m machine, progress func(string)) (choice, error) {
+func (e *mongod) findRelease(ctx context.Context, opts InstallOptions, q mongodRequest, m machine,
+	progress func(string)) (choice, error) {
 	if opts.Mirror != "" && !isURL(opts.Mirror) && opts.Feed == "" {
 		return chooseFromDir(opts.Mirror, q, m)
 	}
 	if opts.Mirror != "" && opts.Feed == "" && q.release != "" {
 		return m.byTable(q.release, opts.Mirror)
 	}
-	feed := opts.Feed
-	if feed == "" {
-		feed = mongodFeed
-	}
-	tell(progress, "reading the release feed %s", feed)
+	feed := cmp.Or(opts.Feed, mongodFeed)
+	report(progress, "reading the release feed %s", feed)
 	f := e.from
 	f.plain = opts.SHA256 != ""
 	c, err := f.feed(ctx, feed, q, m)
@@ -112,30 +110,30 @@ func (e *mongod) findRelease(ctx context.Context, opts InstallOptions, q mongodR
 		return choice{}, err
 	}
 	if q.release != "" && opts.Feed == "" {
-		tell(progress, "%v; the archive is looked for by its usual name", err)
-		c, tableErr := m.byTable(q.release, "")
-		return c, tableErr
+		report(progress, "%v; using the usual name of the archive", err)
+		return m.byTable(q.release, "")
 	}
 	if inst := e.newestOf(q.series); inst.Path != "" {
-		tell(progress, "%v; release %s of the series %s is installed and stays", err, inst.Version, q.series)
+		report(progress, "%v; keeping the installed release %s of the series %s", err, inst.Version, q.series)
 		return choice{version: inst.Version}, nil
 	}
 	return choice{}, m.withoutNetwork(err, q.String())
 }
 
-// newestOf is the newest installed release of a series.
+// newestOf returns the newest installed release of a series, of all series for "".
 func (e *mongod) newestOf(series string) (best Installation) {
 	files, _ := filepath.Glob(escapeGlob(e.home.engine(Mongod)) + "/*/installation.json")
 	for _, file := range files {
 		inst, err := readInstallation(filepath.Dir(file))
-		if err == nil && (series == "" || isRelease(inst.Version, series)) && (best.Path == "" || newerVersion(inst.Version, best.Version)) {
+		if err == nil && (series == "" || isRelease(inst.Version, series)) &&
+			(best.Path == "" || newerVersion(inst.Version, best.Version)) {
 			best = inst
 		}
 	}
 	return best
 }
 
-// byTable names an archive on MongoDB's site or in a mirror.
+// byTable returns the archive of a release on MongoDB's site or in a mirror, by the table of platforms.
 func (m machine) byTable(version, mirror string) (choice, error) {
 	folder, name, err := m.chooseFromTable(version)
 	if err != nil {
@@ -147,7 +145,7 @@ func (m machine) byTable(version, mirror string) (choice, error) {
 	return choice{version: version, source: inMirror(mirror, name)}, nil
 }
 
-// chooseFromDir finds the newest archive in a directory that was asked for and runs here.
+// chooseFromDir returns the newest requested archive in a directory that runs on this machine.
 func chooseFromDir(dir string, q mongodRequest, m machine) (choice, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -174,13 +172,13 @@ func chooseFromDir(dir string, q mongodRequest, m machine) (choice, error) {
 		}
 	}
 	if best.version == "" {
-		return choice{}, fmt.Errorf("%s has no archive of mongod %s for %s: names are like mongodb-linux-%s-%s-%s.tgz, with NAME.tgz.sig beside it",
-			dir, q, m.name, m.cpu, m.platforms[0], cmp.Or(q.release, q.series+".N"))
+		return choice{}, fmt.Errorf("%s has no archive of mongod %s for %s: it needs a file such as mongodb-linux-%s-%s-%s.tgz "+
+			"and its signature NAME.tgz.sig", dir, q, m.name, m.cpu, m.platforms[0], cmp.Or(q.release, q.series+".N"))
 	}
 	return best, nil
 }
 
-// inMirror is where a mirror has an archive.
+// inMirror returns the URL or file of an archive in a mirror.
 func inMirror(mirror, name string) string {
 	if isURL(mirror) {
 		return strings.TrimSuffix(mirror, "/") + "/" + name
@@ -188,27 +186,27 @@ func inMirror(mirror, name string) string {
 	return filepath.Join(mirror, name)
 }
 
-// installMongod fetches, checks and unpacks an archive into dir, and returns the version it holds. Nothing of the archive is
-// unpacked or executed before its checksum was given by the user or its signature is verified.
+// installMongod downloads, verifies and unpacks an archive into dir, and returns its version. It unpacks and executes
+// nothing before the user's checksum or the signature is verified.
 func (e *mongod) installMongod(ctx context.Context, c choice, dir string, progress func(string)) (string, error) {
 	archive := filepath.Join(dir, "archive.tgz")
 	f := e.from
 	f.plain = c.given
-	tell(progress, "fetching %s", c.source)
+	report(progress, "downloading %s", c.source)
 	sum, err := f.file(ctx, c.source, archive)
 	if err != nil {
 		return "", err
 	}
 	if c.sum != "" && sum != c.sum {
-		return "", fmt.Errorf("the checksum of %s is wrong: it should be %s and is %s; nothing of it was unpacked", c.source, c.sum, sum)
+		return "", fmt.Errorf("the checksum of %s is %s instead of %s; nothing of it was unpacked", c.source, sum, c.sum)
 	}
-	proof := "its checksum is the one given"
+	proof := "its checksum is the given one"
 	if !c.given {
 		if proof, err = f.verify(ctx, c, archive); err != nil {
 			return "", err
 		}
 	}
-	tell(progress, "%s; unpacking", proof)
+	report(progress, "%s; unpacking", proof)
 	if err := unpackServer(archive, dir); err != nil {
 		return "", fmt.Errorf("%s: %w", c.source, err)
 	}
@@ -217,19 +215,19 @@ func (e *mongod) installMongod(ctx context.Context, c choice, dir string, progre
 	}
 	version, err := downloadedVersion(ctx, filepath.Join(dir, "bin", "mongod"))
 	if err != nil {
-		return "", fmt.Errorf("the mongod in the archive does not run here (is it for another system? see --platform): %w", err)
+		return "", fmt.Errorf("the mongod of the archive does not run on this machine (is it for another system? see --platform): %w", err)
 	}
 	if c.version != "" && version != c.version {
-		return "", fmt.Errorf("%s holds release %s, not %s", c.source, version, c.version)
+		return "", fmt.Errorf("%s has release %s, not %s", c.source, version, c.version)
 	}
 	if !releasePattern.MatchString(version) {
-		return "", fmt.Errorf("%s calls itself release %q, which is no version", c.source, version)
+		return "", fmt.Errorf("the mongod of %s reports an invalid release %q", c.source, version)
 	}
 	return version, writeJSON(installationFile(dir), Installation{Engine: Mongod, Version: version, Source: c.source,
 		Versions: map[string]string{"sha256": sum, "verified": proof}, Installed: time.Now().UTC()})
 }
 
-// isSum says whether a text is a SHA-256 checksum in hexadecimal.
+// isSum reports whether a text is a SHA-256 checksum in hexadecimal.
 func isSum(text string) bool {
 	raw, err := hex.DecodeString(text)
 	return err == nil && len(raw) == sha256.Size

@@ -123,20 +123,20 @@ func TestInstallMongodRefuses(t *testing.T) {
 		opts    InstallOptions
 		want    string
 	}{
-		{"another release", makeArchive(t, serverArchive("8.0.11")), InstallOptions{}, "holds release 8.0.11"},
+		{"another release", makeArchive(t, serverArchive("8.0.11")), InstallOptions{}, "has release 8.0.11"},
 		{"no archive", []byte("<html>"), InstallOptions{}, "not a gzip file"},
 		{"half an archive", good[:len(good)/2], InstallOptions{}, "damaged"},
 		{"no mongod", makeArchive(t, serverArchive("8.0.12")[:2]), InstallOptions{}, "bin/mongod"},
 		{"name twice", makeArchive(t, append(serverArchive("8.0.12"), serverArchive("8.0.12")...)), InstallOptions{}, "file exists"},
-		{"foreign executable", makeArchive(t, []member{{name: "x/bin/mongod", text: "#!/bin/sh\necho hello\n"}}), InstallOptions{}, "does not say a version"},
+		{"foreign executable", makeArchive(t, []member{{name: "x/bin/mongod", text: "#!/bin/sh\necho hello\n"}}), InstallOptions{}, "prints no version"},
 		{"another series", good, InstallOptions{Version: "7.0"}, "no archive of mongod 7.0"},
 		{"path as release", good, InstallOptions{Version: "../8.0.12"}, "not a release"},
-		{"a path outside", outside(member{name: "../../../evil", text: "x"}), InstallOptions{}, "leads outside"},
-		{"an absolute path", outside(member{name: "/etc/evil", text: "x"}), InstallOptions{}, "leads outside"},
-		{"a path through bin", outside(member{name: "m/../../bin/evil", text: "x"}), InstallOptions{}, "leads outside"},
-		{"an absolute link", outside(member{name: "m/LICENSE-link", text: "/etc", kind: tar.TypeSymlink}), InstallOptions{}, "leads outside"},
-		{"a link upwards", outside(member{name: "m/bin/link", text: "../../../x", kind: tar.TypeSymlink}), InstallOptions{}, "leads outside"},
-		{"a hard link outside", outside(member{name: "m/bin/hard", text: "/etc/passwd", kind: tar.TypeLink}), InstallOptions{}, "leads outside"},
+		{"a path outside", outside(member{name: "../../../evil", text: "x"}), InstallOptions{}, "points outside"},
+		{"an absolute path", outside(member{name: "/etc/evil", text: "x"}), InstallOptions{}, "points outside"},
+		{"a path through bin", outside(member{name: "m/../../bin/evil", text: "x"}), InstallOptions{}, "points outside"},
+		{"an absolute link", outside(member{name: "m/LICENSE-link", text: "/etc", kind: tar.TypeSymlink}), InstallOptions{}, "points outside"},
+		{"a link upwards", outside(member{name: "m/bin/link", text: "../../../x", kind: tar.TypeSymlink}), InstallOptions{}, "points outside"},
+		{"a hard link outside", outside(member{name: "m/bin/hard", text: "/etc/passwd", kind: tar.TypeLink}), InstallOptions{}, "points outside"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.opts.Mirror, c.opts.Platform = newTestSite(t, c.archive).dir(t), "debian12"
@@ -233,7 +233,9 @@ func TestInstallFrame(t *testing.T) {
 		return inst.Path, err
 	}
 	broken := errors.New("out of steam")
-	err := install(t.Context(), home, "kettle", nil, func(string, *process.LockedWriter) (string, error) { return final, broken }, check)
+	err := install(t.Context(), home, "kettle", nil, func(string, *process.LockedWriter) (string, error) {
+		return final, broken
+	}, check)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}

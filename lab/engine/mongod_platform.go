@@ -9,34 +9,35 @@ import (
 	"strings"
 )
 
-// machine is what decides which archive of mongod runs here.
+// machine has the properties of this machine that decide which archives of mongod run on it.
 type machine struct {
 	name      string   // for messages: "debian 12"
-	cpu       string   // as it stands in the names of archives
-	arches    []string // as feeds call it; releases differ
-	platforms []string // the platform parts of archives that run here, the best first
+	cpu       string   // in the names of archives
+	arches    []string // names of the cpu in feeds; releases differ
+	platforms []string // platform parts of archives that run on this machine, the best first
 	mac       bool
 	chosen    bool // the user named the platform
 }
 
-// thisMachine describes the machine that Plimsoll runs on; platform, if not empty, is the only one that fits.
+// thisMachine describes this machine. If platform is not empty, it is the only platform.
 func thisMachine(platform string) (machine, error) {
 	text := ""
 	if runtime.GOOS == "linux" {
 		release, err := os.ReadFile("/etc/os-release")
 		if err != nil && platform == "" {
-			return machine{}, fmt.Errorf("cannot tell which Linux this is (choose a build with --platform): %w", err)
+			return machine{}, fmt.Errorf("cannot detect the Linux distribution (choose a build with --platform): %w", err)
 		}
 		text = string(release)
 	}
 	return describeMachine(runtime.GOOS, runtime.GOARCH, text, platform)
 }
 
-// describeMachine finds the platforms that fit. release is the text of /etc/os-release.
+// describeMachine finds the platforms of a machine. release is the text of /etc/os-release.
 func describeMachine(goos, goarch, release, platform string) (machine, error) {
 	m := machine{name: goos, cpu: map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[goarch]}
 	if m.cpu == "" {
-		return m, fmt.Errorf("there is no mongod for %s: build one and name it (engine.binary in a specification, --binary of plimsoll lab up)", goarch)
+		return m, fmt.Errorf("there is no mongod for %s: build one and name it (engine.binary in a specification, "+
+			"--binary of plimsoll lab up)", goarch)
 	}
 	m.arches = []string{m.cpu, goarch} // older entries of the feed say arm64
 	switch goos {
@@ -57,14 +58,14 @@ func describeMachine(goos, goarch, release, platform string) (machine, error) {
 		return m, nil
 	}
 	if m.platforms = linuxPlatforms(id, major, joined, goarch); len(m.platforms) == 0 {
-		return m, fmt.Errorf("cannot tell which build of mongod fits this Linux (%s): choose one with --platform, such as ubuntu2204", m.name)
+		return m, fmt.Errorf("no build of mongod is known for this Linux (%s): choose one with --platform, such as ubuntu2204", m.name)
 	}
 	return m, nil
 }
 
-// linuxPlatforms are the builds that run on a Linux, the best first. A build of another system is among them where its
-// C library is not newer and its OpenSSL has the same major version: builds for Ubuntu 22.04 and later and for Debian 12
-// use OpenSSL 3, earlier ones OpenSSL 1.1. There is no build for Debian on arm64.
+// linuxPlatforms returns the builds that run on a Linux distribution, the best first. It includes builds for other
+// distributions whose C library is not newer and whose OpenSSL has the same major version: builds for Ubuntu 22.04 and
+// later and for Debian 12 use OpenSSL 3, earlier ones OpenSSL 1.1. There is no build for Debian on arm64.
 func linuxPlatforms(id, major, joined, goarch string) []string {
 	var p []string
 	switch id {
@@ -92,8 +93,7 @@ func linuxPlatforms(id, major, joined, goarch string) []string {
 	return p
 }
 
-// osRelease reads the fields of /etc/os-release that matter here: the system, its major version, and
-// both numbers without the point (2204).
+// osRelease reads from /etc/os-release the distribution, its major version, and both numbers without the point (2204).
 func osRelease(text string) (id, major, joined string) {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -109,10 +109,10 @@ func osRelease(text string) (id, major, joined string) {
 	return id, major, joined
 }
 
-// span are releases from one up to, not including, another one; an empty end is none.
+// span is a range of releases; below is exclusive, and empty for no end.
 type span struct{ from, below string }
 
-// platformSpans says which releases have an archive for a platform, for use where the feed cannot be read. It is from
+// platformSpans lists the releases with an archive for a platform, in case that the feed cannot be read. Source:
 // MongoDB's pages of supported platforms and its archive lists as of November 2026.
 var platformSpans = map[string][]span{
 	"debian10": {{"4.2.1", "7.0.0"}}, "debian11": {{"5.0.8", "8.0.0"}}, "debian12": {{"7.0.5", ""}},
@@ -125,10 +125,10 @@ var platformSpans = map[string][]span{
 	"macos": {{"4.2.0", ""}},
 }
 
-// archOnly are platforms whose archives are for one processor alone.
+// archOnly lists platforms with archives for only one processor.
 var archOnly = map[string]string{"rhel80": "x86_64", "rhel82": "aarch64"}
 
-// has says whether the table knows an archive of a release for a platform.
+// has reports whether the table has an archive of a release for a platform.
 func (m machine) has(platform, version string) bool {
 	if cpu := archOnly[platform]; cpu != "" && cpu != m.cpu {
 		return false
@@ -138,7 +138,7 @@ func (m machine) has(platform, version string) bool {
 	})
 }
 
-// chooseFromTable names the archive of a release without the feed. A platform that the user chose is taken as it is.
+// chooseFromTable returns the archive of a release without the feed. A platform of the user is not checked.
 func (m machine) chooseFromTable(version string) (folder, name string, err error) {
 	if m.mac {
 		return "osx", "mongodb-macos-" + m.cpu + "-" + version + ".tgz", nil
@@ -151,7 +151,7 @@ func (m machine) chooseFromTable(version string) (folder, name string, err error
 	return "", "", m.noBuild(mongodRequest{release: version})
 }
 
-// noBuild refuses a release that MongoDB does not publish for this machine, and says which it does.
+// noBuild is the error for a release without a build for this machine. It lists the builds that there are.
 func (m machine) noBuild(q mongodRequest) error {
 	if m.chosen {
 		return fmt.Errorf("%w: release %s of mongod has no archive for the platform %s on %s. Leave --platform out, or choose another one",
@@ -163,21 +163,21 @@ func (m machine) noBuild(q mongodRequest) error {
 			since = append(since, p+" from "+spans[0].from)
 		}
 	}
-	return fmt.Errorf("%w: release %s of mongod has none that runs on %s (%s). The builds that do: %s. Choose a release that has one of them, "+
-		"or choose another build with --platform and install the libraries that it needs", errNoBuild, q, m.name, m.cpu, strings.Join(since, ", "))
+	return fmt.Errorf("%w: release %s of mongod has none that runs on %s (%s). These builds run on it: %s. Choose a release with "+
+		"one of them, or choose another build with --platform and install its libraries",
+		errNoBuild, q, m.name, m.cpu, strings.Join(since, ", "))
 }
 
-// errNoBuild says that a release was not published for this machine.
 var errNoBuild = errors.New("there is no build")
 
-// withoutNetwork adds to an error how to install a release or a series without a connection.
+// withoutNetwork adds to an error how to install a release or a series without a network.
 func (m machine) withoutNetwork(err error, version string) error {
 	key := "the key that signed it"
 	if k, ok := keyOf(releaseKeys, version); ok {
 		key = keySite + "/" + k.file
 	}
-	return fmt.Errorf("%w\nWithout a network: fetch an archive for the platform %s (%s) with another machine, its signature (NAME.tgz.sig) and %s. "+
-		"Copy them into one directory here, and run 'plimsoll engine install mongod --archive FILE'. "+
-		"Or use a mongod that is on this machine: it is found on PATH, and 'plimsoll engine run' and 'plimsoll lab up' take one with --binary FILE",
+	return fmt.Errorf("%w\nWithout a network: download an archive for the platform %s (%s), its signature (NAME.tgz.sig) and %s on "+
+		"another machine. Copy them into one directory on this machine, and run 'plimsoll engine install mongod --archive FILE'. "+
+		"Or use a mongod of this machine: put it on PATH, or name it with --binary FILE of 'plimsoll engine run' and 'plimsoll lab up'",
 		err, strings.Join(m.platforms, ", "), m.cpu, key)
 }

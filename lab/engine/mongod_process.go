@@ -8,21 +8,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// MongoOpenFiles is the soft limit of open files that a mongod or mongos is started with, where the hard limit allows it:
-// what MongoDB recommends (manual: "UNIX ulimit Settings"). A server takes connections for 80 % of its soft limit at most,
-// and WiredTiger keeps a file open for each collection and index.
+// MongoOpenFiles is the soft limit of open files of a mongod or mongos, if the hard limit allows it: MongoDB's
+// recommendation (manual: "UNIX ulimit Settings"). A server accepts at most 80 % of its soft limit as connections, and
+// WiredTiger keeps a file open for each collection and index.
 const MongoOpenFiles = 64000
 
 // tunables is the variable of the C library's settings.
 const tunables = "GLIBC_TUNABLES"
 
-// mongoEnvironment is what a server's environment has besides that of this process. From 8.0 on mongod's allocator keeps
-// its caches per CPU if the C library leaves restartable sequences to it; packages and images of MongoDB see to that
-// (production notes: "TCMalloc Performance Optimization for a Self-Managed Deployment"). What the user has set stays.
+// mongoEnvironment returns the additional environment of a server. Since 8.0 mongod's allocator has caches per CPU if
+// the C library does not use restartable sequences; packages and images of MongoDB set that (production notes:
+// "TCMalloc Performance Optimization for a Self-Managed Deployment"). Settings of the user are kept.
 func mongoEnvironment(v MongoVersion) []string {
 	const rseq = "glibc.pthread.rseq"
 	set := ""
-	for _, v := range new(exec.Cmd).Environ() { // what the server would inherit
+	for _, v := range new(exec.Cmd).Environ() { // the inherited environment
 		if value, ok := strings.CutPrefix(v, tunables+"="); ok {
 			set = value
 		}
@@ -36,13 +36,12 @@ func mongoEnvironment(v MongoVersion) []string {
 	return []string{tunables + "=" + set + rseq + "=0"}
 }
 
-// FewFiles says that a running server may open fewer files than it should, and what to do; "" if that is not so or not
-// known.
+// FewFiles returns a warning if the limit of open files of a running server is too low; "" if it is not, or unknown.
 func FewFiles(p ProcessStatus) string {
 	files := process.OpenFiles(p.PID)
 	if !p.Running || files == 0 || files >= MongoOpenFiles {
 		return ""
 	}
-	return fmt.Sprintf("%s may open %d files, so it takes at most %d connections. MongoDB recommends %d files. Raise the hard limit first: ulimit -Hn %d",
-		p.Role, files, files*8/10, MongoOpenFiles, MongoOpenFiles)
+	return fmt.Sprintf("%s can open only %d files, so it accepts at most %d connections. MongoDB recommends a limit of %d files. "+
+		"Raise the hard limit first: ulimit -Hn %d", p.Role, files, files*8/10, MongoOpenFiles, MongoOpenFiles)
 }

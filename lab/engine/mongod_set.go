@@ -21,30 +21,29 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// singleSet is the name of the replica set that a single mongod is.
+// singleSet is the name of the replica set of a single mongod.
 const singleSet = "rs0"
 
-// smallOplog is the oplog of throw-away data in MB, the least that mongod gives itself. Its own choice is a twentieth of
-// the free disk.
+// smallOplog is the oplog of temporary data in MB, the minimum of mongod's defaults. The default is 5 % of the free
+// disk.
 const smallOplog = 990
 
-// The codes of MongoDB's errors that mean something here.
+// MongoDB's error codes.
 const (
 	codeUnauthorized       = 13
 	codeAlreadyInitialized = 23
 )
 
-// access is how clients, Plimsoll among them, get to a mongod.
+// access has the address and the credentials of a mongod.
 type access struct {
 	address  string // host:port
 	set      string // empty for a standalone
 	user     string // empty without access control
 	password string
-	key      string // what members authenticate with
+	key      string // of the members
 	caFile   string // empty without TLS
 }
 
-// uri is all that a client needs to know.
 func (a access) uri() string {
 	u := url.URL{Scheme: "mongodb", Host: a.address, Path: "/"}
 	var query []string
@@ -62,7 +61,7 @@ func (a access) uri() string {
 	return u.String()
 }
 
-// args are those of mongod about who may connect, and the files that they name.
+// args returns mongod's arguments for access control and TLS.
 func (a access) args(keyFile, certificate string) []string {
 	var args []string
 	if a.set != "" {
@@ -77,7 +76,7 @@ func (a access) args(keyFile, certificate string) []string {
 	return args
 }
 
-// prepare makes the secrets of a start in the server's own directory, and the arguments that name them.
+// prepare makes the secrets of a start in the server's directory, and returns the arguments for them.
 func (s *mongodServer) prepare(opts StartOptions) ([]string, error) {
 	s.access = access{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(opts.Port)), user: opts.User, password: opts.Password}
 	if !opts.Standalone {
@@ -90,7 +89,7 @@ func (s *mongodServer) prepare(opts StartOptions) ([]string, error) {
 		rand.Read(key) // never fails: crypto/rand ends the program instead
 		s.access.key = base64.StdEncoding.EncodeToString(key)
 		if err := os.WriteFile(keyFile, []byte(s.access.key), 0o600); err != nil {
-			return nil, fmt.Errorf("cannot keep the key of the server: %w", err)
+			return nil, fmt.Errorf("cannot write the key of the server: %w", err)
 		}
 	}
 	if opts.TLS {
@@ -100,30 +99,32 @@ func (s *mongodServer) prepare(opts StartOptions) ([]string, error) {
 		s.access.caFile = CAFile(dir)
 	}
 	args := s.access.args(keyFile, hostCertificate(dir, "localhost"))
-	// Since 5.0 a member that gets SIGTERM goes on for 15 s, so that clients can turn to another one; there is none.
+	// Since 5.0 a member runs for 15 s after SIGTERM, so that clients can move to other members; here are none.
 	const quiesce = "shutdownTimeoutMillisForSignaledShutdown"
-	if v, err := ParseMongoVersion(s.version); err == nil && v.AtLeast(5, 0) && s.access.set != "" && opts.Parameters[quiesce] == "" {
+	if v, err := ParseMongoVersion(s.version); err == nil && v.AtLeast(5, 0) && s.access.set != "" &&
+		opts.Parameters[quiesce] == "" {
 		args = append(args, "--setParameter", quiesce+"=100")
 	}
 	return args, nil
 }
 
-// mongodUser is who a command is sent as.
+// mongodUser is the user of a command.
 type mongodUser int
 
 const (
 	asNobody mongodUser = iota
 	asClient            // the user of the clients
-	// asMember is what members of a set are to each other: they have the rights of the server itself, with the key as
-	// their password. It stands in where the localhost exception does not hold any more: on data with users.
+	// asMember is the internal user of members, with the key as password. It is needed on data with users, for which
+	// there is no localhost exception.
 	asMember
 )
 
-// command runs a command on the database admin of this very server.
+// command runs a command on the database admin of this server.
 func (s *mongodServer) command(ctx context.Context, as mongodUser, command bson.D, reply any) error {
 	a := s.access
 	o := options.Client().SetHosts([]string{a.address}).SetDirect(true).SetMaxPoolSize(1).SetAppName("plimsoll engine").
-		SetServerSelectionTimeout(2 * time.Second).SetConnectTimeout(2 * time.Second).SetRetryReads(false).SetRetryWrites(false)
+		SetServerSelectionTimeout(2 * time.Second).SetConnectTimeout(2 * time.Second).SetRetryReads(false).SetRetryWrites(
+		false)
 	switch {
 	case as == asClient && a.user != "":
 		o.SetAuth(options.Credential{AuthMechanism: "SCRAM-SHA-256", AuthSource: "admin", Username: a.user, Password: a.password})
@@ -154,7 +155,6 @@ func (s *mongodServer) command(ctx context.Context, as mongodUser, command bson.
 	return nil
 }
 
-// commander runs commands on the database admin of this very server.
 func (s *mongodServer) commander(as mongodUser) server.Commander {
 	return commander(func(ctx context.Context, _ string, command bson.D, reply any) error {
 		return s.command(ctx, as, command, reply)
@@ -169,8 +169,8 @@ func mongoCode(err error) int32 {
 	return 0
 }
 
-// form makes a set of the server and its user, and returns when it takes writes. What an earlier start left in the data
-// is used again.
+// form initiates the set and creates the user, as far as the data do not have them, and returns when the server accepts
+// writes.
 func (s *mongodServer) form(ctx context.Context) error {
 	for {
 		last := s.formOnce(ctx)
@@ -187,13 +187,13 @@ func (s *mongodServer) form(ctx context.Context) error {
 	}
 }
 
-// finalError is one that trying again does not help.
+// finalError is an error for which a retry is useless.
 type finalError struct{ error }
 
-// formOnce does the next step; it returns nil when nothing is left to do.
+// formOnce does the next step. It returns nil when all steps are done.
 func (s *mongodServer) formOnce(ctx context.Context) error {
-	v, _ := ParseMongoVersion(s.version) // one that is not known is asked in both ways
-	h, err := server.AskHello(ctx, s.commander(asNobody), v)
+	v, _ := ParseMongoVersion(s.version) // AskHello tries both commands for an unknown version
+	h, err := server.QueryHello(ctx, s.commander(asNobody), v)
 	switch {
 	case err != nil:
 		return err
@@ -207,37 +207,38 @@ func (s *mongodServer) formOnce(ctx context.Context) error {
 	return fmt.Errorf("it is %s", h.Words())
 }
 
-// initiate makes a set of one member of the server, or tells the set of an earlier start its present port.
+// initiate initiates a set of one member, or sets the current port in the set of an earlier start.
 func (s *mongodServer) initiate(ctx context.Context) error {
-	config := bson.D{{Key: "_id", Value: s.access.set}, {Key: "members", Value: bson.A{bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: s.access.address}}}}}
+	member := bson.D{{Key: "_id", Value: 0}, {Key: "host", Value: s.access.address}}
+	config := bson.D{{Key: "_id", Value: s.access.set}, {Key: "members", Value: bson.A{member}}}
 	err := s.command(ctx, asNobody, bson.D{{Key: "replSetInitiate", Value: config}}, nil)
 	if code := mongoCode(err); code != codeAlreadyInitialized && code != codeUnauthorized {
 		if err == nil {
-			err = errors.New("it was just made a replica set")
+			err = errors.New("its replica set was just initiated")
 		}
 		return err
 	}
-	c, err := server.AskOwnConfig(ctx, s.commander(asMember))
+	c, err := server.QueryOwnConfig(ctx, s.commander(asMember))
 	if err != nil {
 		return err
 	}
 	if c.Name != s.access.set || len(c.Members) != 1 || !strings.HasPrefix(c.Members[0].Host, "127.0.0.1:") {
-		return &finalError{fmt.Errorf("the data in %s belong to the replica set %s, which 'plimsoll engine run' did not make; run it on them with --standalone, or on another directory",
-			s.DataDir(), c.Name)}
+		return &finalError{fmt.Errorf("the data in %s belong to the replica set %s of another deployment; use --standalone, "+
+			"or another directory", s.DataDir(), c.Name)}
 	}
 	if c.Members[0].Host == s.access.address {
-		return errors.New("it has not taken up its replica set yet")
+		return errors.New("it has not loaded the configuration of its replica set yet")
 	}
 	config = append(config, bson.E{Key: "version", Value: c.Version + 1})
 	err = s.command(ctx, asMember, bson.D{{Key: "replSetReconfig", Value: config}, {Key: "force", Value: true}}, nil)
 	if err == nil {
-		err = errors.New("its replica set was just told its port")
+		err = errors.New("its replica set was just reconfigured with its port")
 	}
 	return err
 }
 
-// makeUser makes sure that the user exists and has this password. The first user of a server is made by the localhost
-// exception (manual: "Localhost Exception in Self-Managed Deployments").
+// makeUser creates the user or sets its password. The first user of a server is created through the localhost exception
+// (manual: "Localhost Exception in Self-Managed Deployments").
 func (s *mongodServer) makeUser(ctx context.Context) error {
 	known := bson.D{{Key: "connectionStatus", Value: 1}}
 	if s.command(ctx, asClient, known, nil) == nil {
@@ -246,7 +247,7 @@ func (s *mongodServer) makeUser(ctx context.Context) error {
 	fields := bson.D{{Key: "pwd", Value: s.access.password}, {Key: "roles", Value: bson.A{"root"}}}
 	create := append(bson.D{{Key: "createUser", Value: s.access.user}}, fields...)
 	err := s.command(ctx, asNobody, create, nil)
-	if mongoCode(err) == codeUnauthorized { // there are users of earlier starts
+	if mongoCode(err) == codeUnauthorized { // the data have users of earlier starts
 		if err = s.command(ctx, asMember, append(bson.D{{Key: "updateUser", Value: s.access.user}}, fields...), nil); err != nil {
 			err = s.command(ctx, asMember, create, nil)
 		}

@@ -24,15 +24,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// keySite is where MongoDB publishes its keys.
+// keySite has MongoDB's public keys.
 const keySite = "https://pgp.mongodb.com"
 
-// maxKeys bounds a file with keys, in bytes.
+// maxKeys limits the size of a file with keys, in bytes.
 const maxKeys = 1 << 20
 
-// releaseKey is a key with which MongoDB signs releases. The fingerprint is a hash of the whole key,
-// so a key with this fingerprint is the key, wherever it came from. The key itself says until when it is valid; MongoDB
-// publishes it anew with a later date.
+// releaseKey is a key with which MongoDB signs releases. The fingerprint is a hash of the key, so any source of a key
+// with this fingerprint is safe. The key has an expiry date; MongoDB publishes it again with later dates.
 type releaseKey struct {
 	releases    string // "8" for 8.0 and the rapid releases after it
 	fingerprint string
@@ -49,7 +48,7 @@ var releaseKeys = []releaseKey{
 	{"9", "B3B42B6C39E5CDDEC0A27E3CF366D55B602E502D", "server-9.asc"},
 }
 
-// keyOf is the key that signs a release or a series.
+// keyOf returns the key that signs a release or a series.
 func keyOf(keys []releaseKey, version string) (releaseKey, bool) {
 	i := slices.IndexFunc(keys, func(k releaseKey) bool { return isRelease(version, k.releases) })
 	if i < 0 {
@@ -60,7 +59,7 @@ func keyOf(keys []releaseKey, version string) (releaseKey, bool) {
 
 var versionInName = regexp.MustCompile(`-([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.]+)?)\.tgz$`)
 
-// versionOfName is the release in MongoDB's name of an archive, "" if it is named otherwise.
+// versionOfName returns the release in the name of an archive, "" if the name does not follow MongoDB's pattern.
 func versionOfName(source string) string {
 	if m := versionInName.FindStringSubmatch(source); m != nil {
 		return m[1]
@@ -69,37 +68,38 @@ func versionOfName(source string) string {
 }
 
 // unverified ends the errors of archives that cannot be verified.
-const unverified = "nothing of it was unpacked. If you know its checksum from a source that you trust, give it with --sha256"
+const unverified = "nothing of it was unpacked. If you have its checksum from a source that you trust, give it with --sha256"
 
-// verify checks the detached signature of an archive, which stands beside it as NAME.sig, and says what proved it.
+// verify checks the detached signature NAME.sig of an archive, and returns a description of the proof.
 func (f fetcher) verify(ctx context.Context, c choice, archive string) (proof string, err error) {
 	keyring, name, err := f.keyring(ctx, c)
 	if err != nil {
-		return "", fmt.Errorf("the signature of %s cannot be verified: %w; %s", c.source, err, unverified)
+		return "", fmt.Errorf("cannot verify the signature of %s: %w; %s", c.source, err, unverified)
 	}
 	signature, err := f.small(ctx, c.source+".sig", maxSignature)
 	if err != nil {
-		return "", fmt.Errorf("%s has no signature beside it: %w; %s", c.source, err, unverified)
+		return "", fmt.Errorf("cannot read the signature of %s: %w; %s", c.source, err, unverified)
 	}
 	in, err := os.Open(archive)
 	if err != nil {
 		return "", err
 	}
 	defer in.Close()
-	signed, signer, err := openpgp.VerifyDetachedSignature(keyring, in, bytes.NewReader(dearmor(signature)), &packet.Config{})
+	signed, signer, err := openpgp.VerifyDetachedSignature(keyring, in, bytes.NewReader(dearmor(signature)),
+		&packet.Config{})
 	if err == nil && (signed.SigType != packet.SigTypeBinary || !slices.Contains(strongHashes, signed.Hash)) {
-		err = fmt.Errorf("it uses %v, which is not accepted", signed.Hash)
+		err = fmt.Errorf("its hash %v is not secure", signed.Hash)
 	}
 	if err != nil {
-		return "", fmt.Errorf("the signature of %s is not valid: %s; %s", c.source, meaningOf(err, name, signer), unverified)
+		return "", fmt.Errorf("the signature of %s is not valid: %s; %s", c.source, signatureError(err, name, signer), unverified)
 	}
 	return fmt.Sprintf("it is signed by %s (%s)", name, fingerprint(signer)), nil
 }
 
-// strongHashes are those of which nobody can make two files with the same one.
+// strongHashes are collision-resistant.
 var strongHashes = []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512}
 
-// keyring returns the keys that may have signed an archive, and what they are called.
+// keyring returns the keys that may have signed an archive, and their name for messages.
 func (f fetcher) keyring(ctx context.Context, c choice) (openpgp.EntityList, string, error) {
 	if c.key != "" {
 		text, err := safeopen.ReadPath(c.key, maxKeys)
@@ -113,7 +113,7 @@ func (f fetcher) keyring(ctx context.Context, c choice) (openpgp.EntityList, str
 		return keyring, "a key of " + c.key, nil
 	}
 	if c.version == "" {
-		return nil, "", errors.New("its name does not say the release, which decides about the key: give --version, or the key with --key")
+		return nil, "", errors.New("its name has no release, which decides the key: give --version, or the key with --key")
 	}
 	keys := f.keys
 	if keys == nil {
@@ -125,7 +125,8 @@ func (f fetcher) keyring(ctx context.Context, c choice) (openpgp.EntityList, str
 	}
 	text, from, err := f.keyFile(ctx, c, k)
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot read the key: %w; give it with --key, or copy %s beside the archive", err, k.file)
+		return nil, "", fmt.Errorf("cannot read the key: %w; give it with --key, or copy %s to the directory of the archive",
+			err, k.file)
 	}
 	all, err := readKeys(text)
 	if err != nil {
@@ -138,7 +139,7 @@ func (f fetcher) keyring(ctx context.Context, c choice) (openpgp.EntityList, str
 	return all, "MongoDB's key for release " + k.releases, nil
 }
 
-// keyFile reads the file of a key: beside a local archive, or from MongoDB.
+// keyFile reads the file of a key: from the directory of a local archive, or from MongoDB.
 func (f fetcher) keyFile(ctx context.Context, c choice, k releaseKey) (text []byte, from string, err error) {
 	if !isURL(c.source) {
 		from = filepath.Join(filepath.Dir(c.source), k.file)
@@ -151,7 +152,7 @@ func (f fetcher) keyFile(ctx context.Context, c choice, k releaseKey) (text []by
 	return text, from, err
 }
 
-// readKeys reads keys as text or binary.
+// readKeys reads keys in text or binary form.
 func readKeys(text []byte) (openpgp.EntityList, error) {
 	return openpgp.ReadKeyRing(bytes.NewReader(dearmor(text)))
 }
@@ -160,30 +161,30 @@ func fingerprint(e *openpgp.Entity) string {
 	return strings.ToUpper(hex.EncodeToString(e.PrimaryKey.Fingerprint))
 }
 
-// meaningOf says what an error of a signature means for a person. signer is nil where nobody is known to have made it.
-func meaningOf(err error, key string, signer *openpgp.Entity) string {
+// signatureError explains an error of a signature. signer is nil if it is unknown.
+func signatureError(err error, key string, signer *openpgp.Entity) string {
 	switch {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		return "it is not signed by " + key
 	case errors.Is(err, pgperrors.ErrKeyExpired):
-		return key + expiry(signer) + "; keys are published anew with a later date, MongoDB's at " + keySite
+		return key + expiry(signer) + "; get the key with a later expiry date, for MongoDB's keys from " + keySite
 	case errors.Is(err, pgperrors.ErrKeyRevoked):
 		return key + " was revoked"
 	}
 	return err.Error()
 }
 
-// expiry says when a key ended to be valid.
 func expiry(e *openpgp.Entity) string {
 	if e != nil {
 		if self, _ := e.PrimarySelfSignature(); self != nil && self.KeyLifetimeSecs != nil {
-			return " expired on " + e.PrimaryKey.CreationTime.Add(time.Duration(*self.KeyLifetimeSecs)*time.Second).UTC().Format(time.DateOnly)
+			return " expired on " + e.PrimaryKey.CreationTime.Add(time.Duration(*self.KeyLifetimeSecs)*time.Second).UTC().Format(
+				time.DateOnly)
 		}
 	}
 	return " has expired"
 }
 
-// dearmor decodes what is in text form.
+// dearmor decodes the text form, and returns other data unchanged.
 func dearmor(data []byte) []byte {
 	block, err := armor.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -191,7 +192,7 @@ func dearmor(data []byte) []byte {
 	}
 	binary, err := io.ReadAll(block.Body)
 	if err != nil {
-		return nil // damaged, which the reader says
+		return nil // damaged; the reader returns an error
 	}
 	return binary
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// MongoSpec says what a mongod or mongos of a lab is started as.
+// MongoSpec describes a mongod or mongos of a lab.
 type MongoSpec struct {
 	Name     string
 	Role     string // one of the roles above
@@ -29,14 +29,14 @@ type MongoSpec struct {
 	DataDir  string // exists when the server is started; see [MongoNode.SetDataDir]
 	LogDir   string // made if it does not exist; stays when the server moves to another host
 	Programs MongoPrograms
-	KeyFile  string // makes clients and members authenticate
-	TLSDir   string // makes them speak TLS, with the certificates that [WriteCertificates] put there
-	User     string // with which the lab itself asks, once the user was created
+	KeyFile  string // enables authentication of clients and members
+	TLSDir   string // enables TLS with the certificates of [WriteCertificates]
+	User     string // of the lab's own commands, after the user was created
 	Password string
-	Cache    int64 // bytes; 0: from the memory of the host, else mongod's own choice
-	Sharing  int   // how many servers with data share the memory of the host
-	Volume   int64 // bytes of the volume that the data lie on; 0: without a limit of its own
-	// Parameters and Args are what the user gave for servers of this role.
+	Cache    int64 // bytes; 0: from the memory of the host, else mongod's default
+	Sharing  int   // number of servers with data that share the memory of the host
+	Volume   int64 // size of the data volume in bytes; 0: no limit
+	// Parameters and Args of the user for servers of this role.
 	Parameters map[string]string
 	Args       []string
 }
@@ -56,35 +56,34 @@ type MongoNode struct {
 
 var _ Node = (*MongoNode)(nil)
 
-// NewMongoNode makes a node that does not run yet, and finds its port.
+// NewMongoNode makes a node that does not run yet, and reserves its port.
 func NewMongoNode(spec MongoSpec) (*MongoNode, error) {
 	n := &MongoNode{spec: spec}
-	return n, n.settle(spec.Host)
+	return n, n.assignHost(spec.Host)
 }
 
-// settle chooses where the node listens on a host.
-func (n *MongoNode) settle(at host.Host) error {
+// assignHost chooses the port and the socket of the node on a host.
+func (n *MongoNode) assignHost(at host.Host) error {
 	port, socket := n.port, ""
 	if n.host == nil || n.host.Address() != at.Address() {
 		var err error
 		if port, err = at.Port(); err != nil {
-			return fmt.Errorf("%s finds no port on %s: %w", n.spec.Name, at.Name(), err)
+			return fmt.Errorf("cannot find a port for %s on %s: %w", n.spec.Name, at.Name(), err)
 		}
 	}
 	if ip := net.ParseIP(at.Address()); n.spec.KeyFile != "" && ip != nil && !ip.IsLoopback() {
 		socket = filepath.Join(at.Dir(), n.spec.Name+".sock")
 		if len(socket) > longestSocketPath {
-			return fmt.Errorf("the path %s is longer than a socket's may be (%d bytes): keep labs in a directory with a shorter name (--home)", socket, longestSocketPath)
+			return fmt.Errorf("the path %s is longer than the limit of sockets (%d bytes): use a directory with a shorter path for labs (--home)",
+				socket, longestSocketPath)
 		}
 	}
 	n.host, n.port, n.socket = at, port, socket
 	return nil
 }
 
-// Name is unique in the lab.
 func (n *MongoNode) Name() string { return n.spec.Name }
 
-// Kind is "mongod" or "mongos".
 func (n *MongoNode) Kind() string {
 	if n.spec.Role == MongoRouter {
 		return "mongos"
@@ -92,115 +91,110 @@ func (n *MongoNode) Kind() string {
 	return "mongod"
 }
 
-// Role is one of the roles above, and Set the replica set it belongs to.
+// Role is one of the roles above.
 func (n *MongoNode) Role() string { return n.spec.Role }
 
-// Set is the replica set that the node belongs to.
+// Set is the name of the node's replica set.
 func (n *MongoNode) Set() string { return n.spec.Set }
 
-// Host is where it stands, or will be started next.
 func (n *MongoNode) Host() host.Host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.host
 }
 
-// Address is host:port where it listens.
 func (n *MongoNode) Address() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return net.JoinHostPort(n.host.Address(), strconv.Itoa(n.port))
 }
 
-// DataDir is empty for a mongos.
 func (n *MongoNode) DataDir() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.spec.DataDir
 }
 
-// SetDataDir says where the data are, before the first start.
+// SetDataDir sets the data directory before the first start.
 func (n *MongoNode) SetDataDir(dir string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.spec.DataDir = dir
 }
 
-// SetConfigDB says where a router finds the config servers, before a start.
+// SetConfigDB sets the config servers of a router before a start.
 func (n *MongoNode) SetConfigDB(at string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.spec.ConfigDB = at
 }
 
-// Logs are the server's log and what it prints, which is where wrong arguments are complained about.
+// Logs returns the server's log, and its output, which has the errors about arguments.
 func (n *MongoNode) Logs() []string {
 	return []string{filepath.Join(n.spec.LogDir, n.Kind()+".log"), filepath.Join(n.spec.LogDir, n.Kind()+".out")}
 }
 
-// Version is the release.
 func (n *MongoNode) Version() string { return n.spec.Programs.Version.Text }
 
-// Release is the release in numbers.
+// Release is the version in numbers.
 func (n *MongoNode) Release() MongoVersion { return n.spec.Programs.Version }
 
-// Start starts the process and returns when it runs.
 func (n *MongoNode) Start(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.proc != nil && n.proc.Running() {
-		return fmt.Errorf("%s runs already, as process %d", n.spec.Name, n.proc.PID)
+		return fmt.Errorf("%s already runs as process %d", n.spec.Name, n.proc.PID)
 	}
 	path := n.spec.Programs.Mongod
 	if n.spec.Role == MongoRouter {
 		path = n.spec.Programs.Mongos
 	} else if n.spec.DataDir == "" {
-		return fmt.Errorf("%s has no directory for its data", n.spec.Name)
+		return fmt.Errorf("%s has no data directory", n.spec.Name)
 	}
 	if err := n.directories(); err != nil {
 		return err
 	}
-	if n.socket != "" { // one that a killed server left keeps the next one from listening
+	if n.socket != "" { // a killed server leaves its socket, on which the next one could not listen
 		if err := os.Remove(n.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s cannot use its socket: %w", n.spec.Name, err)
+			return fmt.Errorf("cannot remove the old socket of %s: %w", n.spec.Name, err)
 		}
 	}
 	out, err := os.OpenFile(n.Logs()[1], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("%s cannot keep its log: %w", n.spec.Name, err)
+		return fmt.Errorf("cannot open the log of %s: %w", n.spec.Name, err)
 	}
 	defer out.Close() // the process has its own
 	proc, err := n.host.Start(ctx, process.Spec{Role: n.spec.Name, Path: path, Args: n.arguments(), Log: out,
 		OpenFiles: MongoOpenFiles, Also: mongoEnvironment(n.Release())})
 	if err != nil {
-		return fmt.Errorf("%s does not start on %s: %w", n.spec.Name, n.host.Name(), err)
+		return fmt.Errorf("cannot start %s on %s: %w", n.spec.Name, n.host.Name(), err)
 	}
 	n.proc, n.paused = proc, false
 	return nil
 }
 
-// directories makes those of the logs and the data; nobody else may read data.
+// directories makes the directories of logs and data for the owner only.
 func (n *MongoNode) directories() error {
 	if err := os.MkdirAll(n.spec.LogDir, 0o700); err != nil {
-		return fmt.Errorf("%s cannot keep its log: %w", n.spec.Name, err)
+		return fmt.Errorf("cannot make the log directory of %s: %w", n.spec.Name, err)
 	}
 	if n.spec.DataDir == "" {
 		return nil
 	}
 	if err := errors.Join(os.MkdirAll(n.spec.DataDir, 0o700), os.Chmod(n.spec.DataDir, 0o700)); err != nil {
-		return fmt.Errorf("%s cannot keep its data: %w", n.spec.Name, err)
+		return fmt.Errorf("cannot make the data directory of %s: %w", n.spec.Name, err)
 	}
 	return nil
 }
 
-// process is the one that was started last, nil before the first start.
+// process returns the last started process, nil before the first start.
 func (n *MongoNode) process() *process.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.proc
 }
 
-// Stop ends it with SIGTERM, at which mongod hands over, writes a checkpoint and ends.
+// Stop ends the process with SIGTERM. A mongod then steps down, writes a checkpoint and ends.
 func (n *MongoNode) Stop(ctx context.Context) error {
 	n.clients.close()
 	p := n.process()
@@ -213,7 +207,6 @@ func (n *MongoNode) Stop(ctx context.Context) error {
 	return p.End(ctx, syscall.SIGTERM)
 }
 
-// Kill ends it at once.
 func (n *MongoNode) Kill() error {
 	n.clients.close()
 	if p := n.process(); p != nil {
@@ -222,28 +215,27 @@ func (n *MongoNode) Kill() error {
 	return nil
 }
 
-// Pause stops the process where it is, and returns when all its threads stand.
+// Pause stops the process and returns when all its threads have stopped.
 func (n *MongoNode) Pause() error {
 	if err := n.signal(syscall.SIGSTOP, true); err != nil {
 		return err
 	}
-	awaitStanding(n.Pids)
+	awaitStopped(n.Pids)
 	return nil
 }
 
-// awaitStanding waits until no thread of the processes goes on, for a short time: one that waits for a disk stands later,
-// before it does anything else.
-func awaitStanding(pids func() []int) {
-	for end := time.Now().Add(stopTime); time.Now().Before(end) && !standing(pids()); time.Sleep(time.Millisecond) {
+// awaitStopped waits until all threads of the processes have stopped, at most stopTimeout: a thread that waits for a
+// disk stops later, before it does anything else.
+func awaitStopped(pids func() []int) {
+	for end := time.Now().Add(stopTimeout); time.Now().Before(end) && !stopped(pids()); time.Sleep(time.Millisecond) {
 	}
 }
 
-// stopTime bounds how long threads are waited for that have been told to stop.
-const stopTime = 5 * time.Second
+const stopTimeout = 5 * time.Second
 
-// standing says whether no thread of the processes goes on. The kernel tells each of them to stop, and one that runs on
-// another core answers a question more. Where there is no /proc, nothing is known and nothing waited for.
-func standing(pids []int) bool {
+// stopped reports whether all threads of the processes have stopped. The kernel stops each thread separately, so a
+// thread on another core may still answer a request after the signal. Without /proc it returns true.
+func stopped(pids []int) bool {
 	for _, pid := range pids {
 		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
 		for _, file := range tasks {
@@ -260,7 +252,6 @@ func standing(pids []int) bool {
 	return true
 }
 
-// Resume lets it go on.
 func (n *MongoNode) Resume() error { return n.signal(syscall.SIGCONT, false) }
 
 func (n *MongoNode) signal(s syscall.Signal, paused bool) error {
@@ -281,14 +272,13 @@ func (n *MongoNode) signal(s syscall.Signal, paused bool) error {
 	return nil
 }
 
-// IsPaused says whether it was stopped where it is.
+// IsPaused reports whether the process runs and was paused.
 func (n *MongoNode) IsPaused() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.paused && n.proc != nil && n.proc.Running()
 }
 
-// Status says whether it runs.
 func (n *MongoNode) Status() Status {
 	p := n.process()
 	if p == nil {
@@ -298,7 +288,6 @@ func (n *MongoNode) Status() Status {
 	return Status{Running: s.Running, Processes: []ProcessStatus{s}}
 }
 
-// Pids are the ids of it and its children.
 func (n *MongoNode) Pids() []int {
 	p := n.process()
 	if p == nil || !p.Running() {
@@ -307,7 +296,6 @@ func (n *MongoNode) Pids() []int {
 	return process.Family(p.PID)
 }
 
-// Ended is closed when the process that was started last has ended; nil before the first start.
 func (n *MongoNode) Ended() <-chan struct{} {
 	if p := n.process(); p != nil {
 		return p.Done
@@ -315,8 +303,7 @@ func (n *MongoNode) Ended() <-chan struct{} {
 	return nil
 }
 
-// Move makes the next Start happen on another host. On a host with another address it listens on another one, which
-// the replica set's configuration has to be told.
+// Move sets the host of the next Start. If the address changes, the replica set must be reconfigured.
 func (n *MongoNode) Move(to host.Host) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -324,5 +311,5 @@ func (n *MongoNode) Move(to host.Host) error {
 		return fmt.Errorf("%s runs on %s: stop it before it moves to %s", n.spec.Name, n.host.Name(), to.Name())
 	}
 	n.clients.close()
-	return n.settle(to)
+	return n.assignHost(to)
 }

@@ -20,40 +20,42 @@ const (
 	MongoRouter     = "router" // mongos
 )
 
-// The bounds that WiredTiger has for its cache, in bytes.
+// The limits of WiredTiger's cache, in bytes.
 const (
 	MinMongoCache     = 256 << 20
 	maxMongoCache     = 10000 << 30
-	helperMongoCache  = MinMongoCache // of arbiters and config servers, which hold next to nothing
+	helperMongoCache  = MinMongoCache // of arbiters and config servers, which have almost no data
 	bytesPerGiB       = 1 << 30
 	longestSocketPath = 107 // bytes; the kernel's limit on Linux
 )
 
-// MongoCache is the cache that MongoDB gives itself on a machine with that much memory: half of what is left after
-// 1 GiB, and 256 MiB at least (manual: "WiredTiger Storage Engine", memory use). mongod knows the limit of a control
-// group only in newer releases, so a lab says it. sharing is how many servers with data stand on that machine.
+// MongoCache is MongoDB's default for the cache on a machine with the given memory: half of the memory above 1 GiB, and
+// at least 256 MiB (manual: "WiredTiger Storage Engine", memory use). A lab passes it to mongod, because only newer
+// releases read the memory limit of a control group. sharing is the number of servers with data on that machine.
 func MongoCache(memory int64, sharing int) int64 {
 	own := memory / int64(max(1, sharing))
 	return max(MinMongoCache, (own-bytesPerGiB)/2)
 }
 
-// ownArgs are set for every server by the lab itself, with what to write instead.
+// ownArgs are arguments that the lab sets for every server, with their replacement in the specification.
 var ownArgs = map[string]string{
-	"dbpath": "storage.dir", "port": "nothing: ports are found", "bind_ip": "nothing: servers listen on their host's address",
+	"dbpath": "storage.dir", "port": "nothing: the lab chooses ports", "bind_ip": "nothing: servers listen on their host's address",
 	"bind_ip_all": "nothing: servers listen on their host's address", "logpath": "nothing: 'plimsoll lab logs' shows the logs",
-	"logappend": "nothing: logs are appended to", "replSet": "topology.kind", "shardsvr": "topology.kind: sharded",
+	"logappend": "nothing: the lab sets it", "replSet": "topology.kind", "shardsvr": "topology.kind: sharded",
 	"configsvr": "topology.config_servers", "configdb": "topology.config_servers", "keyFile": "engine.authentication",
 	"auth": "engine.authentication", "noauth": "engine.authentication", "wiredTigerCacheSizeGB": "engine.cache",
 	"wiredTigerCacheSizePct": "engine.cache", "setParameter": "engine.parameters", "fork": "nothing: servers end with the lab",
-	"config": "engine.args and engine.parameters", "f": "engine.args and engine.parameters", "unixSocketPrefix": "nothing: unix sockets are off",
-	"nounixsocket": "nothing: unix sockets are off", "syslog": "nothing: 'plimsoll lab logs' shows the logs", "shutdown": "'plimsoll lab down'",
-	"tlsMode": "engine.tls", "sslMode": "engine.tls", "tlsCertificateKeyFile": "engine.tls", "sslPEMKeyFile": "engine.tls", "tlsCAFile": "engine.tls",
-	"sslCAFile": "engine.tls", "version": "nothing: 'plimsoll lab status' says it", "help": "nothing", "pidfilepath": "nothing: 'plimsoll lab status' says it",
+	"config": "engine.args and engine.parameters", "f": "engine.args and engine.parameters",
+	"unixSocketPrefix": "nothing: unix sockets are off", "nounixsocket": "nothing: unix sockets are off",
+	"syslog": "nothing: 'plimsoll lab logs' shows the logs", "shutdown": "'plimsoll lab down'",
+	"tlsMode": "engine.tls", "sslMode": "engine.tls", "tlsCertificateKeyFile": "engine.tls", "sslPEMKeyFile": "engine.tls",
+	"tlsCAFile": "engine.tls", "sslCAFile": "engine.tls", "version": "nothing: 'plimsoll lab status' shows it",
+	"help": "nothing", "pidfilepath": "nothing: 'plimsoll lab status' shows it",
 }
 
-// goneArg is an argument that a release took away, or that a kind of server never had.
+// goneArg is an argument that a release has removed, or that a kind of server does not support.
 type goneArg struct {
-	major, minor int // gone since; 0 for always
+	major, minor int // removed in this release; 0 for always
 	members      bool
 	why          string
 }
@@ -65,8 +67,8 @@ var goneArgs = map[string]goneArg{
 	"cpu":                       {6, 1, false, "it was removed in 6.1"},
 	"master":                    {4, 0, false, "master-slave replication was removed in 4.0; use topology.kind: replica-set"},
 	"slave":                     {4, 0, false, "master-slave replication was removed in 4.0; use topology.kind: replica-set"},
-	"nssize":                    {4, 2, false, "it belonged to MMAPv1, which was removed in 4.2"},
-	"smallfiles":                {4, 2, false, "it belonged to MMAPv1, which was removed in 4.2"},
+	"nssize":                    {4, 2, false, "it belonged to MMAPv1 and was removed in 4.2"},
+	"smallfiles":                {4, 2, false, "it belonged to MMAPv1 and was removed in 4.2"},
 	"enableFreeMonitoring":      {7, 0, false, "free monitoring was removed in 7.0"},
 	"freeMonitoringTag":         {7, 0, false, "free monitoring was removed in 7.0"},
 	"transitionToAuth":          {0, 0, false, "a lab is made with or without engine.authentication"},
@@ -74,16 +76,16 @@ var goneArgs = map[string]goneArg{
 	"enableMajorityReadConcern": {},
 }
 
-// CheckMongodArgs refuses arguments for mongod that the lab sets itself or that the release does not have. key is where
-// they stand in the specification, for errors. A version
-// that is not known yet skips the second check. members is true where servers form replica sets.
+// CheckMongodArgs refuses arguments for mongod that the lab sets itself or that the release does not have. key is their
+// key in the specification, for errors. The second check is skipped for an unknown version. members is true for members
+// of replica sets.
 func CheckMongodArgs(key string, args []string, v MongoVersion, members bool) error {
 	var errs []error
 	for i, arg := range args {
 		name, ok := strings.CutPrefix(arg, "--")
 		if !ok {
 			if name, ok = strings.CutPrefix(arg, "-"); !ok {
-				continue // the value of the one before
+				continue // a value
 			}
 		}
 		name, value, joined := strings.Cut(name, "=")
@@ -100,7 +102,7 @@ func checkMongodArg(key, name, value string, v MongoVersion, members bool) error
 		return fmt.Errorf("%s: --%s is set by the lab; use %s", key, name, instead)
 	}
 	if name == "enableMajorityReadConcern" && value == "false" && v.AtLeast(5, 0) {
-		return fmt.Errorf("%s: --enableMajorityReadConcern is always true since 5.0, and this is %s; leave it out", key, v)
+		return fmt.Errorf("%s: --enableMajorityReadConcern is always true since 5.0, and the release is %s; leave it out", key, v)
 	}
 	if name == "storageEngine" && value == "mmapv1" {
 		return fmt.Errorf("%s: the storage engine mmapv1 was removed in 4.2; leave --storageEngine out for wiredTiger", key)
@@ -110,24 +112,26 @@ func checkMongodArg(key, name, value string, v MongoVersion, members bool) error
 		return nil
 	}
 	if gone.major == 0 || gone.members && members || v.Known() && v.AtLeast(gone.major, gone.minor) {
-		return fmt.Errorf("%s: --%s is not possible: %s; leave it out", key, name, gone.why)
+		return fmt.Errorf("%s: --%s cannot be used: %s; leave it out", key, name, gone.why)
 	}
 	return nil
 }
 
-// CheckMongoCache refuses a cache that WiredTiger does not take; 0 is its own choice.
+// CheckMongoCache refuses a cache outside of WiredTiger's limits; 0 is mongod's default.
 func CheckMongoCache(cache int64) error {
 	if cache == 0 || cache >= MinMongoCache && cache <= maxMongoCache {
 		return nil
 	}
-	return fmt.Errorf("engine.cache: WiredTiger takes 256MiB to 10000GiB, and not %d bytes", cache)
+	return fmt.Errorf("engine.cache: %d bytes is not between 256MiB and 10000GiB, the limits of WiredTiger", cache)
 }
 
-// arguments builds the command line of a node. The process stays in the foreground: forked off, it would outlive the lab.
+// arguments returns the command line of a node. The process stays in the foreground, because a forked one would outlive
+// the lab.
 func (n *MongoNode) arguments() []string {
 	args := []string{"--port", strconv.Itoa(n.port), "--bind_ip", n.host.Address(), "--nounixsocket"}
-	if n.socket != "" { // whatever other socket a release makes is in the host's directory as well
-		args = []string{"--port", strconv.Itoa(n.port), "--bind_ip", n.host.Address() + "," + n.socket, "--unixSocketPrefix", filepath.Dir(n.socket)}
+	if n.socket != "" { // other sockets of a release are in the host's directory too
+		args = []string{"--port", strconv.Itoa(n.port), "--bind_ip", n.host.Address() + "," + n.socket,
+			"--unixSocketPrefix", filepath.Dir(n.socket)}
 	}
 	args = append(args, "--logpath", n.Logs()[0], "--logappend")
 	if n.spec.KeyFile != "" {
@@ -137,7 +141,7 @@ func (n *MongoNode) arguments() []string {
 		args = append(args, tlsArgs(CAFile(n.spec.TLSDir), hostCertificate(n.spec.TLSDir, n.host.Name()))...)
 	}
 	if n.spec.Role == MongoRouter {
-		return append(append(args, "--configdb", n.spec.ConfigDB), n.wanted()...)
+		return append(append(args, "--configdb", n.spec.ConfigDB), n.userArgs()...)
 	}
 	args = append(args, "--dbpath", n.spec.DataDir)
 	if n.spec.Role != MongoStandalone {
@@ -156,15 +160,15 @@ func (n *MongoNode) arguments() []string {
 		room := RoomOfMongo(n.spec.Volume, n.spec.Role != MongoStandalone, n.spec.Args, n.spec.Parameters)
 		args = append(args, room.arguments(n.spec.Args, n.spec.Parameters)...)
 	}
-	return append(args, n.wanted()...)
+	return append(args, n.userArgs()...)
 }
 
-// wanted are the parameters and arguments that the user gave.
-func (n *MongoNode) wanted() []string {
+// userArgs returns the parameters and arguments of the user.
+func (n *MongoNode) userArgs() []string {
 	return append(parameterArgs(n.spec.Parameters), n.spec.Args...)
 }
 
-// parameterArgs sets parameters, in order.
+// parameterArgs returns arguments that set parameters, sorted by name.
 func parameterArgs(parameters map[string]string) []string {
 	var args []string
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
@@ -173,14 +177,14 @@ func parameterArgs(parameters map[string]string) []string {
 	return args
 }
 
-// tlsArgs make a mongod or mongos accept TLS only (manual: "Configure mongod and mongos for TLS/SSL"). Clients need no
-// certificate of their own: they have a password, or are not asked for one.
+// tlsArgs make a mongod or mongos accept only TLS (manual: "Configure mongod and mongos for TLS/SSL"). Clients need no
+// certificate.
 func tlsArgs(caFile, certificateKeyFile string) []string {
 	return []string{"--tlsMode", "requireTLS", "--tlsCertificateKeyFile", certificateKeyFile, "--tlsCAFile", caFile,
 		"--tlsAllowConnectionsWithoutCertificates"}
 }
 
-// cache is how much is asked for, 0 for mongod's own choice. A server that was moved has the memory of its new host.
+// cache returns the size of the cache, 0 for mongod's default. It depends on the memory of the current host.
 func (n *MongoNode) cache() int64 {
 	if n.usesInMemory() {
 		return 0
@@ -197,7 +201,8 @@ func (n *MongoNode) cache() int64 {
 	return 0
 }
 
-// usesInMemory says whether the arguments ask for Percona's or MongoDB Enterprise's engine without WiredTiger's cache.
+// usesInMemory reports whether the arguments choose the inMemory engine of Percona or MongoDB Enterprise, which has no
+// WiredTiger cache.
 func (n *MongoNode) usesInMemory() bool {
 	return slices.Contains(n.spec.Args, "inMemory") || slices.Contains(n.spec.Args, "--storageEngine=inMemory")
 }

@@ -22,20 +22,20 @@ import (
 // commandLimit bounds a command whose caller has no deadline of its own.
 const commandLimit = 30 * time.Second
 
-// As is who a command is sent as.
+// As is the user of a command.
 type As int
 
-// Who commands can be sent as.
+// The users of commands.
 const (
-	// AsUser is the lab's user where there is one, else nobody.
+	// AsUser is the lab's user in a lab with authentication.
 	AsUser As = iota
 	// AsNobody does not authenticate.
 	AsNobody
-	// AsLocal does not authenticate either, and connects in the way for which the localhost exception holds.
+	// AsLocal does not authenticate, and connects so that the localhost exception applies.
 	AsLocal
 )
 
-// mongoClients keeps one connection for each way to connect, made when it is needed.
+// mongoClients has one client for each user, made when it is needed.
 type mongoClients struct {
 	mu  sync.Mutex
 	all map[As]*mongo.Client
@@ -54,11 +54,11 @@ func (c *mongoClients) close() {
 // disconnect never waits for a server that does not answer.
 func disconnect(client *mongo.Client) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // nothing is in use any more
+	cancel() // no connection is in use
 	_ = client.Disconnect(ctx)
 }
 
-// drop forgets a client whose connection is of no use any more.
+// drop removes and disconnects a client.
 func (c *mongoClients) drop(as As, client *mongo.Client) {
 	c.mu.Lock()
 	if c.all[as] == client {
@@ -68,7 +68,7 @@ func (c *mongoClients) drop(as As, client *mongo.Client) {
 	disconnect(client)
 }
 
-// client returns the connection for a way to connect.
+// client returns the client of a user.
 func (n *MongoNode) client(as As) (*mongo.Client, error) {
 	opts := options.Client().SetHosts([]string{n.Address()}).SetDirect(true).SetMaxPoolSize(2).
 		SetServerMonitoringMode(options.ServerMonitoringModePoll).SetHeartbeatInterval(time.Minute).
@@ -80,7 +80,8 @@ func (n *MongoNode) client(as As) (*mongo.Client, error) {
 		opts.SetHosts([]string{n.socket})
 	}
 	if as == AsUser && n.spec.User != "" {
-		opts.SetAuth(options.Credential{AuthMechanism: "SCRAM-SHA-256", AuthSource: "admin", Username: n.spec.User, Password: n.spec.Password})
+		opts.SetAuth(options.Credential{AuthMechanism: "SCRAM-SHA-256", AuthSource: "admin",
+			Username: n.spec.User, Password: n.spec.Password})
 	}
 	n.mu.Unlock()
 	n.clients.mu.Lock()
@@ -106,9 +107,8 @@ func (n *MongoNode) client(as As) (*mongo.Client, error) {
 	return client, nil
 }
 
-// Command runs a command on this very server, whatever its role is, and decodes the answer into reply, which may be
-// nil. A connection that failed is given up, and so is one that is not allowed to: it may be from before the server
-// knew the user.
+// Command runs a command on this server and decodes the answer into reply, which may be nil. It drops the client after
+// a network error, and after an authorization error because the connection may be older than the user.
 func (n *MongoNode) Command(ctx context.Context, as As, db string, command bson.D, reply any) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -134,12 +134,12 @@ func (n *MongoNode) Command(ctx context.Context, as As, db string, command bson.
 		return nil
 	}
 	if err := bson.Unmarshal(raw, reply); err != nil {
-		return fmt.Errorf("%s to %s was answered with something else than the manual says: %w", command[0].Key, n.spec.Name, err)
+		return fmt.Errorf("the answer of %s to %s is not as documented: %w", n.spec.Name, command[0].Key, err)
 	}
 	return nil
 }
 
-// writeFailed is the failure of a write in an answer that is otherwise fine.
+// writeFailed returns the error of a write in an answer with ok: 1.
 func writeFailed(raw bson.Raw) error {
 	var r struct {
 		WriteErrors []struct {
@@ -152,26 +152,25 @@ func writeFailed(raw bson.Raw) error {
 		} `bson:"writeConcernError"`
 	}
 	if err := bson.Unmarshal(raw, &r); err != nil {
-		return nil // another command has other fields of these names
+		return nil // another command with other fields of these names
 	}
 	if len(r.WriteErrors) > 0 {
 		return fmt.Errorf("the write failed: %s (code %d)", r.WriteErrors[0].Text, r.WriteErrors[0].Code)
 	}
 	if r.Concern != nil {
-		return fmt.Errorf("the write is not confirmed: %s (code %d)", r.Concern.Text, r.Concern.Code)
+		return fmt.Errorf("the write concern failed: %s (code %d)", r.Concern.Text, r.Concern.Code)
 	}
 	return nil
 }
 
-// Hello is what a server says of itself to everybody.
+// Hello is the answer to the command hello.
 type Hello = server.Hello
 
-// Hello asks the server what it is. Nobody needs to authenticate for that.
+// Hello runs the command hello, which needs no authentication.
 func (n *MongoNode) Hello(ctx context.Context) (Hello, error) {
-	return server.AskHello(ctx, n.Commander(AsNobody), n.Release())
+	return server.QueryHello(ctx, n.Commander(AsNobody), n.Release())
 }
 
-// Wait returns when the server answers.
 func (n *MongoNode) Wait(ctx context.Context) error {
 	ended := n.Ended()
 	if ended == nil {
@@ -190,8 +189,8 @@ func (n *MongoNode) Wait(ctx context.Context) error {
 	return fmt.Errorf("%s at %s: %w%s", n.spec.Name, n.Address(), err, n.LogTail())
 }
 
-// LogTail is what the logs say last, for the end of an error: the complaints if there are any. Since 4.4 a line of
-// the log is a JSON document (manual: "Log Messages").
+// LogTail returns the last lines of the logs for the end of an error: the errors, or all lines if there are none. Since
+// 4.4 a line of the log is a JSON document (manual: "Log Messages").
 func (n *MongoNode) LogTail() string {
 	logs := n.Logs()
 	text, err := os.ReadFile(logs[0])
@@ -210,10 +209,10 @@ func (n *MongoNode) LogTail() string {
 			all = append(all, strings.TrimSpace(line))
 			continue
 		}
-		said := strings.TrimSpace(entry.Text + " " + string(entry.Attr))
-		all = append(all, said)
+		message := strings.TrimSpace(entry.Text + " " + string(entry.Attr))
+		all = append(all, message)
 		if entry.Severity == "E" || entry.Severity == "F" {
-			bad = append(bad, said)
+			bad = append(bad, message)
 		}
 	}
 	if len(bad) == 0 {
@@ -222,8 +221,8 @@ func (n *MongoNode) LogTail() string {
 	return "; " + logs[0] + " ends with:" + process.LastLines([]byte(strings.Join(bad, "\n")), 8) + process.LogTail(logs[1])
 }
 
-// Rollbacks are the files with what the server gave up because the others had not got it: DBPATH/rollback/… (manual:
-// "Rollbacks During Replica Set Failover").
+// Rollbacks returns the files with rolled-back writes: DBPATH/rollback/… (manual: "Rollbacks During Replica Set
+// Failover").
 func (n *MongoNode) Rollbacks() []string {
 	if n.DataDir() == "" {
 		return nil
@@ -234,7 +233,7 @@ func (n *MongoNode) Rollbacks() []string {
 		if err == nil && !d.IsDir() {
 			files = append(files, path)
 		}
-		return nil // no such directory: nothing was given up
+		return nil // no such directory: no rollback
 	})
 	return files
 }

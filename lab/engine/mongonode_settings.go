@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// Settings reads how the server was started, its parameters, its replica set's configuration and its default concerns.
-// An arbiter keeps no users, and tells whoever connects on its own machine.
+// Settings reads the server's options and parameters, the configuration of its replica set and its default concerns. An
+// arbiter has no users and answers every local client.
 func (n *MongoNode) Settings(ctx context.Context) (map[string]string, error) {
 	as := AsUser
 	if n.spec.Role == MongoArbiter && n.spec.KeyFile != "" {
@@ -29,14 +29,14 @@ func (n *MongoNode) Settings(ctx context.Context) (map[string]string, error) {
 	return set, err
 }
 
-// Commander runs commands on this very server.
+// Commander runs commands on this server.
 func (n *MongoNode) Commander(as As) server.Commander {
 	return commander(func(ctx context.Context, db string, command bson.D, reply any) error {
 		return n.Command(ctx, as, db, command, reply)
 	})
 }
 
-// commander makes one of what runs a command and decodes its answer.
+// commander adapts a function that runs a command and decodes its answer.
 func commander(run func(ctx context.Context, db string, command bson.D, reply any) error) server.Commander {
 	return server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 		var command bson.D
@@ -49,7 +49,8 @@ func commander(run func(ctx context.Context, db string, command bson.D, reply an
 	})
 }
 
-// readSettings reads the settings of a server. Not every release and kind of server answers every question.
+// readSettings reads the settings of a server. It accepts errors of some queries, because not every release and kind of
+// server supports all of them.
 func readSettings(ctx context.Context, name string, c server.Commander) (map[string]string, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -64,5 +65,5 @@ func readSettings(ctx context.Context, name string, c server.Commander) (map[str
 	return set, nil
 }
 
-// settingsLimit bounds all questions about settings together.
+// settingsLimit bounds all queries of settings together.
 const settingsLimit = time.Minute

@@ -13,33 +13,33 @@ type Node interface {
 	Name() string
 	Kind() string
 	Host() host.Host
-	// Address is host:port where it listens.
+	// Address is host:port.
 	Address() string
-	// DataDir is the directory with its data; empty for those that keep none.
+	// DataDir is empty for a node without data.
 	DataDir() string
-	// Logs are its log files, the most telling one first.
+	// Logs returns the log files, the most important one first.
 	Logs() []string
-	// Version is the server software.
+	// Version is the version of the server software.
 	Version() string
 
-	// Start starts the process and returns when it runs; Wait returns when it answers, or with an error that ends with
-	// the last lines of its log if it has ended or ctx is done.
+	// Start starts the process and returns when it runs. Wait returns when it answers. If the process has ended or ctx
+	// ends, the error of Wait ends with the last lines of its log.
 	Start(ctx context.Context) error
 	Wait(ctx context.Context) error
-	// Stop ends it cleanly, and kills it if ctx ends first. Kill ends it at once with all its children. Both leave data
-	// and logs, and do nothing if it does not run.
+	// Stop ends the process cleanly, and kills it if ctx ends first. Kill kills it and its children. Both keep data and
+	// logs, and do nothing if the process does not run.
 	Stop(ctx context.Context) error
 	Kill() error
-	// Pause stops the process and its children where they are (SIGSTOP), Resume lets them go on.
+	// Pause sends SIGSTOP to the process and its children, Resume sends SIGCONT.
 	Pause() error
 	Resume() error
-	// Status says whether it runs, Pids are the ids of it and its children, Ended is closed when the process that was
-	// started last has ended; it is nil before the first start.
+	// Pids returns the ids of the process and its children. Ended is closed when the last started process has ended; it
+	// is nil before the first start.
 	Status() Status
 	Pids() []int
 	Ended() <-chan struct{}
-	// Settings reads the settings that decide about durability and speed from the running server.
+	// Settings reads the settings with an effect on durability and speed from the running server.
 	Settings(ctx context.Context) (map[string]string, error)
-	// Move makes the next Start happen on another host, with the same data. The node must not run.
+	// Move sets the host of the next Start, with the same data. The node must not run.
 	Move(to host.Host) error
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// pgClient keeps one session with a PostgreSQL and opens it again when it is lost.
+// pgClient has one session with a PostgreSQL and reopens it when it is lost.
 type pgClient struct {
 	dial     func(ctx context.Context) (net.Conn, error)
 	password string
@@ -23,8 +23,8 @@ type pgClient struct {
 	conn *pgconn.PgConn
 }
 
-// query runs statements and returns the rows of the last one as text; null is empty. Its commits never wait for
-// standbys: what supervises a cluster must not hang with it.
+// query runs statements and returns the rows of the last one as text; null is empty. Its commits do not wait for
+// standbys, so that the supervisor never hangs with the cluster.
 func (c *pgClient) query(ctx context.Context, sql string) ([][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *pgClient) tryQuery(ctx context.Context, sql string) ([][]string, error)
 }
 
 func (c *pgClient) connect(ctx context.Context) (*pgconn.PgConn, error) {
-	// All that this process's environment could say otherwise is said here; the address is the dialer's business.
+	// Explicit options override this process's environment. DialFunc ignores the address.
 	cfg, err := pgconn.ParseConfig("host=127.0.0.1 port=1 user=" + postgresUser + " password=" + c.password +
 		" dbname=postgres sslmode=disable target_session_attrs=any connect_timeout=0")
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *pgClient) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	return pgconn.ConnectConfig(ctx, cfg)
 }
 
-// close ends the session, if there is one and nothing is being asked.
+// close ends the session unless a query runs.
 func (c *pgClient) close() {
 	if !c.mu.TryLock() {
 		return
@@ -83,14 +83,14 @@ func (c *pgClient) close() {
 	defer c.mu.Unlock()
 	if c.conn != nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // at once: what is on the other side may not answer
+		cancel() // do not wait for an answer
 		_ = c.conn.Close(ctx)
 		c.conn = nil
 	}
 }
 
-// dialSocket connects to the Unix socket of PostgreSQL in a directory. The kernel takes short names only, so the
-// directory is opened and named by its descriptor.
+// dialSocket connects to the Unix socket of PostgreSQL in a directory. The kernel limits the length of the path, so
+// dialSocket uses the descriptor of the directory.
 func dialSocket(ctx context.Context, dir string, port int) (net.Conn, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -104,19 +104,19 @@ func dialSocket(ctx context.Context, dir string, port int) (net.Conn, error) {
 // literal quotes a text for SQL.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// LSN is a position in PostgreSQL's write-ahead log, in bytes since its beginning.
+// LSN is a position in PostgreSQL's write-ahead log (WAL), in bytes since its beginning.
 type LSN uint64
 
-// String is as PostgreSQL writes it: 0/1A2B3C4D.
+// String returns PostgreSQL's form: 0/1A2B3C4D.
 func (l LSN) String() string { return fmt.Sprintf("%X/%X", uint64(l)>>32, uint32(l)) }
 
-// ParseLSN reads what PostgreSQL writes.
+// ParseLSN reads PostgreSQL's form.
 func ParseLSN(s string) (LSN, error) {
 	high, low, ok := strings.Cut(strings.TrimSpace(s), "/")
 	h, errH := strconv.ParseUint(high, 16, 32)
 	l, errL := strconv.ParseUint(low, 16, 32)
 	if !ok || errH != nil || errL != nil {
-		return 0, fmt.Errorf("%q is not a position in the write-ahead log", s)
+		return 0, fmt.Errorf("%q is not a position in the WAL", s)
 	}
 	return LSN(h<<32 | l), nil
 }

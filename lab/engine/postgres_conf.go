@@ -17,18 +17,18 @@ import (
 const (
 	settingsFile = "postgresql.conf"
 	accessFile   = "pg_hba.conf"
-	passFile     = "pgpass" // what a standby says to its primary
-	lostDir      = "lost"   // write-ahead log that was given up
+	passFile     = "pgpass" // the password of a standby for its primary
+	lostDir      = "lost"   // WAL that was rolled back
 )
 
-// settingsQuery reads the settings that decide about durability and speed.
+// settingsQuery reads the settings with an effect on durability and speed.
 const settingsQuery = `select name, current_setting(name) from pg_settings where name in ('fsync','full_page_writes',
 	'wal_sync_method','wal_level','wal_compression','shared_buffers','max_connections','max_wal_size','checkpoint_timeout',
 	'data_checksums','synchronous_commit','synchronous_standby_names','commit_delay','wal_writer_delay','server_version') order by name`
 
-// settings are those of this member on its host. What decides about durability (fsync, full_page_writes,
-// wal_sync_method) is left as PostgreSQL has it. Commits of sessions that do not say otherwise wait for the local disk
-// only: those are background workers; a gateway says what its level means.
+// settings returns the settings of this member on its host. The settings of durability (fsync, full_page_writes,
+// wal_sync_method) keep PostgreSQL's defaults. By default commits wait only for the local disk, which applies to
+// background workers; gateways set synchronous_commit.
 func (p *Postgres) settings() map[string]string {
 	ip, port := p.endpoint()
 	members := len(p.o.Members)
@@ -38,16 +38,16 @@ func (p *Postgres) settings() map[string]string {
 		"port":             strconv.Itoa(port),
 		"hba_file":         dataMount + "/" + accessFile,
 		"cluster_name":     p.name,
-		// The gateways' sessions, and room for the extension's workers, the supervisor and a person with psql. A standby
-		// must not have less of these three than the cluster that it is a copy of, which has PostgreSQL's defaults.
+		// The gateways' sessions, and some for the extension's workers, the supervisor and psql. A standby must not have
+		// less of these three than the template that it is a copy of, which has PostgreSQL's defaults.
 		"max_connections":       strconv.Itoa(max(100, p.o.Sessions+36)),
 		"wal_level":             "replica",
 		"max_wal_senders":       strconv.Itoa(max(10, members+4)),
 		"max_replication_slots": strconv.Itoa(max(10, members+4)),
 		"synchronous_commit":    "local",
-		// A standby asks again soon for a primary that is not there yet or not any more.
+		// A standby reconnects soon to its primary.
 		"wal_retrieve_retry_interval": "200ms",
-		// What a standby that is away still needs is kept, but not until the disk is full: beyond that it is cloned.
+		// WAL for standbys that are down is kept up to a limit, so that the disk does not fill up; beyond it they are cloned.
 		"wal_keep_size":          "256MB",
 		"max_slot_wal_keep_size": "1GB",
 	})
@@ -72,30 +72,30 @@ func (p *Postgres) settings() map[string]string {
 	return set
 }
 
-// cache is how much memory PostgreSQL shares among its sessions, 0 to leave it to PostgreSQL.
+// cache returns shared_buffers in bytes, 0 for PostgreSQL's default.
 func (p *Postgres) cache() int64 {
 	if p.o.Cache > 0 {
 		return p.o.Cache
 	}
-	return p.Host().Limits().Memory / 4 // what PostgreSQL's manual starts from
+	return p.Host().Limits().Memory / 4 // recommended by PostgreSQL's manual
 }
 
-// slotName is the replication slot of a member: letters, digits and underscores.
+// slotName returns the replication slot of a member: letters, digits and underscores.
 func slotName(member string) string { return strings.ReplaceAll(member, "-", "_") }
 
-// writeFiles writes settings, rules of access and the password for other members. That is in a file of its own that
-// only PostgreSQL's user may read, because PostgreSQL writes settings that change into its log.
+// writeFiles writes the settings, the access rules and the password for other members. The password is in a separate
+// file for PostgreSQL's user only, because PostgreSQL logs changed settings.
 func (p *Postgres) writeFiles() error {
 	var b strings.Builder
-	b.WriteString("# Written by plimsoll at every start.\n")
+	b.WriteString("# plimsoll writes this file at every start.\n")
 	set := p.settings()
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		fmt.Fprintf(&b, "%s = %s\n", name, literal(set[name]))
 	}
-	// Through the Unix socket nobody needs a password: only root and PostgreSQL's user can enter its directory.
+	// Connections through the Unix socket need no password: only root and PostgreSQL's user can enter its directory.
 	rules := "local all all trust\n"
 	for _, ip := range p.o.Allow {
-		for _, database := range []string{"all", "replication"} { // "all" means databases only
+		for _, database := range []string{"all", "replication"} { // "all" does not include replication
 			rules += "host " + database + " " + postgresUser + " " + ip + "/32 scram-sha-256\n"
 		}
 	}
@@ -106,7 +106,7 @@ func (p *Postgres) writeFiles() error {
 // passEscaper writes a password as libpq reads it from a file.
 var passEscaper = strings.NewReplacer(`\`, `\\`, `:`, `\:`)
 
-// writeFile replaces a file of PostgreSQL's user in one step.
+// writeFile replaces a file of PostgreSQL's user atomically.
 func (p *Postgres) writeFile(name, text string) error {
 	path := filepath.Join(p.DataDir(), name)
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -118,7 +118,7 @@ func (p *Postgres) writeFile(name, text string) error {
 	return os.Rename(path+".new", path)
 }
 
-// Reload makes the running server use the settings as they are now.
+// Reload applies the current settings to the running server.
 func (p *Postgres) Reload(ctx context.Context) error {
 	if err := p.writeFiles(); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
@@ -129,29 +129,29 @@ func (p *Postgres) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Upstream is where a standby finds the primary.
+// Upstream is the address of a primary for its standbys.
 type Upstream struct {
 	Host string // IP address
 	Port int
 }
 
-// Upstream is where standbys find this member.
 func (p *Postgres) Upstream() Upstream {
 	ip, port := p.endpoint()
 	return Upstream{ip, port}
 }
 
-// conninfo is how this member connects to another one. It is logged, so it names the file with the password. A primary that does not answer is given up after two seconds.
+// conninfo returns the connection string of this member for its primary. PostgreSQL logs it, so it has the file of the
+// password instead of the password.
 func (p *Postgres) conninfo(u Upstream) string {
 	return fmt.Sprintf("host=%s port=%d user=%s passfile=%s dbname=postgres application_name=%s connect_timeout=2 sslmode=disable",
 		u.Host, u.Port, postgresUser, dataMount+"/"+passFile, p.name)
 }
 
-// signalFile makes PostgreSQL start as a standby, for as long as it is there.
+// signalFile makes PostgreSQL start as a standby while it exists.
 func (p *Postgres) signalFile() string { return filepath.Join(p.postgresDir(), "standby.signal") }
 
-// Follow makes the member a standby of a primary: now if it runs as a standby, or at its next start. The zero
-// Upstream is nobody: it waits for one to follow.
+// Follow makes the member a standby of a primary: immediately if it runs as a standby, else at its next start. With the
+// zero Upstream it is a standby without a primary.
 func (p *Postgres) Follow(ctx context.Context, u Upstream) error {
 	if err := p.Retire(); err != nil {
 		return err
@@ -168,8 +168,7 @@ func (p *Postgres) Follow(ctx context.Context, u Upstream) error {
 	return p.Reload(ctx)
 }
 
-// Retire makes sure that the member never starts as a primary again unless [Postgres.Lead] says so. It does not touch
-// a running server.
+// Retire makes the member start as a standby until [Postgres.Lead] is called. It does not change a running server.
 func (p *Postgres) Retire() error {
 	err := os.WriteFile(p.signalFile(), nil, 0o600)
 	if err == nil {
@@ -184,10 +183,10 @@ func (p *Postgres) Retire() error {
 	return nil
 }
 
-// Lead makes the member a primary at its next start.
+// Lead makes the member start as a primary.
 func (p *Postgres) Lead() error {
 	if p.Status().Running {
-		return fmt.Errorf("%s runs: a running standby is promoted", p.name)
+		return fmt.Errorf("%s runs, so it must be promoted instead", p.name)
 	}
 	p.mu.Lock()
 	p.upstream, p.readOnly = "", false
@@ -198,7 +197,7 @@ func (p *Postgres) Lead() error {
 	return syncDir(p.postgresDir())
 }
 
-// SetReadOnly makes the primary refuse all transactions that write, from the next one on, or accept them again.
+// SetReadOnly makes the primary refuse new transactions with writes, or accept them again.
 func (p *Postgres) SetReadOnly(ctx context.Context, on bool) error {
 	p.mu.Lock()
 	p.readOnly = on
@@ -209,7 +208,7 @@ func (p *Postgres) SetReadOnly(ctx context.Context, on bool) error {
 	return p.Reload(ctx)
 }
 
-// Promote makes a standby the primary, and returns when it accepts writes.
+// Promote makes a standby the primary and returns when it accepts writes.
 func (p *Postgres) Promote(ctx context.Context) error {
 	p.mu.Lock()
 	p.readOnly = false
@@ -223,7 +222,7 @@ func (p *Postgres) Promote(ctx context.Context) error {
 		err = errors.New("PostgreSQL did not leave recovery in time")
 	}
 	if err != nil {
-		return fmt.Errorf("%s was not promoted: %w", p.name, err)
+		return fmt.Errorf("cannot promote %s: %w", p.name, err)
 	}
 	p.mu.Lock()
 	p.upstream = ""

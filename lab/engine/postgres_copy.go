@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// copiers is how many files are copied at a time: their flushes share commits of the filesystem's journal.
+// copiers copy files concurrently, so that their flushes share commits of the filesystem's journal.
 const copiers = 8
 
-// copyTree copies a directory tree of plain files, gives the copy to a user and makes it durable. It is made under
-// another name and renamed, so that one that was interrupted is not taken for complete. On a filesystem that can share
-// blocks between files the kernel does so.
+// copyTree copies a directory tree of regular files, changes the owner and makes the copy durable. It renames the copy
+// at the end, so an incomplete copy is never used. If the filesystem can share blocks between files, the kernel does
+// that.
 func copyTree(ctx context.Context, from, to string, uid, gid int) error {
 	fresh := to + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
@@ -54,7 +54,7 @@ func copyTree(ctx context.Context, from, to string, uid, gid int) error {
 	return syncDir(filepath.Dir(to))
 }
 
-// walkTree makes the directories and sends the names of the files.
+// walkTree makes the directories and sends the names of the files to a channel.
 func walkTree(ctx context.Context, from, to string, uid, gid int, files chan<- string) (dirs []string, err error) {
 	err = filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,57 +18,57 @@ import (
 
 // PostgresOptions describe one member of a set of PostgreSQL servers.
 type PostgresOptions struct {
-	Home string // where engines are installed
-	Name string // unique in the set; standbys are known to the primary by it
+	Home string // directory of engines
+	Name string // unique in the set
 	Host host.Host
-	Log  string // its log file
-	// Journal takes what a killed server leaves in the kernel.
+	Log  string // file
+	// Journal lists what a killed server leaves in the kernel.
 	Journal *labjournal.Journal
-	// Password is that of the superuser, the same for all members.
+	// Password of the superuser, the same for all members.
 	Password string
 	// Allow are the IP addresses that may connect.
 	Allow []string
-	// Members are the names of all members, this one included; Quorum is how many standbys acknowledge a commit
-	// that waits for standbys at all.
+	// Members are the names of all members, this one included. Quorum is the number of standbys that acknowledge a commit
+	// which waits for standbys.
 	Members []string
 	Quorum  int
-	// Sessions is how many there may be.
+	// Sessions is the maximum number.
 	Sessions int
-	// Cache is PostgreSQL's shared_buffers in bytes; 0 for a quarter of the host's memory if that is limited, and
-	// PostgreSQL's own choice otherwise.
+	// Cache is PostgreSQL's shared_buffers in bytes. 0: a quarter of the host's memory limit, or PostgreSQL's default if
+	// there is no limit.
 	Cache int64
-	// Receive is after what silence a standby gives its connection to the primary up.
+	// Receive is the time without a message after which a standby closes its connection to the primary.
 	Receive time.Duration
 	// Parameters are further settings.
 	Parameters map[string]string
 }
 
-// Postgres is a PostgreSQL with the DocumentDB extension: the primary of a set or a standby, as its directory says.
-// Settings and rules of access are kept beside PostgreSQL's own directory, because pg_rewind replaces what is in it.
+// Postgres is a PostgreSQL with the DocumentDB extension, the primary of a set or a standby. Settings and access rules
+// are outside of PostgreSQL's directory, because pg_rewind replaces its files.
 type Postgres struct {
 	placed
 	o PostgresOptions
 
 	dir      string // with postgres/, socket/, postgresql.conf, pg_hba.conf, lost/
 	readOnly bool
-	upstream string // conninfo of the primary it follows, empty for none
+	upstream string // conninfo of its primary, empty for none
 	sync     string // synchronous_standby_names
-	segment  int    // of the journal, 0 before the first start
+	segment  int    // in the journal, 0 for none
 
-	socket *pgClient // through its Unix socket: works whatever became of the network
-	wire   *pgClient // through the network, as its clients see it
+	socket *pgClient // through its Unix socket: independent of the network
+	wire   *pgClient // through the network, as clients connect
 }
 
 var _ Node = (*Postgres)(nil)
 
-// NewPostgres describes a member. Nothing is made before [Postgres.Create].
+// NewPostgres makes a member that does not run yet. It creates no file before [Postgres.Create].
 func NewPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	inst, err := findInstalled(ctx, o.Home)
 	if err != nil {
 		return nil, err
 	}
 	p := &Postgres{placed: placed{name: o.Name, kind: "postgres", log: o.Log, inst: inst}, o: o}
-	if err := p.settle(o.Host); err != nil {
+	if err := p.assignHost(o.Host); err != nil {
 		return nil, err
 	}
 	p.SetSync(o.Quorum, o.Members)
@@ -82,7 +82,6 @@ func NewPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	return p, nil
 }
 
-// DataDir is the member's volume.
 func (p *Postgres) DataDir() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,8 +90,7 @@ func (p *Postgres) DataDir() string {
 
 func (p *Postgres) postgresDir() string { return filepath.Join(p.DataDir(), postgresDir) }
 
-// PrepareTemplate makes the template that members are copied from, if the installation has none yet. It takes a few
-// seconds once.
+// PrepareTemplate makes the template for members if the installation has none yet. That takes a few seconds once.
 func PrepareTemplate(ctx context.Context, home string) error {
 	in, err := findInstalled(ctx, home)
 	if err != nil {
@@ -102,8 +100,7 @@ func PrepareTemplate(ctx context.Context, home string) error {
 	return err
 }
 
-// Create gives the member the directory of its volume and copies the template into it. Data that are there already
-// are kept.
+// Create sets the data directory of the member and copies the template into it, unless it already has data.
 func (p *Postgres) Create(ctx context.Context, dir string) error {
 	p.mu.Lock()
 	p.dir = dir
@@ -119,21 +116,21 @@ func (p *Postgres) Create(ctx context.Context, dir string) error {
 		return err
 	}
 	if err := copyTree(ctx, template, p.postgresDir(), int(p.inst.uid), int(p.inst.gid)); err != nil {
-		return fmt.Errorf("%s: cannot copy the template of a cluster: %w", p.name, err)
+		return fmt.Errorf("%s: cannot copy the template of the database: %w", p.name, err)
 	}
 	return nil
 }
 
-// Start starts PostgreSQL with settings that fit the host it stands on now.
+// Start starts PostgreSQL with settings for its current host.
 func (p *Postgres) Start(ctx context.Context) error {
 	if p.DataDir() == "" {
 		return fmt.Errorf("%s has no volume yet", p.name)
 	}
 	if p.Status().Running {
-		return fmt.Errorf("%s runs already", p.name)
+		return fmt.Errorf("%s already runs", p.name)
 	}
 	if _, err := os.Stat(p.rewinding()); err == nil {
-		return fmt.Errorf("%s: its data were being rewound when that was interrupted; it has to join a primary before it can start", p.name)
+		return fmt.Errorf("%s cannot start, because its pg_rewind was interrupted; it must join a primary first", p.name)
 	}
 	if err := p.noteSegment(); err != nil {
 		return err
@@ -144,27 +141,31 @@ func (p *Postgres) Start(ctx context.Context) error {
 	if err := p.dropUnbegun(ctx); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
-	// A killed server leaves the file. Its directory belongs to this node alone, and its process has ended.
+	// A killed server leaves the file. Only this node uses the directory, and its process has ended.
 	removeSharedMemory(p.DataDir())
 	if err := os.Remove(filepath.Join(p.postgresDir(), "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	p.forget()
+	p.closeSessions()
 	return p.launch(ctx, p.inst.program(p.DataDir(), p.name, pgBin+"/postgres", "-D", dataMount+"/"+postgresDir,
 		"--config-file="+dataMount+"/"+settingsFile))
 }
 
-// forget drops sessions with a process that has ended.
-func (p *Postgres) forget() {
+func (p *Postgres) closeSessions() {
 	p.socket.close()
 	p.wire.close()
 }
 
-// Wait waits until it answers on its address, as primary or as standby.
-func (p *Postgres) Wait(ctx context.Context) error {
+// Wait waits until it answers at its address, as primary or as standby.
+func (p *Postgres) Wait(ctx context.Context) error { return p.waitAnswer(ctx, p.wire) }
+
+// WaitSocket waits until it answers on its Unix socket, which needs no password.
+func (p *Postgres) WaitSocket(ctx context.Context) error { return p.waitAnswer(ctx, p.socket) }
+
+func (p *Postgres) waitAnswer(ctx context.Context, c *pgClient) error {
 	for {
 		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		_, last := p.wire.query(try, "select 1")
+		_, last := c.query(try, "select 1")
 		cancel()
 		if last == nil {
 			return nil
@@ -175,36 +176,20 @@ func (p *Postgres) Wait(ctx context.Context) error {
 	}
 }
 
-// WaitSocket waits until it answers on its Unix socket, where nobody needs a password.
-func (p *Postgres) WaitSocket(ctx context.Context) error {
-	for {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		_, last := p.socket.query(try, "select 1")
-		cancel()
-		if last == nil {
-			return nil
-		}
-		if err := pause(ctx, p.Ended(), last); err != nil {
-			return p.answerError(err)
-		}
-	}
-}
-
-// Stop ends it with a "fast" shutdown: sessions are ended, a checkpoint is written, and a primary waits until its
-// standbys have received everything.
+// Stop ends it with a "fast" shutdown: PostgreSQL ends sessions and writes a checkpoint, and a primary waits until its
+// standbys have received all WAL.
 func (p *Postgres) Stop(ctx context.Context) error {
 	err := p.end(ctx, syscall.SIGINT)
 	return errors.Join(err, p.afterEnd())
 }
 
-// Kill ends it at once with all its children.
 func (p *Postgres) Kill() error {
 	return errors.Join(p.placed.Kill(), p.afterEnd())
 }
 
-// afterEnd removes what the ended server left in the kernel.
+// afterEnd removes the shared memory of the ended server.
 func (p *Postgres) afterEnd() error {
-	p.forget()
+	p.closeSessions()
 	removeSharedMemory(p.DataDir())
 	p.mu.Lock()
 	id := p.segment
@@ -219,7 +204,7 @@ func (p *Postgres) afterEnd() error {
 // segmentKind is the kind of PostgreSQL's shared memory in a lab's journal.
 const segmentKind = "postgres-memory"
 
-// noteSegment writes down that PostgreSQL will make a segment of System V shared memory, which stays when it is killed.
+// noteSegment adds PostgreSQL's segment of System V shared memory to the journal: it stays if PostgreSQL is killed.
 func (p *Postgres) noteSegment() error {
 	if p.o.Journal == nil {
 		return nil
@@ -234,7 +219,7 @@ func (p *Postgres) noteSegment() error {
 	return err
 }
 
-// Removers remove what nodes leave behind beside their directories and processes.
+// Removers remove the shared memory of nodes.
 func Removers() map[string]labjournal.Remover {
 	return map[string]labjournal.Remover{segmentKind: func(_ context.Context, r labjournal.Resource) error {
 		removeSharedMemory(r.Details["data"])
@@ -242,40 +227,26 @@ func Removers() map[string]labjournal.Remover {
 	}}
 }
 
-// Settings reads what PostgreSQL runs with.
 func (p *Postgres) Settings(ctx context.Context) (map[string]string, error) {
 	rows, err := p.socket.query(ctx, settingsQuery)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot read PostgreSQL's settings: %w", p.name, err)
 	}
-	return pairs(rows), nil
-}
-
-func pairs(rows [][]string) map[string]string {
 	set := map[string]string{}
 	for _, r := range rows {
-		if len(r) == 2 {
-			set[r[0]] = r[1]
-		}
+		set[r[0]] = r[1]
 	}
-	return set
+	return set, nil
 }
 
-// SetSync says which standbys a commit waits for that waits for standbys at all: any k of all others. Names are those
-// of all members. It takes effect at the next start or [Postgres.Reload].
+// SetSync sets synchronous_standby_names to any k of the other members. names are those of all members. It takes effect
+// at the next start or [Postgres.Reload].
 func (p *Postgres) SetSync(k int, names []string) {
 	others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == p.name })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sync = ""
 	if k > 0 && len(others) > 0 {
-		p.sync = "ANY " + strconv.Itoa(k) + " ("
-		for i, n := range others {
-			if i > 0 {
-				p.sync += ", "
-			}
-			p.sync += `"` + n + `"`
-		}
-		p.sync += ")"
+		p.sync = fmt.Sprintf(`ANY %d ("%s")`, k, strings.Join(others, `", "`))
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// installed is an installation of documentdb, ready to start programs of it.
+// installed is an installation of documentdb.
 type installed struct {
 	home     layout
 	version  string
-	stamp    string // tells one installation from another of the same version
+	stamp    string // identifies an installation among those of the same version
 	root     string
-	uid, gid uint32 // of the root's user postgres
+	uid, gid uint32 // of the user postgres
 }
 
-// findInstalled finds the installation of documentdb below a home directory.
+// findInstalled returns the installation of documentdb in a home directory.
 func findInstalled(ctx context.Context, home string) (installed, error) {
 	e := &documentDB{home: layout{home}}
 	if err := needRoot("running the engine documentdb"); err != nil {
@@ -26,12 +26,13 @@ func findInstalled(ctx context.Context, home string) (installed, error) {
 	if err != nil {
 		return installed{}, err
 	}
-	in := installed{home: e.home, version: inst.Version, stamp: inst.Installed.String(), root: filepath.Join(inst.Path, "root")}
+	in := installed{home: e.home, version: inst.Version, stamp: inst.Installed.String(),
+		root: filepath.Join(inst.Path, "root")}
 	in.uid, in.gid, err = rootUser(in.root, "postgres")
 	return in, err
 }
 
-// program describes a program that runs in the root as its user postgres and sees dir as [dataMount].
+// program describes a program that runs in the root directory as its user postgres, with dir mounted at [dataMount].
 func (in installed) program(dir, role, path string, args ...string) process.Spec {
 	return process.Spec{
 		Role: role, Path: path, Args: args,
@@ -41,9 +42,8 @@ func (in installed) program(dir, role, path string, args ...string) process.Spec
 	}
 }
 
-// preloaded are the settings without which PostgreSQL cannot read what the extension wrote, the write-ahead log
-// included. Background workers need no password, and their runs every two seconds, written to a table and the log,
-// would be noise in every measurement.
+// preloaded returns the settings without which PostgreSQL cannot read the extension's data and WAL. The runs of its
+// background workers, every two seconds, are not logged, because that would disturb measurements.
 func preloaded() map[string]string {
 	return map[string]string{
 		"shared_preload_libraries":               "pg_cron,pg_documentdb_core,pg_documentdb",

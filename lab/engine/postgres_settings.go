@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// ownSettings are those that a cluster decides about: another value would make members unreachable or a
-// durability level mean something else.
+// ownSettings are set by the cluster: another value would make members unreachable or change a durability level.
 var ownSettings = []string{
 	"archive_cleanup_command", "cluster_name", "config_file", "data_directory", "default_transaction_read_only",
 	"external_pid_file", "hba_file", "ident_file", "listen_addresses", "port", "primary_conninfo", "primary_slot_name",
@@ -15,17 +14,17 @@ var ownSettings = []string{
 	"unix_socket_directories", "wal_level",
 }
 
-// CheckPostgresParameters refuses parameters that are none, or that the cluster itself has to decide about.
+// CheckPostgresParameters refuses invalid parameters and those that the cluster sets.
 func CheckPostgresParameters(parameters map[string]string) error {
 	for name, value := range parameters {
 		if err := checkSettingName(name); err != nil {
 			return err
 		}
 		if slices.Contains(ownSettings, strings.ToLower(name)) {
-			return fmt.Errorf("%s is decided by the cluster itself and cannot be set", name)
+			return fmt.Errorf("%s is set by the lab; leave it out", name)
 		}
 		if strings.ContainsAny(value, "\n\r\x00") {
-			return fmt.Errorf("the value of %s has a line feed in it", name)
+			return fmt.Errorf("the value of %s has a line feed or a null byte", name)
 		}
 	}
 	return nil

@@ -8,30 +8,29 @@ import (
 	"strings"
 )
 
-// Position is how far a member is.
+// Position is the position of a member in the WAL.
 type Position struct {
 	Standby bool
-	// Timeline is the one that the write-ahead log at LSN belongs to.
+	// Timeline of the WAL at LSN.
 	Timeline int64
-	// Settled is false while a standby that was started has not yet read all of its own write-ahead log again: it has
-	// more than LSN says.
+	// Settled is false while a standby has not replayed all of its own WAL after its start: it has more than LSN.
 	Settled bool
-	// LSN is the end of the write-ahead log that the member has: flushed by a primary, received by a standby.
+	// LSN is the end of the member's WAL: flushed by a primary, received by a standby.
 	LSN LSN
-	// Receiving says whether a standby has a connection to a primary, and From is its address.
+	// Receiving reports whether a standby is connected to a primary. From is the primary's address.
 	Receiving bool
 	From      string
 }
 
-// positionQuery asks a member how far it is. A standby's timeline is the newest of the files of its write-ahead log: it
-// makes the first file of a timeline when it receives the first byte of it. What the control file says of timelines is
-// written at checkpoints only, so it is of the past for minutes after a promotion, and what pg_stat_wal_receiver says is gone with
-// the primary. The position comes before the timeline, and a select is evaluated from left to right: a standby that
-// goes over to a new timeline meanwhile is told less than it has, never more.
+// positionQuery reads the position of a member. A standby's timeline is the newest of its WAL segments: it makes the
+// first segment of a timeline when it receives the first byte of it. The control file has the timeline of the last
+// checkpoint, which is outdated for minutes after a promotion, and pg_stat_wal_receiver is empty without a primary. The
+// position is evaluated before the timeline, so that a standby which changes its timeline meanwhile never reports more
+// than it has.
 //
-// A standby that has read its own log to the end asks for more of it, and only from then on there is a position at
-// which it receives. One that has no primary never asks: its startup process rests then until it looks again, which
-// PostgreSQL shows as what it waits for. Whoever took its position for its end before would promote one that has less.
+// A standby requests WAL after it has replayed its own, and has a receive position only from then on. Without a primary
+// its startup process waits for the next retry instead, which pg_stat_activity shows. Before that, its position is not
+// the end of its WAL, and a promotion based on it could choose a standby with less.
 const positionQuery = `select pg_is_in_recovery(),
 	case when pg_is_in_recovery() then greatest(coalesce(pg_last_wal_receive_lsn(), '0/0'), coalesce(pg_last_wal_replay_lsn(), '0/0'))
 		else pg_current_wal_flush_lsn() end,
@@ -42,16 +41,16 @@ const positionQuery = `select pg_is_in_recovery(),
 		where backend_type = 'startup' and wait_event in ('RecoveryRetrieveRetryInterval', 'RecoveryWalStream')),
 	coalesce((select sender_host || ':' || sender_port from pg_stat_wal_receiver where status = 'streaming'), '')`
 
-// Probe asks the member through the network, as its clients would.
+// Probe queries the position through the network.
 func (p *Postgres) Probe(ctx context.Context) (Position, error) { return p.position(ctx, p.wire) }
 
-// Position asks the member through its Unix socket.
+// Position queries the position through the Unix socket.
 func (p *Postgres) Position(ctx context.Context) (Position, error) { return p.position(ctx, p.socket) }
 
 func (p *Postgres) position(ctx context.Context, c *pgClient) (Position, error) {
 	rows, err := c.query(ctx, positionQuery)
 	if err != nil || len(rows) != 1 {
-		return Position{}, errors.Join(fmt.Errorf("%s does not say how far it is", p.name), err)
+		return Position{}, errors.Join(fmt.Errorf("cannot read the WAL position of %s", p.name), err)
 	}
 	r := rows[0]
 	at := Position{Standby: r[0] == "t", Settled: r[3] == "t", From: r[4], Receiving: r[4] != ""}
@@ -62,48 +61,47 @@ func (p *Postgres) position(ctx context.Context, c *pgClient) (Position, error) 
 	return at, err
 }
 
-// Applied is the end of the write-ahead log that reads of this member see: flushed by a primary, replayed by a standby,
-// which may have received more.
+// Applied returns the end of the WAL that reads of this member see: flushed by a primary, replayed by a standby.
 func (p *Postgres) Applied(ctx context.Context) (LSN, error) {
-	rows, err := p.socket.query(ctx, `select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_flush_lsn() end`)
+	rows, err := p.socket.query(ctx, `select case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
+		else pg_current_wal_flush_lsn() end`)
 	if err != nil || len(rows) != 1 {
-		return 0, errors.Join(fmt.Errorf("%s does not say what it has applied", p.name), err)
+		return 0, errors.Join(fmt.Errorf("cannot read the replay position of %s", p.name), err)
 	}
 	return ParseLSN(rows[0][0])
 }
 
-// PauseReplay stops a standby from applying what it receives, or lets it go on.
+// PauseReplay pauses or resumes the replay of a standby.
 func (p *Postgres) PauseReplay(ctx context.Context, on bool) error {
 	call := "pg_wal_replay_resume()"
 	if on {
 		call = "pg_wal_replay_pause()"
 	}
 	if _, err := p.socket.query(ctx, "select "+call); err != nil {
-		return fmt.Errorf("%s: cannot hold its replay: %w", p.name, err)
+		return fmt.Errorf("%s: cannot change its replay: %w", p.name, err)
 	}
 	return nil
 }
 
-// Standby is how the primary sees one of its standbys.
+// Standby is the state of a standby, from the primary.
 type Standby struct {
 	Name  string
 	State string // "streaming", "catchup", "startup", "backup"
 	Sync  string // "quorum", "async", "sync", "potential"
-	// Flushed is what it has on its disk, LagBytes what it has not yet, and LagSeconds how long ago the primary had as
-	// little as that, 0 if it has everything.
+	// Flushed is the end of the WAL on its disk. LagBytes and LagSeconds are its replication lag, 0 if it has all WAL.
 	Flushed    LSN
 	LagBytes   int64
 	LagSeconds float64
 }
 
-// Replication is how the primary sees its standbys.
+// Replication returns the standbys that are connected to the primary.
 func (p *Postgres) Replication(ctx context.Context) ([]Standby, error) {
 	rows, err := p.socket.query(ctx, `select application_name, state, sync_state, coalesce(flush_lsn, '0/0'),
 		greatest(0, coalesce(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), flush_lsn), 0))::bigint,
 		case when flush_lsn >= pg_current_wal_flush_lsn() then 0 else extract(epoch from coalesce(flush_lag, '0')) end
 		from pg_stat_replication where application_name <> 'pg_basebackup'`)
 	if err != nil {
-		return nil, fmt.Errorf("%s does not say how its standbys are: %w", p.name, err)
+		return nil, fmt.Errorf("cannot read the state of replication from %s: %w", p.name, err)
 	}
 	var all []Standby
 	for _, r := range rows {
@@ -120,23 +118,24 @@ func (p *Postgres) Replication(ctx context.Context) ([]Standby, error) {
 	return all, nil
 }
 
-// Writers is how many transactions of clients that write are under way.
+// Writers returns the number of transactions of clients in progress that have written.
 func (p *Postgres) Writers(ctx context.Context) (int, error) {
 	rows, err := p.socket.query(ctx, `select count(*) from pg_stat_activity
 		where backend_type = 'client backend' and backend_xid is not null and pid <> pg_backend_pid()`)
 	if err != nil || len(rows) == 0 {
-		return 0, errors.Join(errors.New("the primary does not say what is under way"), err)
+		return 0, errors.Join(fmt.Errorf("cannot read the transactions of %s", p.name), err)
 	}
 	return strconv.Atoi(rows[0][0])
 }
 
-// MakeSlots makes a replication slot for each other member, so that what a standby that is away still needs is kept.
+// MakeSlots makes a replication slot for each other member, so that WAL for standbys that are down is kept.
 func (p *Postgres) MakeSlots(ctx context.Context) error {
 	var sql strings.Builder
 	for _, name := range p.o.Members {
 		if name != p.name {
 			slot := literal(slotName(name))
-			fmt.Fprintf(&sql, "select pg_create_physical_replication_slot(%s, true) where not exists (select from pg_replication_slots where slot_name = %s);\n", slot, slot)
+			fmt.Fprintf(&sql, "select pg_create_physical_replication_slot(%s, true) "+
+				"where not exists (select from pg_replication_slots where slot_name = %[1]s);\n", slot)
 		}
 	}
 	if sql.Len() == 0 {
@@ -148,7 +147,7 @@ func (p *Postgres) MakeSlots(ctx context.Context) error {
 	return nil
 }
 
-// DropSlots removes the slots of a member that is no primary any more: nobody would move them on.
+// DropSlots removes the unused slots of a former primary.
 func (p *Postgres) DropSlots(ctx context.Context) error {
 	_, err := p.socket.query(ctx, "select pg_drop_replication_slot(slot_name) from pg_replication_slots where not active")
 	if err != nil {
@@ -157,8 +156,8 @@ func (p *Postgres) DropSlots(ctx context.Context) error {
 	return nil
 }
 
-// MakeUsers gives the superuser its password, and makes a role for a user of the gateways if there is one. PostgreSQL
-// sees verifiers only, so the passwords reach no log of it.
+// MakeUsers sets the superuser's password, and makes a role for the user of the gateways, which may be empty.
+// PostgreSQL gets verifiers instead of passwords, so no log has them.
 func (p *Postgres) MakeUsers(ctx context.Context, user, password string) error {
 	super, err := verifier(p.o.Password, randomHex(8))
 	if err != nil {
@@ -183,20 +182,20 @@ func (p *Postgres) MakeUsers(ctx context.Context, user, password string) error {
 	return nil
 }
 
-// Fork is where a member left a timeline.
+// Fork is the end of a timeline, where the next one began.
 type Fork struct {
-	Timeline int64 // that was left
+	Timeline int64
 	At       LSN
 }
 
-// Forks are the points at which the member's present timeline came out of earlier ones.
+// Forks returns the forks in the history of a timeline of the member.
 func (p *Postgres) Forks(ctx context.Context, timeline int64) ([]Fork, error) {
 	if timeline <= 1 {
 		return nil, nil
 	}
 	rows, err := p.socket.query(ctx, fmt.Sprintf("select pg_read_file('pg_wal/%08X.history')", timeline))
 	if err != nil || len(rows) == 0 {
-		return nil, fmt.Errorf("%s does not know where its timeline %d began: %w", p.name, timeline, err)
+		return nil, fmt.Errorf("cannot read the history of timeline %d of %s: %w", timeline, p.name, err)
 	}
 	return parseHistory(rows[0][0])
 }
@@ -209,13 +208,10 @@ func parseHistory(text string) ([]Fork, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			return nil, fmt.Errorf("the line %q of a timeline history is not understood", line)
-		}
+		f := append(strings.Fields(line), "")
 		tli, err := strconv.ParseInt(f[0], 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("the line %q of a timeline history is not understood", line)
+			return nil, fmt.Errorf("cannot parse the line %q of a timeline history", line)
 		}
 		at, err := ParseLSN(f[1])
 		if err != nil {

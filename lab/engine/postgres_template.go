@@ -14,25 +14,25 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// Making a cluster of PostgreSQL and its extension takes seconds, copying one a fraction. So each installation has a
-// template in HOME/engines, made at the first use. All members of a set are copies of it: they have the same system
-// identifier and the same write-ahead log, so a standby needs no base backup.
+// A new database with the extension takes seconds, a copy a fraction. So each installation has a template in
+// HOME/engines, made at the first use. All members of a set are copies of it: they have the same system identifier and
+// the same WAL, so a standby needs no base backup.
 const (
 	templatePrefix = "documentdb-template-"
-	templateFormat = "1" // of what makeTemplate makes
+	templateFormat = "1" // of makeTemplate
 )
 
-// template returns the directory of the installation's template, and makes it if there is none.
+// template returns the directory of the installation's template, and makes it if needed.
 func (in installed) template(ctx context.Context) (string, error) {
 	sum := sha256.Sum256([]byte(templateFormat + "\n" + in.version + "\n" + in.stamp))
 	final := filepath.Join(in.home.engines(), templatePrefix+hex.EncodeToString(sum[:6]))
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
-	// The lock of installations: two labs make it once, and nobody takes it for the rest of a killed installation.
+	// The lock of installations: two labs make the template once, and Cleanup does not remove it meanwhile.
 	unlock, err := waitLock(ctx, in.home.lock(DocumentDB), nil)
 	if err != nil {
-		return "", fmt.Errorf("cannot make the template of a cluster: %w", err)
+		return "", fmt.Errorf("cannot make the template of the database: %w", err)
 	}
 	defer unlock()
 	if _, err := os.Stat(final); err == nil {
@@ -43,7 +43,7 @@ func (in installed) template(ctx context.Context) (string, error) {
 	}
 	dir := in.home.installing() + templatePrefix + randomHex(4)
 	if err := in.makeTemplate(ctx, dir); err != nil {
-		return "", errors.Join(fmt.Errorf("cannot make the template of a cluster: %w", err), process.RemoveTree(dir))
+		return "", errors.Join(fmt.Errorf("cannot make the template of the database: %w", err), process.RemoveTree(dir))
 	}
 	if err := os.Rename(filepath.Join(dir, postgresDir), final); err != nil {
 		return "", errors.Join(err, process.RemoveTree(dir))
@@ -51,8 +51,8 @@ func (in installed) template(ctx context.Context) (string, error) {
 	return final, errors.Join(process.RemoveTree(dir), in.removeOldTemplates(final))
 }
 
-// makeTemplate makes a cluster with the extension in dir. No server is started for it: PostgreSQL's single-user mode
-// does it. Its superuser has no password, so nobody can connect to a copy before it was given one.
+// makeTemplate makes a database with the extension in dir with PostgreSQL's single-user mode, without a server. Its
+// superuser has no password, so nobody can connect to a copy before its password is set.
 func (in installed) makeTemplate(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, socketDir), 0o700); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (in installed) makeTemplate(ctx context.Context, dir string) error {
 		return err
 	}
 	set := preloaded()
-	set["fsync"] = "off" // the copies are made durable, each for itself
+	set["fsync"] = "off" // copyTree makes each copy durable
 	args := []string{"--single", "-D", data}
 	for name, value := range set {
 		args = append(args, "-c", name+"="+value)
@@ -76,13 +76,13 @@ func (in installed) makeTemplate(ctx context.Context, dir string) error {
 	sp := in.program(dir, "postgres (template)", pgBin+"/postgres", append(args, "postgres")...)
 	sp.Input = "create extension documentdb cascade\n"
 	out, err := process.Run(ctx, sp, io.Discard)
-	if err == nil && strings.Contains(string(out), "ERROR:") { // the single-user mode goes on after an error
-		err = fmt.Errorf("the extension was not made%s", process.LastLines(out, 15))
+	if err == nil && strings.Contains(string(out), "ERROR:") { // the single-user mode continues after an error
+		err = fmt.Errorf("cannot create the extension%s", process.LastLines(out, 15))
 	}
 	return err
 }
 
-// removeOldTemplates removes those of installations that are gone. The caller holds the lock.
+// removeOldTemplates removes the templates of other installations. The caller holds the lock.
 func (in installed) removeOldTemplates(keep string) error {
 	old, err := filepath.Glob(filepath.Join(escapeGlob(in.home.engines()), templatePrefix+"*"))
 	for _, dir := range old {

@@ -8,33 +8,33 @@ import (
 	"path/filepath"
 )
 
-// A standby that goes over to a new timeline receives the segment in which that begins anew, from the segment's
-// beginning, although it has all of it but the end under the number of the old timeline. If it is killed in between, the file of the
-// new timeline has only a part of what the other one has; recovery takes the file of the newest timeline first, finds
-// its log too short, and PostgreSQL ends: "according to history file, WAL location … belongs to timeline …, but previous
-// recovered WAL file came from timeline …". It would do so at every start, whether there is a primary or not.
+// A standby that changes to a new timeline receives the segment in which the timeline begins again, from the start of
+// the segment, although the file of the old timeline has most of it. If the standby is killed meanwhile, the file of
+// the new timeline has less than the old one. Recovery reads the file of the newest timeline first, finds its WAL too
+// short, and PostgreSQL ends at every start: "according to history file, WAL location … belongs to timeline …, but
+// previous recovered WAL file came from timeline …".
 
-// begun is how far the log of the newest timeline goes on a member's disk, and which file is in the way if that timeline
-// has not begun there.
+// begun is the end of the newest timeline's WAL on a member's disk, and its incomplete file if the timeline has not
+// begun there.
 type begun struct {
 	timeline int64
-	end      LSN    // of the last whole record, 0 if nothing was found
-	older    int64  // the timeline whose file of the same segment goes at least as far, 0 if there is none
-	olderEnd LSN    // and how far
-	file     string // of the newest timeline, to be removed if an older one does
+	end      LSN    // of the last complete record, 0 for none
+	older    int64  // timeline whose file of the same segment has at least as much, 0 for none
+	olderEnd LSN    // of its last complete record
+	file     string // of the newest timeline, to be removed if older is not 0
 }
 
-// firstRecord is more than the first record of a timeline and the headers of pages that may lie in it take.
+// firstRecord exceeds the size of the first record of a timeline with page headers.
 const firstRecord = 16 << 10
 
-// beginning looks whether the newest timeline has begun on the member's disk. The member's log must not grow.
+// beginning finds out whether the newest timeline has begun on the member's disk. The member's WAL must not grow.
 func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	if b.timeline, err = p.newestTimeline(); err != nil || b.timeline == 1 {
 		return b, err
 	}
 	text, err := os.ReadFile(filepath.Join(p.postgresDir(), "pg_wal", fmt.Sprintf("%08X.history", b.timeline)))
 	if err != nil {
-		return b, nil // where it begins is not known, so nothing can be said
+		return b, nil // its begin is unknown
 	}
 	forks, err := parseHistory(string(text))
 	if err != nil || len(forks) == 0 {
@@ -60,12 +60,12 @@ func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	if b.file == "" || older == 0 {
 		return b, nil
 	}
-	// A checkpoint on the new timeline is needed at the next start, and it is in this file or a later one.
+	// After a checkpoint on the new timeline the next start needs this file or later ones.
 	if c, err := p.control(ctx); err != nil || c.timeline == b.timeline {
 		return b, err
 	}
-	// The record at the fork is the first of the new timeline, and short. Later segments of it say nothing: they are made
-	// in advance. pg_waldump reads nothing of a record that does not lie wholly before where it is to end.
+	// The record at the fork is the first of the new timeline, and short. Later segments prove nothing, because they are
+	// made in advance. pg_waldump reads only records that end before its end position.
 	if b.end, err = p.lastRecord(ctx, b.timeline, start, fork+firstRecord); err != nil || b.end > fork {
 		return b, err
 	}
@@ -76,8 +76,8 @@ func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	return b, err
 }
 
-// dropUnbegun removes the file of a timeline that has not begun on a member's disk, so that recovery reads the same log
-// from the file of an older one, which goes at least as far. Nothing is lost: up to the fork both are the same.
+// dropUnbegun removes the file of a timeline that has not begun on a member's disk, so that recovery reads the same WAL
+// from the file of the older timeline, which has at least as much. No WAL is lost: up to the fork both are the same.
 func (p *Postgres) dropUnbegun(ctx context.Context) error {
 	if _, err := os.Stat(p.signalFile()); err != nil {
 		return nil // a primary writes its own timeline

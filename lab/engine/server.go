@@ -11,19 +11,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// base is what the servers of all engines have in common: processes, journal, lock.
+// base has the common parts of the servers of all engines: processes, journal, lock.
 type base struct {
 	book    *book
 	version string
-	uri     string // for clients, with credentials; set before the server is handed out
+	uri     string // for clients, with credentials; set by ready
 
 	mu     sync.Mutex
 	procs  []*process.Process
 	ended  <-chan struct{}
-	unlock func() // gives the data directory back; nil after that
+	unlock func() // of the data directory; nil afterwards
 }
 
-// openServer makes the journal of a server and takes its data directory for this process.
+// openServer makes the journal of a server and locks its data directory.
 func openServer(home layout, engine, dataDir string) (*book, func(), error) {
 	if err := home.check(); err != nil {
 		return nil, nil, err
@@ -49,12 +49,11 @@ func openServer(home layout, engine, dataDir string) (*book, func(), error) {
 	return b, unlock, nil
 }
 
-// lockDir takes a data directory for this process. The lock is on the directory itself and leaves
-// nothing in it.
+// lockDir locks a data directory without a file in it.
 func lockDir(dir string) (func(), error) {
 	unlock, err := lockOpen(dir, os.O_RDONLY)
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("the data directory %s is in use by another server: stop that one or choose another directory", dir)
+		return nil, fmt.Errorf("the data directory %s is in use by another server: stop that server or use another directory", dir)
 	}
 	return unlock, err
 }
@@ -63,11 +62,9 @@ func (b *base) ID() string      { return b.book.j.ID }
 func (b *base) Engine() string  { return b.book.j.Engine }
 func (b *base) DataDir() string { return b.book.j.DataDir }
 func (b *base) Version() string { return b.version }
+func (b *base) URI() string     { return b.uri }
 
-// URI is where clients connect, credentials included.
-func (b *base) URI() string { return b.uri }
-
-// launch starts a process of the server, with its output appended to a log file.
+// launch starts a process of the server. Its output is appended to a log file.
 func (b *base) launch(s process.Spec, logFile string) (*process.Process, error) {
 	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -85,8 +82,8 @@ func (b *base) launch(s process.Spec, logFile string) (*process.Process, error) 
 	return p, nil
 }
 
-// ready is called when all processes are started. uri is for clients; address is the same without
-// credentials, for the journal.
+// ready is called after the start of all processes. uri is for clients; address is uri without credentials, for the
+// journal.
 func (b *base) ready(uri, address string) error {
 	b.uri = uri
 	b.mu.Lock()
@@ -95,10 +92,9 @@ func (b *base) ready(uri, address string) error {
 	return b.book.setURI(address)
 }
 
-// Ended is closed when the first process has ended.
 func (b *base) Ended() <-chan struct{} { return b.ended }
 
-// waitUsable waits until a write and a read succeed; an error ends with the last lines of log.
+// waitUsable waits until a write and a read succeed. An error ends with the last lines of log.
 func (b *base) waitUsable(ctx context.Context, log string) error {
 	if err := waitUsable(ctx, b.URI(), b.ended); err != nil {
 		return fmt.Errorf("server %s at %s: %w%s", b.ID(), b.book.address(), err, process.LogTail(log))
@@ -106,7 +102,6 @@ func (b *base) waitUsable(ctx context.Context, log string) error {
 	return nil
 }
 
-// Status says which processes run.
 func (b *base) Status() Status {
 	s := Status{Running: true}
 	for _, p := range b.processes() {
@@ -117,7 +112,6 @@ func (b *base) Status() Status {
 	return s
 }
 
-// Pids are the living processes with their children.
 func (b *base) Pids() []int {
 	var pids []int
 	for _, p := range b.processes() {
@@ -128,10 +122,9 @@ func (b *base) Pids() []int {
 	return pids
 }
 
-// Kill ends everything at once.
 func (b *base) Kill() error {
 	procs := b.processes()
-	for _, p := range procs { // all first, so that none sees another one gone for long
+	for _, p := range procs { // kill all before waiting, so that none runs long without the others
 		if p.Running() {
 			process.KillTree(p.PID)
 		}
@@ -159,12 +152,12 @@ func (b *base) processes() []*process.Process {
 	return b.procs
 }
 
-// release gives the data directory back after all processes have ended.
+// release unlocks the data directory after all processes have ended.
 func (b *base) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended != nil {
-		<-b.ended // who asks after Kill or Stop gets the answer at once
+		<-b.ended // so that Ended is closed after Kill or Stop
 	}
 	if b.unlock != nil {
 		b.unlock()
@@ -172,7 +165,7 @@ func (b *base) release() {
 	}
 }
 
-// finish removes what the server had beside its data, after its end.
+// finish removes everything of an ended server except its data.
 func (b *base) finish() error {
 	if b.book.j.Engine == DocumentDB {
 		removeSharedMemory(b.DataDir())
@@ -181,5 +174,5 @@ func (b *base) finish() error {
 	return b.book.remove()
 }
 
-// abandon ends and removes a server that did not start.
+// abandon kills and removes a server that did not start.
 func (b *base) abandon() error { return errors.Join(b.Kill(), b.finish()) }

@@ -13,11 +13,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// probeDatabase is where a starting server is tried; it is dropped afterwards.
+// probeDatabase is dropped after each test write.
 const probeDatabase = "plimsoll_ready"
 
-// waitUsable returns when a write and a read of it have succeeded at uri. It gives up when ended is
-// closed or ctx is done, with the last refusal in the error.
+// waitUsable returns when a write and a read have succeeded at uri. If ended is closed or ctx ends first, the error
+// includes the last one.
 func waitUsable(ctx context.Context, uri string, ended <-chan struct{}) error {
 	if err := waitListening(ctx, uri, ended); err != nil {
 		return err
@@ -38,8 +38,7 @@ func waitUsable(ctx context.Context, uri string, ended <-chan struct{}) error {
 	}
 }
 
-// waitListening returns when something accepts connections at uri. The driver would find out too,
-// but asks only twice a second.
+// waitListening returns when uri accepts connections. The driver would try only twice a second.
 func waitListening(ctx context.Context, uri string, ended <-chan struct{}) error {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -56,11 +55,10 @@ func waitListening(ctx context.Context, uri string, ended <-chan struct{}) error
 	}
 }
 
-// errEnded is why waiting for a server is pointless.
-var errEnded = errors.New("a process of the server has ended before it was usable")
+var errEnded = errors.New("a process of the server has ended before the server was usable")
 
-// pause waits a moment before the next try. It returns an error if trying on is pointless: ended is
-// closed or ctx is done. last is why the last try failed.
+// pause waits before the next try. It returns an error if ended is closed or ctx ends. last is the error of the last
+// try.
 func pause(ctx context.Context, ended <-chan struct{}, last error) error {
 	select {
 	case <-ended:
@@ -72,13 +70,13 @@ func pause(ctx context.Context, ended <-chan struct{}, last error) error {
 	}
 }
 
-// connect makes a client with one connection and short time-outs. It does not connect yet.
+// connect makes a client with one connection and short timeouts. It does not connect yet.
 func connect(uri string) (*mongo.Client, error) {
 	return mongo.Connect(options.Client().ApplyURI(uri).SetMaxPoolSize(1).
 		SetServerSelectionTimeout(2 * time.Second).SetConnectTimeout(2 * time.Second))
 }
 
-// tryOnce writes a document, reads it again and removes what it made.
+// tryOnce writes a document, reads it and drops its database.
 func tryOnce(ctx context.Context, client *mongo.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -96,27 +94,17 @@ func tryOnce(ctx context.Context, client *mongo.Client) error {
 	return nil
 }
 
-// freePort returns a port on 127.0.0.1 that nothing listens on now. Another program may take it
-// before it is used, which then fails to start with a message that says so.
+// freePort returns a free port on 127.0.0.1. If another program uses it first, the server fails to start.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+		return 0, fmt.Errorf("cannot find a free port on 127.0.0.1: %w", err)
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// checkPort refuses a port that cannot be listened on, before anything is started.
-func checkPort(port int) error {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return fmt.Errorf("port %d of 127.0.0.1 cannot be used (choose another one): %w", port, err)
-	}
-	return l.Close()
-}
-
-// choosePort checks the port a user asked for, or finds a free one for 0.
+// choosePort checks the port of a user, or finds a free one for 0.
 func choosePort(port int) (int, error) {
 	if port == 0 {
 		return freePort()
@@ -124,5 +112,9 @@ func choosePort(port int) (int, error) {
 	if port < 0 || port > 65535 {
 		return 0, fmt.Errorf("port %d is not between 1 and 65535", port)
 	}
-	return port, checkPort(port)
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return 0, fmt.Errorf("cannot use port %d of 127.0.0.1 (use another one): %w", port, err)
+	}
+	return port, l.Close()
 }

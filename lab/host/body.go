@@ -12,32 +12,33 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// ErrPaused says that nothing can be started on a host that is paused.
+// ErrPaused says that no process can start on a host because it is paused.
 var ErrPaused = errors.New("the host is paused")
 
 // kindProcess is a process, with its descendants and its process group.
 const kindProcess = "process"
 
-// body is what both kinds of hosts have: a name, a state and processes.
+// body is the part that plain and isolated hosts share: name, state and processes.
 type body struct {
-	ground     *Ground
+	maker      *Maker
 	name, role string
 	dir        string
 	limits     Limits
 
 	state power
-	mu    sync.Mutex // held while something starts and while the power changes, so that nothing starts on a dying host
-	ports []*promise
-	// freezer is a control group of version 1 that may be frozen, in which processes do not die.
+	mu    sync.Mutex // held while a process starts and while the power changes
+	ports []*reservation
+	// freezer is a control group of version 1 that may be frozen. Processes in a frozen group do not die.
 	freezer string
 
 	running  sync.Mutex // guards what follows
 	roots    map[int]*root
-	problems error          // of writing down what ended
-	watchers sync.WaitGroup // one for each process that runs
+	problems error          // of the journal, about processes that ended
+	watchers sync.WaitGroup // one for each running process
 }
 
 // root is a process that was started on a host.
@@ -46,14 +47,14 @@ type root struct {
 	id int // in the journal
 }
 
-// power is the state of a host. It can be read while it changes, which may take long: nobody who asks has to wait for
-// a process that hangs in a disk.
+// power is the state of a host. It can be read while it changes, which may take long because of a process that hangs in
+// a disk.
 type power struct{ v atomic.Value }
 
 func (p *power) set(state string) { p.v.Store(state) }
 
-func newBody(g *Ground, name, role string, l Limits) *body {
-	b := &body{ground: g, name: name, role: role, dir: g.hostDir(name), limits: l, roots: map[int]*root{}}
+func newBody(g *Maker, name, role string, l Limits) *body {
+	b := &body{maker: g, name: name, role: role, dir: g.hostDir(name), limits: l, roots: map[int]*root{}}
 	b.state.set(On)
 	return b
 }
@@ -62,11 +63,11 @@ func (b *body) Name() string   { return b.name }
 func (b *body) Role() string   { return b.role }
 func (b *body) Dir() string    { return b.dir }
 func (b *body) Limits() Limits { return b.limits }
-func (b *body) Mode() string   { return b.ground.opts.Mode }
+func (b *body) Mode() string   { return b.maker.opts.Mode }
 
 func (b *body) State() string { return b.state.v.Load().(string) }
 
-// usable says whether something can be started. The caller holds mu.
+// usable returns an error if no process can start. The caller holds mu.
 func (b *body) usable() error {
 	switch b.State() {
 	case Off:
@@ -77,23 +78,23 @@ func (b *body) usable() error {
 	return nil
 }
 
-// start writes down that a process will be started, starts it and writes down its id. The caller holds mu.
+// start adds a process to the journal, starts it and notes its id in the journal. The caller holds mu.
 func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, error) {
 	if err := b.usable(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", s.Role, err)
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s is not started: %w", s.Role, context.Cause(ctx))
+		return nil, fmt.Errorf("%s was not started: %w", s.Role, context.Cause(ctx))
 	}
-	j := b.ground.opts.Journal
+	j := b.maker.opts.Journal
 	mark := b.mark() + newToken()
-	details := map[string]string{"host": b.name, "boot": bootID(), "mark": mark}
+	details := map[string]string{"host": b.name, "boot": procid.Self().Boot, "mark": mark}
 	if b.freezer != "" {
 		details["freezer"] = b.freezer
 	}
 	id, err := j.Add(kindProcess, s.Role, details)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not started: %w", s.Role, err)
+		return nil, fmt.Errorf("%s was not started: %w", s.Role, err)
 	}
 	s.Also = append(slices.Clip(s.Also), markVar+"="+mark)
 	p, err := process.Start(s)
@@ -103,20 +104,20 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 	err = j.Note(id, map[string]string{"pid": strconv.Itoa(p.PID), "born": strconv.FormatUint(p.Born, 10)})
 	if err != nil {
 		p.Kill()
-		return nil, errors.Join(fmt.Errorf("%s was ended again: %w", s.Role, err), j.Gone(id))
+		return nil, errors.Join(fmt.Errorf("%s was killed after its start: %w", s.Role, err), j.Gone(id))
 	}
 	b.watch(&root{p, id})
 	return p, nil
 }
 
-// markVar is a variable in the environment of all processes on hosts, by which they are found whatever became of their
-// parents: a lab may be killed after a process was made and before its id was written down.
+// markVar is a variable in the environment of all processes on hosts. It finds processes whose ids are not in the
+// journal, because the lab was killed just after it started them.
 const markVar = "PLIMSOLL_LAB_PROCESS"
 
-// mark is how the marks of this host's processes begin. No name of a host has a slash.
-func (b *body) mark() string { return b.ground.token + "/" + b.name + "/" }
+// mark is the prefix of the marks of this host's processes. Names of hosts have no slash.
+func (b *body) mark() string { return b.maker.token + "/" + b.name + "/" }
 
-// watch keeps a process until it and its group have ended.
+// watch keeps a process in roots until it and its process group have ended.
 func (b *body) watch(r *root) {
 	b.running.Lock()
 	b.roots[r.id] = r
@@ -129,7 +130,7 @@ func (b *body) watch(r *root) {
 	})
 }
 
-// pruneLater looks again, less and less often, whether the group of a process that has ended is empty.
+// pruneLater polls, less and less often, until the group of a process that has ended is empty.
 func (b *body) pruneLater(id int) {
 	for wait := 10 * time.Millisecond; b.kept(id); wait = min(2*wait, 5*time.Second) {
 		time.Sleep(wait)
@@ -137,36 +138,35 @@ func (b *body) pruneLater(id int) {
 	}
 }
 
-// kept says whether a process, or its group, is not forgotten yet.
 func (b *body) kept(id int) bool {
 	b.running.Lock()
 	defer b.running.Unlock()
 	return b.roots[id] != nil
 }
 
-// prune forgets the processes that have ended with their group. A group without its leader is kept: what a server
-// left in the background belongs to the host too.
+// prune removes the processes that have ended with their group. It keeps a group without its leader, because background
+// processes of a server belong to the host too.
 func (b *body) prune() {
 	b.running.Lock()
 	defer b.running.Unlock()
 	for id, r := range b.roots {
-		if r.Running() || groupHolds(r.PID) {
+		if r.Running() || groupRuns(r.PID) {
 			continue
 		}
 		delete(b.roots, id)
-		if err := b.ground.opts.Journal.Gone(id); err != nil {
+		if err := b.maker.opts.Journal.Gone(id); err != nil {
 			b.problems = errors.Join(b.problems, err)
 		}
 	}
 }
 
-// groupHolds says whether a process group has members that have not ended. The kernel does not use its number again
-// while it has any.
-func groupHolds(pgid int) bool {
-	return !errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) && groupAlive(pgid) // the first is cheap
+// groupRuns says whether a process group has members that have not ended. The kernel does not reuse its id while it has
+// any.
+func groupRuns(pgid int) bool {
+	return !errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) && groupAlive(pgid) // kill is cheap
 }
 
-// all are the processes that were started and have not ended, or whose group has not.
+// all are the processes that have not ended, or whose group has not.
 func (b *body) all() []*root {
 	b.running.Lock()
 	defer b.running.Unlock()
@@ -177,8 +177,9 @@ func (b *body) all() []*root {
 	return all
 }
 
-// run runs a program to its end; start must take mu.
-func run(ctx context.Context, s process.Spec, start func(context.Context, process.Spec) (*process.Process, error)) ([]byte, error) {
+// run runs a program to its end. start must lock mu.
+func run(ctx context.Context, s process.Spec,
+	start func(context.Context, process.Spec) (*process.Process, error)) ([]byte, error) {
 	var log io.Writer = io.Discard
 	if s.Log != nil {
 		log = s.Log
@@ -186,8 +187,8 @@ func run(ctx context.Context, s process.Spec, start func(context.Context, proces
 	return process.RunBy(ctx, s, log, func(s process.Spec) (*process.Process, error) { return start(ctx, s) })
 }
 
-// settled waits until all processes were written down as gone, and tells what went wrong with that.
-func (b *body) settled() error {
+// awaitEnd waits until the journal has the ends of all processes, and returns the errors of the journal.
+func (b *body) awaitEnd() error {
 	b.watchers.Wait()
 	b.prune()
 	b.running.Lock()
@@ -197,7 +198,7 @@ func (b *body) settled() error {
 	return err
 }
 
-// releasePorts gives the promises of ports back. The caller holds mu.
+// releasePorts releases the reserved ports. The caller holds mu.
 func (b *body) releasePorts() error {
 	var err error
 	for _, p := range b.ports {

@@ -15,17 +15,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// systemRemovers are those of what only Linux has.
+// systemRemovers are the removers of resources that only Linux has.
 func systemRemovers() map[string]journal.Remover {
 	return map[string]journal.Remover{
 		kindGroup: removeGroup, kindLink: removeLink, kindNamespace: removeNamespace,
 	}
 }
 
-// checkIsolated tries what isolated hosts need, in a namespace that ends with the trial.
+// checkIsolated tries everything that isolated hosts need, in a namespace that ends with the check.
 func checkIsolated() error {
 	if os.Geteuid() != 0 {
-		return errors.New("they need root")
+		return errors.New("root is required")
 	}
 	if _, err := findHierarchies(); err != nil {
 		return err
@@ -33,7 +33,7 @@ func checkIsolated() error {
 	var err error
 	process.OnThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			err = fmt.Errorf("the kernel makes no network namespace: %w", err)
+			err = fmt.Errorf("cannot create a network namespace: %w", err)
 			return
 		}
 		err = tryNetwork()
@@ -41,18 +41,18 @@ func checkIsolated() error {
 	return err
 }
 
-// tryNetwork makes one of each thing in the calling thread's namespace.
+// tryNetwork makes one interface, limit and rule of each kind in the namespace of the calling thread.
 func tryNetwork() error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = bridgeName
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-		return fmt.Errorf("the kernel has no bridges (module bridge): %w", err)
+		return fmt.Errorf("cannot create a bridge (kernel module bridge): %w", err)
 	}
 	attrs.Name = hostLink
 	veth := netlink.NewVeth(attrs)
 	veth.PeerName = "peer"
 	if err := netlink.LinkAdd(veth); err != nil {
-		return fmt.Errorf("the kernel has no pairs of virtual Ethernet devices (module veth): %w", err)
+		return fmt.Errorf("cannot create a pair of virtual Ethernet devices (kernel module veth): %w", err)
 	}
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -60,7 +60,7 @@ func tryNetwork() error {
 	}
 	defer handle.Close()
 	if err := shape(handle, hostLink, 1<<20); err != nil {
-		return fmt.Errorf("the kernel has no token bucket (module sch_tbf): %w", err)
+		return fmt.Errorf("cannot limit a link (kernel module sch_tbf): %w", err)
 	}
 	c, err := nftables.New()
 	if err != nil {
@@ -71,7 +71,7 @@ func tryNetwork() error {
 		Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityFilter})
 	c.AddRule(&nftables.Rule{Table: table, Chain: in, Exprs: drop(expr.MetaKeyIIFNAME, sourceOffset, netip.Addr{})})
 	if err := c.Flush(); err != nil {
-		return fmt.Errorf("the kernel has no nftables (module nf_tables): %w", err)
+		return fmt.Errorf("cannot create a firewall rule (kernel module nf_tables): %w", err)
 	}
 	return nil
 }

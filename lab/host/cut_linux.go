@@ -17,18 +17,18 @@ import (
 // everyone stands for all other hosts and the machine in the list of cuts.
 const everyone = "*"
 
-// cutTable is the table of the firewall of a host's namespace; it ends with the namespace.
+// cutTable is the table of the firewall in a host's namespace. It ends with the namespace.
 const cutTable = "plimsoll"
 
-// ways are the directions in which nothing passes, seen from one host.
+// ways are the directions in which packets are dropped, seen from one host.
 type ways struct{ in, out bool }
 
 func (w ways) none() bool     { return !w.in && !w.out }
 func (w ways) flipped() ways  { return ways{in: w.out, out: w.in} }
 func (w ways) or(v ways) ways { return ways{in: w.in || v.in, out: w.out || v.out} }
 
-// with names what is cut, with the direction if it is one only.
-func (w ways) with(name string) string {
+// label adds the direction to a name, if there is only one.
+func (w ways) label(name string) string {
 	switch w {
 	case ways{in: true}:
 		return name + " (in)"
@@ -38,8 +38,8 @@ func (w ways) with(name string) string {
 	return name
 }
 
-// Cut implements [Host]. The packets are dropped in the host's own namespace. TCP takes that for loss and goes on
-// trying; a program that sends datagrams is told that it may not.
+// Cut implements [Host]. The firewall of the host's namespace drops the packets. TCP retransmits them as after loss; a
+// program that sends datagrams gets an error.
 func (h *isolatedHost) Cut(_ context.Context, other Host, d Direction) error {
 	var w ways
 	switch d {
@@ -50,7 +50,7 @@ func (h *isolatedHost) Cut(_ context.Context, other Host, d Direction) error {
 	case Out:
 		w.out = true
 	default:
-		return fmt.Errorf("direction %q is not known: it is both, in or out", d)
+		return fmt.Errorf("direction %q is not valid: use both, in or out", d)
 	}
 	name, err := h.peer(other)
 	if err != nil {
@@ -64,14 +64,14 @@ func (h *isolatedHost) Cut(_ context.Context, other Host, d Direction) error {
 	}
 	old := n.cuts[h.name][name]
 	n.setCut(h.name, name, old.or(w))
-	if err := n.apply(h); err != nil {
+	if err := n.applyCuts(h); err != nil {
 		n.setCut(h.name, name, old)
-		return fmt.Errorf("cannot cut host %s off: %w", h.name, err)
+		return fmt.Errorf("cannot cut off host %s: %w", h.name, err)
 	}
 	return nil
 }
 
-// peer is the name under which another host is cut.
+// peer is the name of another host in the list of cuts.
 func (h *isolatedHost) peer(other Host) (string, error) {
 	if other == nil {
 		return everyone, nil
@@ -79,12 +79,12 @@ func (h *isolatedHost) peer(other Host) (string, error) {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
 	if p, ok := other.(*isolatedHost); !ok || h.net.hosts[other.Name()] != p || p == h {
-		return "", fmt.Errorf("host %s has no link to %s: name another isolated host of the same lab", h.name, other.Name())
+		return "", fmt.Errorf("host %s has no link to %s. Name another isolated host of the same lab", h.name, other.Name())
 	}
 	return other.Name(), nil
 }
 
-// setCut writes a cut down. The caller holds mu.
+// setCut adds a cut to the list. The caller holds mu.
 func (n *network) setCut(host, other string, w ways) {
 	if n.cuts[host] == nil {
 		n.cuts[host] = map[string]ways{}
@@ -95,7 +95,7 @@ func (n *network) setCut(host, other string, w ways) {
 	}
 }
 
-// Mend implements [Host]. It does not matter on which host of a pair the cut was made. Other cuts of the host stay.
+// Mend implements [Host]. The cut of a pair may have been made on either host. Other cuts of the host stay.
 func (h *isolatedHost) Mend(_ context.Context, other Host) error {
 	name, err := h.peer(other)
 	if err != nil {
@@ -108,15 +108,15 @@ func (h *isolatedHost) Mend(_ context.Context, other Host) error {
 		return h.closed()
 	}
 	delete(n.cuts[h.name], name)
-	err = n.apply(h)
+	err = n.applyCuts(h)
 	if peer := n.hosts[name]; peer != nil {
 		if _, ok := n.cuts[name][h.name]; ok {
 			delete(n.cuts[name], h.name)
-			err = errors.Join(err, n.apply(peer))
+			err = errors.Join(err, n.applyCuts(peer))
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot mend the links of host %s: %w", h.name, err)
+		return fmt.Errorf("cannot restore the links of host %s: %w", h.name, err)
 	}
 	return nil
 }
@@ -137,19 +137,19 @@ func (h *isolatedHost) Cuts() []string {
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		names = append(names, all[name].with(name))
+		names = append(names, all[name].label(name))
 	}
 	return names
 }
 
-// apply makes the firewall of a host's namespace say what its cuts are, in one step. The caller holds mu.
-func (n *network) apply(h *isolatedHost) error {
+// applyCuts replaces the firewall rules in a host's namespace by those of its cuts, atomically. The caller holds mu.
+func (n *network) applyCuts(h *isolatedHost) error {
 	c, err := nftables.New(nftables.WithNetNSFd(int(h.space.file.Fd())))
 	if err != nil {
 		return err
 	}
 	table := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: cutTable}
-	c.AddTable(table) // so that there is one to remove
+	c.AddTable(table) // so that DelTable succeeds
 	c.DelTable(table)
 	if len(n.cuts[h.name]) > 0 {
 		c.AddTable(table)
@@ -163,21 +163,23 @@ func (n *network) apply(h *isolatedHost) error {
 				addr = n.hosts[other].address.Addr()
 			}
 			if w.in {
-				c.AddRule(&nftables.Rule{Table: table, Chain: in, Exprs: drop(expr.MetaKeyIIFNAME, sourceOffset, addr)})
+				c.AddRule(&nftables.Rule{Table: table, Chain: in,
+					Exprs: drop(expr.MetaKeyIIFNAME, sourceOffset, addr)})
 			}
 			if w.out {
-				c.AddRule(&nftables.Rule{Table: table, Chain: out, Exprs: drop(expr.MetaKeyOIFNAME, destinationOffset, addr)})
+				c.AddRule(&nftables.Rule{Table: table, Chain: out,
+					Exprs: drop(expr.MetaKeyOIFNAME, destinationOffset, addr)})
 			}
 		}
 	}
 	return c.Flush()
 }
 
-// Where the addresses are in the header of an IPv4 packet.
+// The offsets of the addresses in the header of an IPv4 packet.
 const sourceOffset, destinationOffset = 12, 16
 
-// drop is a rule that counts and drops what passes the host's link and has the address at the offset of its header; without an
-// address, all. Loopback is another link.
+// drop is a rule that counts and drops the packets on the host's link whose header has the address at the offset; all
+// packets if there is no address. Loopback is another link.
 func drop(link expr.MetaKey, offset uint32, addr netip.Addr) []expr.Any {
 	name := make([]byte, unix.IFNAMSIZ)
 	copy(name, hostLink)
@@ -196,7 +198,7 @@ func drop(link expr.MetaKey, offset uint32, addr netip.Addr) []expr.Any {
 // Slow implements [Host].
 func (h *isolatedHost) Slow(_ context.Context, rate int64) error {
 	if rate != 0 && rate < leastRate {
-		return fmt.Errorf("%d bytes per second are too few for a link: the least is %d", rate, leastRate)
+		return fmt.Errorf("%d bytes per second are too few for a link: the minimum is %d", rate, leastRate)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +210,7 @@ func (h *isolatedHost) Slow(_ context.Context, rate int64) error {
 
 func (h *isolatedHost) closed() error { return fmt.Errorf("host %s is closed", h.name) }
 
-// slow limits what leaves each end of the host's cable. The caller holds mu of the host.
+// slow limits both ends of the host's cable. The caller holds mu of the host.
 func (h *isolatedHost) slow(rate int64) error {
 	if rate == 0 {
 		rate = h.limits.Network
@@ -224,13 +226,14 @@ func (h *isolatedHost) slow(rate int64) error {
 	return nil
 }
 
-// shape limits what an interface sends with a token bucket; 0 is no limit.
+// shape limits the rate at which an interface sends, by a token bucket; 0 is no limit.
 func shape(handle *netlink.Handle, name string, rate int64) error {
 	l, err := handle.LinkByName(name)
 	if err != nil {
 		return err
 	}
-	attrs := netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+	attrs := netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
+		Parent: netlink.HANDLE_ROOT}
 	if rate == 0 {
 		err := handle.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "tbf"})
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // there is none
@@ -238,7 +241,7 @@ func shape(handle *netlink.Handle, name string, rate int64) error {
 		}
 		return err
 	}
-	// A burst of a twentieth of a second, and at least one packet; a queue of a tenth of a second besides.
+	// The burst is 50 ms of the rate, at least one packet. The queue is 100 ms of the rate.
 	burst := min(max(rate/20, 2<<10), 4<<20)
 	queue := min(max(rate/10, 16<<10), 16<<20)
 	return handle.QdiscReplace(&netlink.Tbf{QdiscAttrs: attrs, Rate: uint64(rate), Limit: uint32(burst + queue),

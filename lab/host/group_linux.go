@@ -19,24 +19,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
-// Control groups are made by writing their files. The library containerd/cgroups takes a machine for either version 1
-// or version 2, but on a machine with both the controllers are those of version 1 and only version 2 can freeze and
-// kill a group in one step; and it wants the places where distributions mount them.
+// This package writes the files of control groups itself. The library containerd/cgroups supports either version 1 or
+// version 2, but a machine may have both: then the controllers are those of version 1, and only version 2 can freeze
+// and kill a group in one step. The library also requires the mount points of distributions.
 
 // kindGroup is a control group, in one or several hierarchies.
 const kindGroup = "cgroup"
 
-// hierarchies are where control groups are made.
+// hierarchies are the mounted hierarchies of control groups.
 type hierarchies struct {
 	v1      map[string]string // mount point by controller of version 1
 	unified string            // mount point of version 2, empty if there is none
-	v2      []string          // controllers that version 2 has
+	v2      []string          // controllers of version 2
 }
 
-// The controllers of version 1 that serve the purpose of one of version 2.
+// The controllers of version 1 by the equivalent one of version 2.
 var oldNames = map[string][]string{"cpu": {"cpu", "cpuacct"}, "memory": {"memory"}, "io": {"blkio"}, "freezer": {"freezer"}}
 
-// findHierarchies finds what is mounted, and what is missing.
+// findHierarchies finds the mounted hierarchies. The error says what is missing for an isolated host.
 func findHierarchies() (hierarchies, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -56,14 +56,16 @@ func findHierarchies() (hierarchies, error) {
 		h.v2 = strings.Fields(string(text))
 	}
 	if h.v1["freezer"] != "" && !h.needs() && !kernelIs(5, 14) {
-		h.unified = "" // it is there for the service manager only: it cannot kill yet, and version 1 does all
+		h.unified = "" // only the service manager uses it; it cannot kill before Linux 5.14, and version 1 has everything
 	}
 	return h, h.complete()
 }
 
-// needs says whether a controller is to be had from version 2 alone.
+// needs says whether version 2 has a controller that isolated hosts use.
 func (h hierarchies) needs() bool {
-	return slices.ContainsFunc([]string{"cpu", "memory", "io"}, func(c string) bool { return slices.Contains(h.v2, c) })
+	return slices.ContainsFunc([]string{"cpu", "memory", "io"}, func(c string) bool {
+		return slices.Contains(h.v2, c)
+	})
 }
 
 // kernelIs says whether the kernel has at least a version.
@@ -104,11 +106,12 @@ func parseHierarchies(mountinfo string) hierarchies {
 	return h
 }
 
-// complete says what is missing for an isolated host.
+// complete returns an error if something is missing for an isolated host.
 func (h hierarchies) complete() error {
 	for _, controller := range []string{"cpu", "memory"} {
 		if !h.has(controller) {
-			return fmt.Errorf("the control groups of this machine have no controller %s (cgroup.controllers of version 2, or a mounted hierarchy of version 1)", controller)
+			return fmt.Errorf("the control groups of this machine have no controller %s "+
+				"(neither in cgroup.controllers of version 2 nor in a mounted hierarchy of version 1)", controller)
 		}
 	}
 	if h.unified == "" && h.v1["freezer"] == "" {
@@ -116,7 +119,7 @@ func (h hierarchies) complete() error {
 	}
 	for _, dir := range (&group{where: h}).dirs() {
 		if err := unix.Access(dir, unix.W_OK); err != nil {
-			return fmt.Errorf("no control groups can be made in %s (in a container, start it privileged): %w", dir, err)
+			return fmt.Errorf("cannot create control groups in %s: %w. A container must be privileged", dir, err)
 		}
 	}
 	return h.delegate()
@@ -132,7 +135,7 @@ func (h hierarchies) has(controller string) bool {
 	return true
 }
 
-// delegate makes the controllers of version 2 work in groups below the root.
+// delegate enables the controllers of version 2 in groups below the root.
 func (h hierarchies) delegate() error {
 	file := filepath.Join(h.unified, "cgroup.subtree_control")
 	for _, c := range []string{"cpu", "memory", "io"} {
@@ -147,13 +150,14 @@ func (h hierarchies) delegate() error {
 			continue
 		}
 		if err := writeFile(file, "+"+c); err != nil {
-			return fmt.Errorf("cannot use the controller %s in groups (in a container, start it with the machine's cgroup namespace): %w", c, err)
+			return fmt.Errorf("cannot enable the controller %s in control groups: %w. "+
+				"A container must have the machine's cgroup namespace", c, err)
 		}
 	}
 	return nil
 }
 
-// group is a control group with everything it needs, in one or several hierarchies.
+// group is a control group in one or several hierarchies.
 type group struct {
 	name    string
 	where   hierarchies
@@ -161,7 +165,6 @@ type group struct {
 	id      int
 }
 
-// makeGroup makes a group without limits.
 func (h hierarchies) makeGroup(j *journal.Journal, name string) (*group, error) {
 	g := &group{name: name, where: h, journal: j}
 	var err error
@@ -170,13 +173,13 @@ func (h hierarchies) makeGroup(j *journal.Journal, name string) (*group, error) 
 	}
 	for _, dir := range g.dirs() {
 		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, errors.Join(fmt.Errorf("cannot make the control group: %w", err), g.remove(context.Background()))
+			return nil, errors.Join(fmt.Errorf("cannot create the control group: %w", err), g.remove(context.Background()))
 		}
 	}
 	return g, nil
 }
 
-// old are its directories in the hierarchies of version 1 that are used.
+// old are the group's directories in version 1.
 func (g *group) old() []string {
 	used := map[string]bool{}
 	for _, controller := range []string{"cpu", "memory", "io"} {
@@ -192,7 +195,7 @@ func (g *group) old() []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// freezer is its directory in the freezer of version 1, empty if version 2 freezes.
+// freezer is the group's directory in the freezer of version 1; empty if version 2 freezes.
 func (g *group) freezer() string {
 	if g.where.unified != "" {
 		return ""
@@ -200,7 +203,7 @@ func (g *group) freezer() string {
 	return filepath.Join(g.where.v1["freezer"], g.name)
 }
 
-// unified is its directory in version 2, empty if there is none.
+// unified is the group's directory in version 2; empty if there is none.
 func (g *group) unified() string {
 	if g.where.unified == "" {
 		return ""
@@ -208,7 +211,6 @@ func (g *group) unified() string {
 	return filepath.Join(g.where.unified, g.name)
 }
 
-// dirs are all its directories.
 func (g *group) dirs() []string {
 	if u := g.unified(); u != "" {
 		return append(g.old(), u)
@@ -216,7 +218,7 @@ func (g *group) dirs() []string {
 	return g.old()
 }
 
-// file is the file of a controller of version 1 if there is one, and otherwise of version 2.
+// file is the file of a controller of version 1 if there is one, otherwise of version 2.
 func (g *group) file(controller, oldName, newName string) (path string, v2 bool) {
 	if mount := g.where.v1[controller]; mount != "" {
 		return filepath.Join(mount, g.name, oldName), false
@@ -226,20 +228,20 @@ func (g *group) file(controller, oldName, newName string) (path string, v2 bool)
 
 func writeFile(path, text string) error { return os.WriteFile(path, []byte(text), 0) }
 
-// period is the time, in microseconds, in which a group may use its share of processor time.
+// period is the period of the limit of cores, in microseconds.
 const period = 100_000
 
-// limitCores gives the group so many cores.
 func (g *group) limitCores(cores float64) error {
 	quota := strconv.Itoa(max(1000, int(cores*period))) // the kernel refuses less
 	path, v2 := g.file("cpu", "cpu.cfs_quota_us", "cpu.max")
 	if v2 {
 		return writeFile(path, quota+" "+strconv.Itoa(period))
 	}
-	return errors.Join(writeFile(filepath.Join(filepath.Dir(path), "cpu.cfs_period_us"), strconv.Itoa(period)), writeFile(path, quota))
+	return errors.Join(writeFile(filepath.Join(filepath.Dir(path), "cpu.cfs_period_us"), strconv.Itoa(period)),
+		writeFile(path, quota))
 }
 
-// limitMemory gives the group so many bytes, and no swap instead of them.
+// limitMemory limits the memory of the group, and disables swap.
 func (g *group) limitMemory(bytes int64) error {
 	path, v2 := g.file("memory", "memory.limit_in_bytes", "memory.max")
 	swap, none := "memory.swappiness", "0"
@@ -253,7 +255,7 @@ func (g *group) limitMemory(bytes int64) error {
 	return errors.Join(err, writeFile(path, strconv.FormatInt(bytes, 10)))
 }
 
-// limitIO bounds what the group does to a device; zero values are unlimited.
+// limitIO limits the group's I/O to a device; zero values are unlimited.
 func (g *group) limitIO(l IOLimit) error {
 	if !g.where.has("io") {
 		return fmt.Errorf("%w: the control groups of this machine have no controller io (blkio in version 1)", ErrUnsupported)
@@ -273,7 +275,8 @@ func (g *group) limitIO(l IOLimit) error {
 		return writeFile(path, fmt.Sprintf("%s rbps=%s wbps=%s riops=%s wiops=%s", number,
 			most(l.ReadBytes), most(l.WriteBytes), most(l.Reads), most(l.Writes)))
 	}
-	for name, n := range map[string]int64{"read_bps": l.ReadBytes, "write_bps": l.WriteBytes, "read_iops": l.Reads, "write_iops": l.Writes} {
+	for name, n := range map[string]int64{"read_bps": l.ReadBytes, "write_bps": l.WriteBytes,
+		"read_iops": l.Reads, "write_iops": l.Writes} {
 		if err := writeFile(path+name+"_device", fmt.Sprintf("%s %d", number, n)); err != nil {
 			return err
 		}
@@ -281,52 +284,52 @@ func (g *group) limitIO(l IOLimit) error {
 	return nil
 }
 
-// deviceNumber is how control groups name a block device.
+// deviceNumber is the name of a block device in control groups.
 func deviceNumber(device string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(device, &st); err != nil {
 		return "", fmt.Errorf("cannot limit %s: %w", device, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFBLK {
-		return "", fmt.Errorf("cannot limit %s: it is no block device", device)
+		return "", fmt.Errorf("cannot limit %s: it is not a block device", device)
 	}
 	return fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev)), nil
 }
 
-// freeze stops all processes of the group where they are, or lets them go on, and returns when it is so.
+// freeze freezes or thaws all processes of the group, and returns when that is done.
 func (g *group) freeze(ctx context.Context, stop bool) error {
 	if u := g.unified(); u != "" {
 		on := map[bool]string{true: "1", false: "0"}[stop]
 		if err := writeFile(filepath.Join(u, "cgroup.freeze"), on); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, await(ctx, func() bool { return hasLine(filepath.Join(u, "cgroup.events"), "frozen "+on) }))
+			return errors.Join(err, await(ctx, func() bool {
+				return hasLine(filepath.Join(u, "cgroup.events"), "frozen "+on)
+			}))
 		}
-		return fmt.Errorf("%w: this kernel cannot freeze control groups of version 2 (Linux 5.2 can)", ErrUnsupported)
+		return fmt.Errorf("%w: this kernel cannot freeze control groups of version 2 (Linux 5.2 and later can)", ErrUnsupported)
 	}
 	return freezeOld(ctx, g.freezer(), stop)
 }
 
-// freezeOld is freeze in version 1.
 func freezeOld(ctx context.Context, dir string, stop bool) error {
 	state := map[bool]string{true: "FROZEN", false: "THAWED"}[stop]
 	file := filepath.Join(dir, "freezer.state")
 	var err error
 	waited := await(ctx, func() bool {
-		err = writeFile(file, state) // again: a process that was being made may have escaped
+		err = writeFile(file, state) // repeated, because a process that was being forked may have escaped
 		return err != nil || hasLine(file, state)
 	})
 	return errors.Join(err, waited)
 }
 
-// thaw lets the processes in a group of version 1 go on, so that they can die. The group may be gone.
+// thaw thaws a group of version 1, so that its processes can die. The group may not exist any more.
 func thaw(dir string) { _ = writeFile(filepath.Join(dir, "freezer.state"), "THAWED") }
 
-// hasLine says whether a file has a line.
 func hasLine(file, line string) bool {
 	text, err := os.ReadFile(file)
 	return err == nil && slices.Contains(strings.Split(string(text), "\n"), line)
 }
 
-// await waits until something is true. The kernel does these things in moments, but it has nothing to wait on.
+// await polls until a condition is true, because the kernel has no notification for it.
 func await(ctx context.Context, is func() bool) error {
 	for wait := 200 * time.Microsecond; !is(); wait = min(2*wait, 10*time.Millisecond) {
 		select {
@@ -338,10 +341,10 @@ func await(ctx context.Context, is func() bool) error {
 	return nil
 }
 
-// kill ends all processes of the group and returns when they have ended.
+// kill kills all processes of the group and returns when they have ended.
 func (g *group) kill(ctx context.Context) error { return endGroup(ctx, g.dirs()) }
 
-// remove removes the group, whose processes are ended.
+// remove kills all processes of the group and removes it.
 func (g *group) remove(ctx context.Context) error {
 	if err := removeGroupDirs(ctx, g.dirs()); err != nil {
 		return fmt.Errorf("cannot remove the control group %s: %w", g.name, err)
@@ -349,12 +352,11 @@ func (g *group) remove(ctx context.Context) error {
 	return g.journal.Gone(g.id)
 }
 
-// removeGroup is the remover of groups.
 func removeGroup(ctx context.Context, r journal.Resource) error {
 	dirs := strings.Fields(r.Details["dirs"])
 	for _, dir := range dirs {
 		if filepath.Base(dir) != r.Name || !strings.HasPrefix(r.Name, groupPrefix) {
-			return fmt.Errorf("%s is not the group of a lab", dir)
+			return fmt.Errorf("%s is not a control group of a lab", dir)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
@@ -362,7 +364,7 @@ func removeGroup(ctx context.Context, r journal.Resource) error {
 	return removeGroupDirs(ctx, dirs)
 }
 
-// endGroup ends all processes in the given directories of a group, which may not be there.
+// endGroup kills all processes in the directories of a group, which need not exist.
 func endGroup(ctx context.Context, dirs []string) error {
 	all := below(dirs)
 	var left []int
@@ -371,13 +373,13 @@ func endGroup(ctx context.Context, dirs []string) error {
 			if writeFile(filepath.Join(dir, "cgroup.kill"), "1") == nil {
 				continue
 			}
-			// Frozen processes do not die before they are thawed, and running ones may make others.
+			// Frozen processes do not die before they are thawed, and running ones may fork.
 			freezes := freezeOld(ctx, dir, true) == nil || writeFile(filepath.Join(dir, "cgroup.freeze"), "1") == nil
 			for _, pid := range members(dir) {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			}
 			if freezes {
-				_ = freezeOld(ctx, dir, false) // it is the one or the other
+				_ = freezeOld(ctx, dir, false) // the group is of either version
 				_ = writeFile(filepath.Join(dir, "cgroup.freeze"), "0")
 			}
 		}
@@ -393,7 +395,7 @@ func endGroup(ctx context.Context, dirs []string) error {
 	return nil
 }
 
-// below are directories of groups with those in them, the innermost first.
+// below are the directories and all directories in them, the innermost first.
 func below(dirs []string) []string {
 	var all []string
 	for _, dir := range dirs {
@@ -401,14 +403,14 @@ func below(dirs []string) []string {
 			if err == nil && d.IsDir() {
 				all = append(all, path)
 			}
-			return nil // what has gone has gone
+			return nil // a directory may have been removed meanwhile
 		})
 	}
 	slices.SortFunc(all, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	return all
 }
 
-// members are the processes in a group, without this one: a thread of it may be there while it makes another.
+// members are the processes in a group, except this one: a thread of it may be there while it starts a child.
 func members(dir string) []int {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
@@ -423,14 +425,13 @@ func members(dir string) []int {
 	return pids
 }
 
-// removeGroupDirs ends what is in a group and removes it.
 func removeGroupDirs(ctx context.Context, dirs []string) error {
 	if err := endGroup(ctx, dirs); err != nil {
 		return err
 	}
 	for _, dir := range below(dirs) {
 		var err error
-		waited := await(ctx, func() bool { // a process that has ended may still be listed
+		waited := await(ctx, func() bool { // the kernel may still list a process that has ended
 			err = syscall.Rmdir(dir)
 			return !errors.Is(err, syscall.EBUSY)
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -119,7 +120,8 @@ func TestVersion2(t *testing.T) {
 		}
 	}
 	u := g.usage()
-	want := record.LabUsage{CPUSeconds: 1.5, ThrottledSeconds: 0.25, Memory: 1200, ReadBytes: 11, WriteBytes: 22, Reads: 4, Writes: 6}
+	want := record.LabUsage{CPUSeconds: 1.5, ThrottledSeconds: 0.25, Memory: 1200, ReadBytes: 11, WriteBytes: 22, Reads: 4,
+		Writes: 6}
 	if diff := cmp.Diff(want, u); diff != "" {
 		t.Error(diff)
 	}
@@ -235,7 +237,7 @@ func removeFrozen(ctx context.Context, t *testing.T, g *group) {
 		t.Fatal(err)
 	}
 	frozen := g.freeze(ctx, true)
-	err = removeProcess(ctx, journal.Resource{Name: "sleeper", Details: map[string]string{"boot": bootID(), "freezer": g.freezer(),
+	err = removeProcess(ctx, journal.Resource{Name: "sleeper", Details: map[string]string{"boot": procid.Self().Boot, "freezer": g.freezer(),
 		"pid": strconv.Itoa(q.PID), "born": strconv.FormatUint(q.Born, 10)}})
 	if err = errors.Join(frozen, err); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// usage reads what the group used since it was made.
+// usage reads what the group has used since it was made.
 func (g *group) usage() record.LabUsage {
 	var u record.LabUsage
 	if path, v2 := g.file("cpu", "cpu.stat", "cpu.stat"); v2 {
@@ -21,7 +21,7 @@ func (g *group) usage() record.LabUsage {
 		u.ThrottledSeconds = float64(readCounts(path)["throttled_time"]) / 1e9
 		u.CPUSeconds = float64(readCount(filepath.Join(g.where.v1["cpuacct"], g.name, "cpuacct.usage"))) / 1e9
 	}
-	// Resident is what belongs to the processes: their own pages and shared memory, but not the page cache.
+	// Memory of the processes: their own pages and shared memory, without the page cache.
 	path, v2 := g.file("memory", "memory.stat", "memory.stat")
 	stat := readCounts(path)
 	if v2 {
@@ -37,13 +37,13 @@ func (g *group) usage() record.LabUsage {
 	return u
 }
 
-// killed is how many processes of the group the kernel has killed because there was no memory left.
+// killed is how many processes of the group the kernel has killed for lack of memory.
 func (g *group) killed() int64 {
 	path, _ := g.file("memory", "memory.oom_control", "memory.events")
 	return readCounts(path)["oom_kill"]
 }
 
-// readCounts reads lines of a name and a number.
+// readCounts reads lines with a name and a number.
 func readCounts(file string) map[string]int64 {
 	counts := map[string]int64{}
 	text, _ := os.ReadFile(file) // the group may be gone
@@ -55,18 +55,16 @@ func readCounts(file string) map[string]int64 {
 	return counts
 }
 
-// readCount reads a number.
 func readCount(file string) int64 {
 	text, _ := os.ReadFile(file) // the group may be gone
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return n
 }
 
-// ioCounts are bytes and operations by the kind of device. A request to a loop device or an array is counted again
-// when it reaches the device below, so the kinds must not be added.
+// ioCounts are bytes and operations by the kind of device. The kernel counts a request to a loop device or an array
+// again at the device below, so the counts of different kinds must not be added.
 type ioCounts map[string]*record.LabUsage
 
-// of are the counts of the kind of a device.
 func (c ioCounts) of(device string) *record.LabUsage {
 	kind := deviceKind(device)
 	if c[kind] == nil {
@@ -75,8 +73,8 @@ func (c ioCounts) of(device string) *record.LabUsage {
 	return c[kind]
 }
 
-// into tells the counts of the kind that has the most: that is the layer through which everything went, except what
-// stayed in a layer above (a disk whose file is on a filesystem of other processes).
+// into sets the counts to the maximum over the kinds: the layer that all requests passed, except those that ended in a
+// layer above (a disk whose file is on a filesystem of other processes).
 func (c ioCounts) into(u *record.LabUsage) {
 	for _, v := range c {
 		u.ReadBytes, u.WriteBytes = max(u.ReadBytes, v.ReadBytes), max(u.WriteBytes, v.WriteBytes)
@@ -140,10 +138,10 @@ func addOldIO(u *record.LabUsage, dir string) {
 	counts.into(u)
 }
 
-// kinds remembers the kinds of devices by their numbers: a number keeps its kind as long as the kernel runs.
+// kinds caches the kinds of devices by their numbers. A number keeps its kind as long as the kernel runs.
 var kinds sync.Map
 
-// deviceKind is "loop", "md" or "dm" for devices that stand on others, and "disk" for all others.
+// deviceKind is "loop", "md" or "dm" for devices that use other devices, and "disk" for all others.
 func deviceKind(number string) string {
 	if kind, ok := kinds.Load(number); ok {
 		return kind.(string)

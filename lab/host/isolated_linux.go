@@ -27,31 +27,30 @@ type isolatedHost struct {
 	space   *namespace
 	port    string // the switch's end of the cable
 
-	groups   []*group // the last one is in use; the others are those that could not be removed yet
+	groups   []*group // the last one is in use; the others could not be removed yet
 	powers   int      // how many groups there were
 	io       []IOLimit
-	promised map[int]bool
+	reserved map[int]bool // ports
 
-	// What is used can be read while the power changes or something starts, without waiting for it.
-	meter atomic.Pointer[meter]           // while there is power
-	final atomic.Pointer[record.LabUsage] // when the power went
+	// Usage can be read without mu, while the power changes or a process starts.
+	meter atomic.Pointer[meter]           // while the host is on
+	final atomic.Pointer[record.LabUsage] // when the host was powered off
 }
 
-// meter is where to read what a host uses: its group, and what its cable had carried when the power came on.
+// meter has the sources of a host's usage: its group, and the traffic of its cable before it was powered on.
 type meter struct {
 	group *group
 	base  traffic
 }
 
-// traffic is what the cable carried, in bytes, seen from the host.
+// traffic is the traffic of the cable in bytes, seen from the host.
 type traffic struct{ received, sent int64 }
 
-// firstIsolatedPort is MongoDB's own: each isolated host has an address, and so all ports.
+// firstIsolatedPort is MongoDB's default port. Each isolated host has its own address, and so all ports.
 const firstIsolatedPort = 27017
 
-// newIsolated makes a host and gives it power.
 func newIsolated(ctx context.Context, b *body) (Host, error) {
-	h := &isolatedHost{body: b, net: b.ground.net, promised: map[int]bool{}}
+	h := &isolatedHost{body: b, net: b.maker.net, reserved: map[int]bool{}}
 	h.state.set(Off)
 	err := h.connect()
 	if err == nil {
@@ -71,7 +70,7 @@ func (h *isolatedHost) connect() error {
 		return err
 	}
 	h.address, h.port = address, "host"+strconv.Itoa(last)
-	if h.space, err = makeNamespace(h.ground.opts.Journal, h.ground.named(h.name)); err != nil {
+	if h.space, err = makeNamespace(h.maker.opts.Journal, h.maker.named(h.name)); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -82,7 +81,7 @@ func (h *isolatedHost) connect() error {
 	veth := netlink.NewVeth(attrs)
 	veth.PeerName, veth.PeerNamespace = hostLink, netlink.NsFd(h.space.file.Fd())
 	if err := n.handle.LinkAdd(veth); err != nil {
-		return fmt.Errorf("cannot make its cable: %w", err)
+		return fmt.Errorf("cannot create its cable: %w", err)
 	}
 	l, err := n.handle.LinkByName(h.port)
 	if err != nil {
@@ -92,8 +91,8 @@ func (h *isolatedHost) connect() error {
 	if err != nil {
 		return err
 	}
-	if err := n.handle.LinkSetMaster(l, bridge); err != nil { // the power switches it on
-		return fmt.Errorf("cannot put its cable on the bridge: %w", err)
+	if err := n.handle.LinkSetMaster(l, bridge); err != nil { // powering on sets it up
+		return fmt.Errorf("cannot connect its cable to the bridge: %w", err)
 	}
 	own, err := netlink.NewHandleAt(h.space.handle(), unix.NETLINK_ROUTE)
 	if err != nil {
@@ -105,19 +104,18 @@ func (h *isolatedHost) connect() error {
 		return err
 	}
 	if err := errors.Join(own.AddrAdd(end, &netlink.Addr{IPNet: ipNet(address)}), own.LinkSetUp(end)); err != nil {
-		return fmt.Errorf("cannot give it its address: %w", err)
+		return fmt.Errorf("cannot set its address: %w", err)
 	}
 	return h.slow(0)
 }
 
-// handle is the namespace as the libraries want it.
 func (n *namespace) handle() netns.NsHandle { return netns.NsHandle(n.file.Fd()) }
 
-// on gives power: a new group, because one that was killed kills who enters it, and the link. The caller holds mu, or
-// is alone.
+// on makes a new group, because the kernel kills processes that enter a killed group, and sets the link up. The caller
+// holds mu, or is alone.
 func (h *isolatedHost) on() error {
 	h.powers++
-	g, err := h.net.groups.makeGroup(h.ground.opts.Journal, h.ground.named(h.name)+"-"+strconv.Itoa(h.powers))
+	g, err := h.net.groups.makeGroup(h.maker.opts.Journal, h.maker.named(h.name)+"-"+strconv.Itoa(h.powers))
 	if err != nil {
 		return err
 	}
@@ -140,17 +138,16 @@ func (h *isolatedHost) on() error {
 		base, err = h.net.traffic(h.port)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot give host %s power: %w", h.name, err)
+		return fmt.Errorf("cannot power on host %s: %w", h.name, err)
 	}
 	h.meter.Store(&meter{g, base})
 	h.state.set(On)
 	return nil
 }
 
-// group is the group in use. The caller holds mu.
+// group is the present group. The caller holds mu.
 func (h *isolatedHost) group() *group { return h.groups[len(h.groups)-1] }
 
-// traffic reads what the cable of a host carried.
 func (n *network) traffic(port string) (traffic, error) {
 	l, err := n.handle.LinkByName(port)
 	if err != nil {
@@ -160,7 +157,8 @@ func (n *network) traffic(port string) (traffic, error) {
 	if s == nil {
 		return traffic{}, nil
 	}
-	return traffic{received: int64(s.TxBytes), sent: int64(s.RxBytes)}, nil // the switch's end sends what the host receives
+	// The statistics are those of the switch's end, which sends what the host receives.
+	return traffic{received: int64(s.TxBytes), sent: int64(s.RxBytes)}, nil
 }
 
 // Address implements [Host].
@@ -175,7 +173,7 @@ func (h *isolatedHost) Start(ctx context.Context, s process.Spec) (*process.Proc
 	}
 	g := h.group()
 	s.Place = process.Place{Network: h.space.path, Groups: g.old(), Unified: g.unified()}
-	s.Also = slices.Concat(h.limits.ForGo(1), s.Also) // who knows of others on this host says so after that
+	s.Also = slices.Concat(h.limits.ForGo(1), s.Also) // s.Also overrides it
 	return h.body.start(ctx, s)
 }
 
@@ -194,7 +192,7 @@ func (h *isolatedHost) Port() (int, error) {
 	found := 0
 	err := h.space.do(func() error {
 		for port := firstIsolatedPort; port <= lastPort; port++ {
-			if !h.promised[port] && free("", port) {
+			if !h.reserved[port] && free("", port) {
 				found = port
 				return nil
 			}
@@ -202,9 +200,9 @@ func (h *isolatedHost) Port() (int, error) {
 		return errors.New("all are in use")
 	})
 	if err != nil {
-		return 0, fmt.Errorf("host %s has no port between %d and %d: %w", h.name, firstIsolatedPort, lastPort, err)
+		return 0, fmt.Errorf("host %s has no free port between %d and %d: %w", h.name, firstIsolatedPort, lastPort, err)
 	}
-	h.promised[found] = true
+	h.reserved[found] = true
 	return found, nil
 }
 
@@ -218,8 +216,8 @@ func (h *isolatedHost) PowerOff(ctx context.Context) error {
 	return nil
 }
 
-// off takes the link away before it kills: the kernel says goodbye for processes that die, and a host that lost power
-// does not. The caller holds mu.
+// off takes the link down before it kills, because the kernel closes the connections of killed processes, and a host
+// that lost power does not. The caller holds mu.
 func (h *isolatedHost) off(ctx context.Context) error {
 	if h.State() != Off {
 		h.state.set(Off)
@@ -228,7 +226,7 @@ func (h *isolatedHost) off(ctx context.Context) error {
 			err = h.net.handle.LinkSetDown(l)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot take its link away: %w", err)
+			return fmt.Errorf("cannot take its link down: %w", err)
 		}
 	}
 	for len(h.groups) > 0 {
@@ -237,7 +235,7 @@ func (h *isolatedHost) off(ctx context.Context) error {
 			return err
 		}
 		if m := h.meter.Load(); m != nil && m.group == g {
-			u := h.look(m)
+			u := h.readUsage(m)
 			u.Memory = 0
 			h.final.Store(&u)
 			h.meter.Store(nil)
@@ -260,7 +258,7 @@ func (h *isolatedHost) PowerOn(ctx context.Context) error {
 	if h.State() != Off {
 		return nil
 	}
-	if err := h.off(ctx); err != nil { // what an earlier power-off had no time for
+	if err := h.off(ctx); err != nil { // an earlier power-off may not have completed
 		return fmt.Errorf("host %s: %w", h.name, err)
 	}
 	return h.on()
@@ -294,7 +292,7 @@ func (h *isolatedHost) Resume(ctx context.Context) error {
 	return nil
 }
 
-// Limit implements [Host]. What the page cache writes later is not bounded by control groups of version 1.
+// Limit implements [Host]. Control groups of version 1 do not limit the write-back of the page cache.
 func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -312,14 +310,14 @@ func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
 		}
 		return nil
 	}
-	h.io = append([]IOLimit(nil), limits...) // from the next power-on
+	h.io = slices.Clone(limits) // from the next power-on
 	return nil
 }
 
 // Usage implements [Host].
 func (h *isolatedHost) Usage() (record.LabUsage, error) {
 	if m := h.meter.Load(); m != nil {
-		if u := h.look(m); h.meter.Load() == m { // the group was there to the end
+		if u := h.readUsage(m); h.meter.Load() == m { // the group existed during the reading
 			return u, nil
 		}
 	}
@@ -337,8 +335,7 @@ func (h *isolatedHost) OutOfMemory() int64 {
 	return 0
 }
 
-// look reads what the host used since it was powered on.
-func (h *isolatedHost) look(m *meter) record.LabUsage {
+func (h *isolatedHost) readUsage(m *meter) record.LabUsage {
 	u := m.group.usage()
 	u.Host = h.name
 	if now, err := h.net.traffic(h.port); err == nil {
@@ -357,7 +354,7 @@ func (h *isolatedHost) Close(ctx context.Context) error {
 	if err := h.off(ctx); err != nil {
 		return fmt.Errorf("cannot close host %s: %w", h.name, err)
 	}
-	if err := h.settled(); err != nil {
+	if err := h.awaitEnd(); err != nil {
 		return err
 	}
 	if err := h.net.forget(h); err != nil {
@@ -370,7 +367,7 @@ func (h *isolatedHost) Close(ctx context.Context) error {
 	return nil
 }
 
-// forget removes the cable of a host, and its cuts.
+// forget removes the cable of a host and its cuts.
 func (n *network) forget(h *isolatedHost) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -378,7 +375,7 @@ func (n *network) forget(h *isolatedHost) error {
 	for host, cuts := range n.cuts {
 		if _, ok := cuts[h.name]; ok {
 			delete(cuts, h.name)
-			err = errors.Join(err, n.apply(n.hosts[host]))
+			err = errors.Join(err, n.applyCuts(n.hosts[host]))
 		}
 	}
 	delete(n.cuts, h.name)
@@ -390,7 +387,7 @@ func (n *network) forget(h *isolatedHost) error {
 	return err
 }
 
-// disableIPv6 keeps the kernel from giving an interface of the machine an address of its own.
+// disableIPv6 keeps the kernel from giving an interface of the machine an IPv6 address.
 func disableIPv6(name string) error {
 	err := writeFile(filepath.Join("/proc/sys/net/ipv6/conf", name, "disable_ipv6"), "1")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,17 +16,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// kindNamespace is a network namespace with a name.
 const kindNamespace = "namespace"
 
-// namespaceDir is where network namespaces have names: files on which they are mounted. It is not the directory of
-// `ip netns`, which mounts that directory over itself when it is first used and so would hide what is in it.
+// namespaceDir has the files on which network namespaces are mounted. It is not the directory of `ip netns`, because
+// the first use of `ip netns` mounts that directory over itself and hides its content.
 const namespaceDir = "/run/plimsoll/netns"
 
 // namespace is a named network namespace.
 type namespace struct {
 	path    string
-	file    *os.File // keeps it open, for what is done in it
+	file    *os.File // for setns
 	journal *journal.Journal
 	id      int
 }
@@ -45,12 +44,13 @@ func makeNamespace(j *journal.Journal, name string) (*namespace, error) {
 		n.file, err = os.Open(n.path)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot make the network namespace %s: %w", name, err), n.remove())
+		return nil, errors.Join(fmt.Errorf("cannot create the network namespace %s: %w", name, err), n.remove())
 	}
 	return n, nil
 }
 
-// makeFile makes an empty file. Whoever removes the last file also removes the directories, at any moment.
+// makeFile makes an empty file and its directories. It retries, because another process that removes the last file also
+// removes the directories.
 func makeFile(path string) error {
 	for tries := 1; ; tries++ {
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -63,7 +63,7 @@ func makeFile(path string) error {
 	}
 }
 
-// nameNewNamespace makes a namespace for the calling thread and gives it a name, under which it stays.
+// nameNewNamespace makes a namespace for the calling thread and mounts it at a path.
 func nameNewNamespace(path string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return err
@@ -71,7 +71,7 @@ func nameNewNamespace(path string) error {
 	if err := unix.Mount("/proc/thread-self/ns/net", path, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
-	// Hosts speak IPv4. Without this the kernel sends neighbour discovery through the links, and counts it.
+	// Hosts use IPv4. Otherwise the kernel would send neighbour discovery over the links, and count it.
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -94,10 +94,10 @@ func (n *namespace) do(f func() error) error {
 	return err
 }
 
-// remove takes the name away, with which the namespace ends unless a process is left in it.
+// remove unmounts the namespace. It ends then, unless a process is in it.
 func (n *namespace) remove() error {
 	if n.file != nil {
-		_ = n.file.Close() // it was only read
+		_ = n.file.Close()
 		n.file = nil
 	}
 	if err := removeNamespace(context.Background(), journal.Resource{Name: n.path}); err != nil {
@@ -106,13 +106,13 @@ func (n *namespace) remove() error {
 	return n.journal.Gone(n.id)
 }
 
-// removeNamespace removes a named network namespace. The random part of its name makes sure that it is the one.
+// removeNamespace removes a network namespace. The random part of the name identifies it.
 func removeNamespace(_ context.Context, r journal.Resource) error {
 	if filepath.Dir(r.Name) != namespaceDir || !strings.HasPrefix(filepath.Base(r.Name), groupPrefix) {
-		return fmt.Errorf("%s is no namespace of a lab", r.Name)
+		return fmt.Errorf("%s is not a namespace of a lab", r.Name)
 	}
 	for {
-		// Detached, because a child that another thread is starting holds the file until it is executed.
+		// Detached, because a child that another thread is starting has the file open until it is executed.
 		err := unix.Unmount(r.Name, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) { // not mounted, or no longer
 			break
@@ -121,7 +121,7 @@ func removeNamespace(_ context.Context, r journal.Resource) error {
 			return fmt.Errorf("cannot unmount it: %w", err)
 		}
 	}
-	// Copies of the mount in other mount namespaces, those of sandboxes, go with the file.
+	// Removing the file also removes copies of the mount in other mount namespaces, such as those of sandboxes.
 	if err := os.Remove(r.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -18,12 +18,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
-// The network of a lab with isolated hosts is a bridge in a network namespace of its own, the switch, with a cable (a
-// pair of virtual Ethernet devices) to each host and one to the machine. The bridge is not in the machine's own
-// namespace because there its packets would go through the firewall of the machine, which forwards nothing where
-// Docker is installed. So all that the machine itself sees of a lab is one interface.
+// The network of a lab with isolated hosts is the switch: a bridge in a network namespace of its own, with a cable (a
+// pair of virtual Ethernet devices) to each host and one to the machine. In the machine's namespace, the packets of the
+// bridge would pass the machine's firewall, which forwards nothing where Docker is installed. The machine sees one
+// interface of a lab.
 
-// kindLink is a network interface of the machine.
 const kindLink = "link"
 
 // benchmarking is the range of addresses that RFC 2544 reserves for benchmarks; each lab has 256 addresses of it.
@@ -32,31 +31,32 @@ var benchmarking = netip.MustParsePrefix("198.18.0.0/15")
 const (
 	networkBits = 24
 	networks    = 512
-	machineHost = 1   // the machine's own address in each network
+	machineHost = 1   // the machine's address in each network
 	lastHost    = 254 // the last address of a host
 	bridgeName  = "br0"
-	hostLink    = "eth0" // a host's own end of its cable
+	hostLink    = "eth0" // a host's end of its cable
 )
 
-// network is what the isolated hosts of a lab share.
+// network is shared by the isolated hosts of a lab.
 type network struct {
-	ground   *Ground
+	maker    *Maker
 	prefix   netip.Prefix
 	switches *namespace
 	handle   *netlink.Handle   // in the switch's namespace
 	link     *journal.Resource // the machine's end of its cable
-	promise  *promise
+	reserved *reservation
 	groups   hierarchies
 
 	mu    sync.Mutex // guards what follows
 	next  int        // the last part of the next host's address
 	hosts map[string]*isolatedHost
-	cuts  map[string]map[string]ways // host → other host, or everyone → what does not pass, seen from the host
+	cuts  map[string]map[string]ways // host → other host, or everyone → directions seen from the host
 }
 
-// newNetwork chooses addresses that nobody uses and makes the switch and the cable to the machine.
-func newNetwork(ctx context.Context, g *Ground) (_ *network, err error) {
-	n := &network{ground: g, next: machineHost + 1, hosts: map[string]*isolatedHost{}, cuts: map[string]map[string]ways{}}
+// newNetwork chooses free addresses and makes the switch and the cable to the machine.
+func newNetwork(ctx context.Context, g *Maker) (_ *network, err error) {
+	n := &network{maker: g, next: machineHost + 1, hosts: map[string]*isolatedHost{},
+		cuts: map[string]map[string]ways{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close(context.WithoutCancel(ctx)))
@@ -75,17 +75,17 @@ func newNetwork(ctx context.Context, g *Ground) (_ *network, err error) {
 	attrs.Name = bridgeName
 	bridge := &netlink.Bridge{LinkAttrs: attrs}
 	if err := errors.Join(n.handle.LinkAdd(bridge), n.up(bridgeName)); err != nil {
-		return nil, fmt.Errorf("cannot make the bridge: %w", err)
+		return nil, fmt.Errorf("cannot create the bridge: %w", err)
 	}
 	return n, n.connectMachine()
 }
 
-// named is a name for something of a lab that is found among those of the whole machine.
-func (g *Ground) named(what string) string {
+// named is the machine-wide name of a resource of the lab.
+func (g *Maker) named(what string) string {
 	return groupPrefix + g.opts.Lab + "-" + what + "-" + g.token
 }
 
-// up switches an interface in the switch's namespace on.
+// up sets an interface in the switch's namespace up.
 func (n *network) up(name string) error {
 	l, err := n.handle.LinkByName(name)
 	if err != nil {
@@ -96,27 +96,26 @@ func (n *network) up(name string) error {
 
 // connectMachine finds a free network and connects the machine to the switch, with the first address.
 func (n *network) connectMachine() error {
-	taken, err := usedNetworks()
+	used, err := usedNetworks()
 	if err != nil {
 		return fmt.Errorf("cannot read the machine's addresses and routes: %w", err)
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(n.ground.opts.Lab + n.ground.token)) // never fails
+	_, _ = h.Write([]byte(n.maker.opts.Lab + n.maker.token)) // never fails
 	for i := range networks {
 		prefix := networkAt((int(h.Sum32()%networks) + i) % networks)
-		if overlaps(taken, prefix) {
+		if overlaps(used, prefix) {
 			continue
 		}
-		err := n.take(prefix)
+		err := n.reserve(prefix)
 		if errors.Is(err, errTaken) {
 			continue
 		}
 		return err
 	}
-	return fmt.Errorf("no network of %s is free: labs or routes (such as a VPN's) have all of them", benchmarking)
+	return fmt.Errorf("no network of %s is free: labs or routes (such as those of a VPN) use all of them", benchmarking)
 }
 
-// networkAt is one of the networks of the range.
 func networkAt(i int) netip.Prefix {
 	a := benchmarking.Addr().As4()
 	a[1] += byte(i >> 8)
@@ -124,8 +123,8 @@ func networkAt(i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4(a), networkBits)
 }
 
-// usedNetworks are those that an address or a route of the machine lies in. Routes to more than the range, such as the
-// default route, do not count: what is nearer goes first.
+// usedNetworks are the networks of the machine's addresses and routes. Routes that are wider than the range, such as
+// the default route, do not count, because the kernel prefers narrower ones.
 func usedNetworks() ([]netip.Prefix, error) {
 	for tries := 1; ; tries++ {
 		used, err := readNetworks()
@@ -177,35 +176,34 @@ func overlaps(used []netip.Prefix, p netip.Prefix) bool {
 	return false
 }
 
-// take takes a network: its promise, and an interface whose name says which network it has. There can be only one
-// of that name on the machine, so labs with different homes cannot take the same.
-func (n *network) take(prefix netip.Prefix) error {
+// reserve reserves a network by a file and by an interface that has the network in its name. The machine can have only
+// one interface of that name, so labs with different homes cannot use the same network.
+func (n *network) reserve(prefix netip.Prefix) error {
 	a := prefix.Addr().As4()
-	p, err := n.ground.promise(fmt.Sprintf("network-%d-%d", a[1], a[2]))
+	p, err := n.maker.reserve(fmt.Sprintf("network-%d-%d", a[1], a[2]))
 	if err != nil {
 		return err
 	}
 	if err := n.makeCable(fmt.Sprintf("plm%d-%d", a[1], a[2])); err != nil {
 		return errors.Join(err, p.release())
 	}
-	n.promise, n.prefix = p, prefix
+	n.reserved, n.prefix = p, prefix
 	machine, err := netlink.LinkByName(n.link.Name)
 	if err != nil {
 		return err
 	}
 	addr := &netlink.Addr{IPNet: ipNet(n.address(machineHost))}
 	if err := errors.Join(netlink.AddrAdd(machine, addr), netlink.LinkSetUp(machine)); err != nil {
-		return fmt.Errorf("cannot give the machine its address in the lab: %w", err)
+		return fmt.Errorf("cannot set the machine's address in the lab: %w", err)
 	}
 	return n.plug("machine")
 }
 
-// makeCable makes the cable between the machine and the switch.
 func (n *network) makeCable(name string) error {
 	mac := newMAC()
 	r := journal.Resource{Kind: kindLink, Name: name, Details: map[string]string{"mac": mac.String()}}
 	var err error
-	if r.ID, err = n.ground.opts.Journal.Add(r.Kind, r.Name, r.Details); err != nil {
+	if r.ID, err = n.maker.opts.Journal.Add(r.Kind, r.Name, r.Details); err != nil {
 		return err
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -216,15 +214,14 @@ func (n *network) makeCable(name string) error {
 		if errors.Is(err, unix.EEXIST) {
 			err = errTaken
 		}
-		return errors.Join(fmt.Errorf("cannot make the interface %s: %w", name, err), n.ground.opts.Journal.Gone(r.ID))
+		return errors.Join(fmt.Errorf("cannot create the interface %s: %w", name, err), n.maker.opts.Journal.Gone(r.ID))
 	}
 	n.link = &r
-	// Nobody else answers on this interface, and IPv6 would only talk to itself.
-	_ = disableIPv6(name)
+	_ = disableIPv6(name) // hosts use IPv4 only
 	return nil
 }
 
-// plug puts an interface of the switch's namespace on the bridge.
+// plug connects an interface of the switch's namespace to the bridge.
 func (n *network) plug(name string) error {
 	l, err := n.handle.LinkByName(name)
 	if err != nil {
@@ -237,7 +234,7 @@ func (n *network) plug(name string) error {
 	return errors.Join(n.handle.LinkSetMaster(l, bridge), n.handle.LinkSetUp(l))
 }
 
-// address is the address in the lab's network that ends with n.
+// address is the address in the lab's network whose last byte is last.
 func (n *network) address(last int) netip.Prefix {
 	a := n.prefix.Addr().As4()
 	a[3] = byte(last)
@@ -248,7 +245,7 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}
 }
 
-// nextAddress returns the address for a new host.
+// nextAddress returns the address of a new host, and its last byte.
 func (n *network) nextAddress() (netip.Prefix, int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -259,8 +256,8 @@ func (n *network) nextAddress() (netip.Prefix, int, error) {
 	return n.address(n.next - 1), n.next - 1, nil
 }
 
-// newMAC returns a random address that is locally administered. It also tells the interface from any other one that
-// may have its name later: the kernel takes it when it makes the interface, so that there is no moment without it.
+// newMAC returns a random, locally administered address. It also tells the interface from a later one with the same
+// name: the kernel sets the address when it makes the interface, so the interface never exists without it.
 func newMAC() net.HardwareAddr {
 	mac := make(net.HardwareAddr, 6)
 	_, _ = rand.Read(mac) // never fails
@@ -268,12 +265,11 @@ func newMAC() net.HardwareAddr {
 	return mac
 }
 
-// close removes the network.
 func (n *network) close(ctx context.Context) error {
 	if n.link != nil {
 		err := removeLink(ctx, *n.link)
 		if err == nil {
-			err = n.ground.opts.Journal.Gone(n.link.ID)
+			err = n.maker.opts.Journal.Gone(n.link.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot remove the interface %s: %w", n.link.Name, err)
@@ -290,17 +286,17 @@ func (n *network) close(ctx context.Context) error {
 		}
 		n.switches = nil
 	}
-	if n.promise == nil {
+	if n.reserved == nil {
 		return nil
 	}
-	if err := n.promise.release(); err != nil {
+	if err := n.reserved.release(); err != nil {
 		return err
 	}
-	n.promise = nil
+	n.reserved = nil
 	return nil
 }
 
-// removeLink removes an interface of the machine if it is the one that was written down.
+// removeLink removes an interface of the machine if it is the one in the journal.
 func removeLink(_ context.Context, r journal.Resource) error {
 	l, err := netlink.LinkByName(r.Name)
 	var missing netlink.LinkNotFoundError

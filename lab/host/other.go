@@ -13,52 +13,41 @@ import (
 )
 
 func checkIsolated() error {
-	return fmt.Errorf("they need the network namespaces and control groups of Linux, and this is %s", runtime.GOOS)
+	return fmt.Errorf("the network namespaces and control groups of Linux are required, but this is %s", runtime.GOOS)
 }
 
-// network and isolated hosts are Linux's.
 type network struct{}
 
 var errLinux = errors.New("only Linux has isolated hosts")
 
-func newNetwork(context.Context, *Ground) (*network, error) { return nil, errLinux }
-func (*network) close(context.Context) error                { return nil }
+func newNetwork(context.Context, *Maker) (*network, error) { return nil, errLinux }
+func (*network) close(context.Context) error               { return nil }
 
 func newIsolated(context.Context, *body) (Host, error) { return nil, errLinux }
 
 func systemRemovers() map[string]journal.Remover { return nil }
 
-// table would be what the system says about processes.
-type table struct{}
-
-// trees knows only the first process of each.
-func (*table) trees(roots []int) map[int][]int {
-	trees := map[int][]int{}
+// trees has only the first process of each tree.
+func trees(roots []int) map[int][]int {
+	found := map[int][]int{}
 	for _, pid := range roots {
-		trees[pid] = []int{pid}
+		found[pid] = []int{pid}
 	}
-	return trees
+	return found
 }
 
-// treeUsage would count what processes use.
 type treeUsage struct{}
 
-func (*treeUsage) begin()     {}
-func (*treeUsage) end()       {}
-func (*treeUsage) look(*body) {}
+func (*treeUsage) begin()       {}
+func (*treeUsage) end()         {}
+func (*treeUsage) update(*body) {}
 
 func (*treeUsage) now(b *body) (record.LabUsage, error) {
-	return record.LabUsage{Host: b.name}, fmt.Errorf("%w: only Linux tells what processes use", ErrUnsupported)
+	return record.LabUsage{Host: b.name}, fmt.Errorf("%w: the usage of processes is known on Linux only", ErrUnsupported)
 }
 
-// bootID is not known.
-func bootID() string { return "" }
-
-// groupAlive cannot look closer.
 func groupAlive(int) bool { return true }
 
-// thaw has nothing to do without control groups.
 func thaw(string) {}
 
-// marked cannot look into others' environment.
 func marked(string) []int { return nil }

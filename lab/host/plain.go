@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// plainHost is processes of this user on loopback.
+// plainHost is a set of processes of this user on loopback.
 type plainHost struct {
 	*body
 	usage *treeUsage
@@ -37,9 +37,9 @@ func (h *plainHost) Run(ctx context.Context, s process.Spec) ([]byte, error) {
 func (h *plainHost) Port() (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	port, p, err := h.ground.port()
+	port, p, err := h.maker.port()
 	if err != nil {
-		return 0, fmt.Errorf("host %s has no port: %w", h.name, err)
+		return 0, fmt.Errorf("cannot reserve a port for host %s: %w", h.name, err)
 	}
 	h.ports = append(h.ports, p)
 	return port, nil
@@ -52,12 +52,12 @@ func (h *plainHost) PowerOff(ctx context.Context) error {
 	return h.off(ctx)
 }
 
-// off ends all processes. They are stopped first, so that none makes another one meanwhile, or sees that another one
-// died. The caller holds mu.
+// off kills all processes. It stops them first, so that none forks meanwhile, or sees that another one died. The caller
+// holds mu.
 func (h *plainHost) off(ctx context.Context) error {
 	h.state.set(Off)
 	for first := true; ; first = false {
-		h.usage.look(h.body) // what they used up to now
+		h.usage.update(h.body) // before they end
 		all := h.all()
 		if len(all)+len(marked(h.mark())) == 0 {
 			h.usage.end()
@@ -75,22 +75,22 @@ func (h *plainHost) off(ctx context.Context) error {
 	}
 }
 
-// signal sends a signal to processes, their groups and all their descendants, until there are no more of them: one
-// that was not reached yet may have made another.
-func (h *plainHost) signal(all []*root, sig syscall.Signal) {
+// signal sends a signal to processes, their groups and all their descendants, until there is no process without it: a
+// process may fork before it gets the signal.
+func (h *plainHost) signal(roots []*root, sig syscall.Signal) {
 	sent := map[int]bool{}
 	for more := true; more; {
 		more = false
 		var pids []int
-		for _, r := range all {
+		for _, r := range roots {
 			_ = syscall.Kill(-r.PID, sig) // it may be empty
 			if r.Running() {
 				pids = append(pids, r.PID)
 			}
 		}
-		trees := h.ground.table.trees(pids)
-		trees[0] = marked(h.mark()) // those that left their tree and group, as daemons do
-		for _, tree := range trees {
+		all := trees(pids)
+		all[0] = marked(h.mark()) // processes that left their tree and group, as daemons do
+		for _, tree := range all {
 			for _, pid := range tree {
 				if !sent[pid] {
 					_ = syscall.Kill(pid, sig) // it may have ended
@@ -107,7 +107,7 @@ func waitEnded(ctx context.Context, all []*root) error {
 		for {
 			wait := r.Done
 			if !r.Running() {
-				if !groupHolds(r.PID) {
+				if !groupRuns(r.PID) {
 					break
 				}
 				wait = nil
@@ -163,13 +163,14 @@ func (h *plainHost) Resume(context.Context) error {
 func (h *plainHost) Cuts() []string { return nil }
 
 func (h *plainHost) unsupported(what string) error {
-	return fmt.Errorf("%w: the plain host %s cannot %s: choose hosts.mode: isolated (--hosts isolated)", ErrUnsupported, h.name, what)
+	return fmt.Errorf("%w: the plain host %s cannot %s. Use hosts.mode: isolated (--hosts isolated)",
+		ErrUnsupported, h.name, what)
 }
 
 // Cut implements [Host].
 func (h *plainHost) Cut(context.Context, Host, Direction) error { return h.unsupported("be cut off") }
 
-// Mend implements [Host]. Nothing can be cut, so all is whole.
+// Mend implements [Host]. A plain host has no cuts.
 func (h *plainHost) Mend(context.Context, Host) error { return nil }
 
 // Slow implements [Host].
@@ -192,7 +193,7 @@ func (h *plainHost) Limit(_ context.Context, limits []IOLimit) error {
 func (h *plainHost) Usage() (record.LabUsage, error) {
 	u, err := h.usage.now(h.body)
 	if err != nil {
-		return u, fmt.Errorf("cannot tell what host %s uses: %w", h.name, err)
+		return u, fmt.Errorf("cannot read the usage of host %s: %w", h.name, err)
 	}
 	return u, nil
 }
@@ -204,5 +205,5 @@ func (h *plainHost) Close(ctx context.Context) error {
 	if err := h.off(ctx); err != nil {
 		return err
 	}
-	return errors.Join(h.settled(), h.releasePorts())
+	return errors.Join(h.awaitEnd(), h.releasePorts())
 }

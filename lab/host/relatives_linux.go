@@ -11,15 +11,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// ticks per second in which the kernel tells processor time, on all architectures.
+// ticks per second is the unit of processor time in /proc, on all architectures.
 const ticks = 100
 
-// lookAgain is how often a process that had no children is looked at for some. Servers make them through few
-// processes, which are asked every time; what a child used before it was found is counted when it is.
-const lookAgain = 5 * time.Second
+// childlessEvery is how often a process without children is checked for children. A process with children is checked
+// every time. The usage of a child before it was found is counted when it is found.
+const childlessEvery = 5 * time.Second
 
-// family is a process with its descendants, for those who look every second: to open a file of /proc costs more than
-// to read it, so the files stay open, and a process that is no parent is rarely asked for children.
+// family is a process with its descendants. Its usage is read every second, so the files of /proc stay open, because
+// opening one costs more than reading it, and a process without children is rarely checked for children.
 type family struct {
 	root    int
 	members map[int]*relative
@@ -28,16 +28,16 @@ type family struct {
 // relative is one process of a family.
 type relative struct {
 	pid             int
-	stat, statm, io *os.File // io is nil where it may not be read
+	stat, statm, io *os.File // io is nil if it is not readable
 	since, due      time.Time
 	children        []int
 }
 
-// usage is what the processes of the family used until now and, of memory, use. It is false when the first process has
-// ended.
+// usage is what the processes of the family have used, and the memory that they use now. ok is false if the first
+// process has ended.
 func (f *family) usage(now time.Time) (u record.LabUsage, ok bool) {
-	f.find(now)
-	var shared int64 // what several of them share (PostgreSQL's buffers) counts once
+	f.update(now)
+	var shared int64 // memory that processes share, such as PostgreSQL's buffers, counts once
 	for pid, r := range f.members {
 		one, also, alive := r.read()
 		if !alive {
@@ -52,8 +52,8 @@ func (f *family) usage(now time.Time) (u record.LabUsage, ok bool) {
 	return u, f.members[f.root] != nil
 }
 
-// find brings the list of members up to date.
-func (f *family) find(now time.Time) {
+// update updates the list of members.
+func (f *family) update(now time.Time) {
 	tree := []int{f.root}
 	seen := map[int]bool{f.root: true}
 	for i := 0; i < len(tree); i++ {
@@ -65,7 +65,7 @@ func (f *family) find(now time.Time) {
 			f.members[r.pid] = r
 		}
 		if len(r.children) > 0 || !now.Before(r.due) {
-			r.list(now)
+			r.listChildren(now)
 		}
 		for _, child := range r.children {
 			if !seen[child] {
@@ -82,7 +82,6 @@ func (f *family) find(now time.Time) {
 	}
 }
 
-// close closes all files.
 func (f *family) close() {
 	for _, r := range f.members {
 		r.close()
@@ -90,14 +89,14 @@ func (f *family) close() {
 	f.members = nil
 }
 
-// list asks for the children of a process, the next time soon if it is young.
-func (r *relative) list(now time.Time) {
+// listChildren lists the children of a process, and the next time sooner if the process is young.
+func (r *relative) listChildren(now time.Time) {
 	children, ok := process.Children(r.pid)
 	if !ok { // a kernel without lists of children
 		children = process.Descendants(r.pid)
 	}
 	r.children = children
-	r.due = now.Add(min(now.Sub(r.since), lookAgain))
+	r.due = now.Add(min(now.Sub(r.since), childlessEvery))
 }
 
 func openRelative(pid int, now time.Time) *relative {
@@ -112,7 +111,7 @@ func openRelative(pid int, now time.Time) *relative {
 		return nil
 	}
 	r := &relative{pid: pid, stat: stat, statm: statm, since: now, due: now}
-	r.io, _ = os.Open(dir + "/io") // another user's cannot be read
+	r.io, _ = os.Open(dir + "/io") // not readable for a process of another user
 	return r
 }
 
@@ -124,7 +123,7 @@ func (r *relative) close() {
 	}
 }
 
-// read says what the process used, what of its memory it may share with others, and whether it lives.
+// read returns the usage of the process, the memory that it may share with others, and whether it lives.
 func (r *relative) read() (u record.LabUsage, shared int64, alive bool) {
 	var buffer [1024]byte
 	s, ok := parseStat(readAgain(r.stat, buffer[:]))
@@ -144,16 +143,15 @@ func (r *relative) read() (u record.LabUsage, shared int64, alive bool) {
 	return u, shared, true
 }
 
-// readAgain reads a file of /proc from its beginning; nothing if its process has ended.
+// readAgain reads a file of /proc from its beginning; it is empty if the process has ended.
 func readAgain(f *os.File, buffer []byte) []byte {
-	n, _ := f.ReadAt(buffer, 0) // it ends before the buffer does
+	n, _ := f.ReadAt(buffer, 0) // it is shorter than the buffer
 	return buffer[:n]
 }
 
-// procStat is what is used of /proc/PID/stat.
 type procStat struct {
 	parent int
-	cpu    uint64 // in ticks, with the children that it waited for
+	cpu    uint64 // in ticks, with children that it has waited for
 }
 
 func parseStat(text []byte) (s procStat, ok bool) {
@@ -170,11 +168,11 @@ func parseStat(text []byte) (s procStat, ok bool) {
 	return s, err == nil
 }
 
-// parseRead finds how many bytes a process caused to be read from disks.
+// parseRead returns how many bytes a process caused to be read from disks.
 //
-// What it caused to be written is in the same file and worth nothing: write_bytes grows by a whole folio when one page of it
-// becomes dirty, and XFS and ext4 have folios of up to megabytes (Linux 5.18 and 6.16). PostgreSQL, which writes its log in
-// pages, is so said to have written six times and more of what reached the disk.
+// The bytes written in the same file are not usable: write_bytes grows by a whole folio when one page of it becomes
+// dirty, and XFS and ext4 have folios of up to megabytes (Linux 5.18 and 6.16). For PostgreSQL, which writes its log in
+// pages, write_bytes is more than six times what reaches the disk.
 func parseRead(text []byte) (read int64) {
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "read_bytes: "); ok {

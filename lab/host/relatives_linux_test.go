@@ -47,24 +47,24 @@ func TestFamilyOfAHost(t *testing.T) {
 	if _, ok := f.usage(now); !ok || len(f.members) != 1 {
 		t.Fatalf("the family has %d members", len(f.members))
 	}
-	f.members[p.PID].due = now.Add(lookAgain) // it has had no children for a while
+	f.members[p.PID].due = now.Add(childlessEvery) // it has had no children for a while
 	say("done")
 	f.usage(now.Add(time.Second))
 	if len(f.members) != 1 {
 		t.Error("a process that had no children is looked at every time")
 	}
-	u, _ := f.usage(now.Add(lookAgain))
+	u, _ := f.usage(now.Add(childlessEvery))
 	if len(f.members) < 2 || u.CPUSeconds == 0 || u.Memory == 0 {
 		t.Errorf("with its child the family of %d used %+v", len(f.members), u)
 	}
 	say("over")
-	after, _ := f.usage(now.Add(lookAgain + time.Second))
+	after, _ := f.usage(now.Add(childlessEvery + time.Second))
 	if after.CPUSeconds < u.CPUSeconds {
 		t.Errorf("a child that has ended took what it used along: %+v after %+v", after, u)
 	}
 	p.Kill()
 	<-p.Done
-	if _, ok := f.usage(now.Add(2 * lookAgain)); ok || len(f.members) != 0 {
+	if _, ok := f.usage(now.Add(2 * childlessEvery)); ok || len(f.members) != 0 {
 		t.Errorf("a family that has ended has %d members", len(f.members))
 	}
 	if left := openFiles(t); left > open {
@@ -80,7 +80,8 @@ func openFiles(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	for _, e := range all {
-		if to, _ := os.Readlink("/proc/self/fd/" + e.Name()); strings.HasSuffix(to, "/stat") || strings.HasSuffix(to, "/statm") || strings.HasSuffix(to, "/io") {
+		if to, _ := os.Readlink("/proc/self/fd/" + e.Name()); strings.HasSuffix(to, "/stat") ||
+			strings.HasSuffix(to, "/statm") || strings.HasSuffix(to, "/io") {
 			n++
 		}
 	}

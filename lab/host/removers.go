@@ -9,35 +9,36 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// Removers are how what hosts make is removed by a later process, by kind: processes, promises and, on Linux, groups,
+// Removers remove the resources of hosts in a later process, by kind: processes, reservations and, on Linux, groups,
 // namespaces and links.
 func Removers() map[string]journal.Remover {
-	all := map[string]journal.Remover{kindProcess: removeProcess, kindPromise: removePromise}
+	all := map[string]journal.Remover{kindProcess: removeProcess, kindReservation: removeReservation}
 	maps.Copy(all, systemRemovers())
 	return all
 }
 
-// removeTime is how long a remover waits for what was killed to end.
+// removeTime is how long a remover waits for killed processes to end.
 const removeTime = 20 * time.Second
 
-// removeProcess ends what is left of a process of a host: itself, its descendants, its group, and whatever has its
-// mark. Its id is not known if the lab was killed at that moment.
+// removeProcess kills a process of a host, its descendants, its group, and all processes with its mark. The id is not
+// in the journal if the lab was killed during the start.
 func removeProcess(ctx context.Context, r journal.Resource) error {
-	if r.Details["boot"] != bootID() {
+	if r.Details["boot"] != procid.Self().Boot {
 		return nil
 	}
 	var pid int
 	var born uint64
 	if text := r.Details["pid"]; text != "" {
 		if _, err := fmt.Sscan(text, &pid); err != nil || pid <= 1 {
-			return fmt.Errorf("its id %q is not understood", text)
+			return fmt.Errorf("the process id %q in the journal is not valid", text)
 		}
 		if _, err := fmt.Sscan(r.Details["born"], &born); err != nil {
-			return fmt.Errorf("its start time %q is not understood", r.Details["born"])
+			return fmt.Errorf("the start time %q in the journal is not valid", r.Details["born"])
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
@@ -64,21 +65,21 @@ func removeProcess(ctx context.Context, r journal.Resource) error {
 	}
 }
 
-// endTree kills a process with its descendants, or the group that it left, and says whether there was something.
+// endTree kills a process with its descendants, or the rest of its group, and says whether there was any.
 func endTree(pid int, born uint64) bool {
 	switch {
 	case process.Alive(pid, born):
 		process.KillTree(pid)
 	case syscall.Kill(pid, 0) == nil && !sameStart(pid, born):
-		return false // the id is another's by now, so the group was empty once and is not ours
-	case !groupHolds(pid):
+		return false // another process has the id by now, so the group was empty once
+	case !groupRuns(pid):
 		return false
 	}
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
 	return true
 }
 
-// sameStart says whether a process, dead or not, is the one that was started at the given time.
+// sameStart says whether a process, even a zombie, has this start time.
 func sameStart(pid int, born uint64) bool {
 	at, err := process.StartTime(pid)
 	return err == nil && at == born

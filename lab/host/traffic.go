@@ -1,15 +1,14 @@
 package host
 
-// Traffic is what the kernel counted at the link of a host, since the cut or the limit was made.
+// Traffic has the kernel's counters of a host's link, since the cut or the limit was made.
 type Traffic struct {
-	// Dropped are packets that cuts made on this host did not let through.
+	// Dropped are packets that cuts on this host dropped.
 	Dropped int64 `json:"dropped,omitempty"`
-	// Delayed is how often a packet had to wait, or was lost, because of the link's rate.
+	// Delayed is how often a packet waited, or was lost, because of the link's rate.
 	Delayed int64 `json:"delayed,omitempty"`
 }
 
-// Link is what isolated hosts have.
+// Link is implemented by isolated hosts.
 type Link interface {
-	// Traffic is what was counted at the link.
 	Traffic() (Traffic, error)
 }

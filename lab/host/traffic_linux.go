@@ -19,22 +19,21 @@ func (h *isolatedHost) Traffic() (Traffic, error) {
 	}
 	dropped, err := h.dropped()
 	if err != nil {
-		return Traffic{}, fmt.Errorf("cannot tell what was dropped at host %s: %w", h.name, err)
+		return Traffic{}, fmt.Errorf("cannot read the dropped packets of host %s: %w", h.name, err)
 	}
 	own, err := netlink.NewHandleAt(h.space.handle(), unix.NETLINK_ROUTE)
 	if err != nil {
-		return Traffic{}, fmt.Errorf("cannot look at the link of host %s: %w", h.name, err)
+		return Traffic{}, fmt.Errorf("cannot read the link of host %s: %w", h.name, err)
 	}
 	defer own.Close()
 	leaves, err := delayed(own, hostLink)
 	comes, err2 := delayed(h.net.handle, h.port)
 	if err = errors.Join(err, err2); err != nil {
-		return Traffic{}, fmt.Errorf("cannot look at the link of host %s: %w", h.name, err)
+		return Traffic{}, fmt.Errorf("cannot read the link of host %s: %w", h.name, err)
 	}
 	return Traffic{Dropped: dropped, Delayed: leaves + comes}, nil
 }
 
-// dropped adds up the counters of the rules in the host's namespace.
 func (h *isolatedHost) dropped() (int64, error) {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
@@ -63,7 +62,7 @@ func (h *isolatedHost) dropped() (int64, error) {
 	return sum, nil
 }
 
-// delayed is how often the token bucket of an interface held something up.
+// delayed is how often the token bucket of an interface delayed or dropped a packet.
 func delayed(handle *netlink.Handle, name string) (int64, error) {
 	l, err := handle.LinkByName(name)
 	if err != nil {

@@ -6,52 +6,47 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// treeUsage counts what the processes of a plain host use, since it was powered on. What a process used that began
-// and ended between two looks is counted if its parent waited for it.
+// treeUsage counts the usage of the processes of a plain host since it was powered on. A process that started and ended
+// between two updates is counted if its parent waited for it.
 type treeUsage struct {
 	mu    sync.Mutex
 	trees map[int]*family         // by the journal's id of the first process of a tree
 	last  map[int]record.LabUsage // likewise
-	ended record.LabUsage         // of trees that are gone
-	shown record.LabUsage         // figures never go back, whatever was lost
+	ended record.LabUsage         // of trees that have ended
+	shown record.LabUsage         // never decreases, even if a process was missed
 }
 
-// begin starts to count anew.
+// begin resets the counts.
 func (u *treeUsage) begin() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.last, u.ended, u.shown = nil, record.LabUsage{}, record.LabUsage{}
 }
 
-// end says that nothing runs any more.
+// end is called when no process runs any more.
 func (u *treeUsage) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.shown.Memory = 0
 }
 
-// look reads what the processes of the host used.
-func (u *treeUsage) look(b *body) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.update(b)
-}
-
-// now returns what the host used.
 func (u *treeUsage) now(b *body) (record.LabUsage, error) {
+	u.update(b)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.update(b)
 	now := u.shown
 	now.Host = b.name
 	return now, nil
 }
 
-// update looks at all trees. The caller holds mu.
+// update reads the usage of all trees.
 func (u *treeUsage) update(b *body) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.trees == nil {
 		u.trees = map[int]*family{}
 	}
@@ -93,14 +88,11 @@ func add(sum *record.LabUsage, v record.LabUsage) {
 	sum.ReadBytes += v.ReadBytes
 }
 
-// table finds the processes of trees.
-type table struct{}
-
-// trees returns the processes of each of the trees that begin at the given ones, as they are now.
-func (*table) trees(roots []int) map[int][]int {
+// trees returns the processes of each of the trees with the given roots.
+func trees(roots []int) map[int][]int {
 	children := map[int][]int{}
 	there := map[int]bool{}
-	for _, pid := range pids() {
+	for _, pid := range process.IDs() {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if s, ok := parseStat(text); err == nil && ok {
 			children[s.parent] = append(children[s.parent], pid)

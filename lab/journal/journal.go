@@ -1,10 +1,9 @@
-// Package journal writes down what a lab makes before it is made, so that a later process can remove all of it
-// whatever became of the first one.
+// Package journal keeps a list of the resources of a lab. Each resource is in the list before it is made, so that a
+// later process can remove all of them, whatever happened to the first process.
 //
-// A journal is a file of JSON lines in the directory of a lab. Each line is on the disk before [Journal.Add] returns;
-// a line that was torn by a crash is one whose resource was not made yet. What a resource is and how it is removed is
-// the business of the rooms that make it: they bring a [Remover] for each of their kinds. Nothing is removed that is
-// not in the journal.
+// A journal is a file of JSON lines in the directory of a lab. Each line is on the disk before [Journal.Add] returns.
+// If a crash tears a line, its resource was not made yet. The packages that make resources also have a [Remover] for
+// each of their kinds. Nothing is removed that is not in the journal.
 package journal
 
 import (
@@ -22,29 +21,27 @@ import (
 	"sync"
 )
 
-// FileName is the journal's file in the directory of a lab.
 const FileName = "journal.ndjson"
 
-// Resource is something that was made, or is about to be.
+// Resource is a resource that exists, or is about to be made.
 type Resource struct {
-	// ID names it within the journal; [Journal.Add] chooses it.
+	// ID is chosen by [Journal.Add].
 	ID int `json:"id"`
 	// Kind decides which [Remover] removes it: "process", "cgroup", "namespace", "link", "mount", "loop", …
 	Kind string `json:"kind"`
-	// Name is what it is called where it lives: a path, a device, an interface.
+	// Name is a path, a device or an interface.
 	Name string `json:"name"`
-	// Details are what else its remover needs.
+	// Details are for the remover.
 	Details map[string]string `json:"details,omitempty"`
 }
 
-// line is one line of the file.
 type line struct {
 	Do string `json:"do"` // "make", "note" or "gone"
 	Resource
 }
 
-// Journal is safe for use by several goroutines, but only one process may have it open: who opens it holds the
-// directory of the lab.
+// Journal is safe for use by several goroutines, but only one process may have it open: the one that has locked the
+// lab.
 type Journal struct {
 	mu   sync.Mutex
 	file *os.File
@@ -52,8 +49,8 @@ type Journal struct {
 	last int
 }
 
-// Open opens the journal in a directory, which must exist, and makes it where there is none. A torn last line is cut
-// off; one that is damaged before the end is an error, because what follows it could not be trusted.
+// Open opens the journal in a directory, which must exist, or makes a new one. It cuts off a torn last line. A damaged
+// line before the end is an error, because the lines after it cannot be trusted.
 func Open(dir string) (*Journal, error) {
 	path := filepath.Join(dir, FileName)
 	content, err := os.ReadFile(path)
@@ -61,20 +58,20 @@ func Open(dir string) (*Journal, error) {
 		return nil, fmt.Errorf("cannot read the journal of the lab: %w", err)
 	}
 	j := &Journal{live: map[int]Resource{}}
-	whole, err := j.replay(content)
+	complete, err := j.replay(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w; what it names must be removed by hand", path, err)
+		return nil, fmt.Errorf("%s is damaged: %w. Remove the resources that it lists by hand", path, err)
 	}
 	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
 		return nil, fmt.Errorf("cannot write the journal of the lab: %w", err)
 	}
-	if err := j.cut(int64(whole), dir); err != nil {
+	if err := j.cut(int64(complete), dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot write the journal of the lab: %w", err), j.file.Close())
 	}
 	return j, nil
 }
 
-// cut drops what follows the last whole line and makes the file's existence durable.
+// cut truncates the file after the last complete line, and syncs the file and its directory.
 func (j *Journal) cut(at int64, dir string) error {
 	if err := j.file.Truncate(at); err != nil {
 		return err
@@ -93,25 +90,25 @@ func (j *Journal) cut(at int64, dir string) error {
 	return d.Sync()
 }
 
-// replay applies the lines of a journal and returns how many bytes of it are whole lines.
-func (j *Journal) replay(content []byte) (whole int, err error) {
+// replay applies the lines of a journal and returns the length of the complete lines.
+func (j *Journal) replay(content []byte) (complete int, err error) {
 	in := bufio.NewReader(bytes.NewReader(content))
 	for number := 1; ; number++ {
 		text, err := in.ReadBytes('\n')
 		if err != nil { // no line feed: torn, or the end
-			return whole, nil
+			return complete, nil
 		}
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
-			if whole+len(text) == len(content) { // a torn line that happens to end in a line feed
-				return whole, nil
+			if complete+len(text) == len(content) { // a torn line that happens to end in a line feed
+				return complete, nil
 			}
-			return whole, fmt.Errorf("line %d: %w", number, err)
+			return complete, fmt.Errorf("line %d: %w", number, err)
 		}
 		if err := j.apply(l); err != nil {
-			return whole, fmt.Errorf("line %d: %w", number, err)
+			return complete, fmt.Errorf("line %d: %w", number, err)
 		}
-		whole += len(text)
+		complete += len(text)
 	}
 }
 
@@ -123,7 +120,7 @@ func (j *Journal) apply(l line) error {
 	case "note":
 		r, ok := j.live[l.ID]
 		if !ok {
-			return fmt.Errorf("it speaks of %d, which is not there", l.ID)
+			return fmt.Errorf("the resource %d does not exist", l.ID)
 		}
 		r.Details = maps.Clone(r.Details)
 		if r.Details == nil {
@@ -134,12 +131,12 @@ func (j *Journal) apply(l line) error {
 	case "gone":
 		delete(j.live, l.ID)
 	default:
-		return fmt.Errorf("%q is not known", l.Do)
+		return fmt.Errorf("the operation %q is not known", l.Do)
 	}
 	return nil
 }
 
-// append writes a line and makes it durable, and applies it only then.
+// append writes and syncs a line, and then applies it.
 func (j *Journal) append(l line) error {
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -156,14 +153,14 @@ func (j *Journal) append(l line) error {
 	if err == nil {
 		err = j.file.Sync()
 	}
-	if err != nil { // a half line would make all that follow unreadable
+	if err != nil { // a half line would make the following lines unreadable
 		_, seek := j.file.Seek(at, 0)
 		return errors.Join(fmt.Errorf("cannot write the journal of the lab: %w", err), j.file.Truncate(at), seek)
 	}
 	return j.apply(l)
 }
 
-// Add writes down a resource that is about to be made, and returns its id. If it fails, the resource must not be made.
+// Add adds a resource that is about to be made, and returns its id. If Add fails, the resource must not be made.
 func (j *Journal) Add(kind, name string, details map[string]string) (id int, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -171,14 +168,14 @@ func (j *Journal) Add(kind, name string, details map[string]string) (id int, err
 	return r.ID, j.append(line{"make", r})
 }
 
-// Note adds details of a resource that are known only after it was made, such as the id of a process.
+// Note adds details of a resource that are known only after it was made, such as a process id.
 func (j *Journal) Note(id int, details map[string]string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.append(line{"note", Resource{ID: id, Details: details}})
 }
 
-// Gone says that a resource does not exist any more. One that is not in the journal is gone already.
+// Gone removes a resource that does not exist any more from the list. It ignores one that is not in the list.
 func (j *Journal) Gone(id int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -188,14 +185,13 @@ func (j *Journal) Gone(id int) error {
 	return j.append(line{"gone", Resource{ID: id}})
 }
 
-// Live returns all resources that may exist, in the order in which they were made.
+// Live returns all resources that may exist, in the order of their creation.
 func (j *Journal) Live() []Resource {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.SortedFunc(maps.Values(j.live), func(a, b Resource) int { return a.ID - b.ID })
 }
 
-// Close closes the file. Nothing can be written down afterwards.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -207,12 +203,13 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// Remover removes a resource. It succeeds if there is none, because the journal is ahead of what is made, and it must
-// make sure that what it removes is what was written down: ids of processes and names of devices are used again.
+// Remover removes a resource. It succeeds if the resource does not exist, because resources are in the journal before
+// they are made. It must verify that it removes the resource in the journal, because ids of processes and names of
+// devices are reused.
 type Remover func(ctx context.Context, r Resource) error
 
-// Clean removes all resources, the last made first. One that cannot be removed stays in the journal, and does not
-// keep the others from being tried: the error names each of them.
+// Clean removes all resources, the newest first. A resource that cannot be removed stays in the journal, and the error
+// names all of them.
 func (j *Journal) Clean(ctx context.Context, removers map[string]Remover) error {
 	var all error
 	live := j.Live()
@@ -222,7 +219,8 @@ func (j *Journal) Clean(ctx context.Context, removers map[string]Remover) error 
 		}
 		remove, ok := removers[r.Kind]
 		if !ok {
-			all = errors.Join(all, fmt.Errorf("%s %s: this plimsoll does not know how to remove it; use the version that made it", r.Kind, r.Name))
+			all = errors.Join(all, fmt.Errorf("this version of plimsoll cannot remove %s %s. "+
+				"Use the version that created the lab", r.Kind, r.Name))
 			continue
 		}
 		if err := remove(ctx, r); err != nil {

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Family returns a process and its living descendants: it asks the kernel for the children of each, which costs a
-// fraction of what [Descendants] reads. One that begins or ends meanwhile may be missing, so it is not for ending
-// processes.
+// Family returns a process and its living descendants. It reads the kernel's list of children of each, which costs a
+// fraction of [Descendants]. A process that starts or ends meanwhile may be missing, so do not use it to end processes.
 func Family(pid int) []int {
 	found := []int{pid}
 	for i := 0; i < len(found); i++ {
 		children, ok := Children(found[i])
-		if !ok && i == 0 { // a kernel without these lists, or a process that has ended
+		if !ok && i == 0 { // a kernel without lists of children, or a process that has ended
 			return append(found, Descendants(pid)...)
 		}
 		found = append(found, children...)
@@ -21,15 +20,15 @@ func Family(pid int) []int {
 	return found
 }
 
-// Children returns the living children of a process, those of all its threads, and false where the kernel has no lists
-// of them or the process has ended.
+// Children returns the living children of all threads of a process. ok is false if the kernel has no lists of children,
+// or the process has ended.
 func Children(pid int) (children []int, ok bool) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
 	tasks, err := os.Open(dir)
 	if err != nil {
 		return nil, false
 	}
-	threads, _ := tasks.Readdirnames(-1) // what was read until an error is what there is
+	threads, _ := tasks.Readdirnames(-1) // the names before an error are used
 	tasks.Close()
 	for _, thread := range threads {
 		text, err := os.ReadFile(dir + thread + "/children")

@@ -8,21 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetDisks unmounts virtual disks in the mounts of the calling thread alone, as far as they are not part of root. A
-// new mount namespace has a copy of every mount, and a copy keeps a loop device in use that others want to detach, for
-// as long as the program runs. Where mounts are shared the copies go with the originals; many machines share none.
-func forgetDisks(root string) {
+// unmountDisks unmounts virtual disks in the mount namespace of the calling thread, except those in root. A new mount
+// namespace has a copy of every mount, and a copy keeps a loop device in use as long as the program runs. On machines
+// with shared mounts the copies are unmounted with the originals, but many machines have private mounts.
+func unmountDisks(root string) {
 	text, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
-		return // the program runs all the same
+		return // the program works without it
 	}
 	for _, point := range slices.Backward(virtualDisks(string(text), root)) {
-		_ = unix.Unmount(point, unix.UMOUNT_NOFOLLOW) // one that stays only keeps its device longer
+		_ = unix.Unmount(point, unix.UMOUNT_NOFOLLOW) // one that stays keeps its device in use longer
 	}
 }
 
-// virtualDisks are the mount points of filesystems on loop devices and what is built of them, and of those that a
-// program serves, which are neither in root nor above it, in the order of mounting.
+// virtualDisks are the mount points of FUSE filesystems and of filesystems on loop devices and arrays, which are
+// neither in root nor above it, in the order of mounting.
 func virtualDisks(mountinfo, root string) []string {
 	var points []string
 	for line := range strings.Lines(mountinfo) {
@@ -32,8 +32,9 @@ func virtualDisks(mountinfo, root string) []string {
 			continue
 		}
 		point, kind, source := unescapeMount(l[4]), r[0], r[1]
-		virtual := strings.HasPrefix(kind, "fuse") || slices.ContainsFunc([]string{"/dev/loop", "/dev/md", "/dev/mapper/", "/dev/dm-"},
-			func(p string) bool { return strings.HasPrefix(source, p) })
+		virtual := strings.HasPrefix(kind, "fuse") ||
+			slices.ContainsFunc([]string{"/dev/loop", "/dev/md", "/dev/mapper/", "/dev/dm-"},
+				func(p string) bool { return strings.HasPrefix(source, p) })
 		if virtual && !within(point, root) && !within(root, point) {
 			points = append(points, point)
 		}
@@ -41,7 +42,7 @@ func virtualDisks(mountinfo, root string) []string {
 	return points
 }
 
-// within says whether a path is a directory or below it.
+// within says whether a path is the directory or below it.
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }

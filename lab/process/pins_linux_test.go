@@ -52,18 +52,19 @@ func TestSandboxForgetsDisks(t *testing.T) {
 	})
 	var before, after []byte
 	OnThread(func() {
-		if err := enter(&Sandbox{}); err != nil {
+		if err := enterSandbox(&Sandbox{}); err != nil {
 			t.Error(err)
 		}
 		before, _ = os.ReadFile("/proc/thread-self/mountinfo")
-		forgetDisks(filepath.Join(dir, "elsewhere"))
+		unmountDisks(filepath.Join(dir, "elsewhere"))
 		after, _ = os.ReadFile("/proc/thread-self/mountinfo")
 	})
 	outside, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(before), at) || strings.Contains(string(after), at) || !strings.Contains(string(outside), at) {
+	if !strings.Contains(string(before), at) || strings.Contains(string(after), at) ||
+		!strings.Contains(string(outside), at) {
 		t.Errorf("mounted inside at first: %v, then: %v, outside: %v; want true, false, true", strings.Contains(string(before), at),
 			strings.Contains(string(after), at), strings.Contains(string(outside), at))
 	}

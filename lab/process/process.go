@@ -1,8 +1,8 @@
-// Package process starts programs that must not outlive Plimsoll, ends them with all their descendants, and tells
-// one process from another that later has the same id.
+// Package process starts programs that must not outlive Plimsoll, ends them with all their descendants, and tells a
+// process from a later one with the same id.
 //
-// A program can run in a root directory of its own with its own mounts, in a network namespace and in control groups
-// that others made. What the programs are for is not known here, and nothing is written down: see package journal.
+// A program can run in a root directory of its own with its own mounts, in a network namespace and in control groups.
+// The callers make these, decide what the programs are for, and keep the journal (package journal).
 package process
 
 import (
@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
 // Spec says how to run one program.
@@ -26,20 +28,20 @@ type Spec struct {
 	Path    string // in the sandbox, if there is one
 	Args    []string
 	Env     []string // nil: this process's own
-	Also    []string // more of the environment, besides Env
+	Also    []string // environment variables besides Env
 	Input   string   // standard input; empty: none
 	Log     *os.File // standard output and error
 	Sandbox *Sandbox // nil: run like any child
-	Place   Place    // the zero value: where this program itself runs
-	// Nobody runs the program as the user nobody where this program is root. The program need not be in a place that nobody
-	// can reach. Where that is not possible, the program is not started.
+	Place   Place    // the zero value: that of this process
+	// Nobody runs the program as the user nobody if this process is root, even if nobody cannot read the program's file.
+	// If that is not possible, the program is not started.
 	Nobody bool
-	// OpenFiles is the soft limit of open files that the program gets, or the hard limit of this process where that is
-	// lower; 0 leaves the limit as it is. Only Linux sets it. See [OpenFiles].
+	// OpenFiles is the program's soft limit of open files, at most the hard limit of this process; 0 keeps the limit. Only
+	// Linux sets it. See [OpenFiles].
 	OpenFiles uint64
 }
 
-// Place is where a process runs, as far as the kernel is concerned. Only Linux has it, and only root may use it.
+// Place has the namespace and control groups of a process. It needs Linux and root.
 type Place struct {
 	// Network is the file of a network namespace, such as /run/netns/NAME.
 	Network string
@@ -49,52 +51,57 @@ type Place struct {
 	Unified string
 }
 
-// Sandbox is where a program runs when it must not run in the machine's own file system: in a mount
-// and a process namespace of its own. The kernel takes both away, with all processes and mounts in
-// them, when the program ends, however it ends. It needs root.
+// Sandbox is a mount and a process namespace for a program that must not run in the machine's file system. The kernel
+// removes both, with all their processes and mounts, when the program ends, however it ends. It needs root.
 type Sandbox struct {
 	Root   string // the new root directory; empty: the machine's own
 	Bind   []Bind // directories shown in the new root
 	UID    uint32
 	GID    uint32
-	DevPts bool // the machine's terminals as well (package scripts want one)
+	DevPts bool // with the machine's terminals, which package scripts need
 }
 
-// Bind shows the directory from at the path at in a sandbox.
+// Bind mounts the directory From at the path At of a sandbox.
 type Bind struct{ From, At string }
 
-// Process is a child of this program. It is killed when this program ends.
+// Process is a child of this process. The kernel kills it when this process ends.
 type Process struct {
 	Role string
 	PID  int
-	Born uint64 // start time as the kernel counts it, see [StartTime]
+	Born uint64 // see [StartTime]
 	Done chan struct{}
-	Exit error // how it ended; valid once done is closed
+	Exit error // valid when Done is closed
 }
 
-// Status is the state of one process at one moment.
+// Status is the state of a program that the lab started.
 type Status struct {
 	Role    string // "postgres", "gateway", "mongod"
 	PID     int
 	Running bool
-	Exit    string // how it ended, empty while it runs
+	Exit    string // how it ended; empty while it runs
 }
 
-// Start runs a program and returns when it was executed. The process is in a process group of its
-// own, so that an interrupt typed at the terminal reaches only Plimsoll, which ends it in order.
+// OnThread runs f on a thread that nothing else uses and that ends with f, and waits for it. The thread's namespaces
+// may be changed, because no other code sees them.
+func OnThread(f func()) {
+	done := make(chan struct{})
+	childproc.OwnThread(func() { defer close(done); f() })
+	<-done
+}
+
+// Start starts a program and returns when it was executed. The process is in a process group of its own, so that Ctrl-C
+// on a terminal reaches Plimsoll alone, which ends the process in order.
 func Start(s Spec) (*Process, error) {
 	p := &Process{Role: s.Role, Done: make(chan struct{})}
 	started := make(chan error)
-	// The kernel sends the parent-death signal when the thread that forked ends, so the thread is
-	// kept until the child has ended.
-	onOwnThread(func() {
+	childproc.OwnThread(func() { // which lasts until the child has ended
 		cmd, err := launch(s)
 		if err != nil {
 			started <- fmt.Errorf("cannot start %s: %w", s.Role, err)
 			return
 		}
 		p.PID = cmd.Process.Pid
-		p.Born, _ = StartTime(p.PID) // still there at least as a zombie: nobody has waited for it
+		p.Born, _ = StartTime(p.PID) // it exists at least as a zombie
 		started <- nil
 		p.Exit = cmd.Wait()
 		close(p.Done)
@@ -105,7 +112,6 @@ func Start(s Spec) (*Process, error) {
 	return p, nil
 }
 
-// Running says whether the process has not ended yet.
 func (p *Process) Running() bool {
 	select {
 	case <-p.Done:
@@ -115,7 +121,6 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Status is the state of the process now.
 func (p *Process) Status() Status {
 	s := Status{Role: p.Role, PID: p.PID, Running: p.Running()}
 	if !s.Running {
@@ -127,14 +132,14 @@ func (p *Process) Status() Status {
 	return s
 }
 
-// Signal sends sig if the process runs.
+// Signal sends a signal if the process runs.
 func (p *Process) Signal(sig syscall.Signal) {
 	if p.Running() {
-		_ = syscall.Kill(p.PID, sig) // it may have ended in between; its end is seen on done
+		_ = syscall.Kill(p.PID, sig) // it may have ended meanwhile, which Done tells
 	}
 }
 
-// Kill ends the process and its descendants and waits for the process.
+// Kill kills the process and its descendants, and waits for the process to end.
 func (p *Process) Kill() {
 	if p.Running() {
 		KillTree(p.PID)
@@ -142,7 +147,7 @@ func (p *Process) Kill() {
 	<-p.Done
 }
 
-// End asks the process to End with sig and kills it when ctx is done.
+// End sends a signal, waits for the process to end, and kills it when ctx is done.
 func (p *Process) End(ctx context.Context, sig syscall.Signal) error {
 	p.Signal(sig)
 	select {
@@ -154,8 +159,7 @@ func (p *Process) End(ctx context.Context, sig syscall.Signal) error {
 	return fmt.Errorf("%s did not end in time after signal %q and was killed", p.Role, sig)
 }
 
-// KillTree kills a process and its descendants. It stops the process first, so that it cannot have
-// new children meanwhile.
+// KillTree kills a process and its descendants. It stops the process first, so that the process cannot fork meanwhile.
 func KillTree(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
 	all := append(Descendants(pid), pid)
@@ -164,16 +168,16 @@ func KillTree(pid int) {
 	}
 }
 
-// Run runs a program to its end. If it fails, the error ends with the last lines it wrote. All that
-// it writes also goes to log.
+// Run runs a program to its end and returns its output, which is also written to log. If the program fails, the error
+// has the last lines of the output.
 func Run(ctx context.Context, s Spec, log io.Writer) ([]byte, error) {
 	return RunBy(ctx, s, log, Start)
 }
 
-// maxOutput bounds what a program that is run to its end writes; an installation of hundreds of packages writes 1 MB.
+// maxOutput bounds the output of [Run]. An installation of hundreds of packages writes 1 MB.
 const maxOutput = 64 << 20
 
-// RunBy is [Run] with another way to start the program than [Start]: one that also writes it down.
+// RunBy is [Run] with another function than [Start], such as one that also writes a journal.
 func RunBy(ctx context.Context, s Spec, log io.Writer, start func(Spec) (*Process, error)) ([]byte, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -187,7 +191,7 @@ func RunBy(ctx context.Context, s Spec, log io.Writer, start func(Spec) (*Proces
 	}
 	stop := context.AfterFunc(ctx, func() {
 		p.Kill()
-		_ = r.SetReadDeadline(time.Now()) // something that it left may hold the other end
+		_ = r.SetReadDeadline(time.Now()) // a process that it left may have the other end open
 	})
 	defer stop()
 	var out bytes.Buffer
@@ -208,7 +212,7 @@ func RunBy(ctx context.Context, s Spec, log io.Writer, start func(Spec) (*Proces
 	return out.Bytes(), err
 }
 
-// LastLines returns the last n lines of text for the end of an error message, or nothing.
+// LastLines returns the last n lines of a text for the end of an error message; empty if there are none.
 func LastLines(text []byte, n int) string {
 	s := strings.TrimSpace(string(text))
 	if s == "" {
@@ -221,7 +225,7 @@ func LastLines(text []byte, n int) string {
 	return "\n  | " + strings.Join(lines, "\n  | ")
 }
 
-// LogTail returns the last lines of a log file for the end of an error message, or nothing if there are none.
+// LogTail returns the last lines of a log file for the end of an error message; empty if there are none.
 func LogTail(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
@@ -238,8 +242,7 @@ func LogTail(name string) string {
 	return ""
 }
 
-// Brief shortens a text in which errors end with [LogTail] to what belongs into a list of events: of each such end the
-// line that tells most, and the name of the log.
+// Brief shortens a text for an event: it replaces each [LogTail] by the most important line and the name of the log.
 func Brief(text string) string {
 	head, rest, ok := strings.Cut(text, tailMark)
 	if !ok {
@@ -255,7 +258,7 @@ func Brief(text string) string {
 		}
 	}
 	if i := strings.LastIndex(head, "; "); i >= 0 {
-		head = head[:i] + ": " + strings.TrimSpace(telling(tail)) + " (log: " + head[i+len("; "):] + ")"
+		head = head[:i] + ": " + strings.TrimSpace(mostImportant(tail)) + " (log: " + head[i+len("; "):] + ")"
 	}
 	if after == "" {
 		return head
@@ -263,18 +266,18 @@ func Brief(text string) string {
 	return head + "\n" + Brief(after)
 }
 
-// tailMark stands between the name of a log and its last lines.
+// tailMark is between the name of a log and its last lines.
 const tailMark = " ends with:\n"
 
-// worst are words by which servers mark what ends them, the worst first.
-var worst = []*regexp.Regexp{
+// severities are the marks of severe log lines of servers, the most severe first.
+var severities = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(panic|fatal)\b|"s":"F"`),
 	regexp.MustCompile(`(?i)\b(error|failed|cannot)\b|"s":"E"`),
 }
 
-// telling is the first of the lines with the worst there is, the last line if all of it sounds harmless.
-func telling(lines []string) string {
-	for _, w := range worst {
+// mostImportant is the first of the most severe lines; the last line if none is severe.
+func mostImportant(lines []string) string {
+	for _, w := range severities {
 		if i := slices.IndexFunc(lines, w.MatchString); i >= 0 {
 			return lines[i]
 		}
@@ -312,7 +315,7 @@ func Gone(pids map[int]uint64, within time.Duration) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d was killed but is still there after %v", left, within)
+			return fmt.Errorf("process %d was killed but still runs after %v", left, within)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -321,11 +324,9 @@ func Gone(pids map[int]uint64, within time.Duration) error {
 // LockedWriter lets several programs write to one log.
 type LockedWriter struct {
 	mu sync.Mutex
-	// W takes what is written.
-	W io.Writer
+	W  io.Writer
 }
 
-// Write implements [io.Writer].
 func (l *LockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

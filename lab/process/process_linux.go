@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,34 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
-// onOwnThread runs f in a goroutine on a thread that nothing else uses and that ends with f. It is
-// never the main thread: that one cannot end, and /proc/self shows its namespaces.
-func onOwnThread(f func()) {
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() != unix.Getpid() {
-			f() // returns without unlocking, which ends the thread
-			return
-		}
-		done := make(chan struct{}) // occupy the main thread while another one is found
-		onOwnThread(func() { defer close(done); f() })
-		<-done
-		runtime.UnlockOSThread()
-	}()
-}
-
-// OnThread runs f on a thread that nothing else uses and that ends with f, and waits for it. What f does to the
-// thread's namespaces is seen by nobody else.
-func OnThread(f func()) {
-	done := make(chan struct{})
-	onOwnThread(func() { defer close(done); f() })
-	<-done
-}
-
-// launch executes a program. It must be called on a thread of its own: a sandbox changes the thread's namespaces.
+// launch executes a program. It must be called on a thread of its own, because a sandbox changes the thread's
+// namespaces.
 func launch(s Spec) (*exec.Cmd, error) {
 	cmd := exec.Command(s.Path, s.Args...)
 	cmd.Env = s.Env
@@ -52,13 +29,14 @@ func launch(s Spec) (*exec.Cmd, error) {
 		cmd.Stdin = strings.NewReader(s.Input)
 	}
 	cmd.Stdout, cmd.Stderr = s.Log, s.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	leave, err := settle(s.Place, cmd.SysProcAttr)
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	childproc.Attributes(cmd.SysProcAttr)
+	leave, err := enterPlace(s.Place, cmd.SysProcAttr)
 	if err != nil {
 		return nil, errors.Join(err, leave())
 	}
 	if s.Sandbox != nil {
-		if err := enter(s.Sandbox); err != nil {
+		if err := enterSandbox(s.Sandbox); err != nil {
 			return nil, errors.Join(err, leave())
 		}
 		cmd.Dir = "/"
@@ -89,11 +67,11 @@ func launch(s Spec) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// nobody is the user and group without rights of its own.
+// nobody is the user and the group without privileges.
 const nobody = 65534
 
-// asNobody makes a command run as the user nobody where this program is root. The program is executed through a descriptor,
-// because nobody cannot enter the home of root. The file must be closed when the command was started.
+// asNobody makes a command run as the user nobody if this process is root. The program is executed through a
+// descriptor, because nobody cannot enter the home of root. The file must be closed after the start.
 func asNobody(cmd *exec.Cmd) (*os.File, error) {
 	f, err := os.Open(cmd.Path)
 	if err != nil || os.Geteuid() != 0 {
@@ -106,9 +84,9 @@ func asNobody(cmd *exec.Cmd) (*os.File, error) {
 	return f, nil
 }
 
-// limitFiles sets the soft limit of open files of a process that was just executed. Go raises the limit of its own
-// process and gives children the one from before, so a child is told after it began: a server reads its limit some
-// milliseconds later, when it has been linked and has read its arguments.
+// limitFiles sets the soft limit of open files of a process that was just executed. It cannot be set before, because Go
+// raises the limit of its own process and gives children the original one. A server reads its limit some milliseconds
+// later, after it was linked and has read its arguments.
 func limitFiles(pid int, wanted uint64) error {
 	if wanted == 0 {
 		return nil
@@ -116,7 +94,7 @@ func limitFiles(pid int, wanted uint64) error {
 	var l unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l); err != nil {
 		if errors.Is(err, unix.ESRCH) {
-			return nil // it has ended, which its own status says
+			return nil // it has ended
 		}
 		return err
 	}
@@ -128,7 +106,7 @@ func limitFiles(pid int, wanted uint64) error {
 	return err
 }
 
-// OpenFiles is the soft limit of open files of a process, 0 if it is not known.
+// OpenFiles is the soft limit of open files of a process; 0 if it is not known.
 func OpenFiles(pid int) uint64 {
 	var l unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l) != nil {
@@ -137,10 +115,10 @@ func OpenFiles(pid int) uint64 {
 	return l.Cur
 }
 
-// settle brings the calling thread to a place, from where the child inherits it. A group of version 2 takes whole
-// processes only, so the kernel makes the child in it. leave must be called when the child was made, also after an
+// enterPlace moves the calling thread to a place, which the child inherits. Only whole processes can enter a group of
+// version 2, so the kernel creates the child in it. leave must be called after the start of the child, even after an
 // error: the thread waits for the child, and must not be limited, stopped or counted with it.
-func settle(p Place, attr *syscall.SysProcAttr) (leave func() error, err error) {
+func enterPlace(p Place, attr *syscall.SysProcAttr) (leave func() error, err error) {
 	var back []func() error
 	leave = func() error {
 		var err error
@@ -175,7 +153,6 @@ func settle(p Place, attr *syscall.SysProcAttr) (leave func() error, err error) 
 	return leave, nil
 }
 
-// enterNetwork moves the calling thread to a network namespace; undo moves it back.
 func enterNetwork(file string) (undo func() error, err error) {
 	old, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
@@ -198,7 +175,7 @@ func enterNetwork(file string) (undo func() error, err error) {
 	}, nil
 }
 
-// enterGroup moves the calling thread to a control group of version 1; undo moves it back.
+// enterGroup moves the calling thread to a control group of version 1.
 func enterGroup(dir string) (undo func() error, err error) {
 	before, err := threadGroups()
 	if err != nil {
@@ -219,10 +196,10 @@ func enterGroup(dir string) (undo func() error, err error) {
 			}, nil
 		}
 	}
-	return func() error { return nil }, nil // it was in this group already
+	return func() error { return nil }, nil // the thread was in this group already
 }
 
-// threadGroups are the control groups of version 1 of the calling thread by the numbers of their hierarchies.
+// threadGroups are the calling thread's control groups of version 1 by the numbers of their hierarchies.
 func threadGroups() (map[string]string, error) {
 	text, err := os.ReadFile("/proc/thread-self/cgroup")
 	groups := map[string]string{}
@@ -234,8 +211,8 @@ func threadGroups() (map[string]string, error) {
 	return groups, err
 }
 
-// groupDir is the directory of the group old, where dir is that of the group path of the same hierarchy. What is
-// mounted may not be the root of the hierarchy, so that paths begin with what is not seen.
+// groupDir is the directory of the group old, if dir is the directory of the group path of the same hierarchy. If the
+// mount is not the root of the hierarchy, the paths of groups begin with a part that the mount does not have.
 func groupDir(dir, path, old string) string {
 	mount, hidden := filepath.Clean(dir), filepath.Clean(path)
 	for hidden != "/" && filepath.Base(mount) == filepath.Base(hidden) {
@@ -244,13 +221,13 @@ func groupDir(dir, path, old string) string {
 	return filepath.Join(mount, strings.TrimPrefix(old, strings.TrimSuffix(hidden, "/")))
 }
 
-// enter gives the calling thread mounts of its own and makes those of the sandbox. The mounts end
-// with the last process that sees them.
-func enter(sb *Sandbox) error {
+// enterSandbox gives the calling thread a mount namespace and mounts the directories of the sandbox. The mounts end
+// with the last process in the namespace.
+func enterSandbox(sb *Sandbox) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("cannot make a mount namespace: %w", err)
+		return fmt.Errorf("cannot create a mount namespace: %w", err)
 	}
-	// Slave: what is unmounted outside is unmounted here too, but nothing made here shows outside.
+	// Slave: unmounting outside also unmounts here, but mounts made here are not visible outside.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("cannot make the mounts private: %w", err)
 	}
@@ -265,13 +242,13 @@ func enter(sb *Sandbox) error {
 	err := errors.Join(
 		mount("proc", at("proc"), "proc", unix.MS_NOSUID|unix.MS_NOEXEC|unix.MS_NODEV),
 		mount("/dev", at("dev"), "", devFlags),
-		// Its own shared memory: segments of a killed server end with it.
+		// Its own shared memory, so that segments of a killed server end with it.
 		mount("tmpfs", at("dev/shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV),
 	)
 	for _, b := range sb.Bind {
 		err = errors.Join(err, mount(b.From, at(b.At), "", unix.MS_BIND))
 	}
-	forgetDisks(sb.Root)
+	unmountDisks(sb.Root)
 	return err
 }
 
@@ -282,14 +259,14 @@ func mount(from, at, kind string, flags uintptr) error {
 	return nil
 }
 
-// StartTime returns when a process was started, in clock ticks since boot. Together with the id it
-// names a process for ever: ids are used again.
+// StartTime returns when a process was started, in clock ticks since boot. The id alone does not identify a process,
+// because the kernel reuses ids.
 func StartTime(pid int) (uint64, error) { return procid.Ticks(pid) }
 
 // clockTick is the unit of processor time in /proc (sysconf(_SC_CLK_TCK) is 100 on all of Linux).
 const clockTick = 0.01
 
-// CPUSeconds is the processor time that a process used, with the start time that names it; ok is false if it is not there.
+// CPUSeconds is the processor time that a process has used, with its start time. ok is false if it does not exist.
 func CPUSeconds(pid int) (seconds float64, born uint64, ok bool) {
 	fields, err := procid.Stat(pid)
 	if err != nil {
@@ -301,7 +278,7 @@ func CPUSeconds(pid int) (seconds float64, born uint64, ok bool) {
 	return clockTick * float64(user+system), born, errors.Join(err1, err2, err3) == nil
 }
 
-// alive says whether the process with this id and start time exists and is not a zombie.
+// Alive says whether the process with this id and start time exists and is not a zombie.
 func Alive(pid int, born uint64) bool {
 	fields, err := procid.Stat(pid)
 	if err != nil || procid.Ended(fields) {
@@ -311,10 +288,10 @@ func Alive(pid int, born uint64) bool {
 	return err == nil && now == born
 }
 
-// Descendants returns the living children of a process and theirs.
+// Descendants returns the living descendants of a process.
 func Descendants(pid int) []int {
 	children := map[int][]int{}
-	for _, p := range allPids() {
+	for _, p := range IDs() {
 		fields, err := procid.Stat(p)
 		if err != nil || fields[0] == "Z" {
 			continue
@@ -330,19 +307,24 @@ func Descendants(pid int) []int {
 	return found
 }
 
-// allPids returns the ids of all processes.
-func allPids() []int {
-	entries, _ := os.ReadDir("/proc") // without /proc nothing is found
-	var pids []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
+// IDs returns the ids of all processes.
+func IDs() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // the names before an error are used
+	var ids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			ids = append(ids, pid)
 		}
 	}
-	return pids
+	return ids
 }
 
-// mountsUnder returns the mount points in dir and below, the deepest first.
+// mountsUnder returns the mount points at and below dir, the deepest first.
 func mountsUnder(dir string) ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -356,19 +338,20 @@ func mountsUnder(dir string) ([]string, error) {
 		}
 		point := unescapeMount(fields[4])
 		if point == dir || strings.HasPrefix(point, dir+"/") {
-			points = append([]string{point}, points...) // the file has the order of mounting
+			points = append(points, point) // in the order of mounting
 		}
 	}
+	slices.Reverse(points)
 	return points, nil
 }
 
-// unescapeMount undoes the octal escapes of mountinfo: blank, tab, line feed and backslash.
+// unescapeMount replaces the octal escapes of mountinfo: blank, tab, line feed and backslash.
 func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// RemoveTree removes a directory tree. It first unmounts what is mounted in it, and removes nothing
-// if that fails: a root directory may have the machine's /dev mounted.
+// RemoveTree removes a directory tree. It first unmounts all mounts in it, and removes nothing if that fails, because a
+// root directory may have the machine's /dev mounted.
 func RemoveTree(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -379,11 +362,11 @@ func RemoveTree(dir string) error {
 	}
 	points, err := mountsUnder(dir)
 	if err != nil {
-		return fmt.Errorf("cannot tell what is mounted in %s, so it is not removed: %w", dir, err)
+		return fmt.Errorf("cannot read the mounts in %s, so it was not removed: %w", dir, err)
 	}
 	for _, p := range points {
 		if err := unix.Unmount(p, unix.UMOUNT_NOFOLLOW); err != nil {
-			return fmt.Errorf("cannot unmount %s, so nothing is removed: %w", p, err)
+			return fmt.Errorf("cannot unmount %s, so nothing was removed: %w", p, err)
 		}
 	}
 	return os.RemoveAll(dir)

@@ -8,23 +8,19 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
-
-// onOwnThread runs f in a goroutine: there is no parent-death signal to keep a thread for.
-func onOwnThread(f func()) { go f() }
-
-// OnThread runs f.
-func OnThread(f func()) { f() }
 
 func launch(s Spec) (*exec.Cmd, error) {
 	if s.Sandbox != nil {
-		return nil, errors.New("only Linux can run it in a root directory of its own")
+		return nil, errors.New("a separate root directory needs Linux")
 	}
 	if s.Place.Network != "" || len(s.Place.Groups) > 0 || s.Place.Unified != "" {
-		return nil, errors.New("only Linux has network namespaces and control groups")
+		return nil, errors.New("network namespaces and control groups need Linux")
 	}
 	if s.Nobody && os.Geteuid() == 0 {
-		return nil, errors.New("it is not run as root: do this as another user")
+		return nil, errors.New("it does not run as root. Run plimsoll as another user")
 	}
 	cmd := exec.Command(s.Path, s.Args...)
 	cmd.Env = s.Env
@@ -35,7 +31,8 @@ func launch(s Spec) (*exec.Cmd, error) {
 		cmd.Stdin = strings.NewReader(s.Input)
 	}
 	cmd.Stdout, cmd.Stderr = s.Log, s.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	childproc.Attributes(cmd.SysProcAttr)
 	return cmd, cmd.Start()
 }
 
@@ -57,7 +54,8 @@ func Family(pid int) []int { return []int{pid} }
 // Descendants are not known without /proc.
 func Descendants(int) []int { return nil }
 
-func allPids() []int { return nil }
+// IDs are not known without /proc.
+func IDs() []int { return nil }
 
 // RemoveTree removes a directory tree.
 func RemoveTree(dir string) error { return os.RemoveAll(dir) }

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +12,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Describe says how the members are.
 func (c *documentDB) Describe(ctx context.Context, depth Depth) []record.LabMember {
 	var replication []engine.Standby
 	if leader := c.leader(); leader != nil && leader.node.Status().Running {
-		// Through a socket of this machine it is a fraction of a millisecond, unless the primary is paused.
-		limit, cancel := context.WithTimeout(ctx, askLimit(depth))
+		// The query takes a fraction of a millisecond on a local socket, unless the primary is paused.
+		limit, cancel := context.WithTimeout(ctx, describeTimeout(depth))
 		replication, _ = leader.node.Replication(limit)
 		cancel()
 	}
@@ -32,15 +32,15 @@ func (c *documentDB) Describe(ctx context.Context, depth Depth) []record.LabMemb
 	return all
 }
 
-// askLimit is how long a member may take to say how it is.
-func askLimit(depth Depth) time.Duration {
+func describeTimeout(depth Depth) time.Duration {
 	if depth > Known {
 		return 2 * time.Second
 	}
 	return 100 * time.Millisecond
 }
 
-func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replication []engine.Standby, depth Depth) record.LabMember {
+func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replication []engine.Standby,
+	depth Depth) record.LabMember {
 	d := describeNode(ctx, m.node, m.plan, depth)
 	d.Volume = m.plan.Name
 	c.mu.Lock()
@@ -50,7 +50,7 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 	switch {
 	case d.State != "running":
 		d.Role = "unknown"
-	case c.alone():
+	case c.singleMember():
 		d.Role, d.Term = "standalone", max(timeline, 1)
 	case m == leader:
 		d.Role, d.Term = "primary", timeline
@@ -63,28 +63,28 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 			}
 		}
 		if d.LagBytes == nil && !stopping {
-			d.Problem = firstNonEmpty(problem, "it does not receive from the primary")
+			d.Problem = cmp.Or(problem, "it does not receive from the primary")
 		}
 	}
 	return d
 }
 
-// describeNode says what a server alone can say.
+// describeNode describes a server without its role in the cluster.
 func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, depth Depth) record.LabMember {
 	d := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: plan.Set, Host: n.Host().Name(), Address: n.Address(),
 		State: nodeState(n), Logs: n.Logs()}
-	if depth > Known { // to find all children of all servers costs more than everything else here
+	if depth > Known { // the search for all children is the most expensive part of a description
 		d.PIDs = n.Pids()
 	}
 	if depth == Settings && d.State == "running" {
-		limit, cancel := context.WithTimeout(ctx, askLimit(depth))
+		limit, cancel := context.WithTimeout(ctx, describeTimeout(depth))
 		defer cancel()
-		d.Settings, _ = n.Settings(limit) // one that does not answer has none to show
+		d.Settings, _ = n.Settings(limit) // none if it does not answer
 	}
 	return d
 }
 
-// nodeState is the state of a server in the words of a record.
+// nodeState returns a state of [record.LabMember].
 func nodeState(n engine.Node) string {
 	status := n.Status()
 	paused, ok := n.(interface{ Paused() bool })
@@ -101,10 +101,9 @@ func nodeState(n engine.Node) string {
 	return "running"
 }
 
-// Primary is the name of the member that takes writes now.
 func (c *documentDB) Primary(ctx context.Context, set string) (string, error) {
 	if set != "" && set != pgSet {
-		return "", fmt.Errorf("there is no set %q: the only one is %s", set, pgSet)
+		return "", fmt.Errorf("there is no set %q; the only set is %s", set, pgSet)
 	}
 	leader := c.leader()
 	if leader == nil {
@@ -114,10 +113,10 @@ func (c *documentDB) Primary(ctx context.Context, set string) (string, error) {
 	defer cancel()
 	at, err := leader.node.Probe(limit)
 	if err != nil {
-		return "", fmt.Errorf("%w: %s, which was it, does not answer: %w", ErrNoPrimary, leader.plan.Name, err)
+		return "", fmt.Errorf("%w: the last one, %s, does not answer: %w", ErrNoPrimary, leader.plan.Name, err)
 	}
 	if at.Standby {
-		return "", fmt.Errorf("%w: %s is about to be one", ErrNoPrimary, leader.plan.Name)
+		return "", fmt.Errorf("%w: the promotion of %s has not ended", ErrNoPrimary, leader.plan.Name)
 	}
 	return leader.plan.Name, nil
 }

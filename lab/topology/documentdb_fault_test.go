@@ -292,7 +292,7 @@ func memberMoves(t *testing.T, u *underTest) {
 	if err := old.node.Move(to); err != nil {
 		t.Fatal(err)
 	}
-	err := u.lead(t.Context(), old)
+	err := u.restartPrimary(t.Context(), old)
 	u.op.Unlock()
 	if err != nil {
 		t.Fatal(err)

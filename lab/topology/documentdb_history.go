@@ -8,16 +8,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
-// history is the way that the primary's write-ahead log went: its timeline, and where that left earlier ones.
+// history is the timeline history of the primary: its timeline, and the points where it branched off earlier ones.
 type history struct {
 	timeline int64
 	forks    []engine.Fork
 }
 
-// left says whether a member has what is not on that way: it is on an earlier timeline beyond the point where the
-// primary left it, or on one that the primary never was on. It can neither be promoted nor follow before it has given
-// that up. A timeline that is newer than the primary's is not judged: who promoted it knows more.
-func (h history) left(at engine.Position) bool {
+// diverges reports whether a member has WAL outside the history: on an earlier timeline behind the point where the
+// primary left it, or on a timeline that the primary never was on. Such a member must be rewound before it follows or
+// is promoted. A timeline newer than the primary's belongs to a promotion that has just been made, and does not
+// diverge.
+func (h history) diverges(at engine.Position) bool {
 	if at.Timeline >= h.timeline {
 		return false
 	}
@@ -29,8 +30,8 @@ func (h history) left(at engine.Position) bool {
 	return true
 }
 
-// furthest is the index of the position with the most data. All are on one way, see [history.left], so the position in
-// the log alone says who has more; of two that have the same the one on the newer timeline comes first.
+// furthest returns the index of the position with the most data. None of them diverges, see [history.diverges], so the
+// LSN alone decides. Of equal LSNs the newer timeline wins.
 func furthest(all []engine.Position) int {
 	best := 0
 	for i, at := range all {
@@ -41,31 +42,31 @@ func furthest(all []engine.Position) int {
 	return best
 }
 
-// leaves notes where a standby is, and says whether it went another way than the primary.
-func (c *documentDB) leaves(m *pgMember, at engine.Position) bool {
+// noteDiverged stores the position of a standby and reports whether the standby has diverged from the primary.
+func (c *documentDB) noteDiverged(m *pgMember, at engine.Position) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m.at = at
-	c.judge(m)
+	c.checkDiverged(m)
 	return m.diverged
 }
 
-// judge finds out whether a standby went another way than the primary. It counts for nothing until it has joined
-// again. The caller holds mu.
-func (c *documentDB) judge(m *pgMember) {
-	if m == c.primary || m.diverged || !m.at.Standby || !c.history.left(m.at) {
+// checkDiverged marks a standby that has diverged from the primary. The caller holds mu.
+func (c *documentDB) checkDiverged(m *pgMember) {
+	if m == c.primary || m.diverged || !m.at.Standby || !c.history.diverges(m.at) {
 		return
 	}
 	m.diverged = true
-	m.problem = fmt.Sprintf("it has write-ahead log up to %s of timeline %d that %s does not have, and has to give it up", m.at.LSN, m.at.Timeline, c.primary.plan.Name)
+	m.problem = fmt.Sprintf("its WAL has diverged from %s (up to %s of timeline %d); it must be rewound",
+		c.primary.plan.Name, m.at.LSN, m.at.Timeline)
 }
 
-// crown notes that a member is the primary now, and which others went another way. A primary that was just promoted is asked
-// again if it does not answer: without its history nobody could tell.
-func (c *documentDB) crown(ctx context.Context, m *pgMember) error {
-	at, forks, err := standing(ctx, m)
-	for err != nil && m.node.Status().Running && rest(ctx, 50*time.Millisecond) == nil {
-		at, forks, err = standing(ctx, m)
+// recordPrimary records that a member is the primary now, and which others have diverged from it. It retries the query
+// of the history, because the history is needed to detect divergence.
+func (c *documentDB) recordPrimary(ctx context.Context, m *pgMember) error {
+	at, forks, err := primaryPosition(ctx, m)
+	for err != nil && m.node.Status().Running && sleep(ctx, 50*time.Millisecond) == nil {
+		at, forks, err = primaryPosition(ctx, m)
 	}
 	if err != nil {
 		return err
@@ -77,18 +78,18 @@ func (c *documentDB) crown(ctx context.Context, m *pgMember) error {
 		c.primary.diverged = true
 	}
 	c.primary, c.history, c.elected = m, history{at.Timeline, forks}, nil
-	m.at, m.seen, m.fenced, m.waiting, m.diverged, m.problem = at, now, false, false, false, ""
+	m.at, m.answered, m.fenced, m.waiting, m.diverged, m.problem = at, now, false, false, false, ""
 	for _, o := range c.members {
-		o.deaf = time.Time{}
+		o.noStreamSince = time.Time{}
 		if o.node.Status().Running {
-			c.judge(o)
+			c.checkDiverged(o)
 		}
 	}
 	return nil
 }
 
-// standing is where a primary is and how it came there.
-func standing(ctx context.Context, m *pgMember) (engine.Position, []engine.Fork, error) {
+// primaryPosition returns the position of a primary and its timeline history.
+func primaryPosition(ctx context.Context, m *pgMember) (engine.Position, []engine.Fork, error) {
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	at, err := m.node.Position(limit)
@@ -96,7 +97,7 @@ func standing(ctx context.Context, m *pgMember) (engine.Position, []engine.Fork,
 		return at, nil, err
 	}
 	if at.Standby {
-		return at, nil, fmt.Errorf("%s is a standby still", m.plan.Name)
+		return at, nil, fmt.Errorf("%s is still a standby", m.plan.Name)
 	}
 	forks, err := m.node.Forks(limit, at.Timeline)
 	return at, forks, err

@@ -27,7 +27,7 @@ func TestHistoryLeft(t *testing.T) {
 		{1, 101, true},
 		{5, 1, false},
 	} {
-		if got := h.left(engine.Position{Standby: true, Timeline: c.timeline, LSN: c.lsn}); got != c.left {
+		if got := h.diverges(engine.Position{Standby: true, Timeline: c.timeline, LSN: c.lsn}); got != c.left {
 			t.Errorf("timeline %d at %v: %v", c.timeline, c.lsn, got)
 		}
 	}
@@ -53,8 +53,8 @@ func TestFurthest(t *testing.T) {
 	}
 }
 
-// Failovers one soon after another, while writes are acknowledged: the next primary is killed as soon as the members stream
-// from it, when what PostgreSQL's control files say of timelines is old still.
+// Failovers one soon after another, while writes are acknowledged: the next primary is killed as soon as the members
+// stream from it, when what PostgreSQL's control files say of timelines is old still.
 func failoversInARow(t *testing.T, u *underTest) {
 	c := u.collection(t, "majority", "row")
 	w := &writer{}
@@ -122,19 +122,19 @@ func aheadOfThePrimary(t *testing.T, u *underTest) {
 	err := behind.node.Promote(t.Context())
 	if err == nil {
 		u.fence(u.member(old))
-		err = u.crown(t.Context(), behind)
+		err = u.recordPrimary(t.Context(), behind)
 	}
 	if err == nil {
-		err = u.regroup(t.Context(), behind, []*pgMember{ahead})
+		err = u.redirect(t.Context(), behind, []*pgMember{ahead})
 	}
 	u.mu.Lock()
-	diverged, problem, standbys := ahead.diverged, ahead.problem, u.standbys()
+	diverged, problem, standbys := ahead.diverged, ahead.problem, u.liveStandbys()
 	u.mu.Unlock()
 	u.op.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !diverged || !strings.Contains(problem, "give it up") || len(standbys) > 0 {
+	if !diverged || !strings.Contains(problem, "must be rewound") || len(standbys) > 0 {
 		t.Errorf("diverged %v, problem %q, %d standbys count", diverged, problem, len(standbys))
 	}
 	if err := u.Return(t.Context(), old); err != nil {

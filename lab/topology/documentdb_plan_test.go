@@ -129,8 +129,8 @@ func TestAddressFor(t *testing.T) {
 		{3, d("", "3", &yes), "!no gateway waits for 3 of 3 members"},
 		{3, d("", "4", nil), "!has 3 members"},
 		{3, d("", "-1", nil), "!has 3 members"},
-		{3, d("", "dc-east", nil), "!no tags"},
-		{3, d("fastest", "", nil), "!not known"},
+		{3, d("", "dc-east", nil), "!no member tags"},
+		{3, d("fastest", "", nil), "!unknown durability level"},
 		{5, d("", "3", &yes), "majority"},
 		{5, d("", "2", &yes), "!no gateway waits for 2 of 5"},
 		{1, d("", "", nil), "durable"},
@@ -139,7 +139,7 @@ func TestAddressFor(t *testing.T) {
 		{1, d("", "majority", &no), "balanced"},
 		{1, d("balanced", "", nil), "balanced"},
 		{1, d("", "2", nil), "!has 1 members"},
-		{3, spec.Durability{Name: "durable", ReadPreference: "secondary"}, "!primary only"},
+		{3, spec.Durability{Name: "durable", ReadPreference: "secondary"}, "!only from the primary"},
 		{3, spec.Durability{Name: "durable", ReadConcern: "linearizable"}, "!linearizable"},
 		{3, spec.Durability{ReadConcern: "majority"}, "majority"},
 	} {
@@ -191,8 +191,8 @@ func testLevelsByNumber(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || got != c.gateway || LevelMeans(level, 3) == "" {
-			t.Errorf("%+v: %q at level %q (%s), %v; want %q", c.d, got, level, LevelMeans(level, 3), err, c.gateway)
+		if err != nil || got != c.gateway || LevelMeaning(level, 3) == "" {
+			t.Errorf("%+v: %q at level %q (%s), %v; want %q", c.d, got, level, LevelMeaning(level, 3), err, c.gateway)
 		}
 	}
 }
@@ -215,7 +215,8 @@ func TestLevelsOfEverySize(t *testing.T) {
 
 func TestContainsVersion(t *testing.T) {
 	have := "PostgreSQL 18.6-3, DocumentDB 1.0-0-1, FerretDB v2.7.0"
-	for want, ok := range map[string]bool{"18": true, "18.6": true, "18.6-3": true, "2.7.0": true, "1.0": true, "17": false, "8": false, "18.60": false} {
+	for want, ok := range map[string]bool{"18": true, "18.6": true, "18.6-3": true, "2.7.0": true, "1.0": true,
+		"17": false, "8": false, "18.60": false} {
 		if containsVersion(have, want) != ok {
 			t.Errorf("%s in %q: want %v", want, have, ok)
 		}

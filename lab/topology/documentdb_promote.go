@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,25 +12,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 )
 
-// promoteLimit is how long a standby may take to become primary: it first applies what it has received.
+// promoteLimit bounds a promotion: the standby first replays all WAL that it has received.
 const promoteLimit = 2 * time.Minute
 
-// failOver promotes the standby with the most data in place of a primary that is away. The order matters: see
-// documentDB.
+// failOver replaces a lost primary by the standby with the most data. See documentDB for the order of its steps.
 func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, since time.Time) error {
 	c.op.Lock()
 	defer c.op.Unlock()
 	c.mu.Lock()
 	moved := c.primary != old || c.stopping
 	c.mu.Unlock()
-	if _, _, lost := c.lost(); moved || !lost {
-		return nil // it came back while another change was under way
+	if _, _, lost := c.primaryLost(); moved || !lost {
+		return nil // it returned while this waited for op
 	}
 	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
 	defer cancel()
 	c.endGateways()
 	c.fence(old)
-	best, others, err := c.succeed(ctx)
+	best, others, err := c.promoteNext(ctx)
 	if err != nil {
 		return errors.Join(err, c.unfence(ctx, old))
 	}
@@ -37,21 +37,22 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 	at := best.at
 	c.mu.Unlock()
 	took := time.Since(since)
-	c.site.Event("promotion", fmt.Sprintf("%s was promoted in place of %s after %v", best.plan.Name, old.plan.Name, took.Round(time.Millisecond)),
-		map[string]string{"member": best.plan.Name, "from": old.plan.Name, "timeline": strconv.FormatInt(at.Timeline, 10), "lsn": at.LSN.String(),
-			"away_ms": strconv.FormatInt(took.Milliseconds(), 10), "why": why})
-	if err := c.regroup(ctx, best, others); err != nil {
-		// Gateways and standbys that were not reached are mended, or the next one is promoted.
-		c.site.Event("problem", fmt.Sprintf("%s was promoted, and not all others could be told yet: %v", best.plan.Name, err),
-			map[string]string{"member": best.plan.Name})
+	c.site.Event("promotion", fmt.Sprintf("%s was promoted in place of %s after %v", best.plan.Name, old.plan.Name,
+		took.Round(time.Millisecond)), map[string]string{"member": best.plan.Name, "from": old.plan.Name,
+		"timeline": strconv.FormatInt(at.Timeline, 10), "lsn": at.LSN.String(),
+		"away_ms": strconv.FormatInt(took.Milliseconds(), 10), "why": why})
+	if err := c.redirect(ctx, best, others); err != nil {
+		// Watch repairs the gateways and standbys that were not reached, or promotes the next one.
+		c.site.Event("problem", fmt.Sprintf("%s was promoted, but not all gateways and standbys use it yet: %v",
+			best.plan.Name, err), map[string]string{"member": best.plan.Name})
 	}
 	return nil
 }
 
-// succeed makes the standby with the most data the primary. One that was asked to lead before, and did not say in time
-// that it does, leads if it left recovery since: nothing was acknowledged meanwhile, because there were no gateways, and
-// nobody else could be promoted past it.
-func (c *documentDB) succeed(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
+// promoteNext makes the standby with the most data the primary. If an earlier promotion ended without a known result
+// and that standby has left recovery since, it is the primary: no write was acknowledged meanwhile, because no gateway
+// ran, and no other member was promoted.
+func (c *documentDB) promoteNext(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
 	c.mu.Lock()
 	elected := c.elected
 	c.mu.Unlock()
@@ -61,33 +62,33 @@ func (c *documentDB) succeed(ctx context.Context) (best *pgMember, others []*pgM
 		cancel()
 		if err == nil && !at.Standby {
 			c.mu.Lock()
-			others = c.standbys()
+			others = c.liveStandbys()
 			c.mu.Unlock()
-			return elected, others, c.crown(ctx, elected)
+			return elected, others, c.recordPrimary(ctx, elected)
 		}
 	}
-	if best, others, err = c.best(ctx); err != nil {
+	if best, others, err = c.chooseStandby(ctx); err != nil {
 		return nil, nil, err
 	}
-	return best, others, c.enthrone(ctx, best)
+	return best, others, c.promote(ctx, best)
 }
 
-// enthrone promotes a standby. That it was asked to lead is kept until it is known what became of that.
-func (c *documentDB) enthrone(ctx context.Context, m *pgMember) error {
+// promote promotes a standby. c.elected is set until the result is known.
+func (c *documentDB) promote(ctx context.Context, m *pgMember) error {
 	c.mu.Lock()
 	c.elected = m
 	c.mu.Unlock()
 	if err := m.node.Promote(ctx); err != nil {
 		return err
 	}
-	return c.crown(ctx, m)
+	return c.recordPrimary(ctx, m)
 }
 
-// fence makes sure that the old primary does nothing any more and does not start as a primary again.
+// fence kills the old primary and makes sure that it does not start as a primary again.
 func (c *documentDB) fence(old *pgMember) {
 	was := old.node.Status().Running
 	end(old.node)
-	_ = old.node.Retire() // a disk of a host without power may not answer; who starts it makes it a standby in any case
+	_ = old.node.Retire() // may fail on a host without power; its next start makes it a standby in any case
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old.fenced = old.fenced || was
@@ -96,8 +97,8 @@ func (c *documentDB) fence(old *pgMember) {
 	}
 }
 
-// end kills a server and waits for its end. One on a host that is paused may end only when that goes on, before it does
-// anything else: it is not waited for.
+// end kills a server and waits for its end. It does not wait for a server on a paused host: that server ends when the
+// host resumes, before it does anything else.
 func end(n engine.Node) {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = n.Kill() }()
@@ -113,37 +114,36 @@ func end(n engine.Node) {
 	}
 }
 
-// unfence makes the old primary one again when nothing was promoted in its place.
+// unfence restarts the old primary as primary if nothing was promoted in its place.
 func (c *documentDB) unfence(ctx context.Context, old *pgMember) error {
 	c.mu.Lock()
-	was := old.fenced && !old.replace
+	was := old.fenced && !old.recopy
 	c.mu.Unlock()
 	if !was || !reachable(old) {
-		return nil // Return makes it one
+		return nil // Return restarts it
 	}
-	return c.lead(ctx, old)
+	return c.restartPrimary(ctx, old)
 }
 
-// regroup lets the standbys follow a new primary and starts the gateways for it, all at the same time: writes of a
-// majority need both. It gives up when that primary is lost: then the next one has to be promoted, which this would hold
-// up.
-func (c *documentDB) regroup(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
-	ctx, cancel := c.whileAlive(ctx, leader)
+// redirect points the standbys to a new primary and starts the gateways for it, concurrently because majority writes
+// need both. It returns if that primary is lost, so that the next failover is not delayed.
+func (c *documentDB) redirect(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
-	return whyEnded(ctx, c.regroupAll(ctx, leader, standbys))
+	return orPrimaryLost(ctx, c.redirectAll(ctx, leader, standbys))
 }
 
-func (c *documentDB) regroupAll(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
+func (c *documentDB) redirectAll(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
 	gateways := make(chan error, 1)
 	go func() { gateways <- c.restartGateways(ctx) }()
 	err := leader.node.MakeSlots(ctx)
 	if err == nil {
 		u := leader.node.Upstream()
-		err = each(standbys, func(m *pgMember) error {
-			limit, cancel := context.WithTimeout(ctx, 5*time.Second) // one that does not answer follows later
+		err = inParallel(standbys, func(m *pgMember) error {
+			limit, cancel := context.WithTimeout(ctx, 5*time.Second) // a standby that does not answer is repaired later
 			defer cancel()
-			if at, err := m.node.Position(limit); err != nil || c.leaves(m, at) {
-				return nil // it joins again when it is mended: following, it would acknowledge what it does not have
+			if at, err := m.node.Position(limit); err != nil || c.noteDiverged(m, at) {
+				return nil // repair lets it join again; as a standby it would acknowledge writes that it does not have
 			}
 			return m.node.Follow(limit, u)
 		})
@@ -151,8 +151,8 @@ func (c *documentDB) regroupAll(ctx context.Context, leader *pgMember, standbys 
 	return errors.Join(err, <-gateways)
 }
 
-// lead starts the last primary as one again. Nothing was promoted in its place.
-func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
+// restartPrimary starts the last primary as primary again. Nothing was promoted in its place.
+func (c *documentDB) restartPrimary(ctx context.Context, m *pgMember) error {
 	if err := m.node.Lead(); err != nil {
 		return err
 	}
@@ -162,28 +162,30 @@ func (c *documentDB) lead(ctx context.Context, m *pgMember) error {
 	if err := m.node.Wait(ctx); err != nil {
 		return err
 	}
-	return c.reign(ctx, m)
+	return c.resumePrimary(ctx, m)
 }
 
-// reign notes that the last primary is one again, and lets the others know it at its address.
-func (c *documentDB) reign(ctx context.Context, m *pgMember) error {
-	if err := c.crown(ctx, m); err != nil {
+// resumePrimary records that the last primary runs again, and redirects gateways and standbys if its address has
+// changed.
+func (c *documentDB) resumePrimary(ctx context.Context, m *pgMember) error {
+	if err := c.recordPrimary(ctx, m); err != nil {
 		return err
 	}
-	var standbys []*pgMember
-	for _, o := range c.members {
-		if o != m && o.node.Status().Running && !o.node.Paused() {
-			standbys = append(standbys, o)
-		}
-	}
-	if c.served(m) {
+	if c.gatewaysCurrent(m) {
 		return nil
 	}
-	return c.regroup(ctx, m, standbys)
+	return c.redirect(ctx, m, c.running(m))
 }
 
-// served says whether all gateways that run are for this primary at this address, where its standbys look for it too.
-func (c *documentDB) served(m *pgMember) bool {
+// running returns the members that run and are not paused, except some.
+func (c *documentDB) running(except ...*pgMember) []*pgMember {
+	return slices.DeleteFunc(slices.Clone(c.members), func(m *pgMember) bool {
+		return slices.Contains(except, m) || !m.node.Status().Running || m.node.Paused()
+	})
+}
+
+// gatewaysCurrent reports whether all gateways that run use this primary at its current address.
+func (c *documentDB) gatewaysCurrent(m *pgMember) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, g := range c.gateways {

@@ -141,7 +141,7 @@ func cutStandbyIsRead(t *testing.T, u *underTest) {
 func TestApproach(t *testing.T) {
 	at := engine.LSN(90)
 	asked := 0
-	missing := approach(t.Context(), 100, func(context.Context) (engine.LSN, error) {
+	missing := waitApplied(t.Context(), 100, func(context.Context) (engine.LSN, error) {
 		if asked++; asked%2 == 1 {
 			return 0, errors.New("busy")
 		}
@@ -153,10 +153,12 @@ func TestApproach(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if missing := approach(ctx, 100, func(context.Context) (engine.LSN, error) { return 60, nil }); missing != 40 {
+	if missing := waitApplied(ctx, 100, func(context.Context) (engine.LSN, error) { return 60, nil }); missing != 40 {
 		t.Errorf("%d bytes are missing, want 40", missing)
 	}
-	if missing := approach(ctx, 100, func(context.Context) (engine.LSN, error) { return 0, errors.New("away") }); missing != -1 {
+	if missing := waitApplied(ctx, 100, func(context.Context) (engine.LSN, error) {
+		return 0, errors.New("away")
+	}); missing != -1 {
 		t.Errorf("%d bytes are missing of one that never said anything", missing)
 	}
 }

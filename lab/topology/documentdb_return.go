@@ -10,19 +10,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
-// returnLimit is how long a return may take: all data of a member may have to be copied.
+// returnLimit bounds a return: all data of a member may have to be copied.
 const returnLimit = 5 * time.Minute
 
-// returnTries is how many attempts at a return may fail while there is a primary that answers. Those for which a primary
-// went away do not count.
+// returnTries bounds the failed attempts at a return, not counting those that failed because the primary was lost.
 const returnTries = 3
 
-// Return starts a member again. The last primary becomes primary again if nothing was promoted meanwhile; another
-// member becomes a standby, and a former primary gives up what the others do not have. One that was primary and has to
-// follow, while there is no primary, waits for one. What fails because a primary went away, or this machine stood still
-// for seconds, is tried again, for as long as ctx and [returnLimit] allow; then the lab itself goes on trying.
+// Return starts a member again. The last primary becomes primary again if no failover has replaced it. Other members
+// become standbys; unreplicated WAL of a former primary is rolled back. Without a primary, a former primary waits for
+// one. If the primary is lost meanwhile, or this machine was paused for seconds, the return is retried until ctx or
+// [returnLimit] ends. After that Watch keeps trying.
 func (c *documentDB) Return(ctx context.Context, member string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, returnLimit, fmt.Errorf("it took longer than %v", returnLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, returnLimit, fmt.Errorf("the limit of %v is over", returnLimit))
 	defer cancel()
 	for _, g := range c.gateways {
 		if g.plan.Name == member {
@@ -40,13 +39,13 @@ func (c *documentDB) Return(ctx context.Context, member string) error {
 			})
 		}
 	}
-	return fmt.Errorf("there is no member %s", member)
+	return fmt.Errorf("there is no member %s; see 'plimsoll lab status'", member)
 }
 
-// errStopping is what whoever wants to start something is told while the cluster ends.
 var errStopping = errors.New("the lab is going down")
 
-// tryAgain tries to return a server until that is done, until it fails for a reason of its own, or until ctx ends.
+// tryAgain retries the return of a server while it fails for lack of a primary, and up to returnTries times for other
+// reasons.
 func (c *documentDB) tryAgain(ctx context.Context, name string, try func() (done bool, err error)) error {
 	var last error
 	for failed := 0; ; {
@@ -56,17 +55,17 @@ func (c *documentDB) tryAgain(ctx context.Context, name string, try func() (done
 			return nil
 		case err == nil:
 			last = errors.New("there is no primary")
-		case errors.Is(err, errPrimaryLost):
-			last = err
 		default:
 			last = err
-			failed++
+			if !errors.Is(err, errPrimaryLost) {
+				failed++
+			}
 		}
 		if failed == returnTries || errors.Is(err, errStopping) || c.leader() == nil {
 			return last
 		}
-		if err := rest(ctx, 100*time.Millisecond<<failed); err != nil {
-			return fmt.Errorf("%s is not back: %w (%w; %s was the last primary); the lab tries it again by itself\n%s",
+		if err := sleep(ctx, 100*time.Millisecond<<failed); err != nil {
+			return fmt.Errorf("%s has not joined again: %w (%w; the last primary is %s). The lab keeps trying.\n%s",
 				name, err, last, c.leader().plan.Name, c.statusLines())
 		}
 	}
@@ -87,17 +86,17 @@ func (c *documentDB) tryGateway(ctx context.Context, g *pgGateway) (done bool, e
 		g.node.SetPrimary(leader.node.Upstream())
 		return true, g.node.Start(ctx) // it answers when there is a primary
 	}
-	ctx, cancel := c.whileAlive(ctx, leader)
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
 	if g.node.Status().Running {
 		err = g.node.Wait(ctx)
 	} else {
 		err = c.startGateway(ctx, g, leader.node.Upstream())
 	}
-	return true, whyEnded(ctx, err)
+	return true, orPrimaryLost(ctx, err)
 }
 
-// ready is the primary, dead or alive, of a cluster that was started and is not being stopped. The caller holds op.
+// ready returns the last primary, dead or alive, or an error before the start and during a stop. The caller holds op.
 func (c *documentDB) ready() (*pgMember, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,29 +109,28 @@ func (c *documentDB) ready() (*pgMember, error) {
 	return c.primary, nil
 }
 
-// waitReturned waits until a member that was started answers. Nobody holds op meanwhile: a standby that was rewound may
-// need log to be consistent that only a new primary can send.
+// waitReturned waits until a member that was started answers, without holding op: a rewound standby may need WAL of a
+// new primary to become consistent.
 func (c *documentDB) waitReturned(ctx context.Context, m *pgMember) error {
 	for {
 		err := m.node.Wait(ctx)
 		if err == nil || ctx.Err() != nil || !c.restarted(m) {
 			return err
 		}
-		if err := rest(ctx, 100*time.Millisecond); err != nil {
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
-// restarted says whether a member runs again, or will, although it ended while somebody waited for it: it was made to
-// join.
+// restarted reports whether a member that has ended was restarted by a rejoin.
 func (c *documentDB) restarted(m *pgMember) bool {
-	c.op.Lock() // whoever restarts it is done
+	c.op.Lock() // waits for a rejoin
 	defer c.op.Unlock()
 	return m.node.Status().Running
 }
 
-// tryReturn returns a member if that is possible now. It may not answer yet.
+// tryReturn starts a member if that is possible now. The member may not answer yet.
 func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err error) {
 	c.op.Lock()
 	defer c.op.Unlock()
@@ -144,13 +142,14 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 		return true, nil
 	}
 	if m == leader {
-		if c.gaveBackLess(ctx, m) {
-			return false, nil // another one is promoted; it joins that one
+		if c.lostLog(ctx, m) {
+			return false, nil // failover first; it joins the new primary
 		}
-		if err := c.lead(ctx, m); err != nil {
+		if err := c.restartPrimary(ctx, m); err != nil {
 			return false, err
 		}
-		c.site.Event("member", m.plan.Name+" is back as the primary", map[string]string{"member": m.plan.Name, "role": "primary"})
+		c.site.Event("member", m.plan.Name+" is back as the primary",
+			map[string]string{"member": m.plan.Name, "role": "primary"})
 		return true, nil
 	}
 	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -160,13 +159,13 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 	case err == nil && !at.Standby:
 		if err := c.rejoin(ctx, leader, m); err != nil {
 			c.mu.Lock()
-			m.waiting, m.tried = true, time.Now() // who watches tries it again when nobody else does
+			m.waiting, m.lastTry = true, time.Now() // Watch tries it again
 			c.mu.Unlock()
 			return false, err
 		}
 		return true, c.waitFollower(ctx, leader, m)
-	case m.canWait(c):
-		return true, c.standBy(ctx, leader, m)
+	case m.mayRunWithoutPrimary(c):
+		return true, c.startStandby(ctx, leader, m)
 	}
 	c.mu.Lock()
 	m.waiting = true
@@ -174,16 +173,16 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 	return false, nil
 }
 
-// canWait says whether the member can run as a standby while there is no primary: it counts when one is to be promoted.
-// A former primary cannot: what it has that others have not must not count.
-func (m *pgMember) canWait(c *documentDB) bool {
+// mayRunWithoutPrimary reports whether a member can run as a standby without a primary and count in an election. A
+// former primary cannot, because its WAL may have diverged.
+func (m *pgMember) mayRunWithoutPrimary(c *documentDB) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !m.diverged && !m.fenced && !m.replace
+	return !m.diverged && !m.fenced && !m.recopy
 }
 
-// standBy starts a member as a standby of a primary that is away.
-func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
+// startStandby starts a member as a standby of a dead primary.
+func (c *documentDB) startStandby(ctx context.Context, leader, m *pgMember) error {
 	if err := m.node.Follow(ctx, leader.node.Upstream()); err != nil {
 		return err
 	}
@@ -192,18 +191,19 @@ func (c *documentDB) standBy(ctx context.Context, leader, m *pgMember) error {
 	}
 	c.joined(m)
 	c.mu.Lock()
-	m.seen = time.Time{} // until it answers it is a voter at most
+	m.answered = time.Time{} // until it answers it is a voter, not a candidate
 	c.mu.Unlock()
-	c.site.Event("member", m.plan.Name+" is back as a standby; there is no primary", map[string]string{"member": m.plan.Name, "role": "secondary"})
+	c.site.Event("member", m.plan.Name+" is back as a standby; there is no primary",
+		map[string]string{"member": m.plan.Name, "role": "secondary"})
 	return nil
 }
 
-// rejoin makes a member a standby of the primary, whatever it was. It gives up when the primary is lost meanwhile: then
-// another one has to be promoted first.
+// rejoin makes a member a standby of the primary. It fails if the primary is lost meanwhile: a failover comes first
+// then.
 func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
-	ctx, cancel := c.whileAlive(ctx, leader)
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
-	return whyEnded(ctx, c.rejoinAs(ctx, leader, m))
+	return orPrimaryLost(ctx, c.rejoinAs(ctx, leader, m))
 }
 
 func (c *documentDB) rejoinAs(ctx context.Context, leader, m *pgMember) error {
@@ -221,14 +221,14 @@ func (c *documentDB) rejoinAs(ctx context.Context, leader, m *pgMember) error {
 		return err
 	}
 	c.joined(m)
-	c.tellLost(m, lost)
-	return m.node.DropSlots(ctx) // of its time as a primary: they would keep what nobody asks for
+	c.reportReturn(m, lost)
+	return m.node.DropSlots(ctx) // from its time as primary: they would keep WAL that nobody reads
 }
 
-// rejoinData makes the data of a member those of a standby. Those of a disk that lied are copied anew.
+// rejoinData rewinds the data of a member to those of a standby. Data on a disk that lost acknowledged WAL are copied.
 func (c *documentDB) rejoinData(ctx context.Context, leader, m *pgMember) (engine.Lost, error) {
 	c.mu.Lock()
-	replace := m.replace
+	replace := m.recopy
 	c.mu.Unlock()
 	if !replace {
 		return m.node.Rejoin(ctx, leader.node)
@@ -236,22 +236,23 @@ func (c *documentDB) rejoinData(ctx context.Context, leader, m *pgMember) (engin
 	return engine.Lost{Member: m.plan.Name, When: time.Now().UTC(), Cloned: true}, m.node.Clone(ctx, leader.node)
 }
 
-// joined notes that a member runs as a standby.
+// joined records that a member runs as a standby.
 func (c *documentDB) joined(m *pgMember) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.seen, m.deaf, m.tried = time.Now(), time.Time{}, time.Now()
-	m.fenced, m.waiting, m.diverged, m.replace, m.problem = false, false, false, false, ""
+	m.answered, m.noStreamSince, m.lastTry = time.Now(), time.Time{}, time.Now()
+	m.fenced, m.waiting, m.diverged, m.recopy, m.problem = false, false, false, false, ""
 }
 
-// tellLost tells that a member is back, and what it gave up.
-func (c *documentDB) tellLost(m *pgMember, lost engine.Lost) {
-	data := map[string]string{"member": m.plan.Name, "role": "secondary", "diverged_bytes": strconv.FormatInt(lost.Bytes, 10)}
+// reportReturn records that a member is back, and how much was rolled back.
+func (c *documentDB) reportReturn(m *pgMember, lost engine.Lost) {
+	data := map[string]string{"member": m.plan.Name, "role": "secondary",
+		"diverged_bytes": strconv.FormatInt(lost.Bytes, 10)}
 	text := m.plan.Name + " is back as a standby"
 	if lost.Bytes > 0 {
 		data["diverged_transactions"], data["fork"], data["kept"] = strconv.Itoa(lost.Transactions), lost.Fork, lost.Kept
-		text += fmt.Sprintf("; it gave up %d bytes of write-ahead log with %d transactions that the others do not have (kept in %s)",
-			lost.Bytes, lost.Transactions, lost.Kept)
+		text += fmt.Sprintf("; %d unreplicated transactions (%d bytes of WAL) were rolled back and are kept in %s",
+			lost.Transactions, lost.Bytes, lost.Kept)
 	}
 	if lost.Cloned {
 		data["cloned"] = "true"
@@ -262,31 +263,33 @@ func (c *documentDB) tellLost(m *pgMember, lost engine.Lost) {
 
 // waitFollower waits until the primary streams to the member.
 func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) error {
-	ctx, cancel := c.whileAlive(ctx, leader)
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
-	last := "is not known to " + leader.plan.Name
+	last := "not connected to " + leader.plan.Name
 	for {
 		list, err := leader.node.Replication(ctx)
 		for _, s := range list {
-			if s.Name == m.plan.Name {
-				last = "is " + s.State
+			if s.Name != m.plan.Name {
+				continue
 			}
-			if s.Name == m.plan.Name && s.State == "streaming" && c.inStep(ctx, m) {
+			last = s.State
+			if s.State == "streaming" && c.onTimeline(ctx, m) {
 				return nil
 			}
 		}
 		if err != nil {
 			last = err.Error()
 		}
-		if err := rest(ctx, 20*time.Millisecond); err != nil {
-			return whyEnded(ctx, fmt.Errorf("%s runs but does not receive (it %s): %w", m.plan.Name, last, err))
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return orPrimaryLost(ctx, fmt.Errorf("%s runs but does not receive from the primary (state: %s): %w",
+				m.plan.Name, last, err))
 		}
 	}
 }
 
-// inStep says whether a standby is on the primary's timeline and is done with its own log: while it reads an earlier
-// timeline the primary says that it streams, but it could neither count for a majority nor be promoted.
-func (c *documentDB) inStep(ctx context.Context, m *pgMember) bool {
+// onTimeline reports whether a standby is on the primary's timeline and has replayed its own WAL. While it reads an
+// earlier timeline, the primary reports it as streaming, but it can neither acknowledge writes nor be promoted.
+func (c *documentDB) onTimeline(ctx context.Context, m *pgMember) bool {
 	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	at, err := m.node.Probe(limit)
@@ -295,20 +298,20 @@ func (c *documentDB) inStep(ctx context.Context, m *pgMember) bool {
 	return err == nil && at.Settled && at.Timeline >= c.history.timeline
 }
 
-// errPrimaryLost says that a primary went away while something was done with it.
-var errPrimaryLost = errors.New("the primary went away meanwhile")
+// errPrimaryLost is the cause when a primary is lost during an operation that needs it.
+var errPrimaryLost = errors.New("the primary was lost during the operation")
 
-// whyEnded is an error that is that of a lost primary if one was the reason for it: programs that are ended with a ctx
-// say only that they were ended.
-func whyEnded(ctx context.Context, err error) error {
+// orPrimaryLost adds errPrimaryLost to an error if it is the cause of ctx's end: the error of a killed program does not
+// include the cause.
+func orPrimaryLost(ctx context.Context, err error) error {
 	if err == nil || !errors.Is(context.Cause(ctx), errPrimaryLost) || errors.Is(err, errPrimaryLost) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errPrimaryLost, err)
 }
 
-// whileAlive is ctx for as long as a member's process runs and the primary is not lost.
-func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.Context, context.CancelFunc) {
+// whilePrimaryRuns returns a ctx that ends when the process of the primary ends or the primary is lost.
+func (c *documentDB) whilePrimaryRuns(ctx context.Context, leader *pgMember) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := leader.node.Ended()
 	go func() {
@@ -321,7 +324,7 @@ func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.
 				return
 			case <-time.After(100 * time.Millisecond):
 			}
-			if _, _, lost := c.lost(); lost && c.watched() {
+			if _, _, lost := c.primaryLost(); lost && c.watched() {
 				cancel(errPrimaryLost)
 				return
 			}
@@ -330,7 +333,7 @@ func (c *documentDB) whileAlive(ctx context.Context, leader *pgMember) (context.
 	return ctx, func() { cancel(nil) }
 }
 
-// watched says whether Watch runs, so that what is known of members is of now.
+// watched reports whether Watch runs, so that the state of members is current.
 func (c *documentDB) watched() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,49 +11,51 @@ import (
 	"strings"
 )
 
-// secrets are the passwords of one lab, made for it.
+// secrets are the passwords of one lab.
 type secrets struct {
 	Postgres string // of PostgreSQL's superuser, which gateways and standbys are
 	User     string // of clients; empty if everybody may connect
 	Client   string // the password of User
 }
 
-// clientUser is what clients call themselves where they have to.
+// clientUser is the user name of clients in a lab with authentication.
 const clientUser = "plimsoll-client"
 
-// loadSecrets reads the secrets of a lab, or makes them. Each is a file that its owner alone can read.
+// loadSecrets reads or makes the secrets of a lab. Only the owner can read their files.
 func loadSecrets(dir string, authentication bool) (secrets, error) {
 	var s secrets
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return s, fmt.Errorf("cannot keep the secrets of the lab: %w", err)
-	}
 	var err error
-	if s.Postgres, err = loadSecret(filepath.Join(dir, "postgres")); err != nil || !authentication {
+	if s.Postgres, err = loadSecret(filepath.Join(dir, "postgres"), 16, hex.EncodeToString); err != nil || !authentication {
 		return s, err
 	}
 	s.User = clientUser
-	s.Client, err = loadSecret(filepath.Join(dir, clientUser))
+	s.Client, err = loadSecret(filepath.Join(dir, clientUser), 16, hex.EncodeToString)
 	return s, err
 }
 
-func loadSecret(file string) (string, error) {
+// loadSecret reads a file and makes it if needed, with n random bytes as text.
+func loadSecret(file string, n int, encode func([]byte) string) (string, error) {
 	data, err := os.ReadFile(file)
-	if err == nil {
-		return strings.TrimSpace(string(data)), nil
+	if text := strings.TrimSpace(string(data)); err == nil && text != "" {
+		return text, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("cannot read a secret of the lab: %w", err)
 	}
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // never fails
-	secret := hex.EncodeToString(b)
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("cannot keep a secret of the lab: %w", err)
+	b := make([]byte, n)
+	rand.Read(b) // never fails: crypto/rand ends the program instead
+	text := encode(b)
+	err = os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
 	}
-	return secret, nil
+	if err != nil {
+		return "", fmt.Errorf("cannot write a secret of the lab: %w", err)
+	}
+	return text, nil
 }
 
-// containsVersion says whether a version is one of those in the description of an installation, or the beginning of one.
+// containsVersion reports whether the description of an installation has a version, or one that begins with it.
 func containsVersion(have, want string) bool {
 	for _, word := range strings.FieldsFunc(have, func(r rune) bool { return r == ' ' || r == ',' }) {
 		word = strings.TrimPrefix(word, "v")

@@ -19,17 +19,18 @@ import (
 // A primary is not given up because this process stood still: first that is noticed and forgiven.
 func TestStandingStillIsNotSilence(t *testing.T) {
 	now := time.Now()
-	m := &pgMember{plan: MemberPlan{Name: "rs0-1"}, node: &engine.Postgres{}, seen: now.Add(-5 * time.Second)}
-	c := &documentDB{members: []*pgMember{m}, primary: m, timeout: 3 * time.Second, watching: true, pulse: now.Add(-4 * time.Second)}
-	if why, _, lost := c.lost(); lost || !c.stoodStill() {
-		t.Errorf("after 4 s without a beat the primary is lost: %t %s; stood still: %t", lost, why, c.stoodStill())
+	m := &pgMember{plan: MemberPlan{Name: "rs0-1"}, node: &engine.Postgres{}, answered: now.Add(-5 * time.Second)}
+	c := &documentDB{members: []*pgMember{m}, primary: m, timeout: 3 * time.Second, watching: true,
+		lastTick: now.Add(-4 * time.Second)}
+	if why, _, lost := c.primaryLost(); lost || !c.wasPaused() {
+		t.Errorf("after 4 s without a beat the primary is lost: %t %s; stood still: %t", lost, why, c.wasPaused())
 	}
-	c.pulse = time.Now()
-	if _, _, lost := c.lost(); !lost || c.stoodStill() {
-		t.Errorf("it was silent for 5 s while time went by; lost: %t, stood still: %t", lost, c.stoodStill())
+	c.lastTick = time.Now()
+	if _, _, lost := c.primaryLost(); !lost || c.wasPaused() {
+		t.Errorf("it was silent for 5 s while time went by; lost: %t, stood still: %t", lost, c.wasPaused())
 	}
-	c.forgive()
-	if c.stoodStill() {
+	c.restartTimeouts()
+	if c.wasPaused() {
 		t.Error("it was forgiven and stands still")
 	}
 }
@@ -70,14 +71,14 @@ func TestReturnIsTriedAgain(t *testing.T) {
 func TestWhyEnded(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	said := errors.New("signal: killed")
-	if err := whyEnded(ctx, said); err != said {
+	if err := orPrimaryLost(ctx, said); err != said {
 		t.Errorf("%v", err)
 	}
 	cancel(errPrimaryLost)
-	if err := whyEnded(ctx, said); !errors.Is(err, errPrimaryLost) || !errors.Is(err, said) {
+	if err := orPrimaryLost(ctx, said); !errors.Is(err, errPrimaryLost) || !errors.Is(err, said) {
 		t.Errorf("%v", err)
 	}
-	if err := whyEnded(ctx, nil); err != nil {
+	if err := orPrimaryLost(ctx, nil); err != nil {
 		t.Errorf("%v", err)
 	}
 }
@@ -129,7 +130,8 @@ func standStill(t *testing.T, u *underTest) {
 	t.Logf("%d writes were acknowledged by a majority", len(w.acked))
 }
 
-// freeze stops the processes that a server has now, without the cluster's knowledge, and lets those go on that are left.
+// freeze stops the processes that a server has now, without the cluster's knowledge, and lets those go on that are
+// left.
 func freeze(n engine.Node, d time.Duration) {
 	pids := n.Pids()
 	handles := make([]*os.Process, 0, len(pids))
@@ -157,7 +159,7 @@ func electedUnheard(t *testing.T, u *underTest) {
 	err := u.pg(old).Kill()
 	var best *pgMember
 	if err == nil {
-		best, _, err = u.best(t.Context())
+		best, _, err = u.chooseStandby(t.Context())
 	}
 	if err == nil {
 		u.mu.Lock()

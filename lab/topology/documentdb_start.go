@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
-// each calls f for all of a list at the same time and joins the errors.
-func each[T any](list []T, f func(T) error) error {
+// inParallel calls f for all elements concurrently and joins the errors.
+func inParallel[T any](list []T, f func(T) error) error {
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
 	for i, x := range list {
@@ -24,8 +24,8 @@ func each[T any](list []T, f func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// Start starts all members from the same template, so that standbys stream from the first byte on, then the gateways,
-// and returns when all standbys stream and a write was acknowledged by a majority.
+// Start starts all members from the same template, so that standbys need no base backup, then the gateways. It returns
+// when all standbys stream and a majority has acknowledged a write.
 func (c *documentDB) Start(ctx context.Context) error {
 	c.op.Lock()
 	defer c.op.Unlock()
@@ -52,28 +52,28 @@ func (c *documentDB) start(ctx context.Context) error {
 	if err = errors.Join(err, <-gateways); err != nil {
 		return err
 	}
-	// The first gateway is the one that waits for a majority.
+	// The first gateway waits for a majority.
 	if err := c.gateways[0].node.Prove(ctx); err != nil {
-		return fmt.Errorf("no write was acknowledged by a majority: %w", err)
+		return fmt.Errorf("a majority did not acknowledge a write: %w", err)
 	}
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.members {
-		m.seen = now
+		m.answered = now
 	}
 	return nil
 }
 
-// startMembers makes the members and starts them. They get their passwords from the primary's write-ahead log.
+// startMembers makes the members and starts them. Standbys receive the passwords with the primary's WAL.
 func (c *documentDB) startMembers(ctx context.Context, primary *pgMember) error {
 	if err := engine.PrepareTemplate(ctx, c.site.Home); err != nil {
 		return err
 	}
-	err := each(c.members, func(m *pgMember) error {
+	err := inParallel(c.members, func(m *pgMember) error {
 		dir, err := c.site.Volume(ctx, m.plan.Name)
 		if err != nil {
-			return fmt.Errorf("%s has no volume: %w", m.plan.Name, err)
+			return fmt.Errorf("cannot make the volume of %s: %w", m.plan.Name, err)
 		}
 		if err := m.node.Create(ctx, dir); err != nil {
 			return err
@@ -109,23 +109,26 @@ func (c *documentDB) startMembers(ctx context.Context, primary *pgMember) error 
 // startGateways starts the gateways and waits until they answer.
 func (c *documentDB) startGateways(ctx context.Context) error {
 	u := c.leader().node.Upstream()
-	return each(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g, u) })
+	return inParallel(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g, u) })
 }
 
-// restartGateways ends the gateways that run and starts them for another primary. Those that are dead for another
-// reason stay so.
+// restartGateways restarts the gateways that run, for the current primary. Those that a fault has stopped stay stopped.
 func (c *documentDB) restartGateways(ctx context.Context) error {
 	c.endGateways()
-	u := c.leader().node.Upstream()
-	return each(c.gateways, func(g *pgGateway) error {
-		if !g.waits(c) {
+	return c.startEndedGateways(ctx, c.leader())
+}
+
+// startEndedGateways starts the gateways that endGateways has stopped.
+func (c *documentDB) startEndedGateways(ctx context.Context, leader *pgMember) error {
+	u := leader.node.Upstream()
+	return inParallel(c.gateways, func(g *pgGateway) error {
+		if !g.canRestart(c) {
 			return nil
 		}
 		return c.startGateway(ctx, g, u)
 	})
 }
 
-// startGateway starts one gateway for a primary.
 func (c *documentDB) startGateway(ctx context.Context, g *pgGateway, u engine.Upstream) error {
 	g.node.SetPrimary(u)
 	if err := g.node.Start(ctx); err != nil {
@@ -137,10 +140,9 @@ func (c *documentDB) startGateway(ctx context.Context, g *pgGateway, u engine.Up
 	return g.node.Wait(ctx)
 }
 
-// endGateways ends them all at once: no client reaches the primary any more, and nothing that it does still is
-// acknowledged. Those that were ended for another reason stay so.
+// endGateways kills all gateways that run. From then on no client reaches the primary, and no write is acknowledged.
 func (c *documentDB) endGateways() {
-	_ = each(c.gateways, func(g *pgGateway) error {
+	_ = inParallel(c.gateways, func(g *pgGateway) error {
 		if g.node.Status().Running {
 			c.mu.Lock()
 			g.ended = true
@@ -151,7 +153,7 @@ func (c *documentDB) endGateways() {
 	})
 }
 
-// waitStreaming waits until the primary has so many standbys that stream.
+// waitStreaming waits until the given number of standbys streams from the primary.
 func (c *documentDB) waitStreaming(ctx context.Context, primary *pgMember, want int) error {
 	for {
 		list, err := primary.node.Replication(ctx)
@@ -168,17 +170,18 @@ func (c *documentDB) waitStreaming(ctx context.Context, primary *pgMember, want 
 		}
 		for _, m := range c.members {
 			if !m.node.Status().Running {
-				return m.node.Wait(ctx) // it says why
+				return m.node.Wait(ctx) // returns the reason
 			}
 		}
-		if err := rest(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("%d of %d standbys stream from %s (it sees: %s): %w", have, want, primary.plan.Name, strings.Join(states, ", "), err)
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("only %d of %d standbys stream from %s (states: %s): %w",
+				have, want, primary.plan.Name, strings.Join(states, ", "), err)
 		}
 	}
 }
 
-// rest waits a moment, or returns why ctx is done.
-func rest(ctx context.Context, d time.Duration) error {
+// sleep waits for d, or returns the cause if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
@@ -189,7 +192,7 @@ func rest(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// statusLines say how all servers are, for the end of an error message.
+// statusLines returns the state of all servers, for the end of an error message.
 func (c *documentDB) statusLines() string {
 	var b strings.Builder
 	for _, m := range c.Describe(context.Background(), Known) {
@@ -202,7 +205,8 @@ func (c *documentDB) statusLines() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Stop ends the gateways and then all members. A primary's clean end waits for its standbys, so all end together.
+// Stop ends the gateways and then all members, concurrently because a primary waits for its standbys when it shuts
+// down.
 func (c *documentDB) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopping = true
@@ -211,5 +215,5 @@ func (c *documentDB) Stop(ctx context.Context) error {
 	defer c.op.Unlock()
 	c.endReaders()
 	c.endGateways()
-	return each(c.members, func(m *pgMember) error { return m.node.Stop(ctx) })
+	return inParallel(c.members, func(m *pgMember) error { return m.node.Stop(ctx) })
 }

@@ -10,89 +10,82 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
-// Who may be promoted.
+// Which standby may be promoted.
 //
-// A write of a majority was acknowledged when a majority of members had it in the log on their disks. If it is known of
-// a majority of members how far their logs go, then at least one of them has that write, because two majorities have a
-// member in common; logs of one history are beginnings of each other, so the one that goes furthest has all such
-// writes. Hence the rule: the log's end must be known of a majority, and who is promoted must have no less than any of
-// them.
+// A write at the level majority was acknowledged when a majority of members had its WAL on disk. Two majorities have a
+// member in common. So if the end of the WAL is known for a majority of members, at least one of them has that write.
+// All WAL of one history is a prefix of the longest, so the longest has all such writes. The rule: the end of the WAL
+// must be known for a majority, and the promoted standby must have at least as much as each of them.
 //
-// Knowing where a member's log ends, and being able to promote it, are two things. A standby that was killed, or rewound,
-// reads its own log again when it starts. Until it has applied so much that its data are consistent it answers nobody,
-// and one that was rewound gets there only with log that its primary still had to send. Such a member cannot be
-// promoted, but its log lies on its disk, where it can be read: it counts as a voter and not as a candidate. Two things
-// follow. It does not block: the others are promoted if they have at least what it has. And it cannot be passed over: if
-// it has more than all candidates nothing is promoted, as what it has may have been acknowledged with it alone.
+// A standby that was killed or rewound replays its own WAL when it starts. It does not answer until its data are
+// consistent, and after a rewind that may need WAL which its primary has not sent yet. Such a member cannot be
+// promoted, but its WAL can be read from its disk: it is a voter, and not a candidate. It does not block a promotion if
+// the candidates have at least as much WAL. If it has more than all candidates, nothing is promoted, because its WAL
+// may include acknowledged writes.
 //
-// Nobody votes who does not run (the dead have no vote, although a lab could read their disks), who cannot be reached
-// by the others, who went another way than the last primary, or whose data are being replaced.
+// A member has no vote if it does not run (although a lab could read its disk), if the others cannot reach it, if it
+// has diverged from the last primary, or if its data are being replaced.
 
-// voter is a member whose log's end is known.
+// voter is a member whose end of WAL is known.
 type voter struct {
 	m  *pgMember
 	at engine.Position
 }
 
-// The rounds in which standbys are asked until they stand still: what was on its way is in this machine's buffers.
+// Standbys are queried until their positions no longer change: sent WAL may still be in the buffers of this machine.
 const (
 	restRounds = 40
 	restPause  = 25 * time.Millisecond
-	readRounds = 20 // that a candidate has to finish reading its own log, before that is read for it
+	readRounds = 20 // for a candidate to finish its replay, before its WAL is read from its disk
 )
 
-// best finds the standby to promote, and the others that answer.
-func (c *documentDB) best(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
+// chooseStandby returns the standby to promote, and the others that answer.
+func (c *documentDB) chooseStandby(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
 	var before []engine.Position
 	var silent []voter
 	var last error
 	for round := range restRounds {
 		candidates, reading, err := c.candidates(ctx)
 		if err == nil && len(reading) > 0 && round < readRounds {
-			err = fmt.Errorf("%s still reads its own write-ahead log", reading[0].plan.Name)
+			err = fmt.Errorf("%s has not replayed all of its WAL yet", reading[0].plan.Name)
 		}
-		if err == nil && silent == nil { // the primary has ended: their logs do not grow by anything that was acknowledged
+		if err == nil && silent == nil { // the primary has ended, so their WAL gets no more acknowledged writes
 			silent = c.silentVoters(ctx, append(reading, c.silent()...))
 		}
 		now := make([]engine.Position, len(candidates))
 		for i, v := range candidates {
 			now[i] = v.at
 		}
-		resting := err == nil && slices.EqualFunc(before, now, func(a, b engine.Position) bool { return a.LSN == b.LSN && a.Timeline == b.Timeline })
-		if resting {
-			if err = elect(candidates, silent, c.majority(), len(c.members)); err == nil {
-				return pick(candidates)
+		unchanged := err == nil && slices.EqualFunc(before, now, func(a, b engine.Position) bool {
+			return a.LSN == b.LSN && a.Timeline == b.Timeline
+		})
+		if unchanged {
+			if err = checkElection(candidates, silent, c.majority(), len(c.members)); err == nil {
+				i := furthest(now)
+				for _, v := range candidates {
+					others = append(others, v.m)
+				}
+				return candidates[i].m, slices.Delete(others, i, i+1), nil
 			}
 		}
 		last = err
 		if before = now; err != nil {
 			before = nil
 		}
-		if err := rest(ctx, restPause); err != nil {
+		if err := sleep(ctx, restPause); err != nil {
 			return nil, nil, errors.Join(last, err)
 		}
 	}
-	return nil, nil, errors.Join(errors.New("nobody can be promoted yet"), last)
+	return nil, nil, errors.Join(errors.New("no standby can be promoted yet"), last)
 }
 
-// pick takes the candidate with the most data.
-func pick(candidates []voter) (best *pgMember, others []*pgMember, err error) {
-	all := make([]engine.Position, len(candidates))
-	for i, v := range candidates {
-		all[i] = v.at
-		others = append(others, v.m)
-	}
-	i := furthest(all)
-	return candidates[i].m, slices.Delete(others, i, i+1), nil
-}
-
-// elect says why nobody may be promoted, nil if the furthest candidate may.
-func elect(candidates, silent []voter, majority, members int) error {
+// checkElection returns why nothing may be promoted, nil if the candidate with the most data may.
+func checkElection(candidates, silent []voter, majority, members int) error {
 	if n := voters(candidates, silent); n < majority {
-		return fmt.Errorf("it is known of only %d of %d members how much they have, which is no majority", n, members)
+		return fmt.Errorf("the end of the WAL is known for only %d of %d members and not for a majority", n, members)
 	}
 	if len(candidates) == 0 {
-		return errors.New("no standby has read enough of its log to be consistent")
+		return errors.New("no standby has replayed enough WAL to be consistent")
 	}
 	var most engine.LSN
 	for _, v := range candidates {
@@ -100,15 +93,14 @@ func elect(candidates, silent []voter, majority, members int) error {
 	}
 	for _, v := range silent {
 		if v.at.LSN > most {
-			return fmt.Errorf("%s has %d bytes of log more than all that could be promoted, and is not consistent yet: what it has may have been acknowledged",
-				v.m.plan.Name, v.at.LSN-most)
+			return fmt.Errorf("%s is not consistent yet and has %d bytes of WAL more than all candidates, which may include "+
+				"acknowledged writes", v.m.plan.Name, v.at.LSN-most)
 		}
 	}
 	return nil
 }
 
-// voters counts members, each once: one whose log was read from its disk, because it still read that itself, is a candidate
-// too when it is done. Counted twice it would be a majority alone.
+// voters counts members, each once: a member whose WAL was read from its disk can become a candidate meanwhile.
 func voters(candidates, silent []voter) int {
 	members := map[*pgMember]bool{}
 	for _, v := range slices.Concat(candidates, silent) {
@@ -117,20 +109,20 @@ func voters(candidates, silent []voter) int {
 	return len(members)
 }
 
-// candidates asks the standbys that answer how far they are; reading are those that have not read all of their own log.
-// An error says that it has to be tried again.
+// candidates queries the positions of the standbys that answer; reading are those that have not replayed all of their
+// own WAL. After an error the caller must try again.
 func (c *documentDB) candidates(ctx context.Context) (all []voter, reading []*pgMember, err error) {
 	c.mu.Lock()
-	alive := c.standbys()
+	alive := c.liveStandbys()
 	c.mu.Unlock()
 	now := make([]engine.Position, len(alive))
-	err = each(alive, func(m *pgMember) error {
+	err = inParallel(alive, func(m *pgMember) error {
 		limit, cancel := context.WithTimeout(ctx, max(c.timeout/2, 200*time.Millisecond))
 		defer cancel()
 		at, err := m.node.Probe(limit)
 		now[slices.Index(alive, m)] = at
-		if err == nil && c.leaves(m, at) {
-			err = fmt.Errorf("%s went another way than the others", m.plan.Name) // and does not count from now on
+		if err == nil && c.noteDiverged(m, at) {
+			err = fmt.Errorf("%s has diverged from the others", m.plan.Name) // liveStandbys skips it from now on
 		}
 		return err
 	})
@@ -144,28 +136,27 @@ func (c *documentDB) candidates(ctx context.Context) (all []voter, reading []*pg
 	return all, reading, err
 }
 
-// silent are the members that run and could be reached, but do not answer: standbys that are not consistent yet. Those
-// that went another way, or were stopped, are none.
+// silent returns the standbys that run and are reachable but do not answer, because they are not consistent yet.
 func (c *documentDB) silent() []*pgMember {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	answer := c.standbys()
+	answer := c.liveStandbys()
 	var all []*pgMember
 	for _, m := range c.members {
-		if m != c.primary && !m.fenced && !m.diverged && !m.replace && m.node.Status().Running && reachable(m) && !slices.Contains(answer, m) {
+		if c.follower(m) && reachable(m) && !slices.Contains(answer, m) {
 			all = append(all, m)
 		}
 	}
 	return all
 }
 
-// silentVoters reads the ends of logs from disks. Whose log cannot be read does not vote.
+// silentVoters reads the end of the WAL from the disks of members. A member whose WAL cannot be read has no vote.
 func (c *documentDB) silentVoters(ctx context.Context, from []*pgMember) []voter {
 	found := make([]voter, len(from))
-	_ = each(from, func(m *pgMember) error {
+	_ = inParallel(from, func(m *pgMember) error {
 		limit, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		if at, err := m.node.LogEnd(limit); err == nil && !c.leaves(m, at) {
+		if at, err := m.node.LogEnd(limit); err == nil && !c.noteDiverged(m, at) {
 			found[slices.Index(from, m)] = voter{m, at}
 		}
 		return nil

@@ -27,12 +27,12 @@ func TestElect(t *testing.T) {
 	}{
 		{"two answer", []voter{v("a", 10), v("b", 20)}, nil, ""},
 		{"one answers, another one has less", []voter{v("a", 10)}, []voter{v("b", 10)}, ""},
-		{"one answers, another one has more", []voter{v("a", 10)}, []voter{v("b", 11)}, "b has 1 bytes of log more"},
+		{"one answers, another one has more", []voter{v("a", 10)}, []voter{v("b", 11)}, "b is not consistent yet and has 1 bytes of WAL more"},
 		{"one answers", []voter{v("a", 10)}, nil, "only 1 of 3"},
 		{"one answers that was read from its disk before", []voter{one}, []voter{one}, "only 1 of 3"},
 		{"nobody is consistent", nil, []voter{v("a", 10), v("b", 10)}, "consistent"},
 	} {
-		err := elect(c.candidates, c.silent, 2, 3)
+		err := checkElection(c.candidates, c.silent, 2, 3)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -202,7 +202,7 @@ func inconsistentIsNotPassedOver(t *testing.T, u *underTest) {
 	})
 	eventually(t, "it was not told who is in the way", func() error {
 		for _, e := range u.told("problem", since) {
-			if strings.Contains(e.text, names[0]+" has ") && strings.Contains(e.text, "not consistent yet") {
+			if strings.Contains(e.text, names[0]+" is not consistent yet and has ") {
 				return nil
 			}
 		}
@@ -251,7 +251,7 @@ func lyingPrimary(t *testing.T, u *underTest) {
 		t.Fatal(err)
 	}
 	cutLog(t, u.pg(old), at.LSN+1)
-	seen := u.gaveBackLess(t.Context(), u.member(old))
+	seen := u.lostLog(t.Context(), u.member(old))
 	u.op.Unlock()
 	if !seen {
 		t.Fatal("nobody saw what it lost")
@@ -265,7 +265,7 @@ func lyingPrimary(t *testing.T, u *underTest) {
 		t.Errorf("%d acknowledged writes are gone", len(lost))
 	}
 	told := u.told("problem", since)
-	if len(told) == 0 || !strings.Contains(told[0].text, old+" came back without ") || told[0].data["lost_bytes"] == "" {
+	if len(told) == 0 || !strings.Contains(told[0].text, old+" returned without ") || told[0].data["lost_bytes"] == "" {
 		t.Errorf("problems: %+v", told)
 	} else {
 		t.Log(told[0].text)
@@ -278,8 +278,8 @@ func lyingPrimary(t *testing.T, u *underTest) {
 	t.Errorf("its data were not copied anew: %+v", u.told("member", since))
 }
 
-// Members are killed at random times, again while they return, also two at a time: when all are back, all that a majority
-// acknowledged is there.
+// Members are killed at random times, again while they return, also two at a time: when all are back, all that a
+// majority acknowledged is there.
 func randomKills(t *testing.T, u *underTest) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -349,10 +349,10 @@ func sameNumberTwice(t *testing.T, u *underTest) {
 		err = second.node.Promote(t.Context())
 	}
 	if err == nil {
-		err = u.crown(t.Context(), second)
+		err = u.recordPrimary(t.Context(), second)
 	}
 	if err == nil {
-		err = u.regroup(t.Context(), second, nil)
+		err = u.redirect(t.Context(), second, nil)
 	}
 	u.op.Unlock()
 	if err != nil {
@@ -411,7 +411,7 @@ func killedAtTheFork(t *testing.T, u *underTest) {
 		}
 	}
 	eventually(t, "it has not received how the timeline begins", func() error {
-		if missing := u.awaitApplied(t.Context(), standby); missing != 0 {
+		if missing := u.waitCaughtUp(t.Context(), standby); missing != 0 {
 			return fmt.Errorf("%d bytes are missing", missing)
 		}
 		return nil

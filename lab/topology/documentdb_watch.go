@@ -13,56 +13,53 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 )
 
-// Watch asks all members how they are, through the network as each other would, promotes a standby when the primary is
-// away for too long, and lets members join again that were stopped because of that.
+// Watch probes all members through the network, as other members would. It promotes a standby when the primary has not
+// answered for the election timeout, and lets members join again that were stopped because of a promotion.
 func (c *documentDB) Watch(ctx context.Context) {
-	c.forgive()
+	c.restartTimeouts()
 	c.setWatching(true)
 	defer c.setWatching(false)
 	var all sync.WaitGroup
-	all.Go(func() { c.beat(ctx) })
+	all.Go(func() { c.watchForPauses(ctx) })
 	for _, m := range c.members {
-		all.Go(func() { c.ask(ctx, m) })
+		all.Go(func() { c.pollMember(ctx, m) })
 	}
-	for rest(ctx, min(c.heartbeat/2, time.Second)) == nil {
-		if !c.stoodStill() {
-			c.look(ctx)
+	for sleep(ctx, min(c.heartbeat/2, time.Second)) == nil {
+		if !c.wasPaused() {
+			c.checkCluster(ctx)
 		}
 	}
 	all.Wait()
 }
 
-// beatEvery is how often it is looked whether this machine, or this process, stands still.
-const beatEvery = 100 * time.Millisecond
+const pauseCheckEvery = 100 * time.Millisecond
 
-// beat notes again and again that time goes by. When it did not for a while, the questions to members stood still as
-// well, so their silence says nothing: they get all of the timeout again.
-func (c *documentDB) beat(ctx context.Context) {
-	for rest(ctx, beatEvery) == nil {
+// watchForPauses detects that this process, or the machine, was paused. Probes were paused as well, so missing answers
+// prove nothing: all members get the whole timeout again.
+func (c *documentDB) watchForPauses(ctx context.Context) {
+	for sleep(ctx, pauseCheckEvery) == nil {
 		now := time.Now()
 		c.mu.Lock()
-		still := c.stillness()
-		if !still {
-			c.pulse = now
+		paused := c.wasPausedLocked()
+		if !paused {
+			c.lastTick = now
 		}
 		c.mu.Unlock()
-		if still {
-			c.forgive()
+		if paused {
+			c.restartTimeouts()
 		}
 	}
 }
 
-// stoodStill says whether this process has only just gone on after it stood still: nobody may be judged before that is
-// forgiven.
-func (c *documentDB) stoodStill() bool {
+// wasPaused reports whether this process has just resumed after a pause, and the timeouts have not been restarted yet.
+func (c *documentDB) wasPaused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stillness()
+	return c.wasPausedLocked()
 }
 
-// stillness is stoodStill for a caller that holds mu.
-func (c *documentDB) stillness() bool {
-	return c.watching && time.Since(c.pulse) > beatEvery+c.timeout/4
+func (c *documentDB) wasPausedLocked() bool {
+	return c.watching && time.Since(c.lastTick) > pauseCheckEvery+c.timeout/4
 }
 
 func (c *documentDB) setWatching(on bool) {
@@ -71,17 +68,16 @@ func (c *documentDB) setWatching(on bool) {
 	c.watching = on
 }
 
-// ask asks one member again and again.
-func (c *documentDB) ask(ctx context.Context, m *pgMember) {
-	for rest(ctx, c.heartbeat) == nil {
+func (c *documentDB) pollMember(ctx context.Context, m *pgMember) {
+	for sleep(ctx, c.heartbeat) == nil {
 		if !m.node.Status().Running {
 			continue
 		}
-		c.askOnce(ctx, m)
+		c.probeMember(ctx, m)
 	}
 }
 
-func (c *documentDB) askOnce(ctx context.Context, m *pgMember) bool {
+func (c *documentDB) probeMember(ctx context.Context, m *pgMember) bool {
 	limit, cancel := context.WithTimeout(ctx, max(c.timeout/2, 200*time.Millisecond))
 	defer cancel()
 	begun := time.Now()
@@ -91,172 +87,179 @@ func (c *documentDB) askOnce(ctx context.Context, m *pgMember) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if begun.After(m.seen) { // an answer of before its last start says nothing of now
-		m.seen = begun
+	if begun.After(m.answered) { // not an answer from before its last start
+		m.answered = begun
 		m.at = at
-		c.judge(m)
+		c.checkDiverged(m)
 	}
-	switch hears := c.primary == nil || m == c.primary || at.From == upstreamName(c.primary); {
-	case hears:
-		m.deaf = time.Time{}
-	case m.deaf.IsZero():
-		m.deaf = begun
+	switch receives := c.primary == nil || m == c.primary || at.From == upstreamName(c.primary); {
+	case receives:
+		m.noStreamSince = time.Time{}
+	case m.noStreamSince.IsZero():
+		m.noStreamSince = begun
 	}
 	return true
 }
 
-// upstreamName is a primary's address as its standbys say it.
+// upstreamName is the address of a primary as its standbys report it.
 func upstreamName(m *pgMember) string {
 	u := m.node.Upstream()
 	return net.JoinHostPort(u.Host, strconv.Itoa(u.Port))
 }
 
-// forgive takes all members that run for having answered now.
-func (c *documentDB) forgive() {
+// restartTimeouts treats all members that run as if they had just answered.
+func (c *documentDB) restartTimeouts() {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pulse = now
+	c.lastTick = now
 	for _, m := range c.members {
 		if m.node.Status().Running {
-			m.seen = now
+			m.answered = now
 		}
-		m.deaf = time.Time{}
+		m.noStreamSince = time.Time{}
 	}
 }
 
-// look decides what has to be done now.
-func (c *documentDB) look(ctx context.Context) {
-	c.tellAnswers()
-	if why, since, lost := c.lost(); lost {
-		c.lose(ctx, why, since)
+func (c *documentDB) checkCluster(ctx context.Context) {
+	c.reportAvailability()
+	if why, since, lost := c.primaryLost(); lost {
+		c.handlePrimaryLost(ctx, why, since)
 		return
 	}
-	c.tell("", "")
-	c.mend(ctx)
+	c.reportProblem("", "")
+	c.repair(ctx)
 }
 
-// tellAnswers tells which members stopped and which started to answer.
-func (c *documentDB) tellAnswers() {
-	type news struct{ kind, text, member string }
-	var all []news
+// reportAvailability records an event for each member that has stopped or started to answer.
+func (c *documentDB) reportAvailability() {
+	type change struct{ text, member string }
+	var changes []change
 	c.mu.Lock()
 	for _, m := range c.members {
-		away := m.seen.IsZero() || time.Since(m.seen) > c.timeout
+		away := m.answered.IsZero() || time.Since(m.answered) > c.timeout
 		switch {
 		case c.stopping || away == m.down:
-		case away && m.fenced: // told as stopped
+		case away && m.fenced: // the promotion has reported that it was stopped
 			m.down = true
 		case away:
 			m.down = true
-			all = append(all, news{"member", fmt.Sprintf("%s has not answered for %v", m.plan.Name, c.timeout), m.plan.Name})
+			changes = append(changes, change{fmt.Sprintf("%s has not answered for %v", m.plan.Name, c.timeout), m.plan.Name})
 		default:
 			m.down = false
-			all = append(all, news{"member", m.plan.Name + " answers", m.plan.Name})
+			changes = append(changes, change{m.plan.Name + " answers", m.plan.Name})
 		}
 	}
 	c.mu.Unlock()
-	for _, n := range all {
-		c.site.Event(n.kind, n.text, map[string]string{"member": n.member})
+	for _, n := range changes {
+		c.site.Event("member", n.text, map[string]string{"member": n.member})
 	}
 }
 
-// tell tells a problem once, until there is another or none.
-func (c *documentDB) tell(problem, member string) {
+// reportProblem records a problem, unless it is the same as the last one. "" means that the problem has ended.
+func (c *documentDB) reportProblem(problem, member string) {
 	c.mu.Lock()
-	known := c.told == problem
-	c.told = problem
+	known := c.lastProblem == problem
+	c.lastProblem = problem
 	c.mu.Unlock()
 	if !known && problem != "" {
 		c.site.Event("problem", problem, map[string]string{"member": member})
 	}
 }
 
-// lost says whether the primary is away, why, and since when: it has not answered for the election timeout, or it does answer but
-// a majority of members has not heard from it for as long.
-func (c *documentDB) lost() (why string, since time.Time, lost bool) {
+// primaryLost reports whether the primary must be replaced, why, and since when. Either it has not answered for the
+// election timeout, or it answers but a majority of members has received nothing from it for as long.
+func (c *documentDB) primaryLost() (why string, since time.Time, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.primary == nil || c.stopping || c.stillness() {
+	if c.primary == nil || c.stopping || c.wasPausedLocked() {
 		return "", since, false
 	}
-	if silent := time.Since(c.primary.seen); silent > c.timeout {
-		return fmt.Sprintf("%s has not answered for %v", c.primary.plan.Name, c.timeout), c.primary.seen, true
+	if silent := time.Since(c.primary.answered); silent > c.timeout {
+		return fmt.Sprintf("%s has not answered for %v", c.primary.plan.Name, c.timeout), c.primary.answered, true
 	}
-	var deaf []time.Time
-	for _, m := range c.standbys() {
-		if !m.deaf.IsZero() && time.Since(m.deaf) > c.timeout {
-			deaf = append(deaf, m.deaf)
+	var cut []time.Time
+	for _, m := range c.liveStandbys() {
+		if !m.noStreamSince.IsZero() && time.Since(m.noStreamSince) > c.timeout {
+			cut = append(cut, m.noStreamSince)
 		}
 	}
-	if !c.alone() && len(deaf) >= c.majority() {
-		return fmt.Sprintf("%d members have not heard from %s for %v", len(deaf), c.primary.plan.Name, c.timeout), slices.MinFunc(deaf, time.Time.Compare), true
+	if !c.singleMember() && len(cut) >= c.majority() {
+		return fmt.Sprintf("%d members have received nothing from %s for %v", len(cut), c.primary.plan.Name, c.timeout),
+			slices.MinFunc(cut, time.Time.Compare), true
 	}
 	return "", since, false
 }
 
-// standbys are the members that answered within the timeout, without the primary and those that went another way. The caller holds mu.
-func (c *documentDB) standbys() []*pgMember {
+// follower reports whether a member is a running standby whose data count. The caller holds mu.
+func (c *documentDB) follower(m *pgMember) bool {
+	return m != c.primary && !m.fenced && !m.diverged && !m.recopy && m.node.Status().Running
+}
+
+// liveStandbys returns the standbys that answered within the timeout and have not diverged. The caller holds mu.
+func (c *documentDB) liveStandbys() []*pgMember {
 	var all []*pgMember
 	for _, m := range c.members {
-		if m != c.primary && !m.fenced && !m.diverged && !m.replace && m.at.Standby && m.node.Status().Running && time.Since(m.seen) <= c.timeout {
+		if c.follower(m) && m.at.Standby && time.Since(m.answered) <= c.timeout {
 			all = append(all, m)
 		}
 	}
 	return all
 }
 
-// lose promotes a standby, or tells why none can be.
-func (c *documentDB) lose(ctx context.Context, why string, since time.Time) {
+// handlePrimaryLost promotes a standby, or reports why it cannot.
+func (c *documentDB) handlePrimaryLost(ctx context.Context, why string, since time.Time) {
 	c.mu.Lock()
-	leader, alive := c.primary, len(c.standbys())
+	leader, alive := c.primary, len(c.liveStandbys())
 	c.mu.Unlock()
 	alive += len(c.silent())
 	name := leader.plan.Name
 	switch {
-	case c.alone():
-		c.tell(why+"; it is the only member", name)
+	case c.singleMember():
+		c.reportProblem(why+"; no failover, because it is the only member", name)
 	case c.site.Spec.Availability.NoPromotion:
-		c.tell(why+"; the specification says that nothing is promoted", name)
+		c.reportProblem(why+"; no failover, because the specification has availability.no_promotion", name)
 	case alive < c.majority():
-		c.tell(fmt.Sprintf("%s, and only %d of %d members are there, which is no majority: nothing is promoted", why, alive, len(c.members)), name)
+		c.reportProblem(fmt.Sprintf("%s; no failover, because only %d of %d members run and not a majority",
+			why, alive, len(c.members)), name)
 	default:
 		if err := c.failOver(ctx, leader, why, since); err != nil && ctx.Err() == nil {
-			c.tell(fmt.Sprintf("%s, and no standby could be promoted: %v", why, err), name)
+			c.reportProblem(fmt.Sprintf("%s; the failover failed and is tried again: %v", why, err), name)
 		}
 	}
 }
 
-// reachable says whether a member can be started and can speak with all others, as the one who runs its host knows.
+// reachable reports whether a member can be started and can reach all others, as far as the faults of its host say.
 func reachable(m *pgMember) bool {
 	h := m.node.Host()
 	return h.State() == host.On && len(h.Cuts()) == 0 && !m.node.Paused()
 }
 
-// mend lets members join again: those that were stopped because another one was promoted, those that wait for a
-// primary, those that went another way, and those that run but do not receive from the primary.
-func (c *documentDB) mend(ctx context.Context) {
+// repair lets members join again: those stopped because of a promotion, those that wait for a primary, those that have
+// diverged, and those that run but receive nothing from the primary.
+func (c *documentDB) repair(ctx context.Context) {
 	leader := c.leader()
 	if leader == nil || !reachable(leader) {
 		return
 	}
-	if err := c.mendLeader(ctx, leader); err != nil && ctx.Err() == nil {
-		c.site.Event("problem", fmt.Sprintf("%s leads, and the others could not be told: %v", leader.plan.Name, err), map[string]string{"member": leader.plan.Name})
+	if err := c.repairPrimary(ctx, leader); err != nil && ctx.Err() == nil {
+		c.site.Event("problem", fmt.Sprintf("%s is the primary, but not all gateways and standbys use it yet: %v",
+			leader.plan.Name, err), map[string]string{"member": leader.plan.Name})
 	}
-	if err := c.mendGateways(ctx, leader); err != nil && ctx.Err() == nil {
-		c.site.Event("problem", fmt.Sprintf("a gateway could not be started again: %v", err), nil)
+	if err := c.restartWaitingGateways(ctx, leader); err != nil && ctx.Err() == nil {
+		c.site.Event("problem", fmt.Sprintf("a gateway did not start again: %v", err), nil)
 	}
 	for _, m := range c.members {
-		if c.broken(leader, m) {
-			c.mendOne(ctx, leader, m)
+		if c.needsRejoin(leader, m) {
+			c.rejoinMember(ctx, leader, m)
 		}
 	}
 }
 
-// mendLeader ends the return of a primary that did not answer in time when it was made to lead again, and does now.
-func (c *documentDB) mendLeader(ctx context.Context, leader *pgMember) error {
+// repairPrimary completes the restart of a primary that did not answer in time and does now.
+func (c *documentDB) repairPrimary(ctx context.Context, leader *pgMember) error {
 	c.mu.Lock()
-	due := leader.fenced && !leader.replace && leader.node.Status().Running && time.Since(leader.tried) > mendAfter
+	due := leader.fenced && !leader.recopy && leader.node.Status().Running && time.Since(leader.lastTry) > rejoinAfter
 	c.mu.Unlock()
 	if !due {
 		return nil
@@ -264,21 +267,20 @@ func (c *documentDB) mendLeader(ctx context.Context, leader *pgMember) error {
 	c.op.Lock()
 	defer c.op.Unlock()
 	c.mu.Lock()
-	leader.tried = time.Now()
+	leader.lastTry = time.Now()
 	stale := c.primary != leader || c.stopping || !leader.fenced || !leader.node.Status().Running
 	c.mu.Unlock()
-	if stale || !c.askOnce(ctx, leader) {
+	if stale || !c.probeMember(ctx, leader) {
 		return nil
 	}
-	return c.reign(ctx, leader)
+	return c.resumePrimary(ctx, leader)
 }
 
-// mendAfter is how long a standby has to connect again by itself, which it does within a fraction of that, and how long
-// nothing is tried after it was mended.
-const mendAfter = 3 * time.Second
+// rejoinAfter is the time in which a standby normally reconnects by itself, and the minimum between two rejoins.
+const rejoinAfter = 3 * time.Second
 
-// broken says whether a member can and has to join again.
-func (c *documentDB) broken(leader, m *pgMember) bool {
+// needsRejoin reports whether a member must join again and can.
+func (c *documentDB) needsRejoin(leader, m *pgMember) bool {
 	if m == leader || !reachable(m) {
 		return false
 	}
@@ -286,50 +288,49 @@ func (c *documentDB) broken(leader, m *pgMember) bool {
 	defer c.mu.Unlock()
 	running := m.node.Status().Running
 	stopped := (m.fenced || m.waiting) && !running
-	deaf := running && !m.deaf.IsZero() && time.Since(m.deaf) > mendAfter && time.Since(m.seen) < c.timeout
-	lost := running && (m.diverged || m.replace)
-	// One that waits for log to be consistent cannot be told of another primary while it runs.
-	astray := running && time.Since(m.seen) > c.timeout && !m.node.Follows(leader.node.Upstream())
-	return (stopped || deaf || lost || astray) && time.Since(m.tried) > mendAfter
+	cut := running && !m.noStreamSince.IsZero() && time.Since(m.noStreamSince) > rejoinAfter &&
+		time.Since(m.answered) < c.timeout
+	lost := running && (m.diverged || m.recopy)
+	// A standby that waits for WAL to become consistent cannot change its primary while it runs.
+	wrongPrimary := running && time.Since(m.answered) > c.timeout && !m.node.Follows(leader.node.Upstream())
+	return (stopped || cut || lost || wrongPrimary) && time.Since(m.lastTry) > rejoinAfter
 }
 
-func (c *documentDB) mendOne(ctx context.Context, leader, m *pgMember) {
+func (c *documentDB) rejoinMember(ctx context.Context, leader, m *pgMember) {
 	c.op.Lock()
 	defer c.op.Unlock()
-	if !c.broken(leader, m) { // it was returned while this waited, and must not be stopped again
+	if !c.needsRejoin(leader, m) { // it has joined while this waited for op
 		return
 	}
 	c.mu.Lock()
 	stale := c.primary != leader || c.stopping
-	m.tried = time.Now()
+	m.lastTry = time.Now()
 	c.mu.Unlock()
-	if stale || !c.askOnce(ctx, leader) { // a standby is not stopped for a primary that is away: it may have to replace it
+	// a dead primary may have to be replaced by this standby, so it keeps running
+	if stale || !c.probeMember(ctx, leader) {
 		return
 	}
 	running := m.node.Status().Running
 	err := c.rejoin(ctx, leader, m)
 	if err != nil && running && !m.node.Status().Running && ctx.Err() == nil {
-		if m.canWait(c) {
-			err = errors.Join(err, c.standBy(ctx, leader, m)) // it counts as a member, as it did before
+		if m.mayRunWithoutPrimary(c) {
+			err = errors.Join(err, c.startStandby(ctx, leader, m)) // it counts towards a majority again
 		} else {
 			c.mu.Lock()
-			m.waiting = true // it is tried again
+			m.waiting = true // for the next try
 			c.mu.Unlock()
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		c.site.Event("problem", fmt.Sprintf("%s could not join again: %v", m.plan.Name, err), map[string]string{"member": m.plan.Name})
+		c.site.Event("problem", fmt.Sprintf("%s could not join again: %v", m.plan.Name, err),
+			map[string]string{"member": m.plan.Name})
 	}
 }
 
-// mendGateways starts those again that were ended for a promotion and could not be started with the others, because
-// their host was off or paused.
-func (c *documentDB) mendGateways(ctx context.Context, leader *pgMember) error {
-	due := false
-	for _, g := range c.gateways {
-		due = due || g.waits(c)
-	}
-	if !due {
+// restartWaitingGateways starts the gateways that could not be started after a promotion, because their host was off or
+// paused.
+func (c *documentDB) restartWaitingGateways(ctx context.Context, leader *pgMember) error {
+	if !slices.ContainsFunc(c.gateways, func(g *pgGateway) bool { return g.canRestart(c) }) {
 		return nil
 	}
 	c.op.Lock()
@@ -337,19 +338,14 @@ func (c *documentDB) mendGateways(ctx context.Context, leader *pgMember) error {
 	if c.leader() != leader || !leader.node.Status().Running {
 		return nil
 	}
-	// Gateways answer when the primary does. Who waits here could not promote another one if that went away meanwhile.
-	ctx, cancel := c.whileAlive(ctx, leader)
+	// A gateway answers only if the primary does. If the primary dies meanwhile, a longer wait would block the failover.
+	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
-	return whyEnded(ctx, each(c.gateways, func(g *pgGateway) error {
-		if !g.waits(c) {
-			return nil
-		}
-		return c.startGateway(ctx, g, leader.node.Upstream())
-	}))
+	return orPrimaryLost(ctx, c.startEndedGateways(ctx, leader))
 }
 
-// waits says whether a gateway was ended for a promotion and could be started now.
-func (g *pgGateway) waits(c *documentDB) bool {
+// canRestart reports whether endGateways has stopped a gateway and it can be started now.
+func (g *pgGateway) canRestart(c *documentDB) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return g.ended && !c.stopping && !g.node.Status().Running && g.node.Host().State() == host.On

@@ -16,13 +16,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// The times of a planned hand-over, those that MongoDB has by itself (manual: "replSetStepDown").
+// The times of a step-down are MongoDB's defaults (manual: "replSetStepDown").
 const (
-	stepDownFor = 60 * time.Second // the old primary does not become primary again
-	catchUpFor  = 10 * time.Second // another member gets what it lacks
+	stepDownFor = 60 * time.Second // the old primary is not elected again
+	catchUpFor  = 10 * time.Second // for a secondary to catch up
 )
 
-// changeLimit bounds a change whose caller has no deadline, and how long a member that comes back may make no progress.
+// changeLimit bounds a change whose caller has no deadline, and a return without progress.
 const changeLimit = 2 * time.Minute
 
 // StepDown makes the primary of a set hand over, and returns when another member is primary.
@@ -34,7 +34,7 @@ func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
 		return err
 	}
 	if set == "" {
-		return errors.New("a standalone has nobody to hand over to; use topology.kind: replica-set")
+		return errors.New("a standalone cannot step down; use topology.kind: replica-set")
 	}
 	old, err := c.primary(ctx, set)
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
 	}
 	err = old.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetStepDown", Value: int32(stepDownFor.Seconds())},
 		{Key: "secondaryCatchUpPeriodSecs", Value: int32(catchUpFor.Seconds())}}, nil)
-	// Before 4.2 a primary closed all connections at this, and it may still do so for other reasons: whether it
-	// stepped down is seen from who is primary.
+	// Before 4.2 a primary closed all connections when it stepped down, and it may still close them for other reasons. So
+	// the result is read from the set.
 	if err != nil && !mongo.IsNetworkError(err) {
 		return fmt.Errorf("%s did not step down: %w", old.Name(), err)
 	}
@@ -54,13 +54,12 @@ func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
 		case err != nil:
 			return false, errors.Join(err, lost)
 		case now == old:
-			return false, errors.Join(fmt.Errorf("%s is primary still", old.Name()), lost)
+			return false, errors.Join(fmt.Errorf("%s is still primary", old.Name()), lost)
 		}
 		return true, nil
 	})
 }
 
-// role is the role that an answer tells.
 func (a answer) role() string {
 	switch {
 	case a.err != nil:
@@ -77,43 +76,43 @@ func (a answer) role() string {
 	return "unknown"
 }
 
-// Return starts a member again and waits until it is what it can be. If it stands at another address now, its set is
-// told first (manual: "Change Hostnames in a Self-Managed Replica Set"). It takes as long as the member makes progress: one
-// that lost its data copies all of them.
+// Return starts a member again and waits until it has joined its set. If its address has changed, it reconfigures the
+// set (manual: "Change Hostnames in a Self-Managed Replica Set"). It has no time limit while the member makes progress:
+// a member that lost its data copies all of them.
 func (c *mongoCluster) Return(ctx context.Context, member string) error {
 	n := c.node(member)
 	if n == nil {
-		return fmt.Errorf("there is no member %s", member)
+		return fmt.Errorf("there is no member %s; see 'plimsoll lab status'", member)
 	}
 	if n.Role() == engine.MongoRouter {
 		n.SetConfigDB(c.seeds(mongoConfig)) // config servers may have moved
 	}
 	if n.IsPaused() {
-		return fmt.Errorf("%s is paused and not gone: resume it", member)
+		return fmt.Errorf("%s is paused, so it cannot be started; heal the pause first", member)
 	}
-	beginning, cancel := context.WithTimeout(ctx, changeLimit)
+	limit, cancel := context.WithTimeout(ctx, changeLimit)
 	defer cancel()
-	if err := c.launch(beginning, []*engine.MongoNode{n}); err != nil {
+	if err := c.launch(limit, []*engine.MongoNode{n}); err != nil {
 		return err
 	}
 	if n.Set() != "" {
-		if err := c.whileItMoves(ctx, n, func(ctx context.Context) error { return c.rejoin(ctx, n) }); err != nil {
+		if err := c.whileProgressing(ctx, n, func(ctx context.Context) error { return c.rejoin(ctx, n) }); err != nil {
 			return err
 		}
 	}
-	c.tellRollback(n)
+	c.reportRollback(n)
 	return nil
 }
 
 // rejoin waits until a member is in its set again.
 func (c *mongoCluster) rejoin(ctx context.Context, n *engine.MongoNode) error {
-	return until(ctx, n.Name()+" joining its set again", func(ctx context.Context) (bool, error) {
+	return until(ctx, "the return of "+n.Name()+" to its set", func(ctx context.Context) (bool, error) {
 		if ended(n) {
 			return true, fmt.Errorf("%s has ended%s", n.Name(), n.LogTail())
 		}
 		h, err := n.Hello(ctx)
 		if err == nil && h.SetName == n.Set() && (h.Writable || h.Secondary || h.Arbiter) {
-			c.see(n.Name(), answer{Hello: h}.role())
+			c.noteRole(n.Name(), answer{Hello: h}.role())
 			return true, nil
 		}
 		last := fmt.Errorf("it is %s", answer{h, err}.words())
@@ -127,19 +126,19 @@ func (c *mongoCluster) rejoin(ctx context.Context, n *engine.MongoNode) error {
 	})
 }
 
-// readdress tells a set where its member is now, if that is not what the set has.
+// readdress reconfigures a set if the address of a member has changed.
 func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error {
 	primary, err := c.primary(ctx, n.Set())
 	if err != nil {
 		return err
 	}
-	got, err := server.AskOwnConfig(ctx, primary.Commander(engine.AsUser))
+	got, err := server.QueryOwnConfig(ctx, primary.Commander(engine.AsUser))
 	if err != nil {
 		return err
 	}
 	var config bson.D
 	if err := bson.Unmarshal(got.Raw, &config); err != nil {
-		return fmt.Errorf("the configuration of %s: %w", n.Set(), err)
+		return fmt.Errorf("cannot read the configuration of %s: %w", n.Set(), err)
 	}
 	id := int32(-1)
 	for i, m := range c.inSet(n.Set()) {
@@ -153,8 +152,8 @@ func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error
 	return primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetReconfig", Value: config}}, nil)
 }
 
-// setAddress writes the address of a member into a configuration and makes it a newer one. It says whether that
-// changed anything.
+// setAddress writes the address of a member into a configuration and increments its version. It reports whether the
+// address has changed.
 func setAddress(config bson.D, id int32, address string) bool {
 	changed := false
 	for _, e := range config {
@@ -182,7 +181,7 @@ func setAddress(config bson.D, id int32, address string) bool {
 	return changed
 }
 
-// number is a field that is a number in one of its forms, or -1.
+// number returns a field with any type of number, or -1.
 func number(d bson.D, key string) int64 {
 	for _, e := range d {
 		if e.Key != key {
@@ -200,13 +199,13 @@ func number(d bson.D, key string) int64 {
 	return -1
 }
 
-// tellRollback tells once of files with writes that a member gave up when it joined again. They stay where they are.
-func (c *mongoCluster) tellRollback(n *engine.MongoNode) {
+// reportRollback records an event for new files with writes that a member has rolled back. The files stay.
+func (c *mongoCluster) reportRollback(n *engine.MongoNode) {
 	var fresh []string
 	c.mu.Lock()
 	for _, file := range n.Rollbacks() {
-		if !c.kept[file] {
-			c.kept[file] = true
+		if !c.reportedRollbacks[file] {
+			c.reportedRollbacks[file] = true
 			fresh = append(fresh, file)
 		}
 	}
@@ -215,27 +214,27 @@ func (c *mongoCluster) tellRollback(n *engine.MongoNode) {
 		return
 	}
 	c.event("member", map[string]string{"member": n.Name(), "files": strings.Join(fresh, "\n")},
-		"%s gave up writes that the others had not got; they are kept in %s in %s", n.Name(), figure.Plural(len(fresh), "file"),
-		filepath.Join(n.DataDir(), "rollback"))
+		"%s rolled back unreplicated writes; %s in %s", n.Name(),
+		figure.Plural(len(fresh), "file"), filepath.Join(n.DataDir(), "rollback"))
 }
 
-// Stop ends routers, then shards, then config servers, as the manual says ("Stop a Self-Managed Sharded Cluster").
+// Stop ends routers, then shards, then config servers (manual: "Stop a Self-Managed Sharded Cluster").
 func (c *mongoCluster) Stop(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, changeLimit)
 	defer cancel()
 	errs := []error{inParallel(c.routers(), func(n *engine.MongoNode) error { return c.stopNode(ctx, n) })}
-	data := c.with(func(n *engine.MongoNode) bool {
+	data := c.filter(func(n *engine.MongoNode) bool {
 		return n.Role() != engine.MongoRouter && n.Role() != engine.MongoConfig
 	})
 	errs = append(errs, c.stopServers(ctx, data))
 	return errors.Join(append(errs, c.stopServers(ctx, c.inSet(mongoConfig)))...)
 }
 
-// stopServers ends primaries while there are others to hand over to, which takes no time, and then the others: a
-// primary that is alone waits for somebody first.
+// stopServers ends primaries first, while other members can take over. A primary without other members waits for them
+// before it ends.
 func (c *mongoCluster) stopServers(ctx context.Context, nodes []*engine.MongoNode) error {
 	var first, others []*engine.MongoNode
-	for i, a := range askAll(ctx, nodes) {
+	for i, a := range helloAll(ctx, nodes) {
 		if a.role() == "primary" {
 			first = append(first, nodes[i])
 		} else {
@@ -246,9 +245,9 @@ func (c *mongoCluster) stopServers(ctx context.Context, nodes []*engine.MongoNod
 	return errors.Join(inParallel(first, stop), inParallel(others, stop))
 }
 
-// stopNode ends one server cleanly. Since 5.0 a server that gets SIGTERM goes on for 15 s, so that clients of a
-// cluster that lives on can leave it; a whole cluster that ends needs no such time, and the setting is changed just
-// before (manual: "Server Parameters", shutdownTimeoutMillisForSignaledShutdown). One that does not take it ends later.
+// stopNode ends one server cleanly. Since 5.0 a server runs for 15 s after SIGTERM, so that clients can move to other
+// members. That is useless when the whole cluster ends, so stopNode shortens the time first (manual: "Server
+// Parameters", shutdownTimeoutMillisForSignaledShutdown). A server that refuses the parameter ends later.
 func (c *mongoCluster) stopNode(ctx context.Context, n *engine.MongoNode) error {
 	if n.Status().Running && !n.IsPaused() && c.programs.Version.AtLeast(5, 0) {
 		name, as := "shutdownTimeoutMillisForSignaledShutdown", engine.AsUser

@@ -216,7 +216,7 @@ func TestMongoRollbackIsTold(t *testing.T) {
 		if err := l.Return(ctx, old); err != nil {
 			t.Fatal(err)
 		}
-		l.waitEvent(t, old+" gave up writes that the others had not got; they are kept in 1 file in ")
+		l.waitEvent(t, old+" rolled back unreplicated writes; 1 file in ")
 		n := l.c.node(old)
 		if files := n.Rollbacks(); len(files) != 1 || !strings.Contains(readFile(t, files[0]), "written alone") {
 			t.Errorf("the rollback files are %q", files)
@@ -227,15 +227,15 @@ func TestMongoRollbackIsTold(t *testing.T) {
 		if err := l.Return(ctx, old); err != nil {
 			t.Fatal(err)
 		}
-		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, "gave up writes") }); len(told) != 1 {
+		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, "rolled back unreplicated writes") }); len(told) != 1 {
 			t.Errorf("told was %q", told)
 		}
 	})
 }
 
-// writeAlone writes to the journal of the primary alone, kills it, and returns its name. The others stand still meanwhile;
-// should that last until the primary steps down, it is tried again. The first document they get nevertheless: they asked for
-// what comes next before they stood still.
+// writeAlone writes to the journal of the primary alone, kills it, and returns its name. The others stand still
+// meanwhile; should that last until the primary steps down, it is tried again. The first document they get
+// nevertheless: they asked for what comes next before they stood still.
 func writeAlone(t *testing.T, ctx context.Context, l *mongoLab) string {
 	t.Helper()
 	for {
@@ -282,8 +282,8 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// A member is behind by the age of the oldest write that it lacks. What an idle primary adds to its oplog is no write, and a
-// former primary whose last entry the primary does not have is behind whatever the dates say.
+// A member is behind by the age of the oldest write that it lacks. What an idle primary adds to its oplog is no write,
+// and a former primary whose last entry the primary does not have is behind whatever the dates say.
 func TestMongoLag(t *testing.T) {
 	now := time.Unix(1010, 0)
 	at := func(second, n uint32, term int64) (m server.Member) {
@@ -302,13 +302,15 @@ func TestMongoLag(t *testing.T) {
 		"level and idle":       {old, old, nil, 0, true},
 		"lacks a no-op":        {primary, old, []logEntry{entry(old, old.Date)}, 0, true},
 		"lacks a recent no-op": {primary, recent, []logEntry{entry(recent, recent.Date)}, 0, false},
-		"lacks a write":        {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(-40*time.Millisecond))}, 40 * time.Millisecond, false},
-		"lacks an old write":   {primary, old, []logEntry{entry(old, old.Date), entry(recent, now.Add(-8*time.Second))}, 8 * time.Second, false},
-		"clock of the write":   {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(time.Second))}, leastLag, false},
-		"not told":             {primary, old, nil, 10 * time.Second, false},
-		"not told, same time":  {primary, recent, nil, leastLag, false},
-		"another log":          {primary, other, []logEntry{entry(at(1009, 8, 3), now)}, leastLag, false},
-		"a log that was cut":   {primary, old, []logEntry{entry(recent, now)}, 10 * time.Second, false},
+		"lacks a write": {primary, old, []logEntry{entry(old, old.Date),
+			entry(primary, now.Add(-40*time.Millisecond))}, 40 * time.Millisecond, false},
+		"lacks an old write": {primary, old, []logEntry{entry(old, old.Date), entry(recent, now.Add(-8*time.Second))},
+			8 * time.Second, false},
+		"clock of the write":  {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(time.Second))}, leastLag, false},
+		"not told":            {primary, old, nil, 10 * time.Second, false},
+		"not told, same time": {primary, recent, nil, leastLag, false},
+		"another log":         {primary, other, []logEntry{entry(at(1009, 8, 3), now)}, leastLag, false},
+		"a log that was cut":  {primary, old, []logEntry{entry(recent, now)}, 10 * time.Second, false},
 	} {
 		lag, idle := lagOf(now, c.primary, c.m, c.next)
 		if lag != c.want || idle != c.idle {
@@ -322,13 +324,13 @@ func TestMongoLagIsTheMembersOwn(t *testing.T) {
 	var m server.Member
 	m.Optime = server.OpTime{TS: bson.Timestamp{T: 5, I: 1}, Term: 1}
 	before := m
-	heard(&m, answer{err: errors.New("no answer")})
+	applyOwnOptime(&m, answer{err: errors.New("no answer")})
 	if m != before {
 		t.Errorf("a member without an answer is %+v", m)
 	}
 	var a answer
 	a.LastWrite.OpTime.TS, a.LastWrite.OpTime.Term = bson.Timestamp{T: 9, I: 2}, 3
-	if heard(&m, a); m.Optime != (server.OpTime{TS: bson.Timestamp{T: 9, I: 2}, Term: 3}) || m.Date.Unix() != 9 {
+	if applyOwnOptime(&m, a); m.Optime != (server.OpTime{TS: bson.Timestamp{T: 9, I: 2}, Term: 3}) || m.Date.Unix() != 9 {
 		t.Errorf("it is %+v", m)
 	}
 }
@@ -343,7 +345,7 @@ func TestMongoIdle(t *testing.T) {
 		use(t, ctx, l)
 		for {
 			idle := 0
-			for _, m := range l.Describe(ctx, Standing) {
+			for _, m := range l.Describe(ctx, Roles) {
 				if m.Settings != nil || m.Role == "secondary" && m.LagSeconds == nil {
 					t.Fatalf("%s is %+v", m.Name, m)
 				}
@@ -405,7 +407,7 @@ func TestMongoStepDownRefused(t *testing.T) {
 	t.Parallel()
 	alone := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(*spec.Lab) {})
 	ctx := start(t, alone)
-	if err := alone.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "nobody to hand over to") {
+	if err := alone.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "a standalone cannot step down") {
 		t.Errorf("error %v of a standalone", err)
 	}
 	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *spec.Lab) {
@@ -415,7 +417,7 @@ func TestMongoStepDownRefused(t *testing.T) {
 	if err := l.StepDown(ctx, ""); err == nil || !strings.Contains(err.Error(), "No electable secondaries") {
 		t.Errorf("error %v of a set without another candidate", err)
 	}
-	if err := l.StepDown(ctx, "rs7"); err == nil || !strings.Contains(err.Error(), `no replica set "rs7"; there is rs0`) {
+	if err := l.StepDown(ctx, "rs7"); err == nil || !strings.Contains(err.Error(), `no replica set "rs7"; use one of rs0`) {
 		t.Errorf("error %v of a set that is not there", err)
 	}
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// see remembers the role of a member.
-func (c *mongoCluster) see(member, role string) {
+func (c *mongoCluster) noteRole(member, role string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.roles[member] = role
 }
 
-// seen is the role of a member as far as it is known without asking.
-func (c *mongoCluster) seen(n *engine.MongoNode) string {
+// lastRole returns the last known role of a member without a query.
+func (c *mongoCluster) lastRole(n *engine.MongoNode) string {
 	switch n.Role() {
 	case engine.MongoRouter, engine.MongoArbiter, engine.MongoStandalone, engine.MongoConfig:
 		return n.Role() // these do not change
@@ -34,16 +33,15 @@ func (c *mongoCluster) seen(n *engine.MongoNode) string {
 	return "unknown"
 }
 
-// Describe says how the members are.
 func (c *mongoCluster) Describe(ctx context.Context, depth Depth) []record.LabMember {
 	members := make([]record.LabMember, len(c.nodes))
 	for i, n := range c.nodes {
-		members[i] = c.known(n)
+		members[i] = c.describeLocally(n)
 	}
 	if depth == Known {
 		return members
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*mongoAsk)
+	ctx, cancel := context.WithTimeout(ctx, 2*commandTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, n := range c.nodes {
@@ -55,7 +53,7 @@ func (c *mongoCluster) Describe(ctx context.Context, depth Depth) []record.LabMe
 			set, err := n.Settings(ctx)
 			members[i].Settings = set
 			if err != nil && members[i].Problem == "" {
-				members[i].Problem = "it does not tell its settings: " + firstLine(err)
+				members[i].Problem = "cannot read its settings: " + firstLine(err)
 			}
 		})
 	}
@@ -67,11 +65,11 @@ func (c *mongoCluster) Describe(ctx context.Context, depth Depth) []record.LabMe
 	return members
 }
 
-// known is what is known of a member without asking it.
-func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
+// describeLocally describes a member without a query.
+func (c *mongoCluster) describeLocally(n *engine.MongoNode) record.LabMember {
 	plan := c.plans[n.Name()]
 	m := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: n.Set(), Host: n.Host().Name(), Address: n.Address(),
-		Role: c.seen(n), Logs: n.Logs(), State: "stopped"}
+		Role: c.lastRole(n), Logs: n.Logs(), State: "stopped"}
 	if plan.Volume {
 		m.Volume = plan.Name
 	}
@@ -90,10 +88,11 @@ func (c *mongoCluster) known(n *engine.MongoNode) record.LabMember {
 	return m
 }
 
-// describeSet asks a set for roles, terms and lags: its primary, and where there is none whoever answers.
+// describeSet queries roles, terms and lags of a set from its primary, or without a primary from any member that
+// answers.
 func (c *mongoCluster) describeSet(ctx context.Context, set string, members []record.LabMember) {
 	nodes := c.inSet(set)
-	answers := askAll(ctx, nodes)
+	answers := helloAll(ctx, nodes)
 	from, s, err := c.anyStatus(ctx, nodes, answers)
 	for i := range members {
 		m := &members[i]
@@ -101,12 +100,12 @@ func (c *mongoCluster) describeSet(ctx context.Context, set string, members []re
 			continue
 		}
 		if err != nil {
-			m.Problem = "nobody tells the state of the set: " + firstLine(err)
+			m.Problem = "cannot read the state of the set: " + firstLine(err)
 			continue
 		}
 		c.describeMember(m, s)
 		if of := s.Member(m.Address); of != nil && of.State == server.Secondary {
-			heard(of, answers[slices.IndexFunc(nodes, func(n *engine.MongoNode) bool { return n.Name() == m.Name })])
+			applyOwnOptime(of, answers[slices.IndexFunc(nodes, func(n *engine.MongoNode) bool { return n.Name() == m.Name })])
 			c.describeLag(ctx, m, from, s, *of)
 		}
 	}
@@ -115,23 +114,24 @@ func (c *mongoCluster) describeSet(ctx context.Context, set string, members []re
 func (c *mongoCluster) describeMember(m *record.LabMember, s server.Set) {
 	of := s.Member(m.Address)
 	if of == nil {
-		m.Problem = "the replica set does not have it as a member"
+		m.Problem = "it is not in the configuration of the replica set"
 		return
 	}
 	m.Term = s.Term
 	if m.Role != engine.MongoConfig {
 		m.Role = roleOf(of.State)
-		c.see(m.Name, m.Role)
+		c.noteRole(m.Name, m.Role)
 	}
 	if !of.Healthy {
-		m.Problem = strings.TrimSpace("the others do not reach it: " + of.State + " " + of.Heartbeat)
+		m.Problem = strings.TrimSpace("other members cannot reach it: " + of.State + " " + of.Heartbeat)
 	} else if m.Role == "unknown" {
-		m.Problem = "it is " + of.State
+		m.Problem = "its state is " + of.State
 	}
 }
 
-// anyStatus is the state of a set as its primary sees it, or another member with data, and who that is.
-func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode, answers []answer) (*engine.MongoNode, server.Set, error) {
+// anyStatus returns the status of a set from its primary, or from another member with data, and that member.
+func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode, answers []answer) (*engine.MongoNode,
+	server.Set, error) {
 	var order []*engine.MongoNode
 	if p := newestPrimary(nodes, answers); p != nil {
 		order = append(order, p)
@@ -143,7 +143,7 @@ func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode,
 		}
 	}
 	for _, n := range order {
-		one, cancel := context.WithTimeout(ctx, mongoAsk)
+		one, cancel := context.WithTimeout(ctx, commandTimeout)
 		s, err := status(one, n)
 		cancel()
 		if err == nil {
@@ -154,7 +154,6 @@ func (c *mongoCluster) anyStatus(ctx context.Context, nodes []*engine.MongoNode,
 	return nil, server.Set{}, all
 }
 
-// Primary is the member that takes writes now.
 func (c *mongoCluster) Primary(ctx context.Context, set string) (string, error) {
 	n, err := c.primary(ctx, set)
 	if err != nil {
@@ -172,10 +171,10 @@ func (c *mongoCluster) primary(ctx context.Context, set string) (*engine.MongoNo
 		if n := c.nodes[0]; n.Status().Running {
 			return n, nil
 		}
-		return nil, fmt.Errorf("%s does not run", c.nodes[0].Name())
+		return nil, fmt.Errorf("%s does not run; see 'plimsoll lab status'", c.nodes[0].Name())
 	}
 	nodes := c.inSet(set)
-	answers := askAll(ctx, nodes)
+	answers := helloAll(ctx, nodes)
 	if p := newestPrimary(nodes, answers); p != nil {
 		return p, nil
 	}
@@ -186,12 +185,12 @@ func (c *mongoCluster) primary(ctx context.Context, set string) (*engine.MongoNo
 	return nil, fmt.Errorf("%w in %s now: %s", ErrNoPrimary, set, strings.Join(words, ", "))
 }
 
-// oneSet is the set that is meant: the one that is named, or the only one with data of users. It is "" for a standalone.
+// oneSet checks the name of a set. For an empty name it returns the only set with user data, "" for a standalone.
 func (c *mongoCluster) oneSet(set string) (string, error) {
 	sets := c.sets()
 	if set != "" {
 		if len(c.inSet(set)) == 0 {
-			return "", fmt.Errorf("there is no replica set %q; there is %s", set, strings.Join(sets, ", "))
+			return "", fmt.Errorf("there is no replica set %q; use one of %s", set, strings.Join(sets, ", "))
 		}
 		return set, nil
 	}
@@ -202,10 +201,10 @@ func (c *mongoCluster) oneSet(set string) (string, error) {
 	case 1:
 		return data[0], nil
 	}
-	return "", fmt.Errorf("which replica set? Name one of %s, such as %s/primary", strings.Join(data, ", "), data[0])
+	return "", fmt.Errorf("the lab has several replica sets; name one of %s, such as %s/primary", strings.Join(data, ", "), data[0])
 }
 
-// firstLine keeps the end of a log out of a table.
+// firstLine cuts off the lines of a log at the end of an error.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return text

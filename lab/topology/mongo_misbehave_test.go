@@ -30,20 +30,20 @@ func TestMongoStartFails(t *testing.T) {
 		told      string
 		want      []string
 	}{
-		{"never-elects", threeMembers, "replSetInitiate", []string{"the replica set rs0 is not usable", "the election of a primary did not happen in time",
+		{"never-elects", threeMembers, "replSetInitiate", []string{"the replica set rs0 is not usable", "the election of a primary was not complete in time",
 			"rs0-1 is secondary, rs0-2 is secondary, rs0-3 is secondary"}},
-		{"not-initialized", threeMembers, "replSetGetStatus", []string{"all members being well did not happen in time", "NotYetInitialized"}},
-		{"no-majority", threeMembers, "insert", []string{"a write of a majority did not happen in time", "waiting for replication timed out"}},
-		{"initiate-refused", threeMembers, "", []string{"initiating the set on rs0-1", "the stand-in refuses this configuration"}},
+		{"not-initialized", threeMembers, "replSetGetStatus", []string{"the health check of all members was not complete in time", "NotYetInitialized"}},
+		{"no-majority", threeMembers, "insert", []string{"a majority write was not complete in time", "waiting for replication timed out"}},
+		{"initiate-refused", threeMembers, "", []string{"the initiation of the set on rs0-1", "the stand-in refuses this configuration"}},
 		{"dies-at-start", threeMembers, "", []string{"rs0-1 at 127.0.0.1:", "has ended", "the stand-in was told to die"}},
 		{"dies-after-initiate", threeMembers, "", []string{"the replica set rs0 is not usable"}},
 		{"hangs", threeMembers, "started", []string{"rs0-1 at 127.0.0.1:", "not usable yet"}},
 		{"hangs", func(*spec.Lab) {}, "started", []string{"rs0-1 at 127.0.0.1:", "not usable yet"}},
 		{"router-dies", smallCluster, "", []string{"router-1 at 127.0.0.1:", "the stand-in was told to die"}},
-		{"add-shard-refused", smallCluster, "", []string{"adding shard1 failed 10 times", "a shard of that name exists"}},
+		{"add-shard-refused", smallCluster, "", []string{"the addition of shard1 failed 10 times", "a shard of that name exists"}},
 		{"add-shard-fails", func(s *spec.Lab) { smallCluster(s); s.Deadline = spec.Duration(10 * time.Second) }, "",
-			[]string{"adding shard1 did not happen in time", "Could not find host matching read preference"}},
-		{"wrong-chunks", smallCluster, "", []string{"shard2 has no chunk of plimsoll.usertable: shard1 has 4 chunks; a load would miss it"}},
+			[]string{"the addition of shard1 was not complete in time", "Could not find host matching read preference"}},
+		{"wrong-chunks", smallCluster, "", []string{"shard2 has no chunk of plimsoll.usertable (shard1 has 4 chunks), so it would get no load"}},
 	} {
 		t.Run(c.misbehave, func(t *testing.T) {
 			t.Parallel()
@@ -98,8 +98,8 @@ func waitTold(t *testing.T, l *mongoLab, word string, done <-chan error) {
 	}
 }
 
-// A shard that is not ready at first is added later, and a collection that cannot be sharded yet is sharded later: what the
-// config servers say after an election is no reason to give up.
+// A shard that is not ready at first is added later, and a collection that cannot be sharded yet is sharded later: what
+// the config servers say after an election is no reason to give up.
 func TestMongoShardingIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12", "sharding-not-yet"), smallCluster)
@@ -122,7 +122,7 @@ func TestMongoReturnTakesWhatItNeeds(t *testing.T) {
 			ctx := start(t, l)
 			l.c.patience = time.Second // less than the slow one takes
 			name := ""
-			for _, m := range l.Describe(ctx, Standing) {
+			for _, m := range l.Describe(ctx, Roles) {
 				if m.Role == "secondary" {
 					name = m.Name
 				}

@@ -15,32 +15,32 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// copied are the fields of initialSyncStatus that grow while data are copied (manual: "replSetGetStatus").
-var copied = []string{"appliedOps", "approxTotalBytesCopied", "bytesToCopy", "clonedCollections", "databasesCloned", "documentsCopied",
-	"fetchedBatches", "failedInitialSyncAttempts", "indexes", "receivedBatches"}
+// progressFields are the fields of initialSyncStatus that grow while data are copied (manual: "replSetGetStatus").
+var progressFields = []string{"appliedOps", "approxTotalBytesCopied", "bytesToCopy", "clonedCollections",
+	"databasesCloned", "documentsCopied", "fetchedBatches", "failedInitialSyncAttempts", "indexes", "receivedBatches"}
 
-// sum adds the numbers of the fields in [copied], at any depth.
-func sum(doc bson.Raw) (total int64) {
-	elements, _ := doc.Elements() // what cannot be read is no progress
+// progressSum adds the numbers of the progressFields, at any depth.
+func progressSum(doc bson.Raw) (total int64) {
+	elements, _ := doc.Elements() // unreadable fields are no progress
 	for _, e := range elements {
 		if inner, ok := e.Value().DocumentOK(); ok {
-			total += sum(inner)
-		} else if n, ok := e.Value().AsInt64OK(); ok && slices.Contains(copied, e.Key()) {
+			total += progressSum(inner)
+		} else if n, ok := e.Value().AsInt64OK(); ok && slices.Contains(progressFields, e.Key()) {
 			total += n
 		}
 	}
 	return total
 }
 
-// progress is a figure that changes as long as a member comes nearer to being one: what it copied and applied, and how large
-// its files are, which is all that is known of one with access control before it has copied the users.
+// progress returns a figure that changes as long as a member copies or applies data. It includes the sizes of its
+// files: before a member with access control has copied the users, nothing else is readable.
 func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying bool) {
-	s, err := server.AskSet(ctx, n.Commander(engine.AsUser))
+	s, err := server.QuerySet(ctx, n.Commander(engine.AsUser))
 	if err != nil {
-		s, _ = server.AskSet(ctx, n.Commander(engine.AsLocal)) // it may not know any user yet
+		s, _ = server.QuerySet(ctx, n.Commander(engine.AsLocal)) // it may not have any user yet
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, s.State, sum(s.Copying))
+	fmt.Fprint(h, s.State, progressSum(s.Copying))
 	for _, m := range s.Members {
 		if m.Self {
 			fmt.Fprint(h, m.Optime)
@@ -55,23 +55,25 @@ func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying 
 	return h.Sum64(), s.State == server.Startup2
 }
 
-// whileItMoves does something with a context that ends when a member has made no progress for so long. How long a member takes
-// is decided by how much it has to copy, so no other limit fits.
-func (c *mongoCluster) whileItMoves(ctx context.Context, n *engine.MongoNode, do func(context.Context) error) error {
+// whileProgressing calls do with a ctx that ends when a member has made no progress for c.patience. A fixed limit is
+// impossible, because the duration depends on the amount of data to copy.
+func (c *mongoCluster) whileProgressing(ctx context.Context, n *engine.MongoNode,
+	do func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go func() {
-		told := false
+		reported := false
 		for last, since := uint64(0), time.Now(); ctx.Err() == nil; {
-			one, cancel := context.WithTimeout(ctx, mongoAsk)
+			one, cancel := context.WithTimeout(ctx, commandTimeout)
 			now, copying := progress(one, n)
 			cancel()
 			if now != last {
 				last, since = now, time.Now()
 			}
-			if copying && !told {
-				told = true
-				c.event("progress", map[string]string{"member": n.Name()}, "%s copies all data from another member (initial sync)", n.Name())
+			if copying && !reported {
+				reported = true
+				c.event("progress", map[string]string{"member": n.Name()},
+					"%s copies all data from another member (initial sync)", n.Name())
 			}
 			if time.Since(since) > c.patience {
 				end(fmt.Errorf("no progress for %v", c.patience))

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// The codes of errors that mean something while a set is formed (MongoDB's error codes).
+// MongoDB's error codes that matter while a set is initiated.
 const (
 	codeAlreadyInitialized = 23
 	codeInvalidConfig      = 93
@@ -26,8 +26,8 @@ const (
 	codeUnauthorized       = 13
 )
 
-// setConfig is the configuration with which a set is initiated (manual: "Self-Managed Replica Set Configuration").
-// What MongoDB has as a default is left out.
+// setConfig returns the initial configuration of a set without MongoDB's defaults (manual: "Self-Managed Replica Set
+// Configuration").
 func (c *mongoCluster) setConfig(set string) (bson.D, error) {
 	var members bson.A
 	votes := 0
@@ -57,7 +57,7 @@ func (c *mongoCluster) setConfig(set string) (bson.D, error) {
 	var settings bson.D
 	for _, s := range all {
 		if s.Key == "writeConcernMajorityJournalDefault" {
-			if set != mongoConfig { // config servers must have it on
+			if set != mongoConfig { // config servers need its default, true
 				config = append(config, s)
 			}
 			continue
@@ -70,7 +70,7 @@ func (c *mongoCluster) setConfig(set string) (bson.D, error) {
 	return config, nil
 }
 
-// dataVotes is how many members with data vote in a set.
+// dataVotes is the number of voting members with data in a set.
 func (c *mongoCluster) dataVotes(set string) int {
 	if set == mongoConfig {
 		return maxVotes
@@ -78,8 +78,8 @@ func (c *mongoCluster) dataVotes(set string) int {
 	return dataVotes(c.site.Spec.Topology)
 }
 
-// formSet initiates a set that was not yet, and waits until it has a primary, all members are well and a majority has
-// committed a write.
+// formSet initiates a new set, and waits until it has a primary, all members are healthy and a majority has committed a
+// write.
 func (c *mongoCluster) formSet(ctx context.Context, set string) error {
 	fresh, err := c.initiate(ctx, set)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *mongoCluster) formSet(ctx context.Context, set string) error {
 		return err
 	}
 	if c.password != "" {
-		if err := c.user(ctx, primary, majority()); err != nil {
+		if err := c.ensureUser(ctx, primary, majority()); err != nil {
 			return err
 		}
 	}
@@ -104,8 +104,8 @@ func (c *mongoCluster) formSet(ctx context.Context, set string) error {
 	return nil
 }
 
-// initiate sends the configuration to a member that may become primary, unless the set exists already: members that
-// were started on their old data say so.
+// initiate sends the configuration to a member that may become primary, unless the set exists already, because its
+// members were started on old data.
 func (c *mongoCluster) initiate(ctx context.Context, set string) (fresh bool, err error) {
 	members := c.inSet(set)
 	for _, n := range members {
@@ -122,7 +122,7 @@ func (c *mongoCluster) initiate(ctx context.Context, set string) (fresh bool, er
 		return p.Role != "arbiter" && p.Priority > 0
 	})]
 	fresh = true
-	err = until(ctx, "initiating the set on "+first.Name(), func(ctx context.Context) (bool, error) {
+	err = until(ctx, "the initiation of the set on "+first.Name(), func(ctx context.Context) (bool, error) {
 		err := first.Command(ctx, engine.AsLocal, "admin", bson.D{{Key: "replSetInitiate", Value: config}}, nil)
 		if code(err) == codeAlreadyInitialized {
 			fresh = false
@@ -131,7 +131,8 @@ func (c *mongoCluster) initiate(ctx context.Context, set string) (fresh bool, er
 		if err == nil {
 			return true, nil
 		}
-		final := slices.Contains([]int32{codeInvalidConfig, codeIncompatibleConfig, codeBadValue, codeFailedToParse, codeUnauthorized}, code(err))
+		final := slices.Contains([]int32{codeInvalidConfig, codeIncompatibleConfig, codeBadValue, codeFailedToParse,
+			codeUnauthorized}, code(err))
 		return final || ended(first), err
 	})
 	return fresh, err
@@ -146,12 +147,11 @@ func code(err error) int32 {
 	return 0
 }
 
-// awaitPrimary waits until every member is primary, secondary or arbiter, and one of them is primary. Everybody may
-// ask that, before there are users.
+// awaitPrimary waits until one member is primary and every other member is secondary or arbiter. It needs no user.
 func (c *mongoCluster) awaitPrimary(ctx context.Context, set string) (primary *engine.MongoNode, err error) {
 	members := c.inSet(set)
 	err = until(ctx, "the election of a primary", func(ctx context.Context) (bool, error) {
-		hellos := askAll(ctx, members)
+		hellos := helloAll(ctx, members)
 		var words []string
 		ready := 0
 		for i, h := range hellos {
@@ -172,7 +172,7 @@ func (c *mongoCluster) awaitPrimary(ctx context.Context, set string) (primary *e
 	return primary, err
 }
 
-// notReady is what the members of a set say while there is no primary.
+// notReady is the state of the members of a set without a primary.
 type notReady struct {
 	words   string
 	answers []answer
@@ -189,7 +189,7 @@ func (e notReady) Unwrap() (errs []error) {
 	return errs
 }
 
-// answer is what a member said of itself, or why not.
+// answer is a member's answer to hello, or the error.
 type answer struct {
 	engine.Hello
 	err error
@@ -202,8 +202,8 @@ func (a answer) words() string {
 	return a.Hello.Words()
 }
 
-// askAll asks members at once what they are; one that does not answer costs two seconds.
-func askAll(ctx context.Context, members []*engine.MongoNode) []answer {
+// helloAll sends hello to members concurrently, with a timeout of two seconds.
+func helloAll(ctx context.Context, members []*engine.MongoNode) []answer {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	answers := make([]answer, len(members))
@@ -219,7 +219,7 @@ func askAll(ctx context.Context, members []*engine.MongoNode) []answer {
 	return answers
 }
 
-// newestPrimary is the member that is primary. After a partition two may believe it; the later election counts.
+// newestPrimary returns the primary. After a partition two members may claim to be primary; the later election wins.
 func newestPrimary(members []*engine.MongoNode, answers []answer) *engine.MongoNode {
 	best := -1
 	for i, a := range answers {
@@ -236,17 +236,17 @@ func newestPrimary(members []*engine.MongoNode, answers []answer) *engine.MongoN
 	return members[best]
 }
 
-// status is the state of a set as one of its members sees it.
+// status queries the status of a set from one of its members.
 func status(ctx context.Context, n *engine.MongoNode) (server.Set, error) {
-	return server.AskSet(ctx, n.Commander(engine.AsUser))
+	return server.QuerySet(ctx, n.Commander(engine.AsUser))
 }
 
-// awaitHealth waits until the primary sees all members well and in their places, and a commit point is known: before
-// that a majority write may wait, and routers report that the set is not initialised.
+// awaitHealth waits until the primary reports all members as healthy, and a commit point. Before that a majority write
+// may wait, and routers report that the set is not initialized.
 func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
 	members := c.inSet(set)
-	return until(ctx, "all members being well", func(ctx context.Context) (bool, error) {
-		primary := newestPrimary(members, askAll(ctx, members))
+	return until(ctx, "the health check of all members", func(ctx context.Context) (bool, error) {
+		primary := newestPrimary(members, helloAll(ctx, members))
 		if primary == nil {
 			return false, errors.New("there is no primary at the moment")
 		}
@@ -262,18 +262,18 @@ func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
 		}
 		switch {
 		case len(s.Members) != len(members):
-			return false, fmt.Errorf("%s knows %d of %d members", primary.Name(), len(s.Members), len(members))
+			return false, fmt.Errorf("%s has only %d of %d members in its status", primary.Name(), len(s.Members), len(members))
 		case len(bad) > 0:
 			return false, errors.New(strings.Join(bad, ", "))
 		case s.Committed.TS.T == 0:
-			return false, errors.New("no write has been committed by a majority yet (lastCommittedOpTime is empty)")
+			return false, errors.New("a majority has not committed any write yet (lastCommittedOpTime is empty)")
 		}
-		c.seeSet(s)
+		c.noteSet(s)
 		return true, nil
 	})
 }
 
-// nameOf is the member with an address, or the address.
+// nameOf returns the name of the member with an address, or the address.
 func (c *mongoCluster) nameOf(address string) string {
 	for _, n := range c.nodes {
 		if n.Address() == address {
@@ -283,10 +283,10 @@ func (c *mongoCluster) nameOf(address string) string {
 	return address
 }
 
-// seeSet remembers the roles that a status tells.
-func (c *mongoCluster) seeSet(s server.Set) {
+// noteSet records the roles of a status without events.
+func (c *mongoCluster) noteSet(s server.Set) {
 	for _, m := range s.Members {
-		c.tell(c.nameOf(m.Name), roleOf(m.State)) // nobody needs an event of how it begins
+		c.reportRole(c.nameOf(m.Name), roleOf(m.State))
 	}
 }
 
@@ -302,23 +302,23 @@ func roleOf(state string) string {
 	return "unknown"
 }
 
-// proveMajority commits a write with a majority. Config servers take no databases of users; the manual ("Config
-// Database") names a test collection for seeing whether they can be written. With authentication the lab's user was
-// such a write already. A shard that is part of a cluster is written through a router later on.
+// proveMajority commits a majority write. Config servers have no user databases; the manual ("Config Database") has a
+// test collection for writes to them. With authentication, the creation of the lab's user was such a write already. A
+// shard of an existing cluster is written later, through a router.
 func (c *mongoCluster) proveMajority(ctx context.Context, set string, fresh bool) error {
 	if set == mongoConfig && c.password != "" || len(c.routers()) > 0 && !fresh {
 		return nil
 	}
 	members := c.inSet(set)
-	return until(ctx, "a write of a majority", func(ctx context.Context) (bool, error) {
-		primary := newestPrimary(members, askAll(ctx, members))
+	return until(ctx, "a majority write", func(ctx context.Context) (bool, error) {
+		primary := newestPrimary(members, helloAll(ctx, members))
 		if primary == nil {
 			return false, errors.New("there is no primary at the moment")
 		}
 		if set == mongoConfig {
 			return ended(primary), proveConfig(ctx, primary)
 		}
-		return ended(primary), prove(ctx, primary, majority())
+		return ended(primary), proveWrite(ctx, primary, majority())
 	})
 }
 
@@ -330,13 +330,4 @@ func proveConfig(ctx context.Context, n *engine.MongoNode) error {
 		return err
 	}
 	return n.Command(ctx, engine.AsUser, "config", bson.D{{Key: "drop", Value: test}, {Key: "writeConcern", Value: majority()}}, nil)
-}
-
-// joinAll joins what a channel has.
-func joinAll(errs <-chan error) error {
-	var all error
-	for err := range errs {
-		all = errors.Join(all, err)
-	}
-	return all
 }

@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// hardTries bounds how often a change of the cluster is tried that is refused for a reason which does not end by itself.
-	hardTries = 10
-	// tryAgainAfter is how long is waited in between.
+	// hardTries bounds the tries of a change that fails with an error which is not transient.
+	hardTries     = 10
 	tryAgainAfter = 300 * time.Millisecond
-	// commonNamespace is what 'plimsoll run' loads.
+	// commonNamespace is the collection of 'plimsoll run'.
 	commonNamespace = "plimsoll.usertable"
 )
 
-// shard adds the shards and shards the collection, all through one router. What is done already is left as it is.
-func (c *mongoCluster) shard(ctx context.Context, router *engine.MongoNode) error {
+// setUpSharding adds the shards and shards the collection through one router, as far as an earlier start has not done
+// it.
+func (c *mongoCluster) setUpSharding(ctx context.Context, router *engine.MongoNode) error {
 	if err := c.defaultConcern(ctx, router); err != nil {
 		return err
 	}
 	if err := c.addShards(ctx, router); err != nil {
 		return err
 	}
-	// The balancer would move chunks while something is measured, and while chunks are moved here.
+	// The balancer would move chunks during a measurement, and while chunks are moved here.
 	if err := router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "balancerStop", Value: 1}}, nil); err != nil {
-		return fmt.Errorf("the balancer does not stop: %w", err)
+		return fmt.Errorf("cannot stop the balancer: %w", err)
 	}
 	if err := c.shardCollection(ctx, router); err != nil {
-		return fmt.Errorf("the collection %s is not sharded: %w", c.collection().Namespace, err)
+		return fmt.Errorf("cannot shard the collection %s: %w", c.collection().Namespace, err)
 	}
 	return c.checkChunks(ctx, router)
 }
 
-// collection is the collection to shard, with what was not said.
+// collection returns the collection to shard, with defaults.
 func (c *mongoCluster) collection() spec.Collection {
 	s := spec.Collection{}
 	if c.site.Spec.Topology.Collection != nil {
@@ -66,13 +66,13 @@ func (c *mongoCluster) collection() spec.Collection {
 	return s
 }
 
-// shards are the names of the shards, which are those of their replica sets.
+// shards returns the names of the shards, which are also the names of their replica sets.
 func (c *mongoCluster) shards() []string {
 	return slices.DeleteFunc(c.sets(), func(s string) bool { return s == mongoConfig })
 }
 
-// defaultConcern sets the write concern that each shard has by itself where an arbiter takes part. Since 5.0 a shard
-// whose implicit default is w: 1 is refused until the cluster has a default of its own (manual: "Write Concern",
+// defaultConcern sets the cluster's default write concern if the implicit default of its shards is w: 1, because of an
+// arbiter. Since 5.0 such a shard is refused until the cluster has an explicit default (manual: "Write Concern",
 // implicit default; "setDefaultRWConcern").
 func (c *mongoCluster) defaultConcern(ctx context.Context, router *engine.MongoNode) error {
 	t := c.site.Spec.Topology
@@ -80,18 +80,17 @@ func (c *mongoCluster) defaultConcern(ctx context.Context, router *engine.MongoN
 	if !t.Arbiter || !c.programs.Version.AtLeast(5, 0) || data > (data+1)/2+1 {
 		return nil
 	}
-	return until(ctx, "setting the cluster's default write concern", func(ctx context.Context) (bool, error) {
+	return until(ctx, "the change of the cluster's default write concern", func(ctx context.Context) (bool, error) {
 		return ended(router), router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "setDefaultRWConcern", Value: 1},
 			{Key: "defaultWriteConcern", Value: bson.D{{Key: "w", Value: int32(1)}}},
 			{Key: "writeConcern", Value: majority()}}, nil)
 	})
 }
 
-// addShards adds the shards that the cluster does not have yet.
 func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) error {
 	var have []server.Shard
-	if err := until(ctx, "asking "+router.Name()+" for the shards", func(ctx context.Context) (done bool, err error) {
-		have, err = server.AskShards(ctx, router.Commander(engine.AsUser))
+	if err := until(ctx, "the list of shards from "+router.Name(), func(ctx context.Context) (done bool, err error) {
+		have, err = server.QueryShards(ctx, router.Commander(engine.AsUser))
 		return ended(router), err
 	}); err != nil {
 		return err
@@ -104,8 +103,9 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 		if known[set] {
 			continue
 		}
-		if err := persist(ctx, "adding "+set, func(ctx context.Context) error {
-			return router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "addShard", Value: c.seeds(set)}, {Key: "name", Value: set}}, nil)
+		add := bson.D{{Key: "addShard", Value: c.seeds(set)}, {Key: "name", Value: set}}
+		if err := retryChange(ctx, "the addition of "+set, func(ctx context.Context) error {
+			return router.Command(ctx, engine.AsUser, "admin", add, nil)
 		}); err != nil {
 			return err
 		}
@@ -114,9 +114,10 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 	return nil
 }
 
-// persist tries a change of the cluster until it works: until the lab's deadline if what is said is a state that ends by
-// itself, as config servers and shards have just after an election, and a bounded number of times otherwise.
-func persist(ctx context.Context, what string, try func(context.Context) error) error {
+// retryChange retries a change of the cluster: until the lab's deadline after transient errors, which config servers
+// and shards return just after an election, and hardTries times after other errors.
+func retryChange(ctx context.Context, what string, try func(context.Context) error) error {
+	var before error
 	for hard := 0; ; {
 		one, cancel := context.WithTimeout(ctx, changeLimit)
 		err := try(one)
@@ -124,6 +125,10 @@ func persist(ctx context.Context, what string, try func(context.Context) error) 
 		if err == nil {
 			return nil
 		}
+		if before != nil && cutShort(ctx, err) {
+			err = before // an error for lack of time says nothing about the server
+		}
+		before = err
 		if !server.Transient(code(err)) && !mongo.IsNetworkError(err) {
 			hard++
 		}
@@ -132,22 +137,22 @@ func persist(ctx context.Context, what string, try func(context.Context) error) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not happen in time (%w); the last status: %w", what, context.Cause(ctx), err)
+			return timeoutError(ctx, what, err)
 		case <-time.After(tryAgainAfter):
 		}
 	}
 }
 
-// shardCollection shards the collection before there is anything in it.
+// shardCollection shards the empty collection.
 func (c *mongoCluster) shardCollection(ctx context.Context, router *engine.MongoNode) error {
 	spec := c.collection()
 	if _, err := c.chunks(ctx, router); err == nil {
-		return nil // by an earlier start
+		return nil // an earlier start has sharded it
 	} else if !errors.Is(err, errNotSharded) {
 		return err
 	}
 	db, _, _ := strings.Cut(spec.Namespace, ".")
-	if !c.programs.Version.AtLeast(6, 0) { // later releases do that by themselves (manual: "enableSharding")
+	if !c.programs.Version.AtLeast(6, 0) { // not needed in later releases (manual: "enableSharding")
 		if err := router.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "enableSharding", Value: db}}, nil); err != nil {
 			return err
 		}
@@ -157,46 +162,46 @@ func (c *mongoCluster) shardCollection(ctx context.Context, router *engine.Mongo
 		by = "hashed"
 	}
 	command := bson.D{{Key: "shardCollection", Value: spec.Namespace}, {Key: "key", Value: bson.D{{Key: spec.Key, Value: by}}}}
-	// Releases from 7.2 on make one chunk for each shard and have no such option (manual: "shardCollection").
+	// Since 7.2 there is one chunk for each shard and no such option (manual: "shardCollection").
 	if spec.Sharding == "hashed" && !c.programs.Version.AtLeast(7, 2) {
 		command = append(command, bson.E{Key: "numInitialChunks", Value: int32(spec.Chunks)})
 	}
-	if err := persist(ctx, "sharding "+spec.Namespace, func(ctx context.Context) error {
+	if err := retryChange(ctx, "the sharding of "+spec.Namespace, func(ctx context.Context) error {
 		return router.Command(ctx, engine.AsUser, "admin", command, nil)
 	}); err != nil {
 		return err
 	}
 	if spec.Sharding == "ranged" {
-		return c.spread(ctx, router, spec, db)
+		return c.splitAndMove(ctx, router, spec, db)
 	}
 	return nil
 }
 
-// errNotSharded says that a collection is not known to the cluster.
-var errNotSharded = errors.New("the cluster does not know it as sharded")
+var errNotSharded = errors.New("it is not sharded")
 
-// found is the answer to find and aggregate.
-type found struct {
+// cursorReply is the answer to find and aggregate.
+type cursorReply struct {
 	Cursor struct {
 		First []bson.Raw `bson:"firstBatch"`
 	} `bson:"cursor"`
 }
 
-// one reads one document of the cluster's own data (manual: "Config Database").
-func one(ctx context.Context, router *engine.MongoNode, collection, id string) (bson.Raw, error) {
-	var f found
+// findOne reads one document of the config database (manual: "Config Database").
+func findOne(ctx context.Context, router *engine.MongoNode, collection, id string) (bson.Raw, error) {
+	var f cursorReply
 	err := router.Command(ctx, engine.AsUser, "config", bson.D{{Key: "find", Value: collection},
-		{Key: "filter", Value: bson.D{{Key: "_id", Value: id}}}, {Key: "limit", Value: int32(1)}, {Key: "singleBatch", Value: true}}, &f)
+		{Key: "filter", Value: bson.D{{Key: "_id", Value: id}}}, {Key: "limit", Value: int32(1)},
+		{Key: "singleBatch", Value: true}}, &f)
 	if err != nil || len(f.Cursor.First) == 0 {
 		return nil, err
 	}
 	return f.Cursor.First[0], nil
 }
 
-// chunks counts the chunks of the collection by shard. Chunks name their collection by its UUID since 5.0.
+// chunks counts the chunks of the collection by shard. Since 5.0 chunks refer to their collection by its UUID.
 func (c *mongoCluster) chunks(ctx context.Context, router *engine.MongoNode) (map[string]int64, error) {
 	ns := c.collection().Namespace
-	entry, err := one(ctx, router, "collections", ns)
+	entry, err := findOne(ctx, router, "collections", ns)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +212,7 @@ func (c *mongoCluster) chunks(ctx context.Context, router *engine.MongoNode) (ma
 	if c.programs.Version.AtLeast(5, 0) {
 		match = bson.D{{Key: "uuid", Value: entry.Lookup("uuid")}}
 	}
-	var f found
+	var f cursorReply
 	err = router.Command(ctx, engine.AsUser, "config", bson.D{{Key: "aggregate", Value: "chunks"}, {Key: "pipeline", Value: bson.A{
 		bson.D{{Key: "$match", Value: match}},
 		bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$shard"}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
@@ -222,14 +227,14 @@ func (c *mongoCluster) chunks(ctx context.Context, router *engine.MongoNode) (ma
 			N     int64  `bson:"n"`
 		}
 		if err := bson.Unmarshal(d, &of); err != nil {
-			return nil, fmt.Errorf("the chunks of %s cannot be counted: %w", ns, err)
+			return nil, fmt.Errorf("cannot count the chunks of %s: %w", ns, err)
 		}
 		counts[of.Shard] = of.N
 	}
 	return counts, nil
 }
 
-// checkChunks makes sure that each shard has its part, and says it.
+// checkChunks makes sure that each shard has chunks, and records an event with their numbers.
 func (c *mongoCluster) checkChunks(ctx context.Context, router *engine.MongoNode) error {
 	counts, err := c.chunks(ctx, router)
 	if err != nil {
@@ -238,7 +243,7 @@ func (c *mongoCluster) checkChunks(ctx context.Context, router *engine.MongoNode
 	spec := c.collection()
 	for _, shard := range c.shards() {
 		if counts[shard] == 0 {
-			return fmt.Errorf("%s has no chunk of %s: %s; a load would miss it", shard, spec.Namespace, countWords(counts))
+			return fmt.Errorf("%s has no chunk of %s (%s), so it would get no load", shard, spec.Namespace, countWords(counts))
 		}
 	}
 	made := int64(0)
@@ -246,7 +251,8 @@ func (c *mongoCluster) checkChunks(ctx context.Context, router *engine.MongoNode
 		made += n
 	}
 	if made != int64(spec.Chunks) {
-		c.event("progress", nil, "%s has %d chunks and not %d: mongod %s decides that itself", spec.Namespace, made, spec.Chunks, c.programs.Version)
+		c.event("progress", nil, "%s has %d chunks instead of %d, because mongod %s chooses the number itself",
+			spec.Namespace, made, spec.Chunks, c.programs.Version)
 	}
 	c.event("progress", map[string]string{"namespace": spec.Namespace}, "%s is sharded by %s (%s): %s",
 		spec.Namespace, spec.Key, spec.Sharding, countWords(counts))
@@ -266,13 +272,12 @@ func countWords(counts map[string]int64) string {
 	return strings.Join(words, ", ")
 }
 
-// Sharding is how the collection is spread.
 func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error) {
 	routers := c.routers()
 	if len(routers) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := bounded(ctx, mongoAsk)
+	ctx, cancel := bounded(ctx, commandTimeout)
 	defer cancel()
 	spec := c.collection()
 	var all error
@@ -281,7 +286,7 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 			all = errors.Join(all, fmt.Errorf("%s does not run", n.Name()))
 			continue
 		}
-		one, cancel := context.WithTimeout(ctx, mongoAsk)
+		one, cancel := context.WithTimeout(ctx, commandTimeout)
 		counts, err := c.chunks(one, n)
 		cancel()
 		if err == nil {
@@ -289,5 +294,5 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 		}
 		all = errors.Join(all, err)
 	}
-	return nil, fmt.Errorf("no router says how %s is spread: %w", spec.Namespace, all)
+	return nil, fmt.Errorf("cannot read the distribution of %s from any router: %w", spec.Namespace, all)
 }

@@ -14,19 +14,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// spread splits an empty ranged collection at its borders and gives each shard a run of neighbouring chunks, as many
-// as the others (manual: "Create Ranges in a Sharded Cluster", "split", "moveChunk").
-func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, asked spec.Collection, db string) error {
+// splitAndMove splits an empty ranged collection at its borders, and moves an equal number of adjacent chunks to each
+// shard (manual: "Create Ranges in a Sharded Cluster", "split", "moveChunk").
+func (c *mongoCluster) splitAndMove(ctx context.Context, router *engine.MongoNode, asked spec.Collection,
+	db string) error {
 	borders := asked.SplitAt
 	if len(borders) == 0 {
 		borders = ycsbBorders(int(asked.Chunks))
 	}
 	for _, b := range borders {
 		command := bson.D{{Key: "split", Value: asked.Namespace}, {Key: "middle", Value: bson.D{{Key: asked.Key, Value: b}}}}
-		if err := persist(ctx, "splitting at "+b, func(ctx context.Context) error {
+		if err := retryChange(ctx, "the split at "+b, func(ctx context.Context) error {
 			err := router.Command(ctx, engine.AsUser, "admin", command, nil)
 			if err != nil && strings.Contains(err.Error(), "is a boundary key") {
-				return nil // by a try before, whose answer was lost
+				return nil // an earlier try has split it, and its answer was lost
 			}
 			return err
 		}); err != nil {
@@ -41,7 +42,7 @@ func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, ask
 	for i := range len(borders) + 1 {
 		to := shards[i*len(shards)/(len(borders)+1)]
 		if to == home {
-			continue // all chunks are there at first
+			continue // the initial shard of all chunks
 		}
 		low, high := any(bson.MinKey{}), any(bson.MaxKey{})
 		if i > 0 {
@@ -52,7 +53,7 @@ func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, ask
 		}
 		command := bson.D{{Key: "moveChunk", Value: asked.Namespace}, {Key: "bounds", Value: bson.A{
 			bson.D{{Key: asked.Key, Value: low}}, bson.D{{Key: asked.Key, Value: high}}}}, {Key: "to", Value: to}}
-		if err := persist(ctx, fmt.Sprintf("moving chunk %d to %s", i+1, to), func(ctx context.Context) error {
+		if err := retryChange(ctx, fmt.Sprintf("the move of chunk %d to %s", i+1, to), func(ctx context.Context) error {
 			return router.Command(ctx, engine.AsUser, "admin", command, nil)
 		}); err != nil {
 			return err
@@ -61,14 +62,14 @@ func (c *mongoCluster) spread(ctx context.Context, router *engine.MongoNode, ask
 	return nil
 }
 
-// primaryShard is the shard on which the chunks of a new collection are.
+// primaryShard returns the shard that has the chunks of a new collection.
 func primaryShard(ctx context.Context, router *engine.MongoNode, db string) (string, error) {
-	entry, err := one(ctx, router, "databases", db)
+	entry, err := findOne(ctx, router, "databases", db)
 	if err != nil {
 		return "", err
 	}
 	if entry == nil {
-		return "", errors.New("the cluster does not know the database " + db)
+		return "", errors.New("the cluster has no database " + db)
 	}
 	name, ok := entry.Lookup("primary").StringValueOK()
 	if !ok {
@@ -77,14 +78,14 @@ func primaryShard(ctx context.Context, router *engine.MongoNode, db string) (str
 	return name, nil
 }
 
-// ycsbBorders are the n-1 keys that cut YCSB's data set into n equal parts. Its keys are "user" and a hash below 2^63
-// in decimal without leading zeros, so in the order of text the first digits decide, and short numbers stand among long
-// ones. Of the numbers with L digits those with a mantissa (their digits read as d.ddd) below x are (x-1)·10^(L-1);
+// ycsbBorders returns the n-1 keys that divide YCSB's data set into n equal parts. A key is "user" and a hash below
+// 2^63, in decimal without leading zeros. Keys are sorted as text, so the first digits decide, and short numbers are
+// between long ones. Of the numbers with L digits, (x-1)·10^(L-1) have a mantissa (their digits read as d.ddd) below x;
 // the longest have 19 digits and end at the mantissa 9.22. The share of keys below x is therefore
 //
 //	F(x) = ((min(x, m)-1)·10^18 + (x-1)·(10^18-1)/9) / (2^63-1),   m = (2^63-1)/10^18, 1 ≤ x ≤ 10
 //
-// which is two straight lines, turned around here.
+// These are two straight lines; ycsbBorders computes their inverse.
 func ycsbBorders(n int) []string {
 	const (
 		all   = float64(math.MaxInt64)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -14,8 +13,8 @@ import (
 )
 
 // Start starts all servers in the order of MongoDB's manual ("Deploy a Self-Managed Sharded Cluster"): config servers
-// and shards, whose sets are initiated, then routers, to which the shards are added. Servers of one step start side by
-// side. What was started stays when a later step fails: the logs are needed, and [Cluster.Stop] ends it.
+// and shards, then routers. Servers of one step start concurrently. If a step fails, the servers of earlier steps keep
+// running, because their logs are needed; [Cluster.Stop] ends them.
 func (c *mongoCluster) Start(ctx context.Context) error {
 	limit := startLimit
 	if d := c.site.Spec.Deadline; d > 0 {
@@ -23,7 +22,7 @@ func (c *mongoCluster) Start(ctx context.Context) error {
 	}
 	ctx, cancel := bounded(ctx, limit)
 	defer cancel()
-	servers := c.with(func(n *engine.MongoNode) bool { return n.Role() != engine.MongoRouter })
+	servers := c.filter(func(n *engine.MongoNode) bool { return n.Role() != engine.MongoRouter })
 	if err := c.storage(ctx, servers); err != nil {
 		return err
 	}
@@ -31,7 +30,7 @@ func (c *mongoCluster) Start(ctx context.Context) error {
 	if err := c.launch(ctx, servers); err != nil {
 		return err
 	}
-	c.tellFewFiles(servers)
+	c.warnOpenFiles(servers)
 	sets := c.sets()
 	if len(sets) == 0 {
 		return c.startStandalone(ctx, servers[0])
@@ -45,18 +44,18 @@ func (c *mongoCluster) Start(ctx context.Context) error {
 	return c.startRouters(ctx)
 }
 
-// storage finds the directory of each mongod.
+// storage makes the directory of each mongod.
 func (c *mongoCluster) storage(ctx context.Context, servers []*engine.MongoNode) error {
 	for _, n := range servers {
 		dir := filepath.Join(c.site.Dir, "members", n.Name(), "data")
 		if c.plans[n.Name()].Volume && c.site.Volume != nil {
 			var err error
 			if dir, err = c.site.Volume(ctx, n.Name()); err != nil {
-				return fmt.Errorf("%s has no storage: %w", n.Name(), err)
+				return fmt.Errorf("cannot make the volume of %s: %w", n.Name(), err)
 			}
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("%s has no storage: %w", n.Name(), err)
+			return fmt.Errorf("cannot make the data directory of %s: %w", n.Name(), err)
 		}
 		n.SetDataDir(dir)
 	}
@@ -75,8 +74,8 @@ func (c *mongoCluster) launch(ctx context.Context, servers []*engine.MongoNode) 
 	})
 }
 
-// tellFewFiles warns once of a limit of open files that is too low. It is that of this machine, so all servers have it.
-func (c *mongoCluster) tellFewFiles(servers []*engine.MongoNode) {
+// warnOpenFiles records one warning if the limit of open files is too low. All servers have the limit of this machine.
+func (c *mongoCluster) warnOpenFiles(servers []*engine.MongoNode) {
 	for _, n := range servers {
 		for _, p := range n.Status().Processes {
 			if few := engine.FewFiles(p); few != "" {
@@ -87,40 +86,31 @@ func (c *mongoCluster) tellFewFiles(servers []*engine.MongoNode) {
 	}
 }
 
-// formSets makes sets out of members, all at once.
 func (c *mongoCluster) formSets(ctx context.Context, sets []string) error {
-	errs := make(chan error, len(sets))
-	var wg sync.WaitGroup
-	for _, set := range sets {
-		wg.Go(func() {
-			err := c.formSet(ctx, set)
-			if err != nil {
-				err = fmt.Errorf("the replica set %s is not usable: %w", set, err)
-			}
-			errs <- err
-		})
-	}
-	wg.Wait()
-	close(errs)
-	return joinAll(errs)
+	return inParallel(sets, func(set string) error {
+		if err := c.formSet(ctx, set); err != nil {
+			return fmt.Errorf("the replica set %s is not usable: %w", set, err)
+		}
+		return nil
+	})
 }
 
 func (c *mongoCluster) startStandalone(ctx context.Context, n *engine.MongoNode) error {
 	if c.password != "" {
-		if err := c.user(ctx, n, nil); err != nil {
+		if err := c.ensureUser(ctx, n, nil); err != nil {
 			return err
 		}
 	}
-	if err := until(ctx, "a first write to "+n.Name(), func(ctx context.Context) (bool, error) {
-		return ended(n), prove(ctx, n, bson.D{{Key: "w", Value: 1}})
+	if err := until(ctx, "the first write to "+n.Name(), func(ctx context.Context) (bool, error) {
+		return ended(n), proveWrite(ctx, n, bson.D{{Key: "w", Value: 1}})
 	}); err != nil {
 		return err
 	}
-	c.see(n.Name(), "standalone")
+	c.noteRole(n.Name(), "standalone")
 	return nil
 }
 
-// startRouters starts the routers once the sets are there, and makes one cluster of all.
+// startRouters starts the routers and sets up sharding.
 func (c *mongoCluster) startRouters(ctx context.Context) error {
 	routers := c.routers()
 	for _, n := range routers {
@@ -130,14 +120,14 @@ func (c *mongoCluster) startRouters(ctx context.Context) error {
 	if err := c.launch(ctx, routers); err != nil {
 		return err
 	}
-	if err := c.shard(ctx, routers[0]); err != nil {
+	if err := c.setUpSharding(ctx, routers[0]); err != nil {
 		return err
 	}
-	// Each router is used once: one that had not heard of the shards would show it now. They take turns, because they
-	// would drop each other's proof.
+	// Write once through each router, to detect one that does not know the shards. Not concurrently, because each drops
+	// the test database.
 	for _, n := range routers {
 		if err := until(ctx, "a majority write through "+n.Name(), func(ctx context.Context) (bool, error) {
-			return ended(n), prove(ctx, n, majority())
+			return ended(n), proveWrite(ctx, n, majority())
 		}); err != nil {
 			return err
 		}
@@ -145,7 +135,7 @@ func (c *mongoCluster) startRouters(ctx context.Context) error {
 	return nil
 }
 
-// seeds is SET/HOST:PORT,… of the members that a client may be told of: those with data.
+// seeds returns SET/HOST:PORT,… of the members with data.
 func (c *mongoCluster) seeds(set string) string {
 	var at []string
 	for _, n := range c.inSet(set) {
@@ -156,13 +146,13 @@ func (c *mongoCluster) seeds(set string) string {
 	return set + "/" + strings.Join(at, ",")
 }
 
-// ended says whether the process of a node is gone, so that asking again is pointless.
+// ended reports whether the process of a node has ended, so that retries are pointless.
 func ended(n *engine.MongoNode) bool { return !n.Status().Running }
 
-// user makes sure that the lab's user exists: the first user of a server is created by the localhost exception
-// (manual: "Localhost Exception in Self-Managed Deployments"). It does nothing if the user is there already.
-func (c *mongoCluster) user(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
-	return until(ctx, "the lab's user on "+n.Name(), func(ctx context.Context) (bool, error) {
+// ensureUser creates the lab's user if it does not exist. The first user of a server is created through the localhost
+// exception (manual: "Localhost Exception in Self-Managed Deployments").
+func (c *mongoCluster) ensureUser(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
+	return until(ctx, "the creation of the lab's user on "+n.Name(), func(ctx context.Context) (bool, error) {
 		if n.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "connectionStatus", Value: 1}}, nil) == nil {
 			return true, nil
 		}
@@ -180,34 +170,32 @@ func (c *mongoCluster) user(ctx context.Context, n *engine.MongoNode, concern bs
 	})
 }
 
-// proofDatabase is where a write is tried; it is dropped afterwards.
+// proofDatabase is dropped after each test write.
 const proofDatabase = "plimsoll_ready"
 
-// prove writes a document with a write concern, reads it and removes what it made.
-func prove(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
+// proveWrite writes a document with a write concern, reads it, and drops its database.
+func proveWrite(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
 	id := bson.NewObjectID()
 	insert := bson.D{{Key: "insert", Value: "probe"}, {Key: "documents", Value: bson.A{bson.D{{Key: "_id", Value: id}}}},
 		{Key: "writeConcern", Value: concern}}
 	if err := n.Command(ctx, engine.AsUser, proofDatabase, insert, nil); err != nil {
 		return err
 	}
-	var found struct {
-		Cursor struct {
-			First []bson.Raw `bson:"firstBatch"`
-		} `bson:"cursor"`
-	}
-	find := bson.D{{Key: "find", Value: "probe"}, {Key: "filter", Value: bson.D{{Key: "_id", Value: id}}}, {Key: "singleBatch", Value: true}}
+	var found cursorReply
+	find := bson.D{{Key: "find", Value: "probe"}, {Key: "filter", Value: bson.D{{Key: "_id", Value: id}}},
+		{Key: "singleBatch", Value: true}}
 	if err := n.Command(ctx, engine.AsUser, proofDatabase, find, &found); err != nil {
 		return err
 	}
 	if len(found.Cursor.First) != 1 {
-		return fmt.Errorf("%s does not find what was just written to it", n.Name())
+		return fmt.Errorf("%s does not return the document that was just written", n.Name())
 	}
-	return n.Command(ctx, engine.AsUser, proofDatabase, bson.D{{Key: "dropDatabase", Value: 1}, {Key: "writeConcern", Value: concern}}, nil)
+	drop := bson.D{{Key: "dropDatabase", Value: 1}, {Key: "writeConcern", Value: concern}}
+	return n.Command(ctx, engine.AsUser, proofDatabase, drop, nil)
 }
 
-// majority is the write concern of a proof. Its limit is below that of each try, so that the server says itself what it
-// waits for.
+// majority is the write concern of a test write. Its timeout is shorter than that of each try, so that the error is the
+// server's.
 func majority() bson.D {
-	return bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: int32(mongoAsk.Milliseconds())}}
+	return bson.D{{Key: "w", Value: "majority"}, {Key: "wtimeout", Value: int32(commandTimeout.Milliseconds())}}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
-// watchEvery is how often members are asked for their roles: often enough to put an election beside a second of the
-// load, and for a dozen servers some hundredths of a percent of a core.
+// watchEvery is the interval of queries for roles: short enough to assign an election to a second of the load. A dozen
+// servers need some hundredths of a percent of a core.
 const watchEvery = 500 * time.Millisecond
 
-// Watch tells events about roles until ctx ends. mongod elects by itself, so nothing else is done.
+// Watch records events about roles until ctx ends. mongod holds its own elections.
 func (c *mongoCluster) Watch(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, set := range c.sets() {
@@ -22,23 +22,23 @@ func (c *mongoCluster) Watch(ctx context.Context) {
 	wg.Wait()
 }
 
-// watchSet asks each member of a set by itself, so that one that hangs does not keep what the others say, and looks at the
-// roles whenever one has answered.
+// watchSet queries each member of a set in its own goroutine, so that a hanging member does not delay the others. It
+// compares the roles after each answer.
 func (c *mongoCluster) watchSet(ctx context.Context, set string) {
-	type news struct {
+	type update struct {
 		member int
 		answer answer
 	}
 	nodes := c.inSet(set)
-	told := make(chan news)
+	updates := make(chan update)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i, n := range nodes {
 		wg.Go(func() {
 			for {
-				answers := askAll(ctx, []*engine.MongoNode{n})
+				answers := helloAll(ctx, []*engine.MongoNode{n})
 				select {
-				case told <- news{i, answers[0]}:
+				case updates <- update{i, answers[0]}:
 				case <-ctx.Done():
 					return
 				}
@@ -55,11 +55,11 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 		select {
 		case <-ctx.Done():
 			return
-		case x := <-told:
-			answers[x.member], known[x.member] = x.answer, true
+		case u := <-updates:
+			answers[u.member], known[u.member] = u.answer, true
 		}
 		if ctx.Err() != nil {
-			return // what did not answer was not asked to the end
+			return // the last query may have been cut short
 		}
 		if len(known) == len(nodes) {
 			c.compareRoles(ctx, set, nodes, answers)
@@ -67,24 +67,24 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 	}
 }
 
-// compareRoles compares the roles of a set with those that were seen last.
+// compareRoles compares the roles of a set with the last ones.
 func (c *mongoCluster) compareRoles(ctx context.Context, set string, nodes []*engine.MongoNode, answers []answer) {
 	primary := newestPrimary(nodes, answers)
 	for i, n := range nodes {
-		if answers[i].Secondary { // a rollback takes less than the time between two looks
-			c.tellRollback(n)
+		if answers[i].Secondary { // a rollback may take less than watchEvery
+			c.reportRollback(n)
 		}
 		role := answers[i].role()
 		if role == "primary" && n != primary {
-			role = "unknown" // it has not noticed yet that there was an election
+			role = "unknown" // it has not noticed the election yet
 		}
-		before, known := c.tell(n.Name(), role)
+		before, known := c.reportRole(n.Name(), role)
 		if before == role || !known && role != "primary" {
 			continue
 		}
 		switch {
 		case role == "primary":
-			c.tellElection(ctx, set, n)
+			c.reportElection(ctx, set, n)
 		case n.Role() != engine.MongoArbiter:
 			c.event("member", map[string]string{"member": n.Name(), "set": set, "role": role, "from": before},
 				"%s is %s", n.Name(), roleWords(role, answers[i]))
@@ -92,12 +92,12 @@ func (c *mongoCluster) compareRoles(ctx context.Context, set string, nodes []*en
 	}
 }
 
-// tell remembers the role of which an event tells, and returns the one before.
-func (c *mongoCluster) tell(member, role string) (before string, known bool) {
+// reportRole records the reported role of a member, and returns the one before.
+func (c *mongoCluster) reportRole(member, role string) (before string, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, known = c.told[member]
-	c.told[member], c.roles[member] = role, role
+	before, known = c.reported[member]
+	c.reported[member], c.roles[member] = role, role
 	return before, known
 }
 
@@ -108,9 +108,9 @@ func roleWords(role string, a answer) string {
 	return role
 }
 
-// tellElection tells of a new primary, with the term and when that began where they can be had: to the millisecond if the
-// primary tells that, else to the second.
-func (c *mongoCluster) tellElection(ctx context.Context, set string, n *engine.MongoNode) {
+// reportElection records an event for a new primary, with the term and its start if the primary returns them: to the
+// millisecond in newer releases, to the second in older ones.
+func (c *mongoCluster) reportElection(ctx context.Context, set string, n *engine.MongoNode) {
 	data := map[string]string{"set": set, "primary": n.Name()}
 	text := ""
 	one, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Plan decides which servers on which hosts a specification needs. It makes nothing, and what it refuses it refuses
-// with the key and the alternative. It expects all defaults to be filled in.
+// Plan returns the hosts and members of a specification, whose defaults must be filled in. It creates nothing. An error
+// names the key of the specification and an alternative.
 func Plan(asked spec.Lab) (Layout, error) {
 	switch asked.Engine.Name {
 	case engine.Mongod:
@@ -23,7 +23,7 @@ func Plan(asked spec.Lab) (Layout, error) {
 	return Layout{}, unknownEngine(asked)
 }
 
-// New makes a cluster that does not run yet: [Cluster.Start] starts it.
+// New returns a cluster that does not run yet.
 func New(site Site) (Cluster, error) {
 	switch site.Spec.Engine.Name {
 	case engine.Mongod:
@@ -37,10 +37,10 @@ func New(site Site) (Cluster, error) {
 }
 
 func unknownEngine(asked spec.Lab) error {
-	return fmt.Errorf("engine.name: %q is not one that a lab can start; it is mongod, documentdb or none", asked.Engine.Name)
+	return fmt.Errorf("engine.name: a lab cannot start %q; use mongod, documentdb or none", asked.Engine.Name)
 }
 
-// hostLimits are what the hosts of a role may use: own, where it says something, and what all hosts have.
+// hostLimits returns the limits of the hosts of a role. The role's own limits override those of all hosts.
 func hostLimits(asked spec.Hosts, own *spec.HostLimits) host.Limits {
 	l := host.Limits{Cores: asked.Cores, Memory: int64(asked.Memory), Network: int64(asked.Network)}
 	if own != nil && own.Cores > 0 {

@@ -16,19 +16,19 @@ const (
 	mongoConfig = "config"
 )
 
-// memberName is the name of a member with data, for every engine and topology: that of a standalone as well, so that a
-// specification means the same server whatever it is started as.
+// memberName is the name of a member with data, for every engine and topology, so that a name in a specification means
+// the same server in all of them.
 func memberName(set string, index int) string { return set + "-" + strconv.Itoa(index+1) }
 
-// maxVotes is how many members of a replica set may vote (manual: "Replica Set Members").
+// maxVotes is the maximum of voting members (manual: "Replica Set Members").
 const maxVotes = 7
 
 // mongoPlanner places members on hosts.
 type mongoPlanner struct {
 	layout Layout
-	data   []string                  // the hosts that carry members
-	load   map[string]int            // how many members stand on a host
-	sets   map[string]map[string]int // … of one set
+	data   []string                  // names of the hosts for members
+	load   map[string]int            // number of members by host
+	sets   map[string]map[string]int // the same by set
 }
 
 // planMongo plans a standalone mongod, a replica set or a sharded cluster.
@@ -44,7 +44,7 @@ func planMongo(asked spec.Lab) (Layout, error) {
 		if t.Arbiter {
 			hosts++
 		}
-		hosts = max(1, hosts) // a standalone needs no number of members
+		hosts = max(1, hosts) // topology.members may be missing for a standalone
 	}
 	for i := range hosts {
 		p.data = append(p.data, "host"+strconv.Itoa(i+1))
@@ -70,7 +70,7 @@ func (p *mongoPlanner) addHost(name, role string, asked spec.Lab, own *spec.Host
 }
 
 // placeSet places the members of a replica set, the arbiter last. turn shifts the first choice among equal hosts, so
-// that the members that were named first do not all stand on the first host.
+// that the first members of all sets are not on the first host.
 func (p *mongoPlanner) placeSet(set string, t spec.Topology, turn int) {
 	for m := range int(t.Members) {
 		priority := 1.0
@@ -78,7 +78,7 @@ func (p *mongoPlanner) placeSet(set string, t spec.Topology, turn int) {
 		case len(t.Priorities) > 0:
 			priority = t.Priorities[m]
 		case m >= dataVotes(t):
-			priority = 0 // who has no vote cannot become primary
+			priority = 0 // a member without a vote cannot become primary
 		}
 		p.place(MemberPlan{Name: memberName(set, m), Kind: "mongod", Set: set, Role: "member",
 			Volume: true, Priority: priority}, turn+m)
@@ -88,7 +88,7 @@ func (p *mongoPlanner) placeSet(set string, t spec.Topology, turn int) {
 	}
 }
 
-// dataVotes is how many of the members with data have a vote.
+// dataVotes is the number of members with data that have a vote.
 func dataVotes(t spec.Topology) int {
 	votes := maxVotes
 	if t.Arbiter {
@@ -97,7 +97,7 @@ func dataVotes(t spec.Topology) int {
 	return min(votes, int(t.Members))
 }
 
-// place puts a member where the fewest of its own set stand, then the fewest of all.
+// place puts a member on the host with the fewest members of its set, then the fewest members.
 func (p *mongoPlanner) place(m MemberPlan, turn int) {
 	of := p.sets[m.Set]
 	if of == nil {
@@ -117,7 +117,7 @@ func (p *mongoPlanner) place(m MemberPlan, turn int) {
 	p.layout.Members = append(p.layout.Members, m)
 }
 
-// placeHelpers gives each config server and each router a host of its own.
+// placeHelpers gives each config server and each router its own host.
 func (p *mongoPlanner) placeHelpers(asked spec.Lab) {
 	for i := range int(asked.Topology.ConfigServers) {
 		n := strconv.Itoa(i + 1)
@@ -133,57 +133,67 @@ func (p *mongoPlanner) placeHelpers(asked spec.Lab) {
 	}
 }
 
-// notes say what a reader of the specification would not expect.
+// notes returns the notes of [Layout].
 func (p *mongoPlanner) notes(asked spec.Lab) []string {
 	t := asked.Topology
 	var notes []string
 	say := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
 	if room := mongoRoom(asked); room.Volume > 0 {
-		say("storage.size: of each volume of %s mongod itself takes %s: %s. The journal grows until the next checkpoint; there is one every %s",
-			figure.Bytes(room.Volume), figure.Bytes(room.Own()), room, figure.Duration(room.Checkpoint))
+		say("storage.size: mongod itself uses %s of each volume of %s: %s. The journal grows until the next checkpoint, every %s",
+			figure.Bytes(room.Own()), figure.Bytes(room.Volume), room, figure.Duration(room.Checkpoint))
 	}
 	if crowded := p.crowded(); len(crowded) > 0 {
-		say("hosts.count: %d hosts carry %d members of a set, so the loss of %s takes several members of one set; a majority may be gone with it",
-			len(p.data), p.membersPerSet(t), crowded[0])
+		perSet := int(t.Members)
+		if t.Arbiter {
+			perSet++
+		}
+		say("hosts.count: %d hosts have %d members of a set, so the loss of %s takes several members of one set, "+
+			"possibly the majority", len(p.data), perSet, crowded[0])
 	}
 	if t.Kind == spec.LabStandalone {
 		return append(notes, p.cacheNotes(asked)...)
 	}
 	if t.Acknowledge > 0 {
-		say("topology.acknowledge: %d: mongod waits for as many members as each write says (w), so the lab has nothing to set", t.Acknowledge)
+		say("topology.acknowledge: %d has no effect with mongod, because each write has its own write concern (w)", t.Acknowledge)
 	}
 	voting := dataVotes(t)
 	if t.Arbiter {
 		voting++
 		if dataVotes(t) <= voting/2+1 && t.Members > 1 {
-			say("topology.arbiter: the members with data are not more than a majority of the votes: without one of them, w: majority may wait for ever; MongoDB's default write concern is w: 1 here")
+			say("topology.arbiter: if one member with data is lost, w: majority may wait forever, because the others with data " +
+				"are not a majority of the votes; MongoDB's default write concern is w: 1 here")
 		}
 	}
 	if voting%2 == 0 {
-		say("topology.members: %d voting members survive no more failures than %d: a majority of both is missing after %d", voting, voting-1, voting/2)
+		say("topology.members: %d voting members tolerate only as many failures as %d: the majority of both is lost after %d failures",
+			voting, voting-1, voting/2)
 	}
 	if int(t.Members) > dataVotes(t) {
-		say("topology.members: %d members of each set have neither vote nor priority, because only %d may vote", int(t.Members)-dataVotes(t), maxVotes)
+		say("topology.members: %d members of each set have neither vote nor priority, because only %d may vote",
+			int(t.Members)-dataVotes(t), maxVotes)
 	}
 	if t.Kind == spec.LabSharded {
 		if t.ConfigServers%2 == 0 {
-			say("topology.config_servers: %d config servers survive no more failures than %d", t.ConfigServers, t.ConfigServers-1)
+			say("topology.config_servers: %d config servers tolerate only as many failures as %d", t.ConfigServers, t.ConfigServers-1)
 		}
 		if len(asked.Engine.Parameters) > 0 || len(asked.Engine.Args) > 0 {
-			say("engine.parameters and engine.args are for the members of the shards; config servers and routers have their own (engine.config, engine.router)")
+			say("engine.parameters and engine.args apply to the members of the shards; config servers and routers have " +
+				"engine.config and engine.router")
 		}
-		say("the balancer is off once the collection is spread, so that no chunk moves while something is measured; sh.startBalancer() switches it on")
+		say("the balancer is off after the collection is sharded, so that no chunk moves during a measurement; " +
+			"sh.startBalancer() switches it on")
 	}
 	return append(notes, p.cacheNotes(asked)...)
 }
 
-// mongoRoom is what the members of a lab themselves keep on their volumes.
+// mongoRoom returns the space that the members of a lab themselves use on their volumes.
 func mongoRoom(asked spec.Lab) engine.MongoRoom {
-	return engine.RoomOfMongo(int64(asked.Storage.Size), asked.Topology.Kind != spec.LabStandalone, asked.Engine.Args, asked.Engine.Parameters)
+	return engine.RoomOfMongo(int64(asked.Storage.Size), asked.Topology.Kind != spec.LabStandalone, asked.Engine.Args,
+		asked.Engine.Parameters)
 }
 
-// CheckData refuses data of clients, in bytes, for which the volumes of a specification are too small, as far as that is known:
-// shards share them evenly.
+// CheckData returns an error if the volumes of a specification are known to be too small for the given bytes of user
+// data, distributed evenly over the shards.
 func CheckData(asked spec.Lab, data int64) error {
 	if asked.Engine.Name != engine.Mongod {
 		return nil
@@ -194,7 +204,7 @@ func CheckData(asked spec.Lab, data int64) error {
 	return mongoRoom(asked).CheckData(data)
 }
 
-// cacheNotes say how the memory is shared where nobody said so.
+// cacheNotes explains the cache sizes of a specification without engine.cache.
 func (p *mongoPlanner) cacheNotes(asked spec.Lab) []string {
 	data := 0
 	for _, m := range p.layout.Members {
@@ -206,24 +216,20 @@ func (p *mongoPlanner) cacheNotes(asked spec.Lab) []string {
 		return nil
 	}
 	if asked.Hosts.Memory == 0 {
-		return []string{fmt.Sprintf("engine.cache: each of the %d members with data takes half of this machine's memory for its cache, as mongod does alone; say a size", data)}
+		return []string{fmt.Sprintf("engine.cache: each of the %d members with data uses mongod's default, half of this machine's "+
+			"memory; set a size", data)}
 	}
-	if sharing := slices.Max(sharedBy(p.layout)); sharing > 1 {
-		return []string{fmt.Sprintf("engine.cache: up to %d members share the memory of a host, and each has the cache of its share", sharing)}
+	most := 0
+	for _, h := range p.layout.Hosts {
+		most = max(most, sharing(p.layout, h.Name))
+	}
+	if most > 1 {
+		return []string{fmt.Sprintf("engine.cache: up to %d members share the memory of a host, so each gets the cache for its share", most)}
 	}
 	return nil
 }
 
-// sharedBy counts the members with data of each host that has any; 0 is among them.
-func sharedBy(l Layout) []int {
-	counts := []int{0}
-	for _, h := range l.Hosts {
-		counts = append(counts, sharing(l, h.Name))
-	}
-	return counts
-}
-
-// sharing is how many members with data stand on a host.
+// sharing returns the number of members with data on a host.
 func sharing(l Layout, host string) int {
 	n := 0
 	for _, m := range l.Members {
@@ -234,7 +240,7 @@ func sharing(l Layout, host string) int {
 	return n
 }
 
-// crowded are the hosts on which several members of one set stand, in order.
+// crowded returns the hosts with several members of one set.
 func (p *mongoPlanner) crowded() []string {
 	var names []string
 	for _, h := range p.data {
@@ -245,11 +251,4 @@ func (p *mongoPlanner) crowded() []string {
 		}
 	}
 	return names
-}
-
-func (p *mongoPlanner) membersPerSet(t spec.Topology) int {
-	if t.Arbiter {
-		return int(t.Members) + 1
-	}
-	return int(t.Members)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// The bounds of what is planned: more does not fit a machine, or MongoDB refuses it.
+// The maximums of a plan: more does not fit on a machine, or MongoDB refuses it.
 const (
 	maxMongoHosts   = 64
 	maxMongoMembers = 50 // of a replica set (manual: "MongoDB Limits and Thresholds")
@@ -25,7 +25,6 @@ const (
 	maxChunks       = 100_000
 )
 
-// checkMongo refuses what mongod cannot form.
 func checkMongo(asked spec.Lab) error {
 	t := asked.Topology
 	errs := []error{
@@ -42,7 +41,7 @@ func checkMongo(asked spec.Lab) error {
 	case spec.LabSharded:
 		errs = append(errs, checkSet(t), checkSharded(t))
 	default:
-		errs = append(errs, fmt.Errorf("topology.kind: %q is not known; it is standalone, replica-set or sharded", t.Kind))
+		errs = append(errs, fmt.Errorf("topology.kind: unknown kind %q; use standalone, replica-set or sharded", t.Kind))
 	}
 	return errors.Join(errs...)
 }
@@ -72,7 +71,7 @@ func checkMongoVersion(asked spec.Lab) error {
 	return checkMongoArgs(asked, v)
 }
 
-// checkMongoArgs refuses arguments that the lab sets itself or that the release does not have, for servers of any role.
+// checkMongoArgs refuses arguments of any role that the lab sets itself or that the release does not have.
 func checkMongoArgs(asked spec.Lab, v engine.MongoVersion) error {
 	var errs []error
 	roles := asked.Engine.Roles()
@@ -85,19 +84,21 @@ func checkMongoArgs(asked spec.Lab, v engine.MongoVersion) error {
 
 func checkStandalone(t spec.Topology) error {
 	if t.Members > 1 || t.Arbiter || len(t.Priorities) > 1 || len(t.Settings) > 0 || t.Shards > 1 {
-		return errors.New("topology.kind: a standalone is one mongod without elections or shards; say replica-set or sharded for more")
+		return errors.New("topology.kind: a standalone is one mongod without elections or shards; use replica-set or sharded for more")
 	}
 	return nil
 }
 
-// checkSet checks what replica sets, and the shards of a cluster, have.
+// checkSet checks a replica set or the shards of a cluster.
 func checkSet(t spec.Topology) error {
 	errs := []error{within("topology.members", int64(t.Members), 1, maxMongoMembers)}
 	if t.Arbiter && t.Members == 1 {
-		errs = append(errs, errors.New("topology.arbiter: beside a single member an arbiter can elect nobody else; say members: 2, or leave the arbiter out"))
+		errs = append(errs, errors.New("topology.arbiter: an arbiter is useless with a single member; use members: 2, "+
+			"or leave the arbiter out"))
 	}
 	if t.Arbiter && t.Members >= maxVotes {
-		errs = append(errs, fmt.Errorf("topology.arbiter: %d members have all the %d votes that a set may have; leave the arbiter out, or say members: %d", t.Members, maxVotes, maxVotes-1))
+		errs = append(errs, fmt.Errorf("topology.arbiter: %d members already have the maximum of %d votes; leave the arbiter out, "+
+			"or use members: %d", t.Members, maxVotes, maxVotes-1))
 	}
 	errs = append(errs, checkPriorities(t))
 	_, err := setSettings(t)
@@ -109,7 +110,8 @@ func checkPriorities(t spec.Topology) error {
 		return nil
 	}
 	if len(t.Priorities) != int(t.Members) {
-		return fmt.Errorf("topology.priorities: there are %d for %d members; give one for each, the arbiter left out", len(t.Priorities), t.Members)
+		return fmt.Errorf("topology.priorities: there are %d for %d members; give one for each member, without the arbiter",
+			len(t.Priorities), t.Members)
 	}
 	var errs []error
 	electable := false
@@ -118,12 +120,14 @@ func checkPriorities(t spec.Topology) error {
 			errs = append(errs, fmt.Errorf("topology.priorities: %v of member %d is not between 0 and 1000", p, i+1))
 		}
 		if i >= dataVotes(t) && p != 0 {
-			errs = append(errs, fmt.Errorf("topology.priorities: member %d has no vote, because only %d may vote, so its priority must be 0", i+1, maxVotes))
+			errs = append(errs, fmt.Errorf("topology.priorities: member %d has no vote, because only %d may vote, "+
+				"so its priority must be 0", i+1, maxVotes))
 		}
 		electable = electable || p > 0
 	}
 	if !electable {
-		errs = append(errs, errors.New("topology.priorities: all are 0, so nobody could become primary; give at least one member more than 0"))
+		errs = append(errs, errors.New("topology.priorities: all are 0, so no member can become primary; "+
+			"give at least one member more than 0"))
 	}
 	return errors.Join(errs...)
 }
@@ -136,42 +140,48 @@ func checkSharded(t spec.Topology) error {
 	}
 	c := t.Collection
 	if c == nil {
-		return errors.Join(append(errs, errors.New("topology.collection: a sharded lab shards a collection; say its namespace, or leave all of it out for plimsoll.usertable"))...)
+		return errors.Join(append(errs, errors.New("topology.collection: a sharded lab needs a sharded collection; "+
+			"give its namespace, or leave topology.collection out for plimsoll.usertable"))...)
 	}
 	db, name, _ := strings.Cut(c.Namespace, ".")
 	if c.Namespace != "" && (db == "" || name == "" || db == "admin" || db == "config" || db == "local") {
-		errs = append(errs, fmt.Errorf("topology.collection.namespace: %q is not DATABASE.COLLECTION of users", c.Namespace))
+		errs = append(errs, fmt.Errorf("topology.collection.namespace: %q is not a user namespace DATABASE.COLLECTION", c.Namespace))
 	}
 	if c.Sharding != "" && c.Sharding != "hashed" && c.Sharding != "ranged" {
-		errs = append(errs, fmt.Errorf("topology.collection.sharding: %q is not known; it is hashed or ranged", c.Sharding))
+		errs = append(errs, fmt.Errorf("topology.collection.sharding: unknown sharding %q; use hashed or ranged", c.Sharding))
 	}
 	if c.Sharding == "ranged" && len(c.SplitAt) == 0 && c.Key != "" && c.Key != "_id" {
-		errs = append(errs, fmt.Errorf("topology.collection.split_at: YCSB's keys are in _id, and %s needs borders of its own", c.Key))
+		errs = append(errs, fmt.Errorf("topology.collection.split_at: the default borders are for YCSB's keys in _id; "+
+			"give borders for %s", c.Key))
 	}
 	if c.Sharding != "ranged" && len(c.SplitAt) > 0 {
-		errs = append(errs, errors.New("topology.collection.split_at: borders are for sharding: ranged; a hashed key spreads evenly by itself"))
+		errs = append(errs, errors.New("topology.collection.split_at: borders need sharding: ranged; "+
+			"a hashed key is distributed evenly without them"))
 	}
 	if !slices.IsSorted(c.SplitAt) || len(slices.Compact(slices.Clone(c.SplitAt))) != len(c.SplitAt) {
-		errs = append(errs, errors.New("topology.collection.split_at: the borders are not in ascending order, each once"))
+		errs = append(errs, errors.New("topology.collection.split_at: the borders are not in ascending order or not unique"))
 	}
 	if c.Chunks != 0 || len(c.SplitAt) > 0 {
 		n := int64(c.Chunks)
 		if len(c.SplitAt) > 0 && n != 0 && n != int64(len(c.SplitAt))+1 {
-			errs = append(errs, fmt.Errorf("topology.collection.chunks: %d borders make %d chunks, not %d", len(c.SplitAt), len(c.SplitAt)+1, n))
+			errs = append(errs, fmt.Errorf("topology.collection.chunks: %d borders make %d chunks, not %d",
+				len(c.SplitAt), len(c.SplitAt)+1, n))
 		}
 		if len(c.SplitAt) > 0 {
 			n = int64(len(c.SplitAt)) + 1
 		}
 		errs = append(errs, within("topology.collection.chunks", n, 1, maxChunks))
 		if n < int64(t.Shards) {
-			errs = append(errs, fmt.Errorf("topology.collection.chunks: %d chunks leave some of the %d shards empty; give at least one for each", n, t.Shards))
+			errs = append(errs, fmt.Errorf("topology.collection.chunks: %d chunks leave some of the %d shards empty; "+
+				"use at least one for each", n, t.Shards))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// settingKinds are the settings of a replica set's configuration, and what their values are (manual: "Self-Managed
-// Replica Set Configuration"). writeConcernMajorityJournalDefault stands beside them in the document.
+// settingKinds are the settings of a replica set's configuration with the types of their values (manual: "Self-Managed
+// Replica Set Configuration"). writeConcernMajorityJournalDefault is a field of the configuration itself, not of its
+// settings.
 var settingKinds = map[string]string{
 	"chainingAllowed":                    "bool",
 	"heartbeatIntervalMillis":            "int",
@@ -182,18 +192,18 @@ var settingKinds = map[string]string{
 	"writeConcernMajorityJournalDefault": "bool",
 }
 
-// fastElection is the preset elect-fast: what Jepsen's tests of MongoDB use, and heartbeats four times within the
-// election timeout. With the server's heartbeats of 2 s a new primary that hears nothing else from a secondary (one that
-// still waits for a sync source which was cut off) takes it for dead after 1 s and steps down again: black-hole.yaml on
-// 4.4.0 had outages of 11 s beside a new primary after 2.1 s. elect-default sets nothing, so that a set has the times of
-// its release: 10 s until an election, 2 s between heartbeats.
+// fastElection is the preset elect-fast: the values of Jepsen's tests of MongoDB, and four heartbeats within the
+// election timeout. With the default heartbeat of 2 s a new primary considers a secondary dead after 1 s if it gets
+// nothing else from it, as from one that waits for a sync source which was cut off, and steps down again:
+// black-hole.yaml on 4.4.0 had outages of 11 s although there was a new primary after 2.1 s. elect-default sets
+// nothing, so a set has the times of its release: 10 s until an election, 2 s between heartbeats.
 var fastElection = map[string]string{
-	"heartbeatIntervalMillis": "250",
-	"heartbeatTimeoutSecs":    "1", "electionTimeoutMillis": "1000", "catchUpTimeoutMillis": "1000", "catchUpTakeoverDelayMillis": "3000",
+	"heartbeatIntervalMillis": "250", "heartbeatTimeoutSecs": "1", "electionTimeoutMillis": "1000",
+	"catchUpTimeoutMillis": "1000", "catchUpTakeoverDelayMillis": "3000",
 }
 
-// setSettings are the settings of each replica set: those of the preset, and those that were given. Values that
-// writeConcernMajorityJournalDefault has are among them, see [settingKinds].
+// setSettings returns the settings of each replica set: the preset, overridden by topology.settings. See also
+// [settingKinds].
 func setSettings(t spec.Topology) (bson.D, error) {
 	all := map[string]string{}
 	switch t.Election {
@@ -201,7 +211,7 @@ func setSettings(t spec.Topology) (bson.D, error) {
 	case "elect-fast":
 		maps.Copy(all, fastElection)
 	default:
-		return nil, fmt.Errorf("topology.election: %q is not known; it is elect-default or elect-fast", t.Election)
+		return nil, unknownElection(t)
 	}
 	maps.Copy(all, t.Settings)
 	var d bson.D
@@ -225,13 +235,13 @@ func settingValue(name, text string) (any, error) {
 		v, err := strconv.ParseInt(text, 10, 32)
 		least := int64(1)
 		if name == "catchUpTimeoutMillis" || name == "catchUpTakeoverDelayMillis" {
-			least = -1 // for ever, or never
+			least = -1 // unlimited
 		}
 		if err != nil || v < least {
-			return nil, fmt.Errorf("topology.settings.%s: %q is not a whole number from %d", name, text, least)
+			return nil, fmt.Errorf("topology.settings.%s: %q is not a whole number of at least %d", name, text, least)
 		}
 		return int32(v), nil
 	}
-	return nil, fmt.Errorf("topology.settings.%s: replica sets have no such setting that a lab may set%s", name,
+	return nil, fmt.Errorf("topology.settings.%s: a lab has no such setting of replica sets%s", name,
 		nearest.DidYouMean(name, slices.Sorted(maps.Keys(settingKinds))))
 }

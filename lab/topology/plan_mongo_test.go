@@ -42,7 +42,7 @@ func planText(l Layout) string {
 
 func TestPlanMongo(t *testing.T) {
 	cacheNote := func(n int) string {
-		return fmt.Sprintf("note: engine.cache: each of the %d members with data takes half of this machine's memory for its cache, as mongod does alone; say a size\n", n)
+		return fmt.Sprintf("note: engine.cache: each of the %d members with data uses mongod's default, half of this machine's memory; set a size\n", n)
 	}
 	for _, c := range []struct {
 		name string
@@ -53,12 +53,12 @@ func TestPlanMongo(t *testing.T) {
 		{"three", mongoSpec(spec.Topology{Members: 3}), "rs0-1 mongod member on host1 with a volume\nrs0-2 mongod member on host2 with a volume\nrs0-3 mongod member on host3 with a volume\n" + cacheNote(3)},
 		{"arbiter", mongoSpec(spec.Topology{Members: 2, Arbiter: true, Priorities: []float64{2, 0}}),
 			"rs0-1 mongod member on host1 priority 2 with a volume\nrs0-2 mongod member on host2 priority 0 with a volume\nrs0-arbiter mongod arbiter on host3\n" +
-				"note: topology.arbiter: the members with data are not more than a majority of the votes: without one of them, w: majority may wait for ever; MongoDB's default write concern is w: 1 here\n" + cacheNote(2)},
+				"note: topology.arbiter: if one member with data is lost, w: majority may wait forever, because the others with data are not a majority of the votes; MongoDB's default write concern is w: 1 here\n" + cacheNote(2)},
 		{"sharded", mongoSpec(spec.Topology{Kind: spec.LabSharded, Shards: 2, Members: 3, ConfigServers: 1, Routers: 1}),
 			"shard1-1 mongod member on host1 with a volume\nshard1-2 mongod member on host2 with a volume\nshard1-3 mongod member on host3 with a volume\n" +
 				"shard2-1 mongod member on host2 with a volume\nshard2-2 mongod member on host3 with a volume\nshard2-3 mongod member on host1 with a volume\n" +
 				"config-1 mongod config on config1 with a volume\nrouter-1 mongos router on router1\n" +
-				"note: the balancer is off once the collection is spread, so that no chunk moves while something is measured; sh.startBalancer() switches it on\n" + cacheNote(6)},
+				"note: the balancer is off after the collection is sharded, so that no chunk moves during a measurement; sh.startBalancer() switches it on\n" + cacheNote(6)},
 	} {
 		got, err := Plan(c.spec)
 		if err != nil {
@@ -94,22 +94,22 @@ func TestPlanMongoRefusesSets(t *testing.T) {
 	refused(t, []planned{
 		{changedSet(func(s *spec.Lab) { s.Topology.Members = 0 }), "topology.members: 0 is not between 1 and 50"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Members = 51 }), "topology.members: 51"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 1, true }), "topology.arbiter: beside a single member"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 7, true }), "say members: 6"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 1, true }), "topology.arbiter: an arbiter is useless with a single member"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 7, true }), "use members: 6"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{1, 2} }), "topology.priorities: there are 2 for 3 members"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{0, 0, 0} }), "nobody could become primary"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{0, 0, 0} }), "no member can become primary"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{-1, 1, 1} }), "not between 0 and 1000"},
 		{changedSet(func(s *spec.Lab) {
 			s.Topology.Members, s.Topology.Priorities = 8, slices.Repeat([]float64{1}, 8)
 		}), "member 8 has no vote"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Election = "elect-never" }), "elect-default or elect-fast"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMilis": "1"} }), "did you mean electionTimeoutMillis?"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "0"} }), "not a whole number from 1"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "0"} }), "not a whole number of at least 1"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"chainingAllowed": "perhaps"} }), "neither true nor false"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Kind = "ring" }), "standalone, replica-set or sharded"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Kind = spec.LabStandalone }), "say replica-set or sharded"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Kind = spec.LabStandalone }), "use replica-set or sharded"},
 		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 65 }), "hosts.count: 65"},
-		{changedSet(func(s *spec.Lab) { s.Engine.Cache = 1 << 20 }), "engine.cache: WiredTiger takes 256MiB"},
+		{changedSet(func(s *spec.Lab) { s.Engine.Cache = 1 << 20 }), "engine.cache: 1048576 bytes is not between 256MiB"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Version = "4.2.24" }), "engine.version: 4.2.24 is too old"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Version = "new" }), "engine.version: \"new\" is not a release"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Args = []string{"--replSet", "x"} }), "--replSet is set by the lab; use topology.kind"},
@@ -122,16 +122,16 @@ func TestPlanMongoRefusesClusters(t *testing.T) {
 		{changedCluster(func(s *spec.Lab) { s.Topology.Routers = 0 }), "topology.routers: 0"},
 		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 8 }), "topology.config_servers: 8"},
 		{changedCluster(func(s *spec.Lab) { s.Topology.Shards = 0 }), "topology.shards: 0"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection = nil }), "topology.collection: a sharded lab shards a collection"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Namespace = "config.chunks" }), "not DATABASE.COLLECTION of users"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection = nil }), "topology.collection: a sharded lab needs a sharded collection"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Namespace = "config.chunks" }), "not a user namespace DATABASE.COLLECTION"},
 		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Chunks = 1 }), "1 chunks leave some of the 2 shards empty"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders are for sharding: ranged"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders need sharding: ranged"},
 		{changedCluster(func(s *spec.Lab) {
 			s.Topology.Collection.Sharding, s.Topology.Collection.SplitAt = "ranged", []string{"b", "a"}
 		}), "not in ascending order"},
 		{changedCluster(func(s *spec.Lab) {
 			s.Topology.Collection.Sharding, s.Topology.Collection.Key = "ranged", "age"
-		}), "YCSB's keys are in _id, and age needs borders"},
+		}), "give borders for age"},
 	})
 }
 
@@ -147,10 +147,10 @@ func refused(t *testing.T, cases []planned) {
 // What is possible and unwise is noted.
 func TestPlanMongoNotes(t *testing.T) {
 	for _, c := range []planned{
-		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 2 }), "hosts.count: 2 hosts carry 3 members of a set, so the loss of host1"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Members = 4 }), "4 voting members survive no more failures than 3"},
+		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 2 }), "hosts.count: 2 hosts have 3 members of a set, so the loss of host1"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members = 4 }), "4 voting members tolerate only as many failures as 3"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Members = 9 }), "2 members of each set have neither vote nor priority"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 2 }), "2 config servers survive no more failures than 1"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 2 }), "2 config servers tolerate only as many failures as 1"},
 		{changedCluster(func(s *spec.Lab) { s.Hosts.Memory = 8 << 30 }), "up to 2 members share the memory of a host"},
 	} {
 		l, err := Plan(c.spec)
@@ -171,7 +171,8 @@ func drawSpec(t *rapid.T) spec.Lab {
 	s.Engine.Cache = spec.Size(rapid.SampledFrom([]int64{0, 0, 1 << 20, 1 << 30}).Draw(t, "cache"))
 	s.Engine.Args = rapid.SliceOfN(rapid.SampledFrom([]string{"--quiet", "--dbpath", "--nojournal", "x", "-", "--", "--=1"}), 0, 2).Draw(t, "args")
 	top := &s.Topology
-	top.Kind = rapid.SampledFrom([]string{spec.LabStandalone, spec.LabReplicaSet, spec.LabReplicaSet, spec.LabSharded, spec.LabSharded, "", "x"}).Draw(t, "kind")
+	top.Kind = rapid.SampledFrom([]string{spec.LabStandalone, spec.LabReplicaSet, spec.LabReplicaSet, spec.LabSharded,
+		spec.LabSharded, "", "x"}).Draw(t, "kind")
 	top.Members, top.Arbiter = count("members", -1, 10), rapid.Bool().Draw(t, "arbiter")
 	if rapid.Bool().Draw(t, "with priorities") {
 		n := max(0, int(top.Members)+rapid.IntRange(-1, 1).Draw(t, "off by"))

@@ -1,9 +1,8 @@
-// Package topology makes clusters out of servers: replica sets with elections, sharded clusters, and PostgreSQL members
+// Package topology builds clusters from servers: replica sets with elections, sharded clusters, and PostgreSQL members
 // with standbys, promotion and gateways.
 //
-// It decides which member stands on which host, what is started in which order, and when the whole is usable; nothing
-// here waits for ever. Hosts, volumes and single servers are made by other rooms; when something fails on purpose is
-// decided by package lab.
+// It decides which member runs on which host, the order of starts, and when the cluster is usable. Every wait has a
+// limit. Other packages make hosts, volumes and single servers; package lab decides which faults are injected.
 package topology
 
 import (
@@ -31,19 +30,19 @@ type MemberPlan struct {
 	Set        string // the replica set or shard
 	Host       string
 	Role       string  // "member", "arbiter", "config", "router" or "gateway"
-	Volume     bool    // it keeps data under the storage policy
+	Volume     bool    // its data are on a volume of the storage policy
 	Priority   float64 // of members of a replica set
 	Durability string  // of gateways
 }
 
-// Layout is what a specification needs, decided before anything is made.
+// Layout lists the hosts and members of a specification, before any of them exists.
 type Layout struct {
 	Hosts   []HostPlan
 	Members []MemberPlan
-	Notes   []string // what differs from what a reader of the specification would expect
+	Notes   []string // differences from what a reader of the specification would expect
 }
 
-// Site is what a cluster is built on.
+// Site is the part of a lab that a cluster uses.
 type Site struct {
 	Spec    spec.Lab // with all defaults
 	Layout  Layout
@@ -53,54 +52,53 @@ type Site struct {
 	Hosts   map[string]host.Host
 	// Volume makes, or finds, the storage of a member and returns its directory.
 	Volume func(ctx context.Context, member string) (dir string, err error)
-	// Event tells what happens; the kinds are those of [record.LabEvent]. It returns at once.
+	// Event records an event; the kinds are those of [record.LabEvent]. It returns at once.
 	Event func(kind, text string, data map[string]string)
 }
 
-// Depth is how much servers are asked for a description.
+// Depth limits the queries to servers for a description.
 type Depth int
 
-// The depths, each with all that the one before it has.
+// The depths. Each includes all before it.
 const (
-	// Known asks nobody: what is known is told at once.
+	// Known sends no query and returns at once.
 	Known Depth = iota
-	// Standing asks for roles, terms and lag: one command to each member and one to each set, and another one for each
-	// member that is behind. It may be asked while something is measured.
-	Standing
-	// Settings asks every server for its settings too: about five commands to each.
+	// Roles queries roles, terms and lag: one command to each member, one to each set, and one more for each member
+	// with replication lag. That is little enough for use during a measurement.
+	Roles
+	// Settings queries the settings of every server: about five commands to each.
 	Settings
 )
 
-// ErrNoPrimary says that no member takes writes at the moment.
+// ErrNoPrimary is returned while no member accepts writes.
 var ErrNoPrimary = errors.New("there is no primary")
 
 // Cluster is a running cluster. Its methods may be called from several goroutines.
 type Cluster interface {
-	// Start starts everything and returns when clients can use it: primaries are elected or promoted, a majority
-	// commit has been proven, shards are added and the collection is sharded. Its error has the last status.
+	// Start starts all servers and returns when clients can use the cluster: every set has a primary, a write was
+	// committed by a majority, shards are added and the collection is sharded. Its error includes the last status.
 	Start(ctx context.Context) error
-	// Watch does what the cluster needs while it runs, until ctx ends: it promotes standbys where the engine does not
-	// elect, and tells events about roles. The supervisor calls it in a goroutine of its own after Start.
+	// Watch runs until ctx ends. It promotes standbys of an engine without elections, and records events about roles.
+	// The supervisor calls it in its own goroutine after Start.
 	Watch(ctx context.Context)
-	// URIs are the addresses for clients with credentials: the one to use by default under "", and others by
-	// durability where each has servers of its own.
+	// URIs returns the addresses for clients, with credentials. The default address has the key "". If each durability
+	// level has its own servers, their addresses have the names of the levels as keys.
 	URIs() map[string]string
-	// Node returns a server by its name. Nodes are all, in the order of the layout.
+	// Node returns a server by its name. Nodes returns all servers in the order of the layout.
 	Node(name string) (engine.Node, bool)
 	Nodes() []engine.Node
-	// Describe says how the members are.
 	Describe(ctx context.Context, depth Depth) []record.LabMember
-	// Primary is the name of the member that takes writes now, of the set that is named, or of the only one. The error is
-	// an [ErrNoPrimary] while there is none, which an election may change.
+	// Primary returns the name of the primary of a set. The set may be empty if the cluster has only one. The error is
+	// an [ErrNoPrimary] while the set has no primary.
 	Primary(ctx context.Context, set string) (string, error)
-	// StepDown makes the primary hand over to another member in a planned way.
+	// StepDown makes the primary hand over to another member.
 	StepDown(ctx context.Context, set string) error
-	// Return starts a member that was killed, stopped or moved to another host and lets it join again as what it can
-	// be; a former primary gives up what was not replicated, and that is told as an event and kept (see docs/lab.md). It
-	// gives up by itself when nothing comes of it, so ctx needs no deadline.
+	// Return starts a member that was killed, stopped or moved to another host, and waits until it has joined its set
+	// again. Unreplicated writes of a former primary are rolled back; they are kept in files and an event names them
+	// (see docs/lab.md). Return has its own time limit, so ctx needs no deadline.
 	Return(ctx context.Context, member string) error
-	// Sharding is how the collection is spread, nil if nothing is sharded.
+	// Sharding returns the distribution of the collection, nil if no collection is sharded.
 	Sharding(ctx context.Context) (*record.LabSharding, error)
-	// Stop ends all servers: cleanly if there is time, and at once when ctx ends.
+	// Stop shuts all servers down cleanly, and kills them when ctx ends.
 	Stop(ctx context.Context) error
 }

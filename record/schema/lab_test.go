@@ -12,21 +12,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// beyondSchema are the rules of a lab that its JSON schema does not have, by what the reader says, each with the reason.
-// What the reader refuses for one of these the schema may take. There is no rule the other way round.
+// beyondSchema are the rules of a lab that its JSON schema does not have, by what the reader says, each with the
+// reason. What the reader refuses for one of these the schema may take. There is no rule the other way round.
 var beyondSchema = map[string]string{
-	`are limits of isolated hosts`:             "limits depend on hosts.mode",
-	`needs a second host`:                      "hosts.count depends on availability.restart",
-	`without restart: true|exclude each other`: "keys of availability depend on each other",
-	`mongod elects by itself|is for the gateways|are for mongod|documentdb (has no|takes)|arbiter would do nothing|standby that received most`: "what an engine has depends on engine.name, whose default depends on the machine",
-	`say how many with tolerate|parity needs at least two|storage.tolerate: 3 is not between 0 and 2`:                                          "redundancy and tolerate depend on each other",
-	`storage.backend: |storage.filesystem: btrfs combines|btrfs always writes`:                                                                 "what a backend can do depends on the other keys of the policy",
-	`is more than the volume of|is more than the memory of`:                                                                                    "one number against another one",
-	`topology: a standalone|for kind: sharded|topology.priorities: there are|no member could become|votes that a set`:                          "what a topology has depends on its kind, which is found from its keys",
-	`servers are more than|of the \d+ shards empty|borders are for|ascending order|chunks`:                                                     "sums and orders of several keys",
-	`B is not between|is not between .*(KiB|MiB|GiB|TiB|PiB)`:                                                                                  "a size as text has a unit: patterns know no values",
-	`": .* is not between|not a whole number|is too large`:                                                                                     "a number as text: patterns know no values",
-	`is not DATABASE.COLLECTION|is not the name of a field`:                                                                                    "what MongoDB takes for a name is more than a pattern",
+	`are limits of isolated hosts`:              "limits depend on hosts.mode",
+	`needs a second host`:                       "hosts.count depends on availability.restart",
+	`it needs restart: true|exclude each other`: "keys of availability depend on each other",
+	`mongod elects a primary automatically|is for the gateways|are for mongod|documentdb has`:                        "what an engine has depends on engine.name, whose default depends on the machine",
+	`Set tolerate|parity needs at least two|storage.tolerate: 3 is not between 0 and 2`:                              "redundancy and tolerate depend on each other",
+	`storage.backend: |storage.filesystem: the backend btrfs|btrfs always has`:                                       "what a backend can do depends on the other keys of the policy",
+	`is more than the volume of|is more than the memory of`:                                                          "one number against another one",
+	`topology: a standalone|for kind: sharded|topology.priorities: \d+ values|no member could become|votes of a set`: "what a topology has depends on its kind, which is found from its keys",
+	`servers are more than|of the \d+ shards empty|is for sharding: ranged|ascending order|chunks`:                   "sums and orders of several keys",
+	`B is not between|is not between .*(KiB|MiB|GiB|TiB|PiB)`:                                                        "a size as text has a unit: patterns know no values",
+	`": .* is not between|not a whole number|is too large`:                                                           "a number as text: patterns know no values",
+	`is not DATABASE.COLLECTION|is not the name of a field`:                                                          "what MongoDB takes for a name is more than a pattern",
 }
 
 // readLab is everything that is refused about a lab without a machine.
@@ -88,7 +88,8 @@ func TestLabSchemaAndReaderAgree(t *testing.T) {
 }
 
 // values are what is tried for each key, of a kind that is right for it and of others.
-var values = []any{nil, "", 0, -1, 1, 2, 3, 4, 12, 13, 33, 51, 64, 65, 10_001, 0.01, 0.5, 5000.5, 1 << 28, 1 << 51, true, false, "1", "-1", "x", "yes", "off", "5m", "-5m", "nvme",
+var values = []any{nil, "", 0, -1, 1, 2, 3, 4, 12, 13, 33, 51, 64, 65, 10_001, 0.01, 0.5, 5000.5, 1 << 28, 1 << 51,
+	true, false, "1", "-1", "x", "yes", "off", "5m", "-5m", "nvme",
 	"1GiB", "1KiB", "xfs", "btrfs", "md", "mirror", "parity", "isolated", "mongod", "documentdb", "sharded", "standalone", "elect-fast", "hashed", "a.b",
 	[]any{}, []any{1}, []any{"a", "b"}, []any{nil}, map[string]any{}, map[string]any{"a": 1}, map[string]any{"a b": "x"}}
 

@@ -17,10 +17,9 @@ import (
 // Side is a record that is compared: its directory, and what the page calls it.
 type Side struct{ Name, Dir string }
 
-// Comparer holds records against the first of them. Pages judge nothing, so whoever makes one brings it.
+// Comparer compares records with the first of them. Pages judge nothing, so the caller provides it.
 type Comparer func(sides []Side) (*record.ComparisonReport, error)
 
-// comparable says whether all records are of a kind that can be held against each other.
 func comparable(sources []*Source) bool {
 	for _, s := range sources {
 		if s.Run == nil && s.Study == nil {
@@ -47,7 +46,7 @@ func (p *Page) against(sources []*Source, names []string, compare Comparer) (end
 	Tidy(c)
 	src := &Source{Comparison: c}
 	d := report.Of(c)
-	p.put(Answer{ID: "vs-answer", Document: d}, capital(d.Title), comparisonSections(src, d, "vs-"))
+	p.put(Answer{ID: "vs-answer", Document: d}, report.Capitalised(d.Title), comparisonSections(src, d, "vs-"))
 	if s := overlaid(sources, names); len(s.Blocks) > 0 {
 		p.Sections = slices.Insert(p.Sections, 1, s) // behind the ratios
 	}
@@ -85,14 +84,15 @@ func overlaid(sources []*Source, names []string) Section {
 				classes = append(classes, sp.Class)
 			}
 			result := classOf(s, sp.Class)
-			of[sp.Class] = append(of[sp.Class], distribution{i, "response", sp.Response, longestOf(result.Response)}, distribution{i, "service", sp.Service, longestOf(result.Service)})
+			of[sp.Class] = append(of[sp.Class], distribution{i, "response", sp.Response, longestOf(result.Response)},
+				distribution{i, "service", sp.Service, longestOf(result.Service)})
 		}
 	}
 	return overlaidSection("vs-", classes, of, names, scheduled)
 }
 
-// overlaidSection has a chart for each class.
-func overlaidSection(prefix string, classes []string, of map[string][]distribution, names []string, scheduled bool) Section {
+func overlaidSection(prefix string, classes []string, of map[string][]distribution, names []string,
+	scheduled bool) Section {
 	sec := Section{ID: prefix + "spectra", Title: "Percentile spectra, overlaid"}
 	left := max(0, len(classes)-maxClasses)
 	for i, class := range classes[:len(classes)-left] {
@@ -113,7 +113,7 @@ func overlaidClass(list []distribution, names []string, class string, scheduled 
 		Frame: chart.Frame{ID: id, Title: "Percentile spectrum of " + chart.Shorten(class, 40)},
 		Y:     chart.Axis{Label: "service time of an operation (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Height: 320,
 	}
-	main, note := "service", "Service times; a schedule is needed for what users would wait. "
+	main, note := "service", "Service times. Response times need a schedule (open loop). "
 	if scheduled {
 		c.Y.Label = "time of an operation (logarithmic)"
 		main, note = "response", "Solid: response time, what a user feels. "
@@ -154,7 +154,6 @@ func overlaidClass(list []distribution, names []string, class string, scheduled 
 	return newFigure(c, note+"In the shaded part there are too few values to state a percentile with 95 % confidence.", spectrumTable(heads, counts, largest))
 }
 
-// classOf returns the result of a class, an empty one where a run has none.
 func classOf(s *Source, class string) record.ClassResult {
 	if p := s.Run.Phase("measure"); p != nil && p.Class(class) != nil {
 		return *p.Class(class)
@@ -172,7 +171,7 @@ func longestOf(l *record.Latency) int64 {
 // sidesDisclosure lays beside each other how the sides were made: what differs from the defaults or between them, where
 // they ran, the exact commands and the checksums.
 func sidesDisclosure(sources []*Source, names []string) Section {
-	sec := Section{ID: "vs-disclosure", Title: "Disclosure of the comparison", Lead: "What each side was made with. The disclosure of each record is below its own figures."}
+	sec := Section{ID: "vs-disclosure", Title: "Disclosure of the comparison", Lead: "Settings and environment of each side. The disclosure of each record is below its figures."}
 	dirs := make([]string, len(sources))
 	for i, s := range sources {
 		dirs[i] = shellQuote(visible(s.Dir))
@@ -194,7 +193,8 @@ func sidesDisclosure(sources []*Source, names []string) Section {
 		}
 	}
 	if sums.Len() > 0 {
-		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256) of all sides", Code: &Code{Label: "Checksums of all sides", Text: strings.TrimRight(sums.String(), "\n")}})
+		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256) of all sides",
+			Code: &Code{Label: "Checksums of all sides", Text: strings.TrimRight(sums.String(), "\n")}})
 	}
 	return sec
 }
@@ -249,7 +249,8 @@ func surroundingsOf(s *Source) map[string]string {
 
 // besideTable has a row for each name with the values of all sides, and marks those that differ; they come first. With
 // defaults, rows in which all sides have the default are left out.
-func besideTable(caption, what string, names []string, sources []*Source, of func(*Source) map[string]string, defaults bool) *Table {
+func besideTable(caption, what string, names []string, sources []*Source, of func(*Source) map[string]string,
+	defaults bool) *Table {
 	heads := []string{"", what}
 	var was map[string]string
 	if defaults {
@@ -296,7 +297,6 @@ func besideTable(caption, what string, names []string, sources []*Source, of fun
 	return t
 }
 
-// saidOr is the value of a key as a table shows it.
 func saidOr(m map[string]string, key string) string {
 	if v, ok := m[key]; ok {
 		return v

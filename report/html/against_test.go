@@ -31,9 +31,11 @@ func TestSeveralRunsAreCompared(t *testing.T) {
 	page := compared(t, func(sides []Side) (*record.ComparisonReport, error) {
 		got = sides
 		var low, ratio, high = 1.1, 1.2, 1.3
-		return &record.ComparisonReport{Head: record.Head{Kind: record.KindComparison}, Sides: []record.ComparisonSide{{Name: sides[0].Name, N: 6}, {Name: sides[1].Name, N: 6}},
+		return &record.ComparisonReport{Head: record.Head{Kind: record.KindComparison},
+			Sides:       []record.ComparisonSide{{Name: sides[0].Name, N: 6}, {Name: sides[1].Name, N: 6}},
 			Differences: []record.Difference{{What: "load.workers", Values: []string{"16", "40"}, Severity: "note", Why: "more workers"}},
-			Comparisons: []record.Comparison{{Configuration: sides[1].Name, Baseline: sides[0].Name, Metric: "throughput", Unit: "1/s", Higher: true,
+			Comparisons: []record.Comparison{{Configuration: sides[1].Name, Baseline: sides[0].Name, Metric: "throughput",
+				Unit: "1/s", Higher: true,
 				N: 6, NBase: 6, Ratio: &ratio, Low: &low, High: &high, Verdict: record.Better, Margin: 0.03}}}, nil
 	})
 	if len(got) != 2 || got[0].Name != "my-record (1)" || got[1].Name != "my-record (2)" || got[0].Dir == got[1].Dir {
@@ -43,7 +45,7 @@ func TestSeveralRunsAreCompared(t *testing.T) {
 	for _, want := range []string{ // in this order
 		"<h1>Comparison of my-record (2) with my-record (1)</h1>", "<dt>Throughput</dt><dd>&#43;20.0 %", "[&#43;10.0 %, &#43;30.0 %] better, n = 6 &#43; 6",
 		`<figcaption>Ratios to the baseline`, `<figcaption>Percentile spectrum of read`, `<figcaption>Percentile spectrum of update`,
-		"<td>load.workers</td><td>16</td><td>40</td>", "Beside each other as they were measured.", "Disclosure of the comparison", "plimsoll compare ",
+		"<td>load.workers</td><td>16</td><td>40</td>", "Side by side as measured.", "Disclosure of the comparison", "plimsoll compare ",
 		"<td>≠</td><td>load.workers</td><td>16</td><td>16</td><td>40</td>", "<td></td><td>load.rate</td>", "<td></td><td>Processor</td>",
 		"Exact command of my-record (1)", "Exact command of my-record (2)", "my-record (1): ", "my-record (1): result", "my-record (2): result",
 	} {
@@ -82,10 +84,12 @@ func TestWhatCannotBeComparedIsSaid(t *testing.T) {
 
 // Studies have no distributions of their own; their bases are laid beside each other.
 func TestStudiesAreCompared(t *testing.T) {
-	a, b := study(t, recordtest.Study{Workers: []int{8, 16}, Blocks: 2}), study(t, recordtest.Study{Workers: []int{8, 32}, Blocks: 2})
+	a, b := study(t, recordtest.Study{Workers: []int{8, 16}, Blocks: 2}),
+		study(t, recordtest.Study{Workers: []int{8, 32}, Blocks: 2})
 	var page bytes.Buffer
 	if err := Write(&page, openAll(t, a, b), Options{Compare: func(sides []Side) (*record.ComparisonReport, error) {
-		return &record.ComparisonReport{Sides: []record.ComparisonSide{{Name: sides[0].Name}, {Name: sides[1].Name}, {Name: "c"}}}, nil
+		return &record.ComparisonReport{Sides: []record.ComparisonSide{{Name: sides[0].Name}, {Name: sides[1].Name},
+			{Name: "c"}}}, nil
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestOnlyRunsOfDifferentRatesAreJoined(t *testing.T) {
 			t.Errorf("another %s: joined", name)
 		}
 	}
-	points := []curvePoint{{"a", nan(), 10, 1e6, 2e6}, {"b", nan(), 20, 1e6, 3e6}}
+	points := []curvePoint{{"a", math.NaN(), 10, 1e6, 2e6}, {"b", math.NaN(), 20, 1e6, 3e6}}
 	f := curveFigure(points, curve{id: "x", what: "record", time: "service time"})
 	joined := curveFigure(points, curve{id: "x", what: "record", time: "service time", joined: true})
 	if strings.Count(string(f.SVG), "<path") >= strings.Count(string(joined.SVG), "<path") {
@@ -79,7 +80,7 @@ func TestReproduceIsExact(t *testing.T) {
 		t.Error("a long value was cut")
 	}
 	o.Change = func(s *spec.Run) { s.Labels = map[string]string{"purpose": strings.Repeat(long, 40)} }
-	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown, because it has 1") || strings.Contains(page, "--file - &lt;&lt;") {
+	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown because it is long (1") || strings.Contains(page, "--file - &lt;&lt;") {
 		t.Error("a specification that is too long is not told")
 	}
 }
@@ -104,7 +105,7 @@ func TestStudyDisclosesWhatTrialsFound(t *testing.T) {
 }
 
 func TestGapsOfSamplesAreTold(t *testing.T) {
-	c := &chart.XY{Series: []chart.Series{{Y: []float64{1, nan(), 3}}, {Y: []float64{nan(), nan(), 3}}}}
+	c := &chart.XY{Series: []chart.Series{{Y: []float64{1, math.NaN(), 3}}, {Y: []float64{math.NaN(), math.NaN(), 3}}}}
 	if got := sampledNote(c); !strings.HasPrefix(got, "2 of 3 bins have a sample") {
 		t.Error(got)
 	}

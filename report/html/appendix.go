@@ -13,10 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// disclosure is what somebody needs to do the run again, and to judge it.
 func disclosure(s *Source, prefix string) Section {
 	r := s.Run
-	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it."}
+	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything needed to repeat and to judge the result."}
 	if r.Lab != nil {
 		sec.Blocks = append(sec.Blocks, labAgain(s))
 	}
@@ -165,8 +164,9 @@ func environmentFacts(e record.Environment) []report.Fact {
 		"Memory limit", limit, "Frequency governor", e.Governor, "Transparent huge pages", e.HugePages, "Clock source", e.Clock,
 		"Virtualisation", e.Virtual, "Load average at the start", load, "Go", fmt.Sprintf("%s, GOMAXPROCS %d", e.Go, e.MaxProc))
 	for _, f := range e.Filesystems {
-		list = append(list, report.Fact{Name: "File system of the " + f.Use, Value: strings.Trim(strings.Join([]string{f.Type, f.Device, f.Options,
-			figure.Bytes(int64(f.Free)) + " of " + figure.Bytes(int64(f.Bytes)) + " free"}, ", "), ", ")})
+		list = append(list, report.Fact{Name: "File system of the " + f.Use,
+			Value: strings.Trim(strings.Join([]string{f.Type, f.Device, f.Options,
+				figure.Bytes(int64(f.Free)) + " of " + figure.Bytes(int64(f.Bytes)) + " free"}, ", "), ", ")})
 	}
 	return list
 }

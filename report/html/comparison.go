@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// comparisonSections are those of the document, with the ratios and every trial as charts before them.
 func comparisonSections(src *Source, d *report.Document, prefix string) []Section {
 	c := src.Comparison
 	margin := 0.0
@@ -45,7 +44,8 @@ func sideFigure(c *record.ComparisonReport, prefix string) *Figure {
 		for k, v := range side.Values["throughput"] {
 			t.Rows = append(t.Rows, []string{side.Name, fmt.Sprint(k + 1), figure.Rate(v)})
 			if len(x.Rows) < 60 {
-				x.Rows = append(x.Rows, chart.Row{Name: fmt.Sprintf("trial %d", k+1), Group: side.Name, Value: v, Low: math.NaN(), High: math.NaN(),
+				x.Rows = append(x.Rows, chart.Row{Name: fmt.Sprintf("trial %d", k+1), Group: side.Name, Value: v, Low: math.NaN(),
+					High: math.NaN(),
 					Text: figure.Rate(v), Colour: i})
 			}
 		}

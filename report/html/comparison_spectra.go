@@ -21,7 +21,6 @@ type keptSpectra struct {
 	scheduled bool
 }
 
-// openSpectra reads the spectra of a comparison and makes it tidy. What cannot be read is a problem of the page alone.
 func (s *Source) openSpectra(c *record.ComparisonReport) {
 	kept := keptSpectra{of: map[string][]distribution{}, records: map[int]int{}}
 	texts := make([][]string, len(c.Sides)) // long ones, which Tidy would cut
@@ -64,7 +63,6 @@ func (k *keptSpectra) add(class string, d distribution) {
 	k.of[class] = append(k.of[class], d)
 }
 
-// section draws them, sides over each other.
 func (k *keptSpectra) section(c *record.ComparisonReport, prefix string) Section {
 	if len(k.classes) == 0 {
 		return Section{}

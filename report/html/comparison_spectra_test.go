@@ -19,7 +19,8 @@ func TestKeptComparisonHasSpectra(t *testing.T) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	if got := s.Comparison.Sides[1].Spectra; len(got) != 4 || strings.Contains(got[0].Histogram, "in all") || len(got[0].Histogram) < 100 {
+	if got := s.Comparison.Sides[1].Spectra; len(got) != 4 || strings.Contains(got[0].Histogram, "in all") ||
+		len(got[0].Histogram) < 100 {
 		t.Errorf("the spectra of the second side are %+v", got)
 	}
 	c, err := recordtest.Comparison("", "after")

@@ -14,7 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// openDrill reads the record of a drill.
 func (s *Source) openDrill(dir string) error {
 	d, err := record.OpenDrill(dir)
 	if err != nil {
@@ -33,7 +32,6 @@ func (s *Source) openDrill(dir string) error {
 	return nil
 }
 
-// openRound opens the run of the round that is shown over time.
 func (s *Source) openRound(dir string) {
 	d := s.Drill
 	if len(d.Rounds) == 0 {
@@ -62,8 +60,8 @@ func (s *Source) openRound(dir string) {
 	})
 }
 
-// drillSections are those of the document, with charts of the phases, of all outages and of a round over time. Of a drill that goes
-// on, what it is at comes first.
+// drillSections are those of the document, with charts of the phases, of all outages and of a round over time. Of a
+// drill that goes on, what it is at comes first.
 func drillSections(s *Source, d *report.Document, prefix string) ([]Section, *Track) {
 	list := standingSections(s, prefix)
 	parts := arranged(d.Sections, prefix, nil)
@@ -72,21 +70,19 @@ func drillSections(s *Source, d *report.Document, prefix string) ([]Section, *Tr
 	}
 	if charts := drillCharts(s.Drill, prefix); len(charts) > 0 {
 		list = append(list, Section{ID: prefix + "drill-charts", Title: "Phases", Blocks: charts,
-			Lead: "Times count from the moment at which the first fault was asked for, on the clock of the load."})
+			Lead: "Times count from the request for the first fault, on the clock of the load."})
 	}
 	over, track := roundSections(s, prefix)
 	return append(append(append(list, over...), parts...), againSection(s, prefix)...), track
 }
 
-// againSection is the command that made a record, nothing if it is not known.
 func againSection(s *Source, prefix string) []Section {
 	if s.command.text == "" {
 		return nil
 	}
-	return []Section{{ID: prefix + "again", Title: "Do it again", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}}}
+	return []Section{{ID: prefix + "again", Title: "Repeat it", Blocks: []Block{{Code: &Code{Label: "the command", Text: s.command.text}}}}}
 }
 
-// drillCharts are the phases of the rounds, and their outages.
 func drillCharts(d *record.Drill, prefix string) []Block {
 	var charts []Block
 	if f := drillOutages(d, prefix); f != nil {
@@ -129,7 +125,7 @@ func roundSections(s *Source, prefix string) ([]Section, *Track) {
 	}
 	list := []Section{over}
 	if s.Round.Run.Lab != nil {
-		hosts := Section{ID: prefix + "hosts", Title: "Hosts of the lab over time", Lead: "What each host used beside the load.", Blocks: figureBlocks(labFigures(s.Round, prefix, track))}
+		hosts := Section{ID: prefix + "hosts", Title: "Hosts of the lab over time", Lead: "Resources that each host used during the load.", Blocks: figureBlocks(labFigures(s.Round, prefix, track))}
 		list = append(list, hosts)
 	}
 	return filled(list), track
@@ -157,7 +153,8 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 	var words []string
 	for _, m := range story.Moments {
 		name, at := report.DrillMoment(m.Kind), figure.Duration(time.Duration(m.At-first))
-		row := chart.Row{Name: name, Value: seconds64(m.At - first), Low: seconds64(last - first), High: seconds64(m.At - first), Text: at}
+		row := chart.Row{Name: name, Value: seconds64(m.At - first), Low: seconds64(last - first),
+			High: seconds64(m.At - first), Text: at}
 		if m.Kind == record.MomentFault {
 			row.Colour = 1
 		}
@@ -171,17 +168,18 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 		c.BandLow, c.BandHigh = seconds64(e.OutageFrom-first), seconds64(e.OutageFrom+e.Outage-first)
 		note = "Shaded: the outage of " + figure.Duration(time.Duration(e.Outage)) + ", from the last success before it to the first one after it."
 	}
-	c.Description = "When each step came: " + strings.Join(words, "; ") + ". " + note
+	c.Description = "The time of each step: " + strings.Join(words, "; ") + ". " + note
 	return newFigure(c, note, numbers)
 }
 
 func seconds64(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// drillOutages draws the outage of each round, in their order; each manner is a series with a median of its own.
+// drillOutages draws the outage of each round, in their order; each failure mode is a series with its own median.
 func drillOutages(d *record.Drill, prefix string) *Figure {
 	n := 0
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outages", Title: "Outage of each round"}, Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}, Height: 220}
-	numbers := &Table{Columns: columns(0, "round", "outage", "manner")}
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outages", Title: "Outage of each round"},
+		Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}, Height: 220}
+	numbers := &Table{Columns: columns(0, "round", "outage", "failure mode")}
 	numbers.Columns[2].Number = false
 	manners := report.DrillManners(d)
 	series := make([]chart.Series, len(manners))
@@ -190,7 +188,8 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 		at := slices.IndexFunc(manners, func(m record.DrillManner) bool { return m.Manner == r.Manner() })
 		if e := r.Headline(); e != nil && e.Outage >= 0 && at >= 0 {
 			series[at].X, series[at].Y = append(series[at].X, float64(r.Number)), append(series[at].Y, float64(e.Outage))
-			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(r.Number), figure.Duration(time.Duration(e.Outage)), report.MannerName(r.Manner())})
+			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(r.Number), figure.Duration(time.Duration(e.Outage)),
+				report.MannerName(r.Manner())})
 			n++
 		}
 	}
@@ -202,7 +201,8 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 	for i, m := range manners {
 		if m.Outages != nil {
 			c.Series = append(c.Series, mannerSeries(m, series[i], i, len(manners) > 1, float64(len(d.Rounds)+1))...)
-			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", report.MannerName(m.Manner), figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(m.Outages.Max)))
+			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", report.MannerName(m.Manner),
+				figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(m.Outages.Max)))
 		}
 	}
 	if x := d.Specification.Expect; x != nil && x.Outage > 0 {
@@ -211,7 +211,6 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 	return drawn(c, numbers)
 }
 
-// mannerSeries are the outages of one manner, and their median.
 func mannerSeries(m record.DrillManner, dots chart.Series, number int, several bool, end float64) []chart.Series {
 	median := "median " + figure.Duration(time.Duration(m.Outages.Median))
 	dots.Name, dots.Unnamed, dots.Dots, dots.Style, dots.Colour = "outage", true, true, chart.Points, 2*number
@@ -219,34 +218,38 @@ func mannerSeries(m record.DrillManner, dots chart.Series, number int, several b
 		dots.Name, dots.Unnamed = report.MannerName(m.Manner), false
 		median = report.MannerWord(m.Manner) + ", " + median
 	}
-	return []chart.Series{dots, {Name: median, X: []float64{0, end}, Y: []float64{m.Outages.Median, m.Outages.Median}, Style: chart.Dashed, Colour: 2*number + 1}}
+	return []chart.Series{dots, {Name: median, X: []float64{0, end}, Y: []float64{m.Outages.Median, m.Outages.Median},
+		Style: chart.Dashed, Colour: 2*number + 1}}
 }
 
 // fewestShares is how many rounds a distribution needs to be more than its points.
 const fewestShares = 5
 
-// drillShare draws in which share of the rounds of one manner operations succeeded again within a time.
+// drillShare draws in which share of the rounds of a failure mode operations succeeded again within a time.
 func drillShare(m *record.DrillManner, several bool, prefix string) *Figure {
 	if m.Outages == nil || len(m.Outages.Values) < fewestShares {
 		return nil
 	}
 	values := slices.Sorted(slices.Values(m.Outages.Values))
 	n := len(values)
-	id, title := prefix+"drill-outage-share", "How long outages were, over all rounds"
+	id, title := prefix+"drill-outage-share", "Length of outages over all rounds"
 	if several {
 		id += "-" + strings.ReplaceAll(m.Manner, "+", "-")
-		title = "How long outages were: " + report.MannerName(m.Manner)
+		title = "Length of outages: " + report.MannerName(m.Manner)
 	}
 	c := &chart.XY{Frame: chart.Frame{ID: id, Title: title},
-		X: chart.Axis{Label: fmt.Sprintf("outage; n = %d rounds", n), Unit: chart.Nanoseconds, Zero: true}, Y: chart.Axis{Label: "share of rounds that were out for no longer", Unit: chart.Share, Zero: true, High: 1}, Height: 220}
+		X: chart.Axis{Label: fmt.Sprintf("outage; n = %d rounds", n), Unit: chart.Nanoseconds, Zero: true},
+		Y: chart.Axis{Label: "share of rounds with at most this outage", Unit: chart.Share, Zero: true, High: 1}, Height: 220}
 	line := chart.Series{Name: "rounds", Unnamed: true}
 	numbers := &Table{Columns: columns(0, "outage at most", "rounds", "share")}
 	for i, v := range values { // steps: nothing is known between two rounds
 		below, here := float64(i)/float64(n), float64(i+1)/float64(n)
 		line.X, line.Y = append(line.X, v, v), append(line.Y, below, here)
-		numbers.Rows = append(numbers.Rows, []string{figure.Duration(time.Duration(v)), fmt.Sprintf("%d of %d", i+1, n), figure.Percent(here)})
+		numbers.Rows = append(numbers.Rows, []string{figure.Duration(time.Duration(v)), fmt.Sprintf("%d of %d", i+1, n),
+			figure.Percent(here)})
 	}
 	c.Series = []chart.Series{line}
-	c.Description = fmt.Sprintf("Half of %d rounds were out for at most %s, all of them for at most %s.", n, figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(values[n-1])))
+	c.Description = fmt.Sprintf("Half of %d rounds had an outage of at most %s, all of them of at most %s.", n,
+		figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(values[n-1])))
 	return drawn(c, numbers)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// standingTiles are what clients were told about their writes until now.
+// standingTiles are the acknowledgements of writes until now.
 func standingTiles(s *record.DrillStanding) []report.Tile {
 	if s == nil {
 		return nil
@@ -20,7 +20,7 @@ func standingTiles(s *record.DrillStanding) []report.Tile {
 		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: report.DrillStage(s.Stage().Stage)},
 		{Name: "acknowledged", Value: figure.Count(s.Told.Acknowledged), Note: told},
 		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "refused, provably"},
-		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "nobody knows until they are read back"},
+		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "unknown until read back"},
 	}
 }
 
@@ -67,7 +67,6 @@ func stagePoints(s *record.DrillStanding) []report.Point {
 
 func clockOfDay(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
 
-// noteTable lists what happened, the newest first.
 func noteTable(notes []record.DrillNote) *Table {
 	if len(notes) == 0 {
 		return nil
@@ -83,7 +82,6 @@ func noteTable(notes []record.DrillNote) *Table {
 	return t
 }
 
-// roundsDone are the verdicts of the rounds that are over.
 func roundsDone(d *record.Drill) *Table {
 	t := &Table{Caption: "Rounds that are over", Columns: columns(2, "round", "verdict", "outage", "lost", "why")}
 	t.Columns[4].Number = false

@@ -25,7 +25,7 @@ func TestDrillPage(t *testing.T) {
 	page := pageOf(t, openAll(t, drill(t, recordtest.Drill{Rounds: 7, Lossy: 3, Clients: 2, Name: "<script>harm()</script>"}))...)
 	for _, want := range []string{
 		"kill-primary: violated, outage", "up to 3 acknowledged writes lost in a round", "Outage of each round", "median of 7 rounds", "most of 7 rounds",
-		"How long outages were, over all rounds", "Round 3: from the fault to redundancy", "Shaded: the outage of", "Round 3 over time", "Hosts of the lab over time",
+		"Length of outages over all rounds", "Round 3: from the fault to redundancy", "Shaded: the outage of", "Round 3 over time", "Hosts of the lab over time",
 		"CPU used (processor cores) of lab three", "Outage by client", "first acknowledged write", "allowed 5.00 s", "The numbers behind “Outage of each round”",
 	} {
 		if !strings.Contains(strings.ToLower(page), strings.ToLower(want)) {
@@ -69,9 +69,11 @@ func TestPageOfADrillThatGoesOn(t *testing.T) {
 func TestDrillPartsByManner(t *testing.T) {
 	d := &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds}
 	for n := range 12 {
-		r := record.DrillRound{Number: n + 1, Status: record.Complete, Verdict: record.Holds, Faults: []record.DrillFault{{Manner: []string{"crash", "black-hole"}[n%2], Injected: 1}},
+		r := record.DrillRound{Number: n + 1, Status: record.Complete, Verdict: record.Holds,
+			Faults:  []record.DrillFault{{Manner: []string{"crash", "black-hole"}[n%2], Injected: 1}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(1+n%2*9) * 1e9}},
-			Ledger:  &record.LedgerResult{Acknowledged: 100, Inserts: map[string]int64{}, Reads: []record.LedgerRead{{Source: record.FinalSource}}}}
+			Ledger: &record.LedgerResult{Acknowledged: 100, Inserts: map[string]int64{},
+				Reads: []record.LedgerRead{{Source: record.FinalSource}}}}
 		d.Rounds = append(d.Rounds, r)
 	}
 	d.Manners = d.ByManner()
@@ -84,7 +86,7 @@ func TestDrillPartsByManner(t *testing.T) {
 	}
 	text := strings.Join(said, "\n")
 	for _, want := range []string{"{outage, crash 1.00 s median of 6 rounds}", "{outage, black-hole 10.0 s median of 6 rounds}", "{acknowledged writes lost, crash 0 most of 6 rounds}",
-		"How long outages were: crash (connections break)", "How long outages were: black hole (connections hang)"} {
+		"Length of outages: crash (connections break)", "Length of outages: black hole (connections hang)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -15,8 +15,8 @@ import (
 // maxHosts is how many hosts one chart of a lab shows, those with the highest means; the tables have all of them.
 const maxHosts = 6
 
-// besideHosts are what processes on this side are called beside the hosts of a lab: those that make the load, and the REST service
-// that it goes through.
+// besideHosts are what processes on this side are called beside the hosts of a lab: those that make the load, and the
+// REST service that it goes through.
 var besideHosts = map[string]string{"client": "the load", "service": "REST service"}
 
 func noHost(name string) bool { return name == besideHosts["client"] || name == besideHosts["service"] }
@@ -26,9 +26,8 @@ func ofLab(source, lab string) bool {
 	return strings.HasPrefix(source, "host:"+lab+"/") || strings.HasPrefix(source, "member:"+lab+"/")
 }
 
-// labAgain is how the lab is brought up again.
 func labAgain(s *Source) Block {
-	b := reproduceBlock("The lab that was loaded is brought up again by:", "plimsoll lab up /dev/stdin", s.lab, record.RunFile)
+	b := reproduceBlock("This command brings the same lab up again:", "plimsoll lab up /dev/stdin", s.lab, record.RunFile)
 	b.Heading = "Bring the lab up"
 	return b
 }
@@ -37,7 +36,7 @@ func labAgain(s *Source) Block {
 type labChart struct {
 	subject, kind, name string
 	unit                string
-	load                bool // what processes on this side used is drawn beside it
+	load                bool // what processes on this side used is drawn too
 }
 
 var labChartList = []labChart{
@@ -52,7 +51,8 @@ var labChartList = []labChart{
 	{subject: "bytes behind the primary", kind: "member", name: "replication.lag_bytes", unit: "B"},
 }
 
-// labFigures draw what each host used over time, with the faults and promotions that are marked in all charts over time.
+// labFigures draw what each host used over time, with the faults and promotions that are marked in all charts over
+// time.
 func labFigures(s *Source, prefix string, track *Track) (figures []*Figure) {
 	if s.Samples == nil {
 		return nil
@@ -110,7 +110,7 @@ func WriteLab(w io.Writer, v LabView, o Options) error {
 	p := &Page{Title: "Lab " + v.Lab.Name, MadeBy: report.Version(o.Tool)}
 	p.Sections = arranged(report.LabSections(&v.Lab, nil, nil), "", nil)
 	sec := &p.Sections[0]
-	sec.Title = "How it stands: " + cmp.Or(v.Lab.State, "not known")
+	sec.Title = "State: " + cmp.Or(v.Lab.State, "not known")
 	if len(sec.Blocks) > 1 { // behind the hosts
 		sec.Blocks = slices.Insert(sec.Blocks, 2, Block{Table: usageTable(v.Usage)})
 	}
@@ -118,7 +118,6 @@ func WriteLab(w io.Writer, v LabView, o Options) error {
 	return p.Write(w)
 }
 
-// usageTable says what each host used.
 func usageTable(list []record.LabUsage) *Table {
 	if len(list) == 0 {
 		return nil
@@ -132,13 +131,13 @@ func usageTable(list []record.LabUsage) *Table {
 		return figure.Bytes(bytes)
 	}
 	for _, u := range list {
-		t.Rows = append(t.Rows, []string{u.Host, seconds(u.CPUSeconds), seconds(u.ThrottledSeconds), figure.Bytes(u.Memory), known(u.ReadBytes),
+		t.Rows = append(t.Rows, []string{u.Host, seconds(u.CPUSeconds), seconds(u.ThrottledSeconds), figure.Bytes(u.Memory),
+			known(u.ReadBytes),
 			known(u.WriteBytes), known(u.Received), known(u.Sent)})
 	}
 	return t
 }
 
-// labEvents lists what happened in a lab, the newest first.
 func labEvents(events []record.LabEvent) Section {
 	const most = 200
 	sec := Section{ID: "lab-events", Title: "What happened"}

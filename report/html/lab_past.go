@@ -18,10 +18,10 @@ type LabMoment struct {
 	Usage []record.LabUsage
 }
 
-// fewestMoments is how often a lab must have been looked at before lines can be drawn.
+// fewestMoments is how many samples a line needs.
 const fewestMoments = 3
 
-// usageChart is one figure of all hosts over the time in which somebody looked.
+// usageChart is one figure of all hosts while the page was open.
 type usageChart struct {
 	id, title, label, unit string
 	// now is a value as it is, total one that grows; one of them is set.
@@ -32,20 +32,24 @@ var usageCharts = []usageChart{
 	{id: "cpu", title: "CPU used", label: "processor cores", total: func(u record.LabUsage) float64 { return u.CPUSeconds }},
 	{id: "throttled", title: "CPU waited for at the limit", label: "processor cores", total: func(u record.LabUsage) float64 { return u.ThrottledSeconds }},
 	{id: "memory", title: "Memory used", label: "bytes", unit: chart.Bytes, now: func(u record.LabUsage) float64 { return float64(u.Memory) }},
-	{id: "written", title: "Written to disks", label: "bytes per second", unit: chart.BytesPerSec, total: func(u record.LabUsage) float64 { return float64(u.WriteBytes) }},
-	{id: "read", title: "Read from disks", label: "bytes per second", unit: chart.BytesPerSec, total: func(u record.LabUsage) float64 { return float64(u.ReadBytes) }},
-	{id: "received", title: "Received over the network", label: "bytes per second", unit: chart.BytesPerSec, total: func(u record.LabUsage) float64 { return float64(u.Received) }},
-	{id: "sent", title: "Sent over the network", label: "bytes per second", unit: chart.BytesPerSec, total: func(u record.LabUsage) float64 { return float64(u.Sent) }},
+	{id: "written", title: "Written to disks", label: "bytes per second", unit: chart.BytesPerSec,
+		total: func(u record.LabUsage) float64 { return float64(u.WriteBytes) }},
+	{id: "read", title: "Read from disks", label: "bytes per second", unit: chart.BytesPerSec,
+		total: func(u record.LabUsage) float64 { return float64(u.ReadBytes) }},
+	{id: "received", title: "Received over the network", label: "bytes per second", unit: chart.BytesPerSec,
+		total: func(u record.LabUsage) float64 { return float64(u.Received) }},
+	{id: "sent", title: "Sent over the network", label: "bytes per second", unit: chart.BytesPerSec,
+		total: func(u record.LabUsage) float64 { return float64(u.Sent) }},
 }
 
-// labPast draws what the hosts of a lab used since somebody looks at it.
+// labPast draws what the hosts of a lab used while its page was open.
 func labPast(v LabView) Section {
 	sec := Section{ID: "lab-past", Title: "Hosts over time"}
 	if len(v.Past) < fewestMoments {
 		return sec
 	}
 	first, last := v.Past[0].At, v.Past[len(v.Past)-1].At
-	sec.Lead = fmt.Sprintf("What each host used, from %s to %s UTC: as long as somebody looks at this page, at most the last minutes. Gaps are hosts that were off.",
+	sec.Lead = fmt.Sprintf("Resources that each host used, from %s to %s UTC: recorded while this page is open, at most the last minutes. A gap is a host that was off.",
 		first.UTC().Format("15:04:05"), last.UTC().Format("15:04:05"))
 	for _, c := range usageCharts {
 		if f := c.figure(v); f != nil {
@@ -108,22 +112,22 @@ func usageText(v float64, unit string) string {
 }
 
 // value is what a host used at a moment, NaN if that is not known: what grows has none at its first moment, nor after
-// the host was powered on anew.
+// the host was powered on again.
 func (c usageChart) value(past []LabMoment, i int, host string) float64 {
 	here, ok := usageOf(past[i], host)
 	if !ok {
-		return nan()
+		return math.NaN()
 	}
 	if c.now != nil {
 		return c.now(here)
 	}
 	if i == 0 {
-		return nan()
+		return math.NaN()
 	}
 	before, ok := usageOf(past[i-1], host)
 	seconds := past[i].At.Sub(past[i-1].At).Seconds()
 	if !ok || seconds <= 0 || c.total(here) < c.total(before) {
-		return nan()
+		return math.NaN()
 	}
 	return (c.total(here) - c.total(before)) / seconds
 }
@@ -137,7 +141,6 @@ func usageOf(m LabMoment, host string) (record.LabUsage, bool) {
 	return record.LabUsage{}, false
 }
 
-// hostsOf are the hosts that are drawn, in their order.
 func hostsOf(v LabView) []string {
 	var names []string
 	for _, m := range v.Past {

@@ -36,7 +36,7 @@ func TestLabOfARun(t *testing.T) {
 	}
 	o.Service = true
 	page = pageOf(t, openAll(t, run(t, o))...)
-	for _, want := range []string{"a process of its own, apart from client and servers", "All figures of the REST service", "REST service: mean", "48.0 MiB"} {
+	for _, want := range []string{"a separate process, not part of client and servers", "All figures of the REST service", "REST service: mean", "48.0 MiB"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a run through a service does not have %q", want)
 		}
@@ -50,7 +50,8 @@ func TestLabOfARun(t *testing.T) {
 func TestPageOfALab(t *testing.T) {
 	v := LabView{Lab: recordtest.LabAfter("<script>harm()"), Usage: []record.LabUsage{{Host: "host1", CPUSeconds: 12.5, Memory: 1 << 30}}}
 	for i := range 250 {
-		v.Events = append(v.Events, record.LabEvent{Seq: int64(i + 1), Time: recordtest.Started.Add(time.Duration(i) * time.Second), Kind: "fault", Text: "\x1bpower-off"})
+		v.Events = append(v.Events, record.LabEvent{Seq: int64(i + 1),
+			Time: recordtest.Started.Add(time.Duration(i) * time.Second), Kind: "fault", Text: "\x1bpower-off"})
 	}
 	var b bytes.Buffer
 	if err := WriteLab(&b, v, Options{Tool: record.Tool{Name: "plimsoll"}}); err != nil {
@@ -73,7 +74,8 @@ func TestLabOverTime(t *testing.T) {
 	for i := range 5 {
 		at := LabMoment{At: recordtest.Started.Add(time.Duration(2*i) * time.Second)}
 		for k, host := range []string{"host2", "<b>host1"} {
-			u := record.LabUsage{Host: host, CPUSeconds: float64(i * (k + 1)), Memory: int64(k+1) << 20, WriteBytes: int64(i) << 21}
+			u := record.LabUsage{Host: host, CPUSeconds: float64(i * (k + 1)), Memory: int64(k+1) << 20,
+				WriteBytes: int64(i) << 21}
 			if i == 3 && k == 0 {
 				u.CPUSeconds = 0.5
 			}

@@ -11,7 +11,6 @@ import (
 // Numbers are values for a script. What is no number is null, and no more digits are written than can be seen.
 type Numbers []float64
 
-// MarshalJSON writes a list of numbers.
 func (n Numbers) MarshalJSON() ([]byte, error) {
 	b := []byte{'['}
 	for i, x := range n {
@@ -31,24 +30,21 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-func nan() float64 { return math.NaN() }
-
 // or is the value of a pointer, or not a number.
 func or(p *float64) float64 {
 	if p == nil {
-		return nan()
+		return math.NaN()
 	}
 	return *p
 }
 
 func orTime(p *int64) float64 {
 	if p == nil {
-		return nan()
+		return math.NaN()
 	}
 	return float64(*p)
 }
 
-// text prints a value in its unit, "-" if there is none.
 func text(x float64, unit string) string {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):

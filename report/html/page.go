@@ -17,7 +17,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Page is a whole page before it is written.
+// Page is a page before it is written.
 type Page struct {
 	Title    string
 	Answers  []Answer
@@ -27,13 +27,13 @@ type Page struct {
 	MadeBy string
 }
 
-// Options are what a page can be told besides its records.
+// Options are what a page needs besides its records.
 type Options struct {
 	// Tool is the program that writes the page.
 	Tool record.Tool
 	// Title is that of the page; absent, it follows from the records.
 	Title string
-	// Compare holds several records against each other; absent, they are only laid beside each other.
+	// Compare compares several records; without it they are shown side by side.
 	Compare Comparer
 }
 
@@ -46,7 +46,6 @@ func Write(w io.Writer, sources []*Source, o Options) error {
 	return p.Write(w)
 }
 
-// newPage turns records into a page.
 func newPage(sources []*Source, o Options) (*Page, error) {
 	p := &Page{MadeBy: report.Version(o.Tool)}
 	switch len(sources) {
@@ -72,9 +71,11 @@ type Answer struct {
 	// ID links to it from elsewhere; Headline is the title, "" where the page has it.
 	ID, Headline string
 	*report.Document
+	// Drawn is the picture of the document, nil if it has none.
+	Drawn *Figure
 }
 
-// add adds everything about a record. The kinds of records that have charts are told apart here and nowhere else.
+// add adds everything about a record. Only this function distinguishes the kinds of records that have charts.
 func (p *Page) add(s *Source, prefix string) {
 	d := report.Of(s.result())
 	title := d.Title
@@ -84,7 +85,7 @@ func (p *Page) add(s *Source, prefix string) {
 	case s.Run != nil:
 		sections, track = runSections(s, d, prefix)
 	case s.Study != nil:
-		title, sections = capital(title), studySections(s, d, prefix)
+		title, sections = report.Capitalised(title), studySections(s, d, prefix)
 	case s.Drill != nil:
 		d.Tiles = append(standingTiles(s.Standing), d.Tiles...)
 		sections, track = drillSections(s, d, prefix)
@@ -92,11 +93,11 @@ func (p *Page) add(s *Source, prefix string) {
 		sections = probeSections(s, d, prefix)
 	case s.Suite != nil:
 		var tracks []*Track
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections, tracks = suiteSections(s, d, prefix)
 		p.Tracks = append(p.Tracks, tracks...)
 	case s.Comparison != nil:
-		title = capital(title)
+		title = report.Capitalised(title)
 		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
 	default:
 		sections = append(arranged(d.Sections, prefix, nil), againSection(s, prefix)...)
@@ -104,7 +105,11 @@ func (p *Page) add(s *Source, prefix string) {
 	if track != nil {
 		p.Tracks = append(p.Tracks, track)
 	}
-	p.put(Answer{ID: prefix + "answer", Headline: title, Document: d}, title, sections)
+	a := Answer{ID: prefix + "answer", Headline: title, Document: d}
+	if d.Picture != nil {
+		a.Drawn = ratioFigure(d.Picture, prefix+"picture")
+	}
+	p.put(a, title, sections)
 }
 
 func (p *Page) put(a Answer, title string, sections []Section) {
@@ -138,7 +143,6 @@ func asset(name string) string {
 	return string(b)
 }
 
-// hash is the source of a content policy that allows one text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -158,11 +162,11 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 		return "t"
 	},
 	"join":    strings.Join,
-	"capital": capital,
+	"capital": report.Capitalised,
 	"safe":    func(h template.HTML) template.HTML { return h },
 }).ParseFS(assets, "assets/page.tmpl"))
 
-// Write writes the page: one HTML file that asks nobody for anything. The content policy names the hashes of its
+// Write writes the page: one HTML file that loads nothing from elsewhere. The content policy names the hashes of its
 // own style and script, so nothing else can run in it.
 func (p *Page) Write(w io.Writer) error {
 	style, script := StyleSheet(), Script()

@@ -56,8 +56,9 @@ func small() recordtest.Run {
 	limit, got := 20e6, 9.4e6
 	return recordtest.Run{
 		Warmup: 2, Seconds: 6, Rate: 90, Open: true, Median: 2 * time.Millisecond, Seed: 7, StallAt: 3, Sampled: true,
-		Objectives: []measure.ObjectiveResult{{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime, Met: true}},
-		Validity:   []measure.Finding{{ID: "too-short", Severity: measure.Warning, Text: "6 s are less than a checkpoint cycle; measure for minutes"}},
+		Objectives: []measure.ObjectiveResult{{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime,
+			Met: true}},
+		Validity: []measure.Finding{{ID: "too-short", Severity: measure.Warning, Text: "6 s are less than a checkpoint cycle; measure for minutes"}},
 	}
 }
 
@@ -99,7 +100,8 @@ func settled(page, dir string) string {
 }
 
 func TestGoldenPages(t *testing.T) {
-	runDir, studyDir, compared := run(t, small()), study(t, recordtest.Study{Workers: []int{8, 16, 128}, Blocks: 2, Seed: 4}), comparison(t)
+	runDir, studyDir, compared := run(t, small()), study(t, recordtest.Study{Workers: []int{8, 16, 128}, Blocks: 2,
+		Seed: 4}), comparison(t)
 	onLab := small()
 	onLab.OnLab = true
 	for name, paths := range map[string][]string{"run": {runDir}, "lab": {run(t, onLab)}, "study": {studyDir}, "comparison": {compared},
@@ -158,7 +160,8 @@ func TestResources(t *testing.T) {
 var asking = regexp.MustCompile(`(?i)(src|href|action|poster|data|srcset|content)\s*=\s*["']?\s*(https?:|//|ftp:|ws:)|url\(\s*["']?(https?:|//)|@import|sendBeacon|XMLHttpRequest|fetch\(|WebSocket|EventSource|importScripts`)
 
 func TestPagesAskNobody(t *testing.T) {
-	for _, path := range []string{run(t, small()), study(t, recordtest.Study{Workers: []int{8, 16}, Blocks: 2}), comparison(t)} {
+	for _, path := range []string{run(t, small()), study(t, recordtest.Study{Workers: []int{8, 16}, Blocks: 2}),
+		comparison(t)} {
 		if m := asking.FindString(pageOf(t, openAll(t, path)...)); m != "" {
 			t.Errorf("%s has %q", filepath.Base(path), m)
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// openProbe reads the record of a probe.
 func (s *Source) openProbe(dir string) error {
 	p, err := record.OpenProbe(dir)
 	if err != nil {
@@ -48,12 +47,11 @@ func probeSections(s *Source, d *report.Document, prefix string) []Section {
 	}), againSection(s, prefix)...)
 }
 
-// rampFigure draws the rate, or the latency, of random operations over threads.
 func rampFigure(p *record.Probe, prefix string, rate bool) *Figure {
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-ramp", Title: "Operations per second over threads", Description: "Where a line becomes flat, more threads stop helping."},
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-ramp", Title: "Operations per second over threads", Description: "If a line is flat, more threads do not help."},
 		X: chart.Axis{Label: "threads", Log: true}, Y: chart.Axis{Label: "op/s", Unit: chart.PerSecond, Zero: true}}
 	if !rate {
-		c.ID, c.Title, c.Description = prefix+"probe-ramp-latency", "Latency over threads (p99)", "What each operation pays for more threads."
+		c.ID, c.Title, c.Description = prefix+"probe-ramp-latency", "Latency over threads (p99)", "The price of more threads for each operation."
 		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}
 	}
 	numbers := &Table{Columns: columns(1, "operation", "threads", "value")}
@@ -80,7 +78,6 @@ func rampFigure(p *record.Probe, prefix string, rate bool) *Figure {
 	return drawn(c, numbers)
 }
 
-// drawn makes a figure of a chart that has anything in it.
 func drawn(c *chart.XY, numbers *Table) *Figure {
 	for _, s := range c.Series {
 		if slices.ContainsFunc(s.Y, func(y float64) bool { return !math.IsNaN(y) }) {
@@ -90,10 +87,9 @@ func drawn(c *chart.XY, numbers *Table) *Figure {
 	return nil
 }
 
-// commitFigure draws the time of a commit over the number of clients beside the model.
 func commitFigure(p *record.Probe, prefix string) *Figure {
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-commit", Title: "Commit latency over clients, beside the model",
-		Description: "The model is one flush for one client and two for more; where the measured line leaves it, something else than the flush is what commits wait for."},
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-commit", Title: "Commit latency over clients, and the model",
+		Description: "The model is one flush for one client and two for more. If the measured line differs, commits wait for something other than the flush."},
 		X: chart.Axis{Label: "clients", Log: true}, Y: chart.Axis{Label: "mean", Unit: chart.Nanoseconds, Log: true}}
 	measured := chart.Series{Name: "measured", Dots: true}
 	model := chart.Series{Name: "model", Style: chart.Dashed, Colour: 1}
@@ -105,7 +101,8 @@ func commitFigure(p *record.Probe, prefix string) *Figure {
 		x := float64(s.Clients)
 		measured.X, measured.Y = append(measured.X, x), append(measured.Y, s.Latency.Mean)
 		model.X, model.Y = append(model.X, x), append(model.Y, float64(s.Model.Latency))
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), probeTime(int64(s.Latency.Mean)), probeTime(s.Model.Latency)})
+		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), probeTime(int64(s.Latency.Mean)),
+			probeTime(s.Model.Latency)})
 	}
 	c.Series = []chart.Series{measured, model}
 	return drawn(c, numbers)
@@ -113,7 +110,7 @@ func commitFigure(p *record.Probe, prefix string) *Figure {
 
 // spectrumFigure draws the distribution of one flush with one client: the share of flushes that take longer.
 func spectrumFigure(p *record.Probe, prefix string) *Figure {
-	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-flush", Title: "Share of flushes that take longer", Description: "A long tail to the right is what commits at p99 wait for."},
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-flush", Title: "Share of flushes that take longer", Description: "Commits at p99 wait for the long tail to the right."},
 		X: chart.Axis{Label: "one write and flush", Unit: chart.Nanoseconds, Log: true}, Y: chart.Axis{Label: "longer", Unit: chart.Share, Log: true}}
 	numbers := &Table{Columns: columns(0, "clients", "flush", "longer")}
 	for _, s := range p.ProfileSteps(spec.ProbeJournal) {
@@ -150,7 +147,8 @@ func courseFigure(s *Source, prefix, profile string) *Figure {
 	line := chart.Series{Name: profile}
 	numbers := &Table{Columns: columns(0, "time", "value", "p99")}
 	for _, x := range s.Seconds {
-		if x.Step >= len(s.Probe.Steps) || s.Probe.Steps[x.Step].Profile != profile || x.Length < int64(100*time.Millisecond) {
+		if x.Step >= len(s.Probe.Steps) || s.Probe.Steps[x.Step].Profile != profile ||
+			x.Length < int64(100*time.Millisecond) {
 			continue
 		}
 		at, seconds := time.Duration(x.At+x.Length).Seconds(), time.Duration(x.Length).Seconds()
@@ -165,7 +163,8 @@ func courseFigure(s *Source, prefix, profile string) *Figure {
 			}
 		}
 		line.X, line.Y = append(line.X, at), append(line.Y, y)
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprintf("%.0f s", at), figure.Bytes(int64(float64(x.Bytes)/seconds)) + "/s", probeTime(x.P99)})
+		numbers.Rows = append(numbers.Rows, []string{fmt.Sprintf("%.0f s", at),
+			figure.Bytes(int64(float64(x.Bytes)/seconds)) + "/s", probeTime(x.P99)})
 	}
 	c.Series = []chart.Series{line}
 	if r := s.Probe.Sustained; sustained && r != nil && r.Fell {

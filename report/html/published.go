@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// publishedFigure has a row for each level and metric: a dot with its interval for what was measured, a diamond for what
-// was published, both as ratios to their own baseline.
+// publishedFigure has a row for each level and metric: a dot with its interval for what was measured, a diamond for
+// what was published, both as ratios to their own baseline.
 func publishedFigure(b *report.Beside, kind, id string) *Figure {
 	c := &chart.Rows{
 		Frame: chart.Frame{ID: id + "-published", Title: "Measured (dots) and published (diamonds) change by " + b.Factor}, Dots: true,
@@ -18,7 +18,8 @@ func publishedFigure(b *report.Beside, kind, id string) *Figure {
 	}
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		row := chart.Row{Name: r.Level, Group: metricWords(r.Metric, kind), Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+		row := chart.Row{Name: r.Level, Group: metricWords(r.Metric, kind), Value: math.NaN(), Low: math.NaN(),
+			High: math.NaN()}
 		measured := "-"
 		if x := r.Comparison; x != nil && x.Ratio != nil {
 			row.Value, row.Low, row.High = *x.Ratio, or(x.Low), or(x.High)
@@ -37,5 +38,5 @@ func publishedFigure(b *report.Beside, kind, id string) *Figure {
 		return nil
 	}
 	c.Description = rowsWords(c.Rows)
-	return newFigure(c, "At the right: measured | published. The machines differ, so only changes are set beside each other, each against its own baseline.", nil)
+	return newFigure(c, "At the right: measured | published. Each is a change against its own baseline, because the machines differ.", nil)
 }

@@ -29,7 +29,8 @@ func TestPublishedFiguresAreDrawnAsRatios(t *testing.T) {
 		section = true
 		for _, b := range sec.Blocks {
 			if b.Figure != nil {
-				drawn = strings.Contains(string(b.Figure.SVG), `class="pub"`) && strings.Contains(string(b.Figure.SVG), "| +20.2 %") && !strings.Contains(string(b.Figure.SVG), "143,696")
+				drawn = strings.Contains(string(b.Figure.SVG), `class="pub"`) &&
+					strings.Contains(string(b.Figure.SVG), "| +20.2 %") && !strings.Contains(string(b.Figure.SVG), "143,696")
 			}
 		}
 	}
@@ -38,7 +39,8 @@ func TestPublishedFiguresAreDrawnAsRatios(t *testing.T) {
 	}
 	s.Specification.Published = "nothing"
 	for _, sec := range studySections(&Source{Study: s}, report.Of(s), "") {
-		if sec.ID == report.GroupPublished && (len(sec.Blocks) != 1 || sec.Blocks[0].Figure != nil || len(sec.Blocks[0].Points) != 1) {
+		if sec.ID == report.GroupPublished && (len(sec.Blocks) != 1 || sec.Blocks[0].Figure != nil ||
+			len(sec.Blocks[0].Points) != 1) {
 			t.Errorf("there is no such document, and the page has %+v", sec)
 		}
 	}

@@ -17,7 +17,7 @@ const maxExact = 64 << 10
 type exact struct {
 	text   string
 	length int  // bytes, also of one that is not there
-	hidden bool // it has characters that nobody would see
+	hidden bool // it has invisible characters
 }
 
 func exactly(text string) exact {
@@ -38,16 +38,15 @@ func exactly(text string) exact {
 func (e exact) missing(file string) string {
 	switch {
 	case e.length == 0:
-		return "The record does not say it."
+		return "The record does not have it."
 	case e.hidden:
-		return "It has characters that cannot be seen, so it is not shown; it is in " + file + "."
+		return "It is not shown because it has invisible characters; it is in " + file + "."
 	case e.text == "":
-		return "It is not shown, because it has " + figure.Bytes(int64(e.length)) + "; it is in " + file + "."
+		return "It is not shown because it is long (" + figure.Bytes(int64(e.length)) + "); it is in " + file + "."
 	}
 	return ""
 }
 
-// exactSpec is a specification as a file.
 func exactSpec(spec any) exact {
 	b, err := yaml.Marshal(spec)
 	if err != nil {
@@ -90,7 +89,7 @@ func commandBlock(command exact) Block {
 		b.Lines = []string{why}
 		return b
 	}
-	b.Lines = []string{"As it was called; credentials are left out."}
+	b.Lines = []string{"The command as it was run, without credentials."}
 	b.Code = &Code{Label: "Exact command", Text: command.text}
 	return b
 }

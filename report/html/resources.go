@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
@@ -19,14 +20,14 @@ const (
 	maxLines  = 4
 )
 
-// resourceSection shows what the load cost: the client, machines and servers beside it, and a single operation.
+// resourceSection shows what the load cost: the client, machines and servers, and a single operation.
 func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Track) Section {
 	sec := Section{ID: prefix + "resources", Title: "Machines and server"}
 	sec.Blocks = append(sec.Blocks, Block{Table: clientTable(p)})
 	if s.Samples == nil {
 		return sec
 	}
-	sec.Lead = "What machines and servers did beside the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
+	sec.Lead = "Activity of machines and servers during the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
 	for i := range s.Samples.Sources {
 		source := &s.Samples.Sources[i]
 		if s.Run.Lab != nil && ofLab(source.Name, s.Run.Lab.Name) {
@@ -50,7 +51,6 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 	return sec
 }
 
-// sourceName says who was asked.
 func sourceName(s string) string {
 	for prefix, what := range map[string]string{"host:": "Machine ", "server:": "Server ", "member:": "Member ", "lab:": "Lab "} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok {
@@ -84,12 +84,11 @@ func unitLabel(unit string) string {
 	return "number"
 }
 
-// subjectName is the subject of a group as the head of a chart.
 func subjectName(s string) string {
 	if s == "cpu" {
 		return "CPU"
 	}
-	return capital(s)
+	return report.Capitalised(s)
 }
 
 // sampleFigure draws the series of a group over time, those with the highest mean.
@@ -193,13 +192,12 @@ func perOperation(v float64, unit string) string {
 	return figure.Significant(v)
 }
 
-// clientTable says more of what the load cost on the side that makes it.
 func clientTable(p *record.PhaseResult) *Table {
 	c := p.Client
 	t := &Table{Caption: "The process that makes the load in the measured time", Columns: columns(1, "what", "value")}
 	row := func(name, value string) { t.Rows = append(t.Rows, []string{name, value}) }
 	if p.InFlight != nil {
-		row("operations under way, by Little's law", figure.Significant(p.LittleInFlight))
+		row("operations in flight, by Little's law", figure.Significant(p.LittleInFlight))
 	}
 	row("longest pause of the garbage collector", duration(float64(c.GCPauseMax)))
 	row("heap, at most", figure.Bytes(int64(c.HeapBytes)))

@@ -38,7 +38,6 @@ func runSections(s *Source, d *report.Document, prefix string) ([]Section, *Trac
 	return append(list, disclosure(s, prefix)), track
 }
 
-// eventTable lists what happened besides operations.
 func eventTable(events []measure.Event) *Table {
 	const most = 300
 	t := &Table{Caption: "Events", Folded: true, Columns: []Column{{Name: "at", Number: true}, {Name: "event"},

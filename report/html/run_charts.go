@@ -84,7 +84,8 @@ func spectrum(s *Source, p *record.PhaseResult, prefix string) *Figure {
 // ln 0.025 / ln p ≈ 3.689/(1−p) values; see [measure.MinCount].
 func spectrumAxes(c *chart.XY, r *record.Run, total int64) {
 	n := float64(total)
-	c.X = chart.Axis{Label: "percentile, as 1/(1−p); n = " + figure.Count(total) + " at most", Log: true, Low: 1, High: max(n*1.05, 12), Ticks: percentileTicks}
+	c.X = chart.Axis{Label: "percentile, as 1/(1−p); n = " + figure.Count(total) + " at most", Log: true, Low: 1,
+		High: max(n*1.05, 12), Ticks: percentileTicks}
 	c.Limits = timeLimits(r)
 	if from := n / 3.689; from > 1 {
 		c.Spans = []chart.Span{{From: from, To: n * 1.05, Text: "few values"}}
@@ -98,7 +99,7 @@ func spectraOf(c *course.Course) []course.Spectrum {
 	return c.Spectra
 }
 
-// spectrumLine walks through the distribution; a point is kept when it can be told from the one before.
+// spectrumLine walks through the distribution; a point is kept if it is visibly different from the one before.
 func spectrumLine(n *measure.Histogram, largest int64) (x, y []float64) {
 	total := float64(n.Count())
 	last := math.Inf(-1)

@@ -16,7 +16,8 @@ const heatColumns = 120
 func (t *timeline) heat(prefix string) *Figure {
 	h := &chart.Heat{
 		Frame: chart.Frame{ID: prefix + "heat", Title: "Latency heatmap"}, What: "operations",
-		X: chart.Axis{Label: "time since the start of the run", Unit: chart.Seconds, Low: t.bins[0].Start.Seconds(), High: t.bins[len(t.bins)-1].End.Seconds()},
+		X: chart.Axis{Label: "time since the start of the run", Unit: chart.Seconds, Low: t.bins[0].Start.Seconds(),
+			High: t.bins[len(t.bins)-1].End.Seconds()},
 		Y: chart.Axis{Label: "response time (logarithmic); darker: more operations", Unit: chart.Nanoseconds, Log: true},
 	}
 	if !t.s.Run.Scheduled {
@@ -33,7 +34,8 @@ func (t *timeline) heat(prefix string) *Figure {
 			}
 			if total[band] += count; count > 0 {
 				low, high := course.Band(band)
-				h.Cells = append(h.Cells, chart.Cell{Left: t.bins[from].Start.Seconds(), Right: t.bins[to-1].End.Seconds(), Low: low, High: high, Count: count})
+				h.Cells = append(h.Cells, chart.Cell{Left: t.bins[from].Start.Seconds(), Right: t.bins[to-1].End.Seconds(),
+					Low: low, High: high, Count: count})
 				n += count
 			}
 		}
@@ -69,7 +71,6 @@ func addBands(bins []course.Bin) []int64 {
 	return sum
 }
 
-// heatTable sums up the rows of a heatmap: the numbers of every cell would be a file of their own.
 func heatTable(total []int64, n int64) *Table {
 	t := &Table{Columns: columns(0, "from", "to", "operations", "share")}
 	for band, count := range total {
@@ -77,7 +78,8 @@ func heatTable(total []int64, n int64) *Table {
 			continue
 		}
 		low, high := course.Band(band)
-		t.Rows = append(t.Rows, []string{duration(low), duration(high), figure.Count(count), figure.Percent(ratio(float64(count), float64(n)))})
+		t.Rows = append(t.Rows, []string{duration(low), duration(high), figure.Count(count),
+			figure.Percent(ratio(float64(count), float64(n)))})
 	}
 	t.Notes = []string{"Each line is a row of the heatmap over all its time; the columns are the bins of the charts above."}
 	return t
@@ -102,13 +104,13 @@ func mean(list []float64) float64 {
 		}
 	}
 	if n == 0 {
-		return nan()
+		return math.NaN()
 	}
 	return s / float64(n)
 }
 
 func rangeOf(list []float64) (low, high float64) {
-	low, high = nan(), nan()
+	low, high = math.NaN(), math.NaN()
 	for _, v := range list {
 		if math.IsNaN(v) {
 			continue

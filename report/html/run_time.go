@@ -39,13 +39,14 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	sec.Lead = fmt.Sprintf("From the start of the run, in %s of %s; percentiles are those of the merged histograms of a bin. The measured time is shaded.",
 		figure.Plural(n, "bin"), figure.Duration(s.Course.Width))
 	if n := t.late.Attempted; n > 0 {
-		sec.Lead += fmt.Sprintf(" %s under way when a phase ended are not in the lines (%s of them ok): they ended at no rate that was offered.",
+		sec.Lead += fmt.Sprintf(" %s in flight when a phase ended are not in the lines (%s of them ok): they ended at no rate that was offered.",
 			figure.Plural(int(n), "operation"), figure.Count(t.late.Succeeded))
 	}
 	if !s.Course.Complete {
 		sec.Lead += " " + endsEarly
 	}
-	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix), t.inFlight(prefix), t.heat(prefix)} {
+	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix),
+		t.inFlight(prefix), t.heat(prefix)} {
 		if f != nil {
 			sec.Blocks = append(sec.Blocks, Block{Figure: f})
 		}
@@ -93,19 +94,18 @@ func newTimeline(s *Source, prefix string) *timeline {
 
 func stated(ns int64) float64 {
 	if ns < 0 {
-		return nan()
+		return math.NaN()
 	}
 	return float64(ns)
 }
 
 func positive(ns int64) float64 {
 	if ns <= 0 {
-		return nan()
+		return math.NaN()
 	}
 	return float64(ns)
 }
 
-// marks finds the events that are drawn, and the measured time.
 func (t *timeline) marks() {
 	const most = 40
 	for _, e := range t.s.Events {
@@ -137,7 +137,6 @@ func eventWords(kind, text string) string {
 	return kind + ": " + text
 }
 
-// panel makes a chart over time of some rows.
 func (t *timeline) panel(id, title string, y chart.Axis, lines []TrackRow) *chart.XY {
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
@@ -215,7 +214,7 @@ func (t *timeline) errors(prefix string) *Figure {
 	}
 	c := t.panel(prefix+"errors", "Not ok", chart.Axis{Label: "operations per second that did not succeed", Unit: chart.PerSecond, Zero: true}, lines)
 	c.Height = 160
-	c.Description = "Operations per second that failed, of which nobody knows whether they were applied, or that were given up because they were too late."
+	c.Description = "Operations per second that failed, that are indeterminate, or that were dropped because they were too late."
 	return t.zoomed(c, "", lines)
 }
 
@@ -225,7 +224,6 @@ func (t *timeline) ramps() bool {
 	return high > low
 }
 
-// workers draws how many there were, where their number changed: the virtual users of a ramp.
 func (t *timeline) workers(prefix string) *Figure {
 	if !t.ramps() {
 		return nil
@@ -242,15 +240,14 @@ func (t *timeline) inFlight(prefix string) *Figure {
 	if math.IsNaN(mean(t.rows["flight"])) {
 		return nil
 	}
-	lines := []TrackRow{{Name: "flight", Label: "under way", Unit: "", Values: t.rows["flight"]}}
-	c := t.panel(prefix+"flight", "Operations under way", chart.Axis{Label: "operations under way, mean", Zero: true}, lines)
+	lines := []TrackRow{{Name: "flight", Label: "in flight", Unit: "", Values: t.rows["flight"]}}
+	c := t.panel(prefix+"flight", "Operations in flight", chart.Axis{Label: "operations in flight, mean", Zero: true}, lines)
 	c.Height = 160
 	_, high := rangeOf(t.measured("flight"))
-	c.Description = fmt.Sprintf("Mean number of operations under way at the same time; at most %s.", figure.Significant(high))
+	c.Description = fmt.Sprintf("Mean number of operations in flight at the same time; at most %s.", figure.Significant(high))
 	return t.zoomed(c, "", lines)
 }
 
-// measured are the values of a row within the measured phase.
 func (t *timeline) measured(name string) []float64 {
 	var list []float64
 	for i, v := range t.rows[name] {
@@ -261,11 +258,11 @@ func (t *timeline) measured(name string) []float64 {
 	return list
 }
 
-// table has the numbers of all charts over time.
 func (t *timeline) table() *Table {
 	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Charted: true, Columns: []Column{
 		{Name: "from", Number: true}, {Name: "phase"}, {Name: "ok/s", Number: true}, {Name: "offered/s", Number: true}, {Name: "failed/s", Number: true},
-		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "max", Number: true}, {Name: "under way", Number: true},
+		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true},
+		{Name: "max", Number: true}, {Name: "in flight", Number: true},
 	}}
 	ramps := t.ramps()
 	if ramps {

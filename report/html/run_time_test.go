@@ -13,7 +13,8 @@ import (
 // The warm-up ends within a second and some of its operations later: no line falls to zero or jumps for that.
 func TestLinesDoNotFallWhereAPhaseEnds(t *testing.T) {
 	bin := func(phase string, from, to float64, n int64) course.Bin {
-		return course.Bin{Phase: phase, Start: time.Duration(from * 1e9), End: time.Duration(to * 1e9), Tally: measure.Tally{Attempted: n, Succeeded: n}, Offered: n, P50: 1e6, P99: 2e6, Max: 3e6}
+		return course.Bin{Phase: phase, Start: time.Duration(from * 1e9), End: time.Duration(to * 1e9),
+			Tally: measure.Tally{Attempted: n, Succeeded: n}, Offered: n, P50: 1e6, P99: 2e6, Max: 3e6}
 	}
 	s := &Source{Run: &record.Run{}, Course: &course.Course{Width: time.Second, Complete: true, Bins: []course.Bin{
 		bin("warmup", 0, 1, 1000), bin("warmup", 1, 1.6, 600), bin("warmup-drain", 1.6, 2.6, 2), bin("measure", 1.6, 2.6, 1000),
@@ -36,17 +37,19 @@ func TestLinesDoNotFallWhereAPhaseEnds(t *testing.T) {
 		}
 	}
 	sec, _ := timeSection(s, "")
-	if !strings.Contains(sec.Lead, "7 operations under way when a phase ended are not in the lines (7 of them ok)") {
+	if !strings.Contains(sec.Lead, "7 operations in flight when a phase ended are not in the lines (7 of them ok)") {
 		t.Errorf("it is not said what was left out: %s", sec.Lead)
 	}
 }
 
-// A ramp shows how many workers there were, over time and in the table; where there were always as many nothing is drawn.
+// A ramp shows how many workers there were, over time and in the table; where there were always as many nothing is
+// drawn.
 func TestWorkersOfARamp(t *testing.T) {
 	bins := func(workers ...int) *timeline {
 		s := &Source{Run: &record.Run{}, Course: &course.Course{Width: time.Second, Complete: true}}
 		for i, n := range workers {
-			s.Course.Bins = append(s.Course.Bins, course.Bin{Phase: "measure", Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Workers: n})
+			s.Course.Bins = append(s.Course.Bins, course.Bin{Phase: "measure", Start: time.Duration(i) * time.Second,
+				End: time.Duration(i+1) * time.Second, Workers: n})
 		}
 		return newTimeline(s, "")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Samples are what machines and servers did beside the load, in bins of equal length.
+// Samples are what machines and servers did during the load, in bins of equal length.
 type Samples struct {
 	// At is the middle of each bin in seconds since the start of the run.
 	At []float64
@@ -34,7 +34,6 @@ type SampleSeries struct {
 // sampleBins is how many bins the samples are merged into at most.
 const sampleBins = 1000
 
-// readSamples reads the samples of a record into bins.
 func readSamples(dir string, r *record.Run) (*Samples, error) {
 	length := int64(0)
 	for _, p := range r.Phases {
@@ -72,7 +71,7 @@ func readSamples(dir string, r *record.Run) (*Samples, error) {
 	for _, series := range r.Series {
 		values := make([]float64, n)
 		for i := range values {
-			values[i] = nan()
+			values[i] = math.NaN()
 			if c := cells[[2]string{series.Source, series.Name}]; c != nil && c[i].n > 0 {
 				values[i] = c[i].sum / float64(c[i].n)
 			}
@@ -126,12 +125,11 @@ func (s *SampleSource) groups() []sampleGroup {
 	return list
 }
 
-// short is the name of a series within its group.
 func (g *sampleGroup) short(x *SampleSeries) string {
 	return strings.TrimPrefix(strings.TrimPrefix(x.Name, g.subject), ".")
 }
 
-// moves says whether anything of the group is worth a chart: some value that is not zero.
+// moves says whether any value of the group is not zero.
 func (g *sampleGroup) moves() bool {
 	for _, x := range g.series {
 		for _, v := range x.Values {

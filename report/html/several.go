@@ -3,6 +3,7 @@ package html
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 
@@ -38,18 +39,22 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 				if point.offered > 0 {
 					offered = figure.Rate(point.offered)
 				}
-				row = append(row[:2], offered, figure.Rate(point.achieved), duration(point.p50), duration(point.p99),
+				achieved := figure.Rate(point.achieved)
+				if text := report.Disclosure(s.Run.Target.Kind); text != "" {
+					achieved += " (" + text + ")"
+				}
+				row = append(row[:2], offered, achieved, duration(point.p50), duration(point.p99),
 					report.RunLoss(s.Run, m))
 			}
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	all := Section{ID: "records", Title: "All records", Lead: "Beside each other as they were measured. Whether a difference means anything is what plimsoll compare says."}
+	all := Section{ID: "records", Title: "All records", Lead: "Side by side as measured. plimsoll compare shows which differences are real."}
 	switch {
 	case why != "":
-		all.Lead = "Beside each other as they were measured. They cannot be compared: " + why
+		all.Lead = "Side by side as measured. They cannot be compared: " + why
 	case len(end) > 0:
-		all.Lead = "Beside each other as they were measured."
+		all.Lead = "Side by side as measured."
 	}
 	if f := curveFigure(points, curveOf(runs)); f != nil {
 		all.Blocks = append(all.Blocks, Block{Figure: f})
@@ -73,23 +78,22 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 	}
 }
 
-// section is the answer of a record as a part of a page that answers something else first.
 func (a Answer) section(name string) Section {
 	s := Section{ID: a.ID, Title: name + ": result", Lead: a.Headline}
 	points := []report.Point{{Grade: a.Grade, Text: a.Verdict}}
 	if a.Problem != "" {
 		points = append(points, report.Point{Grade: a.Grade, Text: a.Problem})
 	}
-	s.Blocks = []Block{{Points: points, Tiles: a.Tiles}}
+	s.Blocks = []Block{{Points: points, Tiles: a.Tiles, Figure: a.Drawn}}
 	for _, b := range []Block{
-		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "What was checked", Points: a.Checks},
+		{Heading: "Objectives", Points: a.Objectives}, {Heading: "Findings", Points: a.Findings}, {Heading: "Checks", Points: a.Checks},
 	} {
 		if len(b.Points) > 0 {
 			s.Blocks = append(s.Blocks, b)
 		}
 	}
 	if len(a.Facts) > 0 {
-		s.Blocks = append(s.Blocks, Block{Heading: "What was measured", Facts: a.Facts})
+		s.Blocks = append(s.Blocks, Block{Heading: "Details", Facts: a.Facts})
 	}
 	return s
 }
@@ -118,7 +122,7 @@ func uniqueNames(sources []*Source) []string {
 
 // pointOfRun is a run on the curve of latency over throughput. A closed loop offers nothing.
 func pointOfRun(name string, r *record.Run, m *record.PhaseResult) curvePoint {
-	p := curvePoint{name: name, offered: nan(), achieved: m.Rates.Achieved, p50: nan(), p99: nan()}
+	p := curvePoint{name: name, offered: math.NaN(), achieved: m.Rates.Achieved, p50: math.NaN(), p99: math.NaN()}
 	if m.Offered > 0 {
 		p.offered = m.Rates.Offered
 	}
@@ -156,7 +160,8 @@ func curveOf(runs []*record.Run) curve {
 func loadless(r *record.Run) string {
 	s := r.Specification
 	s.Out, s.Labels, s.Load.Rate, s.Workload.Seed, s.Load.Seed, s.Objectives = "", nil, 0, 0, 0, nil
-	b, err := json.Marshal([]any{s, r.Target.Kind, r.Target.Version, r.Target.Topology, r.Target.Settings, r.ClientSettings, r.Environment.Host})
+	b, err := json.Marshal([]any{s, r.Target.Kind, r.Target.Version, r.Target.Topology, r.Target.Settings,
+		r.ClientSettings, r.Environment.Host})
 	if err != nil {
 		return r.Target.Address // the types of a record have a JSON form; this stands for an impossible failure
 	}

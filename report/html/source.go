@@ -17,7 +17,7 @@ import (
 
 // Source is a record that was opened for a page. One of Run, Study and Comparison is set.
 type Source struct {
-	// Dir is where it lies; Name is what it is called beside others.
+	// Dir is its directory; Name is its name among others.
 	Dir  string
 	Name string
 
@@ -75,7 +75,8 @@ func Open(path string) (*Source, error) {
 		return nil, fmt.Errorf("cannot open the record %s: %w", path, cause(err))
 	}
 	open := map[string]func(string) error{
-		record.KindSuite: s.openSuite, record.KindStudy: s.openStudy, record.KindDrill: s.openDrill, record.KindProbe: s.openProbe,
+		record.KindSuite: s.openSuite, record.KindStudy: s.openStudy, record.KindDrill: s.openDrill,
+		record.KindProbe:      s.openProbe,
 		record.KindComparison: s.openComparison, record.KindRun: s.openRun, "": s.openRun, // whose error says what is missing
 	}[record.KindIn(path)]
 	switch {
@@ -113,7 +114,6 @@ func (s *Source) result() any {
 	return s.other
 }
 
-// openOther reads a record of which there is nothing to draw.
 func (s *Source) openOther(dir string) error {
 	r, err := record.Open(dir)
 	if err != nil {
@@ -173,8 +173,9 @@ type readCourse struct {
 	err    error
 }
 
-// courseOf begins to read the course of a run that has ended, while its checksums are looked at, which takes as long for
-// the record of a day. It returns nil where the record is to be opened first: a run that goes on is recovered by that.
+// courseOf begins to read the course of a run that has ended, while its checksums are looked at, which takes as long
+// for the record of a day. It returns nil where the record is to be opened first: a run that goes on is recovered by
+// that.
 func courseOf(dir string) <-chan readCourse {
 	b, err := safeopen.ReadFile(dir, record.RunFile, safeopen.MaxDocument)
 	if err != nil {

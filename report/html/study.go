@@ -4,7 +4,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// studySections are those of the document, with charts before those that have some.
 func studySections(src *Source, d *report.Document, prefix string) []Section {
 	s := src.Study
 	id := func(section string) string { return prefix + section }

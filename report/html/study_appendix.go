@@ -26,7 +26,8 @@ func (s *Source) openTrials(study *record.Study) {
 		func(t *record.Trial) bool { return t.Configuration == base }, func(*record.Trial) bool { return true },
 	} {
 		for i := range study.Trials {
-			if t := &study.Trials[i]; s.Trial == nil && t.Status == record.TrialDone && t.Kind == record.TrialCompared && filepath.IsLocal(t.Record) && wanted(t) {
+			if t := &study.Trials[i]; s.Trial == nil && t.Status == record.TrialDone && t.Kind == record.TrialCompared &&
+				filepath.IsLocal(t.Record) && wanted(t) {
 				if r, err := record.OpenBelow(s.Dir, t.Record); err == nil {
 					Tidy(r)
 					s.Trial, s.TrialNumber = r, t.Number
@@ -57,7 +58,7 @@ func (s *Source) openTrials(study *record.Study) {
 
 func studyDisclosure(src *Source, prefix string) Section {
 	s := src.Study
-	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything that is needed to do it again, and to judge it."}
+	sec := Section{ID: prefix + "disclosure", Title: "Disclosure", Lead: "Everything needed to repeat and to judge the result."}
 	sec.Blocks = []Block{
 		reproduceBlock("Save the specification as study.yaml and run it; the same seed gives the same order of trials.", "cat > study.yaml", src.again, record.StudyFile),
 		{Code: &Code{Label: "Command", Text: "plimsoll study run study.yaml"}},
@@ -66,12 +67,14 @@ func studyDisclosure(src *Source, prefix string) Section {
 	}
 	if r := src.Trial; r != nil {
 		sec.Blocks = append(sec.Blocks,
-			Block{Heading: fmt.Sprintf("Target, as trial %d found it", src.TrialNumber), Facts: append(targetFacts(r), report.Facts("Durability", report.Durability(r), "Data", report.Data(r))...)},
+			Block{Heading: fmt.Sprintf("Target, as trial %d found it", src.TrialNumber),
+				Facts: append(targetFacts(r), report.Facts("Durability", report.Durability(r), "Data", report.Data(r))...)},
 			Block{Heading: fmt.Sprintf("Effective settings of client and server, in trial %d", src.TrialNumber), Table: effectiveSettings(r)})
 	}
 	sec.Blocks = append(sec.Blocks,
 		Block{Heading: "Environment of the load", Facts: environmentFacts(s.Environment)},
-		Block{Heading: "Record", Facts: report.Facts("Directory", visible(src.Dir), "Status", string(s.Status), "Written by", report.Version(s.Tool), "Schema", s.SchemaVersion, "Seed", fmt.Sprint(s.Specification.Seed))})
+		Block{Heading: "Record", Facts: report.Facts("Directory", visible(src.Dir), "Status", string(s.Status), "Written by",
+			report.Version(s.Tool), "Schema", s.SchemaVersion, "Seed", fmt.Sprint(s.Specification.Seed))})
 	if src.Sums != "" {
 		sec.Blocks = append(sec.Blocks, Block{Heading: "Checksums (SHA-256)", Code: &Code{Label: "SHA256SUMS", Text: visibleLines(src.Sums)}})
 	}

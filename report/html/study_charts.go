@@ -29,7 +29,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 			what = "by " + f.Title()
 		}
 		c := &chart.Rows{
-			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: capital(metricWords(m, kind)) + " " + what},
+			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: report.Capitalised(metricWords(m, kind)) + " " + what},
 			X:     chart.Axis{Label: metricLabel(m, kind), Unit: unitOf(m), Zero: true}, Rows: rows,
 		}
 		c.Description = rowsWords(rows)
@@ -121,16 +121,17 @@ func metricLabel(m, kind string) string {
 	return kind + " of an operation"
 }
 
-// levelRows are the configurations of a factor with one metric.
 func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
 	base := baselineOf(s)
 	t = &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
 	unit := unitOf(metric)
 	add := func(level, mark string, value, low, high *float64, n int, change string, hollow bool) {
 		name := level + mark
-		row := chart.Row{Name: name, Value: or(value), Low: or(low), High: or(high), Text: text(or(value), unit) + fmt.Sprintf(", n = %d", n), Hollow: hollow}
+		row := chart.Row{Name: name, Value: or(value), Low: or(low), High: or(high),
+			Text: text(or(value), unit) + fmt.Sprintf(", n = %d", n), Hollow: hollow}
 		rows, levels = append(rows, row), append(levels, level)
-		t.Rows = append(t.Rows, []string{name, text(or(value), unit), text(or(low), unit), text(or(high), unit), strconv.Itoa(n), change})
+		t.Rows = append(t.Rows, []string{name, text(or(value), unit), text(or(low), unit), text(or(high), unit),
+			strconv.Itoa(n), change})
 	}
 	for _, c := range ordered(s, f) {
 		if c.Factor != factorKey(f) && f != nil && c.ID != base {
@@ -207,7 +208,8 @@ func rowsWords(rows []chart.Row) string {
 
 // scalingFigure draws a metric over the levels of a factor that are numbers, such as workers: the shape of a curve
 // is easier to see than that of bars.
-func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.Row, levels []string, id string) *Figure {
+func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.Row, levels []string,
+	id string) *Figure {
 	if f == nil || len(rows) < 3 {
 		return nil
 	}
@@ -223,9 +225,10 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 	}
 	kind := timeOf(s)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: capital(metricWords(metric, kind)) + " over " + f.Title(), Description: rowsWords(rows)},
-		X:     chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
-		Y:     chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
+		Frame: chart.Frame{ID: id, Title: report.Capitalised(metricWords(metric, kind)) + " over " + f.Title(),
+			Description: rowsWords(rows)},
+		X: chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
+		Y: chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {
 		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x, Text: strconv.FormatFloat(x, 'f', -1, 64)})
@@ -248,7 +251,7 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 	}
 	note := ""
 	if len(c.Series) > 0 {
-		note = "Dots were measured; the dotted line, what it would be if it scaled evenly from the first level, was not."
+		note = "Dots were measured. The dotted line is even scaling from the first level; it was not measured."
 	}
 	law, numbers := lawOf(s, f, metric, c)
 	c.Series = append(c.Series, line)
@@ -293,7 +296,8 @@ func forestFigures(list []record.Comparison, margin float64, kind, id string) []
 			if x.Metric != m || x.Ratio == nil {
 				continue
 			}
-			t.Rows = append(t.Rows, []string{x.Configuration, m, figure.Significant(*x.Ratio), bound(x.Low), bound(x.High), probability(x.Adjusted), string(x.Verdict)})
+			t.Rows = append(t.Rows, []string{x.Configuration, m, figure.Significant(*x.Ratio), bound(x.Low), bound(x.High),
+				probability(x.Adjusted), string(x.Verdict)})
 			if len(c.Rows) < most {
 				c.Rows = append(c.Rows, forestRow(x, m, kind, len(metrics) > 1))
 			}
@@ -303,7 +307,7 @@ func forestFigures(list []record.Comparison, margin float64, kind, id string) []
 		return nil
 	}
 	c.Description = rowsWords(c.Rows)
-	note := "A dot is the ratio, the line its interval. Filled: better or worse; hollow: equivalent, or nothing can be said."
+	note := "A dot is the ratio, the line its interval. Filled: better or worse; hollow: equivalent or inconclusive."
 	if len(t.Rows) > most {
 		note += fmt.Sprintf(" The first %d of %d are drawn; the table has all.", most, len(t.Rows))
 	}

@@ -3,6 +3,7 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -28,7 +29,8 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 		words := fmt.Sprintf("%s: %s ok/s, n = %d", report.ProcedureValue(p.Path, x.Value), figure.Rate(x.Throughput), x.N)
 		line.Notes = append(line.Notes, words)
 		if x.Value == p.Chosen {
-			chosen.X, chosen.Y, chosen.Notes = append(chosen.X, x.Value), append(chosen.Y, x.Throughput), append(chosen.Notes, "chosen: "+words)
+			chosen.X, chosen.Y, chosen.Notes = append(chosen.X, x.Value), append(chosen.Y, x.Throughput),
+				append(chosen.Notes, "chosen: "+words)
 		}
 	}
 	c := &chart.XY{
@@ -40,7 +42,8 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 	for _, x := range points {
 		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x.Value, Text: report.ProcedureValue(p.Path, x.Value)})
 	}
-	c.Description = fmt.Sprintf("Throughput over %s in %s; chosen: %s. %s", p.Path, figure.Plural(len(points), "step"), report.ProcedureValue(p.Path, p.Chosen), p.Reason)
+	c.Description = fmt.Sprintf("Throughput over %s in %s; chosen: %s. %s", p.Path, figure.Plural(len(points), "step"),
+		report.ProcedureValue(p.Path, p.Chosen), p.Reason)
 	return newFigure(c, "", nil)
 }
 
@@ -62,8 +65,9 @@ func capacityFigure(c *record.CapacityResult, id string) *Figure {
 		to.X, to.Y, to.Notes = append(to.X, x), append(to.Y, s.Offered), append(to.Notes, words)
 	}
 	x := &chart.XY{
-		Frame:  chart.Frame{ID: id + "-search", Title: "Search for the capacity"},
-		X:      chart.Axis{Label: fmt.Sprintf("trials in their order; n = %d", len(c.Steps)), Low: 0.5, High: float64(len(c.Steps)) + 0.5, Ticks: orderTicks(len(c.Steps))},
+		Frame: chart.Frame{ID: id + "-search", Title: "Search for the capacity"},
+		X: chart.Axis{Label: fmt.Sprintf("trials in their order; n = %d", len(c.Steps)), Low: 0.5,
+			High: float64(len(c.Steps)) + 0.5, Ticks: orderTicks(len(c.Steps))},
 		Y:      chart.Axis{Label: "offered operations per second", Unit: chart.PerSecond, Zero: true},
 		Series: []chart.Series{path, holds, missed}, Height: 240,
 	}
@@ -106,7 +110,7 @@ func hockeyFigure(s *record.Study, id string) *Figure {
 	}
 	var points []curvePoint
 	for i, x := range s.Capacity.Steps {
-		points = append(points, curvePoint{fmt.Sprintf("step %d", i+1), x.Offered, x.Achieved, nan(), or(x.P99)})
+		points = append(points, curvePoint{fmt.Sprintf("step %d", i+1), x.Offered, x.Achieved, math.NaN(), or(x.P99)})
 	}
 	objectives, _ := measure.ParseObjectives(join(s.Capacity.Objectives)) // they were checked when the study was planned
 	var limits []chart.Limit
@@ -154,13 +158,14 @@ func curveFigure(points []curvePoint, about curve) *Figure {
 		return nil
 	}
 	if !about.joined {
-		c.Description = fmt.Sprintf("%s over achieved throughput of %s that are not joined.", capital(about.time), figure.Plural(len(points), about.what))
+		c.Description = fmt.Sprintf("%s over achieved throughput of %s that are not joined.", report.Capitalised(about.time), figure.Plural(len(points), about.what))
 		return newFigure(c, "The "+about.what+"s differ in more than the offered load, so no line joins them. Circles: p50; squares: p99.", t)
 	}
 	last := points[len(points)-1]
 	c.Description = fmt.Sprintf("%s over achieved throughput in order of the offered load, from %s/s to %s/s offered; the last point achieves %s/s with a p99 of %s.",
-		capital(about.time), figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved), duration(last.p99))
-	return newFigure(c, "Points are joined in order of the offered load; where the line turns back, more load brings less.", t)
+		report.Capitalised(about.time), figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved),
+		duration(last.p99))
+	return newFigure(c, "Points are joined in order of the offered load; if the line turns back, more load brings less throughput.", t)
 }
 
 // curveLines are the points as p50 and p99, and their numbers. Points that are not joined are a series each, with
@@ -228,8 +233,9 @@ func trialFigure(s *record.Study, id string) *Figure {
 	}
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id + "-order", Title: "Throughput of all trials in the order of execution"},
-		X:     chart.Axis{Label: fmt.Sprintf("order of execution; n = %s", figure.Plural(n, "trial")), Low: 0.5, High: float64(n) + 0.5, Ticks: orderTicks(n)},
-		Y:     chart.Axis{Label: "successful operations per second", Unit: chart.PerSecond, Zero: true}, Height: 260,
+		X: chart.Axis{Label: fmt.Sprintf("order of execution; n = %s", figure.Plural(n, "trial")), Low: 0.5,
+			High: float64(n) + 0.5, Ticks: orderTicks(n)},
+		Y: chart.Axis{Label: "successful operations per second", Unit: chart.PerSecond, Zero: true}, Height: 260,
 	}
 	var words []string
 	for _, k := range kinds {

@@ -27,8 +27,8 @@ const (
 
 // lawOf fits the law of scaling to the trials of a factor and draws it: dashed within the sizes that were measured;
 // dotted, in a shaded stretch, beyond them, where it is an extrapolation; with its interval. It returns what to know of
-// it and its numbers, nothing where the factor is no size or the metric no throughput. Where the law may not be used, it
-// is not drawn beyond what was measured, and the text says why.
+// it and its numbers, nothing where the factor is no size or the metric no throughput. Where the law may not be used,
+// it is not drawn beyond what was measured, and the text says why.
 func lawOf(s *record.Study, f *spec.Factor, metric string, c *chart.XY) (note string, numbers *Table) {
 	if metric != "throughput" || !slices.Contains(sizes, f.Path[strings.LastIndexByte(f.Path, '.')+1:]) {
 		return "", nil
@@ -37,7 +37,8 @@ func lawOf(s *record.Study, f *spec.Factor, metric string, c *chart.XY) (note st
 	if len(points) < 3 {
 		return "", nil
 	}
-	fit, err := capacity.FitUSL(points, capacity.FitOptions{Seed: s.Specification.Seed, Confidence: float64(s.Specification.Confidence)})
+	fit, err := capacity.FitUSL(points, capacity.FitOptions{Seed: s.Specification.Seed,
+		Confidence: float64(s.Specification.Confidence)})
 	if err != nil {
 		return "No law of scaling is drawn: " + visible(err.Error()) + ".", nil
 	}
@@ -54,7 +55,6 @@ func lawOf(s *record.Study, f *spec.Factor, metric string, c *chart.XY) (note st
 	return lawText(fit) + " The shaded stretch is extrapolated; no capacity is ever taken from it.", lawTable(fit, reach*last)
 }
 
-// pointsOfLaw are the trials that count, by the level of the factor as a number.
 func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint) {
 	base := baselineOf(s)
 	for _, c := range s.Configurations {
@@ -68,7 +68,8 @@ func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint)
 		p := capacity.ScalePoint{N: n}
 		for i := range s.Trials {
 			t := &s.Trials[i]
-			if t.Configuration == c.ID && t.Kind == record.TrialCompared && t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid && t.Values["throughput"] > 0 {
+			if t.Configuration == c.ID && t.Kind == record.TrialCompared && t.Status == record.TrialDone &&
+				measure.Worst(t.Validity) != measure.Invalid && t.Values["throughput"] > 0 {
 				p.Throughput = append(p.Throughput, t.Values["throughput"])
 			}
 		}
@@ -128,7 +129,7 @@ func lawText(fit *capacity.Fit) string {
 		}
 		return text + "."
 	}
-	return text + "; its peak was not reached by what was measured, so it is not told."
+	return text + "; the measured levels did not reach its peak, so the peak is not stated."
 }
 
 // lawTable has the law at the sizes that were measured, and at some beyond them.
@@ -141,7 +142,8 @@ func lawTable(fit *capacity.Fit, to float64) *Table {
 		if fit.Known {
 			low, high = figure.Rate(iv.Low), figure.Rate(iv.High)
 		}
-		t.Rows = append(t.Rows, []string{figure.Significant(n), fmt.Sprint(trials), measured, figure.Rate(x), low, high, what})
+		t.Rows = append(t.Rows, []string{figure.Significant(n), fmt.Sprint(trials), measured, figure.Rate(x), low, high,
+			what})
 	}
 	for _, p := range fit.Points {
 		mean, _, _ := stats.GeoMean(p.Throughput, 0.95)

@@ -33,7 +33,8 @@ func TestTheLawOfScalingIsDrawn(t *testing.T) {
 	if !strings.Contains(f.Note, "Universal Scalability Law") || !strings.Contains(f.Note, "σ = ") || !strings.Contains(f.Note, "peak at ") {
 		t.Errorf("note %q", f.Note)
 	}
-	if n := len(f.Numbers.Rows); n != 8 || f.Numbers.Rows[5][6] != "measured" || f.Numbers.Rows[7][6] != "extrapolated" || f.Numbers.Rows[7][2] != "-" {
+	if n := len(f.Numbers.Rows); n != 8 || f.Numbers.Rows[5][6] != "measured" || f.Numbers.Rows[7][6] != "extrapolated" ||
+		f.Numbers.Rows[7][2] != "-" {
 		t.Errorf("numbers %v", f.Numbers.Rows)
 	}
 }

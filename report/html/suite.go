@@ -8,7 +8,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// openSuite reads the record of a suite with those of its parts, which are kept by name.
 func (s *Source) openSuite(dir string) error {
 	r, err := record.OpenSuite(dir)
 	if err != nil {
@@ -28,7 +27,7 @@ func (s *Source) openSuite(dir string) error {
 			return x, err
 		}
 		if part.Suite != nil || part.Run != nil || part.Comparison != nil {
-			return x, fmt.Errorf("%s is the record of something else than a %s", p.Record, p.Kind)
+			return x, fmt.Errorf("%s is not the record of a %s", p.Record, p.Kind)
 		}
 		s.Parts[visible(p.Name)] = part
 		return judge.Part{Study: part.Study, Drill: part.Drill, Probe: part.Probe}, nil
@@ -65,7 +64,6 @@ func suiteSections(src *Source, d *report.Document, prefix string) ([]Section, [
 	return append(list, suiteDisclosure(src, prefix)), tracks
 }
 
-// partSection is a part as its own page has it.
 func partSection(src *Source, p *report.Part, prefix string) (Section, []*Track) {
 	section := Section{ID: prefix + "part", Title: "Part " + p.Name, Lead: p.Finding}
 	part := src.Parts[p.Name]
@@ -76,7 +74,7 @@ func partSection(src *Source, p *report.Part, prefix string) (Section, []*Track)
 	var page Page
 	page.add(part, prefix)
 	section.Folded = "All that it measured"
-	section.Blocks = []Block{{Lines: []string{"Its record is a page of its own:"},
+	section.Blocks = []Block{{Lines: []string{"This command makes a page of its record:"},
 		Code: &Code{Label: "Report of the part " + p.Name, Text: "plimsoll report " + shellQuote(part.Dir)}}}
 	for i := range page.Answers {
 		result := page.Answers[i].section(p.Name)
@@ -96,11 +94,10 @@ func partSection(src *Source, p *report.Part, prefix string) (Section, []*Track)
 	return section, page.Tracks
 }
 
-// suiteDisclosure is what somebody needs to do the suite again, and to judge it.
 func suiteDisclosure(src *Source, prefix string) Section {
 	s := src.Suite.Record
 	sec := Section{ID: prefix + "disclosure", Title: "Disclosure",
-		Lead: "Everything that is needed to do it again, and to judge it. What each part was asked to do is in its own section."}
+		Lead: "Everything needed to repeat and to judge the result. The specification of each part is in its own section."}
 	again := Block{Heading: "suite.yaml"}
 	if why := src.again.missing(record.SuiteFile); why != "" {
 		again.Lines = []string{why}

@@ -15,10 +15,10 @@ import (
 // fewestOnCurve is how many measured levels beside the baseline make a curve; fewer are rows.
 const fewestOnCurve = 2
 
-// suiteFigures draw a figure of the document as it was measured here: as curves where its levels are numbers, with operations
-// and times apart as the documents have them, and else as rows. What the document states stands beside it; of what it only
-// draws there is nothing to set. Nothing measured, or a document that only has words, gives no picture. The table below has
-// the numbers.
+// suiteFigures draw a figure of the document as it was measured here: as curves where its levels are numbers, with
+// operations and times apart as the documents have them, and else as rows. What the document states stands beside it;
+// of what it only draws there is nothing to set. Nothing measured, or a document that only has words, gives no picture.
+// The table below has the numbers.
 func suiteFigures(f *report.SuiteFigure, id string) []*Figure {
 	if f.Sweep == nil {
 		return nil
@@ -32,47 +32,42 @@ func suiteFigures(f *report.SuiteFigure, id string) []*Figure {
 	return nil
 }
 
-// suiteRows has a row for each level and metric: a dot with its interval for what was measured, a hollow diamond for what the
-// document states, all as ratios to their own baselines on one axis.
 func suiteRows(f *report.SuiteFigure, id string) *Figure {
-	c := &chart.Rows{
-		Frame: chart.Frame{ID: id + "-chart", Title: "Measured (dots) and published (hollow diamonds) ratios: " + f.Title()}, Dots: true,
-		Reference: 1, ReferenceText: "own baseline", X: chart.Axis{Label: "value / value of the own baseline (logarithmic)", Log: true},
+	ratios := f.Ratios()
+	if ratios == nil {
+		return nil
 	}
-	several := severalParts(f)
-	measured := 0
-	for i := range f.Statements {
-		st := &f.Statements[i]
-		if st.Kind != record.StatementRatio || st.Published == nil && st.Ratio == nil {
-			continue
-		}
-		row := chart.Row{Name: st.Level, Group: report.SuiteMetric(st), Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Text: string(st.Agreement)}
-		if several && st.Part != "" {
-			row.Name = st.Part + ": " + st.Level
-		}
-		if st.Ratio != nil {
-			row.Value, row.Low, row.High = *st.Ratio, or(st.Low), or(st.High)
-			measured++
-		}
-		if st.Published != nil && *st.Published > 0 {
-			row.Published = *st.Published
+	ratios.Note = "At the right: whether they agree. "
+	if slices.ContainsFunc(ratios.Rows, func(r report.FigureRow) bool { return r.Text == string(record.OnlyDrawn) }) {
+		ratios.Note = "At the right: whether they agree; “only drawn”: the document shows the value in a picture and does not state it. "
+	}
+	ratios.Note += suiteRatioNote + boundWords(f) + trendWords(f)
+	return ratioFigure(ratios, id+"-chart")
+}
+
+// manyRows is from how many rows on they are drawn close together.
+const manyRows = 24
+
+// ratioFigure draws ratios: a dot with its interval for what was measured, a hollow diamond for what somebody else
+// states.
+func ratioFigure(f *report.Figure, id string) *Figure {
+	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: f.Title}, Dots: true, Dense: len(f.Rows) >= manyRows, Reference: 1,
+		ReferenceText: f.Reference, X: chart.Axis{Label: f.Axis, Log: true}}
+	for _, r := range f.Rows {
+		row := chart.Row{Name: r.Name, Group: r.Group, Value: r.Value, Low: r.Low, High: r.High, Text: r.Text,
+			Hollow: r.Partly,
+			Class:  string(r.Grade), Note: r.Note}
+		if !math.IsNaN(r.Stated) {
+			row.Published = r.Stated
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	if measured == 0 {
-		return nil
-	}
 	c.Description = rowsWords(c.Rows)
-	note := "At the right: whether they agree. "
-	if slices.ContainsFunc(c.Rows, func(r chart.Row) bool { return r.Text == string(record.OnlyDrawn) }) {
-		note = "At the right: whether they agree; “only drawn” is what the document shows in a picture and does not state. "
-	}
-	return newFigure(c, note+suiteRatioNote+boundWords(f)+trendWords(f), nil)
+	return newFigure(c, f.Note, nil)
 }
 
-const suiteRatioNote = "The machines differ, so only ratios are set beside each other, each against its own baseline; the table has the numbers."
+const suiteRatioNote = "Each ratio is to its own baseline, because the machines differ; the table has the numbers."
 
-// severalParts says whether more than one part measured a figure.
 func severalParts(f *report.SuiteFigure) bool {
 	first := ""
 	for i := range f.Statements {
@@ -87,8 +82,8 @@ func severalParts(f *report.SuiteFigure) bool {
 	return false
 }
 
-// suiteCurves draw ratios over levels that are numbers. nil where levels are none, where several parts measured it, or where
-// too few levels were measured for a curve.
+// suiteCurves draw ratios over levels that are numbers. nil where levels are none, where several parts measured it, or
+// where too few levels were measured for a curve.
 func suiteCurves(f *report.SuiteFigure, id string) []*Figure {
 	at := levelNumbers(f)
 	if at == nil || severalParts(f) {
@@ -127,8 +122,8 @@ func levelNumbers(f *report.SuiteFigure) map[string]float64 {
 	return at
 }
 
-// suiteCurve draws some metrics of a figure: filled marks joined by a line for what was measured, hollow ones of the same shape for
-// what the document states.
+// suiteCurve draws some metrics of a figure: filled marks joined by a line for what was measured, hollow ones of the
+// same shape for what the document states.
 func suiteCurve(f *report.SuiteFigure, metrics []string, at map[string]float64, id string) *Figure {
 	names := make([]string, len(metrics))
 	for i, m := range metrics {
@@ -171,8 +166,8 @@ func suiteCurve(f *report.SuiteFigure, metrics []string, at map[string]float64, 
 	return newFigure(c, "Bars are intervals. "+suiteRatioNote+boundWords(f, metrics...)+trendWords(f, metrics...), nil)
 }
 
-// suiteSeries are a metric's measured ratios and those of the document, in the order of the levels, the baseline among what was
-// measured.
+// suiteSeries are a metric's measured ratios and those of the document, in the order of the levels, the baseline among
+// what was measured.
 func suiteSeries(f *report.SuiteFigure, metric string, at map[string]float64, colour int) (line, stated chart.Series) {
 	line = chart.Series{Name: report.SuiteMetric(&record.SuiteStatement{Metric: metric}), Dots: true, Colour: colour}
 	stated = chart.Series{Style: chart.Points, Dots: true, Hollow: true, Colour: colour, Unnamed: true}
@@ -218,7 +213,8 @@ func boundWords(f *report.SuiteFigure, metrics ...string) string {
 	var words []string
 	for i := range f.Statements {
 		st := &f.Statements[i]
-		if st.Kind == record.StatementRatio && st.Published != nil && st.Bound != "" && st.Bound != "about" && (len(metrics) == 0 || slices.Contains(metrics, st.Metric)) {
+		if st.Kind == record.StatementRatio && st.Published != nil && st.Bound != "" && st.Bound != "about" &&
+			(len(metrics) == 0 || slices.Contains(metrics, st.Metric)) {
 			words = append(words, report.SuiteMetric(st)+" at "+st.Level+" "+report.SuiteStated(st))
 		}
 	}
@@ -236,7 +232,7 @@ func trendWords(f *report.SuiteFigure, metrics ...string) string {
 		if st.Kind != record.StatementTrend || len(metrics) > 0 && !slices.Contains(metrics, st.Metric) {
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s %s, %s (%s)", report.SuiteMetric(st), st.Goes, st.Level, st.Agreement))
+		words = append(words, fmt.Sprintf("%s %s, %s (%s)", report.SuiteMetric(st), st.Goes, st.Level, report.AgreementText(st.Agreement)))
 	}
 	if len(words) == 0 {
 		return ""

@@ -75,7 +75,6 @@ func tidyMap(m reflect.Value) {
 	}
 }
 
-// visible is a text as a page shows it.
 func visible(s string) string {
 	if len(s) > maxText && utf8.RuneCountInString(s) > maxText {
 		length := len(s)

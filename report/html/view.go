@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"unicode"
 
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
@@ -45,14 +44,14 @@ type Table struct {
 	Columns []Column
 	Rows    [][]string
 	Notes   []string
-	// Folded tables are shown when they are asked for; the caption of Quiet ones repeats a heading and is not shown.
+	// Folded tables are closed at first; the caption of Quiet ones repeats a heading and is not shown.
 	Folded bool
 	Quiet  bool
-	// Charted tables have the numbers of charts that stand before them.
+	// Charted tables have the numbers of the charts before them.
 	Charted bool
 }
 
-// mostPrinted is how many rows a folded table may have to be printed; more than some sheets help nobody.
+// mostPrinted is how many rows a folded table may have to be printed.
 const mostPrinted = 150
 
 // Class says what becomes of a folded table on paper: the numbers of charts are left out, and of a long one its name
@@ -80,7 +79,7 @@ type Figure struct {
 	Note    string
 	SVG     template.HTML
 	Numbers *Table
-	// Zoom is set where a script may draw the chart anew to look closer.
+	// Zoom is set if the script can draw the chart again to zoom in.
 	Zoom *Zoom
 }
 
@@ -118,7 +117,6 @@ type TrackTip struct {
 	Text string  `json:"text"`
 }
 
-// newFigure draws a chart.
 func newFigure(c chart.Chart, note string, numbers *Table) *Figure {
 	about := c.About()
 	if numbers != nil {
@@ -144,7 +142,7 @@ func arranged(list []report.Section, prefix string, figures map[string][]*Figure
 	var page []Section
 	for i := range list {
 		s := &list[i]
-		title := capital(s.Title)
+		title := report.Capitalised(s.Title)
 		if s.Named {
 			title = s.Title
 		}
@@ -159,7 +157,8 @@ func arranged(list []report.Section, prefix string, figures map[string][]*Figure
 			page[n-1].Blocks = append(append(page[n-1].Blocks, blocks...), b)
 		default:
 			b.Heading = title
-			page = append(page, Section{ID: prefix + slug(s.Group), Title: capital(s.Group), Blocks: append(blocks, b)})
+			page = append(page, Section{ID: prefix + slug(s.Group), Title: report.Capitalised(s.Group),
+				Blocks: append(blocks, b)})
 		}
 	}
 	return page
@@ -181,7 +180,7 @@ func blockOf(s *report.Section, title string) Block {
 	if s.Table == nil || len(s.Table.Rows) == 0 {
 		return b
 	}
-	b.Table = &Table{Caption: cmp.Or(title, capital(s.Group)), Rows: s.Table.Rows, Folded: s.Long || s.Appendix,
+	b.Table = &Table{Caption: cmp.Or(title, report.Capitalised(s.Group)), Rows: s.Table.Rows, Folded: s.Long || s.Appendix,
 		Quiet: true}
 	for i, name := range s.Table.Header {
 		b.Table.Columns = append(b.Table.Columns, Column{Name: name, Number: !s.Table.LeftAligned(i)})
@@ -192,7 +191,6 @@ func blockOf(s *report.Section, title string) Block {
 	return b
 }
 
-// filled leaves out sections that have nothing to show.
 func filled(list []Section) []Section {
 	var kept []Section
 	for _, s := range list {
@@ -203,14 +201,6 @@ func filled(list []Section) []Section {
 	return kept
 }
 
-func capital(s string) string {
-	for i, r := range s {
-		return string(unicode.ToUpper(r)) + s[i+len(string(r)):]
-	}
-	return s
-}
-
-// slug makes an id out of a title.
 func slug(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {

@@ -74,7 +74,6 @@ func TestCheck(t *testing.T) {
 			s.Load.Workers, s.Load.Stages = 0, []spec.Stage{{Duration: 1, Workers: 9}}
 		}, ""},
 		{"few operations", func(s *spec.Run) { s.Load.Operations = 2 }, "2 operations cannot be divided"},
-		{"too many", func(s *spec.Run) { s.Load.Clients, s.Load.Workers = 300, 1000 }, "limit of 256"},
 		{"constant", func(s *spec.Run) { s.Load.Pace, s.Load.Rate, s.Load.Arrivals = 0, 100, "constant" }, "bursts"},
 	} {
 		spec := testSpec(3)

@@ -49,7 +49,7 @@ func TestDuty(t *testing.T) {
 
 // A duty that is not known, or not done, is an error that names the client.
 func TestDutyFails(t *testing.T) {
-	for duty, want := range map[string]string{"fail": "it cannot be handed over", "dance": `does not know the duty "dance" (known: fail, write)`} {
+	for duty, want := range map[string]string{"fail": "it cannot be handed over", "dance": `has no duty "dance" (known: fail, write)`} {
 		spec := testSpec(2)
 		spec.Load.Pace, spec.Load.Duration, spec.Load.Operations = 0, 0, 2000
 		r, err := ExecuteWith(t.Context(), spec, run.Options{Dir: filepath.Join(t.TempDir(), "record")}, launcher("client"),

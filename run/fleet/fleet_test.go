@@ -296,7 +296,7 @@ func TestUselessClients(t *testing.T) {
 	}{
 		"ends at once":   {launcher("unlucky"), "ended before the load began: exit status 3: out of luck"},
 		"babbles":        {launcher("babbling"), "ended before the load began"},
-		"does not exist": {func() *exec.Cmd { return exec.Command("/does/not/exist") }, "client 0 of 2 cannot be started"},
+		"does not exist": {func() *exec.Cmd { return exec.Command("/does/not/exist") }, "cannot start client 0 of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := execute(t, t.Context(), testSpec(2), run.Options{}, c.launch)
@@ -336,12 +336,12 @@ func TestSilentClient(t *testing.T) {
 	for tm.alive() {
 		select {
 		case r := <-tm.reports:
-			tm.hear(r)
+			tm.receive(r)
 		case <-time.After(patience):
 			t.Fatal("a silent client was not ended")
 		}
 	}
-	if shares := tm.shares(); shares[0].Status != "lost" || !strings.Contains(shares[0].Problem, "stood still for 30 s") {
+	if shares := tm.shares(); shares[0].Status != "lost" || !strings.Contains(shares[0].Problem, "did not respond for 30 s") {
 		t.Errorf("clients %+v", shares)
 	}
 	if left := tm.living.list(); len(left) != 0 {

@@ -84,31 +84,36 @@ func (t *team) shares() []record.ClientShare {
 	return list
 }
 
-// losses says in one phrase which clients did not do their part, and why.
+// losses lists the clients that were lost or failed, and why.
 func (t *team) losses() string {
 	var parts []string
 	for i, m := range t.members {
-		if m.status != "" {
-			parts = append(parts, fmt.Sprintf("%s of %d was %s (%s)", name(i), len(t.members), m.status, m.why))
+		verb := "was " + m.status
+		switch m.status {
+		case "":
+			continue
+		case "failed":
+			verb = m.status
 		}
+		parts = append(parts, fmt.Sprintf("%s of %d %s (%s)", name(i), len(t.members), verb, m.why))
 	}
-	return strings.ReplaceAll(strings.Join(parts, ", "), "was failed", "failed")
+	return strings.Join(parts, ", ")
 }
 
-// findings are the reasons to doubt the result that come from there being several clients.
+// findings judges the clients of a run.
 func (t *team) findings() []measure.Finding {
 	var found []measure.Finding
 	if t.lost {
 		found = append(found, measure.Finding{ID: "client-lost", Severity: measure.Invalid,
-			Text: t.losses() + ", so the load became smaller than asked for; the result covers what all clients measured until then: " +
-				"find out what ended it (memory, a limit, a person), and run again"})
+			Text: t.losses() + ". The load was lower than specified from then on, and the result covers the time before. Find out " +
+				"what ended the client (memory, a limit, a signal), and run again."})
 	}
 	if skew := t.spread(); skew > maxSkew {
 		value, limit := float64(skew), float64(maxSkew)
 		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit,
 			Unit: measure.UnitTime,
-			Text: fmt.Sprintf("the clients began up to %v apart, so a second of one is not the same second of another; use fewer clients or more cores",
-				skew.Round(time.Millisecond))})
+			Text: fmt.Sprintf("the clients began up to %v apart. The seconds of one are not those of another. Use fewer clients or more "+
+				"cores.", skew.Round(time.Millisecond))})
 	}
 	w := t.merger.window
 	if all := w.inside + w.outside; all > 0 && !t.lost {
@@ -116,8 +121,8 @@ func (t *team) findings() []measure.Finding {
 			limit := maxOutside
 			found = append(found, measure.Finding{ID: "clients-uneven", Severity: measure.Warning, Value: &out, Limit: &limit,
 				Unit: measure.UnitShare,
-				Text: fmt.Sprintf("%.3g %% of the operations were done while not all clients took part, and are not in the result; "+
-					"end the run by its duration, or see why one client was slower", out*100)})
+				Text: fmt.Sprintf("%.3g %% of the operations ended while some client was not running. They are not in the result. End the "+
+					"run by its duration, or find out why one client was slower.", out*100)})
 		}
 	}
 	return found

@@ -38,7 +38,7 @@ func NewService(pid int) (Source, error) {
 func newProcesses(source string, pids func() []int) (Source, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
-		return nil, fmt.Errorf("what processes use cannot be seen: %w", err)
+		return nil, fmt.Errorf("cannot read the use of processes: %w", err)
 	}
 	return &client{source: source, proc: proc, pids: pids}, nil
 }

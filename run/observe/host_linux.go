@@ -27,7 +27,7 @@ type host struct {
 func NewHost() (Source, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
-		return nil, fmt.Errorf("what this machine does cannot be seen: %w", err)
+		return nil, fmt.Errorf("cannot read the use of this machine: %w", err)
 	}
 	name, err := os.Hostname()
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 
 // NewHost fails: only Linux tells what is needed without further libraries.
 func NewHost() (Source, error) {
-	return nil, errors.New("what this machine does beside the load can be seen on Linux only")
+	return nil, errors.New("the use of this machine is measured on Linux only")
 }
 
 // NewClient fails like NewHost.
 func NewClient(func() []int) (Source, error) {
-	return nil, errors.New("what this process uses beside its processor time can be seen on Linux only")
+	return nil, errors.New("memory and I/O of this process are measured on Linux only")
 }
 
 // NewService fails like NewHost.
 func NewService(int) (Source, error) {
-	return nil, errors.New("what the REST service uses can be seen on Linux only")
+	return nil, errors.New("the use of the REST service is measured on Linux only")
 }
 
 // ProcessUse knows nothing here.

@@ -19,7 +19,7 @@
   const keyed = (root, selector) => new Map(Array.from(root.querySelectorAll(selector), e => [key(e), e]));
 
   const focusable = "a[href], button, summary, [tabindex]";
-  // What is next to the upper edge of the window stays there, whatever is new above it.
+  // What is next to the upper edge of the window stays there, also if something is new above it.
   const anchor = () => {
     let best = null;
     for (const e of main.querySelectorAll("section[id], figure[id], details")) {
@@ -84,7 +84,7 @@
     source.addEventListener("error", () => {
       if (ended) return;
       document.getElementById("now").textContent = "";
-      say("lost", "Not connected", "The connection to plimsoll is lost; what is shown may be old. It is tried again all the time.");
+      say("lost", "Not connected", "The connection to plimsoll is lost, so this page may be out of date. It reconnects automatically.");
       if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
     });
   };

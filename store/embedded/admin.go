@@ -10,10 +10,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// buildBytes is how much of a new index is collected before it is written.
+// buildBytes is the size of a batch of new index entries.
 const buildBytes = 4 << 20
 
-// EnsureIndexes creates the indexes that do not exist yet. Writers wait meanwhile.
+// EnsureIndexes creates the indexes that do not exist yet. Writers wait until it returns.
 func (st *embeddedStore) EnsureIndexes(ctx context.Context, indexes []workload.Index) (err error) {
 	defer st.recoverTo(&err)
 	for _, ix := range indexes {
@@ -69,7 +69,7 @@ func (st *embeddedStore) ensureIndex(ctx context.Context, want workload.Index) e
 	return nil
 }
 
-// hasIndex reports whether an index like want exists; one of its name with other keys is an error.
+// hasIndex reports whether an index with the keys of want exists. An index of its name with other keys is an error.
 func hasIndex(c *collection, want workload.Index) (bool, error) {
 	for _, ix := range c.indexes {
 		if bytes.Equal(ix.keys, want.Keys) {
@@ -77,14 +77,15 @@ func hasIndex(c *collection, want workload.Index) (bool, error) {
 		}
 		if ix.name == want.Name {
 			return false, badValue(86, "IndexKeySpecsConflict",
-				"there is an index %q on %s with other keys: drop the collection, or give the index another name", ix.name, c.name)
+				"there is an index %q on %s with other keys: drop the collection, or give the index another name",
+				ix.name, c.name)
 		}
 	}
 	return false, nil
 }
 
-// nextIndex returns a number that no index of c has. Leftovers of a build that was broken off may have
-// it; build removes them.
+// nextIndex returns a number that no index of c has. An interrupted build may have left entries with it, which build
+// removes.
 func nextIndex(c *collection) uint32 {
 	next := uint32(1)
 	for _, ix := range c.indexes {

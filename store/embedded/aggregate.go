@@ -9,12 +9,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// stageOrder are the stages of a pipeline. Each may occur once, in this order.
+// stageOrder has the stages of a pipeline. Each may occur once, in this order; $group must.
 var stageOrder = []string{"$match", "$group", "$sort", "$limit"}
 
 // pipeline is a compiled aggregation. Its $match is the session's filter.
 type pipeline struct {
-	group *grouping // nil: the documents as they are
+	group *grouping
 	sorts []sortField
 	limit int64 // 0: all
 }
@@ -25,36 +25,23 @@ func (s *session) aggregate(deadline time.Time, req *workload.Request, res *stor
 	if err := s.compilePipeline(&p, req.Pipeline); err != nil {
 		return err
 	}
-	s.proj.some = false
-	rows := sorter{fields: p.sorts, limit: p.limit}
-	end := func(doc []byte) (more bool, err error) {
-		if len(p.sorts) > 0 {
-			return true, rows.add(doc)
-		}
-		s.emit(doc, res)
-		return p.limit == 0 || int64(res.Docs) < p.limit, nil
-	}
-	visit := end
-	if p.group != nil {
-		visit = p.group.add
-	}
 	if c := s.st.lookup(req.Collection); c != nil {
+		best, _ := choose(c, &s.filter, nil)
 		sc := &scan{
-			st: s.st, coll: c, filter: &s.filter, deadline: deadline, plan: choose(c, &s.filter, nil),
-			keysOnly: p.group != nil && p.group.constant(),
+			st: s.st, coll: c, filter: &s.filter, deadline: deadline, plan: best, keysOnly: p.group.constant(),
 		}
-		if err := sc.run(visit); err != nil {
+		if err := sc.run(p.group.add); err != nil {
 			return err
 		}
 	}
-	if p.group != nil {
-		if err := p.group.each(end); err != nil {
-			return err
-		}
+	docs := p.group.docs()
+	sortDocs(docs, p.sorts)
+	if p.limit > 0 {
+		docs = docs[:min(p.limit, int64(len(docs)))]
 	}
-	rows.trim()
-	for _, r := range rows.rows {
-		s.emit(r.doc, res)
+	s.proj.some = false
+	for _, doc := range docs {
+		s.emit(doc, res)
 	}
 	notFound(req, res)
 	return nil
@@ -89,17 +76,22 @@ func (s *session) compilePipeline(p *pipeline, stages []byte) error {
 			return err
 		}
 	}
-	if it.bad {
+	switch {
+	case it.bad:
 		return malformed("the pipeline")
+	case p.group == nil:
+		return unsupported("a pipeline without $group")
 	}
 	return nil
 }
 
 func (s *session) compileStage(p *pipeline, name string, arg value) (err error) {
 	if name == "$limit" {
-		if p.limit, err = limitOf(arg); err != nil {
-			return err
+		n, ok := arg.integer()
+		if !ok || n < 1 {
+			return badValue(15958, "Location15958", "$limit needs a positive whole number")
 		}
+		p.limit = n
 		return nil
 	}
 	if arg.t != rawbson.Document {
@@ -117,17 +109,4 @@ func (s *session) compileStage(p *pipeline, name string, arg value) (err error) 
 	}
 	p.sorts, err = compileSort(nil, arg.data)
 	return err
-}
-
-// limitOf returns a whole number above 0.
-func limitOf(v value) (int64, error) {
-	n, ok := v.integer()
-	if !ok && v.t == rawbson.Double && v.double() < 1<<62 {
-		n = int64(v.double())
-		ok = v.double() == float64(n)
-	}
-	if !ok || n < 1 {
-		return 0, badValue(15958, "Location15958", "$limit needs a positive whole number")
-	}
-	return n, nil
 }

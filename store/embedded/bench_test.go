@@ -59,7 +59,10 @@ func benchmark(b *testing.B, limit int64, update []byte) {
 		filter := raw(b, d("_id", id))
 		reqs[i] = workload.Request{Verb: workload.Find, Collection: "c", Filter: filter, Limit: limit}
 		if update != nil {
-			reqs[i] = workload.Request{Verb: workload.Update, Collection: "c", Updates: []workload.Statement{{Filter: filter, Update: update}}}
+			reqs[i] = workload.Request{
+				Verb: workload.Update, Collection: "c",
+				Updates: []workload.Statement{{Filter: filter, Update: update}},
+			}
 		}
 	}
 	value := bytes.Index(update, []byte("field5")) + len("field5") + 1 + 5

@@ -22,27 +22,25 @@ type value struct {
 
 var nullValue = value{t: rawbson.Null}
 
-// valueSize returns how many bytes a value of type t takes at the start of b, or -1 if b does not hold
-// a whole one.
+// valueSize returns the size of a value of type t at the start of b, or -1 if b does not hold all of it.
 func valueSize(t byte, b []byte) int {
 	n := rawbson.Size(t, b)
 	switch {
 	case n > len(b):
 		return -1
-	case (t == rawbson.String || t == rawbson.Code || t == rawbson.Symbol) && n > 0 && b[n-1] != 0:
+	case t == rawbson.String && n > 0 && b[n-1] != 0:
 		return -1
 	}
 	return n
 }
 
-// elems walks the elements of a document or array. bad tells, after next returned false, that the
-// walk ended at something that is not BSON.
+// elems walks the elements of a document or array. If next returned false, bad says that the walk ended at invalid
+// BSON.
 type elems struct {
 	rest []byte
 	bad  bool
 }
 
-// walk starts at the first element of doc.
 func walk(doc []byte) elems {
 	if len(doc) < 5 || int64(binary.LittleEndian.Uint32(doc)) != int64(len(doc)) || doc[len(doc)-1] != 0 {
 		return elems{bad: true}
@@ -50,7 +48,6 @@ func walk(doc []byte) elems {
 	return elems{rest: doc[4 : len(doc)-1]}
 }
 
-// next returns the next element, or false at the end.
 func (e *elems) next() (key []byte, v value, ok bool) {
 	if len(e.rest) == 0 {
 		return nil, value{}, false
@@ -75,7 +72,6 @@ func (e *elems) fail() ([]byte, value, bool) {
 	return nil, value{}, false
 }
 
-// lookup returns the value of a field of doc.
 func lookup(doc []byte, field []byte) (value, bool) {
 	it := walk(doc)
 	for {
@@ -89,10 +85,9 @@ func lookup(doc []byte, field []byte) (value, bool) {
 	}
 }
 
-// idField is the name of the primary key.
 var idField = []byte("_id")
 
-// validate checks that doc is well-formed BSON to its last nested value.
+// validate checks that doc is well-formed BSON, nested values included.
 func validate(doc []byte, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("the document is nested deeper than %d levels", maxDepth)
@@ -118,10 +113,9 @@ func validate(doc []byte, depth int) error {
 	return nil
 }
 
-// isEmpty reports whether doc has no elements; a nil document counts as empty.
+// isEmpty reports whether doc has no elements. A nil document is empty.
 func isEmpty(doc []byte) bool { return len(doc) <= 5 }
 
-// text returns the bytes of a string or symbol.
 func (v value) text() []byte { return v.data[4 : len(v.data)-1] }
 
 func (v value) int32() int32 { return int32(binary.LittleEndian.Uint32(v.data)) }
@@ -132,12 +126,10 @@ func (v value) double() float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(v.data))
 }
 
-func (v value) isNumber() bool {
-	return v.t == rawbson.Int32 || v.t == rawbson.Int64 || v.t == rawbson.Double || v.t == rawbson.Decimal
-}
+func (v value) isNumber() bool { return v.class() == cNumber }
 
-// integer returns an int32 or int64, and false for every other type.
-func (v value) integer() (int64, bool) {
+// integer returns an int32 or int64. ok is false for every other type.
+func (v value) integer() (n int64, ok bool) {
 	switch v.t {
 	case rawbson.Int32:
 		return int64(v.int32()), true
@@ -147,47 +139,20 @@ func (v value) integer() (int64, bool) {
 	return 0, false
 }
 
-// float returns a number as the nearest double.
+// float returns the double next to a number.
 func (v value) float() float64 {
 	if v.t == rawbson.Double {
 		return v.double()
 	}
-	if v.t == rawbson.Decimal {
-		return decimalFloat(v.data)
-	}
 	i, _ := v.integer()
 	return float64(i)
-}
-
-// decimalFloat returns the double next to a decimal128 (little-endian, binary integer significand:
-// sign, 14 bits of exponent biased by 6176, 113 bits of coefficient).
-func decimalFloat(b []byte) float64 {
-	lo, hi := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
-	sign := 1.0
-	if hi>>63 == 1 {
-		sign = -1
-	}
-	switch {
-	case hi>>58&0x1F == 0x1F:
-		return math.NaN()
-	case hi>>58&0x1F == 0x1E:
-		return math.Inf(int(sign))
-	case hi>>61&3 == 3: // coefficients this large are not canonical and count as zero
-		return sign * 0
-	}
-	exp := int(hi>>49&0x3FFF) - 6176
-	coef := float64(hi&(1<<49-1))*math.Exp2(64) + float64(lo)
-	if exp < -300 { // Pow10 alone would underflow where the product does not
-		return sign * coef * math.Pow10(-300) * math.Pow10(exp+300)
-	}
-	return sign * coef * math.Pow10(exp)
 }
 
 func appendElem(dst []byte, key []byte, v value) []byte {
 	return append(appendName(dst, v.t, key), v.data...)
 }
 
-// appendName appends what stands before the value of an element.
+// appendName appends the type and the name of an element.
 func appendName(dst []byte, t byte, key []byte) []byte {
 	return append(append(append(dst, t), key...), 0)
 }

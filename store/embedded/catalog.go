@@ -9,24 +9,22 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// collection is one collection as operations see it. It is immutable; a change of its indexes
-// publishes a new one.
+// collection is immutable; a change of its indexes publishes a new one.
 type collection struct {
 	id      uint32
 	name    string
 	indexes []*index
 }
 
-// index is a secondary index.
 type index struct {
 	id       uint32
 	name     string
-	keys     []byte // the key document as it was asked for
+	keys     []byte // the key document of the request
 	fields   [][]byte
 	multikey *atomic.Bool // some document has an array in an indexed field
 }
 
-// catalog maps collection names to collections. It is replaced as a whole.
+// catalog maps names to collections. It is immutable; a change publishes a new one.
 type catalog map[string]*collection
 
 // catalogEntry is how a collection is stored.
@@ -41,7 +39,7 @@ type indexEntry struct {
 	Keys []byte `json:"keys"`
 }
 
-// loadCatalog reads all collections and the next free collection number.
+// loadCatalog reads all collections, and returns the next free collection number.
 func loadCatalog(db *pebble.DB) (catalog, uint32, error) {
 	it, err := db.NewIter(&pebble.IterOptions{
 		LowerBound: []byte{spaceCatalog}, UpperBound: []byte{spaceCatalog + 1},
@@ -87,7 +85,7 @@ func readCollection(db *pebble.DB, name string, data []byte) (*collection, error
 	return c, nil
 }
 
-// save puts the collection's catalog entry into a batch.
+// save adds the collection's catalog entry to a batch.
 func (c *collection) save(b *pebble.Batch) error {
 	e := catalogEntry{ID: c.id}
 	for _, ix := range c.indexes {
@@ -102,7 +100,6 @@ func (c *collection) save(b *pebble.Batch) error {
 
 func catalogKey(name string) []byte { return append([]byte{spaceCatalog}, name...) }
 
-// lookup returns a collection, nil if there is none.
 func (st *embeddedStore) lookup(name string) *collection { return (*st.catalog.Load())[name] }
 
 // publish makes c visible to the operations that begin from now on.
@@ -112,8 +109,8 @@ func (st *embeddedStore) publish(c *collection) {
 	st.catalog.Store(&cat)
 }
 
-// create returns a collection and makes it if it does not exist. The entry needs no sync of its own:
-// any later synced write in the same log makes it durable too.
+// create returns a collection and makes it if it does not exist. The entry needs no sync: any later synced write in the
+// same log makes it durable too.
 func (st *embeddedStore) create(name string) (*collection, error) {
 	if c := st.lookup(name); c != nil {
 		return c, nil

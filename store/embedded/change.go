@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// updates applies the statements of an update request in order, each as one batch of the engine. One
-// statement waits for its own sync; several wait for one sync after the last, which covers them all.
+// updates applies the statements of a request in order, each as one batch of the engine. A single statement waits for
+// its own sync; several wait for one sync after the last, which covers them all.
 func (s *session) updates(req *workload.Request, res *store.Result) error {
 	if len(req.Updates) == 0 || len(req.Updates) > maxBatchDocs {
 		return badValue(21, "InvalidLength", "an update takes 1 to %d statements, not %d", maxBatchDocs, len(req.Updates))
@@ -32,7 +32,7 @@ func (s *session) updates(req *workload.Request, res *store.Result) error {
 			break
 		}
 	}
-	if err := s.settle(wrote, res); err != nil {
+	if err := s.syncAfter(wrote, res); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -42,7 +42,7 @@ func (s *session) updates(req *workload.Request, res *store.Result) error {
 	return nil
 }
 
-// matched makes statements that matched nothing an outcome, where the workload expected a document.
+// matched sets the outcome if statements matched no document although the workload expected one.
 func matched(req *workload.Request, res *store.Result) {
 	switch {
 	case req.MayBeEmpty || res.Docs == len(req.Updates):
@@ -50,21 +50,22 @@ func matched(req *workload.Request, res *store.Result) {
 		res.Outcome = store.NotFound
 	default:
 		res.Outcome = store.Partial
-		res.Message = fmt.Sprintf("%d of %d statements matched no document", len(req.Updates)-res.Docs, len(req.Updates))
+		res.Message = fmt.Sprintf("%d of %d statements matched no document",
+			len(req.Updates)-res.Docs, len(req.Updates))
 	}
 }
 
-// settle syncs the log where nothing has done so yet. Even if nothing changed: what was seen may have
-// been written by others a moment ago, and an acknowledgement at this level means that it is on disk.
-func (s *session) settle(wrote bool, res *store.Result) error {
+// syncAfter syncs the log if no statement has done so, also if nothing changed: an acknowledgement at this level means
+// that the matched document is on disk, and another session may have written it a moment ago.
+func (s *session) syncAfter(wrote bool, res *store.Result) error {
 	if s.st.sync && res.Docs > 0 && (s.later || !wrote) {
 		return s.st.db.LogData(nil, pebble.Sync)
 	}
 	return nil
 }
 
-// statement applies one statement to the document whose _id its filter names. It returns the batch to wait
-// for, nil if nothing changed.
+// statement applies one statement to the document whose _id is its filter. It returns the batch to wait for, nil if
+// nothing changed.
 func (s *session) statement(coll string, u *workload.Statement, res *store.Result) (*pebble.Batch, error) {
 	if err := s.filter.compile(u.Filter); err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (s *session) statement(coll string, u *workload.Statement, res *store.Resul
 	return nil, nil
 }
 
-// change rewrites doc, whose lock is held.
+// change rewrites doc. The caller holds its lock.
 func (s *session) change(c *collection, doc []byte, res *store.Result) (*pebble.Batch, error) {
 	var err error
 	if s.next, err = s.update.apply(s.next[:0], doc); err != nil {
@@ -119,7 +120,7 @@ func (s *session) change(c *collection, doc []byte, res *store.Result) (*pebble.
 	return s.store(c, doc, res)
 }
 
-// store writes s.next over old, nil for a new document, under s.key.
+// store writes s.next with the key s.key. old is the version before, nil for a new document.
 func (s *session) store(c *collection, old []byte, res *store.Result) (*pebble.Batch, error) {
 	b := s.st.db.NewBatch()
 	if err := s.put(b, c, s.key, old, s.next); err != nil {
@@ -129,7 +130,7 @@ func (s *session) store(c *collection, old []byte, res *store.Result) (*pebble.B
 	return b, s.apply(b)
 }
 
-// upsert inserts the document that the _id and the update make. Its lock is held.
+// upsert inserts the document that the _id and the update make. The caller holds its lock.
 func (s *session) upsert(c *collection, id value, res *store.Result) (*pebble.Batch, error) {
 	if err := checkID(id); err != nil {
 		return nil, err

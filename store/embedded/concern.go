@@ -1,13 +1,12 @@
 package embedded
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// syncs reports whether writes under c wait until the log is on disk; the package comment has the
-// table.
+// syncs reports whether writes with c wait until the log is on disk (see the table of the package comment).
 func syncs(c store.Concern) bool {
 	switch {
 	case c.Unacknowledged():
@@ -21,7 +20,8 @@ func syncs(c store.Concern) bool {
 // checkConcern refuses what a server refuses too.
 func checkConcern(c store.Concern) error {
 	if c.Unacknowledged() && c.Journal != nil && *c.Journal {
-		return fmt.Errorf("w:0 with j:true contradict each other: nobody can wait for the journal without an acknowledgement")
+		return errors.New("w:0 and j:true contradict each other: " +
+			"a write without acknowledgement cannot wait for the journal")
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ func TestConformance(t *testing.T) {
 		return func(t *testing.T) store.Store { return open(t, t.TempDir(), c, options{}) }
 	}
 	t.Run("unsynced", func(t *testing.T) {
-		storetest.Run(t, with(store.Concern{W: "1"}), storetest.Caps{Unacknowledged: with(store.Concern{W: "0"})})
+		storetest.Run(t, with(store.Concern{W: "1"}), storetest.Caps{
+			Unacknowledged: with(store.Concern{W: "0"}), SortsByIndex: true})
 	})
-	t.Run("synced", func(t *testing.T) { storetest.Run(t, with(journaled()), storetest.Caps{}) })
+	t.Run("synced", func(t *testing.T) { storetest.Run(t, with(journaled()), storetest.Caps{SortsByIndex: true}) })
 }

@@ -16,16 +16,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// A store directory holds two things: the marker, by which it is recognised, and the engine's files
-// in a directory of their own.
+// A store directory holds the marker, which identifies it, and the directory of the engine's files.
 const (
 	markerFile = "PLIMSOLL-STORE"
 	markerText = "plimsoll embedded store, format 1\n"
 	dataDir    = "data"
-	newMarker  = markerFile + ".new" // in dataDir, until it is whole
+	newMarker  = markerFile + ".new" // in dataDir, until it is complete
 )
 
-// prepare makes dir a store directory, or finds that it is one.
+// prepare makes dir a store directory if it is none yet.
 func prepare(fsys vfs.FS, dir string) error {
 	if strings.TrimSpace(dir) == "" {
 		return wrongDir(dir, "it needs a directory: write embedded:DIR")
@@ -53,21 +52,22 @@ func isStore(fsys vfs.FS, dir string) (bool, error) {
 	case errors.Is(err, syscall.ENOTDIR):
 		return false, wrongDir(dir, "it is a file, not a directory: choose another directory")
 	case err != nil:
-		return false, fmt.Errorf("cannot read the directory %s of the embedded store (%s): choose one that you may read and write", dir, cause(err))
+		return false, fmt.Errorf("cannot read the directory %s of the embedded store (%s): "+
+			"choose one that you may read and write", dir, cause(err))
 	}
 	if slices.Contains(names, markerFile) {
 		return true, checkMarker(fsys, dir)
 	}
 	for _, name := range names {
-		if name != dataDir { // all that a creation broken off before its marker leaves
+		if name != dataDir { // an interrupted creation leaves it before the marker
 			return false, notStore(dir, name)
 		}
 	}
 	return false, emptyData(fsys, dir, names)
 }
 
-// emptyData refuses a directory "data" that is not ours: without a marker it must be empty, but for one that was not finished
-// when its process was killed.
+// emptyData refuses a directory "data" of another program: without a marker it must be empty, except for an incomplete
+// marker of a process that was killed.
 func emptyData(fsys vfs.FS, dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -79,7 +79,6 @@ func emptyData(fsys vfs.FS, dir string, names []string) error {
 	return nil
 }
 
-// wrongDir says that a directory cannot be that of a store, whatever its disk does.
 func wrongDir(dir, problem string) error {
 	return &store.AddressError{Address: "embedded:" + dir, Problem: problem}
 }
@@ -92,7 +91,8 @@ func notStore(dir, name string) error {
 func checkMarker(fsys vfs.FS, dir string) error {
 	f, err := fsys.Open(filepath.Join(dir, markerFile))
 	if err != nil {
-		return fmt.Errorf("cannot read the embedded store in %s (%s): choose a directory that you may read and write", dir, cause(err))
+		return fmt.Errorf("cannot read the embedded store in %s (%s): choose a directory that you may read and write",
+			dir, cause(err))
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
@@ -100,13 +100,13 @@ func checkMarker(fsys vfs.FS, dir string) error {
 		return fmt.Errorf("cannot read the embedded store in %s: %s", dir, cause(err))
 	}
 	if string(text) != markerText {
-		return fmt.Errorf("the embedded store in %s has an unknown format (%q): use the plimsoll version that made it, or another directory",
-			dir, strings.TrimSpace(string(text)))
+		return fmt.Errorf("the embedded store in %s has an unknown format (%q): "+
+			"use the plimsoll version that made it, or another directory", dir, strings.TrimSpace(string(text)))
 	}
 	return nil
 }
 
-// writeMarker makes the marker appear whole or not at all.
+// writeMarker writes the marker atomically.
 func writeMarker(fsys vfs.FS, dir string) error {
 	path := filepath.Join(dir, markerFile)
 	tmp := filepath.Join(dir, dataDir, newMarker)
@@ -120,12 +120,11 @@ func writeMarker(fsys vfs.FS, dir string) error {
 		err = fsys.Rename(tmp, path)
 	}
 	if err != nil {
-		return errors.Join(err, ignoreMissing(fsys.Remove(tmp)))
+		if left := fsys.Remove(tmp); !errors.Is(left, fs.ErrNotExist) {
+			err = errors.Join(err, left)
+		}
+		return err
 	}
-	return syncDir(fsys, dir)
-}
-
-func syncDir(fsys vfs.FS, dir string) error {
 	d, err := fsys.OpenDir(dir)
 	if err != nil {
 		return err
@@ -133,16 +132,8 @@ func syncDir(fsys vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// Remove deletes the store in dir: its marker, its data, and dir itself if nothing else is in it. A
-// directory that is not a plimsoll store, or is in use, is left alone and an error; one that does not
-// exist is not.
+// Remove deletes the store in dir: its marker, its data, and dir itself if nothing else is in it. It refuses a
+// directory that is not a store or is in use, and does nothing for one that does not exist.
 func Remove(dir string) error { return removeStore(vfs.Default, dir) }
 
 func removeStore(fsys vfs.FS, dir string) error {
@@ -161,7 +152,8 @@ func removeStore(fsys vfs.FS, dir string) error {
 	if err := fsys.RemoveAll(data); err != nil {
 		return writeError(dir, err)
 	}
-	if err := fsys.Remove(filepath.Join(dir, markerFile)); err != nil { // last: until here it is still a store
+	// The marker goes last, so that an interrupted removal leaves a store.
+	if err := fsys.Remove(filepath.Join(dir, markerFile)); err != nil {
 		return writeError(dir, err)
 	}
 	if names, err := fsys.List(dir); err == nil && len(names) == 0 {
@@ -170,8 +162,8 @@ func removeStore(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// RemoveFull deletes the store in dir if it has no collections but those named. It writes nothing, so it also works where
-// the store cannot be opened because its disk is full. Other collections are an error, and nothing is removed.
+// RemoveFull deletes the store in dir if it has no other collections than those named. It writes nothing, so it also
+// works if the store cannot be opened because its disk is full. Other collections are an error, and nothing is removed.
 func RemoveFull(dir string, collections []string) error {
 	return removeFull(vfs.Default, dir, collections)
 }
@@ -191,13 +183,12 @@ func removeFull(fsys vfs.FS, dir string, collections []string) error {
 		}
 	}
 	if slices.Sort(others); len(others) > 0 {
-		return fmt.Errorf("the disk that holds %s is full, and the store has other collections (%s), so it is not emptied: free space, or remove the directory",
-			dir, strings.Join(others, ", "))
+		return fmt.Errorf("the disk that holds %s is full, and the store is not emptied because it has other collections (%s): "+
+			"free space, or remove the directory", dir, strings.Join(others, ", "))
 	}
 	return removeStore(fsys, dir)
 }
 
-// readOnlyCatalog reads what collections a store has.
 func readOnlyCatalog(fsys vfs.FS, dir string) (cat catalog, err error) {
 	data := filepath.Join(dir, dataDir)
 	st := &embeddedStore{dir: dir, opts: options{fs: fsys}.withDefaults(), fs: newGuard(fsys), trail: &trail{}}
@@ -214,7 +205,7 @@ func readOnlyCatalog(fsys vfs.FS, dir string) (cat catalog, err error) {
 	return cat, errors.Join(openError(dir, err), st.closeEngine())
 }
 
-// writeError says what to do about a directory that cannot be written.
+// writeError explains why a directory cannot be written.
 func writeError(dir string, err error) error {
 	switch {
 	case err == nil:
@@ -224,17 +215,19 @@ func writeError(dir string, err error) error {
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%s is on a read-only file system: choose a directory that can be written", dir)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("no permission to write in %s: choose a directory that you may write, or change its permissions", dir)
+		return fmt.Errorf("no permission to write in %s: choose a directory that you may write, "+
+			"or change its permissions", dir)
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("a part of the path %s is a file: choose another directory for the embedded store", dir)
 	}
 	return fmt.Errorf("cannot write in %s (%s): check the disk, or choose another directory", dir, cause(err))
 }
 
-// lockError says who holds the store.
+// lockError explains why the lock of a store was not taken.
 func lockError(dir string, err error) error {
-	if errors.Is(err, syscall.EAGAIN) { // EACCES is a lock elsewhere than on Linux and macOS, where it is no permission
-		return fmt.Errorf("the embedded store in %s is in use by another process: end it, or choose another directory", dir)
+	if errors.Is(err, syscall.EAGAIN) { // EACCES means a missing permission on Linux and macOS
+		return fmt.Errorf("the embedded store in %s is in use by another process: "+
+			"stop that process, or choose another directory", dir)
 	}
 	if strings.Contains(err.Error(), "held by current process") {
 		return fmt.Errorf("the embedded store in %s is already open in this process", dir)
@@ -242,36 +235,36 @@ func lockError(dir string, err error) error {
 	return writeError(dir, err)
 }
 
-// openError says what to do about a store that cannot be opened.
+// openError explains why a store cannot be opened.
 func openError(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the embedded store in %s is damaged (%s): restore it from a copy, or remove the directory and load again", dir, oneLine(err))
+	return fmt.Errorf("the embedded store in %s is damaged (%s): restore it from a copy, "+
+		"or remove the directory and load again", dir, oneLine(err))
 }
 
-// storageError says what happened to the storage of an open store.
+// storageError explains a failure of the storage of an open store.
 func storageError(dir string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		err = &fullError{fmt.Sprintf("the disk that holds %s is full: free space and start again; every write acknowledged with a sync is kept", dir)}
+		return &fullError{fmt.Sprintf("the disk that holds %s is full: free space and start again; "+
+			"every write acknowledged with a sync is kept", dir)}
 	case pebble.IsCorruptionError(err):
-		err = fmt.Errorf("the embedded store in %s is damaged (%s): restore it from a copy, or remove the directory and load again", dir, oneLine(err))
+		return openError(dir, err)
 	case errors.Is(err, pebble.ErrClosed):
-		err = fmt.Errorf("the embedded store in %s is closed", dir)
-	default:
-		err = fmt.Errorf("the disk under the embedded store in %s failed (%s): check it and start again; every write acknowledged with a sync is kept", dir, oneLine(err))
+		return fmt.Errorf("the embedded store in %s is closed", dir)
 	}
-	return err
+	return fmt.Errorf("the disk of the embedded store in %s failed (%s): check it and start again; "+
+		"every write acknowledged with a sync is kept", dir, oneLine(err))
 }
 
-// fullError is the error of a store whose disk is full.
 type fullError struct{ text string }
 
 func (e *fullError) Error() string { return e.text }
 func (e *fullError) Unwrap() error { return syscall.ENOSPC }
 
-// cause returns the innermost message of a file system error, without the path that the caller names.
+// cause returns the message of a file system error without the path, which the caller names.
 func cause(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -280,5 +273,4 @@ func cause(err error) string {
 	return oneLine(err)
 }
 
-// oneLine puts an error on one line.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

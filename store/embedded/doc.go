@@ -1,26 +1,28 @@
 // Package embedded keeps documents in Pebble in a local directory: the target that needs no server.
 //
-// It is a real engine with a write-ahead log, so the durability levels mean something, and the disk is
-// the user's own. It is not MongoDB: no network, no replication, no transactions, and of the query
-// language only what the shipped workloads send. Everything it reports carries the kind "embedded".
+// It is a real engine with a write-ahead log on the user's disk, so the durability levels mean something. It is not
+// MongoDB: it has no network, no replication and no transactions, and its query language is what the shipped workloads
+// send. Its results have the kind "embedded".
 //
 // # Language
 //
-// What follows is all that the engine knows. Everything else is rejected by its name (outcome rejected,
-// reason client) before anything is read or written; the engine never guesses.
+// The engine rejects everything that is not in this list by its name (outcome rejected, reason client) before it reads
+// or writes anything.
 //
 //	filters:      equality, $gte and $lt, on dotted paths; an array matches if one of its elements does
-//	projections:  fields of the document itself, by 1; the _id always comes along
-//	sorting:      by 1 and -1, on dotted paths; in memory where neither _id nor an index gives the order
+//	projections:  fields of the document itself, by 1; the _id is always included
+//	sorting:      a find only in the ascending order that the _id or an index has
 //	updates:      $set and $inc, on dotted paths through documents, and replacements; of the one document
-//	              whose _id the filter names and nothing else; with or without upsert
-//	pipelines:    $match, $group with $sum and $avg of fields or constants, $sort, $limit; each at most
-//	              once, in this order
+//	              whose _id is the filter; with or without upsert
+//	pipelines:    $match, $group with $sum and $avg of fields or constants, $sort by 1 and -1, $limit; in this
+//	              order, each at most once, $group always
 //	indexes:      ascending, on one field that may hold an array, or on several that may not
+//	types:        documents may hold every BSON type; an _id and a filter may hold numbers but no decimals, strings,
+//	              documents, arrays (not an _id), binaries, object ids, booleans, dates and null
 //
 // # Durability
 //
-// A write is acknowledged as follows; the last two columns say what survives.
+// The table says when a write is acknowledged and what survives.
 //
 //	w            j      acknowledged              process killed       power lost
 //	0            any    not at all                up to 100 ms lost    up to 100 ms lost
@@ -29,20 +31,19 @@
 //	majority     unset  once the log is synced    nothing lost         nothing lost
 //	majority     false  once applied in memory    up to 100 ms lost    up to 100 ms lost
 //
-// This follows a standalone mongod: majority journals unless j says otherwise, an unset write concern
-// is w:1, and what nobody waited for is synced every 100 ms. Concurrent
-// waiters share one sync.
+// This follows a standalone mongod: majority journals unless j says otherwise, an unset write concern is w:1, and the
+// log is synced every 100 ms if no write waits for it. Concurrent waiters share one sync.
 //
 // # Deadlines
 //
-// A deadline is checked before an operation starts and while it scans. A disk that does not answer
-// cannot be interrupted: such an operation returns when the disk does.
+// A deadline is checked before an operation starts and during a scan. A disk that hangs cannot be interrupted: the
+// operation returns when the disk does.
 //
 // # Failed storage
 //
-// The first write, sync or create that the file system refuses freezes the store: nothing more reaches
-// the disk, as if the process had died there, and every operation from then on is answered with what
-// happened. Opening the directory again recovers every write that was acknowledged with a sync.
+// The first write, sync or create that the file system refuses freezes the store: nothing more reaches the disk, as if
+// the process had died then, and every later operation returns the failure. Opening the directory again recovers every
+// write that was acknowledged with a sync.
 //
-// What does not live here: timing, scheduling, counting, and the choice of the directory.
+// Timing, scheduling, counting and the choice of the directory belong to other packages.
 package embedded

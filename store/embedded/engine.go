@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -10,13 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// pebbleOptions are the settings as Pebble takes them.
 func (st *embeddedStore) pebbleOptions() *pebble.Options {
 	o := &pebble.Options{
 		CacheSize:    cacheBytes,
 		MemTableSize: st.opts.memTableBytes,
-		// Four memtables let writes go on while three are flushed; with Pebble's default of two a
-		// write-heavy load stalls at every flush.
+		// With Pebble's default of two memtables, a write-heavy load stalls at every flush. With four, writes continue
+		// while three are flushed.
 		MemTableStopWritesThreshold: 4,
 		BytesPerSync:                bytesPerSync,
 		WALBytesPerSync:             bytesPerSync,
@@ -30,31 +30,28 @@ func (st *embeddedStore) pebbleOptions() *pebble.Options {
 		},
 		CompactionConcurrencyRange: func() (int, int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) },
 	}
-	for i := range o.Levels { // a point read of an absent key asks the filter instead of the disk
+	for i := range o.Levels { // the filter spares the disk read for a missing key
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	return o
 }
 
-// trail records what the engine says about itself. It is the engine's logger: Pebble calls Fatalf
-// where it sees no way on, and must neither end the process nor be believed afterwards.
+// trail is the engine's logger. Pebble calls Fatalf when it cannot continue. Fatalf must not end the process, and no
+// operation may succeed afterwards.
 type trail struct {
 	dead  atomic.Pointer[error]
 	mu    sync.Mutex
-	notes []string // the first few complaints
-	more  int      // how many came after them
+	notes []string // the first messages
+	more  int      // number of messages after them
 }
 
 const mostNotes = 8
 
-// Infof drops the engine's progress messages.
 func (t *trail) Infof(string, ...any) {}
 
-// Errorf keeps a complaint.
 func (t *trail) Errorf(format string, args ...any) { t.note(fmt.Errorf(format, args...)) }
 
-// Fatalf keeps the reason why the engine is no longer usable, and returns: from here on every
-// operation is refused with it.
+// Fatalf returns. From then on, every operation is refused with this error.
 func (t *trail) Fatalf(format string, args ...any) { t.fail(fmt.Errorf(format, args...)) }
 
 func (t *trail) fail(err error) {
@@ -79,13 +76,12 @@ func (t *trail) failure() error {
 	return nil
 }
 
-// list returns what was recorded.
 func (t *trail) list() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := append([]string(nil), t.notes...)
+	out := slices.Clone(t.notes)
 	if t.more > 0 {
-		out = append(out, fmt.Sprintf("and %d more complaints of the engine", t.more))
+		out = append(out, fmt.Sprintf("and %d more messages of the engine", t.more))
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// opError is why an operation was not done: what Do puts into the result.
+// opError is why an operation was not done. Do copies it into the result.
 type opError struct {
 	outcome store.Outcome
 	reason  store.Reason
@@ -18,7 +18,7 @@ type opError struct {
 
 func (e *opError) Error() string { return e.msg }
 
-// unsupported rejects a part of the query language that this engine does not have.
+// unsupported rejects a part of the query language that the package comment does not list.
 func unsupported(what string) error {
 	return &opError{
 		outcome: store.Rejected, reason: store.Client,
@@ -26,7 +26,7 @@ func unsupported(what string) error {
 	}
 }
 
-// badValue rejects a request that no server would accept; code and name are MongoDB's.
+// badValue rejects a request that no server accepts. code and name are MongoDB's.
 func badValue(code int32, name, format string, args ...any) error {
 	return &opError{
 		outcome: store.Rejected, reason: store.Server, code: code, name: name,
@@ -44,8 +44,8 @@ var errDeadline = &opError{
 	msg: "the deadline passed while documents were read",
 }
 
-// fail puts err into res. An error that is not an opError came from the storage below: reads failed,
-// and of writes nobody knows.
+// fail puts err into res. An error that is not an opError is one of the storage: reads have failed, and writes are
+// indeterminate.
 func fail(res *store.Result, err error, write bool) {
 	var op *opError
 	if errors.As(err, &op) {

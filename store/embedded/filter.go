@@ -2,11 +2,11 @@ package embedded
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// operator is how a predicate compares.
 type operator uint8
 
 const (
@@ -15,19 +15,19 @@ const (
 	opLt
 )
 
-// predicate is one condition on one dotted path. All predicates of a filter must hold.
+// predicate is one condition on one dotted path. A document must satisfy all predicates of a filter.
 type predicate struct {
 	path []byte
 	op   operator
 	arg  value
 }
 
-// filter is a compiled query filter. Its slices point into the request.
+// filter is a compiled query filter. It points into the request.
 type filter struct {
 	preds []predicate
 }
 
-// compile reads a query filter. It keeps the room of an earlier filter.
+// compile reads a query filter and reuses the memory of the last one.
 func (f *filter) compile(doc []byte) error {
 	f.preds = f.preds[:0]
 	if len(doc) == 0 {
@@ -49,7 +49,6 @@ func (f *filter) compile(doc []byte) error {
 	return nil
 }
 
-// field adds the conditions on one field of the filter.
 func (f *filter) field(key []byte, v value) error {
 	switch {
 	case len(key) > 0 && key[0] == '$':
@@ -84,21 +83,20 @@ func (f *filter) field(key []byte, v value) error {
 }
 
 func (f *filter) add(path []byte, op operator, arg value) error {
-	if arg.t == rawbson.Regex {
-		return unsupported("matching by a regular expression (" + string(path) + ")")
+	if arg.class() == cOther {
+		return unsupported(fmt.Sprintf("a filter of %q by BSON type 0x%02X", path, arg.t))
 	}
 	f.preds = append(f.preds, predicate{path: path, op: op, arg: arg})
 	return nil
 }
 
-// isOperators reports whether a document is {$op: …} and not a value to compare with.
+// isOperators reports whether a document is {$op: …} and not a value.
 func isOperators(doc []byte) bool {
 	it := walk(doc)
 	key, _, ok := it.next()
 	return ok && len(key) > 0 && key[0] == '$'
 }
 
-// match reports whether doc satisfies all predicates.
 func (f *filter) match(doc []byte) bool {
 	for i := range f.preds {
 		p := &f.preds[i]
@@ -109,7 +107,7 @@ func (f *filter) match(doc []byte) bool {
 	return true
 }
 
-// matchPath follows the rest of the path through a document; a missing field counts as null.
+// matchPath follows the path through a document. A missing field is null.
 func (p *predicate) matchPath(doc, path []byte) bool {
 	head, tail, more := bytes.Cut(path, dot)
 	v, ok := lookup(doc, head)
@@ -124,7 +122,7 @@ func (p *predicate) matchPath(doc, path []byte) bool {
 	return p.matchValue(nullValue)
 }
 
-// matchField compares the value at the end of a path; of an array, any element may match.
+// matchField compares the value at the end of a path. An array matches if one of its elements does.
 func (p *predicate) matchField(v value) bool {
 	return p.matchValue(v) || v.t == rawbson.Array && anyElement(v.data, p.matchValue)
 }
@@ -142,14 +140,10 @@ func anyElement(array []byte, match func(value) bool) bool {
 	}
 }
 
-// matchValue compares within one class only: {$lt: 5} never matches a string. MinKey and MaxKey compare
-// with everything; NaN equals itself and is neither less nor greater than anything.
+// matchValue compares within one class only: {$lt: 5} never matches a string. NaN equals itself and is neither less nor
+// greater than any number.
 func (p *predicate) matchValue(v value) bool {
-	class := p.arg.class()
-	if v.class() != class && class != cMinKey && class != cMaxKey {
-		return false
-	}
-	if v.isNaN() != p.arg.isNaN() {
+	if v.class() != p.arg.class() || v.isNaN() != p.arg.isNaN() {
 		return false
 	}
 	c := compare(v, p.arg)
@@ -166,8 +160,8 @@ func equal(a, b value) bool { return a.class() == b.class() && compare(a, b) == 
 
 var dot = []byte{'.'}
 
-// hasPosition reports whether a part of the path behind its first is a number. In an array such a part
-// is the position of an element, in a document the name of a field; this engine has only names.
+// hasPosition reports whether a part of the path after the first one is a number. In an array that is the position of
+// an element, which the engine does not support.
 func hasPosition(path []byte) bool {
 	_, path, more := bytes.Cut(path, dot)
 	for more {

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// find answers a find. The read of one document by its _id takes the short way.
+// find reads a document by its _id directly and scans for everything else.
 func (s *session) find(deadline time.Time, req *workload.Request, res *store.Result) error {
 	if err := s.filter.compile(req.Filter); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *session) find(deadline time.Time, req *workload.Request, res *store.Res
 	return nil
 }
 
-// notFound makes an empty answer the outcome not-found where the workload expected a document.
+// notFound sets the outcome of an empty result if the workload expected a document.
 func notFound(req *workload.Request, res *store.Result) {
 	if res.Docs == 0 && !req.MayBeEmpty {
 		res.Outcome = store.NotFound
@@ -45,35 +45,18 @@ func (s *session) findIn(c *collection, deadline time.Time, req *workload.Reques
 	if id, ok := s.filter.point(); ok && req.Skip == 0 {
 		return s.get(c, id, res)
 	}
-	sc := &scan{st: s.st, coll: c, filter: &s.filter, deadline: deadline, plan: choose(c, &s.filter, s.sorts)}
-	if len(s.sorts) > 0 && !sc.plan.sorted {
-		return s.findSorted(sc, req, res)
+	p, ok := choose(c, &s.filter, s.sorts)
+	if !ok {
+		return unsupported("a sort that neither the _id nor an index gives")
 	}
-	sc.skip = req.Skip
+	sc := &scan{st: s.st, coll: c, filter: &s.filter, deadline: deadline, plan: p, skip: req.Skip}
 	return sc.run(func(doc []byte) (bool, error) {
 		s.emit(doc, res)
 		return req.Limit == 0 || int64(res.Docs) < req.Limit, nil
 	})
 }
 
-// findSorted orders what the scan finds in memory.
-func (s *session) findSorted(sc *scan, req *workload.Request, res *store.Result) error {
-	rows := sorter{fields: s.sorts}
-	if req.Limit > 0 {
-		rows.limit = req.Skip + req.Limit
-	}
-	err := sc.run(func(doc []byte) (bool, error) { return true, rows.add(doc) })
-	if err != nil {
-		return err
-	}
-	rows.trim()
-	for i := req.Skip; i < int64(len(rows.rows)); i++ {
-		s.emit(rows.rows[i].doc, res)
-	}
-	return nil
-}
-
-// point returns the _id if the filter asks for one document by its _id and nothing else.
+// point returns the _id if the filter is {_id: value}.
 func (f *filter) point() (value, bool) {
 	if len(f.preds) != 1 {
 		return value{}, false
@@ -82,7 +65,6 @@ func (f *filter) point() (value, bool) {
 	return p.arg, p.op == opEq && string(p.path) == "_id" && p.arg.t != rawbson.Array
 }
 
-// get reads one document by its _id.
 func (s *session) get(c *collection, id value, res *store.Result) error {
 	s.key = docKey(s.key[:0], c.id, id)
 	doc, closer, err := s.st.db.Get(s.key)
@@ -96,7 +78,7 @@ func (s *session) get(c *collection, id value, res *store.Result) error {
 	return closer.Close()
 }
 
-// emit counts one document of the answer and keeps the first one.
+// emit counts one document of the result and keeps the first one.
 func (s *session) emit(doc []byte, res *store.Result) {
 	switch {
 	case res.Docs > 0:

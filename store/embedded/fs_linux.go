@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem names the type of the file system that holds dir (the magic numbers of statfs(2)), and
-// reports whether it lives in memory.
+// fileSystem returns the type of dir's file system by the magic numbers of statfs(2). volatile: it is in memory.
 func fileSystem(dir string) (name string, volatile bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// operand is what a $group looks at: a field of the document, or a constant.
+// operand is a field of the document or a constant.
 type operand struct {
 	path  []byte // nil: the constant
 	konst value
@@ -32,7 +32,7 @@ func compileOperand(v value) (operand, error) {
 	return operand{path: path}, nil
 }
 
-// of returns the operand's value in a document; false means that the field is missing.
+// of returns the operand's value in a document. ok is false if the field is missing.
 func (o *operand) of(doc []byte) (v value, ok bool, err error) {
 	if o.path == nil {
 		return o.konst, true, nil
@@ -45,7 +45,7 @@ func (o *operand) of(doc []byte) (v value, ok bool, err error) {
 		switch {
 		case !ok || !more:
 			return v, ok, nil
-		case v.t == rawbson.Array: // there is no single value below it
+		case v.t == rawbson.Array: // which has no single value below it
 			return value{}, false, unsupported("the path " + string(o.path) + " through an array")
 		case v.t != rawbson.Document:
 			return value{}, false, nil
@@ -55,20 +55,19 @@ func (o *operand) of(doc []byte) (v value, ok bool, err error) {
 	return v, ok, nil
 }
 
-// accumulator is one field of a $group.
 type accumulator struct {
 	name []byte
-	avg  bool // otherwise a sum
+	avg  bool // $avg, otherwise $sum
 	arg  operand
 }
 
-// grouping collects documents by the value of a field.
+// grouping is a compiled $group with its groups.
 type grouping struct {
 	id     operand
 	accs   []accumulator
 	groups map[string]*group
-	order  []*group // in the order of their first document
-	held   int64
+	order  []*group // by their first document
+	held   int64    // bytes of all groups, about
 	key    []byte
 }
 
@@ -77,16 +76,15 @@ type group struct {
 	sums []sum
 }
 
-// sum is the running value of one accumulator.
+// sum is the value of one accumulator: ints + floats over n numbers.
 type sum struct {
 	ints   int64
 	floats float64
-	double bool // a double took part in the sum
-	long   bool // an int64 took part, or the sum left the range of an int32
+	double bool // the sum includes a double
+	long   bool // the sum includes an int64
 	n      int64
 }
 
-// newGrouping reads the document of a $group.
 func newGrouping(doc []byte) (*grouping, error) {
 	g := &grouping{groups: map[string]*group{}}
 	hasID := false
@@ -130,7 +128,7 @@ func (g *grouping) accumulate(name []byte, v value) error {
 	return err
 }
 
-// constant reports whether the grouping looks into no document.
+// constant reports whether the grouping reads no field of a document.
 func (g *grouping) constant() bool {
 	for i := range g.accs {
 		if g.accs[i].arg.path != nil {
@@ -140,7 +138,7 @@ func (g *grouping) constant() bool {
 	return g.id.path == nil
 }
 
-// add counts one document.
+// add is the [visitor] of a scan.
 func (g *grouping) add(doc []byte) (more bool, err error) {
 	id, ok, err := g.id.of(doc)
 	if err != nil {
@@ -168,18 +166,18 @@ func (g *grouping) add(doc []byte) (more bool, err error) {
 	}
 	if g.held > sortBytes {
 		return false, badValue(292, "QueryExceededMemoryLimitNoDiskUseAllowed",
-			"the groups hold more than %d MiB in memory; narrow the $match or group by fewer values", sortBytes>>20)
+			"the groups need more than %d MiB of memory: narrow the $match, or group by fewer values", sortBytes>>20)
 	}
 	return true, nil
 }
 
-// add adds one value; what is not a number does not count.
+// add adds one value and ignores values that are not numbers.
 func (a *sum) add(v value) error {
-	if !v.isNumber() {
-		return nil
-	}
 	if v.t == rawbson.Decimal {
 		return unsupported("a sum of decimals")
+	}
+	if !v.isNumber() {
+		return nil
 	}
 	a.n++
 	i, ok := v.integer()
@@ -190,7 +188,7 @@ func (a *sum) add(v value) error {
 	}
 	a.long = a.long || v.t == rawbson.Int64
 	total := a.ints + i
-	if (total > a.ints) != (i > 0) && i != 0 { // beyond 64 bits the server goes on with doubles
+	if (total > a.ints) != (i > 0) && i != 0 { // beyond 64 bits the server continues with doubles
 		a.double = true
 		a.floats += float64(a.ints)
 		total = i
@@ -199,8 +197,8 @@ func (a *sum) add(v value) error {
 	return nil
 }
 
-// result returns the accumulator's value. Like the server's, a sum of int32 stays one while it fits,
-// and an average is a double.
+// result returns the accumulator's value. As on a server, a sum of int32 is an int32 if it fits, and an average is a
+// double.
 func (a *sum) result(avg bool) value {
 	switch {
 	case avg && a.n == 0:
@@ -215,19 +213,16 @@ func (a *sum) result(avg bool) value {
 	return int32Value(int32(a.ints))
 }
 
-// each calls visit for the document of every group.
-func (g *grouping) each(visit visitor) error {
-	var buf []byte
-	for _, gr := range g.order {
-		out, start := rawbson.Open(buf[:0])
+// docs returns the document of every group.
+func (g *grouping) docs() [][]byte {
+	docs := make([][]byte, len(g.order))
+	for n, gr := range g.order {
+		out, start := rawbson.Open(nil)
 		out = appendElem(out, idField, gr.id)
 		for i := range g.accs {
 			out = appendElem(out, g.accs[i].name, gr.sums[i].result(g.accs[i].avg))
 		}
-		buf = rawbson.Close(out, start)
-		if more, err := visit(buf); err != nil || !more {
-			return err
-		}
+		docs[n] = rawbson.Close(out, start)
 	}
-	return nil
+	return docs
 }

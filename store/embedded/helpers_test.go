@@ -94,16 +94,23 @@ func (t *tester) expect(want store.Outcome, req workload.Request) store.Result {
 
 func (t *tester) insert(docs ...bson.D) {
 	t.Helper()
+	t.expect(store.OK, insertReq(t, docs...))
+}
+
+func insertReq(t testing.TB, docs ...bson.D) workload.Request {
+	t.Helper()
 	req := workload.Request{Verb: workload.Insert, Collection: "c"}
 	for _, d := range docs {
 		req.Docs = append(req.Docs, raw(t, d))
 	}
-	t.expect(store.OK, req)
+	return req
 }
 
 func (t *tester) get(id any) bson.D {
 	t.Helper()
-	res := t.do(workload.Request{Verb: workload.Find, Collection: "c", Filter: raw(t, bson.D{{Key: "_id", Value: id}}), Limit: 1, MayBeEmpty: true})
+	res := t.do(workload.Request{
+		Verb: workload.Find, Collection: "c", Filter: raw(t, d("_id", id)), Limit: 1, MayBeEmpty: true,
+	})
 	return decode(t, res.Doc)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// newIndex compiles the key document of an index.
 func newIndex(e indexEntry) (*index, error) {
 	ix := &index{id: e.ID, name: e.Name, keys: bytes.Clone(e.Keys), multikey: new(atomic.Bool)}
 	it := walk(ix.keys)
@@ -44,8 +43,6 @@ type entries struct {
 
 func (e *entries) reset() { e.buf, e.ends = e.buf[:0], e.ends[:0] }
 
-func (e *entries) len() int { return len(e.ends) }
-
 func (e *entries) at(i int) []byte {
 	if i == 0 {
 		return e.buf[:e.ends[0]]
@@ -54,7 +51,7 @@ func (e *entries) at(i int) []byte {
 }
 
 func (e *entries) contains(key []byte) bool {
-	for i := range e.len() {
+	for i := range e.ends {
 		if bytes.Equal(e.at(i), key) {
 			return true
 		}
@@ -65,21 +62,21 @@ func (e *entries) contains(key []byte) bool {
 // maxEntries is the most keys that one document may have in one index.
 const maxEntries = 100_000
 
-// extract computes the keys of doc in ix. An index over one field that holds an array has a key for each
-// of its elements (and one for an empty array). An index over several fields takes no arrays.
+// extract computes the keys of doc in ix. An array in an index of one field has a key for each element, and one key if
+// it is empty. An index of several fields takes no arrays.
 func (e *entries) extract(ix *index, coll uint32, doc, id []byte) (multikey bool, err error) {
 	e.reset()
 	var few [4]value
 	values := few[:0]
 	for _, path := range ix.fields {
 		if values, multikey = collect(values, doc, path); multikey && len(ix.fields) > 1 {
-			what := fmt.Sprintf("an array in the field %q of the index %q, which has several fields,", path, ix.name)
-			return true, unsupported(what)
+			return true, unsupported(fmt.Sprintf("an array in the field %q of the index %q of several fields", path, ix.name))
 		}
 	}
 	if multikey {
 		if values = distinct(values); len(values) > maxEntries {
-			return true, badValue(67, "CannotCreateIndex", "index %q: a document has more than %d keys", ix.name, maxEntries)
+			return true, badValue(67, "CannotCreateIndex", "a document has more than %d keys in the index %q",
+				maxEntries, ix.name)
 		}
 		for i := range values {
 			e.key(ix, coll, values[i:i+1], id)
@@ -90,7 +87,6 @@ func (e *entries) extract(ix *index, coll uint32, doc, id []byte) (multikey bool
 	return false, nil
 }
 
-// key appends the key of the given values.
 func (e *entries) key(ix *index, coll uint32, values []value, id []byte) {
 	e.buf = indexPrefix(e.buf, coll, ix.id)
 	for _, v := range values {
@@ -111,8 +107,8 @@ func appendIndexed(dst []byte, v value) []byte {
 	return appendKey(dst, v)
 }
 
-// collect appends the values at path, as an index or a sort sees them: elements of arrays one by one, null
-// for what is missing. It reports whether there was an array.
+// collect appends the values at path for an index or a sort: each element of an array, and null for a missing field. It
+// reports whether there was an array.
 func collect(dst []value, doc, path []byte) (values []value, array bool) {
 	head, tail, more := bytes.Cut(path, dot)
 	v, ok := lookup(doc, head)
@@ -127,7 +123,7 @@ func collect(dst []value, doc, path []byte) (values []value, array bool) {
 	return append(dst, nullValue), false
 }
 
-// collectArray goes on in an array, with the rest of the path if there is more of it.
+// collectArray appends the values of an array. tail is the rest of the path, if more says that there is one.
 func collectArray(dst []value, array, tail []byte, more bool) []value {
 	n := len(dst)
 	it := walk(array)
@@ -152,7 +148,7 @@ func collectArray(dst []value, array, tail []byte, more bool) []value {
 	return append(dst, emptyArray)
 }
 
-// distinct removes repeated values, so that no key is written twice.
+// distinct sorts and removes repeated values, so that no key is written twice.
 func distinct(vs []value) []value {
 	slices.SortFunc(vs, compareIndexed)
 	return slices.CompactFunc(vs, func(a, b value) bool { return compareIndexed(a, b) == 0 })

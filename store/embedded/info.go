@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Info describes the engine and the file system below it.
+// Info describes the engine and its file system.
 func (st *embeddedStore) Info(context.Context) (store.Info, error) {
 	fsType, volatile := fileSystem(st.dir)
 	info := store.Info{
@@ -31,13 +31,13 @@ func (st *embeddedStore) Info(context.Context) (store.Info, error) {
 		Notes: []string{"documents on Pebble in this process, not MongoDB: no network, no replication"},
 	}
 	if volatile {
-		info.Notes = append(info.Notes, "the directory is in memory ("+fsType+"): a sync costs nothing and nothing survives a restart")
+		info.Notes = append(info.Notes,
+			"the directory is in memory ("+fsType+"): syncs cost nothing, and no data survives a restart")
 	}
 	info.Notes = append(info.Notes, st.trail.list()...)
 	return info, st.failure()
 }
 
-// walSync says what writes wait for.
 func (st *embeddedStore) walSync() string {
 	switch {
 	case st.sync:
@@ -48,7 +48,7 @@ func (st *embeddedStore) walSync() string {
 	return "writes do not wait, log synced every " + journalInterval.String()
 }
 
-// pebbleVersion returns the version of the Pebble module in this program.
+// pebbleVersion is the version of the Pebble module in this program.
 func pebbleVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

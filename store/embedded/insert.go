@@ -3,6 +3,7 @@ package embedded
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -11,13 +12,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Limits of one insert, those of a MongoDB server (maxWriteBatchSize, maxMessageSizeBytes).
+// The limits of one insert are those of a MongoDB server (maxWriteBatchSize, maxMessageSizeBytes).
 const (
 	maxBatchDocs  = 100_000
 	maxBatchBytes = 48_000_000
 )
 
-// insert stores the documents in one batch of the engine: one record in the log, whatever their number.
+// insert stores the documents in one batch of the engine, which is one record in the log.
 func (s *session) insert(req *workload.Request, res *store.Result) error {
 	if err := checkInsert(req); err != nil {
 		return err
@@ -43,12 +44,13 @@ func checkInsert(req *workload.Request) error {
 		total += len(d)
 	}
 	if total > maxBatchBytes && len(req.Docs) > 1 {
-		return badValue(10334, "BSONObjectTooLarge", "the documents of one insert have %d bytes, more than the %d that are allowed", total, maxBatchBytes)
+		return badValue(10334, "BSONObjectTooLarge", "the documents of one insert have %d bytes, the limit is %d",
+			total, maxBatchBytes)
 	}
 	return nil
 }
 
-// insertLocked holds the gate.
+// insertLocked inserts. The caller holds the gate.
 func (s *session) insertLocked(req *workload.Request, res *store.Result) (*pebble.Batch, error) {
 	c, err := s.st.create(req.Collection)
 	if err != nil {
@@ -60,8 +62,8 @@ func (s *session) insertLocked(req *workload.Request, res *store.Result) (*pebbl
 	return s.insertMany(c, req, res)
 }
 
-// identify checks a new document and returns it with an _id, and its key.
-func (s *session) identify(c *collection, doc, key []byte) (whole, docsKey []byte, err error) {
+// identify checks a new document and returns it with an _id. It appends the key of the document to key.
+func (s *session) identify(c *collection, doc, key []byte) (identified, docsKey []byte, err error) {
 	if err := validate(doc, 1); err != nil {
 		return nil, key, badValue(22, "InvalidBSON", "%s", err)
 	}
@@ -77,13 +79,16 @@ func (s *session) identify(c *collection, doc, key []byte) (whole, docsKey []byt
 }
 
 func checkID(id value) error {
-	if id.t == rawbson.Array || id.t == rawbson.Regex || id.t == rawbson.Undefined {
-		return badValue(2, "BadValue", "the _id of a document cannot be an array, a regular expression or undefined")
+	switch id.class() {
+	case cArray:
+		return badValue(2, "BadValue", "the _id of a document cannot be an array")
+	case cOther:
+		return unsupported(fmt.Sprintf("an _id of BSON type 0x%02X", id.t))
 	}
 	return nil
 }
 
-// withID returns doc with an _id in front.
+// withID returns doc with an _id as its first field.
 func withID(doc []byte, id value) []byte {
 	out, start := rawbson.Open(make([]byte, 0, len(doc)+20))
 	out = appendElem(out, idField, id)
@@ -91,7 +96,7 @@ func withID(doc []byte, id value) []byte {
 	return rawbson.Close(out, start)
 }
 
-// newObjectID makes an ObjectId: seconds since 1970, then random bytes.
+// newObjectID makes an ObjectId of the seconds since 1970 and random bytes.
 func newObjectID() []byte {
 	id := binary.BigEndian.AppendUint32(nil, uint32(time.Now().Unix()))
 	id = append(id, make([]byte, 8)...)
@@ -123,13 +128,12 @@ func (s *session) insertOne(c *collection, doc []byte, res *store.Result) (*pebb
 	return b, s.apply(b)
 }
 
-// notApplied empties a batch that will not be committed.
 func notApplied(b *pebble.Batch, err error) error {
 	b.Reset()
 	return err
 }
 
-// duplicate is the error of a server for an _id that exists.
+// duplicate is the error of an _id that exists, as a server words it.
 func duplicate(c *collection) error {
 	return &opError{
 		outcome: store.Conflict, reason: store.Server, code: 11000, name: "DuplicateKey",
@@ -137,11 +141,11 @@ func duplicate(c *collection) error {
 	}
 }
 
-// insertMany stores what can be stored: all up to the first failure, or all but the failed ones.
+// insertMany stores the documents before the first failure, or, unordered, all but the failed ones.
 func (s *session) insertMany(c *collection, req *workload.Request, res *store.Result) (*pebble.Batch, error) {
 	docs := make([][]byte, len(req.Docs))
 	keys := make([][]byte, len(req.Docs))
-	var first error // of a document that cannot be stored at all
+	var first error // of an invalid document
 	s.stripes = s.stripes[:0]
 	for i, d := range req.Docs {
 		doc, key, err := s.identify(c, d, nil)
@@ -175,9 +179,10 @@ func keep(first, err error) error {
 	return err
 }
 
-// fill puts the documents into the batch. failed is what kept the first of them out; err is a failure
-// of the storage.
-func (s *session) fill(b *pebble.Batch, c *collection, unordered bool, docs, keys [][]byte, res *store.Result) (failed, err error) {
+// fill adds the documents to the batch. failed is why the first missing one is not in it; err is a failure of the
+// storage.
+func (s *session) fill(b *pebble.Batch, c *collection, unordered bool, docs, keys [][]byte, res *store.Result) (
+	failed, err error) {
 	seen := make(map[string]struct{}, len(docs))
 	for i, doc := range docs {
 		why, err := s.fillOne(b, c, doc, keys[i], seen)
@@ -197,9 +202,10 @@ func (s *session) fill(b *pebble.Batch, c *collection, unordered bool, docs, key
 	return failed, nil
 }
 
-// fillOne adds one document unless its _id exists or it cannot be indexed.
+// fillOne adds one document. why says that its _id exists or that it cannot be indexed; err is a failure of the
+// storage.
 func (s *session) fillOne(b *pebble.Batch, c *collection, doc, key []byte, seen map[string]struct{}) (why, err error) {
-	if doc == nil { // refused before
+	if doc == nil { // an invalid document
 		return nil, nil
 	}
 	_, again := seen[string(key)]
@@ -211,7 +217,7 @@ func (s *session) fillOne(b *pebble.Batch, c *collection, doc, key []byte, seen 
 	if again {
 		return duplicate(c), nil
 	}
-	for _, ix := range c.indexes { // nothing of a document may be in the batch when it turns out bad
+	for _, ix := range c.indexes { // first, so that a document that cannot be indexed adds nothing to the batch
 		if _, err := s.new.extract(ix, c.id, doc, key[docPrefixLen:]); err != nil {
 			return err, nil
 		}
@@ -223,7 +229,7 @@ func (s *session) fillOne(b *pebble.Batch, c *collection, doc, key []byte, seen 
 	return nil, s.put(b, c, key, nil, doc)
 }
 
-// partial is the error of a batch of which a part was stored.
+// partial is the error of a batch that was stored in part.
 func partial(err error, res *store.Result) error {
 	op, ok := err.(*opError)
 	if !ok || res.Docs == 0 {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Layout of the keys. Numbers are big-endian; _id and indexed values are encoded by appendKey.
+// The layout of the keys. Numbers are big-endian; _id and indexed values are encoded by appendKey.
 //
 //	01 name                          → catalog entry of a collection (JSON)
 //	02 collection(4) _id             → document (BSON)
@@ -18,19 +18,17 @@ const (
 	spaceMultikey = 4
 )
 
-// docPrefix appends what the keys of all documents of a collection begin with.
+// docPrefix appends the prefix of the keys of a collection's documents.
 func docPrefix(dst []byte, coll uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, spaceDocs), coll)
 }
 
 const docPrefixLen = 5
 
-// docKey appends the key of a document.
 func docKey(dst []byte, coll uint32, id value) []byte {
 	return appendKey(docPrefix(dst, coll), id)
 }
 
-// indexPrefix appends what all keys of an index begin with.
 func indexPrefix(dst []byte, coll, index uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, spaceIndex), coll)
 	return binary.BigEndian.AppendUint32(dst, index)
@@ -43,7 +41,7 @@ func multikeyKey(dst []byte, coll, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(dst, index)
 }
 
-// successor changes b into the first key after all keys that begin with it. b must not be all FF.
+// successor changes b into the first key after all keys with this prefix. b must not be all FF.
 func successor(b []byte) []byte {
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i] != 0xFF {

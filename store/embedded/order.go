@@ -8,10 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// Values of different types sort in this order (MongoDB's comparison order). Every encoded key begins
-// with its class, so that bytes.Compare on keys is the order of values.
+// Values of different types sort in this order, which is MongoDB's for the types that have a class of their own. Every
+// encoded key begins with its class, so that bytes.Compare on keys is the order of values.
 const (
-	cMinKey     = 0x08
 	cEmptyArray = 0x0C // an empty array inside an index, which has no element to be found by
 	cNull       = 0x10
 	cNumber     = 0x18
@@ -22,20 +21,15 @@ const (
 	cObjectID   = 0x40
 	cBool       = 0x48
 	cDate       = 0x50
-	cTimestamp  = 0x58
-	cRegex      = 0x60
-	cDBPointer  = 0x68
-	cCode       = 0x70
-	cScope      = 0x78
-	cMaxKey     = 0xF0
+	cOther      = 0x58 // stored and returned, but no request may compare with them
 )
 
-// class returns the place of v's type in the comparison order.
+// class returns the place of v's type in the order.
 func (v value) class() byte {
 	switch v.t {
-	case rawbson.Int32, rawbson.Int64, rawbson.Double, rawbson.Decimal:
+	case rawbson.Int32, rawbson.Int64, rawbson.Double:
 		return cNumber
-	case rawbson.String, rawbson.Symbol:
+	case rawbson.String:
 		return cString
 	case rawbson.ObjectID:
 		return cObjectID
@@ -47,41 +41,22 @@ func (v value) class() byte {
 		return cBool
 	case rawbson.Date:
 		return cDate
-	case rawbson.Null, rawbson.Undefined:
+	case rawbson.Null:
 		return cNull
 	case rawbson.Binary:
 		return cBinary
-	case rawbson.Timestamp:
-		return cTimestamp
 	}
-	return v.rareClass()
+	return cOther
 }
 
-func (v value) rareClass() byte {
-	switch v.t {
-	case rawbson.Regex:
-		return cRegex
-	case rawbson.Pointer:
-		return cDBPointer
-	case rawbson.Code:
-		return cCode
-	case rawbson.Scope:
-		return cScope
-	case rawbson.MaxKey:
-		return cMaxKey
-	}
-	return cMinKey
-}
-
-// appendKey appends the order-preserving encoding of v: for any two values a before b in the
-// comparison order gives key(a) < key(b), and equal values (1 and 1.0) give equal keys. No key is a
-// prefix of another, so keys can be put one after the other.
-//
-// Decimals are placed by the double next to them; two decimals closer than that count as equal.
+// appendKey appends the order-preserving encoding of v: if a sorts before b, then key(a) < key(b), and equal values
+// (1 and 1.0) have equal keys. No key is a prefix of another one, so keys can be concatenated.
 func appendKey(dst []byte, v value) []byte {
 	c := v.class()
 	dst = append(dst, c)
 	switch c {
+	case cNull:
+		return dst
 	case cNumber:
 		return appendNumber(dst, v)
 	case cString:
@@ -94,26 +69,22 @@ func appendKey(dst []byte, v value) []byte {
 		return append(dst, v.data...)
 	case cDate:
 		return binary.BigEndian.AppendUint64(dst, uint64(v.int64())^1<<63)
-	case cTimestamp:
-		return binary.BigEndian.AppendUint64(dst, uint64(v.int64()))
 	case cBinary: // by length, then subtype, then bytes
 		dst = binary.BigEndian.AppendUint32(dst, uint32(len(v.data)-5))
 		return append(dst, v.data[4:]...)
-	case cNull, cMinKey, cMaxKey:
-		return dst
 	}
-	return appendEscaped(dst, v.data)
+	return appendEscaped(append(dst, v.t), v.data)
 }
 
-// appendNumber puts int32, int64 and double into one order without losing any of them: first the
-// nearest double, then what an int64 differs from it (at most 512, half the distance between doubles
-// below 2^63). Rounding keeps the order, so the difference decides only between equal doubles.
+// appendNumber puts int32, int64 and double into one order without loss: first the nearest double, then the difference
+// of an int64 from it (at most 512, half the distance between doubles below 2^63). Rounding keeps the order, so the
+// difference decides only between equal doubles.
 func appendNumber(dst []byte, v value) []byte {
 	f, rest := v.float(), int64(0)
 	if i, ok := v.integer(); ok {
 		rest = remainder(i, f)
 	}
-	if f != f { // NaN sorts before all numbers
+	if math.IsNaN(f) { // sorts before all numbers
 		return append(dst, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	}
 	if f == 0 {
@@ -137,8 +108,7 @@ func remainder(i int64, f float64) int64 {
 	return i - int64(f)
 }
 
-// appendEscaped appends b so that its end sorts before any further byte: 00 becomes 00 FF, the end is
-// 00 01.
+// appendEscaped appends b so that its end sorts before any further byte: 00 becomes 00 FF, the end is 00 01.
 func appendEscaped(dst, b []byte) []byte {
 	for {
 		i := bytes.IndexByte(b, 0)
@@ -153,8 +123,8 @@ func appendEscaped(dst, b []byte) []byte {
 	return append(dst, 0, 1)
 }
 
-// appendObject appends the elements of a document or array. Documents compare element by element,
-// first the type, then the name, then the value; a shorter one sorts first.
+// appendObject appends the elements of a document or array. Documents compare element by element: first the type, then
+// the name, then the value. A shorter one sorts first.
 func appendObject(dst, doc []byte, names bool) []byte {
 	it := walk(doc)
 	for {
@@ -170,7 +140,6 @@ func appendObject(dst, doc []byte, names bool) []byte {
 	}
 }
 
-// compare returns the order of two values: negative, zero or positive.
 func compare(a, b value) int {
 	if a.t == b.t {
 		switch a.t {
@@ -187,11 +156,4 @@ func compare(a, b value) int {
 	return bytes.Compare(appendKey(abuf[:0], a), appendKey(bbuf[:0], b))
 }
 
-// isNaN reports whether v is a number that compares to no other.
-func (v value) isNaN() bool {
-	if v.t != rawbson.Double && v.t != rawbson.Decimal {
-		return false
-	}
-	f := v.float()
-	return f != f
-}
+func (v value) isNaN() bool { return v.t == rawbson.Double && math.IsNaN(v.double()) }

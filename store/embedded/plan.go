@@ -2,41 +2,41 @@ package embedded
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// span is a range of keys, the upper end excluded.
+// span is a range of keys without its upper end.
 type span struct{ lower, upper []byte }
 
-// plan says which keys a scan visits.
+// plan has the keys that a scan visits.
 type plan struct {
-	index  *index // nil: the documents in the order of their _id
-	span   span
-	sorted bool // the visit has the order that the sort asks for
-	score  int
+	index *index // nil: the documents in the order of their _id
+	span  span
+	score int
 }
 
 // idOrder is the order in which documents are stored.
 var idOrder = [][]byte{idField}
 
-// choose returns the best way to find what f selects in the order that sort asks for: the one that
-// fixes the most fields by equality, then by a range, then the one that saves a sort. Its span holds
-// every document that f selects; the scan still checks each one.
-func choose(c *collection, f *filter, sort []sortField) plan {
-	best := planFor(docPrefix(nil, c.id), idOrder, nil, f, sort)
+// choose returns the best plan that has the order of sort: the one that fixes the most fields by equality, then by a
+// range. Its span includes every document that f selects; the scan still checks each one. ok is false if neither _id
+// nor an index has the order.
+func choose(c *collection, f *filter, sort []sortField) (best plan, ok bool) {
+	best, ok = planFor(docPrefix(nil, c.id), idOrder, nil, f, sort)
 	for _, ix := range c.indexes {
-		p := planFor(indexPrefix(nil, c.id, ix.id), ix.fields, ix, f, sort)
-		if p.score > best.score {
-			best = p
+		p, sorted := planFor(indexPrefix(nil, c.id, ix.id), ix.fields, ix, f, sort)
+		if sorted && (!ok || p.score > best.score) {
+			best, ok = p, true
 		}
 	}
-	return best
+	return best, ok
 }
 
-// planFor plans a visit in the order of fields.
-func planFor(prefix []byte, fields [][]byte, ix *index, f *filter, sort []sortField) plan {
-	p := plan{index: ix}
+// planFor plans a visit in the order of fields, and reports whether that has the order of sort.
+func planFor(prefix []byte, fields [][]byte, ix *index, f *filter, sort []sortField) (p plan, sorted bool) {
+	p.index = ix
 	multikey := ix != nil && ix.multikey.Load()
 	fixed := 0
 	for ; fixed < len(fields); fixed++ {
@@ -52,22 +52,18 @@ func planFor(prefix []byte, fields [][]byte, ix *index, f *filter, sort []sortFi
 		ends := p.narrow(prefix, fields[fixed], f, multikey)
 		p.score += [...]int{0, 4, 6}[ends]
 	}
-	p.sorted = len(sort) == 0 || !multikey && followsOrder(fields, fixed, sort)
-	if p.sorted && len(sort) > 0 {
-		p.score += 2
-	}
 	if ix == nil {
-		p.score++ // with nothing else between them the documents themselves are the shorter way
+		p.score++ // no index is faster than an index of the same score
 	}
-	return p
+	return p, len(sort) == 0 || !multikey && followsOrder(fields, fixed, sort)
 }
 
 func prefixSpan(prefix []byte) span {
 	return span{lower: prefix, upper: successor(bytes.Clone(prefix))}
 }
 
-// fixes returns the value that the filter demands at path, if a key range can express it. Arrays
-// cannot: they match as a whole and by element.
+// fixes returns the value that the filter requires at path, if a key range can express it. A range cannot express an
+// array, which also matches as an element.
 func (f *filter) fixes(path []byte) (value, bool) {
 	for i := range f.preds {
 		p := &f.preds[i]
@@ -78,9 +74,9 @@ func (f *filter) fixes(path []byte) (value, bool) {
 	return value{}, false
 }
 
-// narrow bounds the span by the comparisons of the first field that is not fixed by equality, and counts
-// the ends that it set. An end that no comparison sets is the border of the class of the other end. Of an
-// index with arrays only one end may be used: the other may be met by another element.
+// narrow bounds the span by the comparisons of the first field that is not fixed by equality, and counts the ends that
+// it sets. If no comparison sets an end, it is the border of the class of the other end. In an index with arrays only
+// one end may be set, because another element may satisfy the other comparison.
 func (p *plan) narrow(prefix, path []byte, f *filter, multikey bool) (ends int) {
 	var low, high bool
 	for i := range f.preds {
@@ -111,35 +107,26 @@ func (p *plan) narrow(prefix, path []byte, f *filter, multikey bool) (ends int) 
 	return ends
 }
 
-// bracketed reports whether a comparison with v stays within v's class.
+// bracketed reports whether the keys that compare with v are those of v's class.
 func bracketed(v value) bool {
 	c := v.class()
-	return c != cMinKey && c != cMaxKey && c != cArray && c != cNull
+	return c != cArray && c != cNull
 }
 
-// followsOrder reports whether visiting the fields in order gives the sort. The first fixed fields have
-// one value only, so they do not matter.
+// followsOrder reports whether a visit in the order of fields has the order of sort. The first fixed fields have only
+// one value each, so their place in the sort does not matter.
 func followsOrder(fields [][]byte, fixed int, sort []sortField) bool {
 	at := fixed
 	for _, s := range sort {
 		switch {
-		case isFixed(fields[:fixed], s.path):
+		case slices.ContainsFunc(fields[:fixed], func(f []byte) bool { return bytes.Equal(f, s.path) }):
 			continue
 		case at == len(fields):
-			return bytes.Equal(fields[at-1], idField) // after the unique _id nothing is left to order
+			return bytes.Equal(fields[at-1], idField) // _id is unique, so later fields of the sort do not matter
 		case s.desc || !bytes.Equal(fields[at], s.path):
 			return false
 		}
 		at++
 	}
 	return true
-}
-
-func isFixed(fields [][]byte, path []byte) bool {
-	for _, f := range fields {
-		if bytes.Equal(f, path) {
-			return true
-		}
-	}
-	return false
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// projection is a compiled projection: the fields that a find returns. The _id is always one of them.
+// projection has the fields that a find returns. The _id is always one of them.
 type projection struct {
 	some   bool // there is a projection; otherwise the whole document is returned
 	fields [][]byte
 }
 
-// compile reads a projection document. It keeps the room of an earlier one.
+// compile reads a projection and reuses the memory of the last one.
 func (p *projection) compile(doc []byte) error {
 	*p = projection{some: !isEmpty(doc), fields: p.fields[:0]}
 	if !p.some {
@@ -28,7 +28,7 @@ func (p *projection) compile(doc []byte) error {
 		case !v.isNumber() || v.float() != 1:
 			return unsupported("the projection of " + string(key) + " by anything but 1")
 		case bytes.ContainsAny(key, ".$"):
-			return unsupported("the projection of " + string(key) + ", which is not a field of the document itself,")
+			return unsupported("the projection of " + string(key) + " below a field of the document")
 		}
 		p.fields = append(p.fields, key)
 	}
@@ -38,8 +38,7 @@ func (p *projection) compile(doc []byte) error {
 	return nil
 }
 
-// applyTo appends what is left of doc to dst. Without a projection that is a copy, which is what a
-// client would have received.
+// applyTo appends the fields of the projection to dst. Without a projection it copies doc, as a client receives it.
 func (p *projection) applyTo(dst, doc []byte) []byte {
 	if !p.some {
 		return append(dst, doc...)

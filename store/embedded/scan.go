@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// deadlineEvery is after how many visited keys a scan looks at the clock.
+// deadlineEvery is the number of visited keys between two checks of the deadline.
 const deadlineEvery = 256
 
 // scan visits the documents that a filter selects.
@@ -17,8 +17,8 @@ type scan struct {
 	filter   *filter
 	plan     plan
 	deadline time.Time
-	skip     int64 // documents to pass over
-	keysOnly bool  // the visitor does not look at the documents
+	skip     int64 // documents to skip
+	keysOnly bool  // the visitor does not read the documents
 
 	snap   *pebble.Snapshot
 	closer interface{ Close() error }
@@ -27,10 +27,10 @@ type scan struct {
 	steps  int
 }
 
-// visitor takes one document, valid until it returns, and says whether it wants more.
+// visitor gets one document, which is valid until it returns. It returns whether the scan continues.
 type visitor func(doc []byte) (more bool, err error)
 
-// run calls visit for every document selected. An index and its documents are read as of one moment.
+// run calls visit for every selected document. It reads an index and its documents from one snapshot.
 func (sc *scan) run(visit visitor) (err error) {
 	if bytes.Compare(sc.plan.span.lower, sc.plan.span.upper) >= 0 {
 		return nil
@@ -72,10 +72,9 @@ func (sc *scan) tick() error {
 	return nil
 }
 
-// entry visits the document at the iterator's position.
 func (sc *scan) entry(it *pebble.Iterator, visit visitor) (bool, error) {
 	if sc.plan.index == nil && len(sc.filter.preds) == 0 && (sc.skip > 0 || sc.keysOnly) {
-		return sc.pass(nil, visit) // without conditions nobody needs the value
+		return sc.pass(nil, visit) // the value is not needed without conditions
 	}
 	doc, err := it.ValueAndErr()
 	if err != nil {
@@ -101,7 +100,7 @@ func (sc *scan) pass(doc []byte, visit visitor) (bool, error) {
 	return visit(doc)
 }
 
-// fetch reads the document of an index entry; nil if it was visited before.
+// fetch reads the document of an index entry. It returns nil for a document that was visited before.
 func (sc *scan) fetch(key, val []byte) ([]byte, error) {
 	id, err := splitIndexKey(key, val)
 	if err != nil {
@@ -124,7 +123,7 @@ func (sc *scan) fetch(key, val []byte) ([]byte, error) {
 
 func (sc *scan) release() {
 	if sc.closer != nil {
-		_ = sc.closer.Close() // only gives memory back
+		_ = sc.closer.Close() // returns memory and cannot fail
 		sc.closer = nil
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// session is one worker's way into the store. It holds only buffers.
+// session belongs to one worker. It holds buffers only.
 type session struct {
 	st *embeddedStore
 
@@ -17,16 +17,16 @@ type session struct {
 	proj   projection
 	sorts  []sortField
 
-	key     []byte // key of the document at hand
-	doc     []byte // a document read
-	out     []byte // what Result.Doc points to
-	next    []byte // a document being built
+	key     []byte // of the current document
+	doc     []byte // as read
+	out     []byte // Result.Doc points to it
+	next    []byte // the new version of doc
 	scratch []byte
 	old     entries
 	new     entries
 	room    [10]byte
-	stripes []uint64 // locks held by a batch
-	later   bool     // this request syncs the log once at its end
+	stripes []uint64 // locks of a batch
+	later   bool     // this request syncs the log once, at its end
 }
 
 // Do carries out one request. See [store.Session].
@@ -55,7 +55,7 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	s.finish(req, res, err)
 }
 
-// ready refuses to start when the storage is lost or the time is up; nothing has been done then.
+// ready returns why an operation cannot start: the storage has failed or the deadline has passed.
 func (s *session) ready(deadline time.Time) error {
 	if cause := s.st.failure(); cause != nil {
 		return &opError{outcome: store.Failed, reason: store.Storage, msg: cause.Error()}
@@ -66,7 +66,6 @@ func (s *session) ready(deadline time.Time) error {
 	return nil
 }
 
-// errLate is the answer to an operation whose deadline had passed before it began.
 var errLate = &opError{
 	outcome: store.Failed, reason: store.Timeout, code: 50, name: "MaxTimeMSExpired",
 	msg: "the deadline had passed before the operation began",
@@ -93,8 +92,8 @@ func (s *session) finish(req *workload.Request, res *store.Result, err error) {
 	}
 }
 
-// unacknowledged forgets what became of a write that nobody was to hear of. Counted is what was handed
-// over.
+// unacknowledged replaces the result of a write without acknowledgement. It counts the documents and bytes of the
+// request.
 func unacknowledged(req *workload.Request, res *store.Result) {
 	*res = store.Result{Outcome: store.Unacknowledged, Attempts: 1, Docs: len(req.Docs) + len(req.Updates)}
 	for _, d := range req.Docs {
@@ -105,7 +104,7 @@ func unacknowledged(req *workload.Request, res *store.Result) {
 	}
 }
 
-// recoverDo turns a panic below into an outcome.
+// recoverDo turns a panic of the engine into an outcome.
 func (s *session) recoverDo(res *store.Result, write bool) {
 	p := recover()
 	if p == nil {
@@ -119,7 +118,6 @@ func (s *session) recoverDo(res *store.Result, write bool) {
 	res.Fail(o, store.Storage, s.st.failure().Error())
 }
 
-// Close gives back the buffers.
 func (s *session) Close() error {
 	*s = session{st: s.st}
 	return nil

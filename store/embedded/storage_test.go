@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/plimsoll-bench/plimsoll/store"
-	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // brokenFS fails changes with err once broken is set, or once budget bytes have been written.
@@ -97,7 +97,7 @@ func TestDiskFull(t *testing.T) {
 			wg.Go(func() {
 				for i := w; ; i += 8 {
 					id := int32(i)
-					res := x.do(workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, d("_id", id, "pad", make([]byte, 2000)))}})
+					res := x.do(insertReq(t, d("_id", id, "pad", make([]byte, 2000))))
 					if res.Outcome != store.OK {
 						checkFull(t, res, store.Indeterminate, store.NotApplied)
 						return
@@ -110,7 +110,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		wg.Wait()
 		x := testerOn(t, st)
-		checkFull(t, x.do(workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, d("_id", -1))}}), store.NotApplied)
+		checkFull(t, x.do(insertReq(t, d("_id", -1))), store.NotApplied)
 		checkFull(t, x.do(findReq(t, d("_id", 0))), store.Failed)
 		if err := st.Close(); err == nil || !strings.Contains(err.Error(), "is full") {
 			t.Errorf("close after a full disk: %v", err)
@@ -127,10 +127,9 @@ func TestDiskFull(t *testing.T) {
 
 func checkFull(t *testing.T, res store.Result, allowed ...store.Outcome) {
 	t.Helper()
-	for _, o := range allowed {
-		if res.Outcome == o && res.Reason == store.Storage && strings.Contains(res.Message, "is full: free space") && !strings.Contains(res.Message, "\n") {
-			return
-		}
+	full := strings.Contains(res.Message, "is full: free space") && !strings.Contains(res.Message, "\n")
+	if slices.Contains(allowed, res.Outcome) && res.Reason == store.Storage && full {
+		return
 	}
 	t.Errorf("%s by %s: %q, want one of %v by storage that says that the disk is full", res.Outcome, res.Reason, res.Message, allowed)
 }
@@ -143,7 +142,7 @@ func TestDiskFails(t *testing.T) {
 	x.insert(d("_id", 0))
 	fs.broken.Store(true)
 	for i := 1; ; i++ {
-		res := x.do(workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, d("_id", i, "pad", make([]byte, 2000)))}})
+		res := x.do(insertReq(t, d("_id", i, "pad", make([]byte, 2000))))
 		if res.Outcome == store.OK {
 			continue
 		}
@@ -361,7 +360,8 @@ func TestRemove(t *testing.T) {
 // A lock that cannot be taken for lack of permission is held by nobody.
 func TestLockErrorSaysWhy(t *testing.T) {
 	for errno, want := range map[syscall.Errno]string{syscall.EAGAIN: "in use by another process", syscall.EACCES: "no permission", syscall.EROFS: "read-only"} {
-		if err := lockError("d", &os.PathError{Op: "open", Path: "LOCK", Err: errno}); err == nil || !strings.Contains(err.Error(), want) {
+		err := lockError("d", &os.PathError{Op: "open", Path: "LOCK", Err: errno})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", errno, err, want)
 		}
 	}
@@ -372,16 +372,17 @@ func TestRemoveFull(t *testing.T) {
 	dir := t.TempDir()
 	st := open(t, dir, journaled(), options{})
 	for _, name := range []string{"mine", "yours"} {
-		if res := testerOn(t, st).do(workload.Request{Verb: workload.Insert, Collection: name, Docs: [][]byte{raw(t, d("_id", int32(1)))}}); res.Outcome != store.OK {
-			t.Fatal(res)
-		}
+		req := insertReq(t, d("_id", 1))
+		req.Collection = name
+		testerOn(t, st).expect(store.OK, req)
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
 	full := newBrokenFS(syscall.ENOSPC, 0)
 	full.broken.Store(true)
-	if _, err := openWith(t.Context(), dir, store.Config{Concern: journaled()}, options{fs: full}); !errors.Is(err, syscall.ENOSPC) {
+	cfg := store.Config{Concern: journaled()}
+	if _, err := openWith(t.Context(), dir, cfg, options{fs: full}); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("opening a full store: %v", err)
 	}
 	if err := removeFull(full, dir, []string{"mine"}); err == nil || !strings.Contains(err.Error(), "other collections (yours)") {

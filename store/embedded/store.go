@@ -15,28 +15,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// The settings of the engine. What is not set here or in pebbleOptions is Pebble's default.
+// The settings of the engine. Settings that are neither here nor in pebbleOptions have Pebble's defaults.
 const (
-	// cacheBytes is the size of the block cache: small enough for a laptop, large enough that the inner
-	// blocks of the tree stay in memory.
+	// cacheBytes is the size of the block cache: small enough for a laptop, large enough for the inner blocks of the
+	// tree.
 	cacheBytes = 64 << 20
-	// memTableBytes is how much is collected in memory before it is written as a sorted file; up to four of
-	// these exist at once.
+	// memTableBytes is the size of a memtable before it is written as a sorted file. Up to four exist at once.
 	memTableBytes = 64 << 20
-	// bytesPerSync is how much of a sorted file is written before the kernel is asked to begin writing it
-	// back, so that syncs of the log do not queue behind it.
+	// bytesPerSync is the part of a sorted file after which the kernel begins to write it back, so that syncs of the log
+	// do not wait for the whole file.
 	bytesPerSync = 512 << 10
-	// journalInterval is how often the log is synced when nobody waits for it, as in MongoDB
+	// journalInterval is the time between syncs of the log that no write waits for, as in MongoDB
 	// (storage.journal.commitIntervalMs).
 	journalInterval = 100 * time.Millisecond
-	// sortBytes is the most that one sort or group holds in memory, as in MongoDB.
+	// sortBytes is the most that the groups of an aggregation may hold in memory, as in MongoDB.
 	sortBytes = 100 << 20
 )
 
-// options are what tests change.
+// options are for tests.
 type options struct {
-	memTableBytes uint64 // 0 for the constant; smaller, so that flushes and compactions take part
-	fs            vfs.FS // nil for that of the system; one that fails
+	memTableBytes uint64 // 0: the constant
+	fs            vfs.FS // nil: the system's
 }
 
 func (o options) withDefaults() options {
@@ -49,11 +48,10 @@ func (o options) withDefaults() options {
 	return o
 }
 
-// numStripes is how many locks the documents of a store share. Two writers of different documents
-// meet on one lock with a chance of 1/1024.
+// numStripes is the number of locks that the documents of a store share. Two writers of different documents have the
+// same lock with a probability of 1/1024.
 const numStripes = 1024
 
-// embeddedStore is the opened directory.
 type embeddedStore struct {
 	dir     string
 	opts    options
@@ -67,7 +65,7 @@ type embeddedStore struct {
 	seed  maphash.Seed
 
 	catalog        atomic.Pointer[catalog]
-	gate           sync.RWMutex // held shared by writers, alone by whoever changes indexes or drops
+	gate           sync.RWMutex // shared by writers; exclusive for changes of indexes and drops
 	creating       sync.Mutex
 	nextCollection uint32
 
@@ -79,9 +77,8 @@ type embeddedStore struct {
 	closed  error
 }
 
-// Open opens the store in dir, and makes it if dir does not exist or is empty. A directory that holds
-// anything else, is in use by another process, cannot be written or is damaged is an error that says
-// what to do. Of cfg only the concern matters; the database name is not used.
+// Open opens the store in dir, and makes it if dir does not exist or is empty. It fails for a directory that holds
+// other files, is in use by another process, cannot be written or is damaged. It uses the write concern of cfg only.
 func Open(ctx context.Context, dir string, cfg store.Config) (store.Store, error) {
 	return openWith(ctx, dir, cfg, options{})
 }
@@ -117,7 +114,7 @@ func (st *embeddedStore) open() (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = st.lock.Close() // the first error is the one to tell
+			_ = st.lock.Close() // the first error is returned
 		}
 	}()
 	if st.db, err = openPebble(data, st.pebbleOptions()); err == nil {
@@ -144,17 +141,17 @@ func (st *embeddedStore) readCatalog() error {
 	return nil
 }
 
-// openPebble opens the engine; a panic on what it finds becomes an error.
+// openPebble opens the engine. A panic becomes an error.
 func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			db, err = nil, fmt.Errorf("the engine gave up: %v", p)
+			db, err = nil, fmt.Errorf("the engine panicked: %v", p)
 		}
 	}()
 	return pebble.Open(dir, opts)
 }
 
-// failure returns why the storage can no longer be used, nil if it can.
+// failure returns why the storage can no longer be used, nil if it works.
 func (st *embeddedStore) failure() error {
 	if err := st.fs.failure(); err != nil {
 		return storageError(st.dir, err)
@@ -165,7 +162,7 @@ func (st *embeddedStore) failure() error {
 	return nil
 }
 
-// journal syncs the log at intervals when something was written that nobody waited for.
+// journal syncs the log at intervals if there are writes that did not wait for it.
 func (st *embeddedStore) journal() {
 	defer st.stopped.Done()
 	tick := time.NewTicker(journalInterval)
@@ -182,21 +179,16 @@ func (st *embeddedStore) journal() {
 	}
 }
 
-// syncLog waits until everything written so far is on disk.
+// syncLog waits until all writes until now are on disk.
 func (st *embeddedStore) syncLog() {
-	defer st.recoverEngine()
-	if err := st.db.LogData(nil, pebble.Sync); err != nil {
+	var err error
+	defer st.recoverTo(&err)
+	if err = st.db.LogData(nil, pebble.Sync); err != nil {
 		st.trail.fail(err)
 	}
 }
 
-// recoverEngine turns a panic of the engine into the end of the store instead of the process.
-func (st *embeddedStore) recoverEngine() {
-	if p := recover(); p != nil {
-		st.enginePanic(p)
-	}
-}
-
+// enginePanic keeps a panic of the engine as the end of the store instead of the process.
 func (st *embeddedStore) enginePanic(p any) {
 	err, ok := p.(error)
 	if !ok {
@@ -205,12 +197,11 @@ func (st *embeddedStore) enginePanic(p any) {
 	st.fs.freeze(err)
 }
 
-// Session opens the session of worker number worker. It connects to nothing.
 func (st *embeddedStore) Session(int) (store.Session, error) {
 	return &session{st: st}, nil
 }
 
-// Count returns the exact number of documents by reading all keys.
+// Count reads all keys, so the number is exact.
 func (st *embeddedStore) Count(ctx context.Context, name string) (n int64, err error) {
 	c := st.lookup(name)
 	if cause := st.failure(); c == nil || cause != nil {
@@ -230,7 +221,7 @@ func (st *embeddedStore) Count(ctx context.Context, name string) (n int64, err e
 	return n, errors.Join(ctx.Err(), st.explain(it.Close()))
 }
 
-// Drop removes a collection with its indexes, and waits until that is on disk.
+// Drop removes a collection with its indexes and waits until the removal is on disk.
 func (st *embeddedStore) Drop(ctx context.Context, name string) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -260,7 +251,7 @@ func (st *embeddedStore) Drop(ctx context.Context, name string) (err error) {
 	return st.failure()
 }
 
-// recoverTo is deferred by administrative calls.
+// recoverTo is deferred by calls outside of sessions. It turns a panic of the engine into an error.
 func (st *embeddedStore) recoverTo(err *error) {
 	if p := recover(); p != nil {
 		st.enginePanic(p)
@@ -268,7 +259,7 @@ func (st *embeddedStore) recoverTo(err *error) {
 	}
 }
 
-// explain says what an error of the engine means for this directory.
+// explain words an error of the engine for this directory.
 func (st *embeddedStore) explain(err error) error {
 	if err == nil {
 		return nil
@@ -279,7 +270,7 @@ func (st *embeddedStore) explain(err error) error {
 	return storageError(st.dir, err)
 }
 
-// Close syncs the log, closes the engine and gives the directory free.
+// Close syncs the log, closes the engine and unlocks the directory.
 func (st *embeddedStore) Close() error {
 	st.closing.Do(func() {
 		close(st.stop)
@@ -292,7 +283,7 @@ func (st *embeddedStore) Close() error {
 	return st.closed
 }
 
-// closeEngine closes Pebble. After a failure its own complaints are of no use to anyone.
+// closeEngine closes Pebble. After a failure of the storage it ignores further errors of Pebble.
 func (st *embeddedStore) closeEngine() (err error) {
 	failed := st.failure() != nil
 	defer func() {

@@ -14,14 +14,14 @@ import (
 func TestInsertFindUpdate(t *testing.T) {
 	x := newTester(t)
 	x.insert(bson.D{{Key: "_id", Value: "a"}, {Key: "n", Value: int32(1)}, {Key: "s", Value: "one"}})
-	x.expect(store.Conflict, workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, bson.D{{Key: "_id", Value: "a"}})}})
+	x.expect(store.Conflict, insertReq(t, d("_id", "a")))
 	x.expect(store.OK, x.updateReq(bson.D{{Key: "_id", Value: "a"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "s", Value: "two"}}}}))
 	want := bson.D{{Key: "_id", Value: "a"}, {Key: "n", Value: int32(1)}, {Key: "s", Value: "two"}}
 	if diff := cmp.Diff(want, x.get("a")); diff != "" {
 		t.Error(diff)
 	}
-	x.expect(store.NotFound, x.updateReq(bson.D{{Key: "_id", Value: "b"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "s", Value: "two"}}}}))
-	x.expect(store.NotFound, workload.Request{Verb: workload.Find, Collection: "c", Filter: raw(t, bson.D{{Key: "_id", Value: "b"}}), Limit: 1})
+	x.expect(store.NotFound, x.updateReq(d("_id", "b"), d("$set", d("s", "two"))))
+	x.expect(store.NotFound, workload.Request{Verb: workload.Find, Collection: "c", Filter: raw(t, d("_id", "b")), Limit: 1})
 }
 
 func TestDeadlinePassed(t *testing.T) {
@@ -43,7 +43,8 @@ func TestReopenKeepsData(t *testing.T) {
 	st := open(t, dir, store.Concern{}, options{})
 	x := testerOn(t, st)
 	ctx := context.Background()
-	if err := st.EnsureIndexes(ctx, []workload.Index{{Collection: "c", Name: "n_1", Keys: raw(t, bson.D{{Key: "n", Value: 1}})}}); err != nil {
+	ix := []workload.Index{{Collection: "c", Name: "n_1", Keys: raw(t, d("n", 1))}}
+	if err := st.EnsureIndexes(ctx, ix); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 500 {
@@ -74,7 +75,7 @@ func TestReopenKeepsData(t *testing.T) {
 func TestUnacknowledged(t *testing.T) {
 	st := open(t, t.TempDir(), store.Concern{W: "0"}, options{})
 	x := testerOn(t, st)
-	x.expect(store.Unacknowledged, workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{raw(t, bson.D{{Key: "_id", Value: 1}})}})
+	x.expect(store.Unacknowledged, insertReq(t, d("_id", 1)))
 	if x.get(1) == nil {
 		t.Error("the document is not there")
 	}
@@ -98,7 +99,8 @@ func TestSyncs(t *testing.T) {
 			t.Errorf("syncs(%+v) = %v, want %v", c.c, got, c.want)
 		}
 	}
-	if _, err := openWith(context.Background(), t.TempDir(), store.Config{Concern: store.Concern{W: "0", Journal: &yes}}, options{}); err == nil {
+	cfg := store.Config{Concern: store.Concern{W: "0", Journal: &yes}}
+	if _, err := openWith(context.Background(), t.TempDir(), cfg, options{}); err == nil {
 		t.Error("w:0 with j:true was accepted")
 	}
 }

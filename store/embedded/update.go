@@ -16,18 +16,18 @@ type change struct {
 	inc    bool
 	arg    value
 
-	// While a document is rebuilt: the part of the path that is looked for in it, and whether that was found.
+	// While a document is rebuilt: the part of the path that is searched in it, and whether it was found.
 	part []byte
 	done bool
 }
 
-// update is a compiled update: operators, or a replacement when changes is empty and replace is set.
+// update is a compiled update: operators, or a replacement if replace is set.
 type update struct {
 	replace []byte
 	changes []change
 }
 
-// compile reads an update document. It keeps the room of an earlier one.
+// compile reads an update and reuses the memory of the last one.
 func (u *update) compile(doc []byte) error {
 	u.changes, u.replace = u.changes[:0], nil
 	it := walk(doc)
@@ -57,7 +57,7 @@ func (u *update) compile(doc []byte) error {
 	return u.order()
 }
 
-// validReplacement refuses a replacement that mixes fields and operators, or is not BSON.
+// validReplacement refuses a replacement that has operators or is not BSON.
 func validReplacement(doc []byte) error {
 	it := walk(doc)
 	for {
@@ -75,7 +75,6 @@ func validReplacement(doc []byte) error {
 	return nil
 }
 
-// operator adds the changes of one update operator.
 func (u *update) operator(name []byte, fields value) error {
 	inc := string(name) == "$inc"
 	if !inc && string(name) != "$set" {
@@ -109,36 +108,30 @@ func changeOf(path []byte, inc bool, arg value) change {
 	return change{path: path, dotted: bytes.IndexByte(path, '.') >= 0, inc: inc, arg: arg}
 }
 
-// check refuses what no update may ask for, and what this store does not do.
+// check refuses an invalid or unsupported change.
 func (c *change) check() error {
 	path := c.path
-	if len(path) == 0 || c.dotted && (path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte(".."))) {
+	if len(path) == 0 ||
+		c.dotted && (path[0] == '.' || path[len(path)-1] == '.' || bytes.Contains(path, []byte(".."))) {
 		return badValue(56, "EmptyFieldName", "the update path %q has an empty part", path)
 	}
 	if bytes.IndexByte(path, '$') >= 0 || hasPosition(path) {
 		return unsupported("the positional update path " + string(path))
 	}
-	if !c.inc {
-		return nil
-	}
-	if c.arg.t == rawbson.Decimal {
-		return unsupported("$inc by a decimal (" + string(path) + ")")
-	}
-	if !c.arg.isNumber() {
-		return badValue(14, "TypeMismatch", "$inc of %q needs a number", path)
+	if c.inc && !c.arg.isNumber() {
+		return unsupported("$inc of " + string(path) + " by anything but an int32, int64 or double")
 	}
 	return nil
 }
 
-// order sorts the changes by path, so that changes under one field are neighbours, and refuses two
-// changes of the same place.
+// order sorts the changes by path, so that changes under one field are neighbours. It refuses two changes of one path.
 func (u *update) order() error {
 	switch c := u.changes; {
 	case len(c) < 2:
 		return nil
 	case len(c) > 2:
 		slices.SortStableFunc(c, func(a, b change) int { return comparePaths(a.path, b.path) })
-	case comparePaths(c[0].path, c[1].path) > 0: // two are common, and quicker so
+	case comparePaths(c[0].path, c[1].path) > 0: // two are common, and this is faster for them
 		c[0], c[1] = c[1], c[0]
 	}
 	for i := 1; i < len(u.changes); i++ {
@@ -167,7 +160,7 @@ func comparePaths(a, b []byte) int {
 	return len(a) - len(b)
 }
 
-// apply appends the changed document to dst. old is a whole document with its _id.
+// apply appends the changed document to dst. old has its _id.
 func (u *update) apply(dst, old []byte) ([]byte, error) {
 	if u.replace != nil {
 		return u.replaced(dst, old)
@@ -210,13 +203,13 @@ func errImmutable() error {
 	return badValue(66, "ImmutableField", "an update cannot change the field _id")
 }
 
-// rebuild appends doc to dst with the changes made. All changes share the first off bytes of their
-// paths. Fields keep their places; new ones come last, in the order of their names.
+// rebuild appends doc with the changes to dst. All changes share the first off bytes of their paths. Fields keep their
+// places; new ones are last, in the order of their names.
 func rebuild(dst, doc []byte, changes []change, off int) ([]byte, error) {
 	aim(changes, off, false)
 	dst, start := rawbson.Open(dst)
 	it := walk(doc)
-	same := it.rest // begins with fields that stay as they are, which are copied in one piece
+	same := it.rest // begins with unchanged fields, which are copied in one piece
 	for {
 		at := len(it.rest)
 		key, v, ok := it.next()
@@ -238,7 +231,7 @@ func rebuild(dst, doc []byte, changes []change, off int) ([]byte, error) {
 	return rawbson.Close(appendNew(dst, changes, off), start), nil
 }
 
-// groupOf returns the changes whose next path part is key, and marks them as done.
+// groupOf returns the changes whose next part is key, and marks them as done.
 func groupOf(changes []change, key []byte) []change {
 	for i := range changes {
 		if !bytes.Equal(changes[i].part, key) {
@@ -254,7 +247,7 @@ func groupOf(changes []change, key []byte) []change {
 	return nil
 }
 
-// aim has changes look for the part of their paths that begins at off, or, when that was found, not any more.
+// aim sets the part of each path that begins at off, and whether it was found.
 func aim(changes []change, off int, done bool) {
 	for i := range changes {
 		c := &changes[i]
@@ -265,10 +258,10 @@ func aim(changes []change, off int, done bool) {
 	}
 }
 
-// last reports whether the part at off is the path's last one.
+// last reports whether the part at off is the last one of the path.
 func (c *change) last(off int) bool { return !c.dotted || bytes.IndexByte(c.path[off:], '.') < 0 }
 
-// changeElem appends the element key with the changes of group, which all begin with it.
+// changeElem appends the element key with the changes of group, whose paths go through it.
 func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, error) {
 	if group[0].last(off) {
 		if !group[0].inc {
@@ -286,7 +279,7 @@ func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, erro
 	return dst, err
 }
 
-// appendNew appends what the changes create.
+// appendNew appends the new fields of the changes.
 func appendNew(dst []byte, changes []change, off int) []byte {
 	for i := range changes {
 		if !changes[i].done {
@@ -297,10 +290,10 @@ func appendNew(dst []byte, changes []change, off int) []byte {
 	return dst
 }
 
-// createElem appends a new element, with the documents that its path needs.
+// createElem appends a new field, with the documents on its path.
 func createElem(dst, key []byte, group []change, off int) []byte {
 	if group[0].last(off) {
-		return appendElem(dst, key, group[0].arg) // $inc of a missing field sets it
+		return appendElem(dst, key, group[0].arg) // also for $inc, which sets a missing field
 	}
 	dst = appendName(dst, rawbson.Document, key)
 	below := off + len(key) + 1
@@ -311,8 +304,8 @@ func createElem(dst, key []byte, group []change, off int) []byte {
 	return rawbson.Close(dst, start)
 }
 
-// appendSum appends key with v + by in the wider of their types; an int32 that overflows becomes an
-// int64, an int64 that overflows is refused.
+// appendSum appends key with v + by in the wider of their types. An int32 that overflows becomes an int64; an int64
+// that overflows is an error.
 func appendSum(dst, key []byte, v, by value) ([]byte, error) {
 	a, aInt := v.integer()
 	b, bInt := by.integer()
@@ -320,9 +313,10 @@ func appendSum(dst, key []byte, v, by value) ([]byte, error) {
 	case v.t == rawbson.Decimal:
 		return dst, unsupported("$inc of a decimal")
 	case !v.isNumber():
-		return dst, badValue(14, "TypeMismatch", "$inc cannot change %q, it is not a number", key)
+		return dst, badValue(14, "TypeMismatch", "$inc cannot change %q because it is not a number", key)
 	case !aInt || !bInt:
-		return binary.LittleEndian.AppendUint64(appendName(dst, rawbson.Double, key), math.Float64bits(v.float()+by.float())), nil
+		dst = appendName(dst, rawbson.Double, key)
+		return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v.float()+by.float())), nil
 	}
 	sum := a + b
 	if (sum > a) != (b > 0) {

@@ -7,18 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Writers of one document exclude each other by a lock chosen by the hash of its key, from reading the
-// old version until the new one is visible. The wait for the log comes after the lock is given back,
-// so that writers of a hot document share one sync; like on a server, another reader can see a write
-// before it is durable.
-
-// stripe returns the number of the lock for a document key.
+// stripe returns the number of the lock for a document key. A writer holds the lock from reading the old version until
+// the new one is visible. It waits for the log after it has released the lock, so that writers of a hot document share
+// one sync. As on a server, readers can see a write before it is durable.
 func (st *embeddedStore) stripe(key []byte) uint64 {
 	return maphash.Bytes(st.seed, key) % numStripes
 }
 
-// lockAll locks the stripes of several keys. Their order is fixed, so that two batches cannot wait for
-// each other.
+// lockAll locks the stripes of several keys in a fixed order, so that two batches cannot deadlock.
 func (s *session) lockAll() {
 	slices.Sort(s.stripes)
 	s.stripes = slices.Compact(s.stripes)
@@ -33,7 +29,7 @@ func (s *session) unlockAll() {
 	}
 }
 
-// apply makes a batch visible. Where writes wait for the log, await does that.
+// apply makes a batch visible. await waits for the log.
 func (s *session) apply(b *pebble.Batch) error {
 	if s.st.sync && !s.later {
 		return s.st.db.ApplyNoSyncWait(b, pebble.Sync)
@@ -44,7 +40,7 @@ func (s *session) apply(b *pebble.Batch) error {
 	return s.st.db.Apply(b, pebble.NoSync)
 }
 
-// await waits for the log, where writes do, and gives the batch back.
+// await waits for the log if writes do, and closes the batch.
 func (s *session) await(b *pebble.Batch) error {
 	if s.st.sync && !s.later && !b.Empty() {
 		if err := b.SyncWait(); err != nil {
@@ -54,7 +50,6 @@ func (s *session) await(b *pebble.Batch) error {
 	return b.Close()
 }
 
-// read appends the document with this key to dst.
 func (s *session) read(dst, key []byte) (doc []byte, found bool, err error) {
 	v, closer, err := s.st.db.Get(key)
 	if err == pebble.ErrNotFound {
@@ -67,7 +62,6 @@ func (s *session) read(dst, key []byte) (doc []byte, found bool, err error) {
 	return dst, true, closer.Close()
 }
 
-// exists reports whether there is a document with this key.
 func (s *session) exists(key []byte) (bool, error) {
 	_, closer, err := s.st.db.Get(key)
 	if err == pebble.ErrNotFound {
@@ -79,10 +73,10 @@ func (s *session) exists(key []byte) (bool, error) {
 	return true, closer.Close()
 }
 
-// put adds the change of one document to the batch, with its index entries. old is nil for a new one.
+// put adds the change of one document with its index entries to the batch. old is nil for a new one.
 func (s *session) put(b *pebble.Batch, c *collection, key, old, doc []byte) error {
 	if len(doc) > maxDocument {
-		return badValue(10334, "BSONObjectTooLarge", "the document has %d bytes, more than the %d that are allowed", len(doc), maxDocument)
+		return badValue(10334, "BSONObjectTooLarge", "the document has %d bytes, the limit is %d", len(doc), maxDocument)
 	}
 	for _, ix := range c.indexes {
 		if err := s.putIndex(b, c, ix, key[docPrefixLen:], old, doc); err != nil {
@@ -110,7 +104,7 @@ func (s *session) putIndex(b *pebble.Batch, c *collection, ix *index, id, old, d
 		}
 		ix.multikey.Store(true)
 	}
-	for i := range s.old.len() {
+	for i := range s.old.ends {
 		if e := s.old.at(i); !s.new.contains(e) {
 			if err := b.Delete(e, nil); err != nil {
 				return err
@@ -118,7 +112,7 @@ func (s *session) putIndex(b *pebble.Batch, c *collection, ix *index, id, old, d
 		}
 	}
 	length := idLength(s.room[:0], id)
-	for i := range s.new.len() {
+	for i := range s.new.ends {
 		if e := s.new.at(i); !s.old.contains(e) {
 			if err := b.Set(e, length, nil); err != nil {
 				return err

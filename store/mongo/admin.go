@@ -16,8 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// RunCommand sends one command to the primary or a router and returns the whole answer; it makes the
-// store a [server.Commander].
+// RunCommand sends one command to the primary or a router. It makes the store a [server.Commander].
 func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	reply, err := s.clients[0].Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
 	var ce driver.CommandError
@@ -31,7 +30,7 @@ func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, 
 	return reply, store.CheckReply(reply)
 }
 
-// Info describes the target and how the driver is set.
+// Info describes the target and the settings of the driver.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -40,24 +39,21 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	return info, ctx.Err()
 }
 
-// EnsureIndexes creates the indexes that do not exist yet. Building one over existing documents takes
-// as long as it takes; ctx bounds it.
+// EnsureIndexes creates the indexes that do not exist yet. ctx alone bounds the building of an index over documents.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []workload.Index) error {
 	return store.EnsureIndexes(ctx, s, s.cfg.Database, indexes)
 }
 
-// Count counts the documents of a collection by reading it; ctx bounds it.
+// Count counts the documents of a collection by reading it. ctx alone bounds it.
 func (s *Store) Count(ctx context.Context, collection string) (int64, error) {
 	return store.CountDocuments(ctx, s, s.cfg.Database, collection)
 }
 
-// Drop removes a collection.
 func (s *Store) Drop(ctx context.Context, collection string) error {
 	return store.DropCollection(ctx, s, s.cfg.Database, collection)
 }
 
-// verify makes sure that the target answers and lets the user read the database. A ping alone would
-// not do: servers answer it to anybody.
+// verify checks that the target replies and that the user may read the database. Servers reply to a ping of any user.
 func (s *Store) verify(ctx context.Context) error {
 	db := s.clients[0].Database(s.cfg.Database)
 	probe := bson.D{{Key: "find", Value: "plimsoll"}, {Key: "filter", Value: bson.D{}},
@@ -65,31 +61,32 @@ func (s *Store) verify(ctx context.Context) error {
 	if err := db.RunCommand(ctx, probe).Err(); err != nil || s.used.acknowledged {
 		return err
 	}
-	// FerretDB (seen in 2.7) answers unacknowledged writes. The driver does not expect these answers
-	// and takes each one for the answer to the next request on the connection.
-	id, err := server.AskBuild(ctx, server.Driver(s.clients[0]))
+	// FerretDB (seen in 2.7) replies to unacknowledged writes. The driver does not expect these replies and takes each one
+	// for the reply to the next request on the connection.
+	id, err := server.QueryBuild(ctx, server.Driver(s.clients[0]))
 	if err == nil && id.Kind == server.FerretDB {
 		return errAnswersAll
 	}
 	return err
 }
 
-// errAnswersAll is why unacknowledged writes cannot be tried on FerretDB through the driver.
-var errAnswersAll = errors.New("FerretDB answers writes with w:0 although nobody waits, and the driver takes these answers for those of later operations")
+// errAnswersAll is why w:0 does not work with FerretDB through the driver.
+var errAnswersAll = errors.New("FerretDB replies to writes with w:0, and the driver takes these replies for those of later operations")
 
-// explain turns the failure of [Store.verify] into advice.
+// explain words a failure of [Store.verify].
 func (s *Store) explain(err error) error {
 	target := store.Redact(s.cfg.Target)
 	var ce driver.CommandError
 	var selection topology.ServerSelectionError
 	switch {
 	case errors.Is(err, errAnswersAll):
-		return fmt.Errorf("%s cannot be loaded with w:0 through the driver: %w; use w:1, or the client wire, which steps over them", target, err)
+		return fmt.Errorf("cannot load %s with w:0 through the driver: %w; use w:1, or the client wire, which skips these replies",
+			target, err)
 	case errors.As(err, &ce) && ce.Code == 13:
-		return fmt.Errorf("%s lets nobody without the right role read database %s (%s): give a user and password in the address, or grant the user readWrite on it",
-			target, s.cfg.Database, store.OneLine(ce.Message))
+		return fmt.Errorf("%s refuses reads of database %s (%s): put a user and password into the address, "+
+			"or grant the user readWrite on it", target, s.cfg.Database, store.OneLine(ce.Message))
 	case errors.As(err, &ce) && ce.Code == 18:
-		return fmt.Errorf("%s refused the user or password: check both, and authSource (the database that holds the user)", target)
+		return fmt.Errorf("%s refused the user or password: check both, and authSource (the database of the user)", target)
 	case errors.As(err, &selection):
 		return fmt.Errorf("%s did not answer within %s: %s; check host, port, firewall, TLS and replicaSet", target,
 			s.cfg.Timeout, lastErrors(selection))
@@ -98,7 +95,7 @@ func (s *Store) explain(err error) error {
 		target, s.cfg.Timeout, store.OneLine(err.Error()))
 }
 
-// lastErrors lists what each server of a topology failed with.
+// lastErrors lists the last error of each server of a topology.
 func lastErrors(e topology.ServerSelectionError) string {
 	var parts []string
 	for _, s := range e.Desc.Servers {

@@ -12,17 +12,17 @@ import (
 )
 
 // errUnknownVerb is a mistake of the caller.
-var errUnknownVerb = errors.New("the request asks for something that is neither find, insert, update nor aggregate")
+var errUnknownVerb = errors.New("the request is neither find, insert, update nor aggregate")
 
-// answer is what a server said about the statements of a write.
+// answer is the reply to a write with errors.
 type answer struct {
-	n       int // documents that the server counted; 0 where the driver does not pass it on
+	n       int // documents that the server counted; 0 if the driver does not return it
 	errs    []store.ServerError
 	concern *store.ServerError
 }
 
-// writeAnswer takes apart the errors that the driver makes of writeErrors and writeConcernError. ok is
-// false for every other error.
+// writeAnswer converts the errors that the driver makes of writeErrors and writeConcernError. ok is false for every
+// other error.
 func writeAnswer(err error) (a answer, ok bool) {
 	var one driver.WriteException
 	var many driver.BulkWriteException
@@ -54,14 +54,14 @@ func concernError(e *driver.WriteConcernError, labels []string) *store.ServerErr
 	return &store.ServerError{Code: int32(e.Code), CodeName: e.Name, Message: store.OneLine(e.Message), Labels: labels}
 }
 
-// fillWriteErrors fills res for a write of which the server refused or did not confirm something.
+// fillWriteErrors fills res for a write with refused statements or an unsatisfied write concern.
 func (s *session) fillWriteErrors(applied int, a answer, res *store.Result) {
 	res.SetWriteErrors(applied, a.errs, a.concern)
 	s.doubt(res)
 }
 
-// doubt takes back a proof that nothing was changed when an earlier attempt of the same request may
-// have been applied: a second attempt that is refused says nothing about the first.
+// doubt makes the outcome indeterminate if an earlier attempt of the same request may have been applied: a refused
+// second attempt proves nothing for the first one.
 func (s *session) doubt(res *store.Result) {
 	if !s.track.ambiguous {
 		return
@@ -73,7 +73,7 @@ func (s *session) doubt(res *store.Result) {
 	}
 }
 
-// classify says what an error that is no answer to single statements means.
+// classify fills res for an error that is not a [writeAnswer].
 func (s *session) classify(write bool, err error, res *store.Result) {
 	var ce driver.CommandError
 	isCommand := errors.As(err, &ce)
@@ -100,10 +100,10 @@ func (s *session) classify(write bool, err error, res *store.Result) {
 	res.Fail(outcome, s.reason(err), store.OneLine(err.Error()))
 }
 
-// lastUnsent reports whether the driver's last attempt ended before anything was written.
+// lastUnsent reports whether the driver's last attempt failed before anything was written.
 func (s *session) lastUnsent() bool { return !s.track.open && s.track.unsent > 0 }
 
-// reason finds out where an error without a server's code came from.
+// reason returns the source of an error without a server's code.
 func (s *session) reason(err error) store.Reason {
 	var marshal driver.MarshalError
 	var bad driver.InvalidArgumentError
@@ -117,10 +117,11 @@ func (s *session) reason(err error) store.Reason {
 		return store.Client
 	case driver.IsTimeout(err), errors.Is(err, context.Canceled):
 		return store.Timeout
-	case driver.IsNetworkError(err), errors.As(err, new(topology.ConnectionError)), strings.Contains(err.Error(), "connection pool"):
+	case driver.IsNetworkError(err), errors.As(err, new(topology.ConnectionError)),
+		strings.Contains(err.Error(), "connection pool"):
 		return store.Network
 	case s.track.sent() == 0:
-		return store.Client // nothing was sent and nothing was waited for: the request could not be built
+		return store.Client // the request could not be built
 	}
 	return store.Protocol
 }

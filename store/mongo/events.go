@@ -7,20 +7,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// The kinds of events that [Options.OnEvent] is told. Data always holds "server" (host:port) unless
-// said otherwise. With several clients, the first one's view is reported.
+// The kinds of events of [Options.OnEvent], with their data. Those of the first client are reported.
 const (
-	// EventPrimary: another server is known as the primary, or none. Data: "from", "to".
+	// EventPrimary: the primary has changed, or there is none. Data: "from", "to".
 	EventPrimary = "primary-changed"
-	// EventUnknown: a server that was known cannot be reached or said that its state changes. Data: "was".
+	// EventUnknown: a server cannot be reached or is changing its state. Data: "server" (host:port), "was".
 	EventUnknown = "server-unknown"
-	// EventKnown: a server that was unknown has answered. Data: "kind".
+	// EventKnown: a server that was unknown has replied. Data: "server", "kind".
 	EventKnown = "server-known"
-	// EventPoolCleared: all connections to a server are given up. Data: "reason".
+	// EventPoolCleared: all connections to a server are closed. Data: "server", "reason".
 	EventPoolCleared = "pool-cleared"
 )
 
-// watch subscribes tell to the events of a client.
+// watch subscribes to the events of a client.
 func watch(o *options.ClientOptions, tell func(kind, text string, data map[string]string)) {
 	o.SetServerMonitor(&event.ServerMonitor{
 		TopologyDescriptionChanged: func(e *event.TopologyDescriptionChangedEvent) {
@@ -39,13 +38,13 @@ func watch(o *options.ClientOptions, tell func(kind, text string, data map[strin
 			if e.Error != nil {
 				reason = store.OneLine(e.Error.Error())
 			}
-			tell(EventPoolCleared, "connections to "+e.Address+" given up", map[string]string{
+			tell(EventPoolCleared, "closed all connections to "+e.Address, map[string]string{
 				"server": e.Address, "reason": reason})
 		}
 	}})
 }
 
-// unknown is the driver's name for a server that it knows nothing of.
+// unknown is the driver's kind of an unknown server.
 const unknown = "Unknown"
 
 func serverChanged(e *event.ServerDescriptionChangedEvent, tell func(kind, text string, data map[string]string)) {
@@ -58,7 +57,7 @@ func serverChanged(e *event.ServerDescriptionChangedEvent, tell func(kind, text 
 	}
 }
 
-// primaryOf returns the address of the server that takes writes in a replica set.
+// primaryOf returns the address of the primary of a replica set.
 func primaryOf(d event.TopologyDescription) string {
 	for _, s := range d.Servers {
 		if s.Kind == "RSPrimary" {

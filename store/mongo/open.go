@@ -14,25 +14,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Options are the settings that only the driver has. The zero value is fine.
+// Options are settings of the driver.
 type Options struct {
-	// WorkersPerClient is how many sessions share one client of the driver, that is one set of pools
-	// and monitors; 0 means [DefaultWorkersPerClient].
+	// WorkersPerClient is the number of sessions that share one client of the driver, with its pools and monitors. 0 is
+	// [DefaultWorkersPerClient].
 	WorkersPerClient int
-	// OnEvent is told when the driver's view of the deployment changes (see events.go for the kinds).
-	// It is called from the driver's goroutines, some of them with the driver's locks held: it must
-	// return at once and must not use the store.
+	// OnEvent gets changes of the driver's view of the deployment (see events.go for the kinds). The driver's goroutines
+	// call it, some with locks of the driver: it must return at once and must not use the store.
 	OnEvent func(kind, text string, data map[string]string)
 }
 
-// DefaultWorkersPerClient bounds how many goroutines meet at the locks of one pool of idle connections
-// and one pool of server sessions. More clients cost two monitoring connections per member each.
+// DefaultWorkersPerClient bounds the goroutines that compete for the locks of one pool of connections and one pool of
+// server sessions. Each further client costs two monitoring connections per member.
 const DefaultWorkersPerClient = 32
 
-// defaultTimeout bounds connecting and administrative commands where the configuration does not.
+// defaultTimeout is for a configuration without a timeout.
 const defaultTimeout = 10 * time.Second
 
-// Store is a target that is reached through the official driver.
+// Store is a target behind the official driver.
 type Store struct {
 	cfg     store.Config
 	clients []*driver.Client
@@ -41,8 +40,8 @@ type Store struct {
 	closed  error
 }
 
-// Open connects to the target and makes sure, within cfg.Timeout, that it answers and lets this user
-// read the database. Its errors say what to check and hold no credentials.
+// Open connects to the target and checks, within cfg.Timeout, that it replies and that the user may read the database.
+// Its errors contain no credentials.
 func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = defaultTimeout
@@ -54,7 +53,7 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 	if cfg.Database == "" {
 		cfg.Database = address.Database()
 	}
-	if cfg.Database == "" && wrong == nil { // otherwise the driver says what is wrong with the address
+	if cfg.Database == "" && wrong == nil { // the driver explains an invalid address
 		return nil, errors.New("no database: name one in the address (mongodb://HOST/DATABASE) or in the configuration")
 	}
 	if opts.WorkersPerClient <= 0 {
@@ -68,7 +67,7 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 	}
 	s := &Store{cfg: cfg}
 	if err := s.connect(base, opts); err != nil {
-		_ = s.Close() // the first error is the one that matters
+		_ = s.Close() // the first error is returned
 		return nil, fmt.Errorf("cannot use %s: %s", store.Redact(cfg.Target), store.OneLine(err.Error()))
 	}
 	if err := s.verify(ctx); err != nil {
@@ -104,8 +103,7 @@ func (s *Store) connect(base *options.ClientOptions, opts Options) error {
 	return nil
 }
 
-// Session opens the session of a worker. Sessions take connections from the pools of their client on
-// use.
+// Session opens the session of a worker. Its operations take connections from the pools of their client.
 func (s *Store) Session(worker int) (store.Session, error) {
 	if worker < 0 {
 		return nil, fmt.Errorf("worker number %d is negative", worker)
@@ -114,7 +112,7 @@ func (s *Store) Session(worker int) (store.Session, error) {
 	return newSession(client, s.cfg.Database, s.used.acknowledged, s.cfg.Concern.Causal)
 }
 
-// Close disconnects all clients. Later calls return the first one's result.
+// Close disconnects all clients. Later calls return the result of the first one.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// findOne reads at most one document, in one answer.
+// findOne reads at most one document, in one reply.
 func (s *session) findOne(ctx context.Context, coll *driver.Collection, req *workload.Request,
 	res *store.Result) error {
 	var opts []options.Lister[options.FindOneOptions]
@@ -63,7 +63,6 @@ func (s *session) find(ctx context.Context, coll *driver.Collection, req *worklo
 	return s.drain(ctx, cur, req, res)
 }
 
-// aggregate runs a pipeline and reads its whole result.
 func (s *session) aggregate(ctx context.Context, coll *driver.Collection, req *workload.Request,
 	res *store.Result) error {
 	cur, err := coll.Aggregate(ctx, bsoncore.Array(req.Pipeline))
@@ -73,7 +72,7 @@ func (s *session) aggregate(ctx context.Context, coll *driver.Collection, req *w
 	return s.drain(ctx, cur, req, res)
 }
 
-// drain counts what a cursor returns and keeps the first document.
+// drain counts the documents of a cursor and keeps the first one.
 func (s *session) drain(ctx context.Context, cur *driver.Cursor, req *workload.Request, res *store.Result) error {
 	for cur.Next(ctx) {
 		if res.Docs == 0 {
@@ -84,7 +83,7 @@ func (s *session) drain(ctx context.Context, cur *driver.Cursor, req *workload.R
 		res.Bytes += len(cur.Current)
 	}
 	if err := cur.Err(); err != nil {
-		_ = cur.Close(ctx) // the error of the read is the one that matters
+		_ = cur.Close(ctx) // the error of the read is returned
 		return err
 	}
 	if err := cur.Close(ctx); err != nil {
@@ -96,7 +95,6 @@ func (s *session) drain(ctx context.Context, cur *driver.Cursor, req *workload.R
 	return nil
 }
 
-// emptyResult says what it means that nothing was found.
 func emptyResult(req *workload.Request, res *store.Result) {
 	if !req.MayBeEmpty {
 		res.Outcome = store.NotFound

@@ -13,10 +13,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// session is one worker's use of a client that it may share with others.
+// session belongs to one worker. Several share a client.
 type session struct {
 	db           *driver.Database
-	base         context.Context // carries the tracker, and the causally consistent session if there is one
+	base         context.Context // with the tracker, and the causally consistent session if there is one
 	causal       *driver.Session // nil if the driver may use any of its sessions
 	track        tracker
 	acknowledged bool
@@ -30,7 +30,6 @@ type session struct {
 	models []driver.WriteModel // reused for batches
 }
 
-// newSession makes a session; with causal it is a causally consistent one of the driver's.
 func newSession(client *driver.Client, database string, acknowledged, causal bool) (*session, error) {
 	s := &session{db: client.Database(database), acknowledged: acknowledged, more: map[string]*driver.Collection{}}
 	s.base = context.WithValue(context.Background(), trackerKey{}, &s.track)
@@ -45,22 +44,21 @@ func newSession(client *driver.Client, database string, acknowledged, causal boo
 	return s, nil
 }
 
-// Do performs req through the driver, which may retry it until the deadline. A deadline of zero means
-// that there is none. getMore commands are not counted as attempts; the further messages of a batch
-// that is too large for one are, because they look like retries from here.
+// Do performs req through the driver, which may retry it until the deadline. A zero deadline is none. getMore commands
+// do not count as attempts. The further messages of a batch that is too large for one do, because they cannot be told
+// from retries here.
 func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
 	write := req.Verb == workload.Insert || req.Verb == workload.Update
 	s.track.begin(write)
-	// The driver indexes its own arrays with numbers from the server's answer, so a broken server can
-	// make it panic.
+	// The driver indexes arrays with numbers of the reply, so an invalid reply can make it panic.
 	defer func() {
 		if p := recover(); p != nil {
-			s.settle(write, fmt.Errorf("the driver could not digest the server's answer: %v", p), res)
+			s.complete(write, fmt.Errorf("the driver failed on the server's reply: %v", p), res)
 		}
 	}()
 	if !deadline.IsZero() && !s.track.idleSince.Before(deadline) {
-		s.settle(write, context.DeadlineExceeded, res)
+		s.complete(write, context.DeadlineExceeded, res)
 		return
 	}
 	ctx, cancel := s.base, context.CancelFunc(func() {})
@@ -68,10 +66,10 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		ctx, cancel = context.WithDeadline(s.base, deadline)
 	}
 	defer cancel()
-	s.settle(write, s.perform(ctx, req, res), res)
+	s.complete(write, s.perform(ctx, req, res), res)
 }
 
-// perform sends the request and fills res for every end but an error.
+// perform sends the request and fills res unless it returns an error.
 func (s *session) perform(ctx context.Context, req *workload.Request, res *store.Result) error {
 	coll := s.collection(req.Collection)
 	switch req.Verb {
@@ -90,8 +88,8 @@ func (s *session) perform(ctx context.Context, req *workload.Request, res *store
 	return errUnknownVerb
 }
 
-// settle completes res with what the tracker saw and, after an error, with what it means.
-func (s *session) settle(write bool, err error, res *store.Result) {
+// complete adds the figures of the tracker to res and classifies an error.
+func (s *session) complete(write bool, err error, res *store.Result) {
 	s.track.end()
 	res.Attempts, res.PoolWait, res.Server = s.track.sent(), s.track.wait, s.track.server
 	if err != nil {
@@ -103,7 +101,6 @@ func (s *session) settle(write bool, err error, res *store.Result) {
 	}
 }
 
-// collection returns the handle of a collection, made on first use.
 func (s *session) collection(name string) *driver.Collection {
 	if s.coll != nil && s.name == name {
 		return s.coll
@@ -117,10 +114,10 @@ func (s *session) collection(name string) *driver.Collection {
 	return coll
 }
 
-// Close gives a session of the driver's back. Connections belong to the pools of the client.
+// Close ends the driver's session, if there is one. Connections belong to the pools of the client.
 func (s *session) Close() error {
 	if s.causal != nil {
-		s.causal.EndSession(context.Background()) // the client tells the server when it disconnects
+		s.causal.EndSession(context.Background()) // the client ends it on the server when it disconnects
 	}
 	return nil
 }

@@ -18,20 +18,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// parse turns the target and the concern into options of the driver. An address of the form
-// mongodb+srv:// is resolved here, so it can take time; ctx bounds it.
+// parse makes options of the driver from the target and the concern. It resolves mongodb+srv:// addresses; ctx bounds
+// that.
 func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error) {
 	if !strings.HasPrefix(cfg.Target, "mongodb://") && !strings.HasPrefix(cfg.Target, "mongodb+srv://") {
-		// The text is not repeated: without its scheme nobody can tell where a password in it is.
+		// The error does not repeat the address: without a scheme, redaction cannot find a password in it.
 		return nil, errors.New("the address of the target must begin with mongodb:// or mongodb+srv://")
 	}
-	parsed := make(chan *options.ClientOptions, 1) // holds one, so that nobody is left behind
+	parsed := make(chan *options.ClientOptions, 1) // buffered, so that the goroutine always ends
 	go func() { parsed <- options.Client().ApplyURI(cfg.Target) }()
 	var o *options.ClientOptions
 	select {
 	case o = <-parsed:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s could not be resolved in time: check the name and the DNS server", store.Redact(cfg.Target))
+		return nil, fmt.Errorf("cannot resolve %s in time: check the name and the DNS server", store.Redact(cfg.Target))
 	}
 	if err := o.Validate(); err != nil {
 		return nil, store.WrongAddress(cfg.Target, store.OneLine(err.Error()))
@@ -54,25 +54,27 @@ func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error
 	return o, nil
 }
 
-// knownOptions refuses options that the driver does not know. It would ignore them with a line in a log,
-// and the run would measure something else than what was asked for.
+// knownOptions refuses options that the driver does not know: it would ignore them, and the run would measure something
+// else.
 func knownOptions(target string) error {
 	_, query, _ := strings.Cut(target, "?")
 	if query == "" {
 		return nil
 	}
-	// Hosts are replaced, so that nothing is looked up.
+	// With other hosts, Parse looks up nothing.
 	cs, err := connstring.Parse("mongodb://localhost/?" + query)
 	if err != nil {
-		return nil // the driver itself took it: an option that only fits the real hosts
+		return nil // the driver accepts the address: the option is valid for the real hosts only
 	}
 	for name := range cs.UnknownOptions {
-		return &store.AddressError{Address: store.Redact(target), Problem: "the option " + name + " is not known to the driver; check its spelling"}
+		return &store.AddressError{
+			Address: store.Redact(target), Problem: "the driver does not know the option " + name + "; check its spelling",
+		}
 	}
 	return nil
 }
 
-// applyConcern lets what was asked for win over what the address says.
+// applyConcern sets the concern, which overrides the address.
 func applyConcern(o *options.ClientOptions, c store.Concern) error {
 	wc := writeconcern.WriteConcern{}
 	if o.WriteConcern != nil {
@@ -85,8 +87,8 @@ func applyConcern(o *options.ClientOptions, c store.Concern) error {
 		wc.Journal = c.Journal
 	}
 	if !wc.IsValid() {
-		return fmt.Errorf("w:%v with j:%v cannot be asked for: an unacknowledged write is never journaled before an answer; use w:1 or j:false",
-			wc.W, wc.Journal != nil && *wc.Journal)
+		return fmt.Errorf("w:%v and j:%v contradict each other: a write without acknowledgement cannot wait for the journal; "+
+			"use w:1 or j:false", wc.W, wc.Journal != nil && *wc.Journal)
 	}
 	if wc.W != nil || wc.Journal != nil {
 		o.SetWriteConcern(&wc)
@@ -102,7 +104,8 @@ func applyConcern(o *options.ClientOptions, c store.Concern) error {
 	}
 	mode, err := readpref.ModeFromString(c.Preference)
 	if err != nil {
-		return fmt.Errorf("read preference %q is not one of primary, primaryPreferred, secondary, secondaryPreferred, nearest", c.Preference)
+		return fmt.Errorf("read preference %q is not one of primary, primaryPreferred, secondary, secondaryPreferred, nearest",
+			c.Preference)
 	}
 	rp, err := readpref.New(mode)
 	if err != nil {
@@ -112,7 +115,7 @@ func applyConcern(o *options.ClientOptions, c store.Concern) error {
 	return nil
 }
 
-// parseW turns the text of a write concern into what the driver sends: a number, or a name.
+// parseW returns the w of a write concern: a number or a name.
 func parseW(w string) any {
 	if n, err := strconv.Atoi(w); err == nil {
 		return n
@@ -120,13 +123,13 @@ func parseW(w string) any {
 	return w
 }
 
-// settings is what the clients are set to.
+// settings of the clients.
 type settings struct {
 	acknowledged bool
 	text         map[string]string
 }
 
-// effective writes down the settings that decide what is measured.
+// effective returns the settings that affect the measurement.
 func effective(o *options.ClientOptions, clients int) settings {
 	on := func(b *bool) string { return strconv.FormatBool(b == nil || *b) }
 	text := map[string]string{

@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// insert stores one or many documents.
 func (s *session) insert(ctx context.Context, coll *driver.Collection, req *workload.Request, res *store.Result) error {
 	for _, doc := range req.Docs {
 		res.Bytes += len(doc)
@@ -28,7 +27,7 @@ func (s *session) insert(ctx context.Context, coll *driver.Collection, req *work
 	return s.inserted(err, req, res)
 }
 
-// inserted fills res after an insert that was answered, and returns any other error.
+// inserted fills res after a reply to an insert, and returns any other error.
 func (s *session) inserted(err error, req *workload.Request, res *store.Result) error {
 	if err == nil {
 		res.Docs = len(req.Docs)
@@ -46,7 +45,6 @@ func (s *session) inserted(err error, req *workload.Request, res *store.Result) 
 	return nil
 }
 
-// update applies one or many statements.
 func (s *session) update(ctx context.Context, coll *driver.Collection, req *workload.Request, res *store.Result) error {
 	for i := range req.Updates {
 		res.Bytes += len(req.Updates[i].Update)
@@ -64,14 +62,14 @@ func (s *session) update(ctx context.Context, coll *driver.Collection, req *work
 	if r != nil {
 		matched = int(r.MatchedCount + r.UpsertedCount)
 		if err != nil && !req.Unordered {
-			// When an ordered batch ends early, the driver leaves upserted documents in MatchedCount.
+			// If an ordered batch ends early, the driver counts upserted documents in MatchedCount.
 			matched = int(r.MatchedCount)
 		}
 	}
 	return s.updated(matched, err, req, res)
 }
 
-// updated fills res after an update that was answered, and returns any other error.
+// updated fills res after a reply to an update, and returns any other error.
 func (s *session) updated(matched int, err error, req *workload.Request, res *store.Result) error {
 	if err != nil {
 		answer, ok := writeAnswer(err)
@@ -82,15 +80,14 @@ func (s *session) updated(matched int, err error, req *workload.Request, res *st
 		return nil
 	}
 	if !s.acknowledged {
-		res.Docs = len(req.Updates) // handed over; nobody said how many matched
+		res.Docs = len(req.Updates) // sent; the number of matched documents is not known
 		return nil
 	}
 	res.SetMatched(len(req.Updates), matched, req.MayBeEmpty)
 	return nil
 }
 
-// updateOne sends a single statement the way applications do and returns how many documents it
-// matched or inserted.
+// updateOne sends a single statement like an application and returns the number of matched or inserted documents.
 func updateOne(ctx context.Context, coll *driver.Collection, st *workload.Statement) (int, error) {
 	var r *driver.UpdateResult
 	var err error
@@ -135,6 +132,6 @@ func model(st *workload.Statement) driver.WriteModel {
 	return m
 }
 
-// replaces reports whether an update is a replacement: its first key does not begin with '$'. The
-// first key of a BSON document stands after its length and a type.
+// replaces reports whether an update is a replacement: its first key does not begin with '$'. In BSON the first key
+// follows the length of the document and a type.
 func replaces(update []byte) bool { return len(update) < 6 || update[5] != '$' }

@@ -7,8 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// element is one element of a BSON document, as offsets into nothing: all slices point into the
-// message it was read from.
+// element is one element of a BSON document. Its slices point into the message.
 type element struct {
 	kind  byte
 	key   []byte
@@ -16,8 +15,8 @@ type element struct {
 	raw   []byte // type, key and value
 }
 
-// nextElement reads the first element of body (the bytes after a document's length) and returns what
-// follows it. ok is false at the end of the document and where the bytes are not BSON.
+// nextElement reads the first element of body (the bytes after a document's length) and returns the rest. ok is false
+// at the end of the document and for invalid BSON.
 func nextElement(body []byte) (e element, rest []byte, ok bool) {
 	if len(body) < 2 || body[0] == 0 {
 		return e, nil, false
@@ -35,7 +34,7 @@ func nextElement(body []byte) (e element, rest []byte, ok bool) {
 	return e, body[start+size:], true
 }
 
-// integer reads a numeric value as BSON drivers write them (int32, int64, double).
+// integer reads an int32, int64 or double, as drivers write numbers; 0 for other values.
 func (e element) integer() int64 {
 	switch e.kind {
 	case rawbson.Int32:
@@ -48,7 +47,6 @@ func (e element) integer() int64 {
 	return 0
 }
 
-// countDocuments counts the elements of a document or array body.
 func countDocuments(body []byte) int {
 	n := 0
 	for {

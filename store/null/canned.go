@@ -6,26 +6,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 )
 
-// cannedKey is the _id of a canned document where the request names none. With its 23 characters a
-// document of the default options has 1168 bytes, as YCSB's default record has.
+// cannedKey is the _id of a canned document if the request has none. With its 23 characters the document has 1168
+// bytes, like YCSB's default record.
 const cannedKey = "user6284781860667377211"
 
-// ycsbFields is the order in which YCSB's MongoDB binding sends its ten default fields (the iteration
-// order of a Java HashMap).
+// ycsbFields has the order in which YCSB's MongoDB binding sends its ten default fields: that of a Java HashMap.
 var ycsbFields = [...]string{
 	"field1", "field0", "field7", "field6", "field9", "field8", "field3", "field2", "field5", "field4",
 }
 
-// canned is the content of one document without its _id: everything between the _id element and the
-// closing zero byte.
+// canned is the content of one document.
 type canned struct {
-	rest []byte // the elements after _id and the closing zero byte
-	id   []byte // the _id element used when the request names none
+	rest []byte // the elements after _id, and the closing zero byte
+	id   []byte // the _id element if the request has none
 }
 
-// newCanned makes the content of a document with YCSB's ten fields of fieldLen bytes each.
-func newCanned(fieldLen int) canned {
-	value := make([]byte, fieldLen)
+// newCanned makes the content of a document with YCSB's ten fields of 100 bytes each.
+func newCanned() canned {
+	value := make([]byte, 100)
 	var rest []byte
 	for f, name := range ycsbFields {
 		for i := range value {
@@ -39,7 +37,6 @@ func newCanned(fieldLen int) canned {
 // size is the length in bytes of a document with the given _id element.
 func (c *canned) size(id []byte) int { return 4 + len(id) + len(c.rest) }
 
-// appendDoc appends one document with the given _id element to dst.
 func (c *canned) appendDoc(dst, id []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(c.size(id)))
 	dst = append(dst, id...)

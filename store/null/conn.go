@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// conn serves one connection: one request after the other, as real servers do.
+// conn serves the requests of one connection in order, like a real server.
 type conn struct {
 	s     *server
 	nc    net.Conn
 	id    int
 	timer sleeper
 
-	in         []byte // buffer; in[start:end] is what was read and not yet used
+	in         []byte // in[start:end] was read and not used yet
 	start, end int
 	out        []byte
 	req        request
@@ -42,7 +42,7 @@ func (c *conn) run() {
 	}
 }
 
-// next returns the next whole message, valid until the next call.
+// next returns the next message, valid until the next call.
 func (c *conn) next() ([]byte, error) {
 	if err := c.fill(headerSize); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (c *conn) next() ([]byte, error) {
 	return msg, nil
 }
 
-// fill reads until at least n unused bytes are in the buffer.
+// fill reads until the buffer has at least n unused bytes.
 func (c *conn) fill(n int) error {
 	if c.end-c.start >= n {
 		return nil
@@ -81,7 +81,7 @@ func (c *conn) fill(n int) error {
 	return nil
 }
 
-// handle answers the parsed request and reports whether the connection goes on.
+// handle answers the parsed request and reports whether the connection stays open.
 func (c *conn) handle() bool {
 	if c.req.cmd.operation() {
 		return c.operation()
@@ -92,21 +92,20 @@ func (c *conn) handle() bool {
 	return c.reply(nil)
 }
 
-// wait returns at the given moment, or soon after the responder was closed.
+// wait returns at the given time, or soon after the responder was closed.
 func (c *conn) wait(at time.Time) {
 	for time.Until(at) > closeCheck && !c.s.closing.Load() {
 		c.timer.until(time.Now().Add(closeCheck))
 	}
 	if !c.s.closing.Load() {
-		c.timer.until(at.Add(-c.s.opts.Spin))
-		spin(at)
+		c.timer.until(at)
 	}
 }
 
-// closeCheck is how long a wait may go on after the responder was closed.
+// closeCheck is the longest that a wait continues after the responder was closed.
 const closeCheck = 100 * time.Millisecond
 
-// stalled returns the end of the stall that at lies in, or at.
+// stalled returns the end of the stall that includes at, or at.
 func (s *server) stalled(at time.Time) time.Time {
 	began := s.begin()
 	since := at.Sub(began)
@@ -125,7 +124,7 @@ func (c *conn) operation() bool {
 		arrived = time.Now()
 		c.wait(s.due(n, arrived))
 		if len(s.opts.Stalls) > 0 {
-			c.wait(s.stalled(time.Now())) // it may have woken late, and a stall have begun
+			c.wait(s.stalled(time.Now())) // a stall may have begun if it woke up late
 		}
 	} else if len(s.opts.Outages) > 0 {
 		s.begin()
@@ -137,14 +136,14 @@ func (c *conn) operation() bool {
 	if failure == nil {
 		failure = s.role.Load().refuse(&c.req)
 	}
-	goOn := c.reply(failure)
+	stays := c.reply(failure)
 	if s.opts.Observe != nil {
 		s.opts.Observe(n, arrived, time.Now())
 	}
-	return goOn
+	return stays
 }
 
-// reply sends the answer, or what failure says instead of it.
+// reply sends the canned reply, or fails as failure says. It reports whether the connection stays open.
 func (c *conn) reply(failure *Failure) bool {
 	if failure != nil {
 		return c.fail(failure)
@@ -157,14 +156,13 @@ func (c *conn) reply(failure *Failure) bool {
 	return err == nil
 }
 
-// fail does what f says and reports whether the connection goes on.
 func (c *conn) fail(f *Failure) bool {
 	switch f.Form {
 	case DropConnection:
 		reset(c.nc)
 		return false
 	case NoAnswer:
-		_, _ = io.Copy(io.Discard, c.nc) // until the client gives up
+		_, _ = io.Copy(io.Discard, c.nc) // until the client closes the connection
 		return false
 	}
 	if c.req.silent {
@@ -176,7 +174,7 @@ func (c *conn) fail(f *Failure) bool {
 	return err == nil
 }
 
-// refuse is what a member of a replica set that is not the primary answers.
+// refuse returns the failure of a request to a member that is not the primary, nil if the member serves it.
 func (r *roleState) refuse(req *request) *Failure {
 	if r.primary() || (req.secondaryOk && !req.cmd.write()) {
 		return nil

@@ -1,12 +1,10 @@
-// Package null holds targets that do no work, so that what is measured against them is the client.
+// Package null has targets that do no work, so that a measurement shows the client alone.
 //
-// It has two of them. [Open] gives a store in this process: every request is answered at once from
-// canned documents, without any network. [Listen] and [Serve] give a responder on TCP that speaks as
-// much of the MongoDB wire protocol (OP_MSG, and OP_QUERY for the greeting of old drivers) as load
-// generators use, with canned replies. Neither keeps what is written to it.
+// [Open] makes a store in this process. It answers every request at once from canned documents, without a network.
+// [Listen] and [Serve] make a responder on TCP with canned replies. It speaks the part of the MongoDB wire protocol
+// that load generators use: OP_MSG, and OP_QUERY for the greeting of old drivers. Neither stores or finds documents.
 //
-// The responder is also an instrument for tests: it answers after a programmed service time that is
-// kept to tens of microseconds, stalls, refuses and drops connections at given times, fails chosen
-// requests with given codes and labels, plays the primary or a secondary of a replica set, and shows
-// every message it got. It is no database: nothing here judges, stores or finds documents.
+// Tests use the responder as an instrument: it replies after programmed service times, exact to tens of microseconds,
+// stalls, refuses and drops connections at given times, fails chosen requests with given codes and labels, acts as a
+// primary or secondary of a replica set, and shows every message that it received.
 package null

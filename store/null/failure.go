@@ -2,7 +2,7 @@ package null
 
 import "go.mongodb.org/mongo-driver/v2/bson"
 
-// Form says where in a reply a [Failure] appears, or that there is no reply.
+// Form is the place of a [Failure] in a reply, or the lack of a reply.
 type Form uint8
 
 const (
@@ -28,7 +28,7 @@ type Failure struct {
 	Docs    int // ConcernFailure, WriteFailure: the n that is reported
 }
 
-// FailNth makes the operations with the given numbers (from 0) fail, for [Options.Fail].
+// FailNth returns an [Options.Fail] that fails the operations with the given numbers, counted from 0.
 func FailNth(f Failure, numbers ...uint64) func(n uint64, command string) *Failure {
 	chosen := make(map[uint64]bool, len(numbers))
 	for _, n := range numbers {
@@ -42,7 +42,6 @@ func FailNth(f Failure, numbers ...uint64) func(n uint64, command string) *Failu
 	}
 }
 
-// document builds the reply's document.
 func (f *Failure) document() []byte {
 	var d bson.D
 	detail := bson.D{{Key: "code", Value: f.Code}, {Key: "codeName", Value: f.Name}, {Key: "errmsg", Value: f.Message}}

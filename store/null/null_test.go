@@ -133,9 +133,6 @@ func TestServiceTimes(t *testing.T) {
 	if m := mean(Exponential(seed, time.Millisecond)); math.Abs(m-1e6) > 1e4 {
 		t.Errorf("exponential, seed %d: mean %.0f ns, want about 1e6", seed, m)
 	}
-	if m := mean(Bimodal(seed, 100, 1100, 0.25)); math.Abs(m-350) > 5 {
-		t.Errorf("bimodal, seed %d: mean %.1f ns, want about 350", seed, m)
-	}
 	if a, b := Exponential(1, time.Second)(7), Exponential(1, time.Second)(7); a != b {
 		t.Errorf("the same number gave %v and %v", a, b)
 	}

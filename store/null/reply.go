@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// defaultBatch is how many documents a server returns in the first batch when nobody asks for a
-	// number (MongoDB's own default).
+	// defaultBatch is the number of documents in a batch if the request has none (MongoDB's default).
 	defaultBatch = 101
-	// maxBatchBytes bounds one batch as a real server does, so that a reply stays a legal message.
+	// maxBatchBytes bounds one batch, as a real server does.
 	maxBatchBytes = 16 << 20
 )
 
-// templates are the replies that are the same for every request but for a number or two.
+// templates are replies that differ between requests by a number or two.
 type templates struct {
 	ok        []byte
 	inserted  []byte // {n: 0, ok: 1}, n at countAt
@@ -37,7 +36,9 @@ const (
 
 func newTemplates(count int64) templates {
 	cursor := func(batch ...any) bson.D {
-		return bson.D{{Key: "firstBatch", Value: append(bson.A{}, batch...)}, {Key: "id", Value: int64(0)}, {Key: "ns", Value: namespace}}
+		return bson.D{
+			{Key: "firstBatch", Value: append(bson.A{}, batch...)}, {Key: "id", Value: int64(0)}, {Key: "ns", Value: namespace},
+		}
 	}
 	ok := bson.E{Key: "ok", Value: 1.0}
 	local := bson.D{{Key: "level", Value: "local"}}
@@ -58,11 +59,10 @@ func newTemplates(count int64) templates {
 	}
 }
 
-// namespace is the name that every cursor of the responder claims to belong to. Clients only split
-// it; the answer to a getMore does not depend on it.
+// namespace is the namespace of all cursors. Clients only split it, and the reply to a getMore does not depend on it.
 const namespace = "null.canned"
 
-// document encodes d. It is used with documents written down in this package, which always encode.
+// document encodes a document of this package, which cannot fail.
 func document(d bson.D) []byte {
 	b, err := bson.Marshal(d)
 	if err != nil {
@@ -71,20 +71,19 @@ func document(d bson.D) []byte {
 	return b
 }
 
-// Role is what a responder says of itself when a client asks for the topology. The zero Role is a
-// standalone server.
+// Role is the place of a responder in a topology. The zero Role is a standalone server.
 type Role struct {
 	SetName string   // replica set name; empty for a standalone server
 	Me      string   // this member's host:port; the listening address if empty
 	Hosts   []string // all members; this one alone if empty
-	Primary string   // host:port of the primary, empty while there is none
-	Term    uint64   // election term; a client believes the primary with the higher one
+	Primary string   // host:port of the primary, empty if there is none
+	Term    uint64   // election term; clients follow the primary with the highest one
 }
 
-// primary reports whether the member that has this role takes writes.
+// primary reports whether the member takes writes.
 func (r Role) primary() bool { return r.SetName == "" || r.Primary == r.Me }
 
-// hello builds the answer to hello and isMaster.
+// hello is the reply to hello and isMaster.
 func (r Role) hello() []byte {
 	d := bson.D{
 		{Key: "helloOk", Value: true}, {Key: "ismaster", Value: r.primary()},
@@ -110,15 +109,14 @@ func (r Role) hello() []byte {
 	}...))
 }
 
-// electionID makes the id that a server of the given term announces: servers set the first four bytes
-// to 7fffffff and count the term in the last eight.
+// electionID is the id of a term: servers set the first four bytes to 7fffffff and the last eight to the term.
 func electionID(term uint64) bson.ObjectID {
 	id := bson.ObjectID{0x7f, 0xff, 0xff, 0xff}
 	binary.BigEndian.PutUint64(id[4:], term)
 	return id
 }
 
-// complete fills in what a role leaves to the responder.
+// complete sets the defaults of a role.
 func (r Role) complete(addr string) Role {
 	if r.Me == "" {
 		r.Me = addr
@@ -130,14 +128,14 @@ func (r Role) complete(addr string) Role {
 	return r
 }
 
-// openReply appends the start of a reply to r and returns the message so far. closeReply completes it.
+// openReply appends the start of a reply to r. closeReply completes the message.
 func openReply(dst []byte, r *request) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, r.id)
 	if r.query {
 		dst = binary.LittleEndian.AppendUint32(dst, opReply)
-		dst = binary.LittleEndian.AppendUint32(dst, 8) // await capable, as every server says
+		dst = binary.LittleEndian.AppendUint32(dst, 8) // await capable, like every server
 		dst = binary.LittleEndian.AppendUint64(dst, 0) // cursor id
 		dst = binary.LittleEndian.AppendUint32(dst, 0) // starting from
 		return binary.LittleEndian.AppendUint32(dst, 1)
@@ -153,7 +151,7 @@ func closeReply(dst []byte, start int) []byte {
 	return dst
 }
 
-// answer appends the whole canned reply to r.
+// answer appends the canned reply to r.
 func (s *server) answer(dst []byte, r *request) []byte {
 	start := len(dst)
 	dst = openReply(dst, r)
@@ -189,8 +187,7 @@ func (s *server) answer(dst []byte, r *request) []byte {
 	return closeReply(dst, start)
 }
 
-// appendFind appends the reply to a find: as many copies of the canned document as the limit asks
-// for, one if there is no limit.
+// appendFind appends the reply to a find: copies of the canned document up to the limit, one if there is no limit.
 func (s *server) appendFind(dst []byte, r *request) []byte {
 	id, total := s.docs.id, max(r.limit, 1)
 	if r.filterID != nil {
@@ -203,7 +200,6 @@ func (s *server) appendFind(dst []byte, r *request) []byte {
 	return s.appendBatch(dst, "firstBatch", id, total, limit, !r.single)
 }
 
-// batchLimit is the number of documents in a batch of the asked size.
 func batchLimit(asked int64) int64 {
 	if asked <= 0 {
 		return defaultBatch
@@ -211,9 +207,8 @@ func batchLimit(asked int64) int64 {
 	return asked
 }
 
-// appendBatch appends {cursor: {BATCH: [...], id: REST, ns: "…"}, ok: 1} with at most limit of the
-// total documents. The cursor's id is the number of documents still to come, so that any connection
-// can go on with it and the responder remembers nothing.
+// appendBatch appends {cursor: {BATCH: [...], id: REST, ns: "…"}, ok: 1} with at most limit of the total documents. The
+// id of the cursor is the number of remaining documents, so the responder has no state and any connection can continue.
 func (s *server) appendBatch(dst []byte, batch string, id []byte, total, limit int64, open bool) []byte {
 	n := min(max(total, 0), limit, int64(maxBatchBytes/s.docs.size(id)))
 	rest := int64(0)

@@ -1,6 +1,7 @@
 package null
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 
@@ -13,14 +14,14 @@ const (
 	opMsg   = 2013
 
 	headerSize = 16
-	// maxMessage is the largest message accepted, as real servers announce and enforce it.
+	// maxMessage is the largest accepted message, as real servers announce and enforce it.
 	maxMessage = 48_000_000
 
 	flagChecksum   = 1 << 0
 	flagMoreToCome = 1 << 1
 )
 
-// command is what the responder has a canned answer for.
+// command is a class of commands with the same canned reply.
 type command uint8
 
 const (
@@ -32,22 +33,22 @@ const (
 	cmdAggregate
 	cmdCount
 	cmdGetMore
-	// The commands from here on are no operations: they set up, watch or end something.
+	// The following commands are not operations of a workload.
 	cmdHello
 	cmdPing
 	cmdBuildInfo
-	cmdCursorless // answered with {ok: 1}
-	cmdEmptyList  // answered with an empty cursor
-	cmdDefaults   // answered with the default concerns
+	cmdCursorless // the reply is {ok: 1}
+	cmdEmptyList  // the reply is an empty cursor
+	cmdDefaults   // the reply has the default concerns
 )
 
 // operation reports whether a command counts as an operation of the workload.
 func (c command) operation() bool { return c != cmdUnknown && c < cmdHello }
 
-// write reports whether a command needs a primary whatever the read preference says.
+// write reports whether a command needs a primary with every read preference.
 func (c command) write() bool { return c == cmdInsert || c == cmdUpdate || c == cmdDelete }
 
-// commandName returns the name as a constant, without allocating.
+// commandName returns the name of an operation without allocating.
 func (r *request) commandName() string { return operationNames[r.cmd] }
 
 var operationNames = [...]string{
@@ -55,8 +56,7 @@ var operationNames = [...]string{
 	cmdAggregate: "aggregate", cmdCount: "count", cmdGetMore: "getMore",
 }
 
-// commandOf maps the first key of a command to what answers it. The switch on the converted bytes
-// allocates nothing.
+// commandOf returns the class of a command. The switch on converted bytes does not allocate.
 func commandOf(name []byte) command {
 	switch string(name) {
 	case "find":
@@ -76,7 +76,8 @@ func commandOf(name []byte) command {
 	case "hello", "isMaster", "ismaster":
 		return cmdHello
 	case "ping", "endSessions", "killCursors", "createIndexes", "dropIndexes", "drop", "dropDatabase",
-		"create", "getParameter", "setParameter", "serverStatus", "getCmdLineOpts", "hostInfo", "logout", "listDatabases":
+		"create", "getParameter", "setParameter", "serverStatus", "getCmdLineOpts", "hostInfo", "logout",
+		"listDatabases":
 		return cmdCursorless
 	case "buildInfo", "buildinfo":
 		return cmdBuildInfo
@@ -88,25 +89,25 @@ func commandOf(name []byte) command {
 	return cmdUnknown
 }
 
-// request is what the responder needs to know of one message. Its slices point into the message.
+// request has the parts of one message that decide the reply. Its slices point into the message.
 type request struct {
 	id     uint32
-	query  bool // came as OP_QUERY and must be answered with OP_REPLY
-	silent bool // moreToCome: must not be answered
+	query  bool // OP_QUERY, which needs an OP_REPLY
+	silent bool // moreToCome: without a reply
 	cmd    command
 	name   []byte
 
-	filterID  []byte // find: the _id element of the filter if it is an equality, else nil
+	filterID  []byte // find: the _id element of the filter if it is an equality, otherwise nil
 	limit     int64  // find: 0 for none
 	batchSize int64  // find, getMore, aggregate: 0 for the default
-	single    bool   // find: no cursor may stay open
+	single    bool   // find: close the cursor after the first batch
 	cursor    int64  // getMore
 	docs      int    // insert, update, delete: statements
 
-	secondaryOk bool // a read preference other than primary came with it
+	secondaryOk bool // the read preference is not primary
 }
 
-// parse reads one whole message. It looks only at what decides the answer.
+// parse reads one message. It reports whether the message is valid.
 func (r *request) parse(msg []byte) bool {
 	*r = request{id: binary.LittleEndian.Uint32(msg[4:])}
 	switch binary.LittleEndian.Uint32(msg[12:]) {
@@ -154,7 +155,7 @@ func (r *request) parseMsg(b []byte) bool {
 	return seen
 }
 
-// parseSequence counts the documents of a kind 1 section and returns what follows the section.
+// parseSequence counts the documents of a kind 1 section and returns the rest of the message.
 func (r *request) parseSequence(b []byte) (rest []byte, ok bool) {
 	if len(b) < 5 {
 		return nil, false
@@ -164,11 +165,8 @@ func (r *request) parseSequence(b []byte) (rest []byte, ok bool) {
 		return nil, false
 	}
 	section, rest := b[4:size], b[size:]
-	for i, c := range section {
-		if c == 0 {
-			section = section[i+1:]
-			break
-		}
+	if end := bytes.IndexByte(section, 0); end >= 0 { // of the name
+		section = section[end+1:]
 	}
 	for len(section) > 0 {
 		if _, section, ok = rawbson.Split(section); !ok {
@@ -202,7 +200,6 @@ func (r *request) parseQuery(b []byte) bool {
 	return false
 }
 
-// parseBody reads the elements of a command document.
 func (r *request) parseBody(body []byte) {
 	e, rest, ok := nextElement(body)
 	if !ok {
@@ -223,7 +220,6 @@ func (r *request) parseBody(body []byte) {
 	}
 }
 
-// argument takes over one argument of an operation.
 func (r *request) argument(e element) {
 	switch string(e.key) {
 	case "filter":
@@ -274,7 +270,7 @@ func abs(n int64) int64 {
 	return max(n, 0)
 }
 
-// doubleToInt converts the bits of a double to an integer, 0 for what does not fit.
+// doubleToInt converts the bits of a double to an integer, 0 for values outside of an int32.
 func doubleToInt(bits uint64) int64 {
 	f := math.Float64frombits(bits)
 	if f != f || f < math.MinInt32 || f > math.MaxInt32 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Responder is a running responder of this process.
+// Responder is a running responder in this process.
 type Responder struct {
 	s    *server
 	ln   net.Listener
@@ -23,16 +23,15 @@ func Listen(opts Options) (*Responder, error) {
 	r := &Responder{s: newServer(ln.Addr().String(), opts), ln: ln, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		_ = r.s.serve(ln) // it ends with Close; a listener on loopback that breaks is seen by its clients
+		_ = r.s.serve(ln) // ends with Close; clients notice a failed listener
 	}()
 	return r, nil
 }
 
-// Addr returns the host:port it listens on.
+// Addr returns the host:port of the responder.
 func (r *Responder) Addr() string { return r.s.addr }
 
-// URI returns a connection string for it and, if it plays a member of a replica set, for the whole
-// set.
+// URI returns a connection string for the responder, or for the replica set of its role.
 func (r *Responder) URI() string {
 	role := r.s.role.Load()
 	if role.SetName == "" {
@@ -41,14 +40,13 @@ func (r *Responder) URI() string {
 	return "mongodb://" + strings.Join(role.Hosts, ",") + "/?replicaSet=" + role.SetName
 }
 
-// SetRole changes its place in the topology, as an election does. Connections stay open.
+// SetRole changes the role, as an election does. Connections stay open.
 func (r *Responder) SetRole(role Role) { r.s.setRole(role) }
 
-// Requests returns the number of operations received so far, without greetings and pings.
+// Requests returns the number of received operations, without greetings and pings.
 func (r *Responder) Requests() uint64 { return r.s.requests.Load() }
 
-// Began returns when the first operation arrived, from which stalls and outages count; zero if there
-// was none yet.
+// Began returns when the first operation arrived, zero if there was none. Stalls and outages count from it.
 func (r *Responder) Began() time.Time {
 	if t := r.s.began.Load(); t != nil {
 		return *t
@@ -56,10 +54,10 @@ func (r *Responder) Began() time.Time {
 	return time.Time{}
 }
 
-// KillConnections resets all connections that are open now.
+// KillConnections resets all open connections.
 func (r *Responder) KillConnections() { r.s.killAll() }
 
-// Close ends it and waits until all its connections are closed.
+// Close stops the responder and waits until all connections are closed.
 func (r *Responder) Close() error {
 	r.s.shutdown(r.ln)
 	<-r.done

@@ -9,44 +9,37 @@ import (
 	"time"
 )
 
-// Options say what a responder does besides answering at once. The zero value is a standalone server
-// with YCSB's default record that answers as fast as it can.
+// Options of a responder. The zero value is a standalone server that replies at once. The goroutines of all connections
+// call the functions.
 type Options struct {
-	FieldLen int   // bytes in each of the ten fields of the canned document; 0 means 100
-	Count    int64 // documents that a count reports
+	Count int64 // documents that a count reports
 
-	Role Role // what it says of its place in a topology
+	Role Role // its place in a topology
 
-	// Service is the time between the arrival of an operation and its answer; nil answers at once.
-	// Commands that are no operations (greetings, pings) are always answered at once.
+	// Service is the time between the arrival of an operation and its reply; nil replies at once. Commands that are not
+	// operations (greetings, pings) get their reply at once.
 	Service ServiceTime
-	// Spin is the last part of a wait that is spent polling the clock instead of sleeping. A sleep ends
-	// some tens of microseconds late (more on a busy machine); with 100 µs of Spin most waits end
-	// within a few. It keeps a core busy, so it suits few connections and low rates.
-	Spin time.Duration
-	// Stalls are the spans in which nothing is answered; what falls due in one is answered at its end.
+	// Stalls are windows without replies. Replies that are due in a stall are sent at its end.
 	Stalls []Window
-	// Outages are the spans in which every new connection is reset; at their start all connections
-	// are. A client sees a connection that opens and closes at once, not a refused port.
+	// Outages are windows in which new connections are reset; at their start all connections are. A client sees a
+	// connection that opens and closes at once, not a refused port.
 	Outages []Window
-	// Fail returns what to do with operation n (counted from 0) instead of answering it, nil to answer
-	// it. It is called from the goroutines of all connections.
+	// Fail returns the failure of operation n (counted from 0), nil to reply.
 	Fail func(n uint64, command string) *Failure
 
-	// Capture sees every message as it arrived, of connection conn (counted from 0). The bytes are
-	// valid during the call only. It is called from the goroutines of all connections.
+	// Capture gets every message of connection conn (counted from 0). The bytes are valid during the call only.
 	Capture func(conn int, msg []byte)
-	// Observe is told when operation n arrived and when its answer was handed to the kernel: the truth
-	// that a client's measurement is compared with. It is called from the goroutines of all connections.
+	// Observe gets the times when operation n arrived and when its reply was written to the kernel. Tests compare
+	// the measurement of a client with them.
 	Observe func(n uint64, arrived, answered time.Time)
 }
 
-// timed reports whether the moments of arrival and answer matter.
+// timed reports whether the times of arrival and reply matter.
 func (o *Options) timed() bool {
 	return o.Service != nil || len(o.Stalls) > 0 || o.Observe != nil
 }
 
-// server is the state that all connections of a responder share.
+// server is shared by all connections of a responder.
 type server struct {
 	opts      Options
 	docs      canned
@@ -64,18 +57,15 @@ type server struct {
 	working sync.WaitGroup
 }
 
-// roleState is a role with the answer to hello that follows from it.
+// roleState is a role with its reply to hello.
 type roleState struct {
 	Role
 	helloDoc []byte
 }
 
 func newServer(addr string, opts Options) *server {
-	if opts.FieldLen <= 0 {
-		opts.FieldLen = 100
-	}
 	s := &server{
-		opts: opts, docs: newCanned(opts.FieldLen), templates: newTemplates(opts.Count), addr: addr,
+		opts: opts, docs: newCanned(), templates: newTemplates(opts.Count), addr: addr,
 		conns: make(map[*conn]struct{}),
 	}
 	s.setRole(opts.Role)
@@ -87,8 +77,8 @@ func (s *server) setRole(r Role) {
 	s.role.Store(&roleState{Role: r, helloDoc: r.hello()})
 }
 
-// Serve answers on ln until ctx ends, then closes ln and all connections. It returns nil after ctx
-// ended, otherwise what went wrong with ln.
+// Serve answers on ln until ctx ends, then closes ln and all connections. It returns nil after ctx ended, otherwise the
+// failure of ln.
 func Serve(ctx context.Context, ln net.Listener, opts Options) error {
 	s := newServer(ln.Addr().String(), opts)
 	stop := context.AfterFunc(ctx, func() { s.shutdown(ln) })
@@ -96,7 +86,6 @@ func Serve(ctx context.Context, ln net.Listener, opts Options) error {
 	return s.serve(ln)
 }
 
-// serve accepts connections until the server is shut down or ln fails.
 func (s *server) serve(ln net.Listener) error {
 	defer s.working.Wait()
 	for {
@@ -126,7 +115,7 @@ func (s *server) admit(nc net.Conn) {
 	s.working.Go(c.run)
 }
 
-// outage reports whether the present moment lies in one of the outages.
+// outage reports whether it is time for an outage.
 func (s *server) outage() bool {
 	began := s.began.Load()
 	if began == nil {
@@ -141,15 +130,14 @@ func (s *server) outage() bool {
 	return false
 }
 
-// reset closes a connection so that the client gets a reset and not an orderly end.
+// reset closes a connection by a TCP reset.
 func reset(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // fails only on a connection that is already gone
+		_ = tcp.SetLinger(0) // fails only for a closed connection
 	}
 	_ = nc.Close()
 }
 
-// killAll resets all connections.
 func (s *server) killAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +146,6 @@ func (s *server) killAll() {
 	}
 }
 
-// forget takes a connection that has ended out of the books.
 func (s *server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,13 +159,13 @@ func (s *server) shutdown(ln net.Listener) {
 	if s.closing.Swap(true) {
 		return
 	}
-	_ = ln.Close() // it only ends accepting, and that it fails is seen there
+	_ = ln.Close() // ends serve, which returns a failure of ln
 	for c := range s.conns {
 		_ = c.nc.Close()
 	}
 }
 
-// begin marks the moment of the first operation, from which stalls and outages count.
+// begin returns the time of the first operation, which is now if there was none. Stalls and outages count from it.
 func (s *server) begin() time.Time {
 	if t := s.began.Load(); t != nil {
 		return *t
@@ -192,7 +179,6 @@ func (s *server) begin() time.Time {
 	return *s.began.Load()
 }
 
-// killAt resets all connections at the given moment.
 func (s *server) killAt(at time.Time) {
 	var timer sleeper
 	defer timer.close()
@@ -200,7 +186,7 @@ func (s *server) killAt(at time.Time) {
 	s.killAll()
 }
 
-// due is when an operation that arrived at the given moment must be answered.
+// due is the time of the reply to an operation that arrived at the given time.
 func (s *server) due(n uint64, arrived time.Time) time.Time {
 	began := s.begin()
 	at := arrived.Sub(began)

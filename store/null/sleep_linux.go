@@ -7,16 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper waits until a moment with the precision of a kernel timer. The timers of the Go runtime
-// wake up to a millisecond late, because its network poller rounds its timeout up; the readiness of a
-// timer file descriptor reaches the poller without such rounding. A sleeper serves one goroutine.
+// sleeper waits with the precision of a kernel timer. Timers of the Go runtime are up to a millisecond late, because
+// the network poller rounds its timeout up. It does not round the readiness of a timer's file descriptor. A sleeper
+// belongs to one goroutine.
 type sleeper struct {
 	file *os.File
 	fd   int
 	buf  [8]byte
 }
 
-// until returns at the given moment, at once if it has passed.
 func (s *sleeper) until(at time.Time) {
 	left := time.Until(at)
 	if left <= 0 {
@@ -36,7 +35,7 @@ func (s *sleeper) until(at time.Time) {
 	}
 }
 
-// open makes the timer on first use, and reports whether there is one.
+// open makes the timer at the first use, and reports whether that worked.
 func (s *sleeper) open() bool {
 	if s.file != nil {
 		return true
@@ -49,10 +48,9 @@ func (s *sleeper) open() bool {
 	return true
 }
 
-// close gives the timer back.
 func (s *sleeper) close() {
 	if s.file != nil {
-		_ = s.file.Close() // nothing was written that could be lost
+		_ = s.file.Close() // nothing was written to it
 		s.file = nil
 	}
 }

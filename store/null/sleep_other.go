@@ -7,11 +7,9 @@ import (
 	"time"
 )
 
-// spinBelow is how late the runtime's timers may be; what is left of a wait below it is spent
-// polling the clock.
+// spinBelow is the largest delay of the runtime's timers. The last part of a wait polls the clock instead.
 const spinBelow = 1500 * time.Microsecond
 
-// sleeper waits until a moment by sleeping for most of the time and polling for the rest.
 type sleeper struct{}
 
 func (*sleeper) until(at time.Time) {

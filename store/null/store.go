@@ -11,26 +11,26 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Store is the target that answers inside the process. Of the options it uses FieldLen, Count,
-// Service, Stalls, Spin and Observe.
+// Store is the target inside the process. It uses the options Count, Service, Stalls and Observe.
 type Store struct {
 	s *server
 }
 
-// Open makes a store that answers at once, or after the service time of opts, without any network.
+// Open makes a store that answers after the service time of opts, without a network.
 func Open(_ store.Config, opts Options) (*Store, error) {
 	if opts.Count < 0 {
-		return nil, fmt.Errorf("the null store cannot hold %d documents: give a count of 0 or more", opts.Count)
+		return nil, fmt.Errorf("the null store cannot have %d documents: use a count of 0 or more", opts.Count)
 	}
 	return &Store{s: newServer("null:", opts)}, nil
 }
 
-// Session opens a session. It never fails.
+// Session never fails.
 func (s *Store) Session(int) (store.Session, error) {
-	return &session{s: s.s, counted: document(bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: s.s.opts.Count}})}, nil
+	counted := document(bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: s.s.opts.Count}})
+	return &session{s: s.s, counted: counted}, nil
 }
 
-// Info says that there is no target.
+// Info has the size of a document only.
 func (s *Store) Info(context.Context) (store.Info, error) {
 	return store.Info{Kind: "null", Topology: "null", Settings: map[string]string{
 		"document_bytes": fmt.Sprint(s.s.docs.size(s.s.docs.id)),
@@ -49,7 +49,7 @@ func (s *Store) Drop(context.Context, string) error { return nil }
 // Close does nothing.
 func (s *Store) Close() error { return nil }
 
-// session answers one worker.
+// session belongs to one worker.
 type session struct {
 	s       *server
 	timer   sleeper
@@ -87,7 +87,7 @@ func (c *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	res.Attempts = 1
 }
 
-// serve waits for the service time and reports whether it ended before the deadline.
+// serve waits for the service time. It reports whether that ended before the deadline.
 func (c *session) serve(deadline time.Time, res *store.Result) bool {
 	arrived := time.Now()
 	if !deadline.IsZero() && !arrived.Before(deadline) {
@@ -104,15 +104,14 @@ func (c *session) serve(deadline time.Time, res *store.Result) bool {
 		c.timer.until(deadline)
 		return false
 	}
-	c.timer.until(due.Add(-o.Spin))
-	spin(due)
+	c.timer.until(due)
 	if o.Observe != nil {
 		o.Observe(n, arrived, time.Now())
 	}
 	return true
 }
 
-// find returns the canned document under the _id that was asked for.
+// find returns the canned document with the _id of the request.
 func (c *session) find(req *workload.Request, res *store.Result) {
 	id, n := c.s.docs.id, max(req.Limit, 1)
 	if asked := equalityID(req.Filter); asked != nil {
@@ -122,7 +121,6 @@ func (c *session) find(req *workload.Request, res *store.Result) {
 	res.Doc, res.Docs, res.Bytes = c.doc, int(n), int(n)*len(c.doc)
 }
 
-// Close gives the timer back.
 func (c *session) Close() error {
 	c.timer.close()
 	return nil

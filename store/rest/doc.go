@@ -1,10 +1,9 @@
-// Package rest is a target that is a REST service over MongoDB instead of MongoDB: what users of an application feel
-// when the database below it fails. It speaks what examples/failover/persons answers, and any service that answers the
-// same can be loaded.
+// Package rest loads a REST service over MongoDB, to measure what users of an application notice when the database
+// fails. The service is examples/failover/persons or another one with the same API.
 //
-// A service is not a database. It keeps persons, so the workload person is all that can be sent; how safe a write is
-// decides the service; collections cannot be dropped, and nothing can be changed once it is added. [Check] refuses what
-// cannot be done before anything is sent.
+// A service is not a database. It stores persons, so the only workload is person. The service decides the durability of
+// a write. It cannot drop collections or update documents. [Check] refuses other workloads and concerns before anything
+// is sent.
 //
 //	insert of one            POST /persons
 //	insert of several        POST /persons/batch
@@ -12,12 +11,12 @@
 //	find by _id              GET  /persons/ID
 //	the count of a list      GET  /persons/count
 //
-// Paging repositories find and count in one request; here they are two, so that both parts of a list are timed as they
-// are when MongoDB is loaded directly. MongoDB gets the same commands.
+// Paging repositories find and count in one request. Here they are two requests, so that both parts of a list are timed
+// as with MongoDB. MongoDB gets the same commands.
 //
 // # Outcomes
 //
-// A write is ok with a status of 2xx. What a service says in the field "outcome" of an error is believed where it does
-// not contradict the status; without it a status of 4xx is a refusal, and everything else is indeterminate, as is an
-// answer that does not come. A write is proven not applied only where there was no connection to send it by.
+// A write is ok with a status of 2xx. For other statuses, the field "outcome" of the reply counts if it does not
+// contradict the status. Without it a status of 4xx is a refusal, and every other status, or a missing reply, is
+// indeterminate. A write is proven not applied only if there was no connection to send it.
 package rest

@@ -375,10 +375,10 @@ func TestOpen(t *testing.T) {
 		"http://":                 "http://HOST:PORT/",
 		"http://u:secret@host/":   "without a user",
 		"http://host/?a=b":        "without a user",
-		page.URL:                  "no JSON",
+		page.URL:                  "not JSON",
 		down.URL:                  "does not reach its MongoDB",
 		nobody:                    "no service answers",
-		"http://127.0.0.1:x/":     "cannot be read",
+		"http://127.0.0.1:x/":     "cannot be parsed",
 		"ftp://127.0.0.1/persons": "http://HOST:PORT/",
 	} {
 		_, err := rest.Open(t.Context(), store.Config{Target: target, Timeout: patience}, rest.Options{})

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -26,7 +25,7 @@ type session struct {
 	doc    []byte
 }
 
-// call is a request of the workload as the service gets it.
+// call is the HTTP request for a request of the workload.
 type call struct {
 	method, path string
 	write        bool
@@ -48,24 +47,23 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	}
 	status, text, err := s.send(deadline, c, res)
 	if err != nil {
-		s.noAnswer(write, err, res)
+		s.noReply(write, err, res)
 		return
 	}
 	if status < 200 || status > 299 {
 		refused(write, status, text, res)
 		return
 	}
-	// the service says that it was done, and what it says else is not understood
-	if err := c.read(s, text, req, res); err != nil {
+	if err := c.read(s, text, req, res); err != nil { // the status says that it was done, but the reply cannot be parsed
 		outcome := store.Failed
 		if write {
 			outcome = store.Indeterminate
 		}
-		res.Fail(outcome, store.Protocol, store.OneLine("the answer of the service is not understood: "+err.Error()))
+		res.Fail(outcome, store.Protocol, store.OneLine("cannot parse the reply of the service: "+err.Error()))
 	}
 }
 
-// send sends a call and reads the answer. res.Attempts counts the connections that it was given to.
+// send sends a call and reads the reply. res.Attempts is the number of connections that it was sent on.
 func (s *session) send(deadline time.Time, c call, res *store.Result) (int, []byte, error) {
 	ctx := context.Background()
 	if !deadline.IsZero() {
@@ -94,13 +92,13 @@ func (s *session) send(deadline time.Time, c call, res *store.Result) (int, []by
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, largestAnswer+1))
 	if err == nil && len(text) > largestAnswer {
-		err = fmt.Errorf("the answer is larger than %d bytes", largestAnswer)
+		err = fmt.Errorf("the reply is larger than %d bytes", largestAnswer)
 	}
 	return answer.StatusCode, text, err
 }
 
-// noAnswer is what it means that no answer came.
-func (s *session) noAnswer(write bool, err error, res *store.Result) {
+// noReply fills res for a request without a reply.
+func (s *session) noReply(write bool, err error, res *store.Result) {
 	why := store.Network
 	if errors.Is(err, context.DeadlineExceeded) {
 		why = store.Timeout
@@ -115,7 +113,7 @@ func (s *session) noAnswer(write bool, err error, res *store.Result) {
 	res.Fail(outcome, why, store.OneLine(err.Error()))
 }
 
-// refused is what an answer with another status than 2xx means.
+// refused fills res for a status other than 2xx.
 func refused(write bool, status int, text []byte, res *store.Result) {
 	var a struct {
 		Outcome string `json:"outcome"`
@@ -126,11 +124,11 @@ func refused(write bool, status int, text []byte, res *store.Result) {
 	known := json.Unmarshal(text, &a) == nil
 	outcome := byStatus(write, status)
 	if known {
-		outcome = said(write, status, a.Outcome, outcome)
+		outcome = byName(write, status, a.Outcome, outcome)
 	}
 	message := store.OneLine(a.Error)
 	if message == "" {
-		message = "the service answered with status " + http.StatusText(status)
+		message = "the service replied with the status " + http.StatusText(status)
 	}
 	why := store.Server
 	if status == http.StatusGatewayTimeout {
@@ -148,7 +146,7 @@ func refused(write bool, status int, text []byte, res *store.Result) {
 	}
 }
 
-// byStatus is what a status proves by itself.
+// byStatus is the outcome of a status without a name.
 func byStatus(write bool, status int) store.Outcome {
 	switch status {
 	case http.StatusTooManyRequests:
@@ -156,8 +154,8 @@ func byStatus(write bool, status int) store.Outcome {
 	case http.StatusConflict:
 		return store.Conflict
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
-		http.StatusMethodNotAllowed,
-		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity:
 		return store.Rejected
 	}
 	if write {
@@ -166,8 +164,8 @@ func byStatus(write bool, status int) store.Outcome {
 	return store.Failed
 }
 
-// said is the outcome that the service names, where it fits what was asked; otherwise it is that of the status.
-func said(write bool, status int, name string, otherwise store.Outcome) store.Outcome {
+// byName is the outcome that the service names if it is possible for the request and the status, or otherwise.
+func byName(write bool, status int, name string, otherwise store.Outcome) store.Outcome {
 	fits := []store.Outcome{store.Failed, store.Rejected, store.Overloaded}
 	switch {
 	case write && status >= 500:
@@ -192,13 +190,8 @@ func (s *session) Close() error {
 	return nil
 }
 
-// keep copies a document to where it stays until the next call.
+// keep copies the first document, which is valid until the next call.
 func (s *session) keep(doc bson.Raw, res *store.Result) {
 	s.doc = append(s.doc[:0], doc...)
 	res.Doc = s.doc
-}
-
-// countDoc is what an aggregation that counts returns.
-func (s *session) countDoc(n int64) bson.Raw {
-	return bson.Raw(bsoncore.NewDocumentBuilder().AppendInt32("_id", 1).AppendInt64("n", n).Build())
 }

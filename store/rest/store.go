@@ -16,26 +16,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Workload is the only workload that can be sent to a service.
+// Workload is the only workload that a service supports.
 const Workload = "person"
 
-// collection is where that workload keeps its documents.
+// collection is that of the workload.
 const collection = "person"
 
-// defaultTimeout bounds what is asked once where the configuration does not.
+// defaultTimeout is for a configuration without a timeout.
 const defaultTimeout = 10 * time.Second
 
-// largestAnswer is how much of an answer is read, in bytes.
+// largestAnswer is the largest reply in bytes.
 const largestAnswer = 64 << 20
 
-// Check says whether a service can be asked for a workload with a concern.
+// Check returns an error for a workload or concern that a service does not support.
 func Check(name string, c store.Concern) error {
 	switch {
 	case name != Workload:
-		return fmt.Errorf("workload.name: a REST service keeps persons, so only the workload person can be sent to it, not %s; load MongoDB itself for that", name)
+		return fmt.Errorf("workload.name: a REST service supports only the workload person, not %s; "+
+			"load MongoDB directly for that", name)
 	case c != (store.Concern{}):
-		return errors.New("durability: the service decides how safe a write is and where it reads, so nothing of that can be asked of it; " +
-			"say it in the address that the service has of MongoDB")
+		return errors.New("durability: the service decides the durability of writes and where it reads, so a run cannot set them; " +
+			"set them in the service's address of MongoDB")
 	}
 	return nil
 }
@@ -45,25 +46,26 @@ type Store struct {
 	base    *url.URL
 	bearer  string // the Authorization header, "" for none
 	timeout time.Duration
-	client  *http.Client // for what is asked once
+	client  *http.Client // for all requests but those of sessions
 }
 
-// Options are those of a service.
+// Options of a service.
 type Options struct {
-	// Token is sent with every request; the service that plimsoll starts demands one.
+	// Token is sent with every request. The service that plimsoll starts requires one.
 	Token string
 }
 
-// Open finds out whether a service is at the address.
+// Open checks that there is a service at the address.
 func Open(ctx context.Context, cfg store.Config, o Options) (*Store, error) {
 	u, err := url.Parse(cfg.Target)
 	switch {
 	case err != nil:
-		return nil, store.WrongAddress(cfg.Target, "it cannot be read: write http://HOST:PORT/")
+		return nil, store.WrongAddress(cfg.Target, "it cannot be parsed: write http://HOST:PORT/")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, store.WrongAddress(cfg.Target, "write http://HOST:PORT/")
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return nil, store.WrongAddress(cfg.Target, "it has more than a host and a path: write http://HOST:PORT/, without a user, a password or parameters")
+		return nil, store.WrongAddress(cfg.Target,
+			"it has more than a host and a path: write http://HOST:PORT/, without a user, a password or parameters")
 	}
 	if err := Check(Workload, cfg.Concern); err != nil {
 		return nil, err
@@ -83,8 +85,8 @@ func Open(ctx context.Context, cfg store.Config, o Options) (*Store, error) {
 	return s, nil
 }
 
-// newClient makes a client with one connection that is kept. What a server says about going elsewhere is not followed:
-// it would be timed as part of the answer.
+// newClient makes a client with one persistent connection. It does not follow redirects, which would be timed as a part
+// of the reply.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -96,29 +98,31 @@ func newClient() *http.Client {
 	}
 }
 
-// Session implements [store.Store]. Each session has a connection of its own, as a virtual user has.
+// Session implements [store.Store]. Each session has its own connection, like a virtual user.
 func (s *Store) Session(int) (store.Session, error) {
 	return &session{store: s, client: newClient()}, nil
 }
 
-// health asks the service how it is. A service that is there and does not reach MongoDB is an error too.
+// health queries the health of the service. It fails if the service does not reach MongoDB.
 func (s *Store) health(ctx context.Context) (map[string]string, error) {
 	var h map[string]string
-	status, err := s.ask(ctx, "/healthz", &h)
+	status, err := s.get(ctx, "/healthz", &h)
 	shown := store.Redact(s.base.String())
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("no service answers at %s: %w; start it (go run ./examples/failover/service) or check the address", shown, err)
+		return nil, fmt.Errorf("no service answers at %s: %w; start it (go run ./examples/failover/service) "+
+			"or check the address", shown, err)
 	case status == http.StatusOK && h["service"] == "persons":
 		return h, nil
 	case h["status"] == "down":
 		return nil, fmt.Errorf("the service at %s does not reach its MongoDB: %s", shown, store.OneLine(h["error"]))
 	}
-	return nil, fmt.Errorf("what answers at %s is no service for persons (status %d at /healthz); docs/failover.md says what one answers", shown, status)
+	return nil, fmt.Errorf("the server at %s is not a service for persons (status %d of /healthz); "+
+		"docs/failover.md describes its API", shown, status)
 }
 
-// ask gets a path and reads the answer into v, as far as it is JSON.
-func (s *Store) ask(ctx context.Context, path string, v any) (status int, err error) {
+// get requests a path and decodes a JSON reply into v.
+func (s *Store) get(ctx context.Context, path string, v any) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	req, err := s.request(ctx, http.MethodGet, path, nil)
@@ -127,7 +131,7 @@ func (s *Store) ask(ctx context.Context, path string, v any) (status int, err er
 	}
 	answer, err := s.client.Do(req)
 	if err != nil {
-		return 0, errors.Unwrap(err) // without the address, which whoever reads it knows
+		return 0, errors.Unwrap(err) // without the address, which callers name
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, largestAnswer))
@@ -135,12 +139,12 @@ func (s *Store) ask(ctx context.Context, path string, v any) (status int, err er
 		return 0, err
 	}
 	if json.Unmarshal(text, v) != nil && answer.StatusCode == http.StatusOK {
-		return 0, errors.New("its answer is no JSON")
+		return 0, errors.New("its reply is not JSON")
 	}
 	return answer.StatusCode, nil
 }
 
-// request makes a request that the service takes.
+// request makes a request with the token.
 func (s *Store) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.base.String()+path, body)
 	if err == nil && s.bearer != "" {
@@ -157,13 +161,13 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	}
 	return store.Info{Kind: "REST service", Topology: "service", Hosts: []string{s.base.Host},
 		Settings: map[string]string{"client": "rest", "service": h["service"], "service database": h["database"]},
-		Notes:    []string{"what MongoDB the service has, and how safe its writes are, is not known here"}}, nil
+		Notes:    []string{"the MongoDB of the service and the durability of its writes are not known"}}, nil
 }
 
-// EnsureIndexes implements [store.Store]: a service has what indexes it has.
+// EnsureIndexes implements [store.Store]: a service cannot create indexes.
 func (s *Store) EnsureIndexes(_ context.Context, indexes []workload.Index) error {
 	if len(indexes) > 0 {
-		return fmt.Errorf("the index %s cannot be made through a REST service", indexes[0].Name)
+		return fmt.Errorf("cannot create the index %s through a REST service", indexes[0].Name)
 	}
 	return nil
 }
@@ -171,13 +175,13 @@ func (s *Store) EnsureIndexes(_ context.Context, indexes []workload.Index) error
 // Count implements [store.Store].
 func (s *Store) Count(ctx context.Context, name string) (int64, error) {
 	if name != collection {
-		return 0, fmt.Errorf("the collection %s cannot be counted through a REST service: it keeps persons", name)
+		return 0, fmt.Errorf("cannot count the collection %s through a REST service, which has persons only", name)
 	}
 	var n struct {
 		Count *int64 `json:"count"`
 		Error string `json:"error"`
 	}
-	status, err := s.ask(ctx, "/persons/count", &n)
+	status, err := s.get(ctx, "/persons/count", &n)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("count the persons of %s: %w", s.base, err)
@@ -187,9 +191,10 @@ func (s *Store) Count(ctx context.Context, name string) (int64, error) {
 	return *n.Count, nil
 }
 
-// Drop implements [store.Store]: it fails, because no service should let anybody do that.
+// Drop implements [store.Store]: it fails, because the API has no drop.
 func (s *Store) Drop(context.Context, string) error {
-	return fmt.Errorf("%s is a REST service and cannot be asked to drop what it keeps: drop the collection person in its MongoDB, or load without --load drop", s.base)
+	return fmt.Errorf("the REST service at %s does not support drop: "+
+		"drop the collection person in its MongoDB, or load without --load drop", s.base)
 }
 
 // Close implements [store.Store].

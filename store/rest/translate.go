@@ -6,33 +6,35 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// largestPage is how many persons a service returns at most.
+// largestPage is the largest page of persons.
 const largestPage = 1000
 
-// countStages is the only aggregation that a service can do: the count of all persons.
+// countStages is the only aggregation that a service supports: the count of all persons.
 var countStages = func() []byte {
 	doc, err := bson.Marshal(bson.D{{Key: "p", Value: bson.A{
 		bson.D{{Key: "$match", Value: bson.D{}}},
-		bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: bson.D{{Key: "$sum", Value: int32(1)}}}}}},
+		bson.D{{Key: "$group", Value: bson.D{
+			{Key: "_id", Value: int32(1)}, {Key: "n", Value: bson.D{{Key: "$sum", Value: int32(1)}}},
+		}}},
 	}}})
 	if err != nil {
-		panic(err) // of constants
+		panic(err) // impossible for constants
 	}
 	return bson.Raw(doc).Lookup("p").Value
 }()
 
-// translate makes a call of a request, and says why if there is none.
+// translate makes the call for a request. It fails if the service does not support the request.
 func (s *session) translate(req *workload.Request) (call, error) {
 	if req.Collection != collection {
-		return call{}, fmt.Errorf("a REST service keeps persons and has no collection %q", req.Collection)
+		return call{}, fmt.Errorf("a REST service has persons only, and no collection %q", req.Collection)
 	}
 	switch req.Verb {
 	case workload.Insert:
@@ -41,14 +43,14 @@ func (s *session) translate(req *workload.Request) (call, error) {
 		return find(req)
 	case workload.Aggregate:
 		if !bytes.Equal(req.Pipeline, countStages) {
-			return call{}, errors.New("a REST service does no other aggregation than to count all persons")
+			return call{}, errors.New("a REST service supports no aggregation but the count of all persons")
 		}
 		return call{method: http.MethodGet, path: "/persons/count", read: readCount}, nil
 	}
-	return call{}, fmt.Errorf("a REST service adds persons and lists them; it cannot do the request %q", req.Verb)
+	return call{}, fmt.Errorf("a REST service adds and lists persons; it does not support the request %q", req.Verb)
 }
 
-// insert writes documents as canonical Extended JSON: the service stores the types that the workload made.
+// insert writes documents as canonical Extended JSON, so that the service stores the types of the workload.
 func (s *session) insert(req *workload.Request) (call, error) {
 	s.body.Reset()
 	c := call{method: http.MethodPost, path: "/persons", write: true, read: readAdded}
@@ -56,7 +58,7 @@ func (s *session) insert(req *workload.Request) (call, error) {
 	case len(req.Docs) == 0:
 		return call{}, errors.New("an insert of no documents")
 	case len(req.Docs) > 1 && !req.Unordered:
-		return call{}, errors.New("a REST service adds several persons in no order; an ordered batch cannot be sent to it")
+		return call{}, errors.New("a REST service adds several persons in any order; it does not support an ordered batch")
 	case len(req.Docs) > 1:
 		c.path = "/persons/batch"
 		s.body.WriteString(`{"persons":[`)
@@ -67,7 +69,7 @@ func (s *session) insert(req *workload.Request) (call, error) {
 		}
 		text, err := bson.MarshalExtJSON(bson.Raw(doc), true, false)
 		if err != nil {
-			return call{}, fmt.Errorf("document %d cannot be written as JSON: %w", i, err)
+			return call{}, fmt.Errorf("write document %d as JSON: %w", i, err)
 		}
 		s.body.Write(text)
 	}
@@ -82,7 +84,7 @@ func find(req *workload.Request) (call, error) {
 	elements, err := bson.Raw(req.Filter).Elements()
 	switch {
 	case err != nil:
-		return call{}, fmt.Errorf("the filter is no document: %w", err)
+		return call{}, fmt.Errorf("the filter is not a document: %w", err)
 	case req.Sort != nil:
 		return call{}, errors.New("a REST service does not sort")
 	case len(elements) == 1 && elements[0].Key() == "_id" && req.Limit == 1 && req.Skip == 0:
@@ -93,24 +95,25 @@ func find(req *workload.Request) (call, error) {
 		return call{method: http.MethodGet, path: "/persons/" + id.Hex(), read: readOne}, nil
 	case len(elements) == 0 && req.Limit > 0 && req.Limit <= largestPage && req.Skip%req.Limit == 0 &&
 		req.Projection == nil:
-		path := "/persons?page=" + strconv.FormatInt(req.Skip/req.Limit, 10) + "&size=" + strconv.FormatInt(req.Limit, 10) + "&total=false"
+		path := fmt.Sprintf("/persons?page=%d&size=%d&total=false", req.Skip/req.Limit, req.Limit)
 		return call{method: http.MethodGet, path: path, read: readPage}, nil
 	}
-	return call{}, fmt.Errorf("a REST service finds a person by its _id, or a whole page of up to %d of them; it cannot do this find", largestPage)
+	return call{}, fmt.Errorf("a REST service finds a person by its _id, or a page of up to %d persons; "+
+		"it does not support this find", largestPage)
 }
 
 func readAdded(_ *session, text []byte, req *workload.Request, res *store.Result) error {
 	var a struct {
 		Outcome string `json:"outcome"`
 	}
-	// Some services answer an addition with nothing at all; the status says it.
+	// Some services send an empty reply to an addition.
 	if len(bytes.TrimSpace(text)) > 0 {
 		if err := json.Unmarshal(text, &a); err != nil {
 			return err
 		}
 	}
 	if a.Outcome != "" && a.Outcome != store.OK.String() {
-		return fmt.Errorf("the status says that it was done, and the outcome %q", a.Outcome)
+		return fmt.Errorf("the status is a success, but the outcome is %q", a.Outcome)
 	}
 	res.Docs = len(req.Docs)
 	for _, d := range req.Docs {
@@ -124,7 +127,7 @@ func readOne(s *session, text []byte, req *workload.Request, res *store.Result) 
 	if err != nil {
 		return err
 	}
-	if req.Projection != nil { // of what was asked for only the _id is ever looked at
+	if req.Projection != nil { // workloads project to the _id only
 		if id := doc.Lookup("_id"); !id.IsZero() {
 			if doc, err = bson.Marshal(bson.D{{Key: "_id", Value: id}}); err != nil {
 				return err
@@ -146,7 +149,7 @@ func readPage(s *session, text []byte, req *workload.Request, res *store.Result)
 		return err
 	}
 	if p.Embedded.Persons == nil {
-		return errors.New("there is no list _embedded.persons in it")
+		return errors.New("it has no list _embedded.persons")
 	}
 	for i, one := range p.Embedded.Persons {
 		doc, err := document(one)
@@ -173,15 +176,15 @@ func readCount(s *session, text []byte, _ *workload.Request, res *store.Result) 
 		return err
 	}
 	if n.Count == nil {
-		return errors.New("there is no count in it")
+		return errors.New("it has no count")
 	}
-	doc := s.countDoc(*n.Count)
+	doc := bson.Raw(bsoncore.NewDocumentBuilder().AppendInt32("_id", 1).AppendInt64("n", *n.Count).Build())
 	res.Docs, res.Bytes = 1, len(doc)
 	s.keep(doc, res)
 	return nil
 }
 
-// document makes BSON of a document in Extended JSON.
+// document parses Extended JSON.
 func document(text []byte) (bson.Raw, error) {
 	var d bson.D
 	if err := bson.UnmarshalExtJSON(text, false, &d); err != nil {

@@ -3,8 +3,6 @@ package shards
 import (
 	"crypto/md5"
 	"encoding/binary"
-	"iter"
-	"maps"
 	"math"
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -12,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// order is the place of a type in the order of BSON types, which is hashed too (manual: "Comparison/Sort Order"); 0 of
-// one that nobody uses as a key here.
+// order is the place of a type in the order of BSON types (manual: "Comparison/Sort Order"), which is a part of the
+// hash. It is 0 for a type that is not supported as a key.
 func order(t bsoncore.Type) byte {
 	switch t {
 	case bsoncore.TypeNull:
@@ -34,9 +32,9 @@ func order(t bsoncore.Type) byte {
 	return 0
 }
 
-// Hash is what a hashed index has of a value: the first eight bytes of the MD5 of a seed (0), the order of its type and
-// its bytes; numbers are hashed as whole ones of 64 bits (manual: "Hashed Indexes"). It is false for types that no key
-// has here.
+// Hash is the hash of a value in a hashed index: the first eight bytes of the MD5 of a seed (0), the order of its type
+// and its bytes. Numbers are hashed as 64-bit integers (manual: "Hashed Indexes"). ok is false for types that are not
+// supported as a key.
 func Hash(e bsoncore.Element) (int64, bool) {
 	v := rawbson.Value(e)
 	kind := order(bsoncore.Type(e[0]))
@@ -58,7 +56,7 @@ func Hash(e bsoncore.Element) (int64, bool) {
 	return int64(binary.LittleEndian.Uint64(sum[:8])), true
 }
 
-// wholeNumber is a number as it is hashed.
+// wholeNumber converts a number like the hash.
 func wholeNumber(t bsoncore.Type, v []byte) (int64, bool) {
 	switch t {
 	case bsoncore.TypeInt32:
@@ -69,11 +67,11 @@ func wholeNumber(t bsoncore.Type, v []byte) (int64, bool) {
 		return n, ok
 	}
 	f, _, ok := bsoncore.ReadDouble(v)
-	return int64(f), ok && math.Abs(f) < 1<<53 // beyond that servers round in their own ways
+	return int64(f), ok && math.Abs(f) < 1<<53 // larger ones are rounded differently by server versions
 }
 
-// sortKey appends bytes that sort as values do, for the types that keys have; MinKey is before everything and MaxKey
-// after it.
+// sortKey appends bytes that sort like the values of the supported types. MinKey sorts before all values and MaxKey
+// after them.
 func sortKey(dst []byte, e bsoncore.Element) ([]byte, bool) {
 	v := rawbson.Value(e)
 	t := bsoncore.Type(e[0])
@@ -101,12 +99,11 @@ func sortKey(dst []byte, e bsoncore.Element) ([]byte, bool) {
 	return dst, false
 }
 
-// appendNumber appends a whole number as [sortKey] has it.
+// appendNumber appends the [sortKey] of an integer.
 func appendNumber(dst []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, 10), uint64(n)^1<<63)
 }
 
-// first is the first element of a document.
 func first(document []byte) (bsoncore.Element, bool) {
 	if len(document) < 5 {
 		return nil, false
@@ -115,8 +112,7 @@ func first(document []byte) (bsoncore.Element, bool) {
 	return e, ok && len(e) > 0
 }
 
-// element is the element of a name in a document. Operators are no values, so a filter that has one is of no single
-// document.
+// element returns the element of a name in a document.
 func element(document []byte, name string) (bsoncore.Element, bool) {
 	if len(document) < 5 {
 		return nil, false
@@ -133,5 +129,3 @@ func element(document []byte, name string) (bsoncore.Element, bool) {
 	}
 	return nil, false
 }
-
-func keys(m map[string]Collection) iter.Seq[string] { return maps.Keys(m) }

@@ -1,9 +1,9 @@
-// Package shards knows how the collections of a sharded cluster are spread: it reads the chunks from the cluster's own
-// data, says on which shard a document is, and spreads collections that do not exist yet.
+// Package shards reads the distribution of collections from the metadata of a sharded cluster, computes the shard of a
+// document, and shards collections that do not exist yet.
 //
-// The shard of a document follows from its shard key by the rule that servers have: the chunk that holds the value, or
-// its hash. [Map.Check] holds that against what a router says, so that nobody has to believe it. Chunks that the
-// balancer moves later are found by reading them again ([Map.Same]).
+// The shard of a document follows from its shard key by the rule of the servers: the chunk that holds the value, or its
+// hash. [Map.Check] compares this with a router. Read the map again to find chunks that the balancer has moved
+// ([Map.Same]).
 package shards
 
 import (
@@ -11,9 +11,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -21,40 +21,40 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// Map is how some collections of one database are spread. It travels as JSON, and may be used by several goroutines.
+// Map is the distribution of collections of one database. It is immutable and can be stored as JSON.
 type Map struct {
 	Shards      []string              `json:"shards"` // sorted
 	Collections map[string]Collection `json:"collections"`
 }
 
-// Collection is how one collection is spread.
+// Collection is the distribution of one collection.
 type Collection struct {
-	// Sharded says whether the cluster knows it as sharded. If not, all of it is on the shard of its only chunk.
+	// Sharded is false for a collection on one shard, which has one chunk.
 	Sharded bool `json:"sharded,omitempty"`
-	// Field is the shard key, and Hashed whether chunks are ranges of its hash.
+	// Field is the shard key. If Hashed, chunks are ranges of its hash.
 	Field  string  `json:"field,omitempty"`
 	Hashed bool    `json:"hashed,omitempty"`
 	Chunks []Chunk `json:"chunks"`
-	// Problem is why documents cannot be placed.
+	// Problem is why the shard of documents is not known.
 	Problem string `json:"problem,omitempty"`
 }
 
 // Chunk is a range of keys, up to the next chunk.
 type Chunk struct {
-	Low   []byte `json:"low"` // in the order of bytes
-	Shard int    `json:"shard"`
+	Low   []byte `json:"low"`   // a [sortKey]
+	Shard int    `json:"shard"` // index into Map.Shards, -1 for an unknown shard
 }
 
-// mostChunks is how many chunks one answer has.
+// mostChunks is the number of chunks per query.
 const mostChunks = 10_000
 
-// Read asks a router how collections of a database are spread. One that does not exist yet is where the database would
-// make it.
+// Read reads the distribution of collections from a router. A collection that does not exist is on the shard where the
+// database would create it.
 func Read(ctx context.Context, c server.Commander, database string, collections []string) (*Map, error) {
 	m := &Map{Collections: map[string]Collection{}}
 	list, err := find(ctx, c, "shards", bson.D{}, nil, 0)
 	if err != nil {
-		return nil, fmt.Errorf("the shards cannot be read from the database config (a user needs the right to read it): %w", err)
+		return nil, fmt.Errorf("cannot read the shards from the database config (the user needs the right to read it): %w", err)
 	}
 	for _, d := range list {
 		m.Shards = append(m.Shards, server.Text(d, "_id"))
@@ -63,14 +63,13 @@ func Read(ctx context.Context, c server.Commander, database string, collections 
 	for _, name := range collections {
 		col, err := m.read(ctx, c, database, name)
 		if err != nil {
-			return nil, fmt.Errorf("how %s.%s is spread cannot be read: %w", database, name, err)
+			return nil, fmt.Errorf("cannot read the distribution of %s.%s: %w", database, name, err)
 		}
 		m.Collections[name] = col
 	}
 	return m, nil
 }
 
-// read reads how one collection is spread.
 func (m *Map) read(ctx context.Context, c server.Commander, database, name string) (Collection, error) {
 	ns := database + "." + name
 	entries, err := find(ctx, c, "collections", bson.D{{Key: "_id", Value: ns}}, nil, 1)
@@ -117,13 +116,13 @@ func (m *Map) read(ctx context.Context, c server.Commander, database, name strin
 		}
 	}
 	if len(col.Chunks) == 0 && col.Problem == "" {
-		return col, errors.New("the cluster's data have no chunk of it")
+		return col, errors.New("the cluster's metadata have no chunk of it")
 	}
-	sort.SliceStable(col.Chunks, func(i, k int) bool { return bytes.Compare(col.Chunks[i].Low, col.Chunks[k].Low) < 0 })
+	slices.SortStableFunc(col.Chunks, func(a, b Chunk) int { return bytes.Compare(a.Low, b.Low) })
 	return col, nil
 }
 
-// unsharded is a collection that the cluster does not know: it is on the primary shard of its database.
+// unsharded is a collection without metadata: it is on the primary shard of its database.
 func (m *Map) unsharded(ctx context.Context, c server.Commander, database string) (Collection, error) {
 	list, err := find(ctx, c, "databases", bson.D{{Key: "_id", Value: database}}, nil, 1)
 	if err != nil {
@@ -135,7 +134,6 @@ func (m *Map) unsharded(ctx context.Context, c server.Commander, database string
 	return Collection{Chunks: []Chunk{{Shard: m.index(server.Text(list[0], "primary"))}}}, nil
 }
 
-// add takes a chunk in.
 func (col *Collection) add(m *Map, d bson.Raw) {
 	low, ok := d.Lookup("min").DocumentOK()
 	var bound []byte
@@ -146,13 +144,13 @@ func (col *Collection) add(m *Map, d bson.Raw) {
 		}
 	}
 	if !ok {
-		col.Problem = "a chunk begins at " + d.Lookup("min").String() + ", of a type that cannot be compared here"
+		col.Problem = "a chunk begins at " + d.Lookup("min").String() + ", whose type is not supported"
 		return
 	}
 	col.Chunks = append(col.Chunks, Chunk{Low: bound, Shard: m.index(server.Text(d, "shard"))})
 }
 
-// index is the number of a shard, -1 of one that is not known.
+// index is the index of a shard, -1 for an unknown one.
 func (m *Map) index(name string) int {
 	if i, ok := slices.BinarySearch(m.Shards, name); ok {
 		return i
@@ -160,8 +158,7 @@ func (m *Map) index(name string) int {
 	return -1
 }
 
-// Of is the number of the shard, in Shards, on which a document is, or which a filter by equality asks; -1 if that is
-// not known.
+// Of is the index in Shards of the shard of a document or of a filter by equality; -1 if it is not known.
 func (m *Map) Of(collection string, document []byte) int {
 	col, known := m.Collections[collection]
 	switch {
@@ -177,7 +174,7 @@ func (m *Map) Of(collection string, document []byte) int {
 	return col.of(e)
 }
 
-// OfID is [Map.Of] of a document of which the element _id is known.
+// OfID is [Map.Of] for the element _id of a document.
 func (m *Map) OfID(collection string, id []byte) int {
 	col, known := m.Collections[collection]
 	switch {
@@ -191,7 +188,7 @@ func (m *Map) OfID(collection string, id []byte) int {
 	return col.of(id)
 }
 
-// of finds the chunk of an element.
+// of returns the shard of an element.
 func (col *Collection) of(e bsoncore.Element) int {
 	var room [64]byte
 	key, ok := room[:0], true
@@ -206,21 +203,14 @@ func (col *Collection) of(e bsoncore.Element) int {
 	if !ok {
 		return -1
 	}
-	low, high := 0, len(col.Chunks)
-	for low < high { // the first chunk that begins after it
-		if at := (low + high) / 2; bytes.Compare(col.Chunks[at].Low, key) <= 0 {
-			low = at + 1
-		} else {
-			high = at
-		}
-	}
-	if low == 0 {
+	after := sort.Search(len(col.Chunks), func(i int) bool { return bytes.Compare(col.Chunks[i].Low, key) > 0 })
+	if after == 0 {
 		return -1
 	}
-	return col.Chunks[low-1].Shard
+	return col.Chunks[after-1].Shard
 }
 
-// On are the names of the shards that have a part of a collection.
+// On returns the names of the shards that have a part of a collection.
 func (m *Map) On(collection string) (names []string) {
 	for _, c := range m.Collections[collection].Chunks {
 		if c.Shard >= 0 && !slices.Contains(names, m.Shards[c.Shard]) {
@@ -231,9 +221,9 @@ func (m *Map) On(collection string) (names []string) {
 	return names
 }
 
-// Problem is why documents of one of the collections cannot be placed, "" if all can.
+// Problem is why the shard of documents of a collection is not known, "" if all are known.
 func (m *Map) Problem() string {
-	for _, name := range slices.Sorted(keys(m.Collections)) {
+	for _, name := range slices.Sorted(maps.Keys(m.Collections)) {
 		if p := m.Collections[name].Problem; p != "" {
 			return name + ": " + p
 		}
@@ -241,34 +231,21 @@ func (m *Map) Problem() string {
 	return ""
 }
 
-// Same says whether two maps place every document alike.
+// Same reports whether two maps have the same shard for every document.
 func (m *Map) Same(o *Map) bool {
-	if !slices.Equal(m.Shards, o.Shards) || len(m.Collections) != len(o.Collections) {
-		return false
-	}
-	for name, a := range m.Collections {
-		b := o.Collections[name]
-		if a.Field != b.Field || a.Hashed != b.Hashed || !slices.EqualFunc(a.ranges(), b.ranges(), func(x, y Chunk) bool {
+	return slices.Equal(m.Shards, o.Shards) && maps.EqualFunc(m.Collections, o.Collections, func(a, b Collection) bool {
+		return a.Field == b.Field && a.Hashed == b.Hashed && slices.EqualFunc(a.ranges(), b.ranges(), func(x, y Chunk) bool {
 			return x.Shard == y.Shard && bytes.Equal(x.Low, y.Low)
-		}) {
-			return false
-		}
-	}
-	return true
+		})
+	})
 }
 
-// ranges are the chunks, neighbours on one shard put together: splits move nothing.
-func (col Collection) ranges() (list []Chunk) {
-	for _, c := range col.Chunks {
-		if n := len(list); n == 0 || list[n-1].Shard != c.Shard {
-			list = append(list, c)
-		}
-	}
-	return list
+// ranges joins neighbouring chunks of one shard, because a split of a chunk moves nothing.
+func (col Collection) ranges() []Chunk {
+	return slices.CompactFunc(slices.Clone(col.Chunks), func(a, b Chunk) bool { return a.Shard == b.Shard })
 }
 
-// Check asks a router where documents with some values of _id are, and returns an error if that is not where the map
-// has them. A router answers without looking at documents, so there need not be any.
+// Check compares the shards of some values of _id with those that a router names. The documents need not exist.
 func (m *Map) Check(ctx context.Context, c server.Commander, database, collection string, ids []bson.ObjectID) error {
 	for _, id := range ids {
 		filter, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
@@ -277,12 +254,12 @@ func (m *Map) Check(ctx context.Context, c server.Commander, database, collectio
 		}
 		want := m.Of(collection, filter)
 		if want < 0 {
-			return fmt.Errorf("on which shard documents of %s.%s are does not follow from their _id", database, collection)
+			return fmt.Errorf("the shard of documents of %s.%s does not follow from their _id", database, collection)
 		}
-		reply, err := server.AskOf(ctx, c, database, bson.D{{Key: "explain", Value: bson.D{{Key: "find", Value: collection},
+		reply, err := server.QueryDB(ctx, c, database, bson.D{{Key: "explain", Value: bson.D{{Key: "find", Value: collection},
 			{Key: "filter", Value: bson.Raw(filter)}}}, {Key: "verbosity", Value: "queryPlanner"}})
 		if err != nil {
-			return fmt.Errorf("the router does not say on which shard a document of %s.%s is: %w", database, collection, err)
+			return fmt.Errorf("the router does not return the shard of a document of %s.%s: %w", database, collection, err)
 		}
 		var plan struct {
 			Planner struct {
@@ -297,13 +274,14 @@ func (m *Map) Check(ctx context.Context, c server.Commander, database, collectio
 			return err
 		}
 		if list := plan.Planner.Winning.Shards; len(list) != 1 || list[0].Name != m.Shards[want] {
-			return fmt.Errorf("the router sends the _id %s of %s.%s to %v, and its chunks say %s", id.Hex(), database, collection, list, m.Shards[want])
+			return fmt.Errorf("the router sends the _id %s of %s.%s to %v, but it is in a chunk of %s",
+				id.Hex(), database, collection, list, m.Shards[want])
 		}
 	}
 	return nil
 }
 
-// find reads documents of the database config in one answer.
+// find reads documents of the database config in one reply.
 func find(ctx context.Context, c server.Commander, collection string, filter, sort bson.D,
 	limit int32) ([]bson.Raw, error) {
 	cmd := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: filter}}
@@ -313,7 +291,7 @@ func find(ctx context.Context, c server.Commander, collection string, filter, so
 	if limit > 0 {
 		cmd = append(cmd, bson.E{Key: "limit", Value: limit}, bson.E{Key: "batchSize", Value: limit})
 	}
-	reply, err := server.AskOf(ctx, c, "config", append(cmd, bson.E{Key: "singleBatch", Value: true}))
+	reply, err := server.QueryDB(ctx, c, "config", append(cmd, bson.E{Key: "singleBatch", Value: true}))
 	if err != nil {
 		return nil, err
 	}
@@ -323,18 +301,15 @@ func find(ctx context.Context, c server.Commander, collection string, filter, so
 		} `bson:"cursor"`
 	}
 	if err := bson.Unmarshal(reply, &answer); err != nil {
-		return nil, fmt.Errorf("the answer about config.%s is not understood: %w", collection, err)
+		return nil, fmt.Errorf("parse the reply of config.%s: %w", collection, err)
 	}
 	return answer.Cursor.First, nil
 }
 
-// dropped says whether an entry is of a collection that is gone: 4.4 keeps it (manual: "Config Database").
+// dropped reports whether an entry is of a dropped collection, which 4.4 keeps (manual: "Config Database").
 func dropped(d bson.Raw) bool { return flag(d, "dropped") }
 
 func flag(d bson.Raw, name string) bool {
 	b := server.Flag(d, name)
 	return b != nil && *b
 }
-
-// patience bounds how long a cluster may be busy with something else before a collection is spread.
-const patience = 30 * time.Second

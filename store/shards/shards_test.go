@@ -266,7 +266,7 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	c.liar = true
-	if err := m.Check(t.Context(), c, "d", "c", ids); err == nil || !strings.Contains(err.Error(), "its chunks say shard2") {
+	if err := m.Check(t.Context(), c, "d", "c", ids); err == nil || !strings.Contains(err.Error(), "is in a chunk of shard2") {
 		t.Errorf("the router contradicts: %v", err)
 	}
 }
@@ -285,7 +285,7 @@ func TestSpread(t *testing.T) {
 	}
 	c = cluster()
 	c.docs["d.c"] = true
-	if err := Spread(t.Context(), c, "d", "c"); err == nil || !strings.Contains(err.Error(), "d.c: it holds documents") || len(c.ran) > 0 {
+	if err := Spread(t.Context(), c, "d", "c"); err == nil || !strings.Contains(err.Error(), "d.c: it has documents") || len(c.ran) > 0 {
 		t.Errorf("with documents: %v after %q", err, c.ran)
 	}
 	c = cluster()

@@ -13,11 +13,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// ErrHasData says that a collection is not sharded and holds documents, so that it cannot be spread any more.
-var ErrHasData = errors.New("it holds documents and lies on one shard")
+// ErrHasData refuses to shard a collection that has documents.
+var ErrHasData = errors.New("it has documents on one shard")
 
-// Spread shards a collection by the hash of its _id, with chunks on every shard, before there is anything in it. One
-// that is sharded already is left as it is. The balancer is left alone.
+// Spread shards an empty collection by the hash of its _id, with chunks on every shard. It does not change a sharded
+// collection or the balancer.
 func Spread(ctx context.Context, c server.Commander, database, collection string) error {
 	m, err := Read(ctx, c, database, []string{collection})
 	if err != nil {
@@ -31,32 +31,34 @@ func Spread(ctx context.Context, c server.Commander, database, collection string
 	} else if some {
 		return fmt.Errorf("%s.%s: %w", database, collection, ErrHasData)
 	}
-	// Not needed since 6.0, where it does no harm (manual: "enableSharding").
+	// Not needed since 6.0, and without effect there (manual: "enableSharding").
 	if err := whenFree(ctx, c, bson.D{{Key: "enableSharding", Value: database}}); err != nil && !unknownCommand(err) {
-		return fmt.Errorf("the database %s cannot be sharded: %w", database, err)
+		return fmt.Errorf("enable sharding of the database %s: %w", database, err)
 	}
-	command := bson.D{{Key: "shardCollection", Value: database + "." + collection}, {Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}}}
-	err = whenFree(ctx, c, append(slices.Clone(command), bson.E{Key: "numInitialChunks", Value: int32(2 * len(m.Shards))}))
-	// 7.2 and later make one chunk for each shard (manual: "shardCollection")
+	command := bson.D{
+		{Key: "shardCollection", Value: database + "." + collection}, {Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}},
+	}
+	chunks := bson.E{Key: "numInitialChunks", Value: int32(2 * len(m.Shards))}
+	err = whenFree(ctx, c, append(slices.Clone(command), chunks))
+	// 7.2 and later make one chunk for each shard (manual: "shardCollection").
 	if err != nil && strings.Contains(err.Error(), "numInitialChunks") {
 		err = whenFree(ctx, c, command)
 	}
 	if err != nil {
-		return fmt.Errorf("%s.%s cannot be sharded: %w", database, collection, err)
+		return fmt.Errorf("shard %s.%s: %w", database, collection, err)
 	}
 	if m, err = Read(ctx, c, database, []string{collection}); err != nil {
 		return err
 	}
 	if on := m.On(collection); len(on) < len(m.Shards) {
-		return fmt.Errorf("%s.%s is sharded and has chunks on %s only, of %s; a load would miss the others",
+		return fmt.Errorf("%s.%s is sharded but has chunks on %s only, of %s; a load would not use the others",
 			database, collection, strings.Join(on, ", "), strings.Join(m.Shards, ", "))
 	}
 	return nil
 }
 
-// holdsAny says whether a collection has a document.
 func holdsAny(ctx context.Context, c server.Commander, database, collection string) (bool, error) {
-	reply, err := server.AskOf(ctx, c, database, bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: bson.D{}},
+	reply, err := server.QueryDB(ctx, c, database, bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: bson.D{}},
 		{Key: "limit", Value: int32(1)}, {Key: "singleBatch", Value: true}})
 	if err != nil {
 		return false, err
@@ -66,13 +68,16 @@ func holdsAny(ctx context.Context, c server.Commander, database, collection stri
 	return len(values) > 0, err
 }
 
-// whenFree runs an administrative command, again for as long as the cluster says that it is busy with something else:
-// just after an election, or beside another change of the same kind.
+// patience is the longest time for which [whenFree] retries.
+const patience = 30 * time.Second
+
+// whenFree runs an administrative command and retries it while the cluster is busy: just after an election, or during
+// another change of the same kind.
 func whenFree(ctx context.Context, c server.Commander, command bson.D) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		_, err := server.Ask(ctx, c, command)
+		_, err := server.Query(ctx, c, command)
 		if err == nil || !busy(err) {
 			return err
 		}
@@ -84,15 +89,15 @@ func whenFree(ctx context.Context, c server.Commander, command bson.D) error {
 	}
 }
 
-// busy are the names of errors that pass (the server's list of error codes).
+// busyErrors are the names of temporary errors (the server's list of error codes).
+var busyErrors = []string{
+	"ConflictingOperationInProgress", "FailedToSatisfyReadPreference", "LockBusy", "LockTimeout", "NotWritablePrimary",
+	"NotMaster", "NotPrimaryNoSecondaryOk", "InterruptedDueToReplStateChange", "PrimarySteppedDown",
+	"NamespaceNotSharded", "StaleConfig", "StaleDbVersion",
+}
+
 func busy(err error) bool {
-	for _, name := range []string{"ConflictingOperationInProgress", "FailedToSatisfyReadPreference", "LockBusy", "LockTimeout", "NotWritablePrimary", "NotMaster",
-		"NotPrimaryNoSecondaryOk", "InterruptedDueToReplStateChange", "PrimarySteppedDown", "NamespaceNotSharded", "StaleConfig", "StaleDbVersion"} {
-		if strings.Contains(err.Error(), name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(busyErrors, func(name string) bool { return strings.Contains(err.Error(), name) })
 }
 
 func unknownCommand(err error) bool { return strings.Contains(err.Error(), "CommandNotFound") }

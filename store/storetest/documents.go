@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The rules in this file: what is written is what is read, byte by byte.
+// The rules in this file: reads return the written documents byte by byte.
 
 func testInsertRead(e *env) {
 	record := d("_id", "user6284781860667377211", "field1", []byte("value one"), "field0", []byte{0, 1, 2, 255})
@@ -57,7 +57,7 @@ func testUnusual(e *env) {
 		e.insertAll(one)
 		e.holds(one[0].Value, one)
 	}
-	// Numbers that are equal are the same key, whatever their type.
+	// Equal numbers of different types are the same key.
 	e.expect("read int64 key by int32", read(e.T, int32(7)), want1)
 	e.expect("read int64 key by double", read(e.T, 7.0), want1)
 }

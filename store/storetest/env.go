@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// env is what one case works with.
+// env is the environment of one case.
 type env struct {
 	*testing.T
 	*runner
@@ -23,7 +23,6 @@ type env struct {
 	res     store.Result
 }
 
-// collectionName makes a collection name of a case's name.
 func collectionName(name string) string {
 	return "conformance_" + strings.NewReplacer(" ", "_", ",", "").Replace(name)
 }
@@ -31,7 +30,7 @@ func collectionName(name string) string {
 // drop removes the case's collection.
 func (e *env) drop() {
 	e.Helper()
-	// Not the test's own context: it has ended when cleaning up.
+	// The context of the test has ended during cleanup.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := e.store.Drop(ctx, e.coll); err != nil {
@@ -39,8 +38,7 @@ func (e *env) drop() {
 	}
 }
 
-// do sends req to the case's collection with enough time and returns the result, valid until the next
-// call.
+// do sends req to the case's collection and returns the result, which is valid until the next call.
 func (e *env) do(req *workload.Request) *store.Result {
 	req.Collection = e.coll
 	e.session.Do(time.Now().Add(patience), req, &e.res)
@@ -58,7 +56,8 @@ func (e *env) expect(what string, req *workload.Request, w want) *store.Result {
 	e.Helper()
 	res := e.do(req)
 	if res.Outcome != w.outcome || res.Docs != w.docs {
-		e.Errorf("%s: outcome %s with %d documents, want %s with %d\n%s", what, res.Outcome, res.Docs, w.outcome, w.docs, describe(res))
+		e.Errorf("%s: outcome %s with %d documents, want %s with %d\n%s",
+			what, res.Outcome, res.Docs, w.outcome, w.docs, describe(res))
 	}
 	if res.Outcome.Success() && (res.Reason != store.NoReason || res.Code != 0 || res.Message != "") {
 		e.Errorf("%s: outcome and reason contradict each other\n%s", what, describe(res))
@@ -66,7 +65,6 @@ func (e *env) expect(what string, req *workload.Request, w want) *store.Result {
 	return res
 }
 
-// describe shows the parts of a result that tell what went wrong.
 func describe(r *store.Result) string {
 	return fmt.Sprintf("outcome=%s reason=%s code=%d (%s) labels=%v docs=%d attempts=%d message=%q",
 		r.Outcome, r.Reason, r.Code, r.CodeName, r.Labels, r.Docs, r.Attempts, r.Message)
@@ -77,7 +75,7 @@ func (e *env) count(want int64) {
 	e.Helper()
 	n, err := e.store.Count(e.Context(), e.coll)
 	if err != nil || n != want {
-		e.Errorf("the collection holds %d documents (%v), want %d", n, err, want)
+		e.Errorf("the collection has %d documents (%v), want %d", n, err, want)
 	}
 }
 
@@ -93,7 +91,6 @@ func (e *env) insertAll(docs ...bson.D) {
 	}
 }
 
-// doc encodes a document that is written down in a test.
 func doc(t testing.TB, d bson.D) []byte {
 	t.Helper()
 	b, err := bson.Marshal(d)
@@ -120,7 +117,7 @@ func insert(t testing.TB, docs ...bson.D) *workload.Request {
 	return req
 }
 
-// read asks for one document by its _id.
+// read finds one document by its _id.
 func read(t testing.TB, id any) *workload.Request {
 	t.Helper()
 	return &workload.Request{Verb: workload.Find, Filter: doc(t, d("_id", id)), Limit: 1}
@@ -143,7 +140,7 @@ func (e *env) holds(id any, want bson.D) {
 	if diff := cmp.Diff(bson.Raw(doc(e.T, want)).String(), bson.Raw(res.Doc).String()); diff != "" {
 		e.Errorf("document %v (-want +got):\n%s", id, diff)
 	} else if string(res.Doc) != string(doc(e.T, want)) {
-		e.Errorf("document %v has other bytes than it should:\ngot  %x\nwant %x", id, res.Doc, doc(e.T, want))
+		e.Errorf("document %v has other bytes:\ngot  %x\nwant %x", id, res.Doc, doc(e.T, want))
 	}
 	if res.Bytes != len(res.Doc) {
 		e.Errorf("%d bytes counted for a document of %d", res.Bytes, len(res.Doc))

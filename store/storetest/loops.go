@@ -17,11 +17,10 @@ func onLoops(s store.Store) bool {
 	return ok && loop.Supported && l.OnLoops()
 }
 
-// mostLooped is how many sessions a [looped] store can have.
+// mostLooped is the largest number of sessions of a [looped] store.
 const mostLooped = 256
 
-// OnLoop returns a store with the sessions of s, which all wait on one event loop, as a load has them do, whoever calls
-// them. It ends with the store.
+// OnLoop returns a store whose sessions all wait on one event loop, as in a load. The loop ends with the store.
 func OnLoop(tb testing.TB, s store.Store) store.Store {
 	tb.Helper()
 	l, err := loop.New(time.Now())
@@ -39,7 +38,6 @@ func OnLoop(tb testing.TB, s store.Store) store.Store {
 	return st
 }
 
-// looped is a store whose sessions wait on an event loop.
 type looped struct {
 	store.Store
 	mu      sync.Mutex
@@ -49,7 +47,7 @@ type looped struct {
 	once    sync.Once
 }
 
-// loopedSession has its task do what it is asked for.
+// loopedSession runs each call on its task.
 type loopedSession struct {
 	inner store.Session
 	task  *loop.Task
@@ -99,7 +97,7 @@ func (x *loopedSession) serve(t *loop.Task) {
 		x.mu.Unlock()
 		if job != nil {
 			job()
-			x.done <- struct{}{} // somebody waits for it
+			x.done <- struct{}{} // call waits for it
 		}
 		if ended {
 			return
@@ -107,7 +105,7 @@ func (x *loopedSession) serve(t *loop.Task) {
 	}
 }
 
-// call has the task do something and waits for its end.
+// call runs a job on the task and waits for its end.
 func (x *loopedSession) call(job func()) {
 	x.mu.Lock()
 	x.job = job

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The rules in this file hold for every store, also for one that keeps nothing.
+// The rules in this file apply to all stores, also to those that keep no documents.
 
 func testInfo(e *env) {
 	info, err := e.store.Info(e.Context())
@@ -21,7 +21,7 @@ func testInfo(e *env) {
 		e.Fatalf("info: %v", err)
 	}
 	if info.Kind == "" || info.Topology == "" {
-		e.Errorf("info says neither kind nor topology: %+v", info)
+		e.Errorf("info has no kind or no topology: %+v", info)
 	}
 }
 
@@ -32,9 +32,9 @@ func testReset(e *env) {
 	e.res = dirty
 	res := e.do(insert(e.T, d("_id", 2)))
 	if res.Outcome != store.OK || res.Docs != 1 || res.Doc != nil || res.Code != 0 || res.CodeName != "" ||
-		res.Labels != nil ||
-		res.Message != "" || res.Attempts != 1 || res.PoolWait >= time.Hour || res.Reason != store.NoReason {
-		e.Errorf("something of the last result is left: %s", describe(res))
+		res.Labels != nil || res.Message != "" || res.Attempts != 1 || res.PoolWait >= time.Hour ||
+		res.Reason != store.NoReason {
+		e.Errorf("the result has values of the last one: %s", describe(res))
 	}
 	if res.Bytes != len(doc(e.T, d("_id", 2))) {
 		e.Errorf("insert counted %d bytes", res.Bytes)
@@ -61,8 +61,8 @@ func testPastDeadline(e *env) {
 	}
 }
 
-// testShortDeadline gives deadlines that pass while a request is on its way. What becomes of it is
-// open, but it must be a timeout or a success, and the session must stay usable.
+// testShortDeadline uses deadlines that pass during the request. The outcome must be a timeout or a success, and the
+// session must stay usable.
 func testShortDeadline(e *env) {
 	for i := range 200 {
 		left := time.Duration(rand.Int64N(int64(400 * time.Microsecond)))
@@ -89,7 +89,7 @@ func (e *env) everyVerb() map[string]*workload.Request {
 		"scan":      {Verb: workload.Find, Filter: doc(e.T, d()), MayBeEmpty: true},
 		"insert":    insert(e.T, d("_id", "late")),
 		"update":    update(e.T, statement(e.T, d("_id", "late"), d("$set", d("a", 1)))),
-		"aggregate": aggregate(e.T, d("$match", d())),
+		"aggregate": aggregate(e.T, d("$match", d()), d("$group", d("_id", int32(1)))),
 	}
 	for _, req := range all {
 		req.Collection = e.coll
@@ -118,7 +118,7 @@ func testConcurrent(e *env) {
 	}
 }
 
-// work inserts documents and reads each one back. It runs beside others, so it must not end the test.
+// work inserts documents and reads each one back. It runs concurrently, so it must not call FailNow.
 func work(t *testing.T, session store.Session, coll string, worker, n int) {
 	var res store.Result
 	for i := range n {
@@ -168,7 +168,7 @@ func testUnused(e *env) {
 	}
 }
 
-// testEmptyRequests sends requests that ask for nothing: a mistake of the caller, which must be said.
+// testEmptyRequests sends requests without content, which must fail with a message.
 func testEmptyRequests(e *env) {
 	if e.caps.Discards {
 		return
@@ -193,7 +193,7 @@ func testUnacknowledged(t *testing.T, caps Caps) {
 	}
 	e := &env{T: t, runner: &runner{store: s, caps: caps}, session: session, coll: collectionName("unacknowledged")}
 	e.drop()
-	const n = 20 // the documents counted are those handed over: nobody says how many were inserted or matched
+	const n = 20 // results count the sent documents, because there is no reply
 	for i := range n {
 		e.expect("insert", insert(t, d("_id", i, "n", 0)), want{store.Unacknowledged, 1})
 		e.expect("update", update(t, statement(t, d("_id", i), d("$set", d("n", 1)))), want{store.Unacknowledged, 1})
@@ -212,8 +212,7 @@ func testUnacknowledged(t *testing.T, caps Caps) {
 	}
 }
 
-// appears waits until the collection holds want documents: nobody said when an unacknowledged write
-// can be seen.
+// appears waits until the collection has want documents, because unacknowledged writes are visible only after a while.
 func (e *env) appears(last any, want int64) {
 	e.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {

@@ -1,8 +1,8 @@
-// Package storetest holds the conformance suite that every implementation of store.Store passes, so
-// that a workload means the same thing on all of them: the same documents, the same outcomes.
+// Package storetest has the conformance suite of all implementations of store.Store, so that a workload has the same
+// documents and the same outcomes on all of them.
 //
-// It knows no implementation. The tests of each one call [Run] with a function that opens it, or
-// [RunURI] where the target is a server at an address. Speed, schedules and faults are not its subject.
+// The tests of an implementation call [Run] with a function that opens it, or [RunURI] for a server at an address.
+// Speed, schedules and faults are not tested here.
 package storetest
 
 import (
@@ -13,28 +13,28 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Caps is what a store can and cannot do.
+// Caps are the capabilities of a store.
 type Caps struct {
-	// Discards is true for a store that keeps nothing: only the rules about outcomes, deadlines and
-	// resources are tested.
+	// Discards is true for a store that keeps no documents: only outcomes, deadlines and resources are tested.
 	Discards bool
-	// Unacknowledged opens the target with write concern 0; nil if it cannot be. RunURI sets it.
+	// Unacknowledged opens the target with write concern 0; nil if it does not support that. RunURI sets it.
 	Unacknowledged func(t *testing.T) store.Store
-	// NoUnacknowledged is true where RunURI cannot try write concern 0.
+	// NoUnacknowledged keeps RunURI from testing write concern 0.
 	NoUnacknowledged bool
-	// MaxDocument is the largest document to try, 0 for 5 MB.
+	// MaxDocument is the size of the largest document, 0 for 5 MB.
 	MaxDocument int
-	// CommonTypes leaves out the BSON types that engines other than MongoDB do not all keep (regular
-	// expressions, code, min and max key, timestamps, user-defined binaries).
+	// CommonTypes omits BSON types that some engines do not keep (regular expressions, code, min and max key,
+	// timestamps, user-defined binaries).
 	CommonTypes bool
+	// SortsByIndex is true for a store that returns documents only in an order that the _id or an index has.
+	SortsByIndex bool
 }
 
-// patience is how long a request of the suite may take. It is far more than any needs, so that a busy
-// machine fails nothing, and still ends a hang.
+// patience is the deadline of a request. It is generous, so that only a hang fails on a busy machine.
 const patience = 60 * time.Second
 
-// Run runs the suite, and once more on an event loop if the store's sessions can wait on one. open opens the target;
-// the suite closes what it opened. Collections whose names begin with "conformance_" are dropped.
+// Run runs the suite, and again on an event loop if the store's sessions can wait on one. The suite closes the stores
+// that open returns. It drops collections whose names begin with "conformance_".
 func Run(t *testing.T, open func(t *testing.T) store.Store, caps Caps) {
 	s := open(t)
 	t.Cleanup(func() {
@@ -62,8 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, caps Caps) {
 	}
 }
 
-// RunURI runs the suite against the server at uri, through whatever open makes of it. The database
-// "plimsoll_conformance" is used.
+// RunURI runs the suite against the server at uri in the database "plimsoll_conformance".
 func RunURI(t *testing.T, uri string, caps Caps, open func(context.Context, store.Config) (store.Store, error)) {
 	with := func(c store.Concern) func(*testing.T) store.Store {
 		return func(t *testing.T) store.Store {
@@ -85,7 +84,7 @@ func RunURI(t *testing.T, uri string, caps Caps, open func(context.Context, stor
 // testCase is one rule of the suite.
 type testCase struct {
 	name     string
-	anyStore bool // holds for a store that keeps nothing, too
+	anyStore bool // also for a store with Caps.Discards
 	run      func(e *env)
 }
 
@@ -132,7 +131,7 @@ type runner struct {
 	caps  Caps
 }
 
-// run runs one case with a session and an empty collection of its own.
+// run runs one case with a new session and an empty collection.
 func (r *runner) run(t *testing.T, c testCase) {
 	session, err := r.store.Session(0)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 func TestBaselineIsThreadsThenSteady(t *testing.T) {
 	find := func(asked spec.Study) *record.Study {
 		asked.Factors, asked.Trials, asked.Procedures.Capacity = nil, 0, nil
-		s, err := Run(t.Context(), asked, newBench(searchTarget()).options(filepath.Join(t.TempDir(), "study")))
+		s, err := runStudy(t.Context(), asked, newBench(searchTarget()).options(filepath.Join(t.TempDir(), "study")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestDoubtfulCapacityIsAFinding(t *testing.T) {
 	asked := searching()
 	asked.Factors, asked.Trials, asked.Run.Load.Workers = nil, 0, 256
 	asked.Procedures = &spec.Procedures{Capacity: &spec.Capacity{From: 1000, Duration: spec.Duration(20 * time.Second)}}
-	s, err := Run(t.Context(), asked, newBench(g).options(filepath.Join(t.TempDir(), "study")))
+	s, err := runStudy(t.Context(), asked, newBench(g).options(filepath.Join(t.TempDir(), "study")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestBudgetEndsAtABlock(t *testing.T) {
 	p := &purse{trials: 2}
 	o := b.options(dir)
 	o.Budget = p
-	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Canary = 2 }), o)
+	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Canary = 2 }), o)
 	if err != nil || s.Status != record.Complete {
 		t.Fatalf("%v, %+v", err, s)
 	}
@@ -105,7 +105,7 @@ func TestBudgetIsAskedBetweenBlocks(t *testing.T) {
 	p := &purse{trials: 9}
 	o := b.options(dir)
 	o.Budget = p
-	if _, err := Run(ctx, smallStudy(nil), o); !errors.Is(err, context.Canceled) || len(p.asked) != 1 {
+	if _, err := runStudy(ctx, smallStudy(nil), o); !errors.Is(err, context.Canceled) || len(p.asked) != 1 {
 		t.Fatalf("%v, asked %d times", err, len(p.asked))
 	}
 	b.before = nil
@@ -131,7 +131,7 @@ func TestBudgetLeavesALostTrial(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := Run(ctx, smallStudy(nil), b.options(dir)); !errors.Is(err, context.Canceled) {
+	if _, err := runStudy(ctx, smallStudy(nil), b.options(dir)); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	b.before = nil
@@ -156,7 +156,10 @@ func TestBudgetOfBatches(t *testing.T) {
 	o := b.options(dir)
 	p := &purse{trials: 0}
 	o.Budget = p
-	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Order, s.Batch = spec.OrderBatched, []string{"workers"} }), o)
+	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) {
+		s.Order, s.Batch = spec.OrderBatched,
+			[]string{"workers"}
+	}), o)
 	if err != nil || count(s, record.TrialDone) != 1 || count(s, record.TrialLeft) != 5 || len(p.asked) != 1 ||
 		p.asked[0].Done != 0 {
 		t.Fatalf("%v: %+v, asked %+v", err, s.Trials, p.asked)
@@ -177,7 +180,7 @@ func TestBudgetOfProcedures(t *testing.T) {
 		s.Procedures = &spec.Procedures{Threads: &spec.Threads{Levels: []spec.Count{2, 4, 8}, Trials: 1}}
 		s.Factors = []spec.Factor{{Path: "workload.name", Levels: []spec.Level{{Value: "a"}, {Value: "b"}}}}
 	})
-	s, err := Run(t.Context(), asked, o)
+	s, err := runStudy(t.Context(), asked, o)
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != OutOfTime || s.Status != record.Interrupted || len(b.asked) != 1 {
 		t.Fatalf("%v, %d trials", err, len(b.asked))

@@ -35,8 +35,10 @@ type Options struct {
 	Labs     run.Labs // brings up the lab of a study that has one; nil where none can be
 	Budget   Budget   // says how much may still be done; nil is all of it
 
-	// Spec is the specification as it is now, for [Resume]: it must be the one that the study began with, and is needed
-	// where that has credentials, because these are not kept. nil takes what was kept.
+	// Asked is the specification before its scale was applied, for the record; nil for one without a scale.
+	Asked *spec.Study
+	// Spec is the complete specification as it is now, for [Resume]: it must be the one that the study began with, and is
+	// needed where that has credentials, because these are not kept. nil takes what was kept.
 	Spec *spec.Study
 	// RetryFailed makes [Resume] repeat trials that failed or ran out of time. Lost ones are always repeated.
 	RetryFailed bool
@@ -103,18 +105,11 @@ func recording(err error) error {
 	return &run.Error{Stage: run.Recording, Err: err}
 }
 
-// Run runs a study in a new directory. It returns the record without credentials, also with an error. The error is a
-// [*Stop] if the study can be resumed, otherwise a [*run.Error]. The record is nil if the study could not begin.
+// Run runs a complete study ([study.Complete]) in a new directory. It returns the record without credentials, also with
+// an error. The error is a [*Stop] if the study can be resumed, otherwise a [*run.Error]. The record is nil if the study
+// could not begin.
 func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error) {
 	o.defaults()
-	asked := want
-	want, err := study.Scaled(want) // once: trials, procedures and the record have the values of here
-	if err != nil {
-		return nil, wrong(err)
-	}
-	if want.Lab != nil {
-		want.Defaults() // the lab is the target
-	}
 	plan, err := study.NewPlan(want, o.Plan)
 	if err != nil {
 		return nil, wrong(err)
@@ -137,8 +132,9 @@ func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error)
 	if s.Specification, err = record.RedactedStudy(plan.Spec); err != nil {
 		return nil, wrong(err)
 	}
-	if asked.Scale != nil && !asked.Scale.Applied {
-		if asked, err = record.RedactedStudy(asked); err != nil {
+	if o.Asked != nil {
+		asked, err := record.RedactedStudy(*o.Asked)
+		if err != nil {
 			return nil, wrong(err)
 		}
 		s.Asked = &asked

@@ -39,6 +39,28 @@ func smallStudy(change func(*spec.Study)) spec.Study {
 	return s
 }
 
+// runStudy completes a study and performs it, as the command does.
+func runStudy(ctx context.Context, asked spec.Study, o Options) (*record.Study, error) {
+	complete, err := study.Complete(asked)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if asked.Scale != nil {
+		o.Asked = &asked
+	}
+	return Run(ctx, complete, o)
+}
+
+// completed is a study as [Options.Spec] has it.
+func completed(t *testing.T, asked spec.Study) *spec.Study {
+	t.Helper()
+	complete, err := study.Complete(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &complete
+}
+
 // bench is a simulated target that leaves records, and counts which trials it was asked for.
 type bench struct {
 	*simulated.Runner
@@ -148,7 +170,7 @@ func TestStudyIsDone(t *testing.T) {
 	o.Progress = &watch{begin: func(s Standing) {
 		seen = append(seen, fmt.Sprintf("%d of %d, block %d of %d, %v", s.Done+1, s.Total, s.Trial.Block, s.Blocks, s.Left > 0))
 	}}
-	s, err := Run(t.Context(), smallStudy(nil), o)
+	s, err := runStudy(t.Context(), smallStudy(nil), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +185,7 @@ func TestStudyIsDone(t *testing.T) {
 	if _, held := record.Holder(dir); held {
 		t.Error("the directory is still held")
 	}
-	if _, err := Run(t.Context(), smallStudy(nil), o); err == nil || !strings.Contains(err.Error(), "already holds a study") {
+	if _, err := runStudy(t.Context(), smallStudy(nil), o); err == nil || !strings.Contains(err.Error(), "already holds a study") {
 		t.Errorf("a second study in the directory: %v", err)
 	}
 }
@@ -221,7 +243,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		begin: func(s Standing) { keep("begin") },
 		end:   func(tr record.Trial) { keep("end") },
 	}
-	if _, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 2 }), o); err != nil {
+	if _, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 2 }), o); err != nil {
 		t.Fatal(err)
 	}
 	if len(snapshots) != 16 {
@@ -252,7 +274,7 @@ func TestJournalCutAnywhereIsResumed(t *testing.T) {
 		return err
 	}
 	asked := smallStudy(func(s *spec.Study) { s.Trials, s.Metrics = 1, []string{"throughput"} })
-	if _, err := Run(t.Context(), asked, b.options(dir)); err != nil {
+	if _, err := runStudy(t.Context(), asked, b.options(dir)); err != nil {
 		t.Fatal(err)
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, record.JournalFile))
@@ -293,7 +315,7 @@ func TestInterruptedStudyGoesOn(t *testing.T) {
 		}
 		return nil
 	}
-	s, err := Run(ctx, smallStudy(nil), b.options(dir))
+	s, err := runStudy(ctx, smallStudy(nil), b.options(dir))
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != Interrupted || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
 		t.Fatalf("error %v", err)
@@ -328,7 +350,7 @@ func TestFailedTrialsAreKeptAndRepeatedOnRequest(t *testing.T) {
 		}
 		return simulated.Trouble{}
 	}})
-	s, err := Run(t.Context(), smallStudy(nil), b.options(dir))
+	s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
 	if err != nil || s.Status != record.Complete {
 		t.Fatalf("%v, status %s", err, s.Status)
 	}
@@ -363,7 +385,7 @@ func TestStudyStopsAfterFailuresInARow(t *testing.T) {
 		}
 		return simulated.Trouble{}
 	}})
-	s, err := Run(t.Context(), smallStudy(nil), b.options(dir))
+	s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != TooManyFail || !strings.Contains(err.Error(), "3 trials failed in a row, the last one with: it fell over") {
 		t.Fatalf("error %v", err)

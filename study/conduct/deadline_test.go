@@ -60,7 +60,7 @@ func TestDeadline(t *testing.T) {
 				b := &stubborn{bench: newBench(simulated.Target{}), trial: 2, until: c.until, result: context.Canceled}
 				asked := smallStudy(func(s *spec.Study) { s.Deadline = spec.Duration(deadline) })
 				began := time.Now()
-				s, err := Run(t.Context(), asked, b.options(dir))
+				s, err := runStudy(t.Context(), asked, b.options(dir))
 				var stop *Stop
 				if errors.As(err, &stop); err != nil && stop == nil || (stop != nil) != (c.reason != "") ||
 					stop != nil && stop.Reason != c.reason {
@@ -84,7 +84,7 @@ func TestTimeoutDoesNotEndTheStudy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &stubborn{bench: newBench(simulated.Target{}), trial: 2,
 			until: func(ctx context.Context, _ study.Request) { <-ctx.Done() }, result: context.Canceled}
-		s, err := Run(t.Context(), smallStudy(nil), b.options(dir)) // with the deadline that follows from the run
+		s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir)) // with the deadline that follows from the run
 		if err != nil || s.Status != record.Complete || s.Trials[1].Status != record.TrialTimeout ||
 			s.Trials[2].Status != record.TrialDone {
 			t.Fatalf("%v, study %s, trials %+v", err, s.Status, s.Trials)
@@ -117,7 +117,7 @@ func TestInterruptedAndAborted(t *testing.T) {
 				}}
 			o := b.options(dir)
 			o.Abort = abort
-			s, err := Run(ctx, smallStudy(nil), o)
+			s, err := runStudy(ctx, smallStudy(nil), o)
 			var stop *Stop
 			if !errors.As(err, &stop) || stop.Reason != Interrupted || !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v", err)
@@ -143,7 +143,7 @@ func TestInterruptedWhileItSettles(t *testing.T) {
 		o := b.options(dir)
 		o.Clock = nil
 		began := time.Now()
-		s, err := Run(ctx, smallStudy(func(s *spec.Study) { s.Settle = spec.Duration(time.Minute) }), o)
+		s, err := runStudy(ctx, smallStudy(func(s *spec.Study) { s.Settle = spec.Duration(time.Minute) }), o)
 		if !errors.Is(err, context.Canceled) || s.Status != record.Interrupted {
 			t.Errorf("%v, study %s", err, s.Status)
 		}
@@ -186,7 +186,7 @@ func TestDeadlinesAreLongEnough(t *testing.T) {
 
 func planOf(t *testing.T, asked spec.Study) *study.Plan {
 	t.Helper()
-	p, err := study.NewPlan(asked, study.PlanOptions{})
+	p, err := study.NewPlan(*completed(t, asked), study.PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,12 +92,12 @@ func TestLabOfAStudy(t *testing.T) {
 	onRack(t, b, r)
 	o := b.options(dir)
 	o.Labs = r
-	s, err := Run(t.Context(), labStudy(nil), o)
+	s, err := runStudy(t.Context(), labStudy(nil), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	finished(t, dir, s, 4)
-	plan, err := study.NewPlan(labStudy(nil), study.PlanOptions{})
+	plan, err := study.NewPlan(*completed(t, labStudy(nil)), study.PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestBatchedLabs(t *testing.T) {
 	onRack(t, b, r)
 	o := b.options(dir)
 	o.Labs = r
-	s, err := Run(t.Context(), labStudy(func(s *spec.Study) { s.Order, s.Trials = spec.OrderBatched, 5 }), o)
+	s, err := runStudy(t.Context(), labStudy(func(s *spec.Study) { s.Order, s.Trials = spec.OrderBatched, 5 }), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestResumeOfAStudyWithALab(t *testing.T) {
 			o := b.options(dir)
 			o.Labs = r
 			var stop *Stop
-			if _, err := Run(ctx, labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != Interrupted {
+			if _, err := runStudy(ctx, labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != Interrupted {
 				t.Fatal(err)
 			}
 			if len(r.labs) != 0 {
@@ -187,7 +187,7 @@ func TestForeignLab(t *testing.T) {
 	o := b.options(dir)
 	o.Labs = r
 	var stop *Stop
-	if _, err := Run(t.Context(), labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != NotOurs ||
+	if _, err := runStudy(t.Context(), labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != NotOurs ||
 		!strings.Contains(err.Error(), "plimsoll lab down study-study") {
 		t.Errorf("error %v", err)
 	}
@@ -195,7 +195,7 @@ func TestForeignLab(t *testing.T) {
 		t.Errorf("%v, %d trials", r.log, len(b.asked))
 	}
 	o.Labs, o.Dir = nil, filepath.Join(t.TempDir(), "study")
-	if _, err := Run(t.Context(), labStudy(nil), o); err == nil || !strings.Contains(err.Error(), "cannot bring up labs") {
+	if _, err := runStudy(t.Context(), labStudy(nil), o); err == nil || !strings.Contains(err.Error(), "cannot bring up labs") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestLabsThatFail(t *testing.T) {
 	b.after = func(study.Request) { delete(r.labs, "study-study") } // its supervisor was killed
 	o := b.options(dir)
 	o.Labs = r
-	s, err := Run(t.Context(), labStudy(nil), o)
+	s, err := runStudy(t.Context(), labStudy(nil), o)
 	if err != nil {
 		t.Fatal(err)
 	}

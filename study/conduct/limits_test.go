@@ -26,7 +26,7 @@ func TestNothingDone(t *testing.T) {
 	b := newBench(simulated.Target{Trouble: func(int, study.Request) simulated.Trouble {
 		return simulated.Trouble{Err: errors.New("it fell over")}
 	}})
-	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 1 }), b.options(dir))
+	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 1 }), b.options(dir))
 	if err != nil || s.Status != record.Complete || !has(s.Validity, "nothing-done") || measure.Worst(s.Validity) != measure.Invalid {
 		t.Fatalf("%v, study %s, findings %+v", err, s.Status, s.Validity)
 	}
@@ -59,7 +59,7 @@ func TestWhatPausesAStudy(t *testing.T) {
 			}
 			return nil
 		}
-		s, err := Run(t.Context(), smallStudy(nil), b.options(dir))
+		s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
 		var stop *Stop
 		if !errors.As(err, &stop) || stop.Reason != c.reason || !strings.Contains(err.Error(), c.text) {
 			t.Fatalf("%s: error %v", c.reason, err)
@@ -82,7 +82,7 @@ func TestNoRoomForTheNextTrial(t *testing.T) {
 	free := uint64(1 << 30)
 	o.Free = func(string) (uint64, bool) { return free, true }
 	o.Progress = &watch{end: func(record.Trial) { free = 1 << 20 }}
-	s, err := Run(t.Context(), smallStudy(nil), o)
+	s, err := runStudy(t.Context(), smallStudy(nil), o)
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != DiskFull || !strings.Contains(err.Error(), "only 1.00 MiB are free in "+dir) {
 		t.Fatalf("error %v", err)
@@ -101,7 +101,7 @@ func TestBudgetOfASession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b := newBench(simulated.Target{Overhead: 10 * time.Second})
 	asked := smallStudy(func(s *spec.Study) { s.Budget = spec.Duration(30 * time.Second) })
-	s, err := Run(t.Context(), asked, b.options(dir))
+	s, err := runStudy(t.Context(), asked, b.options(dir))
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != BudgetUsed || !strings.Contains(err.Error(), "the budget of 30.0 s is used up with 4 trials left") {
 		t.Fatalf("error %v", err)
@@ -125,7 +125,7 @@ func TestSettleAndReload(t *testing.T) {
 	asked := smallStudy(func(s *spec.Study) {
 		s.Settle, s.Reload, s.Run.Target = spec.Duration(time.Minute), true, "embedded:"+filepath.Join(t.TempDir(), "data")
 	})
-	s, err := Run(t.Context(), asked, b.options(dir))
+	s, err := runStudy(t.Context(), asked, b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func twoTargets(down ...string) (spec.Study, *bench) {
 func TestOneOfTheTargetsIsDown(t *testing.T) {
 	spec, b := twoTargets("mongodb://someone:hunter2@db2/")
 	dir := filepath.Join(t.TempDir(), "study")
-	s, err := Run(t.Context(), spec, b.options(dir))
+	s, err := runStudy(t.Context(), spec, b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestOneOfTheTargetsIsDown(t *testing.T) {
 	}
 	up := newBench(simulated.Target{})
 	o := up.options("")
-	o.RetryFailed, o.Spec = true, &spec
+	o.RetryFailed, o.Spec = true, completed(t, spec)
 	if s, err = Resume(t.Context(), dir, o); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestOneOfTheTargetsIsDown(t *testing.T) {
 func TestAllTargetsAreDown(t *testing.T) {
 	spec, b := twoTargets("null:", "mongodb://someone:hunter2@db2/")
 	dir := filepath.Join(t.TempDir(), "study")
-	s, err := Run(t.Context(), spec, b.options(dir))
+	s, err := runStudy(t.Context(), spec, b.options(dir))
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != Unreachable || !strings.Contains(err.Error(), "none of the 2 targets") ||
 		strings.Contains(err.Error(), "hunter2") {
@@ -213,7 +213,7 @@ func TestAllTargetsAreDown(t *testing.T) {
 	}
 	up := newBench(simulated.Target{})
 	o := up.options("")
-	o.Spec = &spec
+	o.Spec = completed(t, spec)
 	if s, err = Resume(t.Context(), dir, o); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestAllTargetsAreDown(t *testing.T) {
 func TestNoResultOfWhatIsExploratory(t *testing.T) {
 	spec, b := twoTargets("mongodb://someone:hunter2@db2/")
 	spec.Factors[0].Exploratory = true
-	s, err := Run(t.Context(), spec, b.options(filepath.Join(t.TempDir(), "study")))
+	s, err := runStudy(t.Context(), spec, b.options(filepath.Join(t.TempDir(), "study")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestNoResultOfWhatIsExploratory(t *testing.T) {
 func TestObjectivesReachTheTrials(t *testing.T) {
 	b := newBench(simulated.Target{})
 	dir := filepath.Join(t.TempDir(), "study")
-	s, err := Run(t.Context(), smallStudy(func(s *spec.Study) { s.Objectives = []string{"p97<10s"} }), b.options(dir))
+	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Objectives = []string{"p97<10s"} }), b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

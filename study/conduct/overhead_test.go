@@ -39,7 +39,7 @@ func BenchmarkBetweenTrials(b *testing.B) {
 			asked := smallStudy(func(s *spec.Study) { s.Trials = spec.Count(trials / 2) })
 			for b.Loop() {
 				dir := filepath.Join(b.TempDir(), "study")
-				if _, err := Run(b.Context(), asked, Options{Runner: instant{}, Dir: dir}); err != nil {
+				if _, err := runStudy(b.Context(), asked, Options{Runner: instant{}, Dir: dir}); err != nil {
 					b.Fatal(err)
 				}
 			}

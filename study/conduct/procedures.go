@@ -66,9 +66,11 @@ func (f *search) choose(ctx context.Context, name string) error {
 	if i < 0 {
 		f.o.Progress.Note("procedure " + name)
 		base := f.base
-		base.Defaults()
+		err := base.Complete()
+		if err != nil {
+			return f.ofProcedure(name, err)
+		}
 		var result record.ProcedureResult
-		var err error
 		if name == threads {
 			result, err = procedure.Threads(ctx, base, *f.asked.Threads, f.trier(name))
 		} else {
@@ -94,7 +96,9 @@ func (f *search) choose(ctx context.Context, name string) error {
 func (f *search) capacity(ctx context.Context) error {
 	f.o.Progress.Note("procedure " + capacity)
 	base := f.base
-	base.Defaults()
+	if err := base.Complete(); err != nil {
+		return f.ofProcedure(capacity, err)
+	}
 	objectives := f.spec.Objectives
 	if len(objectives) == 0 {
 		objectives = f.spec.Run.Objectives

@@ -42,7 +42,7 @@ func searchTarget() simulated.Target {
 func TestProceduresAreFixedInTheBase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b := newBench(searchTarget())
-	s, err := Run(t.Context(), searching(), b.options(dir))
+	s, err := runStudy(t.Context(), searching(), b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestProceduresAreResumed(t *testing.T) {
 	var killed []string
 	b.alike = true
 	b.after = func(study.Request) { killed = append(killed, copyDir(t, dir)) }
-	want, err := Run(t.Context(), searching(), b.options(dir))
+	want, err := runStudy(t.Context(), searching(), b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestInterruptedProcedure(t *testing.T) {
 		}
 		return nil
 	}
-	s, err := Run(ctx, searching(), b.options(dir))
+	s, err := runStudy(ctx, searching(), b.options(dir))
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != Interrupted || s.Status != record.Interrupted {
 		t.Fatalf("error %v, study %+v", err, s)
@@ -150,7 +150,7 @@ func TestFailuresInProcedures(t *testing.T) {
 		return simulated.Trouble{}
 	}
 	dir := filepath.Join(t.TempDir(), "study")
-	s, err := Run(t.Context(), searching(), newBench(target).options(dir))
+	s, err := runStudy(t.Context(), searching(), newBench(target).options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestFailuresInProcedures(t *testing.T) {
 	target.Trouble = func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: errors.New("it fell over")} }
 	dir = filepath.Join(t.TempDir(), "study")
 	b := newBench(target)
-	s, err = Run(t.Context(), searching(), b.options(dir))
+	s, err = runStudy(t.Context(), searching(), b.options(dir))
 	var stop *Stop
 	if !errors.As(err, &stop) || stop.Reason != TooManyFail || len(b.asked) != maxFailures ||
 		s.Status != record.Interrupted {

@@ -69,13 +69,10 @@ func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
 		if record.HasHidden(s.Specification) {
 			return spec.Study{}, errors.New("the record does not contain the credentials of the target. Give the study's file again (--file FILE)")
 		}
-		return s.Specification, nil
+		kept := s.Specification
+		return kept, kept.Complete() // an older version knew fewer keys
 	}
-	spec, err := study.Scaled(*given)
-	if err != nil {
-		return spec, err
-	}
-	spec.Defaults()
+	spec := *given
 	clean, err := record.RedactedStudy(spec)
 	if err != nil {
 		return spec, err

@@ -34,7 +34,7 @@ func half(t *testing.T, asked spec.Study, n int) (dir string) {
 		return nil
 	}
 	var stop *Stop
-	if _, err := Run(ctx, asked, b.options(dir)); !errors.As(err, &stop) || stop.Reason != Interrupted {
+	if _, err := runStudy(ctx, asked, b.options(dir)); !errors.As(err, &stop) || stop.Reason != Interrupted {
 		t.Fatalf("error %v", err)
 	}
 	return dir
@@ -55,8 +55,7 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 	} {
 		b := newBench(simulated.Target{})
 		o := b.options("")
-		spec := smallStudy(change)
-		o.Spec = &spec
+		o.Spec = completed(t, smallStudy(change))
 		_, err := Resume(t.Context(), dir, o)
 		var e *run.Error
 		if want = strings.TrimSpace(want); !errors.As(err, &e) || e.Stage != run.Specification ||
@@ -67,7 +66,7 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 	same := smallStudy(func(s *spec.Study) { s.Budget, s.Out = spec.Duration(time.Hour), "elsewhere" })
 	b := newBench(simulated.Target{})
 	o := b.options("")
-	o.Spec = &same
+	o.Spec = completed(t, same)
 	s, err := Resume(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +103,7 @@ func TestCredentialsAreGivenAgain(t *testing.T) {
 	}
 	again := asked(secret)
 	o := b.options("")
-	o.Spec = &again
+	o.Spec = completed(t, again)
 	s, err := Resume(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -134,12 +133,12 @@ func TestTwoAtOnceAreRefused(t *testing.T) {
 		if held := new(record.HeldError); !errors.As(err, &held) || held.Pid != os.Getpid() {
 			t.Errorf("a second session: %v", err)
 		}
-		if _, err := Run(t.Context(), smallStudy(nil), other.options(dir)); !errors.As(err, new(*record.HeldError)) {
+		if _, err := runStudy(t.Context(), smallStudy(nil), other.options(dir)); !errors.As(err, new(*record.HeldError)) {
 			t.Errorf("a second study: %v", err)
 		}
 		return nil
 	}
-	s, err := Run(t.Context(), smallStudy(nil), b.options(dir))
+	s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +223,7 @@ func TestOnlyTheRightRecordIsAdopted(t *testing.T) {
 				killed = copyDir(t, dir)
 			}
 		}
-		if _, err := Run(t.Context(), smallStudy(nil), b.options(dir)); err != nil {
+		if _, err := runStudy(t.Context(), smallStudy(nil), b.options(dir)); err != nil {
 			t.Fatal(err)
 		}
 		want := 4
@@ -265,7 +264,7 @@ func TestInsertsOfYCSBNeedFreshData(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "study")
 		o := b.bench.options(dir)
 		o.Runner = b
-		s, err := Run(t.Context(), asked, o)
+		s, err := runStudy(t.Context(), asked, o)
 		var stop *Stop
 		if foreign {
 			if !errors.As(err, &stop) || stop.Reason != NotOurs || !strings.Contains(err.Error(), "--drop") || len(b.asked) != 1 {
@@ -314,7 +313,7 @@ func TestGrowingDataAreAFinding(t *testing.T) {
 				cancel()
 			}
 		}}
-		s, err := Run(ctx, asked, o)
+		s, err := runStudy(ctx, asked, o)
 		cancel()
 		if !errors.Is(err, context.Canceled) || has(s.Validity, "data-grew") != want {
 			t.Errorf("grown by %d a trial: findings %+v (%v)", grow, s.Validity, err)

@@ -57,7 +57,7 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 	}}
 	o := b.options(dir)
 	o.Runner = b
-	s, err := Run(t.Context(), smallStudy(nil), o)
+	s, err := runStudy(t.Context(), smallStudy(nil), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 	o := b.options(dir)
 	o.Clock = clock
-	if _, err := Run(ctx, smallStudy(nil), o); !errors.Is(err, context.Canceled) {
+	if _, err := runStudy(ctx, smallStudy(nil), o); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	b.before = func(context.Context, study.Request) error { clock.hours.Add(1); return nil }
@@ -185,7 +185,7 @@ func TestRoomForDataThatAreThere(t *testing.T) {
 		b := newBench(simulated.Target{})
 		o := b.options(filepath.Join(t.TempDir(), "study"))
 		o.Free = func(string) (uint64, bool) { return 1 << 30, true }
-		_, err = Run(t.Context(), smallStudy(func(s *spec.Study) {
+		_, err = runStudy(t.Context(), smallStudy(func(s *spec.Study) {
 			s.Run.Target, s.Run.Workload.Records = "embedded:"+data, 1_000_000
 		}), o)
 		var stop *Stop

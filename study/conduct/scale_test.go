@@ -42,12 +42,14 @@ func TestScaleIsAppliedOnce(t *testing.T) {
 				return nil
 			}
 			var stop *Stop
-			if _, err := Run(ctx, scaledStudy(), b.options(dir)); !errors.As(err, &stop) {
+			if _, err := runStudy(ctx, scaledStudy(), b.options(dir)); !errors.As(err, &stop) {
 				t.Fatal(err)
 			}
 			b.before = nil
 			o := b.options(dir)
-			o.Spec = given
+			if given != nil {
+				o.Spec = completed(t, *given)
+			}
 			s, err := Resume(t.Context(), dir, o)
 			if err != nil {
 				t.Fatal(err)

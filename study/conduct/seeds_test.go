@@ -24,7 +24,7 @@ func openStudy(change func(*spec.Study)) spec.Study {
 func TestArrivalsOfBlocks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b := newBench(simulated.Target{})
-	s, err := Run(t.Context(), openStudy(nil), b.options(dir))
+	s, err := runStudy(t.Context(), openStudy(nil), b.options(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestArrivalsAsAskedFor(t *testing.T) {
 		"closed loop": {func(l *spec.Load) { l.Rate = 0 }, 0},
 	} {
 		b := newBench(simulated.Target{})
-		_, err := Run(t.Context(), openStudy(func(s *spec.Study) { c.change(&s.Run.Load) }),
+		_, err := runStudy(t.Context(), openStudy(func(s *spec.Study) { c.change(&s.Run.Load) }),
 			b.options(filepath.Join(t.TempDir(), "study")))
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestArrivalsAsAskedFor(t *testing.T) {
 func TestArrivalsOfProcedures(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b := newBench(searchTarget())
-	if _, err := Run(t.Context(), searching(), b.options(dir)); err != nil {
+	if _, err := runStudy(t.Context(), searching(), b.options(dir)); err != nil {
 		t.Fatal(err)
 	}
 	seen, open := map[uint64]bool{}, 0
@@ -110,7 +110,7 @@ func TestArrivalsDiffer(t *testing.T) {
 	asked := openStudy(func(s *spec.Study) {
 		s.Run.Load.Rate, s.Run.Load.Duration, s.Canary, s.Trials = 4000, spec.Duration(250*time.Millisecond), -1, 4
 	})
-	s, err := Run(t.Context(), asked, Options{Runner: &Runs{Options: run.Options{}}, Dir: dir})
+	s, err := runStudy(t.Context(), asked, Options{Runner: &Runs{Options: run.Options{}}, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

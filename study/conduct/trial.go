@@ -257,7 +257,8 @@ func (s *session) evaluate(t *record.Trial, r *record.Run) {
 		t.Values = judge.Values(r, judge.Metrics(s.spec, r))
 	}
 	for _, f := range r.Validity {
-		if f.Severity != measure.Note {
+		// Trials are as long as the study says and are compared within blocks, so a short one is no doubt of its own.
+		if f.Severity != measure.Note && f.ID != "too-short" {
 			t.Validity = append(t.Validity, f)
 		}
 	}

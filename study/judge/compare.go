@@ -167,7 +167,8 @@ func (c *comparing) chooseMetrics(sides []Side) []Metric {
 
 func (c *comparing) addSide(s *Side) {
 	trials := s.counted()
-	side := record.ComparisonSide{Name: s.Name, Records: []string{}, N: len(trials), Values: map[string][]float64{}}
+	side := record.ComparisonSide{Name: s.Name, Records: []string{}, N: len(trials),
+		TargetKind: s.facts()["target.kind"], Values: map[string][]float64{}}
 	for _, t := range trials {
 		if t.Record != "" {
 			side.Records = append(side.Records, t.Record)

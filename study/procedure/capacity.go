@@ -2,7 +2,6 @@ package procedure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -41,10 +40,9 @@ const (
 // rounded to three digits, as all rates are.
 func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity,
 	try Try) (record.CapacityResult, error) {
-	asked.Defaults()
 	c := &capacity{ctx: ctx, base: base, spec: asked, try: try}
 	c.result.Objectives, c.result.Steps = append([]string{}, objectives...), []record.CapacityStep{}
-	err := errors.Join(withoutStages(&base.Load, "capacity"), c.check(objectives))
+	err := c.judgeBy(objectives)
 	if err != nil {
 		return c.result, err
 	}
@@ -87,7 +85,8 @@ type probe struct {
 	doubts []string // findings of a trial that held
 }
 
-func (c *capacity) check(objectives []string) error {
+// judgeBy gives the trials the objectives that they must hold.
+func (c *capacity) judgeBy(objectives []string) error {
 	parsed, err := measure.ParseObjectives(strings.Join(objectives, ","))
 	if err != nil {
 		return fmt.Errorf("the procedure capacity: %w", err)
@@ -97,14 +96,6 @@ func (c *capacity) check(objectives []string) error {
 		if o.Metric != "rate" {
 			c.base.Objectives = append(c.base.Objectives, o.Text)
 		}
-	}
-	switch {
-	case c.spec.Growth <= 1:
-		return fmt.Errorf("the procedure capacity cannot raise a rate by a factor of %v: growth must be above 1", c.spec.Growth)
-	case c.spec.Precision < 0.002 || c.spec.Precision > 0.5:
-		return fmt.Errorf("the procedure capacity cannot work to a precision of %v: give one between 0.2%% and 50%%", float64(c.spec.Precision))
-	case c.spec.To > 0 && c.spec.To < c.spec.From:
-		return fmt.Errorf("the procedure capacity cannot go from %v/s up to %v/s: to is below from", float64(c.spec.From), float64(c.spec.To))
 	}
 	return nil
 }
@@ -367,7 +358,7 @@ func judge(o outcome, rate float64) probe {
 	p.untold = unknown > 0 && len(missed) == unknown
 	if p.missed = strings.Join(missed, "; "); p.missed == "" {
 		p.holds = true
-		p.doubts = o.blames("not-steady", "latency-drift", "outage")
+		p.doubts = o.blames("not-steady", "latency-drift", "throughput-variation", "outage")
 	}
 	return p
 }

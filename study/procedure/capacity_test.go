@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/procedure"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
@@ -28,7 +27,7 @@ func capacityOf(t *testing.T, x *tries, workers int, objectives []string, asked 
 	if asked.Duration == 0 {
 		asked.Duration = short
 	}
-	got, err := procedure.Capacity(context.Background(), b, objectives, asked, x.try)
+	got, err := findCapacity(context.Background(), b, objectives, asked, x.try)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +87,7 @@ func TestCapacityIsMeasured(t *testing.T) {
 		x := newTries(t, g, seed)
 		b := base()
 		b.Load.Workers, b.Workload.Seed = 256, seed
-		got, err := procedure.Capacity(context.Background(), b, tenMillis, spec.Capacity{Duration: short, Confirm: 4}, x.try)
+		got, err := findCapacity(context.Background(), b, tenMillis, spec.Capacity{Duration: short, Confirm: 4}, x.try)
 		if err != nil || !got.Confirmed {
 			t.Fatalf("seed %d: %+v, %v", seed, got, err)
 		}
@@ -258,7 +257,7 @@ func TestCapacityNeverDividesByNothing(t *testing.T) {
 		return study.Result{Run: &record.Run{Phases: []record.PhaseResult{{Phase: "measure"}}}},
 			record.Trial{Status: record.TrialDone}, nil
 	}
-	got, err := procedure.Capacity(context.Background(), base(), nil, spec.Capacity{From: 5}, empty)
+	got, err := findCapacity(context.Background(), base(), nil, spec.Capacity{From: 5}, empty)
 	if err != nil || got.Rate != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -266,7 +265,7 @@ func TestCapacityNeverDividesByNothing(t *testing.T) {
 	nothing := func(context.Context, spec.Run, string) (study.Result, record.Trial, error) {
 		return study.Result{}, record.Trial{Status: record.TrialDone}, nil
 	}
-	if got, err = procedure.Capacity(context.Background(), base(), nil, spec.Capacity{From: 5}, nothing); err != nil ||
+	if got, err = findCapacity(context.Background(), base(), nil, spec.Capacity{From: 5}, nothing); err != nil ||
 		got.Rate != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

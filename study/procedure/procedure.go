@@ -218,11 +218,3 @@ func points(list []*point) []record.ProcedurePoint {
 func closedLoop(l *spec.Load) {
 	l.Rate, l.Arrivals, l.Late, l.DropAfter = 0, "", "", 0
 }
-
-// withoutStages refuses loads that change by themselves: what a trial shows could not be said of one value.
-func withoutStages(l *spec.Load, procedure string) error {
-	if len(l.Stages) > 0 {
-		return errors.New("the procedure " + procedure + " needs a load without stages: remove load.stages of the base run")
-	}
-	return nil
-}

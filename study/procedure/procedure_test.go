@@ -25,6 +25,24 @@ func base() spec.Run {
 	return asked
 }
 
+func findThreads(ctx context.Context, base spec.Run, asked spec.Threads,
+	try procedure.Try) (record.ProcedureResult, error) {
+	asked.Defaults()
+	return procedure.Threads(ctx, base, asked, try)
+}
+
+func findSteady(ctx context.Context, base spec.Run, asked spec.Steady,
+	try procedure.Try) (record.ProcedureResult, error) {
+	asked.Defaults()
+	return procedure.Steady(ctx, base, asked, try)
+}
+
+func findCapacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity,
+	try procedure.Try) (record.CapacityResult, error) {
+	asked.Defaults()
+	return procedure.Capacity(ctx, base, objectives, asked, try)
+}
+
 // tries makes trials with a runner, and keeps what they were called.
 type tries struct {
 	t      *testing.T
@@ -71,14 +89,14 @@ func TestSameResultsSameTrials(t *testing.T) {
 	run := func() []string {
 		x := newTries(t, g, 3)
 		ctx := context.Background()
-		if _, err := procedure.Threads(ctx, base(), spec.Threads{Duration: spec.Duration(5 * time.Second)},
+		if _, err := findThreads(ctx, base(), spec.Threads{Duration: spec.Duration(5 * time.Second)},
 			x.try); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := procedure.Steady(ctx, base(), spec.Steady{Cycle: spec.Duration(5 * time.Second)}, x.try); err != nil {
+		if _, err := findSteady(ctx, base(), spec.Steady{Cycle: spec.Duration(5 * time.Second)}, x.try); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := procedure.Capacity(ctx, base(), []string{"p99<10ms"},
+		if _, err := findCapacity(ctx, base(), []string{"p99<10ms"},
 			spec.Capacity{Duration: spec.Duration(5 * time.Second)}, x.try); err != nil {
 			t.Fatal(err)
 		}
@@ -94,15 +112,15 @@ func TestErrorsEndProcedures(t *testing.T) {
 	full := errors.New("the disk is full")
 	for name, f := range map[string]func(context.Context, procedure.Try) (int, string, error){
 		"threads": func(ctx context.Context, try procedure.Try) (int, string, error) {
-			r, err := procedure.Threads(ctx, base(), spec.Threads{Trials: 1}, try)
+			r, err := findThreads(ctx, base(), spec.Threads{Trials: 1}, try)
 			return len(r.Points), r.Reason, err
 		},
 		"steady": func(ctx context.Context, try procedure.Try) (int, string, error) {
-			r, err := procedure.Steady(ctx, base(), spec.Steady{}, try)
+			r, err := findSteady(ctx, base(), spec.Steady{}, try)
 			return len(r.Points), r.Reason, err
 		},
 		"capacity": func(ctx context.Context, try procedure.Try) (int, string, error) {
-			r, err := procedure.Capacity(ctx, base(), nil, spec.Capacity{}, try)
+			r, err := findCapacity(ctx, base(), nil, spec.Capacity{}, try)
 			return len(r.Steps), r.Reason, err
 		},
 	} {
@@ -127,55 +145,12 @@ func TestErrorsEndProcedures(t *testing.T) {
 	}
 }
 
-// Specifications that lead nowhere are refused before any trial.
+// Objectives that cannot be read are refused before any trial.
 func TestRefused(t *testing.T) {
 	x := newTries(t, simulated.Target{}, 1)
-	ctx := context.Background()
-	staged := base()
-	staged.Load.Stages = []spec.Stage{{Duration: spec.Duration(time.Second), Workers: 4}}
-	for _, c := range []struct {
-		want string
-		f    func() error
-	}{
-		{"load.stages", func() error { _, err := procedure.Threads(ctx, staged, spec.Threads{}, x.try); return err }},
-		{"load.stages", func() error { _, err := procedure.Steady(ctx, staged, spec.Steady{}, x.try); return err }},
-		{"load.stages", func() error { _, err := procedure.Capacity(ctx, staged, nil, spec.Capacity{}, x.try); return err }},
-		{"by: duration", func() error {
-			_, err := procedure.Steady(ctx, base(), spec.Steady{By: "weeks"}, x.try)
-			return err
-		}},
-		{"factor", func() error {
-			_, err := procedure.Steady(ctx, base(), spec.Steady{Factor: 0.5}, x.try)
-			return err
-		}},
-		{"rising", func() error {
-			_, err := procedure.Steady(ctx, base(), spec.Steady{From: 100, To: 10}, x.try)
-			return err
-		}},
-		{"second by second", func() error {
-			_, err := procedure.Steady(ctx, base(), spec.Steady{Cycle: 1000}, x.try)
-			return err
-		}},
-		{"growth", func() error {
-			_, err := procedure.Capacity(ctx, base(), nil, spec.Capacity{Growth: 1}, x.try)
-			return err
-		}},
-		{"precision", func() error {
-			_, err := procedure.Capacity(ctx, base(), nil, spec.Capacity{Precision: 0.9}, x.try)
-			return err
-		}},
-		{"below from", func() error {
-			_, err := procedure.Capacity(ctx, base(), nil, spec.Capacity{From: 10, To: 5}, x.try)
-			return err
-		}},
-		{"objective", func() error {
-			_, err := procedure.Capacity(ctx, base(), []string{"fast"}, spec.Capacity{}, x.try)
-			return err
-		}},
-	} {
-		if err := c.f(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want something about %q", err, c.want)
-		}
+	if _, err := findCapacity(context.Background(), base(), []string{"fast"}, spec.Capacity{}, x.try); err == nil ||
+		!strings.Contains(err.Error(), "objective") {
+		t.Errorf("got %v, want something about the objective", err)
 	}
 	if len(x.what) > 0 {
 		t.Errorf("trials were made: %q", x.what)

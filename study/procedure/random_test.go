@@ -82,17 +82,17 @@ func TestProceduresSurviveAnything(t *testing.T) {
 		case 0:
 			asked := spec.Threads{Trials: spec.Count(1 + rng.IntN(4)),
 				Latency: spec.Duration(rng.IntN(3)) * spec.Duration(time.Millisecond)}
-			got, err := procedure.Threads(context.Background(), base(), asked, anything(rng, &n, 100))
+			got, err := findThreads(context.Background(), base(), asked, anything(rng, &n, 100))
 			checkChoice(t, seed, got, err)
 		case 1:
 			asked := spec.Steady{By: []string{"", "operations"}[rng.IntN(2)],
 				Cycle: spec.Duration(1+rng.IntN(60)) * spec.Duration(time.Second), Trials: spec.Count(rng.IntN(3))}
-			got, err := procedure.Steady(context.Background(), base(), asked, anything(rng, &n, 100))
+			got, err := findSteady(context.Background(), base(), asked, anything(rng, &n, 100))
 			checkChoice(t, seed, got, err)
 		case 2:
 			asked := spec.Capacity{From: spec.Rate(rng.IntN(2) * 1000), To: spec.Rate(rng.IntN(2) * 20_000),
 				Confirm: spec.Count(rng.IntN(5))}
-			got, err := procedure.Capacity(context.Background(), base(), []string{"p99<10ms"}, asked, anything(rng, &n, 600))
+			got, err := findCapacity(context.Background(), base(), []string{"p99<10ms"}, asked, anything(rng, &n, 600))
 			asked.Defaults()
 			checkCapacity(t, seed, got, err, int(asked.Confirm))
 		}

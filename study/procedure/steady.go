@@ -3,7 +3,6 @@ package procedure
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -25,12 +24,8 @@ const timeTolerance = 5
 // Lengths in time are rounded up to whole checkpoint cycles: a window with half a cycle in it has half a checkpoint
 // too few or too many.
 func Steady(ctx context.Context, base spec.Run, asked spec.Steady, try Try) (record.ProcedureResult, error) {
-	asked.Defaults()
 	s := steady{spec: asked}
 	result := record.ProcedureResult{Name: "steady", Path: "load." + asked.By, Rule: s.rule(), Points: []record.ProcedurePoint{}}
-	if err := errors.Join(withoutStages(&base.Load, "steady"), s.check()); err != nil {
-		return result, err
-	}
 	var err error
 	for _, value := range s.values() {
 		var p *point
@@ -64,20 +59,6 @@ func (s *steady) rule() string {
 		what, figure.Significant(s.spec.Factor), figure.Percent(float64(s.spec.Tolerance)),
 		figure.Percent(timeTolerance*float64(s.spec.Tolerance)),
 		minCycles, figure.Duration(s.spec.Cycle.Std()), figure.Percent(maxTrend), figure.Percent(maxTrend))
-}
-
-func (s *steady) check() error {
-	switch {
-	case s.spec.By != "duration" && s.spec.By != "operations":
-		return fmt.Errorf("the procedure steady cannot raise %q: say by: duration or by: operations", s.spec.By)
-	case s.spec.Factor <= 1:
-		return fmt.Errorf("the procedure steady cannot get anywhere with a factor of %v: it must be above 1", s.spec.Factor)
-	case s.spec.Cycle > 0 && s.spec.Cycle.Std() < time.Second:
-		return fmt.Errorf("the procedure steady cannot see cycles of %v: runs are recorded second by second, so give a cycle of 1s or more", s.spec.Cycle)
-	case s.spec.From < 1 || s.spec.To < s.spec.From || s.spec.Cycle <= 0:
-		return fmt.Errorf("the procedure steady cannot go from %v to %v in cycles of %v: give rising values and a cycle", s.spec.From, s.spec.To, s.spec.Cycle)
-	}
-	return nil
 }
 
 // values are the lengths to try, rising, the last one being the highest allowed.

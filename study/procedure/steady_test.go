@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/procedure"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
@@ -28,7 +27,7 @@ func steadily(t *testing.T, g simulated.Target, warmup time.Duration, seeds int)
 	for seed := range uint64(seeds) {
 		asked := base()
 		asked.Load.Warmup = spec.Duration(warmup)
-		got, err := procedure.Steady(context.Background(), asked, spec.Steady{To: 960}, newTries(t, g, seed).try)
+		got, err := findSteady(context.Background(), asked, spec.Steady{To: 960}, newTries(t, g, seed).try)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +78,7 @@ func TestSteadyRefusesWhatIsNotSteady(t *testing.T) {
 
 func TestSteadyTellsHowItChose(t *testing.T) {
 	x := newTries(t, checkpointing, 1)
-	got, err := procedure.Steady(context.Background(), base(), spec.Steady{Trials: 2}, x.try)
+	got, err := findSteady(context.Background(), base(), spec.Steady{Trials: 2}, x.try)
 	if err != nil || !got.Settled || got.Chosen != 240 || got.Path != "load.duration" || len(got.Points) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -98,7 +97,7 @@ func TestSteadyByOperations(t *testing.T) {
 	g := checkpointing
 	asked := spec.Steady{By: "operations", From: 500_000, To: 16_000_000, Cycle: spec.Duration(time.Minute)}
 	x := newTries(t, g, 1)
-	got, err := procedure.Steady(context.Background(), base(), asked, x.try)
+	got, err := findSteady(context.Background(), base(), asked, x.try)
 	if err != nil || !got.Settled || got.Path != "load.operations" {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -115,7 +114,7 @@ func TestSteadyByOperations(t *testing.T) {
 
 func TestSteadyRoundsUpToCycles(t *testing.T) {
 	x := newTries(t, checkpointing, 1)
-	got, err := procedure.Steady(context.Background(), base(), spec.Steady{From: 70, To: 500, Factor: 1.5}, x.try)
+	got, err := findSteady(context.Background(), base(), spec.Steady{From: 70, To: 500, Factor: 1.5}, x.try)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestSteadyRoundsUpToCycles(t *testing.T) {
 func TestSteadyWithoutResults(t *testing.T) {
 	g := checkpointing
 	g.Trouble = func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: errors.New("no server")} }
-	got, err := procedure.Steady(context.Background(), base(), spec.Steady{}, newTries(t, g, 1).try)
+	got, err := findSteady(context.Background(), base(), spec.Steady{}, newTries(t, g, 1).try)
 	if err != nil || got.Settled || len(got.Points) != 4 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -144,7 +143,7 @@ func TestSteadyWithoutResults(t *testing.T) {
 	// A record that cannot be read is not a steady series.
 	x := newTries(t, checkpointing, 1)
 	unreadable := errors.New("the file is torn")
-	_, err = procedure.Steady(context.Background(), base(), spec.Steady{},
+	_, err = findSteady(context.Background(), base(), spec.Steady{},
 		func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
 			r, trial, err := x.try(ctx, asked, what)
 			r.Seconds = func() ([]study.Second, error) { return nil, unreadable }

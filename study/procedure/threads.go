@@ -22,12 +22,8 @@ import (
 //
 // A rate of the base run is left out: an open loop offers the same to any number of workers.
 func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (record.ProcedureResult, error) {
-	asked.Defaults()
 	t := threads{spec: asked}
 	result := record.ProcedureResult{Name: "threads", Path: "load.workers", Rule: t.rule(), Points: []record.ProcedurePoint{}}
-	if err := withoutStages(&base.Load, "threads"); err != nil {
-		return result, err
-	}
 	closedLoop(&base.Load)
 	if asked.Duration > 0 {
 		base.Load.Duration, base.Load.Operations = asked.Duration, 0

@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/procedure"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"
 )
 
@@ -46,7 +45,7 @@ func TestThreadsFindTheKnee(t *testing.T) {
 				Session: 10 * time.Minute, Interval: 10 * time.Second}
 			want := trueLevel(g, levels, 0.05)
 			for seed := range uint64(25) {
-				got, err := procedure.Threads(context.Background(), base(), spec.Threads{To: 2048, Duration: short},
+				got, err := findThreads(context.Background(), base(), spec.Threads{To: 2048, Duration: short},
 					newTries(t, g, seed).try)
 				if err != nil {
 					t.Fatal(err)
@@ -73,7 +72,7 @@ func TestThreadsTellsHowItChose(t *testing.T) {
 	x := newTries(t, g, 1)
 	open := base()
 	open.Load.Rate, open.Load.Arrivals, open.Load.Late = 100, "poisson", "queue"
-	got, err := procedure.Threads(context.Background(), open, spec.Threads{Duration: short, Trials: 2}, x.try)
+	got, err := findThreads(context.Background(), open, spec.Threads{Duration: short, Trials: 2}, x.try)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +116,14 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 		{[]spec.Count{16, 64, 256}, 64, "only the last level, 256, did not gain enough"},
 		{[]spec.Count{8}, 8, "still rising"},
 	} {
-		got, err := procedure.Threads(context.Background(), base(), spec.Threads{Levels: c.levels, Duration: short,
+		got, err := findThreads(context.Background(), base(), spec.Threads{Levels: c.levels, Duration: short,
 			Trials: 1}, newTries(t, g, 1).try)
 		if err != nil || got.Settled || got.Chosen != c.chosen {
 			t.Errorf("%v: %+v, %v", c.levels, got, err)
 		}
 		say(t, got.Reason, c.why, "Try more workers")
 	}
-	got, err := procedure.Threads(context.Background(), base(), spec.Threads{From: 100, To: 1000, Duration: short,
+	got, err := findThreads(context.Background(), base(), spec.Threads{From: 100, To: 1000, Duration: short,
 		Trials: 1}, newTries(t, g, 1).try)
 	if err != nil || !got.Settled || got.Chosen != 100 {
 		t.Errorf("%+v, %v", got, err)
@@ -138,7 +137,7 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
 	g := simulated.Target{Servers: 8, Think: 4 * time.Millisecond, Interval: 10 * time.Second}
 	limit := spec.Duration(12 * time.Millisecond)
-	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Latency: limit, Duration: short},
+	got, err := findThreads(context.Background(), base(), spec.Threads{Latency: limit, Duration: short},
 		newTries(t, g, 1).try)
 	if err != nil || !got.Settled {
 		t.Fatalf("%+v, %v", got, err)
@@ -152,7 +151,7 @@ func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
 		}
 	}
 	say(t, got.Rule, "p99 above 12.0 ms", "within the limit")
-	got, err = procedure.Threads(context.Background(), base(), spec.Threads{Latency: 1000, Duration: short},
+	got, err = findThreads(context.Background(), base(), spec.Threads{Latency: 1000, Duration: short},
 		newTries(t, g, 1).try)
 	if err != nil || got.Settled || got.Chosen != 1 || len(got.Points) != 2 {
 		t.Errorf("no level keeps the limit: %+v, %v", got, err)
@@ -165,7 +164,7 @@ func TestThreadsOfALimitedClient(t *testing.T) {
 	g := simulated.Target{Servers: 8, Interval: 10 * time.Second, Trouble: func(_ int, r study.Request) simulated.Trouble {
 		return simulated.Trouble{ClientShare: min(0.95, float64(r.Spec.Load.Workers)/10)}
 	}}
-	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
+	got, err := findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Settled || got.Chosen != 8 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -176,7 +175,7 @@ func TestThreadsOfALimitedClient(t *testing.T) {
 func TestThreadsOfANoisyTarget(t *testing.T) {
 	for seed := range uint64(20) {
 		g := simulated.Target{Servers: 4, Noise: 0.3, Interval: 10 * time.Second}
-		got, err := procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, seed).try)
+		got, err := findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, seed).try)
 		if err != nil || got.Settled || got.Chosen < 1 {
 			t.Errorf("seed %d: %+v, %v", seed, got, err)
 		}
@@ -199,7 +198,7 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 			}
 			return simulated.Trouble{}
 		}}
-	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
+	got, err := findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Chosen != 16 || len(got.Points) != 7 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -211,7 +210,7 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 	say(t, got.Points[1].Note, "30.0 % of its operations failed")
 	say(t, got.Points[5].Note, refused.Error())
 	all := simulated.Target{Trouble: func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: refused} }}
-	got, err = procedure.Threads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, all, 1).try)
+	got, err = findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, all, 1).try)
 	if err != nil || got.Settled || got.Chosen != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -222,7 +221,7 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 func TestPointsOverTrials(t *testing.T) {
 	rates, times := []float64{100, 400, 200}, []int64{7, 5, 30}
 	n := 0
-	got, err := procedure.Threads(context.Background(), base(), spec.Threads{Levels: []spec.Count{1}},
+	got, err := findThreads(context.Background(), base(), spec.Threads{Levels: []spec.Count{1}},
 		func(context.Context, spec.Run, string) (study.Result, record.Trial, error) {
 			p := record.PhaseResult{Phase: "measure", Ended: measure.Tally{Attempted: 1}, Rates: record.Rates{Achieved: rates[n]}}
 			p.All.Response = &record.Latency{P99: &times[n]}

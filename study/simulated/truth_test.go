@@ -30,6 +30,7 @@ func sweep(levels, trials int) spec.Study {
 		l := spec.Level{Value: fmt.Sprintf("%ds", 10+i)}
 		asked.Factors[0].Levels = append(asked.Factors[0].Levels, l)
 	}
+	asked.Defaults()
 	return asked
 }
 

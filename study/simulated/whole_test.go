@@ -41,6 +41,15 @@ func store() simulated.Target {
 	}
 }
 
+// perform completes a study and performs it, as the command does.
+func perform(ctx context.Context, asked spec.Study, o conduct.Options) (*record.Study, error) {
+	complete, err := study.Complete(asked)
+	if err != nil {
+		return nil, err
+	}
+	return conduct.Run(ctx, complete, o)
+}
+
 func conducted(t *testing.T, g simulated.Target) (conduct.Options, *simulated.Runner) {
 	r := simulated.New(g, 1)
 	r.Write = true
@@ -51,7 +60,7 @@ func conducted(t *testing.T, g simulated.Target) (conduct.Options, *simulated.Ru
 func TestWholeStudy(t *testing.T) {
 	g := store()
 	o, r := conducted(t, g)
-	s, err := conduct.Run(context.Background(), whole(), o)
+	s, err := perform(context.Background(), whole(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +107,7 @@ func TestWholeStudyResumed(t *testing.T) {
 		64, 128}, 0, 1
 	asked.Procedures.Capacity.From, asked.Trials = 5000, 2
 	o, all := conducted(t, g)
-	want, err := conduct.Run(context.Background(), asked, o)
+	want, err := perform(context.Background(), asked, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +123,7 @@ func TestWholeStudyResumed(t *testing.T) {
 		return simulated.Trouble{}
 	}
 	o, first := conducted(t, cut)
-	half, err := conduct.Run(ctx, asked, o)
+	half, err := perform(ctx, asked, o)
 	if !errors.Is(err, context.Canceled) || len(half.Procedures) != 2 || half.Capacity != nil {
 		t.Fatalf("cut off in trial %d: %v", after, err)
 	}

@@ -33,6 +33,9 @@ func folder(t *testing.T, name string) []Part {
 					t.Fatal(err)
 				}
 				asked.Run = run
+				if asked, err = study.Complete(asked); err != nil {
+					t.Fatal(err)
+				}
 				part.Study = &asked
 			case p.Drill != "":
 				asked := readPart(t, filepath.Join(dir, p.Drill), func(f *os.File) (spec.Drill, error) { return spec.ReadDrill(f) })
@@ -41,6 +44,9 @@ func folder(t *testing.T, name string) []Part {
 					t.Fatal(err)
 				}
 				asked.Run, asked.Repeat = run, max(asked.Repeat, p.Repeat)
+				if err := asked.Complete(); err != nil {
+					t.Fatal(err)
+				}
 				part.Drill = &asked
 			default:
 				part.Probe = p.Probe

@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Part is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given,
+// Part is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given, complete,
 // unless it is out.
 type Part struct {
 	// Name is that of the part, for what is left out.
@@ -187,21 +187,9 @@ type fitter struct {
 	first bool    // one part is taken whatever it takes: nothing else would be done at all
 }
 
-// add copies a part, with its scale applied and its defaults filled in, so that sheds see what would be run.
+// add copies a part and estimates its time.
 func (f *fitter) add(p Part) {
 	p = p.copied()
-	if p.Study != nil && !p.Out && p.Under == nil {
-		if s := p.Study; s.Scale != nil && !s.Scale.Applied {
-			if scaled, floors, err := s.Scaled(*s.Scale); err == nil { // an error is found where it is planned
-				for _, l := range floors {
-					l.Part = p.Name
-					f.left = append(f.left, l)
-				}
-				p.Study = &scaled
-			}
-		}
-		p.Study.Defaults()
-	}
 	p.estimate()
 	f.parts = append(f.parts, p)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 const fitStudy = `
@@ -32,6 +33,9 @@ run: {workload: {name: a, records: 100k}, load: {rate: 100, duration: 180s}}
 faults: [{fault: "power-off:primary", at: 20s, for: 60s}]
 repeat: 3
 `))
+	if err == nil {
+		err = drill.Complete()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,6 +285,9 @@ factors: [{path: workload.name, levels: [a, b]}]
 func read(t *testing.T, text string) spec.Study {
 	t.Helper()
 	asked, err := spec.ReadStudy(strings.NewReader(text))
+	if err == nil {
+		asked, err = study.Complete(asked)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

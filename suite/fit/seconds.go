@@ -81,6 +81,9 @@ func (p *Part) estimateStudy() bool {
 	if asked.Lab != nil {
 		o.FillRate, o.RedeployOf = fillRate(asked.Lab), labSeconds
 	}
+	if asked.Validate() != nil { // a step made too little of it
+		return false
+	}
 	plan, err := study.NewPlan(asked, o)
 	if err != nil {
 		return false
@@ -119,7 +122,6 @@ func severalServers(l *spec.Lab) bool {
 
 func drillSeconds(s *spec.Drill) float64 {
 	d := *s
-	d.Defaults()
 	up := labSeconds(d.Lab)
 	if !d.Run.LoadPhase.Skip {
 		up += float64(d.Run.Workload.Records) * fitDocument / fitFill

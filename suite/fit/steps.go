@@ -448,6 +448,7 @@ func oneStepOfProcedures(p *Part) (left []spec.Left) {
 	}
 	if x.Threads == nil {
 		p.Study.Procedures = nil
+		p.Study.Trials = max(p.Study.Trials, 1) // a study of procedures alone had none
 	}
 	return left
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// The names YCSB gives to operations.
+// YCSB's names of operations.
 const (
 	OpRead            = "READ"
 	OpUpdate          = "UPDATE"
@@ -20,17 +20,17 @@ const (
 	OpCleanup         = "CLEANUP"                 // the closing of a session
 )
 
-// statuses maps our outcomes to the statuses of YCSB. What is not listed is ERROR.
+// statuses maps outcomes to the statuses of YCSB. Other outcomes are ERROR.
 var statuses = map[string]string{
 	"ok":             "OK",
-	"unacknowledged": "OK", // YCSB cannot tell: with w=0 the driver reports success
+	"unacknowledged": "OK", // with w=0 the driver reports success to YCSB
 	"batched":        "BATCHED_OK",
 	"not-found":      "NOT_FOUND",
 	"overloaded":     "SERVICE_UNAVAILABLE",
-	"corrupt":        "OK", // the read went well; VERIFY has the UNEXPECTED_STATE
+	"corrupt":        "OK", // the read is successful; VERIFY has the UNEXPECTED_STATE
 }
 
-// StatusOf returns the status by which YCSB's MongoDB binding would call an outcome of an operation.
+// StatusOf returns the status of an outcome in YCSB's MongoDB binding.
 func StatusOf(op, outcome string) string {
 	s, ok := statuses[outcome]
 	if !ok || op == OpScan && s == "NOT_FOUND" { // an empty scan is an error there
@@ -39,13 +39,13 @@ func StatusOf(op, outcome string) string {
 	return s
 }
 
-// statusOK reports whether YCSB files latencies with this status under the plain name of the operation.
+// statusOK reports whether latencies with this status have the plain name of the operation.
 func statusOK(status string) bool { return status == "OK" || status == "BATCHED_OK" }
 
-// Tracked says under which names the latencies of failures are kept.
+// Tracked has the statuses whose latencies have a separate series.
 type Tracked struct {
 	Each  bool     // a series for each status (reportlatencyforeacherror)
-	Names []string // statuses with a series of their own (latencytrackederrors)
+	Names []string // statuses with a separate series (latencytrackederrors)
 }
 
 // Series returns the name of the series for an operation that returned status.
@@ -59,26 +59,26 @@ func (t *Tracked) Series(op, status string) string {
 	return op + "-FAILED"
 }
 
-// Collector feeds measurements from the closed intervals of a run.
+// Collector records the closed intervals of a run.
 type Collector struct {
 	m       *Measurements
 	tracked Tracked
-	apart   bool // latencies of failures come from elsewhere
-	counts  bool // all latencies do
+	apart   bool // the caller records the latencies of failures
+	counts  bool // the caller records all latencies
 	classes []collectedClass
 	outcome []string
 	corrupt int // index of the outcome "corrupt", -1 if there is none
 	ops     int64
 }
 
-// collectedClass is what a class of the workload is to YCSB.
+// collectedClass is the operation of YCSB for a class of the workload.
 type collectedClass struct {
 	op   string
 	part bool
 }
 
-// NewCollector returns a collector for intervals with these dimensions. Failures are kept under the names
-// that tracked gives them.
+// NewCollector makes a collector of intervals with these dimensions. tracked decides the names of the series of
+// failures.
 func NewCollector(m *Measurements, dims measure.Dims, tracked Tracked) *Collector {
 	c := &Collector{m: m, tracked: tracked, corrupt: -1}
 	for _, class := range dims.Classes {
@@ -93,8 +93,7 @@ func NewCollector(m *Measurements, dims measure.Dims, tracked Tracked) *Collecto
 	return c
 }
 
-// OpName returns YCSB's name for an operation class. The read and the update inside a read-modify-write
-// are a READ and an UPDATE there.
+// OpName returns YCSB's name of an operation class. The read and the update of a read-modify-write are READ and UPDATE.
 func OpName(class string) string {
 	name := strings.ToUpper(class)
 	if name != OpReadModifyWrite {
@@ -104,19 +103,17 @@ func OpName(class string) string {
 	return name
 }
 
-// FailuresApart tells the collector that the caller records the latencies of failed requests itself, which
-// is more exact where operations have a schedule: an interval keeps one histogram of failures per class,
-// and under a schedule it counts from the intended start.
+// FailuresApart omits the latencies of failed requests, which the caller records. That is more exact for operations
+// with a schedule: an interval has one histogram of failures per class, which counts from the intended start then.
 func (c *Collector) FailuresApart() { c.apart = true }
 
-// LatenciesApart tells the collector that the caller records all latencies itself, which the measurement
-// types need that keep every value. Operations and statuses are still counted here.
+// LatenciesApart omits all latencies, which the caller records for measurement types that keep every value. The
+// collector still counts operations and statuses.
 func (c *Collector) LatenciesApart() { c.counts = true }
 
-// Operations is how many operations have ended so far, whatever became of them.
+// Operations is the number of operations that have ended, with any outcome.
 func (c *Collector) Operations() int64 { return c.ops }
 
-// Interval takes a closed interval.
 func (c *Collector) Interval(iv *measure.Interval) {
 	for i := range iv.Classes {
 		if i >= len(c.classes) {
@@ -135,7 +132,7 @@ func (c *Collector) class(class collectedClass, ci *measure.ClassInterval, at ti
 	if !c.counts {
 		c.latencies(class, ci, at)
 	}
-	if class.op != OpReadModifyWrite { // YCSB reports none for it, only for its parts
+	if class.op != OpReadModifyWrite { // YCSB has statuses for its parts only
 		for i, n := range ci.Counts {
 			c.m.Status(class.op, StatusOf(class.op, c.outcome[i]), n)
 		}
@@ -163,11 +160,11 @@ func (c *Collector) histogram(record func(string, time.Duration, int64, int64), 
 	}
 }
 
-// failedSeries names the series for the failures of one interval. They share one histogram, so a status
-// has a series of its own only where it was the only failure within the interval.
+// failedSeries names the series for the failures of one interval. They share one histogram, so a status has a series of
+// its own only if it is the only failure of the interval.
 func (c *Collector) failedSeries(class collectedClass, counts []int64) string {
 	if class.op == OpReadModifyWrite {
-		return class.op // YCSB times the pair whatever became of it
+		return class.op // YCSB has one series for all outcomes
 	}
 	var only string
 	for i, n := range counts {

@@ -8,29 +8,26 @@ import (
 	"strings"
 )
 
-// Exporter writes the final summary, one value at a time. Close ends the document; it does not close the
-// writer below.
+// Exporter writes the final summary, one value at a time.
 type Exporter interface {
-	// Int writes a whole number.
 	Int(metric, measurement string, v int64) error
-	// Double writes a floating-point number in Java's notation.
+	// Double writes a number in Java's notation.
 	Double(metric, measurement string, v float64) error
-	// Close writes what ends the document.
+	// Close ends the document. It does not close the writer.
 	Close() error
 }
 
-// exporterPackages are the packages in which YCSB has kept its exporters: today's, the one before
-// release 0.17, and none for the plain class name.
+// exporterPackages are the packages of YCSB's exporters: since release 0.17, before it, and "" for the plain class
+// name.
 var exporterPackages = [...]string{"site.ycsb.measurements.exporter.", "com.yahoo.ycsb.measurements.exporter.", ""}
 
-// exporters maps the class names of YCSB's exporters to ours.
 var exporters = map[string]func(io.Writer) Exporter{
 	"TextMeasurementsExporter":      func(w io.Writer) Exporter { return &textExporter{w} },
 	"JSONMeasurementsExporter":      func(w io.Writer) Exporter { return &jsonExporter{w: w} },
 	"JSONArrayMeasurementsExporter": func(w io.Writer) Exporter { return &jsonExporter{w: w, array: true} },
 }
 
-// ExporterNames lists the exporters by the class names YCSB gives them.
+// ExporterNames lists the class names of YCSB's exporters.
 func ExporterNames() []string {
 	return []string{
 		exporterPackages[0] + "TextMeasurementsExporter",
@@ -39,16 +36,14 @@ func ExporterNames() []string {
 	}
 }
 
-// NewExporter returns the exporter with the class name that YCSB gives it, "" for the text exporter.
+// NewExporter returns the exporter with a class name of YCSB. "" is the text exporter.
 func NewExporter(class string, w io.Writer) (Exporter, error) {
 	if class == "" {
 		return &textExporter{w}, nil
 	}
 	for _, pkg := range exporterPackages {
-		if len(class) > len(pkg) && class[:len(pkg)] == pkg {
-			if build, ok := exporters[class[len(pkg):]]; ok {
-				return build(w), nil
-			}
+		if name, ok := strings.CutPrefix(class, pkg); ok && exporters[name] != nil {
+			return exporters[name](w), nil
 		}
 	}
 	return nil, fmt.Errorf("unknown exporter %q", class)
@@ -72,9 +67,9 @@ func (e *textExporter) line(metric, measurement, value string) error {
 
 func (e *textExporter) Close() error { return nil }
 
-// jsonExporter writes one object per value. With array they are the elements of one JSON array; without,
-// they follow each other separated by a space, which is not one JSON document but is what YCSB writes.
-// The layout is that of the pretty printer of Jackson 1.9, with no newline at the end.
+// jsonExporter writes one object per value. With array they are the elements of one JSON array. Otherwise they are
+// separated by a space as in YCSB, which is not one JSON document. The layout is that of the pretty printer of Jackson
+// 1.9, without a newline at the end.
 type jsonExporter struct {
 	w     io.Writer
 	array bool
@@ -88,7 +83,7 @@ func (e *jsonExporter) Int(metric, measurement string, v int64) error {
 func (e *jsonExporter) Double(metric, measurement string, v float64) error {
 	s := FormatDouble(v)
 	if last := s[len(s)-1]; last < '0' || last > '9' {
-		s = strconv.Quote(s) // NaN and the infinities have no number syntax in JSON; Jackson quotes them
+		s = strconv.Quote(s) // JSON has no NaN and no infinities; Jackson quotes them
 	}
 	return e.object(metric, measurement, s)
 }
@@ -125,7 +120,7 @@ func (e *jsonExporter) Close() error {
 	return err
 }
 
-// jsonString quotes s; unlike encoding/json's default it leaves '<', '>' and '&' alone, as Jackson does.
+// jsonString quotes s. Like Jackson, it does not escape '<', '>' and '&'.
 func jsonString(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil { // a string always marshals

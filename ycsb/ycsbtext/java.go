@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// FormatDouble formats v as Java's Double.toString does (its documentation since Java 19, which asks for
-// the shortest digits that read back as v; older versions print one digit too many for about one value
-// in a thousand). Between 1e-3 and 1e7 the notation is plain with at least one digit after the point,
-// outside it is scientific with a bare exponent: 1.2E7, 5.0E-5.
+// FormatDouble formats v like Java's Double.toString since Java 19: the shortest digits that read back as v. Older
+// versions print one more digit for about one value in a thousand. Between 1e-3 and 1e7 the notation is plain with at
+// least one digit after the point, otherwise scientific with a bare exponent: 1.2E7, 5.0E-5.
 func FormatDouble(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -24,15 +23,14 @@ func FormatDouble(v float64) string {
 	}
 	s := strconv.FormatFloat(v, 'e', -1, 64)
 	if !strings.Contains(s, ".") {
-		// Java always shows two digits and takes the two closest ones, which for a subnormal number
-		// need not end in zero: 4.9E-324.
+		// Java prints at least the two closest digits, which may not end in zero for a subnormal number: 4.9E-324.
 		s = strconv.FormatFloat(v, 'e', 1, 64)
 	}
 	digits, exponent, _ := strings.Cut(s, "e")
 	return digits + "E" + bareExponent(exponent)
 }
 
-// withPoint adds the ".0" that Java prints for whole numbers.
+// withPoint adds Java's ".0" to whole numbers.
 func withPoint(s string) string {
 	if strings.Contains(s, ".") {
 		return s
@@ -49,9 +47,9 @@ func bareExponent(s string) string {
 	return sign + strings.TrimLeft(s[1:], "0")
 }
 
-// FormatDecimal formats v as Java's DecimalFormat("#.##") does in the locale of the United States: at most
-// two decimals, rounded half to even on the exact binary value, no trailing zeros, no grouping. Not a
-// number is U+FFFD, as Java 8 prints it, on which most YCSB logs in the wild were made.
+// FormatDecimal formats v like Java's DecimalFormat("#.##") in the locale of the United States: at most two decimals,
+// rounded half to even on the exact binary value, no trailing zeros, no grouping. Not a number is U+FFFD as in Java 8,
+// which made most existing YCSB logs.
 func FormatDecimal(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -61,7 +59,7 @@ func FormatDecimal(v float64) string {
 	case math.IsInf(v, -1):
 		return "-∞"
 	}
-	// DecimalFormat works on the shortest decimal form of v, so digits beyond it are zeros.
+	// DecimalFormat uses the shortest decimal form of v, so further digits are zeros.
 	s := strconv.FormatFloat(v, 'f', 2, 64)
 	if math.Abs(v) >= 1<<53 {
 		s = strconv.FormatFloat(v, 'f', -1, 64)
@@ -72,7 +70,7 @@ func FormatDecimal(v float64) string {
 	return s
 }
 
-// truncate converts a double to a long as a Java cast does: NaN is 0, too large is the largest.
+// truncate converts a double to a long like a Java cast: NaN is 0, and values out of range become the nearest long.
 func truncate(v float64) int64 {
 	switch {
 	case math.IsNaN(v):

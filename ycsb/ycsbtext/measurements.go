@@ -2,17 +2,17 @@ package ycsbtext
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// IntendedPrefix is put before the names of series that count from the intended start when both kinds are
-// measured.
+// IntendedPrefix is the prefix of series that count from the intended start, if both kinds are measured.
 const IntendedPrefix = "Intended-"
 
-// Measurements are all series of one run. Series come into being with their first value or status. It is
-// safe for concurrent use, but meant to be fed with closed intervals, not from the hot path.
+// Measurements are all series of one run. A series begins with its first value or status. Measurements are safe for
+// concurrent use, but too slow for the hot path.
 type Measurements struct {
 	opts Options
 
@@ -22,20 +22,19 @@ type Measurements struct {
 	err      error // the first failure to open or write a histogram log
 }
 
-// table holds series by the name of their operation.
+// table has series by the name of their operation.
 type table struct {
-	names   []string // in order of appearance
+	names   []string // by their first values
 	entries map[string]*entry
 }
 
-// entry is one series and the statuses reported for it.
 type entry struct {
 	name     string // as printed
 	series   series
 	statuses []statusCount
 }
 
-// New returns empty measurements.
+// New makes measurements without series. Options that are not set have YCSB's defaults.
 func New(opts Options) *Measurements {
 	opts.EnsureDefaults()
 	return &Measurements{
@@ -45,8 +44,8 @@ func New(opts Options) *Measurements {
 	}
 }
 
-// Record adds n latencies of us microseconds, counted from the moment of sending. at is when they
-// ended, since the start of the run. With measurement.interval=intended they are dropped, as YCSB does.
+// Record adds n latencies of us microseconds, counted from the actual send. at is their end since the start of the run.
+// With measurement.interval=intended they are dropped, like in YCSB.
 func (m *Measurements) Record(op string, at time.Duration, us, n int64) {
 	if m.opts.Interval == Intended {
 		return
@@ -54,8 +53,8 @@ func (m *Measurements) Record(op string, at time.Duration, us, n int64) {
 	m.record(&m.op, op, op, at, us, n)
 }
 
-// RecordIntended adds n latencies of us microseconds, counted from the intended start. They are dropped
-// unless measurement.interval asks for them.
+// RecordIntended adds n latencies of us microseconds, counted from the intended send. With measurement.interval=op they
+// are dropped.
 func (m *Measurements) RecordIntended(op string, at time.Duration, us, n int64) {
 	switch m.opts.Interval {
 	case Intended:
@@ -77,8 +76,8 @@ func (m *Measurements) record(t *table, op, shown string, at time.Duration, us, 
 	}
 }
 
-// Status counts n returns of a status by an operation. They are printed with the series of that name,
-// which exists from then on even if it never gets a value.
+// Status counts n returns of a status by an operation. They are printed with the series of the operation, even if it
+// has no values.
 func (m *Measurements) Status(op, status string, n int64) {
 	if n < 1 {
 		return
@@ -103,7 +102,7 @@ func (m *Measurements) Status(op, status string, n int64) {
 	sortStatuses(e.statuses)
 }
 
-// entry finds or makes a series; nil if it cannot be made, with the reason kept in m.err.
+// entry finds or makes a series. If it returns nil, m.err has the reason.
 func (m *Measurements) entry(t *table, op, shown string) *entry {
 	if e := t.entries[op]; e != nil {
 		return e
@@ -144,9 +143,9 @@ func (m *Measurements) newSeries(name string) (series, error) {
 	return nil, fmt.Errorf("unknown measurement type %d", m.opts.Type)
 }
 
-// pair keeps the same values in two ways. Statuses are printed with the first one only.
+// pair records values in two series. Statuses are printed with the first one only.
 type pair struct {
-	base, prefix string // name of the operation, and what the second series puts before it
+	base, prefix string // name of the operation, and the prefix of the second series
 	first        *hdrSeries
 	second       series
 }
@@ -185,7 +184,7 @@ func (p *pair) export(l *lines, returns []statusCount) {
 // all visits the series in the order in which YCSB prints them.
 func (m *Measurements) all(visit func(*entry)) {
 	for _, t := range []*table{&m.op, &m.intended} {
-		names := append([]string(nil), t.names...)
+		names := slices.Clone(t.names)
 		hashOrder(names)
 		for _, name := range names {
 			visit(t.entries[name])
@@ -193,8 +192,8 @@ func (m *Measurements) all(visit func(*entry)) {
 	}
 }
 
-// Summary returns what a status line says about the time since its last call: one piece per series, each
-// followed by a space. at is the time since the start of the run.
+// Summary returns the text of a status line about the time since the last call: the summary of each series, followed by
+// a space. at is the time since the start of the run.
 func (m *Measurements) Summary(at time.Duration) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,7 +207,7 @@ func (m *Measurements) Summary(at time.Duration) (string, error) {
 	return b.String(), m.err
 }
 
-// Export ends all series at the given time since the start and writes their lines. It is called once.
+// Export ends all series at a time since the start and writes their lines. Call it once.
 func (m *Measurements) Export(to Exporter, at time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

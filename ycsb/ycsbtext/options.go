@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Type is a way of keeping measurements, YCSB's property "measurementtype".
+// Type is YCSB's property "measurementtype".
 type Type int
 
 // The measurement types of YCSB.
@@ -19,7 +20,7 @@ const (
 	Buckets                     // buckets of one millisecond
 	HDRAndBuckets               // both, names prefixed "Hdr" and "Bucket"
 	HDRAndRaw                   // histogram and every single value, names prefixed "Hdr" and "Raw"
-	TimeSeries                  // averages per piece of time
+	TimeSeries                  // averages per unit of time
 	Raw                         // every single value
 	firstTypeBeyond             // keep last
 )
@@ -28,48 +29,38 @@ var typeNames = [firstTypeBeyond]string{
 	"hdrhistogram", "histogram", "hdrhistogram+histogram", "hdrhistogram+raw", "timeseries", "raw",
 }
 
-// Types lists the names of all measurement types.
-func Types() []string { return append([]string(nil), typeNames[:]...) }
-
-// ParseType returns the measurement type with this name.
+// ParseType reads a value of the property "measurementtype".
 func ParseType(name string) (Type, error) {
-	for i, n := range typeNames {
-		if n == name {
-			return Type(i), nil
-		}
+	if i := slices.Index(typeNames[:], name); i >= 0 {
+		return Type(i), nil
 	}
 	return 0, fmt.Errorf("unknown measurementtype %q (known: %s)", name, strings.Join(typeNames[:], ", "))
 }
 
-// NeedsPoints reports whether the type is fed with single values, not with histograms.
+// NeedsPoints reports whether the type needs single values instead of histograms.
 func (t Type) NeedsPoints() bool { return t == Raw || t == HDRAndRaw }
 
-// Interval says from when latencies are counted, YCSB's property "measurement.interval".
+// Interval is YCSB's property "measurement.interval": the start of latencies.
 type Interval int
 
 // The values of "measurement.interval".
 const (
-	Op       Interval = iota // from the moment of sending
-	Intended                 // from the moment when the schedule wanted it sent
+	Op       Interval = iota // from the actual send
+	Intended                 // from the intended send
 	Both                     // both, the second one named "Intended-…"
 )
 
 var intervalNames = [...]string{"op", "intended", "both"}
 
-// Intervals lists the names of all values.
-func Intervals() []string { return append([]string(nil), intervalNames[:]...) }
-
-// ParseInterval returns the interval with this name.
+// ParseInterval reads a value of the property "measurement.interval".
 func ParseInterval(name string) (Interval, error) {
-	for i, n := range intervalNames {
-		if n == name {
-			return Interval(i), nil
-		}
+	if i := slices.Index(intervalNames[:], name); i >= 0 {
+		return Interval(i), nil
 	}
 	return 0, fmt.Errorf("unknown measurement.interval %q (known: %s)", name, strings.Join(intervalNames[:], ", "))
 }
 
-// Options say how measurements are kept and printed. The zero value needs [Options.EnsureDefaults].
+// Options of the measurements. The zero value needs [Options.EnsureDefaults].
 type Options struct {
 	Type     Type
 	Interval Interval
@@ -80,21 +71,21 @@ type Options struct {
 	Buckets      int           // number of one-millisecond buckets; default 1000
 	Granularity  time.Duration // of the time series, whole milliseconds; default 1 s
 
-	// Release017 prints as release 0.17.0 does: no 50th percentile, neither as a default in the
-	// summary nor in the status line.
+	// Release017 prints like release 0.17.0: without a 50th percentile, which is neither a default of the summary nor in
+	// the status line.
 	Release017 bool
 
-	// RawOut receives every single value (types Raw and HDRAndRaw); RawSummary adds percentiles.
+	// RawOut gets every single value (types Raw and HDRAndRaw). RawSummary adds percentiles.
 	RawOut     io.Writer
 	RawSummary bool
 
 	// Log opens the histogram log of one series (YCSB's hdrhistogram.fileoutput); nil for none.
 	Log func(series string) (io.WriteCloser, error)
-	// Start is when the run began, for histogram logs and raw values.
+	// Start is the start of the run, for histogram logs and raw values.
 	Start time.Time
 }
 
-// EnsureDefaults fills in what is not set with YCSB's defaults.
+// EnsureDefaults sets YCSB's defaults for options that are not set.
 func (o *Options) EnsureDefaults() {
 	if len(o.Percentiles) == 0 {
 		o.Percentiles = DefaultPercentiles(o.Release017)
@@ -113,7 +104,7 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// DefaultPercentiles returns what YCSB prints when nothing else is asked for.
+// DefaultPercentiles returns YCSB's default percentiles.
 func DefaultPercentiles(release017 bool) []float64 {
 	if release017 {
 		return []float64{95, 99}
@@ -136,7 +127,7 @@ func ParsePercentiles(s string) ([]float64, error) {
 	return ps, nil
 }
 
-// ordinal names a percentile as YCSB does: whole numbers get an English ordinal suffix, others get none.
+// ordinal names a percentile like YCSB: whole numbers have an English ordinal suffix, others have none.
 func ordinal(p float64) string {
 	whole := int(p)
 	if p != math.Trunc(p) {

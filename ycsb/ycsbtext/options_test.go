@@ -35,12 +35,12 @@ func TestParsePercentiles(t *testing.T) {
 }
 
 func TestParseNames(t *testing.T) {
-	for _, name := range Types() {
+	for _, name := range typeNames {
 		if typ, err := ParseType(name); err != nil || typeNames[typ] != name {
 			t.Errorf("ParseType(%q) = %v, %v", name, typ, err)
 		}
 	}
-	for _, name := range Intervals() {
+	for _, name := range intervalNames {
 		if iv, err := ParseInterval(name); err != nil || intervalNames[iv] != name {
 			t.Errorf("ParseInterval(%q) = %v, %v", name, iv, err)
 		}

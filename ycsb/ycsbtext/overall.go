@@ -2,22 +2,22 @@ package ycsbtext
 
 import "time"
 
-// Overall is what the summary says before the series.
+// Overall has the values of the summary before the series.
 type Overall struct {
 	RunTime    time.Duration // from the start of the workers to the end of the last one
-	Operations int64         // attempted, whatever became of them: YCSB counts failures too
+	Operations int64         // attempted ones: YCSB counts failures too
 	GCs        int64         // garbage collections of this process
 	GCTime     time.Duration // total of their pauses
 }
 
-// milliseconds is the run time as YCSB divides by it.
+// milliseconds is the run time in whole milliseconds, as YCSB uses it.
 func (o *Overall) milliseconds() float64 { return float64(o.RunTime.Milliseconds()) }
 
-// Throughput is operations per second by YCSB's arithmetic: whole milliseconds, failures included.
+// Throughput is operations per second as YCSB computes it: by whole milliseconds, with failures.
 func (o *Overall) Throughput() float64 { return 1000 * float64(o.Operations) / o.milliseconds() }
 
-// Export writes the lines. The collectors of a Java machine have a name each and lines of their own; Go has
-// one collector, so only the totals are written.
+// Export writes the lines. YCSB also has lines for each collector of the Java machine. Go has one collector, so there
+// are totals only.
 func (o *Overall) Export(to Exporter) error {
 	for _, part := range []struct {
 		metric string

@@ -6,40 +6,38 @@ import (
 	"time"
 )
 
-// series is one named row of measurements ("READ", "UPDATE-FAILED", …). How it keeps them depends on the
-// measurement type.
+// series has the measurements of one name ("READ", "UPDATE-FAILED", …). Each measurement type has its own
+// implementation.
 type series interface {
-	// record adds n latencies of us microseconds that ended at the given time since the start.
+	// record adds n latencies of us microseconds that ended at a time since the start.
 	record(at time.Duration, us, n int64)
-	// summary is what a status line says about the time since its last call; it begins a new window.
+	// summary is the text of a status line about the time since the last call.
 	summary(at time.Duration) (string, error)
-	// export writes the final lines. returns holds the counted statuses, ready to be written.
+	// export writes the final lines. returns are the counts of statuses in the order of printing.
 	export(e *lines, returns []statusCount)
 }
 
-// statusCount says how often an operation returned a status.
+// statusCount is the number of returns of a status.
 type statusCount struct {
 	name string
 	n    int64
 }
 
-// statusOrder is the order in which YCSB prints the statuses of one operation: it keeps them in a hash
-// table whose order follows from their names and descriptions, and this is what comes out.
+// statusOrder is the order in which YCSB prints the statuses of an operation. It is the order of a hash table, which
+// follows from their names and descriptions.
 var statusOrder = []string{
 	"OK", "NOT_IMPLEMENTED", "TIMEOUT", "BAD_REQUEST", "FORBIDDEN", "UNEXPECTED_STATE", "BATCHED_OK",
 	"SERVICE_UNAVAILABLE", "NOT_FOUND", "ERROR",
 }
 
-// sortStatuses orders counts as YCSB prints them.
 func sortStatuses(counts []statusCount) {
 	slices.SortStableFunc(counts, func(a, b statusCount) int {
 		return slices.Index(statusOrder, a.name) - slices.Index(statusOrder, b.name)
 	})
 }
 
-// hashOrder sorts names as the iteration over a Java ConcurrentHashMap visits them: by the slot in a
-// table of 16 entries that doubles whenever it is three quarters full. Names that share a slot keep the
-// order in which they came.
+// hashOrder sorts names in the order of a Java ConcurrentHashMap: by the slot in a table of 16 entries that doubles
+// when it is three quarters full. Names in the same slot keep their order.
 func hashOrder(names []string) {
 	size := 16
 	for len(names) >= size*3/4 {
@@ -52,7 +50,7 @@ func hashOrder(names []string) {
 	slices.SortStableFunc(names, func(a, b string) int { return slot(a) - slot(b) })
 }
 
-// lines writes the lines of one series and keeps the first error.
+// lines writes the lines of one series. It keeps the first error and writes nothing after it.
 type lines struct {
 	to   Exporter
 	name string
@@ -83,7 +81,7 @@ func (l *lines) percentiles(h *latencies, ps []float64) {
 	}
 }
 
-// window counts since the last status line.
+// window has the latencies since the last status line.
 type window struct {
 	n, sum int64
 }
@@ -93,8 +91,8 @@ func (w *window) record(us, n int64) {
 	w.sum += us * n
 }
 
-// take returns what was counted and begins anew.
-func (w *window) take() window {
+// reset returns the window and starts an empty one.
+func (w *window) reset() window {
 	was := *w
 	*w = window{}
 	return was
@@ -102,7 +100,7 @@ func (w *window) take() window {
 
 func (w window) mean() float64 { return float64(w.sum) / float64(w.n) }
 
-// totals are exact figures over the whole run, as YCSB's bucket and time series types keep them.
+// totals are exact figures of the whole run for the bucket and time series types.
 type totals struct {
 	n        int64
 	sum      int64
@@ -129,5 +127,5 @@ func (t *totals) variance() float64 {
 	return t.squares/float64(t.n) - m*m
 }
 
-// inInt clamps a value to what a Java int holds; YCSB prints bucket limits as ints.
+// inInt clamps a value to a Java int, as which YCSB prints bucket limits.
 func inInt(v int64) int64 { return min(v, math.MaxInt32) }

@@ -1,6 +1,7 @@
 package ycsbtext
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -31,7 +32,7 @@ func newHDRSeries(name string, opts *Options) (*hdrSeries, error) {
 
 func (s *hdrSeries) record(_ time.Duration, us, n int64) { s.now.record(us, n) }
 
-// statusPercentiles are the percentiles of a status line; the first one is new in 0.18.
+// statusPercentiles are the percentiles of a status line. The first one is new in 0.18.
 var statusPercentiles = []float64{50, 90, 99, 99.9, 99.99}
 
 func (s *hdrSeries) summary(at time.Duration) (string, error) {
@@ -49,7 +50,7 @@ func (s *hdrSeries) summary(at time.Duration) (string, error) {
 	return b.String(), s.roll(at)
 }
 
-// roll ends the window.
+// roll ends the window of a status line.
 func (s *hdrSeries) roll(at time.Duration) error {
 	var err error
 	if s.log != nil {
@@ -76,16 +77,13 @@ func (s *hdrSeries) export(l *lines, returns []statusCount) {
 	}
 }
 
-// close writes the last window to the histogram log and closes it. It must come before export.
+// close writes the last window to the histogram log and closes it. Call it before export.
 func (s *hdrSeries) close(at time.Duration) error {
 	err := s.roll(at)
 	if s.log == nil {
 		return err
 	}
-	if cerr := s.log.to.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return errors.Join(err, s.log.to.Close())
 }
 
 // histogramLog writes the windows of one series in the HdrHistogram log format.
@@ -110,7 +108,7 @@ func openHistogramLog(name string, opts *Options) (*histogramLog, error) {
 		l.w.OutputLegend,
 	} {
 		if err := step(); err != nil {
-			return nil, fmt.Errorf("writing the histogram log of %s: %w", name, err)
+			return nil, fmt.Errorf("write the histogram log of %s: %w", name, err)
 		}
 	}
 	return l, nil

@@ -36,9 +36,9 @@ func (s *bucketSeries) summary(time.Duration) (string, error) {
 	return averageSummary(s.name, &s.now), nil
 }
 
-// averageSummary is what the bucket and time series types show in a status line.
+// averageSummary is the summary of the bucket and time series types in a status line.
 func averageSummary(name string, now *window) string {
-	w := now.take()
+	w := now.reset()
 	if w.n == 0 {
 		return ""
 	}
@@ -61,8 +61,8 @@ func (s *bucketSeries) export(l *lines, returns []statusCount) {
 	}
 }
 
-// exportPercentiles prints the lower end of the bucket that holds the percentile. As in YCSB, a percentile
-// that lies beyond the last bucket has no line.
+// exportPercentiles writes the lower end of the bucket of a percentile. As in YCSB, a percentile above the last bucket
+// has no line.
 func (s *bucketSeries) exportPercentiles(l *lines) {
 	var seen int64
 	done95 := false
@@ -80,7 +80,7 @@ func (s *bucketSeries) exportPercentiles(l *lines) {
 	}
 }
 
-// timeSeries is measurementtype=timeseries: the average of every piece of time.
+// timeSeries is measurementtype=timeseries: the average of every unit of time.
 type timeSeries struct {
 	name        string
 	granularity time.Duration
@@ -90,13 +90,13 @@ type timeSeries struct {
 	now         window
 
 	begun bool
-	first time.Duration // end of the first operation; pieces count from there
-	unit  int64         // number of the current piece
-	piece window
+	first time.Duration // end of the first operation, from which units count
+	unit  int64         // number of the current unit
+	sum   window        // of the current unit
 	done  []unitAverage
 }
 
-// unitAverage is the average of one piece of time that began ms after the first operation.
+// unitAverage is the average of the unit of time that began ms after the first operation.
 type unitAverage struct {
 	ms      int64
 	average float64
@@ -119,12 +119,13 @@ func (s *timeSeries) record(at time.Duration, us, n int64) {
 	s.hist.record(us, n)
 	s.all.record(us, n)
 	s.now.record(us, n)
-	s.piece.record(us, n)
+	s.sum.record(us, n)
 }
 
-// endUnit closes the current piece. Pieces in which nothing ended have no line.
+// endUnit ends the current unit. Units without operations have no line.
 func (s *timeSeries) endUnit() {
-	s.done = append(s.done, unitAverage{s.unit * s.granularity.Milliseconds(), s.piece.take().mean()})
+	sum := s.sum.reset()
+	s.done = append(s.done, unitAverage{s.unit * s.granularity.Milliseconds(), sum.mean()})
 }
 
 func (s *timeSeries) summary(time.Duration) (string, error) {
@@ -153,9 +154,9 @@ type rawSeries struct {
 	now    window
 }
 
-// rawPoint is one operation: when it ended and how long it took.
+// rawPoint is one operation.
 type rawPoint struct {
-	at time.Duration // since the start
+	at time.Duration // end, since the start of the run
 	us int32
 }
 
@@ -169,7 +170,7 @@ func (s *rawSeries) record(at time.Duration, us, n int64) {
 }
 
 func (s *rawSeries) summary(time.Duration) (string, error) {
-	w := s.now.take()
+	w := s.now.reset()
 	if w.n == 0 {
 		return "", nil
 	}
@@ -187,13 +188,14 @@ func (s *rawSeries) export(l *lines, returns []statusCount) {
 	l.returns(returns)
 }
 
-// dump writes every value in the order in which they came.
+// dump writes every value in the order of recording.
 func (s *rawSeries) dump() error {
-	if _, err := fmt.Fprintf(s.opts.RawOut, "%s latency raw data: op, timestamp(ms), latency(us)\n", s.name); err != nil {
+	w := s.opts.RawOut
+	if _, err := fmt.Fprintf(w, "%s latency raw data: op, timestamp(ms), latency(us)\n", s.name); err != nil {
 		return err
 	}
 	for _, p := range s.points {
-		if _, err := fmt.Fprintf(s.opts.RawOut, "%s,%d,%d\n", s.name, s.opts.Start.Add(p.at).UnixMilli(), p.us); err != nil {
+		if _, err := fmt.Fprintf(w, "%s,%d,%d\n", s.name, s.opts.Start.Add(p.at).UnixMilli(), p.us); err != nil {
 			return err
 		}
 	}
@@ -204,7 +206,9 @@ func (s *rawSeries) dump() error {
 var rawQuantiles = []struct {
 	name string
 	q    float64
-}{{"p1", 0.01}, {"p5", 0.05}, {"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}}
+}{
+	{"p1", 0.01}, {"p5", 0.05}, {"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
+}
 
 func (s *rawSeries) exportSummary(l *lines) {
 	sorted := make([]int32, len(s.points))

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// Status makes the status lines of one run. It keeps what the next line is compared with.
+// Status makes the status lines of one run.
 type Status struct {
 	label string
-	todo  int64 // operations the run is to make, 0 if there is no such number
+	todo  int64 // operations of the run, 0 for no limit
 
 	lastAt  time.Duration
 	lastOps int64
 }
 
-// NewStatus returns the maker of status lines that begin with label; todo is how many operations the run
-// is to make, 0 for no limit.
+// NewStatus returns a Status whose lines begin with label. todo is the number of operations of the run, 0 for no limit.
 func NewStatus(label string, todo int64) *Status { return &Status{label: label, todo: todo} }
 
-// Line returns one status line without a line end: now in local time, the time since the start, the
-// operations done so far, the current rate, the estimated end, and the given summary of the series.
+// Line returns one status line without a line end: now in local time, the time since the start (at), the number of
+// operations, the current rate, the estimated end, and the summary of the series.
 func (s *Status) Line(now time.Time, at time.Duration, ops int64, summary string) string {
 	elapsed := float64(at.Milliseconds())
 	current := 1000 * (float64(ops-s.lastOps) / float64((at - s.lastAt).Milliseconds()))
@@ -49,9 +48,9 @@ func timestamp(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05") + ":" + strings.Repeat("0", 3-len(ms)) + ms
 }
 
-// Remaining says a number of seconds in words as YCSB does, with a space at the end: days and hours, or
-// hours and minutes, or else seconds. "second" is singular whenever the number has one digit. Before the
-// first operation the number is infinite, which comes out as 106751991167300 days.
+// Remaining words a number of seconds like YCSB, with a space at the end: days and hours, or hours and minutes, or
+// seconds. "second" is singular if the number has one digit. Before the first operation the number is infinite, which
+// is printed as 106751991167300 days.
 func Remaining(seconds int64) string {
 	var b strings.Builder
 	part := func(n int64, unit string) {

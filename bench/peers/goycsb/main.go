@@ -1,10 +1,10 @@
-// Command goycsb runs go-ycsb v1.0.1's core workload through its MongoDB binding and reports what the
-// process used per operation. It is a module of its own, so that nothing of go-ycsb reaches Plimsoll.
+// Command goycsb runs go-ycsb v1.0.1's core workload through its MongoDB binding and reports the processor time per
+// operation. It is a separate module, so that Plimsoll does not depend on go-ycsb.
 //
 //	goycsb -uri mongodb://127.0.0.1:27017/ycsb?w=1 -op read -operations 100000 -threads 16
 //
-// It prints one line of JSON. go-ycsb starts its clock inside its client package; CPU time is taken
-// here around the whole run, after the connections were made.
+// It prints one line of JSON. go-ycsb starts its clock inside its client package; the processor time is measured here,
+// over the run, after the connections were made.
 package main
 
 import (
@@ -27,7 +27,6 @@ import (
 	_ "github.com/pingcap/go-ycsb/db/mongodb"
 )
 
-// result is the line that the benchmark reads.
 type result struct {
 	Operations int     `json:"operations"`
 	Failed     int64   `json:"failed"`
@@ -35,7 +34,7 @@ type result struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-// counted counts what failed: go-ycsb only prints it.
+// counted counts failures, which go-ycsb only prints.
 type counted struct {
 	ycsb.DB
 	failed atomic.Int64
@@ -67,7 +66,7 @@ func main() {
 	records := flag.Int("records", 100_000, "records that exist")
 	flag.Parse()
 	out := os.Stdout
-	os.Stdout = os.Stderr // go-ycsb prints its own report; ours stays alone
+	os.Stdout = os.Stderr // go-ycsb prints a report
 	r, err := run(*uri, *op, *operations, *threads, *records)
 	if err == nil {
 		err = json.NewEncoder(out).Encode(r)
@@ -121,7 +120,7 @@ func run(uri, op string, operations, threads, records int) (result, error) {
 	defer db.Close()
 	counting := &counted{DB: db}
 	c := client.NewClient(p, workload, client.DbWrapper{DB: counting})
-	measurement.EnableWarmUp(false) // it does not count operations until its warm-up is over
+	measurement.EnableWarmUp(false) // go-ycsb does not count operations until its warm-up is over
 	before, start := cpuTime(), time.Now()
 	c.Run(context.Background())
 	used, took := cpuTime()-before, time.Since(start)

@@ -7,7 +7,7 @@ const figure = (() => {
     if (x === 0) return "0";
     if (Number.isNaN(x)) return "NaN";
     if (!Number.isFinite(x)) return x > 0 ? "+Inf" : "-Inf";
-    // toExponential takes the larger of two equally near numbers, which is away from zero: so does the terminal.
+    // toExponential rounds a half away from zero, as the terminal does.
     const [mantissa, exponent] = x.toExponential(2).split("e");
     const digits = 2 - Number(exponent);
     if (digits <= 0) return group(BigInt(Math.round(Number(mantissa + "e" + exponent))).toString());

@@ -77,7 +77,6 @@ func newScale(x Axis, a, b float64, values ...[]float64) scale {
 	return s
 }
 
-// widen gives the values room.
 func (s *scale) widen() {
 	if s.axis.Log {
 		if s.high/s.low < 2 {
@@ -115,7 +114,6 @@ func (s scale) at(v float64) float64 {
 	return s.a + (v-low)/(high-low)*(s.b-s.a)
 }
 
-// clamp keeps a pixel on the axis.
 func (s scale) clamp(p float64) float64 { return max(min(s.a, s.b), min(p, max(s.a, s.b))) }
 
 func (s scale) in(v float64) bool {
@@ -216,7 +214,8 @@ func binaryStep(x float64) float64 {
 
 // timeStep is the next length of time, in seconds, that people count with.
 func timeStep(x float64) float64 {
-	for _, s := range []float64{0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200} {
+	for _, s := range []float64{0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600,
+		43200} {
 		if s >= x {
 			return s
 		}

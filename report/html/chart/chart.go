@@ -42,7 +42,6 @@ type Chart interface {
 	About() Frame
 }
 
-// About returns the frame.
 func (f Frame) About() Frame { return f }
 
 // Style is how a line is drawn; what matters must never hang on colour alone.
@@ -51,7 +50,7 @@ type Style int
 const (
 	// Solid is for what counts (class "ln").
 	Solid Style = iota
-	// Dashed is for what stands beside it, such as service time beside response time (class "ln dash").
+	// Dashed is for secondary lines, such as service time with response time (class "ln dash").
 	Dashed
 	// Dotted is for what was not measured, such as an extrapolation (class "ln dot").
 	Dotted
@@ -66,7 +65,6 @@ func (s Style) class() string {
 // Both draws a chart in both sizes; the style sheet shows one of them.
 func Both(c Chart) string { return c.Draw(Wide) + c.Draw(Narrow) }
 
-// start opens the element with title and description.
 func (f Frame) start(b *builder, s Size, height float64) {
 	id := f.ID + "-" + s.Name
 	b.raw(`<svg class="chart `, s.Name, `" viewBox="0 0 `, number(s.Width), " ", number(height), `" role="img" aria-labelledby="`)

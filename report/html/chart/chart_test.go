@@ -49,7 +49,8 @@ func wellFormed(t *testing.T, svg string) {
 		if e, ok := token.(xml.StartElement); ok {
 			seen[e.Name.Local]++
 			for _, a := range e.Attr {
-				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") || strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "style" {
+				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") || strings.HasPrefix(a.Name.Local, "on") ||
+					a.Name.Local == "style" {
 					t.Errorf("attribute %s=%q", a.Name.Local, a.Value)
 				}
 			}
@@ -70,18 +71,21 @@ func charts() map[string]Chart {
 				{Name: "ok", X: []float64{0, 10, 20, 30}, Y: []float64{900, 1100, nan, 1200}},
 				{Name: "offered", X: []float64{0, 10, 20, 30}, Y: []float64{1200, 1200, 1200, 1200}, Style: Dashed, Colour: 1},
 			},
-			Marks: []Mark{{X: 12, Text: "checkpoint", Kind: "event"}}, Spans: []Span{{From: 5, To: 30, Text: "measured"}}, Limits: []Limit{{Y: 1000, Text: "objective rate>1000"}},
+			Marks: []Mark{{X: 12, Text: "checkpoint", Kind: "event"}}, Spans: []Span{{From: 5, To: 30, Text: "measured"}},
+			Limits: []Limit{{Y: 1000, Text: "objective rate>1000"}},
 		},
 		"folded": &XY{
 			Frame: Frame{ID: "b", Title: "Latency over throughput", Description: "It folds back."},
 			X:     Axis{Label: "ok/s; n = 4 trials", Unit: PerSecond, Zero: true}, Y: Axis{Label: "p99", Unit: Nanoseconds, Log: true},
-			Series: []Series{{Name: "p99", X: []float64{1000, 2000, 2500, 2200}, Y: []float64{1e6, 2e6, 9e6, 5e7}, Low: []float64{0.9e6, 1.8e6, 7e6, 4e7},
+			Series: []Series{{Name: "p99", X: []float64{1000, 2000, 2500, 2200}, Y: []float64{1e6, 2e6, 9e6, 5e7},
+				Low:  []float64{0.9e6, 1.8e6, 7e6, 4e7},
 				High: []float64{1.1e6, 2.3e6, 1e7, 6e7}, Dots: true, Notes: []string{"first", "second", "third", "fourth"}}},
 		},
 		"rows": &Rows{
 			Frame: Frame{ID: "c", Title: "Throughput by workers", Description: "More is more."}, X: Axis{Label: "ok/s", Unit: PerSecond, Zero: true},
 			Rows: []Row{{Name: "8 (baseline)", Value: 1000, Low: 980, High: 1020, Text: "1,000, n = 5", Hollow: true},
-				{Name: "16", Value: 1900, Low: 1850, High: 1960, Text: "1,900, n = 5", Published: 1700}, {Name: "32", Value: nan, Low: nan, High: nan, Text: "-"}},
+				{Name: "16", Value: 1900, Low: 1850, High: 1960, Text: "1,900, n = 5", Published: 1700},
+				{Name: "32", Value: nan, Low: nan, High: nan, Text: "-"}},
 		},
 		"forest": &Rows{
 			Frame: Frame{ID: "d", Title: "Ratios", Description: "One is worse."}, X: Axis{Label: "value / baseline", Log: true}, Dots: true,
@@ -89,12 +93,32 @@ func charts() map[string]Chart {
 			Rows: []Row{{Name: "b", Group: "throughput", Value: 0.8, Low: 0.7, High: 0.9, Text: "-20.0 % worse", Colour: 1},
 				{Name: "c", Group: "throughput", Value: 1.01, Low: 0.9, High: 1.1, Text: "+1.0 % ~", Hollow: true}},
 		},
+		"dense": &Rows{
+			Frame: Frame{ID: "g", Title: "The document and here", Description: "They agree."}, X: Axis{Label: "ratio", Log: true}, Dots: true,
+			Dense: true, Reference: 1, ReferenceText: "own baseline",
+			Rows: []Row{{Name: strings.Repeat("a long name ", 8), Group: "figure 2", Value: 2, Low: 1.5, High: 2.5,
+				Published: 2.2, Class: "good", Text: "agrees", Note: "there +120 %, here +100 %"},
+				{Name: "b", Group: "figure 3", Value: 0.8, Low: nan, High: nan, Published: 1.3, Class: "warn", Hollow: true, Text: "disagrees"}},
+		},
 		"heat": &Heat{
 			Frame: Frame{ID: "e", Title: "Latency heatmap", Description: "Two kinds of answers."}, What: "operations",
 			X: Axis{Label: "time; n = 1,110", Unit: Seconds, Low: 0, High: 20}, Y: Axis{Label: "response time", Unit: Nanoseconds, Log: true},
 			Cells: []Cell{{0, 10, 1e6, 2e6, 1000}, {10, 20, 1e6, 2e6, 100}, {10, 20, 5e6, 1e7, 10}},
 		},
-		"empty": &XY{Frame: Frame{ID: "f", Title: "Nothing", Description: "Nothing was measured."}, Series: []Series{{Name: "none", X: []float64{nan}, Y: []float64{nan}}}},
+		"empty": &XY{Frame: Frame{ID: "f", Title: "Nothing", Description: "Nothing was measured."},
+			Series: []Series{{Name: "none", X: []float64{nan}, Y: []float64{nan}}}},
+	}
+}
+
+func TestSpark(t *testing.T) {
+	nan := math.NaN()
+	line := Spark{Label: "<ok/s>", Values: []float64{1, 2, nan, 4, 4}, Measured: 1, Marks: []float64{2, 99}}.Draw()
+	dots := Spark{Values: []float64{3, 2, 1}, Dots: true}.Draw()
+	golden(t, "spark.svg", line+"\n"+dots+"\n")
+	for _, empty := range [][]float64{nil, {1}, {0, 0}, {nan, nan}} {
+		if got := (Spark{Values: empty}).Draw(); got != "" {
+			t.Errorf("%v is drawn: %s", empty, got)
+		}
 	}
 }
 
@@ -112,10 +136,14 @@ func TestHostileTexts(t *testing.T) {
 	bad := "</svg><script>alert(1)</script>\"' onload=x \x00\x1b\u202e" + strings.Repeat("x", 5000)
 	for name, c := range map[string]Chart{
 		"xy": &XY{Frame: Frame{ID: "a", Title: bad, Description: bad}, X: Axis{Label: bad}, Y: Axis{Label: bad},
-			Series: []Series{{Name: bad, X: []float64{1, 2}, Y: []float64{1, math.Inf(1)}, Dots: true, Notes: []string{bad, bad}}},
-			Marks:  []Mark{{X: 1, Text: bad, Kind: bad}}, Limits: []Limit{{Y: 1, Text: bad}}, Spans: []Span{{From: 1, To: 2, Text: bad}}},
-		"rows": &Rows{Frame: Frame{ID: "b", Title: bad, Description: bad}, X: Axis{Label: bad}, Rows: []Row{{Name: bad, Group: bad, Text: bad, Value: 1, Low: 0, High: math.Inf(1)}}},
-		"heat": &Heat{Frame: Frame{ID: "c", Title: bad, Description: bad}, What: "x", X: Axis{Label: bad}, Y: Axis{Label: bad, Log: true}, Cells: []Cell{{0, 1, 1, 2, 3}, {0, 1, -1, 0, 3}}},
+			Series: []Series{{Name: bad, X: []float64{1, 2}, Y: []float64{1, math.Inf(1)}, Dots: true,
+				Notes: []string{bad, bad}}},
+			Marks: []Mark{{X: 1, Text: bad, Kind: bad}}, Limits: []Limit{{Y: 1, Text: bad}},
+			Spans: []Span{{From: 1, To: 2, Text: bad}}},
+		"rows": &Rows{Frame: Frame{ID: "b", Title: bad, Description: bad}, X: Axis{Label: bad},
+			Rows: []Row{{Name: bad, Group: bad, Text: bad, Value: 1, Low: 0, High: math.Inf(1)}}},
+		"heat": &Heat{Frame: Frame{ID: "c", Title: bad, Description: bad}, What: "x", X: Axis{Label: bad},
+			Y: Axis{Label: bad, Log: true}, Cells: []Cell{{0, 1, 1, 2, 3}, {0, 1, -1, 0, 3}}},
 	} {
 		for _, s := range []Size{Wide, Narrow} {
 			svg := c.Draw(s)
@@ -134,7 +162,8 @@ func TestPeaksStayVisible(t *testing.T) {
 		s.X, s.Y = append(s.X, float64(i)), append(s.Y, 10)
 	}
 	s.Y[54_321] = 1000
-	c := &XY{Frame: Frame{ID: "a", Title: "t", Description: "d"}, X: Axis{Unit: Seconds}, Y: Axis{Zero: true}, Series: []Series{s}}
+	c := &XY{Frame: Frame{ID: "a", Title: "t", Description: "d"}, X: Axis{Unit: Seconds}, Y: Axis{Zero: true},
+		Series: []Series{s}}
 	p := c.layout(Wide, 280)
 	svg := c.Draw(Wide)
 	if want := number(p.y.at(1000)); !strings.Contains(svg, " "+want+"L") {
@@ -189,11 +218,14 @@ func FuzzDraw(f *testing.F) {
 	f.Add(math.Inf(1), math.NaN(), -1e308, "\x00<", false)
 	f.Add(1e-320, 1e308, 0.0, "", true)
 	f.Fuzz(func(t *testing.T, a, b, c float64, name string, log bool) {
-		x := &XY{Frame: Frame{ID: "a", Title: name, Description: name}, X: Axis{Label: name, Log: log}, Y: Axis{Unit: Nanoseconds, Log: log},
-			Series: []Series{{Name: name, X: []float64{a, b, c}, Y: []float64{c, a, b}, Low: []float64{a, a, a}, High: []float64{b, b, b}, Dots: true}},
-			Marks:  []Mark{{X: a, Text: name}}, Spans: []Span{{From: a, To: b}}, Limits: []Limit{{Y: c, Text: name}}}
+		x := &XY{Frame: Frame{ID: "a", Title: name, Description: name}, X: Axis{Label: name, Log: log},
+			Y: Axis{Unit: Nanoseconds, Log: log},
+			Series: []Series{{Name: name, X: []float64{a, b, c}, Y: []float64{c, a, b}, Low: []float64{a, a, a},
+				High: []float64{b, b, b}, Dots: true}},
+			Marks: []Mark{{X: a, Text: name}}, Spans: []Span{{From: a, To: b}}, Limits: []Limit{{Y: c, Text: name}}}
 		wellFormed(t, x.Draw(Wide))
-		r := &Rows{Frame: Frame{ID: "b", Title: name, Description: name}, X: Axis{Log: log}, Dots: log, Reference: a, Rows: []Row{{Name: name, Value: a, Low: b, High: c, Text: name}}}
+		r := &Rows{Frame: Frame{ID: "b", Title: name, Description: name}, X: Axis{Log: log}, Dots: log, Reference: a,
+			Rows: []Row{{Name: name, Value: a, Low: b, High: c, Text: name}}}
 		wellFormed(t, r.Draw(Narrow))
 	})
 }

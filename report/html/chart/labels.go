@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// placed is the name of a line beside the line.
+// placed is the name of a line, next to the line.
 type placed struct {
 	x, y  float64
 	text  string
@@ -49,7 +49,6 @@ func touch(a, b placed) bool {
 	return a.x < b.x+boldWidth(b.text) && b.x < a.x+boldWidth(a.text)
 }
 
-// lastOf returns the last point of a series that can be drawn.
 func lastOf(x, y scale, s Series) (px, py float64, ok bool) {
 	for i := min(len(s.X), len(s.Y)) - 1; i >= 0; i-- {
 		if x.drawable(s.X[i]) && y.drawable(s.Y[i]) {

@@ -5,8 +5,8 @@ import "math"
 // spot is a pixel where something is drawn.
 type spot struct{ x, y float64 }
 
-// Bounds of the search for a place: how many points of a series are tried, from the last on, and how far apart a line is
-// looked at, in pixels.
+// Bounds of the search for a place: how many points of a series are tried, from the last on, and how far apart a line
+// is looked at, in pixels.
 const (
 	maxTried = 60
 	lineStep = 5

@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Rows draws one row per thing: a bar from zero or a dot, with its interval and its value in words. Rows have room
 // for long names, on a phone as well.
@@ -15,6 +18,8 @@ type Rows struct {
 	BandHigh      float64
 	// Dots draws dots instead of bars, for values of which zero is no part.
 	Dots bool
+	// Dense rows are close together, for pictures of many.
+	Dense bool
 }
 
 // Row is one thing. Its colour is part of its classes.
@@ -23,26 +28,37 @@ type Row struct {
 	Group string // a heading is drawn where it changes
 	// Value, Low and High may be NaN.
 	Value, Low, High float64
-	// Text stands at the end of the row, such as "12,300 ± 2 %, n = 5".
+	// Text is at the end of the row, such as "12,300 ± 2 %, n = 5".
 	Text   string
 	Colour int
 	Hollow bool
-	// Published is a figure that somebody else stated, drawn as a diamond; NaN for none.
+	// Published is a figure of another source, drawn as a diamond; NaN for none.
 	Published float64
+	// Class replaces the colour of a dot: "good", "warn", "bad" or "note".
+	Class string
+	// Note is shown when a pointer rests on the row.
+	Note string
 }
 
-const rowHeight = 22
+// The height of a row, and of a dense one.
+const (
+	rowHeight   = 22
+	denseHeight = 15
+)
 
 // rowsLayout is where things are in a drawing of rows.
 type rowsLayout struct {
 	x           scale
 	left, right float64 // of the plot
-	under       bool    // names stand above their bars, because there is no room beside them
+	under       bool    // names are above their bars, because there is no room on the left
 	step        float64
 }
 
 func (c *Rows) layout(s Size) rowsLayout {
 	l := rowsLayout{left: 20, right: s.Width - 8, step: rowHeight}
+	if c.Dense {
+		l.step = denseHeight
+	}
 	name, text := 0.0, 0.0
 	values := []float64{}
 	for _, r := range c.Rows {
@@ -58,7 +74,10 @@ func (c *Rows) layout(s Size) rowsLayout {
 	if c.BandHigh != 0 {
 		values = append(values, c.BandLow, c.BandHigh)
 	}
-	if l.under = s.narrow() || name+text > s.Width*0.62; l.under {
+	if c.Dense && !s.narrow() { // names are cut instead
+		name = min(name, s.Width*0.45)
+	}
+	if l.under = s.narrow() || !c.Dense && name+text > s.Width*0.62; l.under {
 		l.step, l.left, l.right = 2*lineHeight+12, 12, s.Width-12
 	} else {
 		l.left, l.right = max(name, 60), s.Width-text
@@ -69,7 +88,6 @@ func (c *Rows) layout(s Size) rowsLayout {
 	return l
 }
 
-// Draw returns the chart as an <svg> element.
 func (c *Rows) Draw(s Size) string {
 	var b builder
 	l := c.layout(s)
@@ -82,13 +100,14 @@ func (c *Rows) Draw(s Size) string {
 	if c.ReferenceText != "" {
 		y += 14
 	}
-	bottom := y + float64(len(c.Rows))*l.step + float64(groups)*rowHeight
+	heading := min(l.step+6, rowHeight)
+	bottom := y + float64(len(c.Rows))*l.step + float64(groups)*heading
 	c.start(&b, s, bottom+42)
 	c.axis(&b, s, l, y, bottom)
 	for i, r := range c.Rows {
 		if r.Group != "" && (i == 0 || c.Rows[i-1].Group != r.Group) {
-			b.label(0, y+15, left, "gh", Shorten(r.Group, int(s.Width/perBoldChar)))
-			y += rowHeight
+			b.label(0, y+heading-7, left, "gh", Shorten(r.Group, int(s.Width/perBoldChar)))
+			y += heading
 		}
 		c.row(&b, s, l, r, y)
 		y += l.step
@@ -136,15 +155,25 @@ func (c *Rows) axis(b *builder, s Size, l rowsLayout, top, bottom float64) {
 }
 
 func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
-	class := colour(r.Colour)
-	mid := y + rowHeight/2
+	class := cmp.Or(r.Class, colour(r.Colour))
+	mid := y + min(l.step, rowHeight)/2
+	if r.Note != "" {
+		b.raw("<g><title>")
+		b.text(r.Note)
+		b.raw("</title>\n")
+		defer b.raw("</g>\n")
+	}
+	text := ""
+	if r.Class != "" {
+		text = "t-" + r.Class
+	}
 	if l.under {
 		b.label(0, y+11, left, "rn", Shorten(r.Name, int((s.Width-width(r.Text)-10)/perChar)))
-		b.label(s.Width, y+11, right, "", r.Text)
+		b.label(s.Width, y+11, right, text, r.Text)
 		mid = y + lineHeight + 11
 	} else {
-		b.label(l.left-8, mid+4, right, "rn", r.Name)
-		b.label(s.Width, mid+4, right, "", r.Text)
+		b.label(l.left-8, mid+4, right, "rn", Shorten(r.Name, max(8, int((l.left-8)/perChar))))
+		b.label(s.Width, mid+4, right, text, r.Text)
 	}
 	if c.drawn(l, r.Value) {
 		x := l.x.clamp(l.x.at(r.Value))
@@ -163,7 +192,7 @@ func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
 	}
 	c.interval(b, l, r, mid)
 	if r.Published != 0 && c.drawn(l, r.Published) {
-		b.shape(3, l.x.clamp(l.x.at(r.Published)), mid, 5, "pub")
+		b.shape(3, l.x.clamp(l.x.at(r.Published)), mid, min(5, l.step/3.5), "pub")
 	}
 }
 

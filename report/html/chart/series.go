@@ -2,7 +2,6 @@ package chart
 
 import "math"
 
-// series draws intervals, line and marks of a series.
 func (c *XY) series(b *builder, p plot, s *Series) {
 	class := colour(s.Colour)
 	c.intervals(b, p, s)
@@ -50,7 +49,6 @@ func (c *XY) intervals(b *builder, p plot, s *Series) {
 	b.path(d.String(), "iv "+colour(s.Colour))
 }
 
-// draw fills the area, as one shape for each stretch that can be drawn.
 func (a *Band) draw(b *builder, p plot) {
 	d := pathBuilder{}
 	n := min(len(a.X), len(a.Low), len(a.High))

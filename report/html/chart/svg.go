@@ -13,7 +13,6 @@ import (
 // builder writes SVG. What comes from outside goes through text.
 type builder struct{ strings.Builder }
 
-// raw writes markup of this package.
 func (b *builder) raw(parts ...string) {
 	for _, p := range parts {
 		b.WriteString(p)
@@ -45,7 +44,6 @@ const (
 	right  = "end"
 )
 
-// label writes text at a place.
 func (b *builder) label(x, y float64, anchor, class, text string) {
 	b.raw(`<text x="`, number(x), `" y="`, number(y), `"`)
 	if anchor != left {

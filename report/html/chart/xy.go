@@ -40,7 +40,7 @@ type Series struct {
 	Hollow bool
 	// Notes are shown when a pointer rests on the mark of a point.
 	Notes []string
-	// Unnamed lines have no name beside them, because another one says it.
+	// Unnamed lines have no name, because another line has it.
 	Unnamed bool
 }
 
@@ -76,7 +76,6 @@ type plot struct {
 	left, top, right, bottom float64
 }
 
-// Draw returns the chart as an <svg> element.
 func (c *XY) Draw(s Size) string {
 	var b builder
 	height := c.Height
@@ -130,7 +129,6 @@ func (c *XY) layout(s Size, height float64) plot {
 	return p
 }
 
-// rows is how many rows of texts of marks there may be.
 func (c *XY) rows() int {
 	n := 0
 	for _, m := range c.Marks {

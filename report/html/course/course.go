@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// MaxBins is about the most bins that a course has: fifty minutes in seconds, eight hours in tens of seconds, two days in
-// minutes.
+// MaxBins is about the most bins that a course has: fifty minutes in seconds, eight hours in tens of seconds, two days
+// in minutes.
 const MaxBins = 3000
 
 // Course is a run in time.
@@ -47,7 +47,6 @@ type Bin struct {
 	Bands []int64
 }
 
-// Seconds is the length of a bin.
 func (b *Bin) Seconds() float64 { return (b.End - b.Start).Seconds() }
 
 // Spectrum is the distribution of the times of one operation class.
@@ -138,7 +137,8 @@ func (b *builder) add(iv *measure.Interval) error {
 			b.bins = append(b.bins, b.open[0].finish())
 			b.open = b.open[1:]
 		}
-		b.open = append(b.open, &openBin{Bin: Bin{Start: iv.Start, Phase: iv.Phase, P50: -1, P99: -1}, times: measure.NewHistogram()})
+		b.open = append(b.open, &openBin{Bin: Bin{Start: iv.Start, Phase: iv.Phase, P50: -1, P99: -1},
+			times: measure.NewHistogram()})
 		n = len(b.open)
 	}
 	if err := b.open[n-1].add(b.dims, iv); err != nil {
@@ -169,7 +169,8 @@ func (b *builder) course() *Course {
 		c.Width = time.Second
 	}
 	for i, class := range b.dims.Classes {
-		s := Spectrum{Class: class.Name, Part: class.Part, Response: b.total.Classes[i].Response, Service: b.total.Classes[i].Service}
+		s := Spectrum{Class: class.Name, Part: class.Part, Response: b.total.Classes[i].Response,
+			Service: b.total.Classes[i].Service}
 		if s.Response.Count()+s.Service.Count() > 0 {
 			c.Spectra = append(c.Spectra, s)
 		}

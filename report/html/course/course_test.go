@@ -28,7 +28,8 @@ func made(t *testing.T, o recordtest.Run) (string, *record.Run) {
 // TestAgreesWithTheRecord compares bins of a second with the intervals that they are made of.
 func TestAgreesWithTheRecord(t *testing.T) {
 	for _, open := range []bool{true, false} {
-		dir, r := made(t, recordtest.Run{Warmup: 3, Seconds: 12, Rate: 900, Open: open, Median: 2 * time.Millisecond, Seed: 5, StallAt: 4})
+		dir, r := made(t, recordtest.Run{Warmup: 3, Seconds: 12, Rate: 900, Open: open, Median: 2 * time.Millisecond, Seed: 5,
+			StallAt: 4})
 		c, err := Read(dir, r)
 		if err != nil || !c.Complete || len(c.Bins) != 15 {
 			t.Fatalf("%d bins, complete %v: %v", len(c.Bins), c.Complete, err)
@@ -44,7 +45,8 @@ func TestAgreesWithTheRecord(t *testing.T) {
 				return err
 			}
 			h := all.Answered()
-			want := Bin{Start: iv.Start, End: iv.End, Phase: iv.Phase, Tally: iv.Tally(r.Dims()), Offered: iv.Offered, Workers: 16,
+			want := Bin{Start: iv.Start, End: iv.End, Phase: iv.Phase, Tally: iv.Tally(r.Dims()), Offered: iv.Offered,
+				Workers:  16,
 				InFlight: iv.InFlight, Count: h.Count(), P50: -1, P99: -1, Max: h.Max()}
 			if h.Enough(0.5) {
 				want.P50 = h.Quantile(0.5)
@@ -98,8 +100,9 @@ func sameTimes(a, b *measure.Histogram) bool {
 	return left == right
 }
 
-// TestMergesBins checks bins of a long run: their percentiles come from merged histograms, not from percentiles of seconds.
-// With the longer intervals of the record and without them, as in records of earlier versions, the whole is the same.
+// TestMergesBins checks bins of a long run: their percentiles come from merged histograms, not from percentiles of
+// seconds. With the longer intervals of the record and without them, as in records of earlier versions, the whole is
+// the same.
 func TestMergesBins(t *testing.T) {
 	dir, r := made(t, recordtest.Run{Seconds: 3300, Rate: 40, Median: time.Millisecond, Seed: 9, Templates: 20})
 	merged, err := Read(dir, r)
@@ -227,13 +230,14 @@ func TestOtherLinesInTheLog(t *testing.T) {
 	}
 }
 
-// TestPhasesThatEndWithinASecond checks that what is left at the end of a phase is a bin of its own only if it is long enough
-// for a rate, and that no bin mixes phases.
+// TestPhasesThatEndWithinASecond checks that what is left at the end of a phase is a bin of its own only if it is long
+// enough for a rate, and that no bin mixes phases.
 func TestPhasesThatEndWithinASecond(t *testing.T) {
 	dims := recordtest.Run{}.Dims()
 	at := func(phase string, start, end float64, n int64) *measure.Interval {
 		classes := []measure.ClassInterval{{Counts: []int64{n, 0, 0, 0, 0, 0}}, {Counts: make([]int64, 6)}}
-		return &measure.Interval{Phase: phase, Start: time.Duration(start * 1e9), End: time.Duration(end * 1e9), Classes: classes}
+		return &measure.Interval{Phase: phase, Start: time.Duration(start * 1e9), End: time.Duration(end * 1e9),
+			Classes: classes}
 	}
 	b := newBuilder(&record.Run{Classes: dims.Classes, Outcomes: dims.Outcomes})
 	for _, iv := range []*measure.Interval{

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Lab is a lab of three hosts with mirrored volumes, whose second member has a name that somebody chose.
+// Lab is a lab of three hosts with mirrored volumes, whose second member has a name that the caller chooses.
 func Lab(name string) record.Lab {
 	asked := spec.Lab{Name: "three"}
 	asked.Hosts.Mode, asked.Hosts.Cores, asked.Hosts.Memory = "isolated", 1, 2<<30
@@ -18,13 +18,16 @@ func Lab(name string) record.Lab {
 	asked.Topology.Members, asked.Topology.Election = 3, "elect-fast"
 	asked.Defaults()
 	l := record.Lab{
-		SchemaVersion: record.SchemaVersion, Name: "three", State: "up", Started: Started.Add(-time.Hour), UsableAfter: int64(4200 * time.Millisecond),
+		SchemaVersion: record.SchemaVersion, Name: "three", State: "up", Started: Started.Add(-time.Hour),
+		UsableAfter:   int64(4200 * time.Millisecond),
 		Specification: asked, URI: "mongodb://198.18.4.4:27017/", Engine: "documentdb", Version: "PostgreSQL 18.0, FerretDB 2.7.0",
 		Notes: []string{"all disks are files on one disk of this machine: striping spreads work over loop devices, not over spindles"},
 	}
 	volume := func(member string) record.LabVolume {
-		return record.LabVolume{Name: "vol-" + member, Member: member, Policy: "4GiB, tolerate 1 by mirror", Mount: "/volumes/" + member, Capacity: 4 << 30, Used: 1 << 30, Health: "healthy",
-			Layout: record.LabLayout{Backend: "btrfs", Profile: "raid1", Filesystem: "btrfs", Checksum: "crc32c", Disks: 2, DiskSize: 4 << 30, Tolerates: 1, WriteAmplification: 2, RawShare: 0.5,
+		return record.LabVolume{Name: "vol-" + member, Member: member, Policy: "4GiB, tolerate 1 by mirror",
+			Mount: "/volumes/" + member, Capacity: 4 << 30, Used: 1 << 30, Health: "healthy",
+			Layout: record.LabLayout{Backend: "btrfs", Profile: "raid1", Filesystem: "btrfs", Checksum: "crc32c", Disks: 2,
+				DiskSize: 4 << 30, Tolerates: 1, WriteAmplification: 2, RawShare: 0.5,
 				Notes: []string{"metadata are mirrored like data"}}}
 	}
 	lag := int64(4096)
@@ -34,13 +37,16 @@ func Lab(name string) record.Lab {
 		if i == 0 {
 			role, behind = "primary", nil
 		}
-		l.Hosts = append(l.Hosts, record.LabHost{Name: host, Role: "member", Mode: "isolated", Address: "198.18.4." + string(rune('1'+i)), State: "on", Cores: 1, Memory: 2 << 30, Members: []string{member}})
-		l.Members = append(l.Members, record.LabMember{Name: member, Kind: "postgres", Host: host, Address: "198.18.4.1:5432", State: "running", Role: role, LagBytes: behind, Term: 1,
+		l.Hosts = append(l.Hosts, record.LabHost{Name: host, Role: "member", Mode: "isolated",
+			Address: "198.18.4." + string(rune('1'+i)), State: "on", Cores: 1, Memory: 2 << 30, Members: []string{member}})
+		l.Members = append(l.Members, record.LabMember{Name: member, Kind: "postgres", Host: host, Address: "198.18.4.1:5432",
+			State: "running", Role: role, LagBytes: behind, Term: 1,
 			Volume: "vol-" + member, Settings: map[string]string{"shared_buffers": "512MB", "synchronous_standby_names": "ANY 1 (" + name + ")"}})
 		l.Volumes = append(l.Volumes, volume(member))
 	}
 	l.Hosts = append(l.Hosts, record.LabHost{Name: "gateway1", Role: "gateway", Mode: "isolated", Address: "198.18.4.4", State: "on", Members: []string{"gateway-durable"}})
-	l.Members = append(l.Members, record.LabMember{Name: "gateway-durable", Kind: "gateway", Host: "gateway1", Address: "198.18.4.4:27017", State: "running", Role: "gateway", Durability: "durable",
+	l.Members = append(l.Members, record.LabMember{Name: "gateway-durable", Kind: "gateway", Host: "gateway1",
+		Address: "198.18.4.4:27017", State: "running", Role: "gateway", Durability: "durable",
 		Settings: map[string]string{"synchronous_commit": "local"}})
 	return l
 }
@@ -55,7 +61,6 @@ func LabAfter(name string) record.Lab {
 	return l
 }
 
-// labEvents are what happened in the lab while the run went on.
 func (o Run) labEvents(second int) []measure.Event {
 	if !o.OnLab || o.StallAt == 0 || second != o.Warmup+o.StallAt {
 		return nil
@@ -67,7 +72,6 @@ func (o Run) labEvents(second int) []measure.Event {
 	}
 }
 
-// labSamples are what the hosts of the lab used in a second.
 func (o Run) labSamples(s int) []record.Sample {
 	if !o.OnLab {
 		return nil

@@ -15,12 +15,12 @@ type Probe struct {
 	Name string
 }
 
-// Write writes the record into a new directory.
 func (o Probe) Write(dir string) (*record.Probe, error) {
 	if o.Name == "" {
 		o.Name = "/data"
 	}
-	w, err := record.CreateProbe(dir, &record.Probe{Specification: record.ProbeSpec{Directory: o.Name}, Head: record.Head{Started: Started, Command: []string{"plimsoll", "disk", o.Name}}})
+	w, err := record.CreateProbe(dir, &record.Probe{Specification: record.ProbeSpec{Directory: o.Name},
+		Head: record.Head{Started: Started, Command: []string{"plimsoll", "disk", o.Name}}})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,8 @@ func (o Probe) Write(dir string) (*record.Probe, error) {
 			if i > 14 {
 				bytes = 30 << 20
 			}
-			x := record.ProbeSecond{Step: first + k, At: i * second, Length: second, Bytes: bytes, Operations: 100, P50: ms, P99: 2*ms + i*ms/10, Checkpoint: i%10 > 6}
+			x := record.ProbeSecond{Step: first + k, At: i * second, Length: second, Bytes: bytes, Operations: 100, P50: ms,
+				P99: 2*ms + i*ms/10, Checkpoint: i%10 > 6}
 			if x.Checkpoint {
 				x.P99 *= 6
 			}
@@ -59,7 +60,6 @@ func flushes(around int64) *measure.Histogram {
 	return h
 }
 
-// steps are all that a probe can do, and what they show together.
 func (o Probe) steps(p *record.Probe) error {
 	add := func(s record.ProbeStep, mean int64) error {
 		h := flushes(mean)
@@ -75,12 +75,14 @@ func (o Probe) steps(p *record.Probe) error {
 	for i, n := range []int{1, 2, 4, 8, 16, 32} {
 		for k, op := range []string{"read", "write", "mixed"} {
 			rate := float64(4000*n) / (1 + float64(n*n)/200) / float64(k+1)
-			if err := add(record.ProbeStep{Profile: spec.ProbeRandom, Operation: op, Threads: n, Rate: rate}, int64(k+1)*int64(n)*ms/8); err != nil {
+			if err := add(record.ProbeStep{Profile: spec.ProbeRandom, Operation: op, Threads: n, Rate: rate},
+				int64(k+1)*int64(n)*ms/8); err != nil {
 				return err
 			}
 		}
 		model := ms * int64(min(i+1, 2))
-		if err := add(record.ProbeStep{Profile: spec.ProbeJournal, Operation: "commit", Threads: 1, Clients: n, Rate: 900 * float64(n), Model: &record.ProbeModel{Latency: model}}, model+int64(n)*ms/40); err != nil {
+		if err := add(record.ProbeStep{Profile: spec.ProbeJournal, Operation: "commit", Threads: 1, Clients: n,
+			Rate: 900 * float64(n), Model: &record.ProbeModel{Latency: model}}, model+int64(n)*ms/40); err != nil {
 			return err
 		}
 	}
@@ -90,7 +92,8 @@ func (o Probe) steps(p *record.Probe) error {
 		}
 	}
 	one := record.NewLatency(flushes(ms))
-	p.Journal = &record.ProbeJournalResult{Flush: one, Ceiling: 5000, Clients: 16, One: ms, Many: 2 * ms, Majority: &record.ProbeMajority{Members: 3, Needed: 2, One: ms, Many: 3 * ms, Decided: "peer 1"}}
+	p.Journal = &record.ProbeJournalResult{Flush: one, Ceiling: 5000, Clients: 16, One: ms, Many: 2 * ms,
+		Majority: &record.ProbeMajority{Members: 3, Needed: 2, One: ms, Many: 3 * ms, Decided: "peer 1"}}
 	p.Checkpoint = &record.ProbeCheckpointResult{Checkpoints: 3, Inside: one, Outside: one}
 	p.Sustained = &record.ProbeSustainedResult{Fell: true, At: 15 * second, Before: 90 << 20, Ceiling: 30 << 20, Like: "write cache"}
 	p.Ramps = []record.ProbeRamp{{Operation: "read", Threads: 16, Rate: 28000}}

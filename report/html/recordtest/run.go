@@ -5,6 +5,7 @@ package recordtest
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -54,7 +55,6 @@ func (o Run) Dims() measure.Dims {
 	}
 }
 
-// Write writes the record into a new directory.
 func (o Run) Write(dir string) (*record.Run, error) {
 	if o.Name == "" {
 		o.Name = "db.example:27017"
@@ -65,11 +65,15 @@ func (o Run) Write(dir string) (*record.Run, error) {
 		return nil, err
 	}
 	w.SetCommand([]string{"plimsoll", "run", spec.Target, "--workload", "a", "--slo", "p99<20ms"})
-	w.SetTarget(record.Target{
+	target := record.Target{
 		Address: spec.Target, Kind: "mongod", Version: "8.0.4", Topology: "replica set of 3", SetName: "rs0",
 		Hosts:    []string{o.Name, "b.example:27017", "c.example:27017"},
 		Settings: map[string]string{"defaultWriteConcern.w": "majority", "storage.wiredTiger.cacheSizeGB": "4", "journal": "true"},
-	})
+	}
+	if strings.HasPrefix(spec.Target, "embedded:") {
+		target = record.Target{Address: spec.Target, Kind: "embedded"}
+	}
+	w.SetTarget(target)
 	w.SetClientSettings(map[string]string{"client": "wire", "connections": "16"})
 	if o.Service {
 		w.SetClientSettings(map[string]string{"client": "rest, and the driver in the service"})
@@ -93,9 +97,10 @@ func (o Run) Write(dir string) (*record.Run, error) {
 
 func (o Run) spec() spec.Run {
 	s := spec.Run{
-		Target:     "mongodb://" + o.Name + "/?replicaSet=rs0",
-		Workload:   spec.Workload{Name: "a", Seed: o.Seed + 1, Records: 100_000},
-		Load:       spec.Load{Workers: 16, Warmup: spec.Duration(time.Duration(o.Warmup) * time.Second), Duration: spec.Duration(time.Duration(o.Seconds) * time.Second)},
+		Target:   "mongodb://" + o.Name + "/?replicaSet=rs0",
+		Workload: spec.Workload{Name: "a", Seed: o.Seed + 1, Records: 100_000},
+		Load: spec.Load{Workers: 16, Warmup: spec.Duration(time.Duration(o.Warmup) * time.Second),
+			Duration: spec.Duration(time.Duration(o.Seconds) * time.Second)},
 		Durability: spec.Durability{Name: "durable"},
 		Objectives: []string{"p99<20ms", "errors<0.1%"},
 		Labels:     map[string]string{"purpose": o.Name},
@@ -120,7 +125,6 @@ func environment() record.Environment {
 	}
 }
 
-// play writes the intervals and events.
 func (o Run) play(w *record.RunWriter) error {
 	total := o.Warmup + o.Seconds
 	at := func(s int) time.Duration { return time.Duration(s) * time.Second }
@@ -168,7 +172,6 @@ func (o Run) play(w *record.RunWriter) error {
 	return w.Event(measure.Event{At: at(total), Kind: "end", Text: "duration"})
 }
 
-// interval makes a second.
 func (o Run) interval(s int) *measure.Interval {
 	r := rand.New(rand.NewPCG(o.Seed, uint64(s)))
 	warm := 1 - 0.5*math.Exp(-float64(s+1)/4)
@@ -177,7 +180,8 @@ func (o Run) interval(s int) *measure.Interval {
 	iv := &measure.Interval{
 		Classes: []measure.ClassInterval{{Counts: make([]int64, 6)}, {Counts: make([]int64, 6)}}, Workers: 16,
 		InFlight: o.Rate * o.Median.Seconds() * 1.5, Samples: 10,
-		Client: measure.ClientUse{CPU: time.Duration(n) * 12 * time.Microsecond, SchedP99: 90 * time.Microsecond, HeapBytes: 30 << 20},
+		Client: measure.ClientUse{CPU: time.Duration(n) * 12 * time.Microsecond, SchedP99: 90 * time.Microsecond,
+			HeapBytes: 30 << 20},
 	}
 	if o.Open {
 		iv.Offered = int64(o.Rate)
@@ -240,7 +244,8 @@ func (o Run) ending() record.Ending {
 	start := time.Duration(o.Warmup) * time.Second
 	end := start + time.Duration(o.Seconds)*time.Second
 	return record.Ending{
-		Status: record.Complete, Ended: Started.Add(end), Objectives: o.Objectives, Validity: append([]measure.Finding{}, o.Validity...),
-		Course: record.Course{WindowStart: int64(start), WindowEnd: int64(end), EndedBy: "duration"},
+		Status: record.Complete, Ended: Started.Add(end), Objectives: o.Objectives,
+		Validity: append([]measure.Finding{}, o.Validity...),
+		Course:   record.Course{WindowStart: int64(start), WindowEnd: int64(end), EndedBy: "duration"},
 	}
 }

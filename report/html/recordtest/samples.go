@@ -8,7 +8,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// samples writes what a machine and a server did in a second.
 func (o Run) samples(w *record.RunWriter, s int) error {
 	if !o.Sampled {
 		return nil

@@ -33,14 +33,15 @@ func throughputOf(workers int) float64 {
 	return 900 * n / (1 + 0.02*(n-1) + 0.0004*n*(n-1))
 }
 
-// Make returns the study.
 func (o Study) Make() *record.Study {
 	if o.Name == "" {
 		o.Name = "threads"
 	}
 	asked := Run{Warmup: 10, Seconds: 60, Seed: o.Seed, Name: "db.example:27017"}.spec()
 	s := &record.Study{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete, Environment: environment(), Tool: record.Tool{Name: "plimsoll", Version: "1.2.3", Commit: "0123456789abcdef", Go: "go1.26"}, Command: []string{"plimsoll", "study", "run", "study.yaml"},
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Complete,
+			Environment: environment(), Tool: record.Tool{Name: "plimsoll", Version: "1.2.3", Commit: "0123456789abcdef",
+				Go: "go1.26"}, Command: []string{"plimsoll", "study", "run", "study.yaml"},
 			Started: Started, Ended: pointer(Started.Add(3 * time.Hour)), Validity: []measure.Finding{}}, Base: asked,
 		Specification: spec.Study{
 			Name: o.Name, Run: asked, Combine: "one-at-a-time", Trials: spec.Count(o.Blocks), Seed: o.Seed + 7, Order: "blocks",
@@ -82,7 +83,8 @@ func (o Study) trials(s *record.Study) {
 		at = at.Add(75 * time.Second)
 		began := at
 		s.Trials = append(s.Trials, record.Trial{
-			Number: len(s.Trials) + 1, Attempt: 1, Block: block, Configuration: s.Configurations[i].ID, Kind: kind, Status: record.TrialDone,
+			Number: len(s.Trials) + 1, Attempt: 1, Block: block, Configuration: s.Configurations[i].ID, Kind: kind,
+			Status: record.TrialDone,
 			Record: fmt.Sprintf("trials/%04d", len(s.Trials)+1), Started: &began, Seconds: 72,
 			Values: map[string]float64{"throughput": x, "p99": 2e6 * float64(w) / 8 * math.Exp(0.05*r.NormFloat64())},
 		})
@@ -111,7 +113,8 @@ func (o Study) compare(s *record.Study) {
 				N: o.Blocks, NBase: o.Blocks, Pairs: o.Blocks, Margin: 0.03,
 				Value: &value, ValueLow: pointer(value * 0.98), ValueHigh: pointer(value * 1.02),
 				Base: &base, BaseLow: pointer(base * 0.98), BaseHigh: pointer(base * 1.02),
-				Ratio: &ratio, Low: pointer(ratio * 0.97), High: pointer(ratio * 1.03), P: pointer(0.0004), Adjusted: pointer(0.0016), RankP: pointer(0.008),
+				Ratio: &ratio, Low: pointer(ratio * 0.97), High: pointer(ratio * 1.03), P: pointer(0.0004),
+				Adjusted: pointer(0.0016), RankP: pointer(0.008),
 				Verdict: record.Better,
 			}
 			if (ratio < 1) == m.higher {
@@ -133,13 +136,15 @@ func (o Study) procedures(s *record.Study) {
 	}
 	for _, w := range []int{1, 2, 4, 8, 16, 32, 64} {
 		x := throughputOf(w)
-		p.Points = append(p.Points, record.ProcedurePoint{Value: float64(w), N: 3, Throughput: x, Low: pointer(x * 0.97), High: pointer(x * 1.03), P99: pointer(3e5 * float64(w))})
+		p.Points = append(p.Points, record.ProcedurePoint{Value: float64(w), N: 3, Throughput: x, Low: pointer(x * 0.97),
+			High: pointer(x * 1.03), P99: pointer(3e5 * float64(w))})
 	}
 	s.Procedures = []record.ProcedureResult{p}
 	c := &record.CapacityResult{Objectives: []string{"p99<20ms"}, Rate: 9600, Confirmed: true, Low: pointer(9540.0), Reason: "9,600/s held in 3 of 3 fresh trials, 10,100/s did not"}
 	for i, rate := range []float64{4000, 6000, 9000, 13500, 10100, 9600, 9600, 9600} {
 		holds := rate < 10000
-		step := record.CapacityStep{Phase: "ramp", Offered: rate, Achieved: min(rate, 10400-rate/40), P99: pointer(4e6 * math.Exp(rate/4800)), Holds: holds}
+		step := record.CapacityStep{Phase: "ramp", Offered: rate, Achieved: min(rate, 10400-rate/40),
+			P99: pointer(4e6 * math.Exp(rate/4800)), Holds: holds}
 		if i > 3 {
 			step.Phase = "bisect"
 		}
@@ -154,7 +159,6 @@ func (o Study) procedures(s *record.Study) {
 	s.Capacity = c
 }
 
-// Write writes the study into a new directory, without the records of its trials.
 func (o Study) Write(dir string) (*record.Study, error) {
 	s := o.Make()
 	return s, writeJSON(filepath.Join(dir, record.StudyFile), s)
@@ -164,7 +168,8 @@ func (o Study) Write(dir string) (*record.Study, error) {
 func Comparison(path, name string) (*record.ComparisonReport, error) {
 	s := Study{Workers: []int{8, 16}, Blocks: 5, Seed: 3}.Make()
 	c := &record.ComparisonReport{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: s.Tool, Validity: []measure.Finding{}}, Comparisons: s.Comparisons,
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: s.Tool,
+			Validity: []measure.Finding{}}, Comparisons: s.Comparisons,
 		Differences: []record.Difference{
 			{What: "load.workers", Values: []string{"8", "16"}, Severity: measure.Note, Why: "it is what was changed"},
 			{What: "environment.kernel", Values: []string{"6.1.0-28-amd64", "6.1.0-29-amd64"}, Severity: measure.Warning, Why: "another kernel may be faster by itself"},
@@ -191,7 +196,6 @@ func Comparison(path, name string) (*record.ComparisonReport, error) {
 	return c, writeJSON(path, c)
 }
 
-// spectra are those of a side that had a schedule and two operations around a time.
 func spectra(around time.Duration) (list []record.SideSpectrum, err error) {
 	for c, class := range []string{"read", "update"} {
 		for k, kind := range []string{"response", "service"} {

@@ -72,8 +72,10 @@ func (l Level) comparisons(id string) (list []record.Comparison) {
 		if !ok {
 			continue
 		}
-		c := record.Comparison{Configuration: id, Baseline: "baseline", Metric: m.name, Unit: m.unit, Higher: m.unit == "1/s", N: 6, NBase: 6, Pairs: 6, Margin: 0.03,
-			Base: pointer(m.base), Value: pointer(m.base * ratio), Ratio: pointer(ratio), Low: pointer(ratio / wide), High: pointer(ratio * wide), P: pointer(0.001), Adjusted: pointer(0.002),
+		c := record.Comparison{Configuration: id, Baseline: "baseline", Metric: m.name, Unit: m.unit, Higher: m.unit == "1/s",
+			N: 6, NBase: 6, Pairs: 6, Margin: 0.03,
+			Base: pointer(m.base), Value: pointer(m.base * ratio), Ratio: pointer(ratio), Low: pointer(ratio / wide),
+			High: pointer(ratio * wide), P: pointer(0.001), Adjusted: pointer(0.002),
 			Verdict: record.Inconclusive}
 		switch more := *c.Low > 1; {
 		case *c.Low >= 1/1.0301 && *c.High <= 1.0301*1.0301:
@@ -99,7 +101,8 @@ func trialsOf(s *record.Study, blocks int) {
 			c := &s.Configurations[i]
 			at = at.Add(75 * time.Second)
 			began := at
-			t := record.Trial{Number: len(s.Trials) + 1, Attempt: 1, Block: block + 1, Configuration: c.ID, Kind: record.TrialCompared, Status: record.TrialDone,
+			t := record.Trial{Number: len(s.Trials) + 1, Attempt: 1, Block: block + 1, Configuration: c.ID,
+				Kind: record.TrialCompared, Status: record.TrialDone,
 				Record: fmt.Sprintf("trials/%04d", len(s.Trials)+1), Started: &began, Seconds: 72, Values: map[string]float64{}}
 			for k := range s.Comparisons {
 				x := &s.Comparisons[k]
@@ -131,18 +134,21 @@ func (o Suite) Studies() []*record.Study {
 	client := Sweeps(name("client-b"), "b", Factor{"client threads", []Level{{Name: "128", Ratios: one}, {Name: "32", Ratios: all(0.61, 0.41, 0.45)},
 		{Name: "192", Ratios: all(1.19, 1.2, 1.28)}, {Name: "256", Ratios: all(1.005, 1.9, 1.6)}}})
 	policy := Sweeps(name("policy-b"), "b",
-		Factor{"cores and memory", []Level{{Name: "8C+64GB", Ratios: one}, {Name: "8C+32GB", Ratios: all(0.52, 1.8, 1.7)}, {Name: "16C+32GB", Ratios: all(0.62, 1.9, 1.8), Wide: 1.6},
+		Factor{"cores and memory", []Level{{Name: "8C+64GB", Ratios: one}, {Name: "8C+32GB", Ratios: all(0.52, 1.8, 1.7)},
+			{Name: "16C+32GB", Ratios: all(0.62, 1.9, 1.8), Wide: 1.6},
 			{Name: "16C+64GB", Ratios: all(1.002, 0.99, 1.02)}, {Name: "16C+128GB", Ratios: all(0.9, 1.1, 1.1)}}},
 		Factor{"device of the cache tier", []Level{{Name: "NVMe", Ratios: one}, {Name: "SATA", Ratios: all(0.75, 1.17, 1.7)}}},
 		Factor{"checksum", []Level{{Name: "disabled", Ratios: one}, {Name: "enabled", Ratios: all(1.01, 1.3, 0.8), Wide: 1.07}}})
 	return []*record.Study{client, policy}
 }
 
-// Write writes the suite into a new directory, with the records of its parts.
 func (o Suite) Write(dir string) (*record.Suite, error) {
-	s := &record.Suite{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Complete, Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"},
+	s := &record.Suite{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite,
+		Status: record.Complete, Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"},
 		Command: []string{"plimsoll", "suite", "run", "examples/policy-storage", "--quick"}, Started: Started, Ended: pointer(Started.Add(9 * time.Minute)),
-		Environment: environment(), Validity: []measure.Finding{{ID: "scaled-floor", Severity: measure.Note, Text: "members have 256 MiB, as less does not start"}}}, Budget: record.BudgetQuick, Scale: spec.Scale{Data: 1. / 128, Workers: 1. / 8, Cores: 1. / 16}, Source: "examples/policy-storage",
+		Environment: environment(), Validity: []measure.Finding{{ID: "scaled-floor", Severity: measure.Note,
+			Text: "members have 256 MiB, as less does not start"}}}, Budget: record.BudgetQuick,
+		Scale: spec.Scale{Data: 1. / 128, Workers: 1. / 8, Cores: 1. / 16}, Source: "examples/policy-storage",
 		Left: []spec.Left{
 			{What: "trials", From: "6", To: "3", Why: "to be done in ten minutes"}, {Part: "client-b", What: "client threads", From: "224", Why: "to be done in ten minutes: the ends and the baseline stay"},
 			{Part: "nodes-b", What: spec.LeftPart, From: "nodes-b", Why: "there is no mongod here"}}}
@@ -177,7 +183,6 @@ func (o Suite) Write(dir string) (*record.Suite, error) {
 	return s, writeJSON(filepath.Join(dir, record.SuiteFile), s)
 }
 
-// parts writes each part, and says what it shows.
 func (o Suite) parts(add func(record.Part, func(string) error) error) error {
 	studies := o.Studies()
 	study := func(i int) func(string) error {
@@ -202,10 +207,12 @@ func (o Suite) parts(add func(record.Part, func(string) error) error) error {
 		part  record.Part
 		write func(string) error
 	}{
-		{record.Part{Name: "client-b", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-3"}, Set: map[string]any{"workload.name": "b"}}, study(0)},
+		{record.Part{Name: "client-b", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-3"},
+			Set: map[string]any{"workload.name": "b"}}, study(0)},
 		{record.Part{Name: "policy-b", Kind: record.KindStudy, Status: record.PartDone, Shows: []string{"figure-7", "figure-21", "figure-23"}}, study(1)},
 		{record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone, Shows: []string{"table-7"}, Level: "rs=1, host"}, drill(3)},
-		{record.Part{Name: "rs1-disk", Kind: record.KindDrill, Status: record.PartFailed, Problem: problem, Shows: []string{"table-7"}, Level: "rs=1, disk"}, nil},
+		{record.Part{Name: "rs1-disk", Kind: record.KindDrill, Status: record.PartFailed, Problem: problem,
+			Shows: []string{"table-7"}, Level: "rs=1, disk"}, nil},
 		{record.Part{Name: "nodes-b", Kind: record.KindStudy, Status: record.PartLeft, Problem: "there is no mongod here", Shows: []string{"figure-11", "table-2"}}, nil},
 	} {
 		if err := add(x.part, x.write); err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Check finds the servers of this machine that a specification would be started with, and refuses what they do not have:
-// another release, a parameter of another release, an unknown argument, TLS without OpenSSL. It starts nothing that
-// listens. What needs no server is checked by [Plan].
+// Check tests a specification against the servers of this machine: release, parameters, arguments, and TLS support. It
+// starts no server that listens. [Plan] checks everything that needs no server.
 func Check(ctx context.Context, home string, asked spec.Lab) error {
 	if asked.Engine.Name != engine.Mongod {
 		return nil
@@ -32,16 +31,17 @@ func Check(ctx context.Context, home string, asked spec.Lab) error {
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
 		own := roles[role]
 		if len(own.Parameters) == 0 && len(own.Args) == 0 && !(e.TLS && role == "") {
-			continue // there is nothing that could be refused
+			continue // nothing to refuse
 		}
 		err := engine.TryMongo(ctx, programs, triedAs(role, asked), own.Parameters, own.Args, e.TLS)
 		var refused *engine.Refusal
 		switch {
 		case errors.As(err, &refused) && refused.About == engine.AboutTLS:
-			errs = append(errs, fmt.Errorf("engine.tls: %s (release %s) was built without TLS; leave tls out, or take a build with OpenSSL (engine.binary)",
-				programs.Mongod, programs.Version))
+			errs = append(errs, fmt.Errorf("engine.tls: %s (release %s) was built without TLS; leave tls out, "+
+				"or use a build with OpenSSL (engine.binary)", programs.Mongod, programs.Version))
 		case errors.As(err, &refused):
-			errs = append(errs, fmt.Errorf("%s: release %s refuses it: %s", spec.EngineKey(role, refused.About), programs.Version, refused.Text))
+			errs = append(errs, fmt.Errorf("%s: release %s refuses it: %s", spec.EngineKey(role, refused.About),
+				programs.Version, refused.Text))
 		default:
 			errs = append(errs, err)
 		}
@@ -49,7 +49,7 @@ func Check(ctx context.Context, home string, asked spec.Lab) error {
 	return errors.Join(errs...)
 }
 
-// triedAs is what a server is started as that has the parameters of a role.
+// triedAs returns the engine's role for the parameters of a role.
 func triedAs(role string, asked spec.Lab) string {
 	if role == "" {
 		role = "member"
@@ -57,7 +57,7 @@ func triedAs(role string, asked spec.Lab) string {
 	return mongoRole(MemberPlan{Role: role}, asked)
 }
 
-// checkRenamed refuses parameters that the release calls differently or does not have.
+// checkRenamed refuses parameters that the release has renamed or does not have.
 func checkRenamed(asked spec.Lab, v engine.MongoVersion) error {
 	var errs []error
 	roles := asked.Engine.Roles()
@@ -69,7 +69,7 @@ func checkRenamed(asked spec.Lab, v engine.MongoVersion) error {
 			case "":
 				errs = append(errs, fmt.Errorf("%s.%s: release %s has no such parameter; leave it out", key, name, v))
 			default:
-				errs = append(errs, fmt.Errorf("%s.%s: release %s calls this parameter %s", key, name, v, now))
+				errs = append(errs, fmt.Errorf("%s.%s: in release %s this parameter is named %s", key, name, v, now))
 			}
 		}
 	}

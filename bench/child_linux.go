@@ -1,8 +1,0 @@
-package main
-
-import "syscall"
-
-// childAttributes have the kernel end a server with this process.
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package main
-
-import "syscall"
-
-// childAttributes have nothing to ask for here.
-func childAttributes() *syscall.SysProcAttr { return nil }

@@ -1,8 +1,0 @@
-//go:build !race && !linux
-
-package e2e
-
-import "os/exec"
-
-// startDying only starts a program where the system has no way to kill it with the tests.
-func startDying(cmd *exec.Cmd) error { return cmd.Start() }

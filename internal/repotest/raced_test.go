@@ -1,0 +1,64 @@
+package repotest
+
+import (
+	"go/ast"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// raced matches the packages in the Makefile that are tested with the race detector.
+var raced = regexp.MustCompile(`(?m)^RACED\s*:= ((?:.*\\\n)*.*)$`)
+
+// unraced are packages that start goroutines and are not tested with the race detector, with the reason.
+var unraced = map[string]string{
+	"bench":                     "it measures",
+	"examples/failover/persons": "it is an example",
+	"lab/topology":              "its tests start servers and wait for them for minutes",
+	"lab/volume":                "its tests run programs and wait for them",
+	"report/html":               "it hands a page from one goroutine to one reader",
+	"store/storetest":           "it belongs to the tests of other packages",
+}
+
+// startsGoroutines looks for go statements and methods Go of groups.
+func startsGoroutines(f *ast.File) (found bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" && len(n.Args) == 1 {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
+	match := raced.FindStringSubmatch(read(t, "Makefile"))
+	if match == nil {
+		t.Fatal("the Makefile has no RACED")
+	}
+	listed := strings.Fields(strings.ReplaceAll(match[1], "\\\n", " "))
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.isTest() || !startsGoroutines(s.file) {
+			continue
+		}
+		used[s.folder()] = true
+		if !slices.Contains(listed, s.folder()) && unraced[s.folder()] == "" {
+			t.Errorf("%s starts goroutines: add %s to RACED in the Makefile", s.name, s.folder())
+		}
+	}
+	for folder := range unraced {
+		if !used[folder] {
+			t.Errorf("%s starts no goroutine: remove it from the exceptions", folder)
+		}
+	}
+	if len(used) < 20 {
+		t.Errorf("only %d packages with goroutines were found: correct this test", len(used))
+	}
+}

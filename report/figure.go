@@ -1,0 +1,88 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Figure is a picture of ratios on one logarithmic axis: for each row what another source states and what was measured.
+type Figure struct {
+	Title string
+	// Note says what the marks mean.
+	Note string
+	// Axis says what the ratios are, and Reference what a ratio of one is.
+	Axis, Reference string
+	Rows            []FigureRow
+}
+
+// FigureRow is a row of a [Figure]. Numbers that are not known are NaN.
+type FigureRow struct {
+	// Group is a heading where it changes.
+	Group, Name string
+	// Stated is what another source has; Value was measured, with its interval from Low to High.
+	Stated, Value, Low, High float64
+	Grade                    Grade
+	// Partly marks a row that is not all that its grade says, such as a ratio of the same direction only.
+	Partly bool
+	// Text is at the end of the row; Note has its numbers in words.
+	Text, Note string
+}
+
+// textColumns is how wide the axis of a figure is on a terminal.
+const textColumns = 40
+
+// Lines draw the figure as text: ◇ is what was stated, ● what was measured, = its interval, and | a ratio of one.
+func (f *Figure) Lines() []string {
+	low, high, name := 1.0, 1.0, 0
+	for _, r := range f.Rows {
+		name = max(name, utf8.RuneCountInString(r.Name))
+		for _, x := range []float64{r.Stated, r.Value, r.Low, r.High} {
+			if x > 0 && !math.IsInf(x, 0) {
+				low, high = min(low, x), max(high, x)
+			}
+		}
+	}
+	low, high = min(low, 0.9), max(high, 1.1)
+	at := func(x float64) int {
+		return int(math.Round(math.Log(x/low) / math.Log(high/low) * (textColumns - 1)))
+	}
+	name = min(name, 34)
+	var lines []string
+	for i, r := range f.Rows {
+		if r.Group != "" && (i == 0 || f.Rows[i-1].Group != r.Group) {
+			lines = append(lines, r.Group)
+		}
+		axis := []rune(strings.Repeat(" ", textColumns))
+		axis[at(1)] = '|'
+		if r.Low > 0 && r.High >= r.Low && !math.IsInf(r.High, 0) {
+			for k := at(r.Low); k <= at(r.High); k++ {
+				axis[k] = '='
+			}
+		}
+		for _, m := range []struct {
+			x    float64
+			mark rune
+		}{{r.Stated, '◇'}, {r.Value, '●'}} {
+			if m.x > 0 && !math.IsInf(m.x, 0) {
+				axis[at(m.x)] = m.mark
+			}
+		}
+		label := []rune(r.Name)
+		if len(label) > name {
+			label = append(label[:name-1], '…')
+		}
+		lines = append(lines, fmt.Sprintf("  %-*s %s %s", name, string(label), string(axis), r.Text))
+	}
+	ends := fmt.Sprintf("×%.2g", low)
+	top := fmt.Sprintf("×%.2g", high)
+	return append(lines, strings.Repeat(" ", name+3)+ends+
+		strings.Repeat(" ", max(1, textColumns-utf8.RuneCountInString(ends+top)))+top)
+}
+
+// measured says whether any row has a measured value.
+func (f *Figure) measured() bool {
+	return slices.ContainsFunc(f.Rows, func(r FigureRow) bool { return !math.IsNaN(r.Value) })
+}
