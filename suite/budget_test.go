@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/fit"
 )
 
-// slow does studies on a simulated target, and everything else as [fake] does, on a clock on which all of it takes factor times
-// what was thought.
+// slow does studies on a simulated target, and everything else as [fake] does, on a clock on which all of it takes
+// factor times what was thought.
 type slow struct {
 	fake
 	now    time.Time
@@ -74,7 +74,8 @@ func (s *slow) Part(ctx context.Context, j Job) Outcome {
 	one, _ := fit.Fit([]fit.Part{{Study: j.Plan.Study}}, 0, false)
 	spec := j.Plan.Study
 	each := one[0].Estimate / float64(spec.Trials) / float64(len(spec.Factors[0].Levels))
-	trials := &slowTrials{slow: s, part: j.Plan.Name, each: each, trials: simulated.New(simulated.Target{Interval: time.Second}, 1)}
+	trials := &slowTrials{slow: s, part: j.Plan.Name, each: each,
+		trials: simulated.New(simulated.Target{Interval: time.Second}, 1)}
 	trials.trials.Write = true
 	factor := s.factor
 	if x, ok := s.of[j.Plan.Name]; ok {
@@ -128,8 +129,9 @@ func lateOf(s *record.Suite) (all []string) {
 	return all
 }
 
-// A budget holds on a machine that takes twice or five times as long as was thought, but for the block or the drill that goes on
-// as it ends; what was left out for that is said with the reason, to who watches too, and everything else is done.
+// A budget holds on a machine that takes twice or five times as long as was thought, but for the block or the drill
+// that goes on as it ends; what was left out for that is said with the reason, to who watches too, and everything else
+// is done.
 func TestBudgetHoldsOnASlowMachine(t *testing.T) {
 	for _, limit := range []time.Duration{10 * time.Minute, 4 * time.Minute} {
 		for _, factor := range []float64{2, 5} {
@@ -141,7 +143,9 @@ func TestBudgetHoldsOnASlowMachine(t *testing.T) {
 				if most := limit + m.block; took > most {
 					t.Errorf("it took %v, and a block %v", took, m.block)
 				}
-				if s.Status != record.Complete || slices.ContainsFunc(s.Parts, func(p record.Part) bool { return p.Status != record.PartDone && p.Status != record.PartLeft }) {
+				if s.Status != record.Complete || slices.ContainsFunc(s.Parts, func(p record.Part) bool {
+					return p.Status != record.PartDone && p.Status != record.PartLeft
+				}) {
 					t.Errorf("%s: %s", s.Status, statusOf(s))
 				}
 				late := lateOf(s)
@@ -243,7 +247,8 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 	if err != nil || worked < first-time.Second || worked > first+time.Second {
 		t.Fatalf("%v, %v: it worked %v", worked, err, first)
 	}
-	if _, err := Resume(t.Context(), dir, Options{Runner: m, Now: now, Limit: first / 2}); err == nil || !strings.Contains(err.Error(), "--budget") {
+	if _, err := Resume(t.Context(), dir, Options{Runner: m, Now: now, Limit: first / 2}); err == nil ||
+		!strings.Contains(err.Error(), "--budget") {
 		t.Errorf("a budget that is used up already: %v", err)
 	}
 	m.factor = 6
@@ -256,7 +261,8 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 		t.Errorf("both sessions took %v", took)
 	}
 	jobs := len(m.jobs)
-	if s, err = Resume(t.Context(), dir, Options{Runner: m, Now: now}); err != nil || len(m.jobs) != jobs || len(lateOf(s)) == 0 {
+	if s, err = Resume(t.Context(), dir, Options{Runner: m, Now: now}); err != nil || len(m.jobs) != jobs ||
+		len(lateOf(s)) == 0 {
 		t.Errorf("a resume without more time did something: %v", err)
 	}
 	m.factor = 1
@@ -265,9 +271,10 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 		t.Fatalf("%v: %+v", err, s)
 	}
 	shorter := func(text string) bool { return strings.Contains(text, "duration, ") } // of a part that was done so
-	if late := slices.DeleteFunc(lateOf(s), shorter); len(late) > 0 || slices.ContainsFunc(s.Parts, func(p record.Part) bool {
-		return p.Status != record.PartDone && !slices.ContainsFunc(plan.Parts, left(p.Name))
-	}) {
+	if late := slices.DeleteFunc(lateOf(s), shorter); len(late) > 0 ||
+		slices.ContainsFunc(s.Parts, func(p record.Part) bool {
+			return p.Status != record.PartDone && !slices.ContainsFunc(plan.Parts, left(p.Name))
+		}) {
 		t.Errorf("%s; %s", statusOf(s), strings.Join(late, "; "))
 	}
 	checkBlocks(t, dir, s)

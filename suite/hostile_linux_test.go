@@ -17,7 +17,7 @@ func TestFolderWithAPipeIsRefused(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "is no file") {
-		t.Errorf("got %v, want that it is no file", err)
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Errorf("got %v, want that it is not a file", err)
 	}
 }

@@ -68,7 +68,8 @@ parts:
 	if got, want := strings.Join(names, " "), "base threads-a-1 threads-b-1 kill ext4"; got != want || f.Spec.Name != "my-suite" {
 		t.Errorf("%s: %s, want %s", f.Spec.Name, got, want)
 	}
-	if f.Pieces[2].Study.Run.Workload.Name != "b" || f.Pieces[2].Study.Name != "threads-b-1" || f.Pieces[1].Study.Run.Workload.Name != "a" {
+	if f.Pieces[2].Study.Run.Workload.Name != "b" || f.Pieces[2].Study.Name != "threads-b-1" ||
+		f.Pieces[1].Study.Run.Workload.Name != "a" {
 		t.Errorf("%+v", f.Pieces[2].Study)
 	}
 }
@@ -78,24 +79,24 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"parts: []":                                                "parts: there is none",
 		"prats: []":                                                `did you mean parts?`,
 		"parts: [{study: gone.yaml}]":                              "part 1 (gone): study: there is no file",
-		"parts: [{study: /etc/x.yaml}]":                            "part 1 (x): study: /etc/x.yaml is neither below",
-		"parts: [{study: ../../x.yaml}]":                           "is neither below the folder nor in one beside it",
-		"parts: [{study: sub/../../../x.yaml}]":                    "is neither below the folder nor in one beside it",
+		"parts: [{study: /etc/x.yaml}]":                            "part 1 (x): study: /etc/x.yaml is outside",
+		"parts: [{study: ../../x.yaml}]":                           "is outside of the suite's folder and its neighbours",
+		"parts: [{study: sub/../../../x.yaml}]":                    "is outside of the suite's folder and its neighbours",
 		"parts: [{study: ..}]":                                     "cannot be the name of a directory",
-		"parts: [{name: up, study: ..}]":                           "part 1 (up): study: .. is neither below",
-		"parts: [{name: here, study: .}]":                          "part 1 (here): study: . is no file",
+		"parts: [{name: up, study: ..}]":                           "part 1 (up): study: .. is outside",
+		"parts: [{name: here, study: .}]":                          "part 1 (here): study: . is not a file",
 		"parts: [{name: .., study: base.yaml}]":                    `name: ".." cannot be the name of a directory`,
 		"parts: [{name: .hidden, drill: ../drill/kill.yaml}]":      `name: ".hidden" cannot be`,
 		"parts: [{study: base.yaml, nmae: x}]":                     "did you mean name?",
 		"parts: &p [{study: base.yaml, each: {load.workers: *p}}]": "suite",
-		"parts: [{study: threads.yaml, each: {load.workers: " + numbers(40) + ", workload.seed: " + numbers(40) + "}}]": "each: there are more than 1000 combinations",
-		"parts: [{study: threads.yaml, each: {workload.name: [" + strings.Repeat("a", 300) + "]}}]":                     "would be longer than 200 characters",
+		"parts: [{study: threads.yaml, each: {load.workers: " + numbers(40) + ", workload.seed: " + numbers(40) + "}}]": "each: more than 1000 combinations",
+		"parts: [{study: threads.yaml, each: {workload.name: [" + strings.Repeat("a", 300) + "]}}]":                     "is longer than 200 characters",
 		"parts: [{}]":                                                                           "part 1: exactly one of study, drill and probe",
 		"parts: [{probe: {storage: {}}}]":                                                       "part 1: name: a probe needs one",
 		"parts: [{name: a/b, study: base.yaml}]":                                                `name: "a/b" cannot be the name of a directory`,
 		"parts: [{study: base.yaml, needs: [rot]}]":                                             `needs: there is no "rot", did you mean root?`,
 		"parts: [{study: base.yaml}, {study: base.yaml}]":                                       "part 2 (base): it has the same name as part 1",
-		"parts: [{study: threads.yaml, each: {load.workers: [1, '1']}}]":                        "two parts called threads-1",
+		"parts: [{study: threads.yaml, each: {load.workers: [1, '1']}}]":                        "two parts have the name threads-1",
 		"parts: [{study: threads.yaml, each: {load.wokers: [1]}}]":                              "load.wokers",
 		"parts: [{study: threads.yaml, gives: [load.workers]}]":                                 "gives: threads.yaml has no procedures",
 		"parts: [{study: base.yaml, gives: [load.worker]}]":                                     `no procedure finds "load.worker", did you mean load.workers?`,
@@ -159,7 +160,8 @@ parts:
 func TestPlanHasTheScale(t *testing.T) {
 	p := planFor(t, folder(t, allKinds, nil), PlanOptions{Scale: &spec.Scale{Workers: 0.5}})
 	spec := p.Parts[0].Study.Spec
-	if spec.Run.Workload.Records != 10_000 || spec.Factors[0].Levels[1].Value != 8 || spec.Factors[0].Levels[1].Name != "16" {
+	if spec.Run.Workload.Records != 10_000 || spec.Factors[0].Levels[1].Value != 8 ||
+		spec.Factors[0].Levels[1].Name != "16" {
 		t.Errorf("%+v", spec)
 	}
 	if !p.Parts[1].Out() || !strings.Contains(p.Parts[1].Problem, "it needs sharding: documentdb has no sharding") {
@@ -185,14 +187,17 @@ func TestPlanOfAMachineThatCannotAll(t *testing.T) {
 		return nil
 	}
 	anyEngine := strings.Replace(allKinds, ", needs: [sharding]", "", 1)
-	p := planFor(t, folder(t, anyEngine, nil), PlanOptions{Study: study.PlanOptions{CheckLab: check}, CheckVolume: func(spec.Lab) error { return errors.New("no loop devices") }})
-	if got := leftOf(p); !strings.Contains(got, "lab members=3 >") || !strings.Contains(got, "lab mixed=more >") || !strings.Contains(got, "lab members >") || !strings.Contains(got, "dir the part >") {
+	p := planFor(t, folder(t, anyEngine, nil), PlanOptions{Study: study.PlanOptions{CheckLab: check},
+		CheckVolume: func(spec.Lab) error { return errors.New("no loop devices") }})
+	if got := leftOf(p); !strings.Contains(got, "lab members=3 >") || !strings.Contains(got, "lab mixed=more >") ||
+		!strings.Contains(got, "lab members >") || !strings.Contains(got, "dir the part >") {
 		t.Errorf("%s", got)
 	}
 	if f := p.Parts[1].Study.Spec.Factors; len(f) != 1 || len(f[0].Levels) != 2 {
 		t.Errorf("%+v", f)
 	}
-	p = planFor(t, folder(t, allKinds, nil), PlanOptions{Study: study.PlanOptions{CheckLab: func(spec.Lab, spec.Run) error { return errors.New("needs root") }}})
+	p = planFor(t, folder(t, allKinds, nil), PlanOptions{Study: study.PlanOptions{
+		CheckLab: func(spec.Lab, spec.Run) error { return errors.New("needs root") }}})
 	if !p.Parts[1].Out() || !p.Parts[2].Out() || p.Parts[0].Out() || p.Nothing() != "" {
 		t.Errorf("%s", leftOf(p))
 	}
@@ -237,8 +242,8 @@ func TestPlanOfABaselineAlone(t *testing.T) {
 	}
 }
 
-// The time that is printed is the one that the suite was fitted into, and a second value of a part is left out before too few trials
-// of both are done. Where the first cannot be done here, the second is no second value.
+// The time that is printed is the one that the suite was fitted into, and a second value of a part is left out before
+// too few trials of both are done. Where the first cannot be done here, the second is no second value.
 func TestPlanOfATimeThatWasGiven(t *testing.T) {
 	const each = `
 parts:
@@ -247,7 +252,8 @@ parts:
 `
 	dir := folder(t, each, map[string]string{"lab.yaml": strings.Replace(labStudy, "trials: 2", "trials: 6", 1)})
 	whole := planFor(t, dir, PlanOptions{})
-	if whole.Budget != record.BudgetFull || len(whole.Parts) != 3 || whole.Parts[0].Plan.Of != "lab" || whole.Parts[1].Plan.Of != "lab" {
+	if whole.Budget != record.BudgetFull || len(whole.Parts) != 3 || whole.Parts[0].Plan.Of != "lab" ||
+		whole.Parts[1].Plan.Of != "lab" {
 		t.Fatalf("%s, %+v", whole.Budget, whole.Parts)
 	}
 	second := false
@@ -259,7 +265,8 @@ parts:
 		if p.Parts[0].Out() {
 			t.Errorf("%v: %s", limit, p.Parts[0].Problem)
 		}
-		second = second || p.Parts[1].Out() && strings.Contains(p.Parts[1].Problem, "another value") && p.Parts[0].Study.Spec.Trials >= 4 && !p.Parts[2].Out()
+		second = second || p.Parts[1].Out() && strings.Contains(p.Parts[1].Problem,
+			"another value") && p.Parts[0].Study.Spec.Trials >= 4 && !p.Parts[2].Out()
 	}
 	if !second {
 		t.Error("the second value was never left out alone")
@@ -285,8 +292,8 @@ func numbers(n int) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// FuzzOpen reads whatever is written as suite.yaml: it ends with parts that have directories of their own, or an error that has lines
-// and names the file.
+// FuzzOpen reads whatever is written as suite.yaml: it ends with parts that have directories of their own, or an error
+// that has lines and names the file.
 func FuzzOpen(f *testing.F) {
 	for _, text := range []string{allKinds, "parts: [{study: base.yaml, name: ../x}]", "parts: [{study: ../../x}]", "parts: &a [*a]", "{", "parts: [{study: threads.yaml, each: {workload.name: [a, ../b]}}]",
 		"parts: [{study: threads.yaml, each: {load.workers: [1, 2], workload.seed: [1, 2]}}]", "parts: [{name: a, probe: {storage: {backend: directory}}}]", "scale: {data: 1/0}\nparts: []", "published: x"} {

@@ -95,7 +95,8 @@ func (f *fake) study(j Job) (*record.Study, error) {
 		return nil, err
 	}
 	defer w.Close()
-	s := &record.Study{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running}, Specification: *j.Plan.Study}
+	s := &record.Study{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy,
+		Status: record.Running}, Specification: *j.Plan.Study}
 	if x := f.chose[j.Plan.Name]; x > 0 {
 		s.Procedures = []record.ProcedureResult{{Name: "threads", Path: "load.workers", Chosen: x}, {Name: "steady", Path: "load.duration", Chosen: 90}}
 	}
@@ -117,7 +118,8 @@ func (f *fake) drill(j Job) (*record.Drill, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running}, Specification: *j.Plan.Drill, Verdict: record.Holds}
+	d := &record.Drill{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill,
+		Status: record.Running}, Specification: *j.Plan.Drill, Verdict: record.Holds}
 	if err := w.Write(d); err != nil {
 		return nil, err
 	}
@@ -146,7 +148,8 @@ func (f *fake) probe(j Job) (*record.Probe, error) {
 func planOf(names ...string) *Plan {
 	p := &Plan{Budget: record.BudgetFull, Folder: Folder{Spec: spec.Suite{Name: "test"}}}
 	for _, name := range names {
-		x := Planned{Part: record.Part{Name: name, Status: record.PartPlanned, Estimate: 1}, Plan: record.PartPlan{Name: name}}
+		x := Planned{Part: record.Part{Name: name, Status: record.PartPlanned, Estimate: 1},
+			Plan: record.PartPlan{Name: name}}
 		x.Kind = strings.TrimRight(name, "0123456789")
 		switch x.Kind {
 		case record.KindStudy:
@@ -178,7 +181,9 @@ func TestPartsAreDoneInOrder(t *testing.T) {
 	plan := planOf("study1", "drill2", "probe3", "study4")
 	plan.Parts[1].Status, plan.Parts[1].Problem = record.PartLeft, "it needs root"
 	f := &fake{ends: map[string]error{"probe3": errors.New("the target\nis away")}, comes: map[string]record.Conclusion{"study1": record.Missed}}
-	s, err := Run(t.Context(), plan, Options{Dir: dir, Runner: f, ExitCode: func(c record.Conclusion) int { return map[record.Conclusion]int{record.OutOfReach: 3}[c] }})
+	s, err := Run(t.Context(), plan, Options{Dir: dir, Runner: f, ExitCode: func(c record.Conclusion) int {
+		return map[record.Conclusion]int{record.OutOfReach: 3}[c]
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +279,8 @@ func TestHeldSuiteIsLeftAlone(t *testing.T) {
 			return
 		}
 		f.pause = nil
-		if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
+		if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); !errors.As(err,
+			new(*record.HeldError)) {
 			t.Errorf("a second suite in the same directory: %v", err)
 		}
 		if _, err := Resume(t.Context(), dir, Options{Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
@@ -284,7 +290,8 @@ func TestHeldSuiteIsLeftAlone(t *testing.T) {
 	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: f}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); err == nil || !strings.Contains(err.Error(), "already holds a suite") {
+	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); err == nil ||
+		!strings.Contains(err.Error(), "already holds a suite") {
 		t.Errorf("a suite over another one: %v", err)
 	}
 }
@@ -299,8 +306,10 @@ func TestFullDiskIsSaidBefore(t *testing.T) {
 	if err := p.settle(&plan.Parts[0]); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: &fake{}, Free: func(string) (uint64, bool) { return 1 << 10, true }})
-	if err == nil || !strings.Contains(err.Error(), "make room") {
+	_, err := Run(t.Context(), plan, Options{Dir: newDir(t), Runner: &fake{}, Free: func(string) (uint64, bool) {
+		return 1 << 10, true
+	}})
+	if err == nil || !strings.Contains(err.Error(), "Free space") {
 		t.Errorf("%v", err)
 	}
 }
@@ -321,11 +330,13 @@ func TestResumeNeedsCredentials(t *testing.T) {
 	if _, err := Resume(t.Context(), dir, Options{Runner: f}); err == nil || !strings.Contains(err.Error(), "--target") {
 		t.Errorf("without credentials: %v", err)
 	}
-	if _, err := Resume(t.Context(), dir, Options{Runner: f, Against: "null:"}); err == nil || !strings.Contains(err.Error(), "begin another one") {
+	if _, err := Resume(t.Context(), dir, Options{Runner: f, Against: "null:"}); err == nil ||
+		!strings.Contains(err.Error(), "Begin another suite") {
 		t.Errorf("with another target: %v", err)
 	}
 	f = &fake{seen: map[string]spec.Run{}}
-	if s, err := Resume(t.Context(), dir, Options{Runner: f, Against: uri}); err != nil || s.Status != record.Complete || f.seen["study2"].Target != uri {
+	if s, err := Resume(t.Context(), dir, Options{Runner: f, Against: uri}); err != nil || s.Status != record.Complete ||
+		f.seen["study2"].Target != uri {
 		t.Errorf("%v %+v", err, f.seen)
 	}
 	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -376,7 +387,8 @@ func TestLabsThatWereLeftAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	if _, err := Run(t.Context(), planOf("drill1"), Options{Dir: newDir(t), Runner: &fake{}, Labs: there}); err != nil || there["drill1"] == nil {
+	if _, err := Run(t.Context(), planOf("drill1"), Options{Dir: newDir(t), Runner: &fake{}, Labs: there}); err != nil ||
+		there["drill1"] == nil {
 		t.Errorf("the lab of a drill that goes on was removed: %v", err)
 	}
 }

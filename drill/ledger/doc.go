@@ -13,20 +13,20 @@
 //     damaged to identify count here too, in addition to the writes.
 //   - duplicated: present in more than one document, or an update that was applied more than once. (Jepsen's
 //     set-full means to have this class, but never fills it.)
-//   - phantom: declared not applied, and present. Either the server was wrong, or the ledger took an error for a proof that
-//     is none.
+//   - phantom: declared not applied, and present. Either the server was wrong, or the ledger took an error for a proof
+//     that is none.
 //   - lost: acknowledged, and absent from the final read. As in Jepsen.
-//   - never-read: the final read failed or there was none, and the write was not seen. Jepsen calls a set that was never
-//     read unknown.
+//   - never-read: the final read failed or there was none, and the write was not seen. Jepsen calls a set that was
+//     never read unknown.
 //   - stale: acknowledged, missing in a read that the same writer began after that, and present in the final read.
 //     Also: missing on a member that is known to be behind the primary while the audit reads it.
-//   - diverged: a member that is not behind differs from the final read, or a member that is behind has a write that the
-//     final read lacks.
+//   - diverged: a member that is not behind differs from the final read, or a member that is behind has a write that
+//     the final read lacks.
 //   - ok: acknowledged and present. (Jepsen counts recovered writes as ok, too.)
 //   - recovered: indeterminate and present. As in Jepsen.
 //   - dropped: indeterminate and absent.
-//   - unexpected: present, with a proof that it comes from this run, and never attempted. As in Jepsen. It is counted in
-//     addition to the writes.
+//   - unexpected: present, with a proof that it comes from this run, and never attempted. As in Jepsen. It is counted
+//     in addition to the writes.
 //
 // A write is indeterminate unless it is proven otherwise: without an answer, after an error that does not say what
 // happened, if the write concern was not reached, at w:0, after an error that follows a hidden retry, in a batch that

@@ -94,11 +94,11 @@ func checkSides(sides []Side) []measure.Finding {
 		}
 	}
 	if left > 0 {
-		all = append(all, finding("left-out", measure.Warning, "%s of %d do not count: %s", plural(left, "record"),
+		all = append(all, finding("left-out", measure.Warning, "not counted: %s of %d: %s", plural(left, "record"),
 			total, tally(why))...)
 	}
 	if doubtful > 0 {
-		all = append(all, finding("doubtful-trials", measure.Warning, "%s of %d have warnings: %s. They count. "+
+		all = append(all, finding("doubtful-trials", measure.Warning, "warnings in %s of %d: %s. These records count. "+
 			"See the records", plural(doubtful, "record"), total, tally(doubts))...)
 	}
 	return all
@@ -207,6 +207,6 @@ func checkUnmatched(points [][]*Side, sides []Side) []measure.Finding {
 	if len(alone) == 0 {
 		return nil
 	}
-	return finding("unmatched", measure.Note, "%s of %d have no counterpart and are not compared: %s",
+	return finding("unmatched", measure.Note, "without counterpart and not compared: %s of %d: %s",
 		plural(len(alone), "configuration"), len(sides), some(alone))
 }

@@ -124,7 +124,7 @@ func (j *judgement) checkInvalid() []measure.Finding {
 	if 2*len(invalid) > len(j.final) {
 		severity, text = measure.Invalid, " These are more than half of the study."
 	}
-	return finding("invalid-trials", severity, "%s of %d are invalid (%s) because of %s. They are shown but do not count.%s Remove the cause "+
+	return finding("invalid-trials", severity, "invalid: %s of %d (%s), because of %s. They are shown but do not count.%s Remove the cause "+
 		"and repeat them", plural(len(invalid), "trial"), len(j.final), named(invalid), reasons(invalid, measure.Invalid), text)
 }
 
@@ -133,7 +133,7 @@ func (j *judgement) checkDoubtful() []measure.Finding {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	return finding("doubtful-trials", measure.Warning, "%s of %d have warnings: %s. They count. See the trials",
+	return finding("doubtful-trials", measure.Warning, "warnings in %s of %d: %s. These trials count. See the trials",
 		plural(len(doubtful), "trial"), len(j.final), reasons(doubtful, measure.Warning))
 }
 
@@ -167,7 +167,7 @@ func (j *judgement) checkRepeated() []measure.Finding {
 	if len(j.earlier) == 0 {
 		return nil
 	}
-	return finding("repeated-trials", measure.Note, "%s failed or was lost and was repeated (%s), at another time than the rest of the block",
+	return finding("repeated-trials", measure.Note, "repeated after a failure or loss: %s (%s), at another time than the rest of the block",
 		plural(len(j.earlier), "attempt"), named(j.earlier))
 }
 
@@ -178,7 +178,7 @@ func (j *judgement) checkMissing() []measure.Finding {
 	if len(missing) == 0 {
 		return nil
 	}
-	return finding("missing-trials", measure.Warning, "%s of %d have not been run yet, so the result is preliminary. Run them with: plimsoll study resume",
+	return finding("missing-trials", measure.Warning, "not run yet: %s of %d, so the result is preliminary. Run them with: plimsoll study resume",
 		plural(len(missing), "trial"), len(j.final))
 }
 
@@ -275,7 +275,7 @@ func (j *judgement) checkOutliers() []measure.Finding {
 	if len(found) == 0 {
 		return nil
 	}
-	return finding("outliers", measure.Note, "the %s of %s is far from that of the other trials of its configuration (number %s). They count. "+
+	return finding("outliers", measure.Note, "the %s of %s is far from that of the other trials of its configuration (number %s). Outliers count. "+
 		"Their records may say why", m.Name, plural(len(found), "trial"), named(found))
 }
 

@@ -14,8 +14,8 @@
 //
 //  1. equivalent, if the 90 % interval of the ratio lies within the margin (two one-sided tests at 5 %). This comes
 //     first: a change that is significant but smaller than the margin is equivalent, and its note says so.
-//  2. better or worse, if the corrected probability is below 1 − confidence. The interval of the ratio is not corrected, so
-//     it may exclude one although the corrected probability is not significant.
+//  2. better or worse, if the corrected probability is below 1 − confidence. The interval of the ratio is not
+//     corrected, so it may exclude one although the corrected probability is not significant.
 //  3. inconclusive otherwise. That does not mean "the same": the note says about how many trials would decide.
 //
 // If a value is zero (errors), there is no ratio. Then the difference is shown, and the corrected probability of the

@@ -39,8 +39,10 @@ repeat: 3
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe := spec.PartProbe{Profiles: []string{"random"}, Operations: []string{"read", "mixed"}, Threads: []spec.Count{1, 4, 16, 64, 256}, Size: 1 << 30, Duration: spec.Duration(10 * time.Second)}
-	return []Part{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill}, {Name: "b", Study: &b, Variant: true}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
+	probe := spec.PartProbe{Profiles: []string{"random"}, Operations: []string{"read", "mixed"},
+		Threads: []spec.Count{1, 4, 16, 64, 256}, Size: 1 << 30, Duration: spec.Duration(10 * time.Second)}
+	return []Part{{Name: "a", Study: &a, Vital: true}, {Name: "drill", Drill: &drill},
+		{Name: "b", Study: &b, Variant: true}, {Name: "probe", Probe: &probe}, {Name: "away", Out: true, Why: "it is not there"}}
 }
 
 func asText(t *testing.T, v any) string {
@@ -196,14 +198,16 @@ func TestFitSmoke(t *testing.T) {
 	if fitted[0].Out || fitted[1].Out || fitted[3].Out {
 		t.Fatalf("not one of each kind: %+v", left)
 	}
-	if s.Trials != 1 || s.Run.Load.Duration.Std() != 2*time.Second || len(s.Factors[0].Levels) != 2 || len(s.Factors[1].Levels) != 2 || s.Run.Workload.Records != 10_000 || s.Order != spec.OrderBatched {
+	if s.Trials != 1 || s.Run.Load.Duration.Std() != 2*time.Second || len(s.Factors[0].Levels) != 2 ||
+		len(s.Factors[1].Levels) != 2 || s.Run.Workload.Records != 10_000 || s.Order != spec.OrderBatched {
 		t.Errorf("study %+v", s)
 	}
 	if s.Factors[0].Levels[0].Name != "8" && s.Factors[0].Levels[1].Name != "32" || s.Factors[1].Levels[1].Name != "4" {
 		t.Errorf("levels %+v", s.Factors)
 	}
 	f := d.Faults[0]
-	if d.Repeat != 1 || d.Measured() != 15*time.Second || f.At.Std() != 3*time.Second || f.For.Std() != 5*time.Second || d.Lab.Availability.RestartAfter.Std() != fitElection {
+	if d.Repeat != 1 || d.Measured() != 15*time.Second || f.At.Std() != 3*time.Second || f.For.Std() != 5*time.Second ||
+		d.Lab.Availability.RestartAfter.Std() != fitElection {
 		t.Errorf("drill %+v, %+v", d, f)
 	}
 	if len(p.Threads) != 2 || p.Duration.Std() != time.Second || len(p.Operations) != 1 {
@@ -267,7 +271,8 @@ factors: [{path: workload.name, levels: [a, b]}]
 	parts := []Part{{Name: "baseline", Study: &asked}}
 	quick, _ := Fit(parts, 45*time.Second, false)
 	p := quick[0].Study.Procedures
-	if d := cmp.Diff([]spec.Count{4, 64}, p.Threads.Levels); d != "" || p.Steady.From != 4 || p.Steady.To != 8 || quick[0].Estimate > 60 {
+	if d := cmp.Diff([]spec.Count{4, 64}, p.Threads.Levels); d != "" || p.Steady.From != 4 || p.Steady.To != 8 ||
+		quick[0].Estimate > 60 {
 		t.Errorf("%+v %+v %s", p.Threads, p.Steady, d)
 	}
 	smoke, _ := Fit(parts, time.Minute, true)

@@ -34,7 +34,8 @@ func TestRefitLeavesWhatFits(t *testing.T) {
 
 // What is left fits into any time, in the order of the steps, and each step says that it was late and why.
 func TestRefitFitsIntoAnyTime(t *testing.T) {
-	parts := append(fitParts(t), Part{Name: "now", Under: &study.Rest{Trials: 10, Done: 1, Seconds: []float64{0, 0, 20, 40, 60, 80, 100, 120, 140, 160, 180}}})
+	parts := append(fitParts(t), Part{Name: "now", Under: &study.Rest{Trials: 10, Done: 1,
+		Seconds: []float64{0, 0, 20, 40, 60, 80, 100, 120, 140, 160, 180}}})
 	for left := 40 * time.Minute; left > time.Second; left = left * 8 / 10 {
 		fitted, shed := Refit(parts, left, late)
 		if total := seconds(fitted); total > left.Seconds() {
@@ -57,7 +58,8 @@ func TestRefitFitsIntoAnyTime(t *testing.T) {
 		}
 	}
 	fitted, shed := Refit(parts, -time.Second, late)
-	if now := fitted[len(fitted)-1]; now.Out || now.Under.Trials != 1 || seconds(fitted) != 0 || !hasLeft(shed, "a", spec.LeftPart) || hasLeft(shed, "away", spec.LeftPart) {
+	if now := fitted[len(fitted)-1]; now.Out || now.Under.Trials != 1 || seconds(fitted) != 0 ||
+		!hasLeft(shed, "a", spec.LeftPart) || hasLeft(shed, "away", spec.LeftPart) {
 		t.Errorf("with no time left: %+v, %v", fitted, shed)
 	}
 }
