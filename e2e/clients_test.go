@@ -24,7 +24,7 @@ func (c *command) children(t *testing.T, n int) []int {
 	return c.childrenNamed(t, n, "")
 }
 
-// childrenNamed waits for so many processes below a command whose own command line has a word: others may come and go.
+// childrenNamed waits for n child processes of a command with a word in their command lines.
 func (c *command) childrenNamed(t *testing.T, n int, word string) []int {
 	t.Helper()
 	var pids []int
@@ -46,7 +46,7 @@ func (c *command) childrenNamed(t *testing.T, n int, word string) []int {
 	return pids
 }
 
-// gone reports whether a process has ended, whether or not somebody has waited for it.
+// gone reports whether a process has ended, even if no process has waited for it.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(stat), ") ")
@@ -58,7 +58,7 @@ func allGone(t *testing.T, pids []int) {
 	until(t, "the load processes to end", func() bool { return !slices.ContainsFunc(pids, func(pid int) bool { return !gone(pid) }) })
 }
 
-// ofClients reads the records of the load processes of a run and returns what they inserted together.
+// ofClients returns the records of the load processes of a run and the sum of their inserts.
 func (e ended) ofClients(t *testing.T, r *record.Run) (inserted int64) {
 	t.Helper()
 	for _, c := range r.Clients {
@@ -73,8 +73,8 @@ func (e ended) ofClients(t *testing.T, r *record.Run) (inserted int64) {
 	return inserted
 }
 
-// TestClients makes several processes insert into one collection: nothing is done twice and nothing is lost, and
-// one record says what all of them did.
+// TestClients inserts into one collection with several processes. Nothing is inserted twice or lost, and one record has
+// the sum.
 func TestClients(t *testing.T) {
 	inTurn(t, 15)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -106,7 +106,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// longRun is a run of three load processes that goes on until something ends it.
+// longRun is a run of three load processes without an end.
 func longRun(t *testing.T, s *server) (*command, []int) {
 	t.Helper()
 	db := newDatabase("long")
@@ -116,7 +116,7 @@ func longRun(t *testing.T, s *server) (*command, []int) {
 	return c, pids
 }
 
-// TestClientsEnded ends a run of several processes in all the ways in which that can happen.
+// TestClientsEnded ends a run of several processes in all possible ways.
 func TestClientsEnded(t *testing.T) {
 	inTurn(t, 25)
 	forEachServer(t, testClientsEnded)
@@ -156,7 +156,7 @@ func testClientsEnded(t *testing.T, s *server) {
 	t.Run("Ctrl-C twice", func(t *testing.T) {
 		c, pids := longRun(t, s)
 		c.signal(t, os.Interrupt)
-		_ = c.cmd.Process.Signal(os.Interrupt) // it may have ended at the first one
+		_ = c.cmd.Process.Signal(os.Interrupt) // it may have ended at the first signal
 		if r := c.wait(t).must(t, 130).record(t); r.Status != record.Interrupted {
 			t.Errorf("status %s", r.Status)
 		}
@@ -176,7 +176,7 @@ func testClientsEnded(t *testing.T, s *server) {
 	})
 }
 
-// seriesOf counts what was watched beside the load by kind of source.
+// seriesOf counts the samples of other sources by kind.
 func seriesOf(r *record.Run) map[string]int {
 	n := map[string]int{}
 	for _, x := range r.Series {
@@ -186,7 +186,7 @@ func seriesOf(r *record.Run) map[string]int {
 	return n
 }
 
-// TestBesideTheLoad looks for what a record says of the machine, of the client and of the server.
+// TestBesideTheLoad checks what a record has about the machine, the client and the server.
 func TestBesideTheLoad(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -195,7 +195,7 @@ func TestBesideTheLoad(t *testing.T) {
 			n := seriesOf(r)
 			return n["client"] > 0 && n["host"] > 0 && (n["server"] >= 20 || s.engine != engine.Mongod)
 		})
-		untilMeasured(t, c) // a server without statistics has said so by then
+		untilMeasured(t, c) // a server without statistics has reported that by then
 		c.signal(t, os.Interrupt)
 		r := c.wait(t).must(t, 130).record(t)
 		sources := seriesOf(r)

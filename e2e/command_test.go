@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// command is plimsoll at work.
+// command is a running plimsoll.
 type command struct {
 	cmd            *exec.Cmd
 	args           []string
@@ -25,11 +25,11 @@ type command struct {
 	err            error
 }
 
-// ended is what a command left.
+// ended is the result of a command.
 type ended struct {
 	args           []string
 	dir            string
-	code           int // as a shell sees it; -1 if it was killed
+	code           int // exit code as in a shell; -1 if killed
 	stdout, stderr string
 }
 
@@ -39,7 +39,7 @@ func start(t *testing.T, args ...string) *command {
 	return startChanged(t, func(*exec.Cmd) {}, args...)
 }
 
-// startChanged is start of a command that was changed before.
+// startChanged starts a command after changes to it.
 func startChanged(t *testing.T, change func(*exec.Cmd), args ...string) *command {
 	t.Helper()
 	f := files(t)
@@ -55,7 +55,6 @@ func startChanged(t *testing.T, change func(*exec.Cmd), args ...string) *command
 	return c
 }
 
-// signal sends a signal.
 func (c *command) signal(t *testing.T, sig os.Signal) {
 	t.Helper()
 	if err := c.cmd.Process.Signal(sig); err != nil {
@@ -63,7 +62,6 @@ func (c *command) signal(t *testing.T, sig os.Signal) {
 	}
 }
 
-// wait waits until the command has ended.
 func (c *command) wait(t *testing.T) ended {
 	t.Helper()
 	select {
@@ -79,7 +77,7 @@ func (c *command) wait(t *testing.T) ended {
 		stderr: c.stderr.String()}
 }
 
-// plimsoll runs a command to its end.
+// plimsoll runs a command until it exits.
 func plimsoll(t *testing.T, args ...string) ended {
 	t.Helper()
 	return start(t, args...).wait(t)
@@ -109,7 +107,7 @@ func (e ended) record(t *testing.T) *record.Run {
 	return &r
 }
 
-// out is where the record of a run goes, in the command's working directory.
+// out is the directory of records, relative to the working directory.
 const out = "record"
 
 // showAgain prints the record of a command again.
@@ -118,10 +116,10 @@ func (e ended) showAgain(t *testing.T, code int) *record.Run {
 	return plimsoll(t, "show", filepath.Join(e.dir, out), "--format", "json").must(t, code).record(t)
 }
 
-// lookEvery is how long until waits between two looks. Most of them start a process, and tests go on side by side.
+// lookEvery is the time between two checks of until. Most checks start a process, and tests run in parallel.
 const lookEvery = 200 * time.Millisecond
 
-// until calls f again and again until it returns true, and fails at once if the command ends before.
+// until calls f until it returns true. It fails at once if the command exits before.
 func (c *command) until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	until(t, what, func() bool {
@@ -134,7 +132,7 @@ func (c *command) until(t *testing.T, what string, f func() bool) {
 	})
 }
 
-// until calls f again and again until it returns true.
+// until calls f until it returns true.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !f(); time.Sleep(lookEvery) {

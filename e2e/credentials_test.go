@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// checkNoCredentials looks for passwords in all that a command printed and wrote.
+// checkNoCredentials searches for passwords in the output and the files of a command.
 func checkNoCredentials(t *testing.T, e ended, secrets ...string) {
 	t.Helper()
 	texts := map[string]string{"standard output": e.stdout, "standard error": e.stderr}

@@ -26,20 +26,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// between stands between a lab and who asks it, so that a test can do something at the moment of a request.
-type between struct {
+// labProxy is a proxy of the socket of a lab, so a test can act at the moment of a request.
+type labProxy struct {
 	mu sync.Mutex
-	// before and after are called with the path of a request, before the lab gets it and before its answer is passed on.
+	// before and after get the path of a request, before the lab receives it and before its answer is passed on.
 	before, after func(path string)
 }
 
-func (b *between) set(before, after func(string)) {
+func (b *labProxy) set(before, after func(string)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.before, b.after = before, after
 }
 
-func (b *between) call(after bool, path string) {
+func (b *labProxy) call(after bool, path string) {
 	b.mu.Lock()
 	f := b.before
 	if after {
@@ -51,8 +51,8 @@ func (b *between) call(after bool, path string) {
 	}
 }
 
-// standBetween takes the place of the socket of a lab until the test ends.
-func standBetween(t *testing.T, name string) *between {
+// proxySupervisor replaces the socket of a lab by a proxy until the test ends.
+func proxySupervisor(t *testing.T, name string) *labProxy {
 	t.Helper()
 	socket := filepath.Join(lab.Dir(files(t).home, name), "socket")
 	behind := socket + ".lab"
@@ -63,7 +63,7 @@ func standBetween(t *testing.T, name string) *between {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &between{}
+	b := &labProxy{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "lab" },
 		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -77,8 +77,8 @@ func standBetween(t *testing.T, name string) *between {
 	})}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() {
-		_ = s.Close() // it removes its socket
-		// with a lab that was removed it is gone
+		_ = s.Close() // closing removes the socket
+		// removed with its lab
 		if err := os.Rename(behind, socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
@@ -86,22 +86,22 @@ func standBetween(t *testing.T, name string) *between {
 	return b
 }
 
-// heardCommand is a command whose standard error is read while it goes on.
-type heardCommand struct {
+// watchedCommand is a command whose standard error is read while it runs.
+type watchedCommand struct {
 	*command
-	heard chan struct{} // closed when it has said that it ends, or has ended
-	all   chan struct{} // closed when all that it said is in stderr
+	heard chan struct{} // closed when it announced its end, or exited
+	all   chan struct{} // closed when stderr is complete
 }
 
-// startProbe starts a short probe of a volume of a lab that ends with a power cut.
-func startProbe(t *testing.T, name string) heardCommand {
+// startProbe starts a short probe of a volume of a lab, with a power cut at the end.
+func startProbe(t *testing.T, name string) watchedCommand {
 	t.Helper()
-	return startHeard(t, "disk", "lab:"+name, "--profile", "random", "--operations", "read", "--threads", "1", "--duration", "100ms",
+	return startWatched(t, "disk", "lab:"+name, "--profile", "random", "--operations", "read", "--threads", "1", "--duration", "100ms",
 		"--size", "8MiB", "--segment", "1MiB", "--out", out)
 }
 
-// startHeard starts plimsoll and reads what it says.
-func startHeard(t *testing.T, args ...string) heardCommand {
+// startWatched starts plimsoll and reads its standard error.
+func startWatched(t *testing.T, args ...string) watchedCommand {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -109,7 +109,7 @@ func startHeard(t *testing.T, args ...string) heardCommand {
 	}
 	c := startChanged(t, func(cmd *exec.Cmd) { cmd.Stderr = w }, args...)
 	w.Close()
-	p := heardCommand{c, make(chan struct{}), make(chan struct{})}
+	p := watchedCommand{c, make(chan struct{}), make(chan struct{})}
 	go func() {
 		defer close(p.all)
 		defer r.Close()
@@ -125,8 +125,7 @@ func startHeard(t *testing.T, args ...string) heardCommand {
 	return p
 }
 
-// ends waits for the command with all that it says.
-func (p heardCommand) ends(t *testing.T) ended {
+func (p watchedCommand) ends(t *testing.T) ended {
 	t.Helper()
 	e := p.wait(t)
 	<-p.all
@@ -134,8 +133,7 @@ func (p heardCommand) ends(t *testing.T) ended {
 	return e
 }
 
-// A probe that is asked to end, or killed, just while it has cut the power of a volume of a lab leaves no host without
-// power.
+// If a probe is interrupted or killed while the power of a volume is cut, the lab restores the power.
 func TestProbeEndedWhileThePowerIsCut(t *testing.T) {
 	inTurn(t, 40)
 	if !disktest.Able(t) {
@@ -147,13 +145,13 @@ func TestProbeEndedWhileThePowerIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	volumeLab(t, name, "--size", "512MiB", "--backend", "disk", "--faults", file)
-	b := standBetween(t, name)
+	b := proxySupervisor(t, name)
 	for moment, when := range map[string]struct {
 		path  string
 		after bool
 	}{"before the cut": {"/fail", false}, "after the cut": {"/fail", true}, "before the return": {"/heal", false}, "after the return": {"/heal", true}} {
 		t.Run("interrupted "+moment, func(t *testing.T) {
-			var p heardCommand
+			var p watchedCommand
 			begun := make(chan struct{})
 			interrupt := func(path string) {
 				if path == when.path {
@@ -178,7 +176,7 @@ func TestProbeEndedWhileThePowerIsCut(t *testing.T) {
 	probeOf(t, "lab:"+name)
 }
 
-// checkInterruptedProbe checks what a probe left that was interrupted while the power was cut.
+// checkInterruptedProbe checks the record of a probe that was interrupted during the power cut.
 func checkInterruptedProbe(t *testing.T, name string, e ended) {
 	t.Helper()
 	r, err := record.OpenProbe(filepath.Join(e.dir, out))
@@ -201,9 +199,9 @@ func checkInterruptedProbe(t *testing.T, name string, e ended) {
 	}
 }
 
-// testProbeKilled kills a probe while the power is cut: the lab gives it back by itself.
-func testProbeKilled(t *testing.T, b *between, name string) {
-	var p heardCommand
+// testProbeKilled kills a probe during the power cut: the lab restores the power after its time limit.
+func testProbeKilled(t *testing.T, b *labProxy, name string) {
+	var p watchedCommand
 	begun := make(chan struct{})
 	b.set(nil, func(path string) {
 		if path == "/fail" {
@@ -231,8 +229,8 @@ func testProbeKilled(t *testing.T, b *between, name string) {
 	}
 }
 
-// A suite that is interrupted just while its probe has cut the power ends in order: the power comes back, what the
-// probe has is kept, its lab is removed, and the suite goes on with the probe from its beginning.
+// If a suite is interrupted while its probe has cut the power, it ends in order: power is restored, the record of the
+// probe is kept, the lab is removed, and resume starts the probe again.
 func TestSuiteInterruptedWhileThePowerIsCut(t *testing.T) {
 	inTurn(t, 20)
 	if !disktest.Able(t) {
@@ -251,15 +249,15 @@ parts:
       power_cut: true
 `)
 	removeAfter(t, name)
-	c := startHeard(t, "suite", "run", folder, "--out", dir)
-	// The probe keeps the connection that it makes when the lab is up, so this has to be in between before that.
+	c := startWatched(t, "suite", "run", folder, "--out", dir)
+	// The probe keeps its first connection to the lab, so the proxy must be there before.
 	for limit := time.Now().Add(patience); !answers(t, name); time.Sleep(lookEvery / 20) {
 		if c.over() || time.Now().After(limit) {
 			t.Fatalf("the probe has no lab:\n%s", c.ends(t).stderr)
 		}
 	}
 	interrupted := false
-	standBetween(t, name).set(nil, func(path string) {
+	proxySupervisor(t, name).set(nil, func(path string) {
 		if path == "/fail" {
 			interrupted = true
 			_ = c.cmd.Process.Signal(syscall.SIGINT)
@@ -281,11 +279,11 @@ parts:
 	if _, err := lab.Open(t.Context(), files(t).home, name); !errors.Is(err, lab.ErrNoLab) {
 		t.Errorf("the lab of the probe is left: %v", err)
 	}
-	plimsoll(t, "suite", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
+	plimsoll(t, "suite", "resume", dir, "--quiet") // a busy machine can make the result invalid
 	checkPartsDone(t, dir, "e2e-cut")
 }
 
-// answers says whether the supervisor of a lab answers.
+// answers reports whether the supervisor of a lab answers.
 func answers(t *testing.T, name string) bool {
 	t.Helper()
 	h, err := lab.Open(t.Context(), files(t).home, name)

@@ -9,11 +9,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// testDoctor looks at a server that runs: what it is, and what is known of it, without its password.
+// testDoctor checks a running server: its properties, without its password.
 func testDoctor(t *testing.T, engine, uri, password string) {
 	t.Helper()
 	e := plimsoll(t, "doctor", ".", "--uri", uri, "--format", "json")
-	if e.code != 0 && e.code != 4 && e.code != 6 { // what it finds of this machine is not the matter
+	if e.code != 0 && e.code != 4 && e.code != 6 { // findings about this machine do not matter here
 		t.Fatalf("doctor ended with %d\n%s", e.code, e.stderr)
 	}
 	if strings.Contains(e.stdout+e.stderr, password) {

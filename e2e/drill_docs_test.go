@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// TestDrillDocs runs every command that docs/drill.md shows, in their order and in one directory.
+// TestDrillDocs runs the commands of docs/drill.md in order, in one directory.
 func TestDrillDocs(t *testing.T) {
 	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {

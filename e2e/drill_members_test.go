@@ -17,9 +17,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// standing is how each member stood against the final read of a round. Log that was given up, which is looked through
-// too, is no member: there is some if the primary was killed before it sent the last that it wrote.
-func standing(r record.DrillRound) map[string]record.LedgerRead {
+// memberStates returns the state of each member in the final read of a round. A discarded log, which is searched too,
+// is not a member: it exists if the primary was killed before it sent its last writes.
+func memberStates(r record.DrillRound) map[string]record.LedgerRead {
 	by := map[string]record.LedgerRead{}
 	for _, read := range r.Ledger.Reads {
 		if !strings.HasPrefix(read.Source, "the old timeline of ") {
@@ -29,10 +29,10 @@ func standing(r record.DrillRound) map[string]record.LedgerRead {
 	return by
 }
 
-// testAllAgree looks whether the audit read all members directly, and found them equal.
+// testAllAgree checks that the audit read all members directly and that they have the same documents.
 func testAllAgree(t *testing.T, r record.DrillRound, members ...string) {
 	t.Helper()
-	by := standing(r)
+	by := memberStates(r)
 	for _, m := range members {
 		if got := by[m]; got.State != record.MemberAgrees || got.Documents != by["final"].Documents {
 			t.Errorf("%s, read directly, is %+v; the final read is %+v", m, got, by["final"])
@@ -43,7 +43,7 @@ func testAllAgree(t *testing.T, r record.DrillRound, members ...string) {
 	}
 }
 
-// secondary is the name of a standby of a lab that receives from the primary.
+// secondary returns a standby that receives from the primary.
 func secondary(t *testing.T, name string) (standby string) {
 	t.Helper()
 	until(t, "a standby receives", func() bool {
@@ -57,7 +57,7 @@ func secondary(t *testing.T, name string) (standby string) {
 	return standby
 }
 
-// standbys is how many members receive what a primary writes; 0 where there is none.
+// standbys returns the number of members that receive from the primary.
 func standbys(t *testing.T, name string) (n int) {
 	t.Helper()
 	primaries := 0
@@ -106,7 +106,7 @@ func ask(t *testing.T, name, member, sql string) (rows [][][]byte, err error) {
 	return rows, err
 }
 
-// holdReplay lets a standby receive everything and apply nothing, until the returned function is called.
+// holdReplay lets a standby receive WAL but not apply it, until the returned function is called.
 func holdReplay(t *testing.T, name, member string) (goOn func()) {
 	t.Helper()
 	do := func(sql string) {
@@ -118,26 +118,25 @@ func holdReplay(t *testing.T, name, member string) (goOn func()) {
 	return func() { do("select pg_wal_replay_resume()") }
 }
 
-// cutReplication takes from a primary what its standbys receive through: they reach it and get nothing any more, and
-// clients notice nothing.
+// cutReplication stops replication from a primary. Standbys can still connect, and clients notice nothing.
 func cutReplication(t *testing.T, name, old string) {
 	t.Helper()
 	until(t, "nobody receives from "+old, func() bool {
-		// A standby that is quicker has connected again in between.
+		// A fast standby has connected again in between.
 		_, err := ask(t, name, old, "select pg_terminate_backend(pid, 1000) from pg_stat_replication;"+
 			"select pg_drop_replication_slot(slot_name) from pg_replication_slots where not active")
 		if err != nil {
 			t.Logf("%s: %v", old, err)
 		}
 		slots, err := ask(t, name, old, "select slot_name from pg_replication_slots")
-		return err == nil && len(slots) == 0 || primary(t, name) != old // the lab may be quicker
+		return err == nil && len(slots) == 0 || primary(t, name) != old // the lab may be faster
 	})
 }
 
-// testDrillKept cuts the standbys off from a primary that goes on to acknowledge what it has on its own disk. The lab
-// ends it and promotes another one: what is lost is in the log that it gave up, and that is where the drill finds it.
+// testDrillKept cuts the standbys off from a primary that still acknowledges writes on its own disk. The lab stops it
+// and promotes a standby. The drill finds the lost writes in the discarded log.
 func testDrillKept(t *testing.T, name string) {
-	// So few that all lost writes are named, however long the promotion takes: a thousand are.
+	// Few enough for all lost writes to be listed, at most a thousand, even if the promotion is slow.
 	c := start(t, "drill", "lab:"+name, "--external", "--duration", "20s", "--rate", "40", "--durability", "durable", "--format", "json", "--out", out)
 	until(t, "the load goes on", func() bool {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))

@@ -13,10 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// TestDrillsOfMongod makes the shipped drills of mongod from the first word to the last with a stand-in, as no real one
-// can be had here: its members elect, replicate, wait for write concerns and roll back as the manual says. They do it
-// in less time: the outages are those of the times that are asked for here. Secondaries are half a second behind, so
-// that a primary that is killed takes acknowledged writes with it.
+// TestDrillsOfMongod runs the shipped drills of mongod on a stand-in, whose members elect, replicate, wait for write
+// concerns and roll back like mongod, but faster. Secondaries lag by half a second, so a killed primary has
+// acknowledged writes that no other member has.
 func TestDrillsOfMongod(t *testing.T) {
 	inTurn(t, 20)
 	t.Run("w1-fast", testMongodLoses)
@@ -24,9 +23,9 @@ func TestDrillsOfMongod(t *testing.T) {
 	t.Run("majority-fast", testMongodKeeps)
 }
 
-// mongodDrill makes a shipped drill with changes, until it shows what it is for: on a machine that has much else to do
-// a primary may be replaced before it is broken, or have acknowledged nothing just before.
-func mongodDrill(t *testing.T, shipped string, code int, shows func(record.Drill) bool,
+// untilEffective runs a shipped drill with changes until it shows its effect. On a busy machine, the primary may be
+// replaced before the fault, or have acknowledged nothing just before it.
+func untilEffective(t *testing.T, shipped string, code int, shows func(record.Drill) bool,
 	changes ...string) record.DrillRound {
 	t.Helper()
 	text, err := os.ReadFile("../examples/drill/mongod-" + shipped + ".yaml")
@@ -75,7 +74,7 @@ func mongodDrill(t *testing.T, shipped string, code int, shows func(record.Drill
 
 const rollbackOf = "the rollback of "
 
-// withoutRollbacks is a round as if the files of rollbacks had not been read, which are no members.
+// withoutRollbacks removes rollback files, which are not members, from a round.
 func withoutRollbacks(r record.DrillRound) record.DrillRound {
 	if r.Ledger == nil {
 		return r
@@ -91,7 +90,7 @@ func withoutRollbacks(r record.DrillRound) record.DrillRound {
 	return r
 }
 
-// kept is how many of the lost writes that are named are in the rollback files of the member that was broken first.
+// kept counts the listed lost writes that are in rollback files of the first faulted member.
 func kept(r record.DrillRound) (n int) {
 	if r.Ledger == nil || len(r.Faults) == 0 {
 		return 0
@@ -104,12 +103,12 @@ func kept(r record.DrillRound) (n int) {
 	return n
 }
 
-// testMongodLoses kills a primary whose clients asked for w:1: what only it had is named, and what it had written to
-// its journal is found in its rollback files.
+// testMongodLoses kills a primary under w:1. Writes that only the primary had are listed, and those in its journal are
+// found in its rollback files.
 func testMongodLoses(t *testing.T) {
 	t.Parallel()
 	loses := func(d record.Drill) bool { return d.Verdict == record.Holds && kept(d.Rounds[0]) > 0 }
-	r := mongodDrill(t, "w1-fast", 0, loses, "pace: 4000", "pace: 60", "duration: 60s", "duration: 9s", "at: 8s, for: 30s", "at: 2s, for: 3s")
+	r := untilEffective(t, "w1-fast", 0, loses, "pace: 4000", "pace: 60", "duration: 60s", "duration: 9s", "at: 8s, for: 30s", "at: 2s, for: 3s")
 	if l := r.Ledger; l.LostWrites() < int64(kept(r)) || l.Lost[0].ID == "" || l.LossWindow <= 0 {
 		t.Errorf("%d writes are lost, %d of those that are named are in rollback files: %+v", l.LostWrites(), kept(r), l)
 	}
@@ -119,23 +118,23 @@ func testMongodLoses(t *testing.T) {
 	}
 }
 
-// testMongodViolates asks for more than w:1 gives, of a set whose election timeout is longer.
+// testMongodViolates expects more than w:1 promises, with a longer election timeout.
 func testMongodViolates(t *testing.T) {
 	t.Parallel()
 	violates := func(d record.Drill) bool { return d.Verdict == record.Violated && kept(d.Rounds[0]) > 0 }
-	r := mongodDrill(t, "w1-default", 5, violates, "pace: 4000", "pace: 60", "duration: 60s", "duration: 11s", "at: 8s, for: 30s", "at: 2s, for: 6s",
+	r := untilEffective(t, "w1-default", 5, violates, "pace: 4000", "pace: 60", "duration: 60s", "duration: 11s", "at: 8s, for: 30s", "at: 2s, for: 6s",
 		"election: elect-default", `election: elect-default, settings: {electionTimeoutMillis: "3000"}`, "faults:", "expect: {loss: none}\nfaults:")
 	if o := r.Whole().Outage; o < 1.5e9 {
 		t.Errorf("the outage is %v ns with an election timeout of three seconds", o)
 	}
 }
 
-// testMongodKeeps kills the primary, lets the next one hand over and stops the one after that, under a write concern of
-// majority: nothing is lost, and no single one of these takes more than one member.
+// testMongodKeeps kills the primary, steps the next one down and stops the one after that, under majority: no write is
+// lost, and each fault affects one member.
 func testMongodKeeps(t *testing.T) {
 	t.Parallel()
 	known := func(d record.Drill) bool { return d.Verdict != record.Unknown }
-	r := mongodDrill(t, "majority-fast", 0, known, "workers: 8, pace: 4000", "workers: 32, pace: 15", "duration: 60s", "duration: 12s",
+	r := untilEffective(t, "majority-fast", 0, known, "workers: 8, pace: 4000", "workers: 32, pace: 15", "duration: 60s", "duration: 12s",
 		`faults:
   - {fault: "kill:primary", at: 8s, for: 30s}`, `faults:
   - {fault: "kill:primary", at: 2s, for: 2s}

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// testDrillService drills a lab whose load goes through a REST service: the tags of the ledger arrive, nothing that a
-// majority has is called lost, and no service is left.
+// testDrillService runs a drill through a REST service: the tags of the ledger arrive, no majority write counts as
+// lost, and no service remains.
 func testDrillService(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "9s", "--rate", "100", "--w", "majority",
 		"--via", "rest", "--workload", "person", "--records", "100", "--format", "json", "--quiet", "--out", out)
@@ -30,9 +30,9 @@ func testDrillService(t *testing.T, name string) {
 	allGone(t, pids)
 }
 
-// testDrillSupervisorKilled kills what keeps a lab while one of its hosts is cut off and a drill goes on. Nobody heals
-// then, and the members end: the drill says so and waits for nothing, the lab is listed as dead, and lab down leaves
-// nothing of it, which [labOf] looks for.
+// testDrillSupervisorKilled kills the supervisor of a lab during a drill with a fault. The members end, and the fault
+// is not reverted. The drill reports this without waiting, the lab is listed as dead, and lab down removes everything,
+// which [labOf] checks.
 func testDrillSupervisorKilled(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "100", "--w", "majority",
 		"--format", "json", "--out", out)
@@ -52,7 +52,6 @@ func testDrillSupervisorKilled(t *testing.T, name string) {
 	}
 }
 
-// lineOf is the first line of a text that has a word in it.
 func lineOf(text, word string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, word) {

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// TestReadsAreJudged makes the shipped drill that reads from secondaries at read concern majority, shortened, on a real
-// mongod where PLIMSOLL_TEST_MONGOD names one and otherwise on the stand-in, whose secondaries lag by half a second.
+// TestReadsAreJudged runs the shipped drill that reads from secondaries at read concern majority, shortened, on the
+// mongod of PLIMSOLL_TEST_MONGOD, or on the stand-in, whose secondaries lag by half a second.
 func TestReadsAreJudged(t *testing.T) {
 	inTurn(t, 20)
 	text, err := os.ReadFile("../examples/drill/reads-majority.yaml")
@@ -22,7 +22,7 @@ func TestReadsAreJudged(t *testing.T) {
 	}
 	own, real := string(text), os.Getenv(enginetest.RealMongoVar)
 	binary := filepath.Join(real, "mongod")
-	if real == "" { // which knows no causal sessions, so nothing is promised of those
+	if real == "" { // without causal sessions nothing is promised for those
 		binary = enginetest.StandinMongo(t, "8.0.12", "lags")
 		own = strings.Replace(own, "causal: true", "causal: false", 1)
 	}
@@ -53,7 +53,7 @@ func TestReadsAreJudged(t *testing.T) {
 	if len(j.Servers) == 0 || j.Servers[0].Server == "" || len(j.Staleness) == 0 {
 		t.Errorf("who answered %v, staleness %v", j.Servers, j.Staleness)
 	}
-	stale := int64(0) // of all phases: before the fault, a busy machine may have time for few reads
+	stale := int64(0) // of all phases: a busy machine may have few reads before the fault
 	for _, phase := range j.Staleness {
 		stale += phase.Stale
 	}

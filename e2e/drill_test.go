@@ -16,7 +16,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// drillOf reads the drill that was printed as JSON.
 func drillOf(t *testing.T, e ended) record.Drill {
 	t.Helper()
 	var d record.Drill
@@ -29,10 +28,9 @@ func drillOf(t *testing.T, e ended) record.Drill {
 	return d
 }
 
-// drilled does a drill whose verdict must be known. On a machine that has much else to do a primary may be silent for
-// so long that it is replaced before it is broken, or hardly anything is written meanwhile: then the verdict is
-// unknown, as it should be, and it is done again.
-func drilled(t *testing.T, args ...string) (record.Drill, ended) {
+// untilKnown runs a drill until its verdict is known. On a busy machine the primary may be replaced before the fault,
+// or few writes be made; then the verdict is unknown, as it should be.
+func untilKnown(t *testing.T, args ...string) (record.Drill, ended) {
 	t.Helper()
 	const attempts = 5
 	for n := 1; ; n++ {
@@ -45,7 +43,7 @@ func drilled(t *testing.T, args ...string) (record.Drill, ended) {
 	}
 }
 
-// has says whether the timeline of a round has a step.
+// has reports whether the timeline of a round has a step.
 func has(r record.DrillRound, kind string) bool {
 	for _, m := range r.Moments {
 		if m.Kind == kind {
@@ -55,8 +53,8 @@ func has(r record.DrillRound, kind string) bool {
 	return false
 }
 
-// TestDrill kills the primary of three members under load: under quorum commit nothing is lost, under asynchronous
-// replication what is lost is named, and found in the log that the earlier primary gave up.
+// TestDrill kills the primary of three members under load. With quorum commit no write is lost. With asynchronous
+// replication, lost writes are listed, and found in the discarded log of the former primary.
 func TestDrill(t *testing.T) {
 	inTurn(t, 75)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -70,8 +68,8 @@ func TestDrill(t *testing.T) {
 	t.Run("through a service", func(t *testing.T) { testDrillService(t, name) })
 }
 
-// TestDrillEnded has faults that somebody else causes, a primary that is cut off, two of five members that die at once,
-// and drills that end early: the lab heals. In the end the lab itself is killed, and removed nevertheless.
+// TestDrillEnded has external faults, a primary that is cut off, two of five members killed at once, and drills that
+// end early: the lab reverts the faults. At the end the lab itself is killed and removed.
 func TestDrillEnded(t *testing.T) {
 	inTurn(t, 160)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -89,7 +87,7 @@ func TestDrillEnded(t *testing.T) {
 }
 
 func testDrillMajority(t *testing.T, name string) {
-	d, e := drilled(t, "lab:"+name, "--fault", "kill:primary", "--at", "4s", "--for", "5s", "--duration", "16s", "--rate", "200",
+	d, e := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "4s", "--for", "5s", "--duration", "16s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--quiet", "--out", out)
 	r := d.Rounds[0]
 	testDrillClients(t, r)
@@ -115,7 +113,7 @@ func testDrillMajority(t *testing.T, name string) {
 	testDrillShown(t, filepath.Join(e.dir, out))
 }
 
-// testDrillClients looks whether the ledger has the writes of two load processes, and each has effects of its own.
+// testDrillClients checks that the ledger has the writes of two load processes, and that each counts its own outage.
 func testDrillClients(t *testing.T, r record.DrillRound) {
 	t.Helper()
 	before := map[int]float64{}
@@ -124,7 +122,7 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 			before[e.Client] = e.Before
 		}
 	}
-	// What a busy machine achieves of the 200 operations per second is not what is tested.
+	// The achieved rate of 200 operations per second is not tested.
 	if len(before) != 3 || before[0] <= 0 || before[1] <= 0 || before[-1] < 1.2*min(before[0], before[1]) {
 		t.Errorf("the operations per second of two clients were, before the fault, %v by client", before)
 	}
@@ -133,7 +131,7 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 	}
 }
 
-// testDrillClientKilled kills one of two load processes: what it was told is gone, and so is any verdict about it.
+// testDrillClientKilled kills one of two load processes: its answers are lost, so the verdict is unknown.
 func testDrillClientKilled(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "10s", "--duration", "30s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out)
@@ -160,7 +158,7 @@ func testDrillClientKilled(t *testing.T, name string) {
 	}
 }
 
-// testDrillShown prints a record again in every form.
+// testDrillShown prints a record in all formats.
 func testDrillShown(t *testing.T, dir string) {
 	t.Helper()
 	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill on documentdb ") ||
@@ -178,7 +176,7 @@ func testDrillShown(t *testing.T, dir string) {
 func testDrillBalanced(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := drilled(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "2000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "2000",
 			"--durability", "balanced", "--quiet")
 		l := d.Rounds[0].Ledger
 		lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]
@@ -193,10 +191,9 @@ func testDrillBalanced(t *testing.T, name string) {
 	t.Errorf("nothing was ever lost under asynchronous replication")
 }
 
-// testDrillTwoOfFive kills the primary and a standby of five members at once: three are left, which have all that a
-// majority acknowledged.
+// testDrillTwoOfFive kills the primary and a standby of five members at once. The other three have all majority writes.
 func testDrillTwoOfFive(t *testing.T, name string) {
-	d, _ := drilled(t, "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
+	d, _ := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
 		"--rate", "200", "--w", "majority", "--quiet")
 	r := d.Rounds[0]
 	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds ||
@@ -206,12 +203,12 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3", "rs0-4", "rs0-5")
 }
 
-// testDrillCutOff cuts the primary's host off: connections hang, another member takes over, and what the earlier
-// primary had acknowledged without anybody else having it is named.
+// testDrillCutOff cuts off the host of the primary: connections hang, another member is promoted, and writes that only
+// the former primary had are listed.
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := drilled(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
@@ -241,19 +238,18 @@ func testDrillExternal(t *testing.T, name string) {
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	time.Sleep(4 * time.Second)
 	c.signal(t, syscall.SIGUSR1)
-	// From here on one standby receives everything, and shows nothing of it, while the load still goes on, also on a busy
-	// machine. Not before all are back: whoever still has to follow another primary may be started anew, and replays again
-	// then.
+	// From here on one standby receives but applies nothing while the load runs. All members must be up before, because a
+	// standby that still has to follow a new primary may be restarted, and would apply again.
 	until(t, "all members are back", func() bool { return standbys(t, name) == 4 })
 	still := secondary(t, name)
 	goOn := holdReplay(t, name, still)
 	defer goOn()
 	d := drillOf(t, c.wait(t).judged(t))
-	if got := standing(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" ||
+	if got := memberStates(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" ||
 		got.Extra != 0 {
 		t.Errorf("%s, whose replay stands still, is %+v", still, got)
 	}
-	for name, got := range standing(d.Rounds[0]) {
+	for name, got := range memberStates(d.Rounds[0]) {
 		if name != still && name != "final" && got.State != record.MemberAgrees {
 			t.Errorf("%s is %+v", name, got)
 		}
@@ -268,7 +264,7 @@ func testDrillInterrupted(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "60s", "--duration", "90s", "--rate", "200",
 		"--w", "majority", "--format", "json", "--out", out)
 	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
-	testDrillStands(t, filepath.Join(c.dir, out))
+	testDrillStatus(t, filepath.Join(c.dir, out))
 	c.signal(t, syscall.SIGINT)
 	d := drillOf(t, c.wait(t).must(t, 130))
 	if d.Status != record.Interrupted || d.Rounds[0].Ledger == nil || d.Rounds[0].Ledger.Acknowledged == 0 {
@@ -279,8 +275,8 @@ func testDrillInterrupted(t *testing.T, name string) {
 	}
 }
 
-// testDrillStands looks whether a drill whose primary is dead says so to whoever follows it.
-func testDrillStands(t *testing.T, dir string) {
+// testDrillStatus checks that a drill with a dead primary shows this while it runs.
+func testDrillStatus(t *testing.T, dir string) {
 	t.Helper()
 	until(t, "the drill says that the fault is in place", func() bool {
 		s, err := record.ReadStanding(dir)
@@ -303,7 +299,7 @@ func testDrillKilled(t *testing.T, name string) {
 	until(t, "the lab heals by itself", func() bool { return len(status(t, name).Faults) == 0 })
 }
 
-// TestDrillLyingDisk brings a lab up on a disk that acknowledges flushes and does nothing, and takes its power.
+// TestDrillLyingDisk uses a disk that acknowledges flushes without effect, and cuts its power.
 func TestDrillLyingDisk(t *testing.T) {
 	inTurn(t, 35)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -320,7 +316,7 @@ func TestDrillLyingDisk(t *testing.T) {
 	}
 }
 
-// TestDrillPowerLoss takes the power of a member whose writes are flushed before they are acknowledged.
+// TestDrillPowerLoss cuts the power of a member that flushes writes before it acknowledges them.
 func TestDrillPowerLoss(t *testing.T) {
 	inTurn(t, 40)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -333,10 +329,10 @@ func TestDrillPowerLoss(t *testing.T) {
 	const name = "drill-power-loss-durable"
 	removeAfter(t, name)
 	leaveLab(t, name, file)
-	e := plimsoll(t, "drill", file, "--engine", "documentdb", "--format", "json").judged(t) // the first one finds what the killed one left
+	e := plimsoll(t, "drill", file, "--engine", "documentdb", "--format", "json").judged(t) // the first one finds the lab of the killed one
 	d := drillOf(t, e)
 	if d.Verdict == record.Unknown {
-		d, _ = drilled(t, file, "--engine", "documentdb")
+		d, _ = untilKnown(t, file, "--engine", "documentdb")
 	}
 	if d.Verdict != record.Holds {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
@@ -346,7 +342,7 @@ func TestDrillPowerLoss(t *testing.T) {
 	}
 }
 
-// leaveLab kills a drill under load, and looks whether the lab that it brought up is said to be left over.
+// leaveLab kills a drill under load, and checks that its lab is listed as left.
 func leaveLab(t *testing.T, name, file string) {
 	t.Helper()
 	c := start(t, "drill", file, "--engine", "documentdb", "--quiet", "--out", out)

@@ -16,17 +16,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// durabilityCase is a write concern and what becomes of writes with it.
+// durabilityCase is a write concern with the outcome of its writes.
 type durabilityCase struct {
 	args    []string
-	outcome map[string]string // of inserts and updates by engine, where it is not "ok"
-	refused map[string]string // "ENGINE CLIENT" that cannot be loaded so, and what it says
-	finding map[string]string // by engine: what the validity must have
+	outcome map[string]string // outcome by engine, if not "ok"
+	refused map[string]string // message by "ENGINE CLIENT" that refuses it
+	finding map[string]string // finding by engine
 }
 
-// durabilityCases are what single servers make of write concerns. A mongod that is alone refuses to wait for
-// others; FerretDB ignores the concern and answers always, also where nobody waits, which the driver
-// cannot cope with.
+// durabilityCases are write concerns on single servers. A standalone mongod refuses to wait for other members. FerretDB
+// ignores the concern and always answers, also for w:0, which the driver does not expect.
 func durabilityCases() []durabilityCase {
 	unacknowledged := durabilityCase{
 		outcome: map[string]string{engine.DocumentDB: "unacknowledged", engine.Mongod: "unacknowledged"},
@@ -44,7 +43,7 @@ func durabilityCases() []durabilityCase {
 	}
 }
 
-// TestDurability runs with every durability level through both clients, which must agree.
+// TestDurability runs all durability levels with both clients, which must agree.
 func TestDurability(t *testing.T) {
 	inTurn(t, 15)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -82,7 +81,7 @@ func (c durabilityCase) test(t *testing.T, s *server, client string) {
 			t.Errorf("outcomes of %s (-want +got):\n%s", name, diff)
 		}
 	}
-	// Writes that nobody waited for are still on their way.
+	// Unacknowledged writes are still in progress.
 	inserted := records + p.Class("insert").Counts.Succeeded
 	until(t, fmt.Sprintf("%d documents", inserted), func() bool { return s.count(t, db, "usertable") >= inserted })
 	docs := s.dump(t, db, "usertable")
@@ -93,7 +92,7 @@ func (c durabilityCase) test(t *testing.T, s *server, client string) {
 	c.checkFindings(t, s, r)
 }
 
-// checkFindings checks that the result says what nobody confirmed, and nothing of the kind where all is well.
+// checkFindings checks the finding about unacknowledged writes, and that there is none otherwise.
 func (c durabilityCase) checkFindings(t *testing.T, s *server, r *record.Run) {
 	t.Helper()
 	if want := c.finding[s.engine]; want != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// TestInterrupt ends a run with Ctrl-C or SIGTERM: it must end by itself, and its record must be complete.
+// TestInterrupt ends a run with Ctrl-C or SIGTERM: it exits, and its record is complete.
 func TestInterrupt(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -46,7 +46,7 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-// untilMeasured waits until the record of a run that goes on has two measured intervals.
+// untilMeasured waits until the record of a run has two measured intervals.
 func untilMeasured(t *testing.T, c *command) {
 	t.Helper()
 	untilRecorded(t, c, "two seconds of measured operations", func(r *record.Run) bool {
@@ -55,7 +55,7 @@ func untilMeasured(t *testing.T, c *command) {
 	})
 }
 
-// untilRecorded waits until the record of a run that goes on fulfils a condition.
+// untilRecorded waits until the record of a run meets a condition.
 func untilRecorded(t *testing.T, c *command, what string, is func(*record.Run) bool) {
 	t.Helper()
 	until(t, what, func() bool {
@@ -65,11 +65,11 @@ func untilRecorded(t *testing.T, c *command, what string, is func(*record.Run) b
 		default:
 		}
 		r, err := record.OpenRun(filepath.Join(c.dir, out))
-		return err == nil && is(r) // before the record there is an error
+		return err == nil && is(r) // an error until the record exists
 	})
 }
 
-// TestKilledRun kills plimsoll amid a run. What its record has must be shown, and be true.
+// TestKilledRun kills plimsoll during a run. The data of the record must be shown and be correct.
 func TestKilledRun(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -104,7 +104,7 @@ func TestKilledRun(t *testing.T) {
 	})
 }
 
-// TestResume ends a load phase with Ctrl-C and lets another call load the rest.
+// TestResume ends a load phase with Ctrl-C. Another command loads the rest.
 func TestResume(t *testing.T) {
 	inTurn(t, 25)
 	const records = 6000
@@ -117,7 +117,7 @@ func TestResume(t *testing.T) {
 				db := newDatabase("resume", c.workload)
 				args := []string{"run", s.uri, "--workload", c.workload, "--client", c.client, "--records", strconv.Itoa(records),
 					"--load", "only", "--threads", "4"}
-				// Small batches, one after the other, make the first load slow enough to be caught.
+				// Small serial batches make the first load slow enough.
 				first := start(t, append(args, "--database", db, "--batch", "5", "--load-threads", "1")...)
 				until(t, "some of the records", func() bool { return s.count(t, db, c.collection) > 300 })
 				first.signal(t, os.Interrupt)

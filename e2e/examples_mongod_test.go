@@ -12,8 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// shippedDrills are the shipped drills with short faults, what they need, and the exit code that each ends with on
-// MongoDB.
+// shippedDrills are the shipped drills with short faults, their needs, and their exit codes on MongoDB.
 var shippedDrills = []struct {
 	name string
 	root bool
@@ -29,8 +28,8 @@ var shippedDrills = []struct {
 	{"lying-disk", true, 5},
 }
 
-// TestShippedDrillsOnMongod makes the shipped drills, unchanged, on a real mongod where there is one, and on the
-// stand-in elsewhere, of which a disk that lies or is full is not asked: it keeps its documents in memory.
+// TestShippedDrillsOnMongod runs the shipped drills on a real mongod, or on the stand-in. The stand-in keeps its
+// documents in memory, so it skips drills with lying or full disks.
 func TestShippedDrillsOnMongod(t *testing.T) {
 	inTurn(t, 30)
 	binary, real := enginetest.RealMongo(t)
@@ -63,7 +62,7 @@ func TestShippedDrillsOnMongod(t *testing.T) {
 	}
 }
 
-// A sharded lab, and the study of members, of the shipped files come up on mongod alone, and say so where they do not.
+// The shipped sharded lab and the study of members need mongod; otherwise they report that.
 func TestShippedFilesNeedCapabilities(t *testing.T) {
 	file, err := filepath.Abs("../examples/lab/sharded.yaml")
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// insertsOnly makes the core workload one of inserts, each acknowledged when it is on disk.
+// insertsOnly reduces the core workload to inserts, each acknowledged when it is on disk.
 func insertsOnly(uri, db, client string) []string {
 	return []string{"run", uri, "--database", db, "--client", client, "--workload", "core", "--set", "insertproportion=1",
 		"--set", "readproportion=0", "--set", "updateproportion=0", "--durability", "durable", "--records", strconv.Itoa(records),
 		"--threads", "8", "--quiet", "--format", "json", "--out", out}
 }
 
-// TestServerKilled kills a server under load and starts it again on its data. What was acknowledged must be
-// there, and what is there beyond that must have been counted as indeterminate.
+// TestServerKilled kills a server under load and restarts it on its data. Acknowledged writes must exist, and other
+// writes that exist must be counted as indeterminate.
 func TestServerKilled(t *testing.T) {
 	inTurn(t, 40)
 	forEachEngine(t, func(t *testing.T, name string) {
@@ -60,7 +60,7 @@ func testKilled(t *testing.T, name string, kill func(t *testing.T, s *server, da
 		e := runs[client].wait(t).must(t, 130)
 		results[client] = e.record(t)
 		if client == "driver" && !strings.HasSuffix(t.Name(), "its_storage") {
-			checkDriverTold(t, filepath.Join(e.dir, out))
+			checkDriverEvents(t, filepath.Join(e.dir, out))
 		}
 		again := e.showAgain(t, 130)
 		if again.Phase("measure").Counts != results[client].Phase("measure").Counts || again.Status != record.Interrupted {
@@ -73,7 +73,7 @@ func testKilled(t *testing.T, name string, kill func(t *testing.T, s *server, da
 	}
 }
 
-// untilOut waits until the record of a run says that its target has been away for too long.
+// untilOut waits until the record of a run shows a long outage of its target.
 func untilOut(t *testing.T, c *command) {
 	t.Helper()
 	untilRecorded(t, c, "an outage that makes the result worthless", func(r *record.Run) bool {
@@ -82,8 +82,8 @@ func untilOut(t *testing.T, c *command) {
 	})
 }
 
-// checkDriverTold looks for what the official driver noticed by itself among the events of a record.
-func checkDriverTold(t *testing.T, dir string) {
+// checkDriverEvents checks the events of the official driver in a record.
+func checkDriverEvents(t *testing.T, dir string) {
 	t.Helper()
 	events, err := record.Events(dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func checkDriverTold(t *testing.T, dir string) {
 	}
 }
 
-// killAll kills everything at once and removes what is left in the home directory.
+// killAll kills all processes at once and removes the rest of the home directory.
 func killAll(t *testing.T, s *server, data string) {
 	t.Helper()
 	s.kill(t)
@@ -106,8 +106,8 @@ func killAll(t *testing.T, s *server, data string) {
 	}
 }
 
-// killStorage kills PostgreSQL behind the gateway, which then answers with errors until `plimsoll engine run`
-// notices and gives up.
+// killStorage kills PostgreSQL behind the gateway. The gateway returns errors until `plimsoll engine run` detects this
+// and exits.
 func killStorage(t *testing.T, s *server, data string) {
 	t.Helper()
 	states, err := filepath.Glob(filepath.Join(files(t).home, "run", "*", "state.json"))
@@ -134,7 +134,7 @@ func killStorage(t *testing.T, s *server, data string) {
 				if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
-				s.endsByItself(t)
+				s.waitExit(t)
 				return
 			}
 		}
@@ -142,7 +142,6 @@ func killStorage(t *testing.T, s *server, data string) {
 	t.Fatalf("no PostgreSQL is known that runs on %s", data)
 }
 
-// begin starts a server of this test.
 func begin(t *testing.T, name string, args ...string) *server {
 	t.Helper()
 	s, err := startServer(name, args...)
@@ -178,7 +177,7 @@ func checkSurvivors(t *testing.T, s *server, db string, r *record.Run) {
 	}
 }
 
-// checkOutageOutcomes checks that what failed because the server was away is called so.
+// checkOutageOutcomes checks the outcomes of operations that failed because the server was down.
 func checkOutageOutcomes(t *testing.T, p *record.PhaseResult) {
 	t.Helper()
 	var failures int64

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// TestAcknowledgedByANumber has two sets of three, of which one waits for all three and the other for a majority. While
-// a standby is paused, the first one acknowledges nothing of that level, and the second one does.
+// TestAcknowledgedByANumber has two sets of three members. One waits for all three, the other for a majority. While a
+// standby is paused, only the second one acknowledges writes.
 func TestAcknowledgedByANumber(t *testing.T) {
 	inTurn(t, 20)
 	if _, ok := enginetest.DocumentDB(t); !ok {

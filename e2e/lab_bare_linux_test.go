@@ -33,8 +33,8 @@ func probeOf(t *testing.T, target string, args ...string) *record.Probe {
 	return p
 }
 
-// TestVolumesWithoutADatabase makes labs of volumes alone: each filesystem is mounted where others see it, is probed,
-// and loses its power where its disks can; nothing is left.
+// TestVolumesWithoutADatabase makes labs of volumes only. Each filesystem is mounted, is probed, and loses its power if
+// its disks support that. Nothing remains.
 func TestVolumesWithoutADatabase(t *testing.T) {
 	inTurn(t, 25)
 	if !disktest.Able(t) {
@@ -78,7 +78,7 @@ func TestVolumesWithoutADatabase(t *testing.T) {
 	}
 }
 
-// testVolumeFaults breaks the disks and the host of a volume without a server, and mends them.
+// testVolumeFaults injects faults into the disks and the host of a volume without a server, and reverts them.
 func testVolumeFaults(t *testing.T, name string) {
 	t.Helper()
 	plimsoll(t, "lab", "fail", name, "disk-lie", "vol-1").must(t, 0)
@@ -123,7 +123,7 @@ func writeDurably(t *testing.T, name, text string) {
 	}
 }
 
-// testNoDatabase does what needs a database: each is refused in a sentence that says why.
+// testNoDatabase uses commands that need a database; each is refused with the reason.
 func testNoDatabase(t *testing.T, name string) {
 	t.Helper()
 	for _, args := range [][]string{

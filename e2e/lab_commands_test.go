@@ -12,13 +12,12 @@ import (
 	"testing"
 )
 
-// follower is a command that goes on, and what it has printed so far.
+// follower is a running command and its output so far.
 type follower struct {
 	*command
 	out string
 }
 
-// follow starts one.
 func follow(t *testing.T, args ...string) follower {
 	t.Helper()
 	f := files(t)
@@ -38,7 +37,7 @@ func follow(t *testing.T, args ...string) follower {
 	return follower{c, out.Name()}
 }
 
-// says waits until it has printed a text at least so many times.
+// says waits until the output has a text at least n times.
 func (f follower) says(t *testing.T, text string, times int) {
 	t.Helper()
 	until(t, strings.Join(f.args, " ")+" prints "+text, func() bool {
@@ -47,7 +46,8 @@ func (f follower) says(t *testing.T, text string, times int) {
 	})
 }
 
-// testFollowers starts what goes on until a lab is removed, and ends one of them with Ctrl-C. The others are returned.
+// testFollowers starts commands that run until a lab is removed, and ends one of them with Ctrl-C. It returns the
+// others.
 func testFollowers(t *testing.T, name, member string) []follower {
 	t.Helper()
 	watch := follow(t, "lab", "status", name, "--watch")
@@ -63,7 +63,7 @@ func testFollowers(t *testing.T, name, member string) []follower {
 	return []follower{watch, events, log}
 }
 
-// testCompletion completes names of labs and of what is in them, as a shell would.
+// testCompletion completes names of labs and of their parts, like a shell.
 func testCompletion(t *testing.T, name, member, host string) {
 	t.Helper()
 	for _, c := range []struct {
@@ -93,7 +93,7 @@ func testCompletion(t *testing.T, name, member, host string) {
 	}
 }
 
-// testExecByMember runs programs beside a member, and some that cannot be run.
+// testExecByMember runs programs on the host of a member, and programs that cannot run.
 func testExecByMember(t *testing.T, name, member, host string) {
 	t.Helper()
 	e := plimsoll(t, "lab", "exec", name, member, "--", "sh", "-c", "echo $PLIMSOLL_LAB_HOST $PLIMSOLL_LAB_MEMBER $PLIMSOLL_LAB_MEMBER_ADDRESS").must(t, 0)

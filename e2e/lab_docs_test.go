@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// TestLabDocs runs every command that docs/lab.md shows, in their order and in one directory.
+// TestLabDocs runs the commands of docs/lab.md in order, in one directory.
 func TestLabDocs(t *testing.T) {
 	inTurn(t, 50)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -49,7 +49,7 @@ func TestLabDocs(t *testing.T) {
 	}
 }
 
-// runLine runs a line as a shell does. A run that is too short for a verdict is no failure.
+// runLine runs a line like a shell. A run that is too short for a verdict is not a failure.
 func runLine(t *testing.T, dir, home, line string) {
 	t.Helper()
 	f := files(t)

@@ -23,18 +23,18 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// sequence makes ids that are used once.
+// sequence makes unique IDs.
 var sequence atomic.Int64
 
-// rounds of killing: many where a lab is made quickly.
+// rounds of killing: more if a lab is made quickly.
 const (
 	plainRounds    = 8
 	isolatedRounds = 3
 	volumeRounds   = 5
 )
 
-// TestLabKilled kills plimsoll with SIGKILL at random moments of making and removing a lab. The next `lab down` must
-// leave nothing of it, and must not touch another lab that runs all the while.
+// TestLabKilled kills plimsoll with SIGKILL at random moments while it makes or removes a lab. The next `lab down` must
+// remove everything, and must not touch another running lab.
 func TestLabKilled(t *testing.T) {
 	inTurn(t, 50)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -70,8 +70,8 @@ func TestLabKilled(t *testing.T) {
 	}
 }
 
-// pidsOf are the first processes of all members, which are the servers themselves: their children come and go, and ids
-// begin anew when the kernel has used the last one, so a child may have a lower id than its parent.
+// pidsOf returns the first processes of all members: the servers. Their children change, and can have lower IDs after a
+// wrap-around.
 func pidsOf(l record.Lab) []int {
 	var pids []int
 	for _, m := range l.Members {
@@ -82,7 +82,7 @@ func pidsOf(l record.Lab) []int {
 	return pids
 }
 
-// killedRound makes a lab and kills at random what makes it, or what removes it; then it removes the lab.
+// killedRound makes a lab, kills at random the process that makes or removes it, and removes the lab.
 func killedRound(t *testing.T, rng *rand.Rand, round int, usable time.Duration, args ...string) {
 	t.Helper()
 	name := "e2e-killed"
@@ -115,7 +115,7 @@ func killedRound(t *testing.T, rng *rand.Rand, round int, usable time.Duration, 
 	}
 }
 
-// killSupervisor kills the supervisor of a lab, if it has one by now.
+// killSupervisor kills the supervisor of a lab, if it runs already.
 func killSupervisor(t *testing.T, name string) {
 	t.Helper()
 	var s struct{ PID int }
@@ -125,7 +125,7 @@ func killSupervisor(t *testing.T, name string) {
 	}
 }
 
-// labDir is the directory of a lab of these tests, as the kernel names it.
+// labDir is the directory of a lab of these tests, without symbolic links.
 func labDir(t *testing.T, name string) string {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(files(t).home)
@@ -135,7 +135,7 @@ func labDir(t *testing.T, name string) string {
 	return filepath.Join(home, "labs", name)
 }
 
-// plimsollQuietly runs a command also when the test is over.
+// plimsollQuietly also runs a command after the test.
 func plimsollQuietly(t *testing.T, args ...string) ended {
 	t.Helper()
 	f := files(t)
@@ -153,7 +153,7 @@ func plimsollQuietly(t *testing.T, args ...string) ended {
 	return ended{args: args, code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// journalled reads what a lab has written down as made: the names of links and devices that its own name is not in.
+// journalled returns names of links and devices in the journal of a lab that do not contain the name of the lab.
 func journalled(t *testing.T, name string) []string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(labDir(t, name), "journal.ndjson"))
@@ -170,11 +170,11 @@ func journalled(t *testing.T, name string) []string {
 	return names
 }
 
-// leftOf looks for what is left of a lab: processes, mounts, loop devices, control groups, namespaces, links, files.
+// leftOf returns what remains of a lab: processes, mounts, loop devices, control groups, namespaces, links, files.
 func leftOf(t *testing.T, name string, made []string) []string {
 	t.Helper()
 	dir := labDir(t, name)
-	// A supervisor that was only just started when its client was killed finds no lab any more and ends by itself.
+	// A new supervisor whose client was killed finds no lab and exits.
 	left := processesOf(dir)
 	for end := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(end); left = processesOf(dir) {
 		time.Sleep(100 * time.Millisecond)
@@ -202,7 +202,7 @@ func leftOf(t *testing.T, name string, made []string) []string {
 		found, _ := filepath.Glob(pattern)
 		left = append(left, found...)
 	}
-	for _, n := range made { // names that were written down, as far as they are paths or links
+	for _, n := range made { // names in the journal that are paths or links
 		path := n
 		if !filepath.IsAbs(n) {
 			path = "/sys/class/net/" + n
@@ -219,7 +219,7 @@ func existsNow(path string) bool {
 	return err == nil
 }
 
-// processesOf lists the processes that were started in a lab: their commands, environments or open files lead there.
+// processesOf lists processes of a lab, by their commands, environments or open files.
 func processesOf(dir string) []string {
 	var left []string
 	entries, _ := os.ReadDir("/proc")

@@ -20,10 +20,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Tests of labs run beside each other, after all others of this package: they wait more than they work, and a lab must
-// not mind others.
+// Tests of labs run in parallel, after all others of this package: they mostly wait, and labs must not affect each
+// other.
 
-// labOf makes a lab that is removed with the test, whatever became of it.
+// labOf makes a lab that is removed with the test.
 func labOf(t *testing.T, name string, args ...string) record.Lab {
 	t.Helper()
 	removeAfter(t, name)
@@ -38,7 +38,7 @@ func labOf(t *testing.T, name string, args ...string) record.Lab {
 	return l
 }
 
-// removeAfter removes a lab when the test ends, and looks for what is left of it.
+// removeAfter removes a lab when the test ends, and checks that nothing remains.
 func removeAfter(t *testing.T, name string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -46,7 +46,7 @@ func removeAfter(t *testing.T, name string) {
 	})
 }
 
-// removeLab removes a lab and fails the test if anything of it is left.
+// removeLab removes a lab and fails the test if anything remains.
 func removeLab(t *testing.T, name string) {
 	t.Helper()
 	made := journalled(t, name)
@@ -58,7 +58,6 @@ func removeLab(t *testing.T, name string) {
 	}
 }
 
-// status is how a lab is.
 func status(t *testing.T, name string) lab.Entry {
 	t.Helper()
 	e := plimsoll(t, "lab", "status", name, "--json").must(t, 0)
@@ -69,23 +68,23 @@ func status(t *testing.T, name string) lab.Entry {
 	return l
 }
 
-// address is where a lab is reached, with credentials.
+// address returns the address of a lab, with credentials.
 func address(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	return strings.TrimSpace(plimsoll(t, append([]string{"lab", "connect", name}, args...)...).must(t, 0).stdout)
 }
 
-// insertLimit bounds one of many tries to write: one that is under way when a host dies may never be answered.
+// insertLimit bounds one write of a retry loop: a write may never be answered if its host dies.
 const insertLimit = 10 * time.Second
 
-// insert writes one document and returns whether that was acknowledged soon; it is for what is tried until it works.
+// insert writes one document and returns whether it was acknowledged in time.
 func insert(ctx context.Context, uri, collection string, id int) error {
 	ctx, cancel := context.WithTimeout(ctx, insertLimit)
 	defer cancel()
 	return write(ctx, uri, collection, id)
 }
 
-// write writes one document and returns whether that was acknowledged.
+// write writes one document and returns whether it was acknowledged.
 func write(ctx context.Context, uri, collection string, id int) error {
 	c, err := dial(uri)
 	if err != nil {
@@ -96,7 +95,7 @@ func write(ctx context.Context, uri, collection string, id int) error {
 	return err
 }
 
-// TestLab makes the smallest lab there is, uses every command on it, and removes it.
+// TestLab makes the smallest lab, uses all commands on it, and removes it.
 func TestLab(t *testing.T) {
 	inTurn(t, 20)
 	forEachEngine(t, func(t *testing.T, engine string) {
@@ -139,7 +138,7 @@ func TestLab(t *testing.T) {
 	})
 }
 
-// testKillAndHeal kills the only member, sees it dead, and heals it; its data are there again.
+// testKillAndHeal kills the only member, sees it dead, and reverts the fault; the data still exists.
 func testKillAndHeal(t *testing.T, name, member string) {
 	t.Helper()
 	plimsoll(t, "lab", "fail", name, "kill", member).must(t, 0)
@@ -174,7 +173,7 @@ func testExec(t *testing.T, name, host string) {
 	plimsoll(t, "lab", "connect", name, "--", "sh", "-c", `test -n "$PLIMSOLL_LAB_URI"`).must(t, 0)
 }
 
-// testNoPassword looks for the password where it must not be.
+// testNoPassword searches for the password in files and processes.
 func testNoPassword(t *testing.T, name, password, dir string) {
 	t.Helper()
 	for _, args := range [][]string{{"lab", "status", name}, {"lab", "status", name, "--json"}, {"lab", "list", "--json"}, {"lab", "logs", name}} {
@@ -204,8 +203,8 @@ func testNoPassword(t *testing.T, name, password, dir string) {
 	}
 }
 
-// TestLabOfThree kills the primary of a set of three under load: another takes over, the former one comes back as a
-// standby, and what was acknowledged by a majority is there.
+// TestLabOfThree kills the primary of a set of three under load. Another member is promoted, the former primary returns
+// as a standby, and all majority writes exist.
 func TestLabOfThree(t *testing.T) {
 	inTurn(t, 20)
 	forEachEngine(t, func(t *testing.T, engine string) {
@@ -245,7 +244,7 @@ func TestLabOfThree(t *testing.T) {
 	})
 }
 
-// primary is the name of the member that takes writes, "" if there is none.
+// primary returns the name of the primary, or "".
 func primary(t *testing.T, name string) string {
 	t.Helper()
 	for _, m := range status(t, name).Members {
@@ -256,8 +255,8 @@ func primary(t *testing.T, name string) string {
 	return ""
 }
 
-// TestIsolatedLab has hosts with addresses and limits, and volumes of two disks. A disk fails under load, a host loses
-// power and its members are started on another.
+// TestIsolatedLab has hosts with addresses and limits, and volumes of two disks. A disk fails under load; a host loses
+// power and its members restart on another host.
 func TestIsolatedLab(t *testing.T) {
 	inTurn(t, 35)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -298,8 +297,8 @@ func TestIsolatedLab(t *testing.T) {
 	until(t, "the host is reached again", func() bool { return insert(ctx, address(t, name), "a", int(10+sequence.Add(1))) == nil })
 }
 
-// testOneDiskOfAMirror fails a disk under load: no operation fails, nothing is lost, and the volume is rebuilt. Calls
-// get half a minute and few connections are needed, so that a machine that is busy makes none of them fail.
+// testOneDiskOfAMirror fails a disk under load: no operation fails, nothing is lost, and the volume is rebuilt. A
+// timeout of half a minute and few connections avoid failures on a busy machine.
 func testOneDiskOfAMirror(t *testing.T, name, disk string) {
 	t.Helper()
 	e := plimsoll(t, "drill", "lab:"+name, "--fault", "disk-fail:"+disk, "--at", "3s", "--for", "3s", "--warmup", "2s", "--duration", "9s", "--rate", "40", "--threads", "4",
@@ -319,7 +318,7 @@ func testOneDiskOfAMirror(t *testing.T, name, disk string) {
 	}
 }
 
-// downNow removes a lab and returns what was wrong with that.
+// downNow removes a lab and returns the error.
 func downNow(t *testing.T, name string) string {
 	t.Helper()
 	e := plimsollQuietly(t, "lab", "down", name)

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// valid accepts a run whose result may be doubted: the machine is busy with other tests.
+// valid accepts doubtful results, because other tests use the machine.
 func (e ended) valid(t *testing.T) *record.Run {
 	t.Helper()
 	if e.code != 0 && e.code != 6 {
@@ -25,7 +25,6 @@ func (e ended) valid(t *testing.T) *record.Run {
 	return e.onDisk(t)
 }
 
-// onDisk is the record that a run left.
 func (e ended) onDisk(t *testing.T) *record.Run {
 	t.Helper()
 	r, err := record.OpenRun(filepath.Join(e.dir, out))
@@ -35,8 +34,8 @@ func (e ended) onDisk(t *testing.T) *record.Run {
 	return r
 }
 
-// TestRunOfALab loads a set of three members through the gateway of a durability, with one and with two processes, and
-// finds in the record what the lab was and what its hosts did.
+// TestRunOfALab loads a set of three members through the gateway of a durability level, with one and two processes, and
+// checks the lab and the use of its hosts in the record.
 func TestRunOfALab(t *testing.T) {
 	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -63,7 +62,7 @@ func TestRunOfALab(t *testing.T) {
 	}
 
 	e = plimsoll(t, append(load, "--operations", "200", "--clients", "2")...)
-	// The phase has what both did at the same time; what one did alone counts with its process only.
+	// The phase has the time that both processes share; other time counts for its process only.
 	if r := e.valid(t); r.Lab == nil || len(r.Clients) != 2 || r.Clients[0].Succeeded+r.Clients[1].Succeeded != 200 {
 		t.Errorf("with two processes: lab %v, clients %+v", r.Lab != nil, r.Clients)
 	}
@@ -78,7 +77,7 @@ func TestRunOfALab(t *testing.T) {
 	testFaultInCourse(t, name, l, load)
 }
 
-// checkLabOfRun checks what a record says of the lab.
+// checkLabOfRun checks the lab in a record.
 func checkLabOfRun(t *testing.T, r *record.Run, name string, l record.Lab) {
 	t.Helper()
 	if r.Target.Address != "lab:"+name || r.Target.Level != "durable" || r.Target.Topology != "gateway before 3 members" {
@@ -108,7 +107,7 @@ func checkLabOfRun(t *testing.T, r *record.Run, name string, l record.Lab) {
 	}
 }
 
-// testFaultInCourse kills a standby while a run goes on, which is an event of its course and a reason to doubt it.
+// testFaultInCourse kills a standby during a run: the record has an event and a finding.
 func testFaultInCourse(t *testing.T, name string, l record.Lab, load []string) {
 	t.Helper()
 	standby := ""
@@ -139,8 +138,8 @@ func testFaultInCourse(t *testing.T, name string, l record.Lab, load []string) {
 	}
 }
 
-// TestStudyOfLabs varies the cores of isolated hosts, so that the lab is made anew between trials; killed in the
-// middle, it goes on, finds the lab that it left, and leaves none in the end.
+// TestStudyOfLabs varies the cores of isolated hosts, so each change needs a new lab. The study is killed, resumed,
+// finds its lab, and removes it at the end.
 func TestStudyOfLabs(t *testing.T) {
 	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -185,10 +184,10 @@ canary: -1
 	}
 }
 
-// checkCores checks that each trial had the cores of its configuration, and used no more of them.
+// checkCores checks that each trial had the cores of its configuration and used at most these.
 func checkCores(t *testing.T, study *record.Study, dir, name string) {
 	t.Helper()
-	used := map[float64][]float64{} // cores that member hosts used, by their limit
+	used := map[float64][]float64{} // used cores of member hosts, by limit
 	for _, tr := range study.Trials {
 		if tr.Status != record.TrialDone {
 			continue
@@ -219,8 +218,8 @@ func checkCores(t *testing.T, study *record.Study, dir, name string) {
 	}
 }
 
-// checkLimits checks that the memory of an isolated host decided about the settings of the server on it, and returns
-// how many cores the host used while it was measured.
+// checkLimits checks that the memory of an isolated host determines the settings of its server, and returns the cores
+// that the host used.
 func checkLimits(t *testing.T, r *record.Run, name string) float64 {
 	t.Helper()
 	for _, m := range r.Lab.Members {

@@ -23,7 +23,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// patience bounds whatever a test waits for. It is long: the machine may be busy with other tests.
+// patience bounds all waits. It is long because other tests use the machine.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -39,12 +39,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shared is what all tests use: the program, a home directory with the engines of this machine, and one
-// server of each engine. All of it is made when it is first needed.
+// shared is used by all tests: the program, a home directory with the engines of this machine, and one server of each
+// engine. Each is made at its first use.
 type shared struct {
-	dir    string // temporary, holds the rest
+	dir    string // temporary directory of the rest
 	binary string
-	home   string // PLIMSOLL_HOME of every program that is run
+	home   string // PLIMSOLL_HOME of all commands
 }
 
 var setUp = sync.OnceValues(func() (shared, error) {
@@ -61,18 +61,18 @@ var setUp = sync.OnceValues(func() (shared, error) {
 	}
 	installed, err := engine.DefaultHome(os.Getenv)
 	if err != nil {
-		return s, nil // nothing is installed, and enginetest says so
+		return s, nil // no engine; enginetest prints a message
 	}
 	return s, os.Symlink(filepath.Join(installed, "engines"), filepath.Join(s.home, "engines"))
 })
 
-// sharedServers holds the servers that were started for all tests, by engine.
+// sharedServers has the servers for all tests, by engine.
 var sharedServers = map[string]func() (*server, error){
 	engine.DocumentDB: sync.OnceValues(func() (*server, error) { return startServer(engine.DocumentDB) }),
 	engine.Mongod:     sync.OnceValues(func() (*server, error) { return startServer(engine.Mongod) }),
 }
 
-// started lists all servers that were started, so that none is left behind.
+// started lists all servers, so that all are stopped.
 var started struct {
 	sync.Mutex
 	servers []*server
@@ -89,7 +89,6 @@ func endShared() error {
 	return errors.Join(append(errs, err, os.RemoveAll(s.dir))...)
 }
 
-// files returns what all tests share.
 func files(t *testing.T) shared {
 	t.Helper()
 	s, err := setUp()
@@ -123,7 +122,7 @@ func forEachEngine(t *testing.T, test func(t *testing.T, name string)) {
 
 var databases atomic.Int64
 
-// newDatabase names a database that no other test uses.
+// newDatabase returns a unique name.
 func newDatabase(about ...string) string {
 	name := strings.NewReplacer("-", "_", "/", "_", " ", "_").Replace(strings.Join(about, "_"))
 	return fmt.Sprintf("e2e_%d_%s", databases.Add(1), name)
@@ -134,7 +133,7 @@ func dial(uri string) (*mongo.Client, error) {
 	return mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(patience))
 }
 
-// deadline returns a context that ends with the test or when its patience does.
+// deadline returns a context that ends with the test or after [patience].
 func deadline(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

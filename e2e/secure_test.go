@@ -13,11 +13,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// secret is a password with everything that has to be escaped somewhere, and letters that RFC 4013 changes.
+// secret is a password with characters that need escaping, and letters that RFC 4013 changes.
 const secret = "s3cr3t/@:%?#&=+ 'ﬁ\" ä$1"
 
-// secured starts documentdb with access control, and returns its address in parts. ok is false where there
-// is no documentdb.
+// secured starts documentdb with access control and returns the parts of its address. ok is false without documentdb.
 func secured(t *testing.T, args ...string) (s *server, address *url.URL, ok bool) {
 	t.Helper()
 	if _, ok := enginetest.DocumentDB(t); !ok {
@@ -71,14 +70,14 @@ func checkWorks(t *testing.T, s *server, name, uri string) {
 	}
 }
 
-// refusal is an address that cannot be used, and what the message must say.
+// refusal is an unusable address and the words of its message.
 type refusal struct {
 	name, uri string
 	says      []string
-	code      int // the exit code, 3 if zero
+	code      int // exit code; 0 means 3
 }
 
-// check expects both clients to end with the code, to say why and what to do, and to leave no password anywhere.
+// check expects both clients to end with the code, the reason and the next step, and without any password.
 func (c refusal) check(t *testing.T) {
 	if c.code == 0 {
 		c.code = 3

@@ -21,7 +21,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
-// server is a server that `plimsoll engine run` keeps running.
+// server is a server of `plimsoll engine run`.
 type server struct {
 	engine string
 	uri    string
@@ -31,7 +31,7 @@ type server struct {
 	ended  bool
 }
 
-// startServer starts a server and waits for its address, which is the first line on standard output.
+// startServer starts a server and waits for its address on standard output.
 func startServer(engine string, args ...string) (*server, error) {
 	f, err := setUp()
 	if err != nil {
@@ -62,7 +62,7 @@ func startServer(engine string, args ...string) (*server, error) {
 	return s, err
 }
 
-// stop ends a server as a person would, with Ctrl-C, and is satisfied if it has ended before.
+// stop ends a server with Ctrl-C, unless it has exited before.
 func (s *server) stop() error {
 	if s.ended {
 		return nil
@@ -78,7 +78,7 @@ func (s *server) stop() error {
 	return nil
 }
 
-// kill kills the program that keeps the server; the whole server dies with it.
+// kill kills the program; the server dies with it.
 func (s *server) kill(t *testing.T) {
 	t.Helper()
 	s.ended = true
@@ -92,8 +92,8 @@ func (s *server) kill(t *testing.T) {
 	_ = s.client.Disconnect(context.Background())
 }
 
-// endsByItself waits until the program notices that its server is gone, which is a failure.
-func (s *server) endsByItself(t *testing.T) {
+// waitExit waits until the program detects that its server has died, and exits with an error.
+func (s *server) waitExit(t *testing.T) {
 	t.Helper()
 	s.ended = true
 	_ = s.client.Disconnect(context.Background())
@@ -113,7 +113,7 @@ func (s *server) count(t *testing.T, db, collection string) int64 {
 	return n
 }
 
-// dump returns all documents of a collection as the server keeps them, ordered by _id.
+// dump returns all documents of a collection, ordered by _id.
 func (s *server) dump(t *testing.T, db, collection string) []bson.Raw {
 	t.Helper()
 	ctx := deadline(t)

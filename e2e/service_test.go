@@ -12,14 +12,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// personsOnly loads persons, of which each run has the same ones.
+// personsOnly loads persons, the same ones in each run.
 func personsOnly(uri, db string) []string {
 	return []string{"run", uri, "--database", db, "--workload", "person", "--records", "300", "--threads", "4", "--timeout", "60s",
 		"--quiet", "--format", "json", "--out", out}
 }
 
-// TestRunViaService loads a server through a REST service: what arrives is what arrives directly, and the service ends
-// with the run, also with one that is killed.
+// TestRunViaService loads a server through a REST service: the documents are the same as without the service, and the
+// service ends with the run, even if that is killed.
 func TestRunViaService(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -48,7 +48,7 @@ func testServiceData(t *testing.T, s *server) {
 	if len(got) <= 300 || len(want) != 300 {
 		t.Fatalf("%d persons through the service, %d directly", len(got), len(want))
 	}
-	for i := range want { // the persons of the load phase come first: their ids do
+	for i := range want { // IDs of the load phase come first
 		if !bytes.Equal(want[i], got[i]) {
 			t.Fatalf("person %d is %s, and directly %s", i, got[i], want[i])
 		}

@@ -13,15 +13,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// shape is what every document of a workload looks like.
+// shape describes the documents of a workload.
 type shape struct {
-	// fields are the fields in order, with their BSON types by the names of $type; see describe.
+	// fields have their BSON types, by the names of $type, in order; see describe.
 	fields string
-	// text holds patterns of strings and binary values by the path of their field.
+	// text has patterns of strings and binary values by the path of their field.
 	text map[string]string
-	// lengths holds how many elements arrays may have, by the path of their field.
+	// lengths has the numbers of elements of arrays by the path of their field.
 	lengths map[string][2]int
-	// bytes is how large a document may be.
+	// bytes is the range of document sizes.
 	bytes [2]int
 }
 

@@ -28,7 +28,7 @@ func writeStudy(t *testing.T, text string) (file, dir string) {
 	return file, dir
 }
 
-// study reads a study that was printed as JSON, and compares it with what is on the disk.
+// study reads a study that was printed as JSON, and compares it with the file.
 func (e ended) study(t *testing.T, dir string) *record.Study {
 	t.Helper()
 	var s record.Study
@@ -48,7 +48,7 @@ func (e ended) study(t *testing.T, dir string) *record.Study {
 	return &s
 }
 
-// judged fails the test unless a study was done, whatever the machine made of its figures.
+// judged fails the test unless a study is complete; its figures do not matter.
 func (e ended) judged(t *testing.T) ended {
 	t.Helper()
 	if e.code != 6 {
@@ -57,7 +57,7 @@ func (e ended) judged(t *testing.T) ended {
 	return e
 }
 
-// checkDone makes sure that each of the trials of a study was done exactly once, and that no other record is complete.
+// checkDone checks that each trial of a study was done exactly once, and that no other record is complete.
 func checkDone(t *testing.T, s *record.Study, dir string, trials int) {
 	t.Helper()
 	if s.Status != record.Complete {
@@ -92,7 +92,7 @@ func checkDone(t *testing.T, s *record.Study, dir string, trials int) {
 	}
 }
 
-// completeRecords lists the records of the trials of a study that were finished.
+// completeRecords lists the complete records of the trials of a study.
 func completeRecords(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, record.TrialsDir))
@@ -124,8 +124,7 @@ canary: -1
 metrics: [throughput]
 `
 
-// TestStudyKilledAgainAndAgain kills a study at random moments, again and again, and lets it go on. No trial that was
-// finished is lost or repeated.
+// TestStudyKilledAgainAndAgain kills a study at random moments and resumes it. No finished trial is lost or repeated.
 func TestStudyKilledAgainAndAgain(t *testing.T) {
 	inTurn(t, 5)
 	seed := uint64(time.Now().UnixNano())
@@ -139,7 +138,7 @@ func TestStudyKilledAgainAndAgain(t *testing.T) {
 		return []string{"study", "resume", dir, "--quiet", "--format", "json"}
 	}
 	kills, kept := 0, 0
-	files(t) // the program is built before the time counts
+	files(t) // build the program first
 	for began := time.Now(); kills < 30 && (kills < 8 || time.Since(began) < 10*time.Second); {
 		if !killedAtRandom(t, rng, 150, func() int64 { return journalSize(dir) }, args()...) {
 			break
@@ -169,9 +168,8 @@ func TestStudyKilledAgainAndAgain(t *testing.T) {
 	}
 }
 
-// killedAtRandom starts a command and kills it at a random moment: most often up to so many milliseconds after what
-// grown measures has become more, now and then on the way there. It returns false if the command had ended by itself,
-// as it should, before.
+// killedAtRandom starts a command and kills it at a random moment: usually within a few milliseconds after grown
+// increases, sometimes before. It returns false if the command exited before.
 func killedAtRandom(t *testing.T, rng *rand.Rand, within int, grown func() int64, args ...string) bool {
 	t.Helper()
 	before := grown()
@@ -179,7 +177,7 @@ func killedAtRandom(t *testing.T, rng *rand.Rand, within int, grown func() int64
 	if rng.IntN(4) > 0 {
 		until(t, "the command to write something, or to end", func() bool { return grown() > before || c.over() })
 	}
-	// Not a wait for anything: where in its life it is hit is what varies.
+	// The sleep varies the moment of the kill.
 	time.Sleep(time.Duration(rng.IntN(within)) * time.Millisecond)
 	_ = c.cmd.Process.Kill() // it may have ended
 	e := c.wait(t)
@@ -197,7 +195,6 @@ func journalSize(dir string) int64 {
 	return info.Size()
 }
 
-// over reports whether the command has ended.
 func (c *command) over() bool {
 	select {
 	case <-c.done:
@@ -207,7 +204,7 @@ func (c *command) over() bool {
 	}
 }
 
-// TestStudyAtOnce: two processes cannot work on one study, Ctrl-C ends it cleanly, and it goes on.
+// TestStudyAtOnce: two processes cannot run the same study, Ctrl-C ends it, and it can be resumed.
 func TestStudyAtOnce(t *testing.T) {
 	inTurn(t, 5)
 	file, dir := writeStudy(t, strings.Replace(strings.Replace(tiny, "operations: 3000", "duration: 300s", 1), "trials: 8", "trials: 1", 1))
@@ -240,7 +237,7 @@ func TestStudyAtOnce(t *testing.T) {
 	if status := plimsoll(t, "study", "status", dir).must(t, 0).stdout; !strings.Contains(status, "continue with: plimsoll study resume "+dir) {
 		t.Errorf("status:\n%s", status)
 	}
-	// Twice is at once.
+	// Two signals end it at once.
 	c = start(t, "study", "resume", dir)
 	until(t, "the trial under way again", func() bool {
 		r, err := record.OpenRun(filepath.Join(dir, "trials/0001-2"))
@@ -251,7 +248,7 @@ func TestStudyAtOnce(t *testing.T) {
 	c.wait(t).must(t, 130)
 }
 
-// TestStudyOfAServer compares both clients on a real server, and finds what was asked for in the records.
+// TestStudyOfAServer compares both clients on a real server and checks the records.
 func TestStudyOfAServer(t *testing.T) {
 	inTurn(t, 10)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -299,7 +296,7 @@ canary: -1
 	})
 }
 
-// TestStudyOfTheEmbeddedStore runs a whole study on this disk, with a procedure before it, and prints it in every form.
+// TestStudyOfTheEmbeddedStore runs a complete study with a procedure on this disk and prints it in all formats.
 func TestStudyOfTheEmbeddedStore(t *testing.T) {
 	inTurn(t, 5)
 	file, dir := writeStudy(t, fmt.Sprintf(`

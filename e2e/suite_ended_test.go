@@ -20,8 +20,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// writeSuite writes the files of a suite, NAME and text in turns, and returns its folder and the directory that it will
-// have.
+// writeSuite writes the files of a suite, given as NAME, text, NAME, text, …, and returns its folder and its record
+// directory.
 func writeSuite(t *testing.T, files ...string) (folder, dir string) {
 	t.Helper()
 	in := t.TempDir()
@@ -51,7 +51,7 @@ func suiteOf(t *testing.T, dir string) (*record.Suite, []record.SuiteEvent) {
 	return s, events
 }
 
-// checkPartsDone makes sure that a suite is complete and has each of its parts exactly once.
+// checkPartsDone checks that a suite is complete and has each part exactly once.
 func checkPartsDone(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	s, events := suiteOf(t, dir)
@@ -78,8 +78,8 @@ func checkPartsDone(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// Ctrl-C while a drill of a suite has broken its lab heals, audits what was written until then, removes the lab and
-// ends the suite, which goes on with the drill from its beginning.
+// Ctrl-C during a fault of a drill in a suite reverts the fault, audits the writes, removes the lab and ends the suite.
+// Resume starts the drill again.
 func TestSuiteInterruptedInADrill(t *testing.T) {
 	inTurn(t, 50)
 	const name = "e2e-suite-drill"
@@ -102,7 +102,7 @@ faults:
 	removeAfter(t, name)
 	c := startChanged(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, "suite", "run",
 		folder, "--out", dir)
-	until(t, "the primary is killed", func() bool { return broken(t, name) > 0 || c.over() })
+	until(t, "the primary is killed", func() bool { return faultCount(t, name) > 0 || c.over() })
 	if told := textsOf(eventsOf(t, name)); !regexp.MustCompile(`(?m)^kill rs0-[123] for 10s \(limit [0-9]+s\)$`).MatchString(told) {
 		t.Errorf("the lab does not tell how long it was asked for:\n%s", told)
 	}
@@ -132,7 +132,7 @@ faults:
 	if _, err := lab.Open(t.Context(), files(t).home, name); !errors.Is(err, lab.ErrNoLab) {
 		t.Errorf("the lab of the drill is left: %v", err)
 	}
-	plimsoll(t, "suite", "resume", dir, "--quiet") // a machine that is busy may make its figures worthless
+	plimsoll(t, "suite", "resume", dir, "--quiet") // a busy machine can make the result invalid
 	checkPartsDone(t, dir, "first", "kill", "last")
 	if d, err := record.OpenDrill(filepath.Join(dir, record.PartsDir, "kill")); err != nil ||
 		d.Status != record.Complete || !d.Rounds[0].Faults[0].Hit {
@@ -140,8 +140,8 @@ faults:
 	}
 }
 
-// broken is how many faults a lab has; a lab that is not there yet has none.
-func broken(t *testing.T, name string) int {
+// faultCount returns the number of faults of a lab; a lab that does not exist has none.
+func faultCount(t *testing.T, name string) int {
 	t.Helper()
 	h, err := lab.Open(t.Context(), files(t).home, name)
 	if err != nil {
@@ -155,7 +155,6 @@ func broken(t *testing.T, name string) int {
 	return len(l.Faults)
 }
 
-// eventsOf is what happened in a lab.
 func eventsOf(t *testing.T, name string) []record.LabEvent {
 	t.Helper()
 	h, err := lab.Open(t.Context(), files(t).home, name)
@@ -170,7 +169,7 @@ func eventsOf(t *testing.T, name string) []record.LabEvent {
 	return events
 }
 
-// textsOf are events in words, one on a line.
+// textsOf returns the texts of events, one per line.
 func textsOf(events []record.LabEvent) string {
 	var texts []string
 	for _, e := range events {
@@ -179,14 +178,14 @@ func textsOf(events []record.LabEvent) string {
 	return strings.Join(texts, "\n")
 }
 
-// A suite over the embedded store is killed at random moments, again and again, and goes on: in the end it has every
-// part exactly once and complete, each trial of them was done once, and no documents are left.
+// A suite on the embedded store is killed at random moments and resumed. At the end it has each part exactly once and
+// complete, each trial was done once, and no documents remain.
 func TestSuiteKilledAgainAndAgain(t *testing.T) {
 	inTurn(t, 15)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	files(t) // the program is built before anything is killed
+	files(t) // build the program first
 	for round := range 3 {
 		folder, dir := writeSuite(t, "suite.yaml", "parts: [{study: base.yaml, gives: [load.workers]}, {study: each.yaml, each: {workload.name: [a, b]}}]\n",
 			"base.yaml", `
@@ -218,7 +217,7 @@ procedures: {threads: {levels: [1, 2], trials: 1, duration: 100ms, gain: 100%}}
 	}
 }
 
-// suiteArgs begin a suite over the embedded store, or go on with it.
+// suiteArgs start or resume a suite on the embedded store.
 func suiteArgs(folder, dir string) []string {
 	if _, err := os.Stat(filepath.Join(dir, record.SuiteFile)); err != nil {
 		return []string{"suite", "run", folder, "--target", "embedded:", "--out", dir, "--quiet"}
@@ -226,9 +225,9 @@ func suiteArgs(folder, dir string) []string {
 	return []string{"suite", "resume", dir, "--quiet"}
 }
 
-// suiteGrown is the size of all journals of a suite and its parts.
+// suiteGrown returns the size of all journals of a suite and its parts.
 func suiteGrown(dir string) (size int64) {
-	names, _ := filepath.Glob(filepath.Join(dir, record.PartsDir, "*", record.JournalFile)) // none before it has begun
+	names, _ := filepath.Glob(filepath.Join(dir, record.PartsDir, "*", record.JournalFile)) // none before its start
 	for _, name := range append(names, filepath.Join(dir, record.SuiteJournal)) {
 		if info, err := os.Stat(name); err == nil {
 			size += info.Size()

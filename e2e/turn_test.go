@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// atOnce is how many tests go on at the same time, whatever the number of cores, unless -parallel says otherwise: they
-// wait for timers, for faults and for disks most of the time.
+// atOnce is the number of parallel tests unless -parallel is given, for any number of cores: tests mostly wait for
+// timers, faults and disks.
 const atOnce = 3
 
-// turns says which test may begin. All tests are known before the first one begins, because [inTurn] is called while
-// they still are called one after the other, and those that take long begin first: what is left at the end is short.
+// turns decides which test may start. All tests are known before the first one starts, because [inTurn] is called while
+// tests still run one after the other. Long tests start first, so the end has little idle time.
 var turns = struct {
 	sync.Mutex
-	free    int           // how many more may go on
-	waiting []*turn       // the longest first
-	changed chan struct{} // closed when somebody ended
+	free    int           // free places
+	waiting []*turn       // longest first
+	changed chan struct{} // closed when a test ended
 }{changed: make(chan struct{})}
 
 // turn is a test that waits for its turn.
 type turn struct{ seconds int }
 
-// setTurns reads how many tests go on at once. The testing package lets all of them begin that call t.Parallel.
+// setTurns sets the number of parallel tests. Package testing starts all tests that call t.Parallel.
 func setTurns() error {
 	turns.free = atOnce
 	flag.Visit(func(f *flag.Flag) {
@@ -38,8 +38,8 @@ func setTurns() error {
 	return flag.Set("test.parallel", "1000")
 }
 
-// inTurn lets a test go on beside others, when it is its turn. seconds is about how long it takes on a machine that has
-// nothing else to do; a test that takes fewer than ten need not say so.
+// inTurn lets a test run in parallel when it is its turn. seconds is its time on an idle machine; tests below ten
+// seconds can leave it out.
 func inTurn(t *testing.T, seconds int) {
 	t.Helper()
 	me := &turn{seconds}
@@ -60,7 +60,7 @@ func inTurn(t *testing.T, seconds int) {
 	}
 	turns.free--
 	turns.waiting = turns.waiting[1:]
-	next() // there may be room for another one
+	next() // there may be another free place
 	turns.Unlock()
 	t.Logf("waited %.0f s for its turn", time.Since(begun).Seconds())
 	t.Cleanup(func() {
@@ -71,7 +71,7 @@ func inTurn(t *testing.T, seconds int) {
 	})
 }
 
-// next lets all that wait look whether it is their turn. The caller holds the lock.
+// next wakes the waiting tests to check their turn. The caller holds the lock.
 func next() {
 	close(turns.changed)
 	turns.changed = make(chan struct{})

@@ -14,14 +14,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 )
 
-// The credentials of all addresses in this file, as they are written there and as they are meant.
+// Credentials of all addresses in this file, escaped and unescaped.
 const (
 	user         = "bob"
 	password     = "Wh1sper%40m3"
 	passwordMean = "Wh1sper@m3"
 )
 
-// commands are the ways to load an address, with a short timeout.
+// commands load an address, with a short timeout.
 func commands(address string) map[string][]string {
 	uri := "mongodb://" + user + ":" + password + "@" + address + "/e2e_refused"
 	load := []string{"--workload", "a", "--records", "10", "--operations", "10", "--timeout", "2s", "--out", out}
@@ -33,7 +33,7 @@ func commands(address string) map[string][]string {
 	}
 }
 
-// attempts are commands that were started against an address that cannot be loaded.
+// attempts are started commands with an unusable address.
 type attempts map[string]*command
 
 func attempt(t *testing.T, address string) attempts {
@@ -45,8 +45,8 @@ func attempt(t *testing.T, address string) attempts {
 	return a
 }
 
-// checkRefused waits for the commands. They must say which address it was and what to check, end with 3 and
-// give nothing away.
+// checkRefused waits for the commands. Each must name the address and the next step, exit with 3, and hide the
+// credentials.
 func (a attempts) checkRefused(t *testing.T, address, says string) {
 	t.Helper()
 	for name, c := range a {
@@ -66,7 +66,7 @@ func (a attempts) checkRefused(t *testing.T, address, says string) {
 	}
 }
 
-// answering listens and lets a function answer each connection, which is then closed.
+// answering listens and calls a function for each connection, then closes it.
 func answering(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -91,12 +91,12 @@ func after(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		if _, err := c.Read(make([]byte, 4096)); err == nil {
 			_, _ = c.Write([]byte(text))
-			_, _ = c.Read(make([]byte, 4096)) // until the other side has had enough
+			_, _ = c.Read(make([]byte, 4096)) // until the client closes
 		}
 	}
 }
 
-// deaf holds a port at which nobody listens, so that no other program can come to listen there.
+// deaf reserves a port without listening on it.
 func deaf(t *testing.T) string {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -123,7 +123,7 @@ func deaf(t *testing.T) string {
 func TestUnreachable(t *testing.T) {
 	inTurn(t, 5)
 	nobody := deaf(t)
-	const foreign = "MongoDB|message" // what the messages say where something else answers
+	const foreign = "MongoDB|message" // expected message with another server
 	cases := []struct {
 		name, address, says string
 		attempts            attempts
@@ -146,7 +146,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestWrongPassword is refused by servers without users as well.
+// TestWrongPassword checks that servers without users refuse credentials too.
 func TestWrongPassword(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -158,7 +158,7 @@ func TestWrongPassword(t *testing.T) {
 	})
 }
 
-// TestNotAnAddress gives addresses that are written wrongly.
+// TestNotAnAddress uses malformed addresses.
 func TestNotAnAddress(t *testing.T) {
 	inTurn(t, 5)
 	for _, c := range []struct {

@@ -4,5 +4,4 @@ package e2e
 
 import "slices"
 
-// sorted returns a sorted copy.
 func sorted(words []string) []string { return slices.Sorted(slices.Values(words)) }

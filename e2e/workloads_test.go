@@ -15,17 +15,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// clients are the ways to a MongoDB target.
+// clients are the MongoDB clients.
 var clients = []string{"wire", "driver"}
 
-// Of every workload in this file.
+// For all workloads in this file.
 const (
 	records    = 500
 	operations = 300
 	batch      = 100 // documents per insert of the location workload
 )
 
-// workloadCase is a workload and what it must leave in the database.
+// workloadCase is a workload with the expected data in the database.
 type workloadCase struct {
 	name       string
 	set        []string // parameters
@@ -33,10 +33,10 @@ type workloadCase struct {
 	shape      shape
 	indexes    map[string]string // by name, the keys as extended JSON
 	perInsert  int64             // documents
-	classes    []string          // operations that it must have made
+	classes    []string          // expected operations
 }
 
-// coreShape is the record of YCSB with its fields in an order.
+// coreShape is the record of YCSB with a given order of fields.
 func coreShape(value string, order ...int) shape {
 	s := shape{fields: "_id:string", text: map[string]string{"_id": `^user[0-9]{1,19}$`}, bytes: [2]int{1100, 1200}}
 	for _, i := range order {
@@ -82,7 +82,6 @@ func catalogShape() shape {
 	}
 }
 
-// workloadCases lists all workloads.
 func workloadCases() []workloadCase {
 	classes := map[string][]string{
 		"a": {"read", "update"}, "b": {"read", "update"}, "c": {"read"}, "d": {"insert", "read"}, "e": {"insert", "scan"},
@@ -115,7 +114,7 @@ func workloadCases() []workloadCase {
 	)
 }
 
-// TestWorkloads loads and runs every workload through both clients.
+// TestWorkloads loads and runs all workloads with both clients.
 func TestWorkloads(t *testing.T) {
 	inTurn(t, 65)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -131,7 +130,7 @@ func TestWorkloads(t *testing.T) {
 	})
 }
 
-// test loads a workload, runs it and returns what was loaded.
+// test loads and runs a workload and returns the loaded documents.
 func (c workloadCase) test(t *testing.T, s *server, client string) []bson.Raw {
 	db := newDatabase(c.name, client)
 	args := []string{"run", s.uri, "--database", db, "--client", client, "--workload", c.name, "--records", strconv.Itoa(records),
@@ -161,7 +160,7 @@ func (c workloadCase) test(t *testing.T, s *server, client string) []bson.Raw {
 	return loaded
 }
 
-// checkResult checks that a result adds up and returns how many inserts there were.
+// checkResult checks the sums of a result and returns the number of inserts.
 func (c workloadCase) checkResult(t *testing.T, r *record.Run) (inserts int) {
 	t.Helper()
 	p := r.Phase("measure")

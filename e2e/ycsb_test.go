@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 )
 
-// ycsbFiles are the workloads A to F as property files of YCSB say them: the shares of operations and
-// the distribution, on top of what all of them have in common.
+// ycsbFiles are the workloads A to F as YCSB property files: shares of operations and distribution, in addition to
+// common properties.
 var ycsbFiles = map[string]string{
 	"a": "readproportion=0.5\nupdateproportion=0.5\nscanproportion=0\ninsertproportion=0\nrequestdistribution=zipfian\n",
 	"b": "readproportion=0.95\nupdateproportion=0.05\nscanproportion=0\ninsertproportion=0\nrequestdistribution=zipfian\n",
@@ -40,7 +40,7 @@ func writeYCSBFile(t *testing.T, letter string) string {
 	return name
 }
 
-// summary is what YCSB prints at its end: by series and measurement.
+// summary is the final output of YCSB, by series and measurement.
 type summary map[string]map[string]float64
 
 var (
@@ -48,7 +48,7 @@ var (
 	statusLine  = regexp.MustCompile(`(?m)^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{12} [0-9]+ sec: ([0-9]+) operations; `)
 )
 
-// parseSummary reads the summary as a script would. No other line may be among it.
+// parseSummary parses the summary like a script. Other lines are errors.
 func parseSummary(t *testing.T, e ended) summary {
 	t.Helper()
 	if !strings.HasSuffix(e.stdout, "\n") {
@@ -77,7 +77,7 @@ func parseSummary(t *testing.T, e ended) summary {
 	return s
 }
 
-// ok returns how often an operation succeeded; every measured one must have.
+// ok returns the number of successes, which must be that of all operations.
 func (s summary) ok(t *testing.T, series string) int {
 	t.Helper()
 	m := s[series]
@@ -95,7 +95,7 @@ func (s summary) ok(t *testing.T, series string) int {
 	return int(m["Return=OK"])
 }
 
-// overall checks the lines that every summary begins with.
+// overall checks the first lines of a summary.
 func (s summary) overall(t *testing.T, operations int) {
 	t.Helper()
 	o := s["OVERALL"]
@@ -104,7 +104,7 @@ func (s summary) overall(t *testing.T, operations int) {
 	}
 }
 
-// TestYCSB loads and runs the workloads A to F with YCSB's command line.
+// TestYCSB loads and runs workloads A to F with YCSB's command line.
 func TestYCSB(t *testing.T) {
 	inTurn(t, 50)
 	forEachServer(t, func(t *testing.T, s *server) {
@@ -117,7 +117,7 @@ func TestYCSB(t *testing.T) {
 	})
 }
 
-// testYCSB loads and runs a workload through a client; same is what `plimsoll run` loads of it.
+// testYCSB loads and runs a workload with a client; same is the same workload of `plimsoll run`.
 func testYCSB(t *testing.T, s *server, letter, client string, same []bson.Raw) {
 	db := newDatabase("ycsb", letter)
 	address, err := mongouri.Parse(s.uri)
@@ -144,7 +144,7 @@ func testYCSB(t *testing.T, s *server, letter, client string, same []bson.Raw) {
 	run.overall(t, operations)
 	checkStatusLine(t, e, operations)
 	inserts := run.ok(t, "INSERT")
-	// A read-modify-write is measured as a whole and as a read and an update.
+	// A read-modify-write is measured in total and as a read and an update.
 	done := run.ok(t, "READ") + run.ok(t, "UPDATE") + run.ok(t, "SCAN") + inserts - run.rmw(t)
 	if done != operations {
 		t.Errorf("%d operations of %d are said to be ok", done, operations)
@@ -157,7 +157,7 @@ func testYCSB(t *testing.T, s *server, letter, client string, same []bson.Raw) {
 	originalShape().check(t, docs)
 }
 
-// rmw returns how many read-modify-writes there were; YCSB prints no return codes for them.
+// rmw returns the number of read-modify-writes, for which YCSB prints no return codes.
 func (s summary) rmw(t *testing.T) int {
 	t.Helper()
 	n := int(s["READ-MODIFY-WRITE"]["Operations"])
@@ -167,7 +167,7 @@ func (s summary) rmw(t *testing.T) int {
 	return n
 }
 
-// checkStatusLine checks that the last status line knows all operations.
+// checkStatusLine checks that the last status line counts all operations.
 func checkStatusLine(t *testing.T, e ended, operations int) {
 	t.Helper()
 	all := statusLine.FindAllStringSubmatch(e.stderr, -1)
@@ -176,7 +176,7 @@ func checkStatusLine(t *testing.T, e ended, operations int) {
 	}
 }
 
-// loadedByRun returns what `plimsoll run` loads for the same workload.
+// loadedByRun returns the documents that `plimsoll run` loads for the same workload.
 func loadedByRun(t *testing.T, s *server, letter string) []bson.Raw {
 	t.Helper()
 	db := newDatabase("run", letter)
@@ -185,7 +185,7 @@ func loadedByRun(t *testing.T, s *server, letter string) []bson.Raw {
 	return s.dump(t, db, "usertable")
 }
 
-// checkYCSBKeys checks that the keys are those that YCSB gives to the records 0, 1, 2, …
+// checkYCSBKeys checks that the keys are those of YCSB for the records 0, 1, 2, …
 func checkYCSBKeys(t *testing.T, docs []bson.Raw) {
 	t.Helper()
 	want := map[string]bool{}
@@ -200,8 +200,7 @@ func checkYCSBKeys(t *testing.T, docs []bson.Raw) {
 	}
 }
 
-// ycsbHash is the 64-bit FNV hash with YCSB's order of operations, over the bytes of n from the lowest
-// one, made positive.
+// ycsbHash is YCSB's 64-bit FNV hash over the bytes of n, lowest first, made positive.
 func ycsbHash(n int64) int64 {
 	h := uint64(0xCBF29CE484222325)
 	for range 8 {

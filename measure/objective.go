@@ -198,18 +198,21 @@ func (o Objective) Evaluate(s *Summary) ObjectiveResult {
 		r.Unknown, r.Why = true, why
 		return r
 	}
-	r.Measured = &x
+	r.Measured, r.Met = &x, o.MetBy(x)
+	return r
+}
+
+// MetBy reports whether a measured value, in the unit of the objective, meets it.
+func (o Objective) MetBy(x float64) bool {
 	switch o.Op {
 	case "<":
-		r.Met = x < o.Limit
+		return x < o.Limit
 	case "<=":
-		r.Met = x <= o.Limit
+		return x <= o.Limit
 	case ">":
-		r.Met = x > o.Limit
-	case ">=":
-		r.Met = x >= o.Limit
+		return x > o.Limit
 	}
-	return r
+	return x >= o.Limit
 }
 
 // EvaluateAll holds each objective against a phase.

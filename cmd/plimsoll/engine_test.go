@@ -35,13 +35,13 @@ func TestEngineCommands(t *testing.T) {
 		{"engine clean", exitSuccess, "", ""},
 		{"engine run documentdbx", exitUsage, "", `unknown engine "documentdbx", did you mean documentdb? (known: documentdb, mongod)`},
 		{"engine run mongod --set ttl", exitUsage, "", `--set "ttl" is not NAME=VALUE`},
-		{"engine run mongod --synchronous-commit off", exitFailure, "", "documentdb's"},
+		{"engine run mongod --synchronous-commit off", exitFailure, "", "options of documentdb"},
 		{"engine run documentdb --user ada", exitUsage, "", "--user and --password-file need --auth"},
 		{"engine run documentdb --auth --password-file /nowhere/pw", exitUsage, "", "/nowhere/pw: no such file"},
 		{"engine run documentdb --auth --password-file /dev/null", exitUsage, "", "the password file /dev/null is empty"},
 		{"engine install mongod --feed /nowhere/full.json", exitFailure, "", "Without a network"},
 		{"engine install mongod --version eight", exitFailure, "", "is not a release"},
-		{"engine install documentdb --version 8.0.12", exitFailure, "", "mongod's"},
+		{"engine install documentdb --version 8.0.12", exitFailure, "", "options of mongod"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			env, stdout, stderr := engineEnvironment(t.TempDir(), strings.Fields(c.args)...)

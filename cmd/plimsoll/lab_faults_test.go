@@ -33,7 +33,7 @@ func TestHelpHasEveryAction(t *testing.T) {
 		}
 	}
 	for _, d := range action.Details {
-		if f := fail.Flags().Lookup(d.Name); f == nil || f.Usage != d.Usage() || !strings.HasPrefix(f.Usage, "of ") {
+		if f := fail.Flags().Lookup(d.Name); f == nil || f.Usage != d.Usage() || !strings.HasPrefix(f.Usage, "for ") {
 			t.Errorf("the flag of %s is %+v", d.Name, f)
 		}
 	}

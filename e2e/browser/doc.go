@@ -1,6 +1,6 @@
-// Package browser tests pages as people see them, in a real headless Chromium: that they ask nobody for anything,
-// that charts are drawn and zoom, that tables have the numbers of the record, that nothing overflows on a phone, and
-// that everybody can use them. What a page says is tested where it is made.
+// Package browser tests pages in a headless Chromium: pages make no requests, charts are drawn and zoom, tables have
+// the numbers of the record, nothing overflows on a phone, and pages are accessible. Texts of pages are tested where
+// they are made.
 //
-// See internal/browsertest for what happens where there is no Chromium.
+// See internal/browsertest for tests without Chromium.
 package browser

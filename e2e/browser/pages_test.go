@@ -15,13 +15,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// hostile is a name that would do harm if it were taken for anything but text.
+// hostile is a name that causes damage if it is not escaped.
 var hostile = `</script><script>window.harmed=1</script><img src=x onerror="window.harmed=1"><svg onload=alert(1)>` +
 	"\x1b[31m\u202e'\"`${window.harmed=1}" + `{{template "x"}} javascript:alert(1) ` + strings.Repeat("A", 1<<20)
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
-// write makes a page about records.
 func write(t *testing.T, paths ...string) string {
 	t.Helper()
 	var sources []*html.Source
@@ -46,7 +45,7 @@ func write(t *testing.T, paths ...string) string {
 	return path
 }
 
-// judged compares records as the command does.
+// judged compares records like the command.
 func judged(sides []html.Side) (*record.ComparisonReport, error) {
 	sources := make([]judge.Source, len(sides))
 	for i, side := range sides {
@@ -60,7 +59,7 @@ func judged(sides []html.Side) (*record.ComparisonReport, error) {
 	return judge.Compare(judge.Sides(sources, nil), judge.CompareOptions{})
 }
 
-// aRun is a run in an open loop with a stall in it.
+// aRun is an open-loop run with a stall.
 func aRun(t *testing.T, change func(*recordtest.Run)) (string, *record.Run) {
 	t.Helper()
 	limit, got := 20e6, 9.4e6
@@ -122,14 +121,13 @@ func aProbe(t *testing.T, name string) string {
 	return dir
 }
 
-// kind is a page about records of a kind: what makes them, and how many drawings it has at least.
+// kind is a page of a kind of record, with its lowest number of charts.
 type kind struct {
 	name  string
 	paths func(*testing.T) []string
 	svgs  int
 }
 
-// kinds is a page of each kind.
 func kinds() []kind {
 	one := func(make func(*testing.T) string) func(*testing.T) []string {
 		return func(t *testing.T) []string { return []string{make(t)} }
@@ -152,9 +150,8 @@ func kinds() []kind {
 	}
 }
 
-// hostileRecords are records of all kinds with a hostile name wherever one can be. Runs have it hundreds of times, in
-// files that are written and synced again and again, so they are short, a drill has one round, and a suite, which has
-// rounds of its own, has a name that is a little shorter.
+// hostileRecords are records of all kinds with a hostile name in all texts. They are small, because their files are
+// written and synced many times.
 func hostileRecords(t *testing.T) []string {
 	run, _ := aRun(t, func(o *recordtest.Run) {
 		o.Name, o.OnLab, o.Warmup, o.Seconds, o.StallAt = hostile, true, 1, 8, 4
@@ -173,8 +170,7 @@ func aSuite(t *testing.T, name string) string {
 	return dir
 }
 
-// TestPages opens each kind of page in every way that people do: in light and dark colours, on a phone, on paper, and
-// with scripts turned off.
+// TestPages opens each kind of page in all ways: light and dark colours, on a phone, on paper, without scripts.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	b, ok := browsertest.Shared(t)
@@ -190,7 +186,7 @@ func TestPages(t *testing.T) {
 			p.Media("screen", "light")
 			p.Open("file://" + path)
 			p.Wait(`document.readyState === "complete"`)
-			if c.name != "hostile" { // whose reasons for being invalid fill the screen
+			if c.name != "hostile" { // its findings fill the screen
 				checkFirstScreen(t, p)
 			}
 			for _, look := range []struct {
@@ -205,7 +201,7 @@ func TestPages(t *testing.T) {
 				p.Size(look.width, 800, look.phone)
 				p.Media(look.medium, look.shade)
 				checkLook(t, p, look.name, c.svgs)
-				if c.name != "hostile" && c.name != "several" { // which are made of the others
+				if c.name != "hostile" && c.name != "several" { // they consist of the others
 					checkAccess(t, p, look.name)
 				}
 				picture(t, p, c.name+"-"+look.name)
@@ -218,8 +214,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// checkFirstScreen makes sure that what a page answers is there without scrolling: whether it holds, how much, what was
-// lost or found, and whether it can be believed. Of a list the first point is enough; nothing may have been found.
+// checkFirstScreen checks that the answer of a page is visible without scrolling: verdict, main figures, losses or
+// results, and findings. Of a list the first point is enough.
 func checkFirstScreen(t *testing.T, p *browsertest.Page) {
 	t.Helper()
 	var below []string
@@ -231,7 +227,7 @@ func checkFirstScreen(t *testing.T, p *browsertest.Page) {
 	}
 }
 
-// checkPaper looks at a page as it is printed: no heading stands there alone, and what is folded on a screen is there.
+// checkPaper checks a printed page: no heading is alone, and folded parts are open.
 func checkPaper(t *testing.T, p *browsertest.Page) {
 	t.Helper()
 	var alone []string
@@ -250,7 +246,7 @@ func checkPaper(t *testing.T, p *browsertest.Page) {
 	}
 }
 
-// checkWithoutScripts makes sure that all but zooming is there where scripts are off.
+// checkWithoutScripts checks that everything except zooming works without scripts.
 func checkWithoutScripts(t *testing.T, p *browsertest.Page, path string, svgs int) {
 	t.Helper()
 	p.NoScript(true)
@@ -264,13 +260,13 @@ func checkWithoutScripts(t *testing.T, p *browsertest.Page, path string, svgs in
 	if drawn*2 < svgs || buttons > 0 || tables == 0 {
 		t.Errorf("without scripts there are %d charts (want %d), %d tables behind charts, and %d buttons that do nothing", drawn, svgs/2, tables, buttons)
 	}
-	p.Eval(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil) // as a press does, which needs no script
+	p.Eval(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil) // like a click, without scripts
 	if got := p.Text(`Array.from(document.querySelectorAll("details")).every(d => d.querySelector("table, p, figure").checkVisibility())`); got != "true" {
 		t.Error("without scripts what is folded cannot be opened")
 	}
 }
 
-// picture keeps what a page looks like, for people, where PLIMSOLL_PICTURES names a directory.
+// picture writes screenshots into the directory PLIMSOLL_PICTURES, if set.
 func picture(t *testing.T, p *browsertest.Page, name string) {
 	t.Helper()
 	dir := os.Getenv("PLIMSOLL_PICTURES")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// usedElsewhere returns what packages of the repository use of each other, as "folder Name".
+// usedElsewhere returns the identifiers that packages use of each other, as "folder Name".
 func usedElsewhere(all []source) map[string]bool {
 	packages := map[string]string{} // by folder
 	for _, s := range all {
@@ -18,7 +18,7 @@ func usedElsewhere(all []source) map[string]bool {
 	}
 	used := map[string]bool{}
 	for _, s := range all {
-		folders := map[string]string{} // by the name that the file gives to the package
+		folders := map[string]string{} // by the local name of the package
 		for _, i := range s.file.Imports {
 			folder, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module)
 			if !ours {
@@ -45,8 +45,8 @@ func usedElsewhere(all []source) map[string]bool {
 	return used
 }
 
-// undocumented lists the functions and types of a file that other packages use and that nothing is said of. A function
-// of one line says what it does.
+// undocumented lists the functions and types of a file that other packages use and that have no comment, except
+// functions of one line.
 func undocumented(s source, used map[string]bool) []string {
 	var found []string
 	report := func(name *ast.Ident) {
@@ -79,14 +79,14 @@ func TestDocumented(t *testing.T) {
 	all := sources(t)
 	used := usedElsewhere(all)
 	if len(used) < 1000 {
-		t.Fatalf("only %d uses were found: the rule is not looking at the repository", len(used))
+		t.Fatalf("only %d uses were found: the rule does not see the repository", len(used))
 	}
 	for _, s := range all {
 		if s.isTest() {
 			continue
 		}
 		for _, name := range undocumented(s, used) {
-			t.Errorf("%s is used by other packages: say what it does, in a comment in front of it", name)
+			t.Errorf("%s is used by other packages: add a comment that describes it", name)
 		}
 	}
 }

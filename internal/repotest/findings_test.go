@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// findingID finds where a finding of the validity gets its name.
+// findingID matches the ID of a finding.
 var findingID = regexp.MustCompile(`(?:finding\(|ID: |add\()"([a-z-]{3,})"`)
 
-// studyFinding does so among studies, in which configurations have an ID as well.
+// studyFinding does the same for studies, where configurations have an ID too.
 var studyFinding = regexp.MustCompile(`(?:finding\(|Finding\{\{?ID: )"([a-z-]{3,})"`)
 
-// A person who reads a finding looks its name up in the documentation.
+// Users look up findings in the documentation.
 func TestFindingsAreDocumented(t *testing.T) {
 	pages := map[string]string{"measure": "docs/run.md", "run": "docs/run.md", "record": "docs/run.md", "study": "docs/compare.md"}
 	found := 0
@@ -33,11 +33,11 @@ func TestFindingsAreDocumented(t *testing.T) {
 		for _, m := range form.FindAllStringSubmatch(read(t, name), -1) {
 			found++
 			if !strings.Contains(page, "`"+m[1]+"`") {
-				t.Errorf("%s: the finding %q is not in the table of %s", name, m[1], pages[room])
+				t.Errorf("%s: the finding %q is missing in the table of %s", name, m[1], pages[room])
 			}
 		}
 	}
 	if found < 20 {
-		t.Errorf("found only %d findings in the sources: this test looks for them in the wrong way", found)
+		t.Errorf("only %d findings were found: correct the patterns of this test", found)
 	}
 }

@@ -8,69 +8,68 @@ import (
 	"testing"
 )
 
-// rule says what the packages in a folder may import of this module.
+// rule lists the packages of this module that a folder may import.
 type rule struct {
-	may    []string // folders; "store" means store alone, "store/..." everything in it
+	may    []string // "store" is one folder, "store/..." includes all folders below it
 	reason string
 }
 
-// rooms are the import rules. The longest folder that fits a package counts. ARCHITECTURE.md shows them as a table.
+// rooms are the import rules. The longest matching folder counts. ARCHITECTURE.md has the same table.
 var rooms = map[string]rule{
-	"workload":          {nil, "a workload says what to do; it must give the same operations whatever they are sent to and however they are timed"},
-	"measure":           {[]string{"measure/stats"}, "what measures must not depend on what is measured"},
-	"server":            {nil, "what a server says of itself does not depend on who asks, so that everybody who asks has the same answer"},
-	"store":             {[]string{"workload", "server"}, "a store sends requests; schedules, clocks and counters belong to load and measure"},
-	"store/...":         {[]string{"store", "workload", "server"}, "an implementation of store.Session knows the contract and the requests, and no other implementation"},
-	"store/storetest":   {[]string{"store", "workload"}, "the conformance suite judges every store by the contract alone"},
-	"load":              {[]string{"workload", "store", "measure"}, "load works on the interfaces, so that every store and workload is loaded by the same code"},
-	"measure/stats":     {nil, "statistics are mathematics: they know numbers, not what they mean"},
-	"spec":              {[]string{"measure"}, "what people ask can be read and checked without anything that answers it"},
-	"record":            {[]string{"measure", "spec"}, "a record of last year must be readable without any code that makes load"},
+	"workload":          {nil, "a workload generates the same operations for all targets and schedules"},
+	"measure":           {[]string{"measure/stats"}, "measurement must not depend on the measured target"},
+	"server":            {nil, "the properties of a server do not depend on the package that queries them"},
+	"store":             {[]string{"workload", "server"}, "a store sends requests; schedules, clocks and counters are in load and measure"},
+	"store/...":         {[]string{"store", "workload", "server"}, "an implementation of store.Session depends on the interface and the requests, not on other implementations"},
+	"store/storetest":   {[]string{"store", "workload"}, "the conformance suite tests all stores through the interface only"},
+	"load":              {[]string{"workload", "store", "measure"}, "load uses interfaces, so the same code loads all stores with all workloads"},
+	"measure/stats":     {nil, "statistics work on numbers without their meaning"},
+	"spec":              {[]string{"measure"}, "specifications can be read and validated without the code that runs them"},
+	"record":            {[]string{"measure", "spec"}, "old records must be readable without the code that generates load"},
 	"record/schema":     {nil, "the schemas are data for other programs"},
-	"record/schema/gen": {[]string{"record", "spec"}, "the generator makes the schemas out of the types of record and of nothing else"},
-	"run":               {[]string{"workload", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run joins these rooms; reports read what it recorded, and only cmd starts it"},
-	"run/fleet":         {[]string{"run/...", "load", "measure", "record", "spec"}, "several load processes are one run: it starts them, and merges what they recorded"},
-	"run/observe":       {[]string{"store/...", "measure", "record", "lab/...", "server"}, "what machines and servers do beside the load is sampled without knowing the load"},
-	"study":             {[]string{"run", "record", "spec", "measure/...", "workload", "store", "published"}, "a plan is made before anything runs, and knows how to check what could run"},
-	"study/...":         {[]string{"study/...", "run/...", "record", "spec", "measure/...", "workload", "store"}, "a study wraps around runs; it makes no load of its own"},
-	"study/judge":       {[]string{"record", "spec", "measure/..."}, "what is different is judged from records alone, so that it can be judged again"},
-	"study/procedure":   {[]string{"study", "record", "spec", "measure/..."}, "a procedure sees trials through study.Runner, so that it can be held against known truths"},
-	"capacity":          {[]string{"record", "spec", "measure/...", "workload"}, "sizes follow from records and from what the workload will ask for"},
-	"capacity/sizetest": {[]string{"record", "spec", "measure"}, "made-up records are records like others"},
-	"published":         {nil, "what documents state does not depend on what anybody measures"},
-	"ycsb":              {[]string{"ycsb/...", "workload", "store/...", "load", "measure", "record", "spec", "run"}, "YCSB's command line is one more way to ask for a run; what is not YCSB's own is the code of every run"},
-	"ycsb/ycsbtext":     {[]string{"measure"}, "what YCSB prints is made from counts and histograms alone, whether they come from a run or from a record"},
-	"serve":             {[]string{"record", "spec", "measure", "report/...", "published"}, "a page shows records, also those that are still being written"},
-	"report":            {[]string{"record", "spec", "measure", "published", "suite/judge"}, "a report is made from records only, so the run that just ended and one of last year go the same way; a suite that is not judged yet is judged when it is read"},
-	"report/...":        {[]string{"record", "spec", "measure", "report", "published"}, "a report is made from records only, so the run that just ended and one of last year go the same way"},
-	"report/html":       {[]string{"record", "spec", "measure/...", "report/...", "published", "capacity", "suite/judge"}, "a page is made from records only; the law of scaling that it draws is the one that sizes follow from"},
-	"report/html/...":   {[]string{"record", "spec", "measure", "report/...", "published"}, "a page is made from records only, out of parts of its own: charts, the course of a run"},
-	"lab":               {[]string{"lab/...", "record", "spec", "server"}, "the lab starts servers; which load they get is decided by others"},
-	"lab/...":           {[]string{"lab/...", "record", "spec", "server"}, "the lab starts servers; which load they get is decided by others"},
-	"lab/action":        {[]string{"lab/host", "lab/volume", "lab/engine", "lab/topology", "lab/faultfs", "record", "spec"}, "an action knows the parts of a lab that it is done to; which are in place is known to the supervisor"},
-	"lab/faultfs":       {nil, "a disk does not know what stands on it, nor who breaks it and why"},
-	"lab/process":       {nil, "how a process is started and ended does not depend on what it is for"},
-	"lab/journal":       {nil, "a later version must be able to remove what an older one made"},
-	"disk":              {[]string{"disk/...", "record", "spec", "measure/...", "lab/faultfs", "server"}, "a probe measures storage without a database and without the load of one"},
-	"disk/...":          {[]string{"disk/...", "record", "spec", "measure/...", "lab/faultfs", "server"}, "a probe measures storage without a database and without the load of one"},
-	"drill":             {[]string{"drill/...", "fault", "lab/...", "run/...", "load", "store/...", "workload", "measure/...", "record", "spec", "server"}, "a drill is a run with something broken in it: it joins load, faults and ledger"},
-	"drill/...":         {[]string{"drill/...", "load", "store", "workload", "measure", "record"}, "a ledger knows writes and answers, not what broke"},
-	"suite":             {[]string{"suite/fit", "suite/judge", "study", "study/conduct", "study/judge", "drill", "disk", "run", "store", "store/embedded", "measure", "record", "spec", "published"}, "a suite puts studies, drills and probes one after the other; it makes no load and no verdict of its own"},
-	"suite/judge":       {[]string{"record", "spec", "measure", "published"}, "what a suite is worth is judged from records alone, so that it can be judged again, whoever reads it"},
-	"suite/fit":         {[]string{"study", "record", "spec"}, "what fits into a time follows from specifications, so that the same parts give the same suite on every machine"},
-	"fault":             {[]string{"lab", "lab/action", "record", "spec"}, "a fault knows what it breaks, and not which load feels it"},
-	"internal/nearest":  {nil, "it is used from everywhere"},
-	"internal/...":      {nil, "it is used from everywhere"},
+	"record/schema/gen": {[]string{"record", "spec"}, "the generator makes the schemas from the types of record and spec only"},
+	"run":               {[]string{"workload", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run connects these packages; reports read its records, and only cmd starts it"},
+	"run/fleet":         {[]string{"run/...", "load", "measure", "record", "spec"}, "it starts the load processes of one run and merges their records"},
+	"run/observe":       {[]string{"store/...", "measure", "record", "lab/...", "server"}, "machines and servers are sampled without knowledge of the load"},
+	"study":             {[]string{"run", "record", "spec", "measure/...", "workload", "store", "published"}, "a plan is made before anything runs, and validates the runs"},
+	"study/...":         {[]string{"study/...", "run/...", "record", "spec", "measure/...", "workload", "store"}, "a study consists of runs and generates no load itself"},
+	"study/judge":       {[]string{"record", "spec", "measure/..."}, "verdicts depend on records only, so they can be computed again"},
+	"study/procedure":   {[]string{"study", "record", "spec", "measure/..."}, "a procedure sees trials through study.Runner, so it can be tested against simulated targets"},
+	"capacity":          {[]string{"record", "spec", "measure/...", "workload"}, "sizes depend on records and on the operations of the workload"},
+	"capacity/sizetest": {[]string{"record", "spec", "measure"}, "synthetic records have the types of real ones"},
+	"published":         {nil, "statements of documents do not depend on measurements"},
+	"ycsb":              {[]string{"ycsb/...", "workload", "store/...", "load", "measure", "record", "spec", "run"}, "YCSB's command line is another front end of runs, which use the same code"},
+	"ycsb/ycsbtext":     {[]string{"measure"}, "YCSB output depends on counts and histograms only, of a run or of a record"},
+	"serve":             {[]string{"record", "spec", "measure", "report/...", "published"}, "pages show records, including incomplete ones"},
+	"report":            {[]string{"record", "spec", "measure", "published", "suite/judge"}, "a report depends on records only, so new and old runs use the same code; a suite without verdicts is judged when it is read"},
+	"report/...":        {[]string{"record", "spec", "measure", "report", "published"}, "a report depends on records only, so new and old runs use the same code"},
+	"report/html":       {[]string{"record", "spec", "measure/...", "report/...", "published", "capacity", "suite/judge"}, "a page depends on records only; it draws the scaling law of capacity"},
+	"report/html/...":   {[]string{"record", "spec", "measure", "report/...", "published"}, "a page depends on records only"},
+	"lab":               {[]string{"lab/...", "record", "spec", "server"}, "the lab starts servers; other packages decide on the load"},
+	"lab/...":           {[]string{"lab/...", "record", "spec", "server"}, "the lab starts servers; other packages decide on the load"},
+	"lab/action":        {[]string{"lab/host", "lab/volume", "lab/engine", "lab/topology", "lab/faultfs", "record", "spec"}, "an action changes the parts of a lab; the supervisor keeps the list of faults"},
+	"lab/faultfs":       {nil, "a disk does not depend on its users or on the source of its faults"},
+	"lab/process":       {nil, "starting and stopping a process does not depend on its purpose"},
+	"lab/journal":       {nil, "newer versions must be able to remove labs of older ones"},
+	"disk":              {[]string{"disk/...", "record", "spec", "measure/...", "lab/faultfs", "server"}, "a probe measures storage without a database and its load"},
+	"disk/...":          {[]string{"disk/...", "record", "spec", "measure/...", "lab/faultfs", "server"}, "a probe measures storage without a database and its load"},
+	"drill":             {[]string{"drill/...", "fault", "lab/...", "run/...", "load", "store/...", "workload", "measure/...", "record", "spec", "server"}, "a drill is a run with faults: it connects load, faults and ledger"},
+	"drill/...":         {[]string{"drill/...", "load", "store", "workload", "measure", "record"}, "a ledger has writes and answers, not faults"},
+	"suite":             {[]string{"suite/fit", "suite/judge", "study", "study/conduct", "study/judge", "drill", "disk", "run", "store", "store/embedded", "measure", "record", "spec", "published"}, "a suite runs studies, drills and probes; it generates no load and decides no verdict itself"},
+	"suite/judge":       {[]string{"record", "spec", "measure/...", "published"}, "verdicts of a suite depend on records only, so they can be computed again"},
+	"suite/fit":         {[]string{"study", "record", "spec"}, "scaling to a time depends on specifications only, so it is the same on all machines"},
+	"fault":             {[]string{"lab", "lab/action", "record", "spec"}, "a fault depends on the lab, not on the load"},
+	"internal/nearest":  {nil, "all packages use it"},
+	"internal/...":      {nil, "all packages use it"},
 	"cmd/...":           {[]string{"..."}, ""},
 	"e2e/...":           {[]string{"..."}, ""},
 	"bench/...":         {[]string{"..."}, ""},
-	"examples/...":      {[]string{"examples/...", "store"}, "an example is read and copied by others, so it needs next to nothing of this module"},
+	"examples/...":      {[]string{"examples/...", "store"}, "users copy examples, so examples need almost nothing of this module"},
 }
 
-// everyone may be imported from every room.
+// everyone may be imported by all packages.
 var everyone = []string{"internal/..."}
 
-// matches says whether a folder is meant by a pattern of the rules.
 func matches(pattern, folder string) bool {
 	if pattern == "..." || pattern == folder {
 		return true
@@ -79,7 +78,6 @@ func matches(pattern, folder string) bool {
 	return all && (folder == base || strings.HasPrefix(folder, base+"/"))
 }
 
-// ruleFor finds the rule of a folder, and whether there is one.
 func ruleFor(folder string) (rule, bool) {
 	best := ""
 	for pattern := range rooms {
@@ -91,12 +89,11 @@ func ruleFor(folder string) (rule, bool) {
 	return rooms[best], best != ""
 }
 
-// badImports lists what a file imports against the rules, with the reason.
 func badImports(s source) []string {
 	var bad []string
 	r, known := ruleFor(s.folder())
 	if !known {
-		return []string{fmt.Sprintf("%s: the folder %s has no import rule: add it to internal/repotest and to the table in ARCHITECTURE.md", s.name, s.folder())}
+		return []string{fmt.Sprintf("%s: the folder %s has no import rule: add one to internal/repotest and to the table in ARCHITECTURE.md", s.name, s.folder())}
 	}
 	allowed := slices.Concat(r.may, everyone, []string{s.folder()})
 	for _, imp := range s.file.Imports {
@@ -106,13 +103,13 @@ func badImports(s source) []string {
 			continue
 		}
 		if !slices.ContainsFunc(allowed, func(p string) bool { return matches(p, folder) }) {
-			bad = append(bad, fmt.Sprintf("%s imports %s, which %s may not: %s", s.at(imp.Pos()), folder, s.folder(), r.reason))
+			bad = append(bad, fmt.Sprintf("%s imports %s, which %s must not import: %s", s.at(imp.Pos()), folder, s.folder(), r.reason))
 		}
 	}
 	return bad
 }
 
-// Tests may import what they need: a test of load uses a store, and the driver is judged against the wire.
+// Tests may import anything: a test of load uses a store, for example.
 func TestImportRules(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.isTest() {
@@ -157,7 +154,7 @@ func TestImportRulesAreChecked(t *testing.T) {
 	}
 }
 
-// testLibraries are refused: two ways to write a test are one too many.
+// testLibraries are refused: tests use one style.
 var testLibraries = []string{"github.com/stretchr/testify", "github.com/onsi/", "gotest.tools"}
 
 func TestNoAssertionLibrary(t *testing.T) {
@@ -165,7 +162,7 @@ func TestNoAssertionLibrary(t *testing.T) {
 		for _, imp := range s.file.Imports {
 			for _, lib := range testLibraries {
 				if strings.HasPrefix(strings.Trim(imp.Path.Value, `"`), lib) {
-					t.Errorf("%s imports %s: tests are written with plain testing and go-cmp", s.at(imp.Pos()), imp.Path.Value)
+					t.Errorf("%s imports %s: use package testing and go-cmp in tests", s.at(imp.Pos()), imp.Path.Value)
 				}
 			}
 		}

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// mongodTests is the list of tests on a real mongod in the Makefile.
+// mongodTests matches the list of tests on a real mongod in the Makefile.
 var mongodTests = regexp.MustCompile(`(?m)^MONGOD_TESTS := (.*)\$\$$`)
 
-// onMongod are what a test calls that runs on each mongod of the machine.
+// onMongod are the helpers of tests that run on each mongod of the machine.
 var onMongod = []string{"RealMongo", "RealMongoVar", "eachMongo", "forEachMongod", "forEachEngine", "forEachServer"}
 
-// The target mongod of the Makefile runs each test that a real mongod is good for.
+// The Makefile target mongod runs all tests on a real mongod.
 func TestMongodTargetIsComplete(t *testing.T) {
 	found := mongodTests.FindStringSubmatch(read(t, "Makefile"))
 	if found == nil {
@@ -36,11 +36,10 @@ func TestMongodTargetIsComplete(t *testing.T) {
 		}
 	}
 	if tests < 25 {
-		t.Errorf("only %d tests run on a real mongod: this test looks for them in the wrong way", tests)
+		t.Errorf("only %d tests on a real mongod were found: correct the list of helpers in this test", tests)
 	}
 }
 
-// calls says whether a function names one of these.
 func calls(f *ast.FuncDecl, names []string) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && slices.Contains(names, id.Name) {

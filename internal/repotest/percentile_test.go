@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// percentile matches the names of functions that return one.
 var percentile = regexp.MustCompile(`(?i)^(\w*percentile|\w*quantile|p50|p9\d+)$`)
 
-// isPercentile says whether an expression is a percentile, perhaps converted or scaled.
+// isPercentile reports whether an expression is a percentile, possibly converted or scaled.
 func isPercentile(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -37,7 +36,7 @@ func calledName(fun ast.Expr) string {
 	return ""
 }
 
-// percentileSums lists where percentiles are added up, as an average begins. It finds the plain cases only.
+// percentileSums lists additions of percentiles, which are the start of an average. It finds only simple cases.
 func percentileSums(s source) []string {
 	var found []string
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -62,7 +61,7 @@ func TestPercentilesAreNotAveraged(t *testing.T) {
 			continue
 		}
 		for _, at := range percentileSums(s) {
-			t.Errorf("%s adds percentiles up, and their average is no percentile of anything: merge the histograms and ask the merged one", at)
+			t.Errorf("%s adds percentiles, but an average of percentiles has no meaning: merge the histograms and take the percentile", at)
 		}
 	}
 }

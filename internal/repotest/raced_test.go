@@ -8,20 +8,20 @@ import (
 	"testing"
 )
 
-// raced is the list of packages in the Makefile that are tested under the race detector.
+// raced matches the packages in the Makefile that are tested with the race detector.
 var raced = regexp.MustCompile(`(?m)^RACED\s*:= ((?:.*\\\n)*.*)$`)
 
-// unraced are the packages that start goroutines and are not tested under the race detector, with the reason.
+// unraced are packages that start goroutines and are not tested with the race detector, with the reason.
 var unraced = map[string]string{
 	"bench":                     "it measures",
 	"examples/failover/persons": "it is an example",
 	"lab/topology":              "its tests start servers and wait for them for minutes",
 	"lab/volume":                "its tests run programs and wait for them",
 	"report/html":               "it hands a page from one goroutine to one reader",
-	"store/storetest":           "it is a part of other packages' tests",
+	"store/storetest":           "it belongs to the tests of other packages",
 }
 
-// startsGoroutines reports whether a file does, by a statement or by a method Go of a group.
+// startsGoroutines looks for go statements and methods Go of groups.
 func startsGoroutines(f *ast.File) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -55,10 +55,10 @@ func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
 	}
 	for folder := range unraced {
 		if !used[folder] {
-			t.Errorf("%s starts no goroutine: take it off the list of exceptions", folder)
+			t.Errorf("%s starts no goroutine: remove it from the exceptions", folder)
 		}
 	}
 	if len(used) < 20 {
-		t.Errorf("only %d packages start goroutines: this test looks for them in the wrong way", len(used))
+		t.Errorf("only %d packages with goroutines were found: correct this test", len(used))
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// notShipped says whether a folder is for tests and benchmarks only: targets whose truth is known, suites of
-// conformance, stand-ins of servers.
+// notShipped reports whether a folder is for tests and benchmarks only: simulated targets, conformance suites,
+// stand-ins of servers.
 func notShipped(folder string) bool {
 	return folder == "study/simulated" || strings.HasSuffix(path.Base(folder), "test")
 }
 
-// shipped finds how each folder gets into the program: its key is the folder, its value the folder that imports it.
+// shipped returns the folders of a program, each with the folder that imports it.
 func shipped(all []source, program string) map[string]string {
 	imported := map[string][]string{}
 	for _, s := range all {
@@ -42,11 +42,11 @@ func shipped(all []source, program string) map[string]string {
 func TestTestHelpersAreNotShipped(t *testing.T) {
 	by := shipped(sources(t), "cmd/plimsoll")
 	if len(by) < 40 {
-		t.Fatalf("the program has only %d folders: the imports are not followed", len(by))
+		t.Fatalf("the program has only %d folders: the test does not follow imports", len(by))
 	}
 	for folder, from := range by {
 		if notShipped(folder) {
-			t.Errorf("%s is in the program, because %s imports it: it is for tests and benchmarks", folder, from)
+			t.Errorf("%s is for tests and benchmarks, but the program has it, because %s imports it", folder, from)
 		}
 	}
 }

@@ -13,26 +13,25 @@ import (
 )
 
 const (
-	maxFunction = 80  // lines; longer ones are read twice
-	maxFile     = 700 // lines; longer ones have more than one subject
-	maxLine     = 120 // columns, a tab being one, without what strings say: a text that is cut cannot be searched for
+	maxFunction = 80  // lines
+	maxFile     = 700 // lines
+	maxLine     = 120 // columns; a tab counts as one, and the content of strings does not count
 )
 
-// longFunctions may be longer than maxFunction, each for a reason. The key is "file function".
+// longFunctions are exceptions from maxFunction, with a reason. The key is "file function".
 var longFunctions = map[string]string{
-	"measure/validity_test.go TestFindings": "a table of cases, read line by line",
+	"measure/validity_test.go TestFindings": "a table of cases",
 }
 
-// longFiles may be longer than maxFile, each for a reason.
+// longFiles are exceptions from maxFile, with a reason.
 var longFiles = map[string]string{}
 
-// wideFolders have lines of more than maxLine, from before the rule. Whoever rewrites one takes it off the list.
-// DIR/... is a folder and all below it.
+// wideFolders still have lines longer than maxLine. DIR/... is a folder and all folders below it.
 var wideFolders = []string{
-	"fault/...", "internal/redact", "lab/...", "server", "study", "suite/...",
+	"drill/ledger", "internal/browsertest", "lab", "store/embedded", "study", "study/judge", "suite", "suite/fit", "ycsb/ycsbtext",
 }
 
-// isWide returns the entry of wideFolders that a folder belongs to, "" for none.
+// isWide returns the entry of wideFolders for a folder, or "".
 func isWide(folder string) string {
 	for _, wide := range wideFolders {
 		tree, all := strings.CutSuffix(wide, "/...")
@@ -43,20 +42,19 @@ func isWide(folder string) string {
 	return ""
 }
 
-// outside are the calls that touch what is outside of the process, which only the command line may do.
+// outside are calls that use the environment of the process. Only the command line may do that.
 var outside = map[string][]string{
 	"fmt": {"Print", "Printf", "Println"},
 	"os":  {"Stdin", "Stdout", "Stderr", "Exit", "Getenv", "LookupEnv", "Environ", "Args"},
 	"log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln"},
 }
 
-// mayTouchOutside says which code may use [outside]: commands, benchmarks, generators, tests and helpers of tests.
+// mayTouchOutside reports whether code may use [outside]: commands, benchmarks, generators, tests and test helpers.
 func mayTouchOutside(s source) bool {
 	return s.isTest() || slices.Contains([]string{"cmd", "bench", "e2e"}, s.room()) || s.file.Name.Name == "main" ||
 		strings.HasSuffix(s.file.Name.Name, "test")
 }
 
-// outsideUses lists the uses of [outside] in a file.
 func outsideUses(s source) []string {
 	var found []string
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -72,7 +70,7 @@ func outsideUses(s source) []string {
 	return found
 }
 
-// imports says whether a file imports a package of the standard library by its own name.
+// imports reports whether a file imports a package of the standard library under its own name.
 func imports(s source, pkg string) bool {
 	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool {
 		return i.Path.Value == `"`+pkg+`"` && i.Name == nil
@@ -85,7 +83,7 @@ func TestOnlyCommandsTouchTheOutside(t *testing.T) {
 			continue
 		}
 		for _, use := range outsideUses(s) {
-			t.Errorf("%s: only cmd prints, exits and reads the environment, so that every room can be used and tested without a terminal", use)
+			t.Errorf("%s: only cmd prints, exits and reads the environment, so all packages can be used and tested without a terminal", use)
 		}
 	}
 }
@@ -114,7 +112,7 @@ func TestPackageComments(t *testing.T) {
 	}
 	for key, in := range comments {
 		if len(in) != 1 {
-			t.Errorf("package in %s: %d package comments %v, want exactly one: it says what lives there and what does not", key, len(in), in)
+			t.Errorf("package in %s: %d package comments %v, want exactly one, which describes what the package has and what it has not", key, len(in), in)
 		}
 	}
 }
@@ -123,7 +121,6 @@ func functionLines(s source, f *ast.FuncDecl) int {
 	return s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1
 }
 
-// longOnes lists the functions of a file that are too long.
 func longOnes(s source) []string {
 	var long []string
 	for _, d := range s.file.Decls {
@@ -133,7 +130,7 @@ func longOnes(s source) []string {
 		}
 		lines := functionLines(s, f)
 		if lines > maxFunction && longFunctions[s.name+" "+f.Name.Name] == "" {
-			long = append(long, fmt.Sprintf("%s: %s has %d lines, the limit is %d: split it, or give a reason in internal/repotest",
+			long = append(long, fmt.Sprintf("%s: %s has %d lines, the limit is %d: split it, or add an exception in internal/repotest",
 				s.at(f.Pos()), f.Name.Name, lines, maxFunction))
 		}
 	}
@@ -146,14 +143,13 @@ func TestLengths(t *testing.T) {
 			t.Error(long)
 		}
 		if lines := strings.Count(s.text, "\n"); lines > maxFile && longFiles[s.name] == "" {
-			t.Errorf("%s has %d lines, the limit is %d: split it by subject, or give a reason in internal/repotest", s.name, lines, maxFile)
+			t.Errorf("%s has %d lines, the limit is %d: split it by subject, or add an exception in internal/repotest", s.name, lines, maxFile)
 		}
 	}
 }
 
-// wideLines lists the lines of a file that are too long.
 func wideLines(s source) []string {
-	texts := map[int]int{} // columns that texts take, by line; those of several lines take all of theirs
+	texts := map[int]int{} // columns of string literals by line; a literal of several lines takes all columns
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		l, ok := n.(*ast.BasicLit)
 		if !ok || l.Kind != token.STRING {
@@ -190,7 +186,7 @@ func TestLineLengths(t *testing.T) {
 	}
 	for _, entry := range wideFolders {
 		if !wide[entry] {
-			t.Errorf("%s has no line of more than %d columns any more: take it off the list", entry, maxLine)
+			t.Errorf("%s has no line longer than %d columns: remove it from wideFolders", entry, maxLine)
 		}
 	}
 }
@@ -210,7 +206,7 @@ func TestLongFunctionsAreFound(t *testing.T) {
 	}
 }
 
-// Reasons for files and functions that are gone, or short again, must go too.
+// Exceptions for files and functions that no longer need them must be removed.
 func TestExceptionsAreUsed(t *testing.T) {
 	needed := map[string]bool{}
 	for _, s := range sources(t) {
@@ -224,14 +220,14 @@ func TestExceptionsAreUsed(t *testing.T) {
 	for _, exceptions := range []map[string]string{longFunctions, longFiles} {
 		for key := range exceptions {
 			if !needed[key] {
-				t.Errorf("the exception for %q is not needed any more: remove it", key)
+				t.Errorf("the exception for %q is no longer needed: remove it", key)
 			}
 		}
 	}
 }
 
-// skips finds tests that leave themselves out. A test that cannot run here is not registered, and
-// says so where it would have been registered: a skipped test looks like a passed one.
+// skips lists tests that skip themselves. A skipped test looks like a passed one, so a test that cannot run is not
+// registered, with a message.
 func skips(s source) []string {
 	var found []string
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -249,19 +245,19 @@ func skips(s source) []string {
 func TestNoSkips(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, at := range skips(s) {
-			t.Errorf("%s: a test skips itself; do not register what cannot run, and say so", at)
+			t.Errorf("%s: a test skips itself: do not register it where it cannot run, and print a message", at)
 		}
 	}
 }
 
-// leftNote matches notes of work that was put off. The pattern is put together so that it does not find itself.
+// leftNote matches notes about postponed work. The pattern is split so that it does not match itself.
 var leftNote = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX|HA` + `CK)\b`)
 
 func TestNoLeftNotes(t *testing.T) {
 	for _, s := range sources(t) {
 		for i, line := range strings.Split(s.text, "\n") {
 			if leftNote.MatchString(line) {
-				t.Errorf("%s:%d: a left note: do it, or open an issue", s.name, i+1)
+				t.Errorf("%s:%d: note about postponed work: do it, or open an issue", s.name, i+1)
 			}
 		}
 	}

@@ -17,13 +17,12 @@ import (
 	"testing"
 )
 
-// top is the root of the repository, seen from this package.
+// top is the root of the repository, relative to this package.
 const top = "../.."
 
-// module is the path that all packages of the repository start with.
+// module is the common prefix of import paths.
 const module = "github.com/plimsoll-bench/plimsoll/"
 
-// source is one Go file.
 type source struct {
 	name string // relative to the root, with slashes
 	text string
@@ -34,19 +33,18 @@ type source struct {
 func (s source) isTest() bool   { return strings.HasSuffix(s.name, "_test.go") }
 func (s source) folder() string { return path.Dir(s.name) }
 
-// room is the first folder: "store" for store/wire/conn.go.
+// room is the first folder, for example "store" for store/wire/conn.go.
 func (s source) room() string {
 	room, _, _ := strings.Cut(s.name, "/")
 	return room
 }
 
-// at says where something is, for a failure's text.
 func (s source) at(pos token.Pos) string {
 	p := s.set.Position(pos)
 	return s.name + ":" + strconv.Itoa(p.Line)
 }
 
-// parse makes a source out of text; the name decides which rules apply to it.
+// parse makes a source from text; its name selects the rules.
 func parse(t *testing.T, name, text string) source {
 	t.Helper()
 	s, err := parseSource(name, text)
@@ -62,7 +60,6 @@ func parseSource(name, text string) (source, error) {
 	return source{name: name, text: text, set: set, file: file}, err
 }
 
-// sources returns all Go files of the repository.
 func sources(t *testing.T) []source {
 	t.Helper()
 	all, err := allSources()
@@ -70,7 +67,7 @@ func sources(t *testing.T) []source {
 		t.Fatal(err)
 	}
 	if len(all) < 50 {
-		t.Fatalf("only %d Go files were found: the rules are not looking at the repository", len(all))
+		t.Fatalf("only %d Go files were found: the rules do not see the repository", len(all))
 	}
 	return all
 }
@@ -99,7 +96,6 @@ var allSources = sync.OnceValues(func() ([]source, error) {
 	return all, nil
 })
 
-// files lists the files that belong to the repository.
 func files(t *testing.T) []string {
 	t.Helper()
 	names, err := walk()
@@ -109,8 +105,8 @@ func files(t *testing.T) []string {
 	return names
 }
 
-// walk finds the files of the repository: no results of builds, no test data. They are those that git knows, because
-// somebody may be measuring or writing in this directory; where there is no git all are looked at.
+// walk lists the files of the repository, without build results and test data. It asks git, because other processes may
+// write files into the directory; without git it lists all files.
 func walk() ([]string, error) {
 	out, err := exec.Command("git", "-C", top, "ls-files", "-z", "--cached").Output()
 	if err != nil {
@@ -121,14 +117,13 @@ func walk() ([]string, error) {
 		if notOurs(rel) {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(rel))); err == nil { // not removed since
+		if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(rel))); err == nil { // still exists
 			names = append(names, rel)
 		}
 	}
 	return names, nil
 }
 
-// notOurs says whether a file is the result of a build, or test data.
 func notOurs(rel string) bool {
 	parts := strings.Split(rel, "/")
 	return slices.Contains([]string{".git", "bin", "man"}, parts[0]) || slices.Contains(parts[:len(parts)-1], "testdata")
@@ -138,7 +133,7 @@ func walkAll() ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it vanished meanwhile
+			return nil // removed since
 		}
 		if err != nil {
 			return err
@@ -159,7 +154,7 @@ func walkAll() ([]string, error) {
 	return names, err
 }
 
-// Both ways to find the files of the repository agree where nothing else lies in it.
+// Both ways to list files give the same result in a clean directory.
 func TestWalks(t *testing.T) {
 	known, err := walk()
 	if err != nil {
@@ -171,11 +166,11 @@ func TestWalks(t *testing.T) {
 	}
 	for _, name := range known {
 		if !slices.Contains(all, name) {
-			t.Errorf("git knows %s, and walking does not find it", name)
+			t.Errorf("git lists %s, and walkAll does not", name)
 		}
 	}
 	if len(known) < 500 {
-		t.Errorf("only %d files are known", len(known))
+		t.Errorf("only %d files were found", len(known))
 	}
 }
 

@@ -98,7 +98,7 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 		return nil, false, nil
 	}
 	if id.Hello.Router() {
-		list, err := server.AskShards(ctx, c)
+		list, err := server.QueryShards(ctx, c)
 		sets = map[string][]string{}
 		for _, s := range list {
 			sets[s.Set] = s.Hosts
@@ -109,7 +109,7 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 		return nil, false, nil
 	}
 	members := id.Hello.Data()
-	if config, err := server.AskConfig(ctx, c, id); err == nil { // hidden members are in no hello
+	if config, err := server.QueryConfig(ctx, c, id); err == nil { // hidden members are in no hello
 		members = nil
 		for _, m := range config.Members {
 			if !m.Arbiter {

@@ -132,7 +132,7 @@ func (s *watched) Look(ctx context.Context) (Reading, error) {
 	if err := s.connect(ctx); err != nil {
 		return Reading{}, err
 	}
-	doc, err := server.AskStatistics(ctx, s.client)
+	doc, err := server.QueryStatistics(ctx, s.client)
 	if err != nil {
 		return Reading{}, s.lost("the statistics of the server (serverStatus)", err)
 	}
@@ -156,7 +156,7 @@ func (s *watched) readSet(ctx context.Context, status bson.Raw, values map[strin
 	if primary, told := writablePrimary.number(status); s.fixed && (!told || primary == 0) {
 		return nil
 	}
-	set, err := server.AskSet(ctx, s.client)
+	set, err := server.QuerySet(ctx, s.client)
 	var refused *store.ServerError
 	switch {
 	case errors.As(err, &refused) && !store.ChangesPrimary(refused.Code):
@@ -179,7 +179,7 @@ func (s *watched) readHost(ctx context.Context, r *Reading) {
 	if name == "" || !s.hosts.mine(name, s) {
 		return
 	}
-	reply, err := server.AskDiagnostics(ctx, s.client)
+	reply, err := server.QueryDiagnostics(ctx, s.client)
 	var refused *store.ServerError
 	if errors.As(err, &refused) {
 		s.blind = true
