@@ -90,7 +90,7 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"parts: &p [{study: base.yaml, each: {load.workers: *p}}]": "suite",
 		"parts: [{study: threads.yaml, each: {load.workers: " + numbers(40) + ", workload.seed: " + numbers(40) + "}}]": "each: there are more than 1000 combinations",
 		"parts: [{study: threads.yaml, each: {workload.name: [" + strings.Repeat("a", 300) + "]}}]":                     "would be longer than 200 characters",
-		"parts: [{}]":                                                                           "part 1: exactly one of study, drill and probe",
+		"parts: [{}]":                                                                           "part 1: it must have exactly one of study, drill and probe",
 		"parts: [{probe: {storage: {}}}]":                                                       "part 1: name: a probe needs one",
 		"parts: [{name: a/b, study: base.yaml}]":                                                `name: "a/b" cannot be the name of a directory`,
 		"parts: [{study: base.yaml, needs: [rot]}]":                                             `needs: there is no "rot", did you mean root?`,
@@ -107,7 +107,7 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"{published: policy-storage, parts: [{study: base.yaml, shows: [figure-999]}]}":         "part 1 (base): shows: ",
 		"parts: [{study: broken.yaml}]":                                                         "part 1 (broken): study: broken.yaml: ",
 		"{scale: {data: 1/0}, parts: [{study: base.yaml}]}":                                     "scale.data",
-		"{scale: {applied: true}, parts: [{study: base.yaml}]}":                                 "scale: applied is written by plimsoll",
+		"{scale: {applied: true}, parts: [{study: base.yaml}]}":                                 "scale: plimsoll writes applied",
 		"parts: [{study: base.yaml}, {name: threads, study: threads.yaml}, {study: gone.yaml}]": "part 3 (gone)",
 	} {
 		_, err := Read(folder(t, text, map[string]string{"broken.yaml": "{runn: {}}"}))
