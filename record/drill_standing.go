@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// StandingFile is the state of a running drill. It is replaced about once a second and removed when the drill has ended;
-// drill.json has the result.
+// StandingFile is the state of a running drill. It is replaced about once a second and removed when the drill has
+// ended; drill.json has the result.
 const StandingFile = "standing.json"
 
 // The stages of a round, in their order.
