@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -111,9 +110,7 @@ func binarySize(ctx context.Context, w io.Writer, _ config) error {
 	fmt.Fprintf(w, "\nSize of the binary (goal: under 80 MB)\n")
 	for _, flags := range []string{"", "-s -w"} {
 		path := filepath.Join(dir, "plimsoll")
-		cmd := exec.CommandContext(ctx, "go", "build", "-ldflags="+flags, "-o", path,
-			"github.com/plimsoll-bench/plimsoll/cmd/plimsoll")
-		if err := build("plimsoll", "run go build ./cmd/plimsoll", cmd); err != nil {
+		if err := buildPlimsoll(ctx, path, "-ldflags="+flags); err != nil {
 			return err
 		}
 		info, err := os.Stat(path)

@@ -62,8 +62,8 @@ func labCost(ctx context.Context, w io.Writer, c config) error {
 type labBench struct{ home, binary, dir string }
 
 func (b labBench) prepare(ctx context.Context) error {
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/plimsoll").CombinedOutput(); err != nil {
-		return fmt.Errorf("build plimsoll: %w\n%s", err, out)
+	if err := buildPlimsoll(ctx, b.binary); err != nil {
+		return err
 	}
 	installed, err := engine.DefaultHome(os.Getenv)
 	if err != nil {

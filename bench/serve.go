@@ -33,8 +33,7 @@ func serveCost(ctx context.Context, w io.Writer, c config) error {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "plimsoll")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/plimsoll-bench/plimsoll/cmd/plimsoll")
-	if err := build("plimsoll", "run go build ./cmd/plimsoll", cmd); err != nil {
+	if err := buildPlimsoll(ctx, program); err != nil {
 		return err
 	}
 	records := filepath.Join(dir, "records")

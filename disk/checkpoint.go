@@ -153,7 +153,7 @@ func (p *probe) tables() ([]*files.File, error) {
 }
 
 func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File) error {
-	p.Progress.Step(fmt.Sprintf("checkpoints of %s every %s beside %s commits/s and %s reads/s", figure.Bytes(p.spec.Dirty),
+	p.Progress.Step(fmt.Sprintf("checkpoints of %s every %s with %s commits/s and %s reads/s", figure.Bytes(p.spec.Dirty),
 		figure.Duration(time.Duration(p.spec.Period)), figure.Rate(p.spec.CommitRate), figure.Rate(p.spec.ReadRate)))
 	data, err := p.set.Create(files.Data, p.direct, false)
 	if err != nil {
@@ -189,7 +189,8 @@ func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File
 	p.out.Checkpoint = b.result(c, s, kinds)
 	p.doubtRates(b, c, s)
 	if p.out.Checkpoint.Checkpoints == 0 {
-		p.find("no-checkpoint", measure.Warning, "no checkpoint ended within the step, so nothing is known about a whole one: make --duration longer than --checkpoint-period")
+		p.find("no-checkpoint", measure.Warning, "no checkpoint ended during the step, so there is no result for a complete one. "+
+			"Use a --duration longer than --checkpoint-period")
 	}
 	return err
 }

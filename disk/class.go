@@ -8,53 +8,53 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Class is a class of devices by how long one durable append takes them.
+// Class is a class of devices by the time of one durable append.
 type Class struct {
 	Name string
-	// Below is the median of one write and flush of the journal below which a result belongs to this class, unless it
-	// belongs to one before it.
+	// Below is the exclusive upper limit of the median of one write and flush of the journal. The limit of the class
+	// before is the lower limit.
 	Below time.Duration
-	// Use says what the class is good for in a MongoDB deployment.
+	// Use describes the uses of the class in a MongoDB deployment.
 	Use string
-	// Provenance says where the boundary comes from.
+	// Provenance is the source of the limit.
 	Provenance string
 }
 
-// Classes are all classes, the fastest first. The boundaries are orders of magnitude: what the documents and samples
-// named there show, and what follows from how the devices work.
+// Classes returns all classes, the fastest first. The limits are orders of magnitude, from the named documents and
+// samples and from the physics of the devices.
 func Classes() []Class {
 	return []Class{
-		{"memory, or a cache that nobody flushes", 15 * time.Microsecond,
-			"no storage that keeps anything without power is so fast: do not trust it before a power cut proved it",
-			"flash takes 50 µs and more to store a page; below 15 µs the time is that of a system call and a copy"},
+		{"memory, or a cache without flushes", 15 * time.Microsecond,
+			"no persistent storage is so fast: do not trust it without a power cut test",
+			"flash needs at least 50 µs to store a page; below 15 µs the time is that of a system call and a copy"},
 		{"NVMe with power-loss protection", 250 * time.Microsecond,
-			"fine for j:true everywhere",
-			"capacitors let a device answer from its cache: one round over PCIe, tens of µs, and what the filesystem adds (two to three device writes per commit on ext4, measured)"},
+			"suitable for j:true",
+			"with capacitors a device answers from its cache after one PCIe round trip of tens of µs, and the filesystem adds its own writes (two to three device writes per commit on ext4, measured)"},
 		{"SATA SSD with power-loss protection, or NVMe without", 1500 * time.Microsecond,
-			"fine for j:true with some clients",
-			"a consumer NVMe device (970 Evo Plus) showed 706 µs per fdatasync in a sample of pg_test_fsync"},
+			"suitable for j:true with a moderate number of clients",
+			"a consumer NVMe device (970 Evo Plus) needed 706 µs per fdatasync in a sample of pg_test_fsync"},
 		{"SATA SSD without power-loss protection, or a fast cloud volume", 5 * time.Millisecond,
-			"fine for w:1; j:true and w:majority wait noticeably",
+			"suitable for w:1; j:true and w:majority wait noticeably",
 			"providers promise single-digit milliseconds for their SSD volumes; an older laptop SSD did 12,500 random I/O per second (mongoperf, storage guide)"},
 		{"15k disk, or a slow cloud volume", 9 * time.Millisecond,
-			"for light writing only; the 10 ms at the 99th percentile that etcd asks of its log are about here",
-			"half a turn at 15,000 turns per minute is 2 ms, and a commit takes more than one write; etcd's FAQ asks for less than 10 ms at p99"},
+			"suitable only for few writes; etcd requires a p99 below 10 ms for its log",
+			"half a rotation at 15,000 rpm takes 2 ms, and a commit needs more than one write; etcd's FAQ requires a p99 below 10 ms"},
 		{"7.2k disk", 30 * time.Millisecond,
-			"too slow for j:true with more than a few commits at a time; group commit alone carries it",
-			"a turn at 7,200 per minute is 8.3 ms; a 5,400 disk showed 12.2 ms per fdatasync in a sample of pg_test_fsync; about 250 random I/O per second (storage guide)"},
+			"too slow for j:true with more than a few concurrent commits, except by group commit",
+			"a rotation at 7,200 rpm takes 8.3 ms; a 5,400 rpm disk needed 12.2 ms per fdatasync in a sample of pg_test_fsync; about 250 random I/O per second (storage guide)"},
 		{"slower than a single disk: limited, shared or failing", 1<<63 - 1,
-			"not fit for a database: find out what limits it",
-			"an Azure drive did about 100 random I/O per second (mongoperf, storage guide), and a control group with 100 writes per second made a commit take 25 ms and 103 ms at p99 (measured)"},
+			"not suitable for a database: find the cause",
+			"an Azure drive did about 100 random I/O per second (mongoperf, storage guide), and with a control group limit of 100 writes per second a commit took 25 ms and 103 ms at p99 (measured)"},
 	}
 }
 
-// classOf finds the class of a journal's flush, and words the verdict.
+// classOf returns the class of a journal's flush with its text.
 func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.ProbeClass {
 	if flush == nil || flush.Count == 0 {
 		return nil
 	}
-	// The median is what a device does; where the mean is far above it, as with a limit that lets bursts through, the
-	// mean is what commits wait for.
+	// The median is typical of a device. If the mean is far above it, as with a rate limit that allows bursts, the mean is
+	// the time that commits wait.
 	typical, which := time.Duration(flush.Mean), "mean"
 	if flush.P50 != nil && flush.Mean <= 2*float64(*flush.P50) {
 		typical, which = time.Duration(*flush.P50), "p50"
@@ -69,7 +69,8 @@ func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.
 		}
 		text += fmt.Sprintf(": like %s; %s", c.Name, c.Use)
 		if journal != nil && journal.Ceiling > 0 {
-			text += fmt.Sprintf(". %s journaled commits/s were reached with %s", figure.Rate(journal.Ceiling), figure.Plural(journal.Clients, "client"))
+			text += fmt.Sprintf(". Maximum: %s journaled commits/s with %s", figure.Rate(journal.Ceiling),
+				figure.Plural(journal.Clients, "client"))
 		}
 		return &record.ProbeClass{Name: c.Name, Text: text, Provenance: c.Provenance}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// conclude says what the measured steps are worth and mean.
+// conclude computes verdict, class, findings and objectives, and writes the record.
 func (p *probe) conclude(ctx context.Context) error {
 	var failed error
 	if p.Cutter != nil && ctx.Err() == nil {
@@ -36,25 +36,27 @@ func (p *probe) conclude(ctx context.Context) error {
 	return failed
 }
 
-// doubts looks for reasons not to believe the result.
+// doubts adds findings about the credibility of the result.
 func (p *probe) doubts() {
 	if p.out.Storage.Memory {
-		p.find("memory-filesystem", measure.Invalid, fmt.Sprintf("%s is in memory (%s): this says nothing about any storage", p.spec.Directory, p.out.Storage.Filesystem))
+		p.find("memory-filesystem", measure.Invalid, fmt.Sprintf("%s is in memory (%s), so the result is not that of any storage. "+
+			"Use a directory on a disk", p.spec.Directory, p.out.Storage.Filesystem))
 	}
 	p.doubtCache()
 	p.doubtHost()
 	p.doubtLimits()
 	for _, s := range p.out.Steps {
 		if s.Interrupted {
-			p.find("interrupted-step", measure.Warning, "the last step ended before its time, so its figures are of a shorter time")
+			p.find("interrupted-step", measure.Warning, "the last step was interrupted, so its results cover less time. Repeat the probe")
 		}
 		if s.Latency != nil && s.Latency.P99 == nil && s.Profile != spec.ProbeSustained {
-			p.find("few-operations", measure.Note, fmt.Sprintf("some steps had fewer than %d operations, too few to state a 99th percentile: take a longer --duration", measure.MinCount(0.99)))
+			p.find("few-operations", measure.Note, fmt.Sprintf("some steps had fewer than %d operations, too few for a 99th percentile. "+
+				"Use a longer --duration", measure.MinCount(0.99)))
 		}
 	}
 }
 
-// doubtCache compares the file with the memory where reads go through it.
+// doubtCache compares the sizes of file and memory if reads use the page cache.
 func (p *probe) doubtCache() {
 	memory := int64(p.out.Environment.MemoryBytes)
 	if limit := int64(p.out.Environment.MemoryLimit); limit > 0 {
@@ -62,33 +64,37 @@ func (p *probe) doubtCache() {
 	}
 	for _, s := range p.out.ProfileSteps(spec.ProbeRandom) {
 		if s.Mode != files.Direct && s.Operation != Write && memory > 0 && p.spec.Size < 2*memory {
-			p.find("fits-in-memory", measure.Warning, fmt.Sprintf("the test file (%s) is less than twice the memory (%s), so that %s reads are answered by the page cache and not by the storage: take a larger --size, or --mode direct",
+			p.find("fits-in-memory", measure.Warning, fmt.Sprintf("the test file (%s) is smaller than twice the memory (%s), so the page cache "+
+				"answers %s reads instead of the storage. Use a larger --size, or --mode direct",
 				figure.Bytes(p.spec.Size), figure.Bytes(memory), s.Mode))
 		}
 	}
 }
 
-// doubtHost looks at what else the machine did.
+// doubtHost adds findings about other load on the machine.
 func (p *probe) doubtHost() {
 	for _, s := range p.out.Steps {
 		what := fmt.Sprintf("during %s %s with %s", s.Profile, s.Operation, threadsText(max(s.Threads, s.Clients)))
 		others := s.Host.Busy*float64(p.out.Environment.Threads) - s.CPUSeconds/max(s.Seconds, 1e-9)
 		switch {
 		case s.Host.Steal > 0.05:
-			p.find("steal", measure.Warning, fmt.Sprintf("the hypervisor took %s of the processors %s: latencies are partly its own", figure.Percent(s.Host.Steal), what))
+			p.find("steal", measure.Warning, fmt.Sprintf("the hypervisor used %s of the processor time %s, so latencies include its delays. "+
+				"Use a host with less load", figure.Percent(s.Host.Steal), what))
 		case s.Host.CPUPressure != nil && *s.Host.CPUPressure > 0.25 && others > 0.5:
-			p.find("cpu-pressure", measure.Warning, fmt.Sprintf("some thread waited for a processor %s of the time %s, while others used %s cores: flushes end later than they would on an idle machine",
+			p.find("cpu-pressure", measure.Warning, fmt.Sprintf("threads waited for a processor during %s of the time %s, while other programs "+
+				"used %s cores. Flushes took longer than on an idle machine. Stop the other programs",
 				figure.Percent(*s.Host.CPUPressure), what, figure.Significant(others)))
 		}
 		if s.Host.Throttled > 0.05*s.Seconds {
 			p.find("throttled", measure.Warning, fmt.Sprintf(
-				"the control group of the probe had to wait for processors %s of %s %s", figure.Duration(time.Duration(s.Host.Throttled*1e9)), figure.Duration(time.Duration(s.Seconds*1e9)), what))
+				"the CPU limit of the probe's control group stopped it for %s of %s %s. Latencies include that. Raise the limit",
+				figure.Duration(time.Duration(s.Host.Throttled*1e9)), figure.Duration(time.Duration(s.Seconds*1e9)), what))
 		}
 		p.doubtDevice(s)
 	}
 }
 
-// doubtDevice compares what the probe read past the page cache with what the device read.
+// doubtDevice compares the bytes of the probe without page cache with those of the device.
 func (p *probe) doubtDevice(s record.ProbeStep) {
 	if s.Profile != spec.ProbeRandom || s.Operation != Read || s.Mode != files.Direct || s.Bytes < 1<<20 {
 		return
@@ -98,13 +104,14 @@ func (p *probe) doubtDevice(s record.ProbeStep) {
 			continue
 		}
 		if others := d.ReadBytes + d.WriteBytes - s.Bytes; float64(others) > 0.2*float64(s.Bytes) {
-			p.find("other-load", measure.Warning, fmt.Sprintf("%s moved %s while the probe read %s, so others share it: stop them, or take the result for what is left over",
+			p.find("other-load", measure.Warning, fmt.Sprintf("%s transferred %s while the probe read %s. Other programs use it, "+
+				"so the result is too low. Stop them, or repeat the probe at another time",
 				d.Name, figure.Bytes(d.ReadBytes+d.WriteBytes), figure.Bytes(s.Bytes)))
 		}
 	}
 }
 
-// top says whether a device is the only one right below the filesystem.
+// top reports whether a device is the only one directly below the filesystem.
 func (p *probe) top(name string) bool {
 	tops := 0
 	found := false
@@ -117,7 +124,7 @@ func (p *probe) top(name string) bool {
 	return tops == 1 && found
 }
 
-// doubtLimits looks for limits of the control group on reads and writes.
+// doubtLimits adds findings about I/O limits of the control group.
 func (p *probe) doubtLimits() {
 	for _, path := range p.limitFiles() {
 		b, err := os.ReadFile(path)
@@ -125,12 +132,13 @@ func (p *probe) doubtLimits() {
 		if err != nil || text == "" {
 			continue
 		}
-		p.find("io-limit", measure.Warning, fmt.Sprintf("the control group of the probe is limited (%s: %s): this is the speed of the limit, if the device is faster",
+		p.find("io-limit", measure.Warning, fmt.Sprintf("the control group of the probe has an I/O limit (%s: %s). If the device is faster, "+
+			"the result is that of the limit. Run the probe without the limit to measure the device",
 			filepath.Base(path), strings.Join(strings.Fields(text), " ")))
 	}
 }
 
-// limitFiles are where both versions of control groups keep limits of this process.
+// limitFiles returns the files with the I/O limits of this process for both versions of control groups.
 func (p *probe) limitFiles() []string {
 	own, err := os.ReadFile(filepath.Join(p.System.Proc, "self/cgroup"))
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// accountedSyncs are made for grade A, in accountedTime at most.
+	// accountedSyncs is the number of syncs for grade A, in accountedTime at most.
 	accountedSyncs = 100
 	accountedTime  = 5 * time.Second
-	// idleTime is how long devices are watched before anything is done.
+	// idleTime is the time in which devices are watched before the probe uses them.
 	idleTime = 400 * time.Millisecond
-	// enoughFlushes is the share of syncs that a device must have seen as flushes.
+	// enoughFlushes is the minimal share of syncs that a device must have counted as flushes.
 	enoughFlushes = 0.9
 )
 
-// idleness is what the devices did before the probe did anything.
+// idleness has the counters of the devices before the probe used them.
 type idleness struct {
 	before, after device.Sample
 	seconds       float64
 }
 
-// watchIdle looks at what others do to the devices.
+// watchIdle measures the load of other programs on the devices.
 func (p *probe) watchIdle(ctx context.Context) idleness {
 	i := idleness{before: p.System.Sample()}
 	select {
@@ -43,15 +43,16 @@ func (p *probe) watchIdle(ctx context.Context) idleness {
 		then, ok := i.before.Counters(name)
 		if u := device.Usage(name, now.Sub(then), i.seconds); ok && (u.Util > 10 || u.Reads+u.Writes > 50) {
 			p.find("other-load", measure.Warning, fmt.Sprintf(
-				"%s was %s busy with %s requests/s before the probe began, so others share it: stop them, or take the result for what is left over",
+				"%s was %s busy with %s requests/s before the probe began. Other programs use it, so the result is too low. "+
+					"Stop them, or repeat the probe at another time",
 				name, figure.Percent(min(1, u.Util/100)), figure.Rate(u.Reads+u.Writes)))
 		}
 	}
 	return i
 }
 
-// account is grade A: a number of syncs with new data each, and the flushes that each device saw meanwhile. It also
-// tells the plausibility of grade B how long a flush takes.
+// account measures grade A: syncs with new data, and the flushes that each device counts meanwhile. It also measures
+// the times of syncs for grade B.
 func (p *probe) account(ctx context.Context) error {
 	p.Progress.Step("counting the flushes that syncs cause")
 	l, err := p.openLog()
@@ -59,7 +60,7 @@ func (p *probe) account(ctx context.Context) error {
 		return p.set.Explain(err)
 	}
 	defer l.close()
-	if _, _, err := l.append(1); err != nil { // the first one also makes the file's own data durable
+	if _, _, err := l.append(1); err != nil { // the first sync also makes the file's metadata durable
 		return p.set.Explain(err)
 	}
 	flush := measure.NewHistogram()
@@ -80,17 +81,17 @@ func (p *probe) account(ctx context.Context) error {
 	return nil
 }
 
-// seen is how many flushes a device saw: all of them, and without those that others cause at the rate of the time
-// before. Each sync of a thread that makes one after the other needs a flush that begins after it, so that honest
-// storage sees at least as many as there were syncs, whatever others do; fewer is a lie. As many, with others at work,
-// proves nothing.
-type seen struct {
+// counted has the flushes that a device counted: all, and those without the flushes of other programs, estimated from
+// their rate before. Each sync of a thread needs a flush that begins after it. So honest storage counts at least as
+// many flushes as syncs, whatever other programs do, and fewer flushes prove a lie. If other programs flush as well, as
+// many flushes as syncs prove nothing.
+type counted struct {
 	block        record.ProbeBlock
 	all, flushes float64
 }
 
-// flushesOf counts the flushes of all devices that send them on and count them.
-func (p *probe) flushesOf(before, after device.Sample) (list []seen) {
+// flushesOf returns the flushes of all accountable devices.
+func (p *probe) flushesOf(before, after device.Sample) (list []counted) {
 	seconds := device.Seconds(before, after)
 	for _, b := range p.accountable() {
 		now, ok := after.Counters(b.Name)
@@ -102,13 +103,12 @@ func (p *probe) flushesOf(before, after device.Sample) (list []seen) {
 		idleThen, _ := p.idle.before.Counters(b.Name)
 		others := float64(idleNow.Sub(idleThen).Flushes) / max(p.idle.seconds, 0.1) * seconds
 		all := float64(now.Sub(then).Flushes)
-		list = append(list, seen{b, all, max(0, all-others)})
+		list = append(list, counted{b, all, max(0, all-others)})
 	}
 	return list
 }
 
-// accountable are the devices whose flushes tell something: those with a volatile cache, as far as the kernel knows,
-// and a queue that counts.
+// accountable returns the devices that count flushes and, as far as the kernel knows, have a volatile cache.
 func (p *probe) accountable() []record.ProbeBlock {
 	var list []record.ProbeBlock
 	for _, b := range p.out.Storage.Devices {
@@ -126,16 +126,16 @@ func (p *probe) accountable() []record.ProbeBlock {
 
 func (p *probe) gradeA(before, after device.Sample, syncs int64) record.ProbeDurability {
 	d := record.ProbeDurability{Grade: "A", Verdict: record.NotProvable, Syncs: syncs,
-		Covers: "the filesystem, its mount options and the layers above the device that counts",
-		Blind:  "what the device, its controller or the hypervisor does with a flush",
+		Covers: "the filesystem, its mount options and the layers above the counting device",
+		Blind:  "the device, its controller or the hypervisor may ignore a flush",
 	}
 	list := p.flushesOf(before, after)
 	if len(list) == 0 {
 		d.Text = p.unaccounted()
 		return d
 	}
-	// Below a layer of several devices, or a file of a loop device, each layer must see the flushes somewhere.
-	told, untold := "", ""
+	// In each layer of devices at least one must have counted the flushes.
+	proven, unclear := "", ""
 	for _, group := range layers(list) {
 		best := group[0]
 		for _, s := range group {
@@ -147,30 +147,32 @@ func (p *probe) gradeA(before, after device.Sample, syncs int64) record.ProbeDur
 		switch {
 		case best.all < enough:
 			d.Device, d.Flushes, d.Verdict = best.block.Name, int64(best.all), record.Lying
-			d.Text = fmt.Sprintf("%s syncs with new data caused %s flushes of %s, which has a volatile cache: something above it acknowledges syncs and does not pass them on%s",
+			d.Text = fmt.Sprintf("%s syncs with new data caused only %s flushes of %s, which has a volatile cache: "+
+				"a layer above it acknowledges syncs without a flush%s",
 				figure.Count(syncs), figure.Count(d.Flushes), best.block.Name, p.suspect())
 			return d
 		case best.flushes < enough:
-			untold = best.block.Name
+			unclear = best.block.Name
 		default:
-			told, d.Device, d.Flushes = best.block.Name, best.block.Name, int64(best.all)
+			proven, d.Device, d.Flushes = best.block.Name, best.block.Name, int64(best.all)
 		}
 	}
-	if told == "" {
-		d.Text = fmt.Sprintf("others flush %s as well, so that the flushes of %s syncs cannot be told from theirs: probe again when nothing else writes to it", untold, figure.Count(syncs))
+	if proven == "" {
+		d.Text = fmt.Sprintf("other programs flush %s too, so the flushes of %s syncs cannot be distinguished from theirs: "+
+			"repeat the probe when nothing else writes to it", unclear, figure.Count(syncs))
 		return d
 	}
 	d.Verdict = record.Honest
 	d.Text = fmt.Sprintf("%s syncs with new data caused %s flushes of %s", figure.Count(syncs), figure.Count(d.Flushes), d.Device)
-	if untold != "" {
-		d.Text += fmt.Sprintf("; those of %s cannot be told from the flushes of others", untold)
+	if unclear != "" {
+		d.Text += fmt.Sprintf("; those of %s cannot be distinguished from the flushes of other programs", unclear)
 	}
 	return d
 }
 
-// layers groups devices by how deep they lie: what is given by the user is a layer of its own.
-func layers(list []seen) [][]seen {
-	var groups [][]seen
+// layers groups devices by their depth below the filesystem. Each device given by the user is a separate layer.
+func layers(list []counted) [][]counted {
+	var groups [][]counted
 	depth := map[string]int{}
 	for _, s := range list {
 		n := 0
@@ -186,51 +188,55 @@ func layers(list []seen) [][]seen {
 		}
 		groups[n] = append(groups[n], s)
 	}
-	return slices.DeleteFunc(groups, func(g []seen) bool { return len(g) == 0 })
+	return slices.DeleteFunc(groups, func(g []counted) bool { return len(g) == 0 })
 }
 
-// suspect names what in the mount options switches flushes off.
+// suspect names a mount option that switches flushes off.
 func (p *probe) suspect() string {
 	for _, o := range strings.Split(p.out.Storage.Options, ",") {
 		switch o {
 		case "nobarrier", "barrier=0", "volatile", "fsync_mode=nobarrier":
-			return "; the mount option " + o + " does that"
+			return "; the mount option " + o + " causes that"
 		}
 	}
 	return ""
 }
 
-// unaccounted says why no device could be counted.
+// unaccounted returns why no flushes could be counted.
 func (p *probe) unaccounted() string {
 	s := p.out.Storage
 	switch {
 	case s.Memory:
-		return "the data never leaves memory (" + s.Filesystem + "), so a power cut loses all of it"
+		return "the data is in memory (" + s.Filesystem + "), so a power cut loses all of it"
 	case len(s.Devices) == 0:
-		return fmt.Sprintf("the kernel shows no device below this filesystem (%s): name the one that holds the data with --device, or use an external witness", s.Filesystem)
+		return fmt.Sprintf("the kernel shows no device below this filesystem (%s): name its device with --device, "+
+			"or use an external witness", s.Filesystem)
 	}
 	for _, b := range s.Devices {
 		if b.WriteCache == "write through" && b.Leaf {
-			return fmt.Sprintf("%s says that it has no volatile cache, so the kernel sends no flushes that could be counted: the device's word is all there is", b.Name)
+			return fmt.Sprintf("%s reports no volatile cache, so the kernel sends no flushes to count, "+
+				"and this probe cannot verify the report", b.Name)
 		}
 	}
-	return "no device below counts its flushes"
+	return "no device below the filesystem counts its flushes"
 }
 
-// leaves are the devices that hold the data.
+// leaves returns the devices that store the data.
 func (p *probe) leaves() []record.ProbeBlock {
 	return slices.DeleteFunc(slices.Clone(p.out.Storage.Devices), func(b record.ProbeBlock) bool { return !b.Leaf })
 }
 
-// gradeB is plausibility: whether a device of this class can be that fast.
+// gradeB checks whether a device of this kind can be that fast.
 func (p *probe) gradeB(before, after device.Sample, flush *measure.Histogram) record.ProbeDurability {
 	d := record.ProbeDurability{Grade: "B", Verdict: record.NotProvable,
-		Covers: "the device as its class is known to be", Blind: "a device that is slow and loses writes all the same; batteries and capacitors that are there or not",
+		Covers: "devices that are faster than their kind can be",
+		Blind:  "slow devices that lose writes; whether batteries and capacitors exist",
 	}
 	times := syncTimes{median: time.Duration(flush.Quantile(0.5)), mean: time.Duration(flush.Mean())}
 	for _, b := range p.leaves() {
 		d.Device = b.Name
-		if verdict, text := plausible(b, times.of(flushTime(before, after, b.Name))); text != "" {
+		times.device = flushTime(before, after, b.Name)
+		if verdict, text := plausible(b, times); text != "" {
 			d.Verdict, d.Text = verdict, text
 			if verdict == record.Suspicious {
 				return d
@@ -238,12 +244,12 @@ func (p *probe) gradeB(before, after device.Sample, flush *measure.Histogram) re
 		}
 	}
 	if d.Text == "" {
-		d.Text = fmt.Sprintf("no device is known here that %s for a flush could be held against", figure.Duration(times.median))
+		d.Text = fmt.Sprintf("half of the syncs took %s or less, but the kind of the device is unknown", figure.Duration(times.median))
 	}
 	return d
 }
 
-// flushTime is the mean time of a flush as the device counts it, 0 where it does not.
+// flushTime returns the mean time of a flush from the device's counters, 0 without counters.
 func flushTime(before, after device.Sample, name string) time.Duration {
 	now, _ := after.Counters(name)
 	then, _ := before.Counters(name)
@@ -255,27 +261,25 @@ func flushTime(before, after device.Sample, name string) time.Duration {
 }
 
 const (
-	// A disk that turns 15,000 times a minute takes 2 ms for half a turn, which an appended and flushed record waits
-	// for on average; 7,200 turns take 4.2 ms. Faster than 2 ms is a cache that was not written.
-	fastestTurn = 2 * time.Millisecond
-	// Flash takes 50 µs and more to program a page; with its own tables a flush takes longer. Faster is a cache.
+	// A flushed append waits for half a rotation on average: 2 ms at 15,000 rpm, 4.2 ms at 7,200 rpm. A median below 2 ms
+	// is that of a cache.
+	fastestRotation = 2 * time.Millisecond
+	// Flash needs at least 50 µs to program a page, and a flush also writes its tables. A shorter time is that of a cache.
 	fastestFlash = 30 * time.Microsecond
 )
 
-// syncTimes are how long syncs took: the median and the mean of those that were made here, and the mean of all flushes
-// of the device as the kernel counts them, those of other programs included; 0 where it counts none.
+// syncTimes has the median and the mean of the syncs of the probe, and the mean of all flushes of the device from the
+// kernel's counters, including those of other programs; 0 without counters.
 type syncTimes struct {
 	median, mean, device time.Duration
 }
 
-// of adds what the device counts.
-func (s syncTimes) of(device time.Duration) syncTimes { s.device = device; return s }
-
-// words says all three without comparing a median with a mean.
+// words describes the times without a comparison of the median with a mean.
 func (s syncTimes) words(device string) string {
-	text := fmt.Sprintf("half of the syncs take %s or less, the mean is %s", figure.Duration(s.median), figure.Duration(s.mean))
+	text := fmt.Sprintf("half of the syncs took %s or less, the mean was %s", figure.Duration(s.median), figure.Duration(s.mean))
 	if s.device > 0 {
-		text += fmt.Sprintf(", and the mean of all flushes of %s, those of other programs included, is %s", device, figure.Duration(s.device))
+		text += fmt.Sprintf("; the mean of all flushes of %s, including those of other programs, was %s",
+			device, figure.Duration(s.device))
 	}
 	return text
 }
@@ -288,19 +292,19 @@ func plausible(b record.ProbeBlock, s syncTimes) (verdict record.ProbeVerdict, t
 		return record.Suspicious, b.Name + " is memory: a power cut loses all of it"
 	case b.Bus == "virtio" || b.Bus == "xen":
 		if typical < fastestFlash && b.WriteCache == "write back" {
-			return record.Suspicious, fmt.Sprintf("%s. The median is less than flash takes to store a page: the hypervisor may acknowledge flushes and keep them (cache=unsafe)", fact)
+			return record.Suspicious, fact + ". Flash needs longer to store a page: the hypervisor may ignore flushes (cache=unsafe)"
 		}
-		return record.NotProvable, fmt.Sprintf("%s. Storage behind a hypervisor can be that fast; what kind of storage it is cannot be seen from here", fact)
-	case b.Rotational && b.Kind == "disk" && b.WriteCache == "write back" && typical < fastestTurn:
-		return record.Suspicious, fmt.Sprintf("%s. The median is less than half a turn of a disk: a cache answers, and %s says that it is volatile", fact, b.Name)
+		return record.NotProvable, fact + ". Storage behind a hypervisor can be that fast, and its kind cannot be detected in the virtual machine"
+	case b.Rotational && b.Kind == "disk" && b.WriteCache == "write back" && typical < fastestRotation:
+		return record.Suspicious, fmt.Sprintf("%s. A disk needs longer for half a rotation, so its cache answers, and %s reports that the cache is volatile", fact, b.Name)
 	case b.Kind == "disk" && !b.Rotational && b.WriteCache == "write back" && typical < fastestFlash:
-		return record.Suspicious, fmt.Sprintf("%s. The median is less than flash takes to store a page, and %s says that its cache is volatile", fact, b.Name)
+		return record.Suspicious, fmt.Sprintf("%s. Flash needs longer to store a page, and %s reports that its cache is volatile", fact, b.Name)
 	case b.Kind == "disk" && b.WriteCache == "write through":
-		return record.NotProvable, fmt.Sprintf("%s; %s says that its cache survives a power cut (or that it has none), and nobody here can check that", fact, b.Name)
+		return record.NotProvable, fmt.Sprintf("%s. %s reports no volatile cache, which this probe cannot verify", fact, b.Name)
 	case b.Kind == "disk":
-		return record.Honest, fmt.Sprintf("%s. A device of this kind takes as long", fact)
+		return record.Honest, fact + ". That is plausible for a device of this kind"
 	}
-	return record.NotProvable, fmt.Sprintf("%s; %s is %s, whose speed is that of what lies below", fact, b.Name, articleKind(b.Kind))
+	return record.NotProvable, fmt.Sprintf("%s. %s is %s, whose speed depends on the devices below it", fact, b.Name, articleKind(b.Kind))
 }
 
 func articleKind(kind string) string {
@@ -310,8 +314,8 @@ func articleKind(kind string) string {
 	return "a " + kind + " device"
 }
 
-// Overall is the word for all grades together, and the grades that it rests on: the worst of lying and suspicious; else
-// honest if one of A, C and D is. That a speed is plausible (B) proves nothing.
+// Overall returns the verdict of all grades, and the grades that decide it. It is the worst of lying and suspicious. It
+// is honest only if grade A, C or D is, because a plausible speed (B) proves nothing.
 func Overall(list []record.ProbeDurability) (verdict record.ProbeVerdict, grades string) {
 	for _, word := range []record.ProbeVerdict{record.Lying, record.Suspicious, record.Honest} {
 		var names []string

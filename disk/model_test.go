@@ -351,8 +351,9 @@ func TestGradeA(t *testing.T) {
 // A median is never called a part of a mean: the kernel's mean of all flushes may be larger than the median of our
 // syncs.
 func TestSyncTimesWords(t *testing.T) {
-	got := syncTimes{median: 123 * time.Microsecond, mean: 1100 * time.Microsecond}.of(1040 * time.Microsecond).words("vda")
-	want := "half of the syncs take 123 µs or less, the mean is 1.10 ms, and the mean of all flushes of vda, those of other programs included, is 1.04 ms"
+	got := syncTimes{123 * time.Microsecond, 1100 * time.Microsecond, 1040 * time.Microsecond}.words("vda")
+	want := "half of the syncs took 123 µs or less, the mean was 1.10 ms; the mean of all flushes of vda, including those of " +
+		"other programs, was 1.04 ms"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

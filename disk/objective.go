@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Conclude says what a probe comes to.
+// Conclude returns the conclusion of a probe.
 func Conclude(p *record.Probe) record.Conclusion {
 	switch {
 	case p.Status == record.Failed:
@@ -26,12 +26,12 @@ func Conclude(p *record.Probe) record.Conclusion {
 	return record.Satisfied
 }
 
-// LostWrites says whether storage lost what it had acknowledged, by a power cut of which everything is known.
+// LostWrites reports whether storage lost acknowledged writes in a power cut of the probe (grade C).
 func LostWrites(p *record.Probe) bool {
 	return slices.ContainsFunc(p.Durability, func(d record.ProbeDurability) bool { return d.Grade == "C" && d.Missing > 0 })
 }
 
-// What objectives of a probe are about, before the point; without one it is the flush of the journal.
+// Prefixes of objectives besides the operations; the default is the flush of the journal.
 const (
 	ofFlush  = "flush"
 	ofCommit = "commit"
@@ -51,16 +51,16 @@ func ParseObjectives(text string) ([]measure.Objective, error) {
 			o.Class = ofFlush
 		case ofFlush, ofCommit, Read, Write, Mixed:
 		default:
-			return nil, fmt.Errorf("%s: a probe measures flush, commit, read, write and mixed, and no %q", o.Text, o.Class)
+			return nil, fmt.Errorf("%s: a probe does not measure %q; use flush, commit, read, write or mixed", o.Text, o.Class)
 		}
 		if o.Unit == measure.UnitShare {
-			return nil, fmt.Errorf("%s: a probe has times and rates, such as flush.p99<10ms or read.rate>5000", o.Text)
+			return nil, fmt.Errorf("%s: use a time or a rate, such as flush.p99<10ms or read.rate>5000", o.Text)
 		}
 	}
 	return list, nil
 }
 
-// judge holds the objectives against what was measured.
+// judge compares the objectives with the results.
 func judge(p *record.Probe) {
 	p.Objectives = nil
 	list, err := ParseObjectives(strings.Join(p.Specification.Objectives, ","))
@@ -72,25 +72,14 @@ func judge(p *record.Probe) {
 		if x, why := measured(p, o); why != "" {
 			r.Unknown, r.Why = true, why
 		} else {
-			r.Measured, r.Met = &x, holds(x, o.Op, o.Limit)
+			r.Measured, r.Met = &x, o.MetBy(x)
 		}
 		p.Objectives = append(p.Objectives, r)
 	}
 }
 
-func holds(x float64, op string, limit float64) bool {
-	switch op {
-	case "<":
-		return x < limit
-	case "<=":
-		return x <= limit
-	case ">":
-		return x > limit
-	}
-	return x >= limit
-}
-
-// measured finds what an objective is about: of the flush with one client, else of the step with the highest rate.
+// measured returns the result for an objective: for flush that with one client, else that of the step with the highest
+// rate.
 func measured(p *record.Probe, o measure.Objective) (x float64, why string) {
 	var best *record.ProbeStep
 	for i := range p.Steps {
@@ -101,7 +90,7 @@ func measured(p *record.Probe, o measure.Objective) (x float64, why string) {
 		}
 	}
 	if best == nil {
-		return 0, "nothing of it was measured"
+		return 0, "it was not measured"
 	}
 	if o.Metric == "rate" {
 		return best.Rate, ""
@@ -115,7 +104,7 @@ func measured(p *record.Probe, o measure.Objective) (x float64, why string) {
 
 func latencyOf(l *record.Latency, metric string) (x float64, why string) {
 	if l == nil {
-		return 0, "nothing of it was measured"
+		return 0, "it was not measured"
 	}
 	known := map[string]*int64{"p50": l.P50, "p90": l.P90, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "p99.99": l.P9999, "max": &l.Max}
 	if metric == "mean" {
@@ -124,9 +113,9 @@ func latencyOf(l *record.Latency, metric string) (x float64, why string) {
 	v, ok := known[metric]
 	switch {
 	case !ok:
-		return 0, metric + " is not kept for a probe: use p50, p90, p95, p99, p99.9, p99.99, mean or max"
+		return 0, "a probe does not record " + metric + ": use p50, p90, p95, p99, p99.9, p99.99, mean or max"
 	case v == nil:
-		return 0, "there were too few operations to state it"
+		return 0, "too few operations"
 	}
 	return float64(*v), ""
 }

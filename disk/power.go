@@ -11,34 +11,34 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// PowerCutter takes away the power of the disks below a directory, and brings the directory back. Nobody may have files
-// open in it meanwhile. Its contexts do not end with an interrupt: what was cut has to come back.
+// PowerCutter cuts the power of the disks below a directory and restores it. No file in the directory may be open
+// meanwhile. The caller passes contexts that do not end with an interrupt, so that the power is always restored.
 type PowerCutter interface {
 	// Cut loses everything that was not flushed to the disks below the directory.
 	Cut(ctx context.Context, dir string) error
-	// Return gives the power back and mounts the filesystem again, with the repair that it does after a power cut.
+	// Return restores the power and mounts the filesystem again, including its repair after a power cut.
 	Return(ctx context.Context, dir string) error
-	// Covers says which layers stand above the cut, Blind what lies below it.
+	// Covers describes the layers above the cut, Blind those below it.
 	Covers() string
 	Blind() string
 }
 
 const (
-	// proofRecords are written durably before the power is cut, proofLoose after them and not made durable.
+	// proofRecords are synced before the power cut; proofLoose are written after them without a sync.
 	proofRecords = 300
 	proofLoose   = 50
 	proofBytes   = 512
 )
 
 const (
-	// cutLimit bounds a power cut, which undoes what was not flushed.
+	// cutLimit bounds a power cut, which reverts everything that was not flushed.
 	cutLimit = time.Minute
-	// returnLimit bounds the return of the power: a filesystem repairs itself before it is mounted.
+	// returnLimit bounds the return of the power, with the repair of the filesystem.
 	returnLimit = 6 * time.Minute
 )
 
-// proof is grade C: numbered records are written, each acknowledged after its flush, then the power is cut; what was
-// acknowledged must be there afterwards. After an interrupt no power is cut, and there is no grade.
+// proof measures grade C: it writes numbered records, each acknowledged after its flush, and cuts the power. All
+// acknowledged records must exist afterwards. After an interrupt there is no power cut and no grade.
 func (p *probe) proof(ctx context.Context) (*record.ProbeDurability, error) {
 	p.Progress.Step(fmt.Sprintf("power cut after %d acknowledged records", proofRecords))
 	d := &record.ProbeDurability{Grade: "C", Covers: p.Cutter.Covers(), Blind: p.Cutter.Blind()}
@@ -66,35 +66,36 @@ func (p *probe) proof(ctx context.Context) (*record.ProbeDurability, error) {
 	kept := p.readProof(name)
 	d.Missing = max(0, d.Acknowledged-kept)
 	d.Verdict = record.Honest
-	d.Text = fmt.Sprintf("all %s records that were acknowledged before a power cut were there after it", figure.Count(d.Acknowledged))
+	d.Text = fmt.Sprintf("all %s records acknowledged before a power cut existed after it", figure.Count(d.Acknowledged))
 	if d.Missing > 0 {
 		d.Verdict = record.Lying
-		d.Text = fmt.Sprintf("%s of %s records that were acknowledged before a power cut were gone after it", figure.Count(d.Missing), figure.Count(d.Acknowledged))
+		d.Text = fmt.Sprintf("%s of %s records acknowledged before a power cut were lost", figure.Count(d.Missing), figure.Count(d.Acknowledged))
 	}
 	return d, nil
 }
 
-// losePower cuts the power and brings it back. An interrupt ends neither: it would leave a disk without power, and a
-// filesystem that nobody can use.
+// losePower cuts the power and restores it. It ignores an interrupt, which would leave a disk without power and an
+// unusable filesystem.
 func (p *probe) losePower(ctx context.Context) error {
-	asked := context.WithoutCancel(ctx)
-	cut, end := context.WithTimeoutCause(asked, cutLimit, fmt.Errorf("it took longer than %v", cutLimit))
+	uninterrupted := context.WithoutCancel(ctx)
+	cut, end := context.WithTimeoutCause(uninterrupted, cutLimit, fmt.Errorf("it took longer than %v", cutLimit))
 	defer end()
 	if err := p.Cutter.Cut(cut, p.spec.Directory); err != nil {
-		return fmt.Errorf("the power could not be cut: %w", err)
+		return fmt.Errorf("cannot cut the power: %w", err)
 	}
-	back, end := context.WithTimeoutCause(asked, returnLimit, fmt.Errorf("it took longer than %v", returnLimit))
+	back, end := context.WithTimeoutCause(uninterrupted, returnLimit, fmt.Errorf("it took longer than %v", returnLimit))
 	defer end()
 	if err := p.Cutter.Return(back, p.spec.Directory); err != nil {
-		return fmt.Errorf("the power was cut, and the filesystem did not come back: %w", err)
+		return fmt.Errorf("the filesystem could not be mounted after the power cut: %w", err)
 	}
 	if ctx.Err() != nil {
-		p.Progress.Note("it was interrupted while the power was cut: the power is back, and the filesystem is mounted again")
+		p.Progress.Note("interrupted during the power cut; the power is restored and the filesystem is mounted again")
 	}
 	return nil
 }
 
-// writeProof writes and counts what is acknowledged. The file grows, so that its length and its name are at stake too.
+// writeProof writes the records and counts those acknowledged. The file grows, so its length and its name are tested
+// too.
 func (p *probe) writeProof(f *files.File, d *record.ProbeDurability) error {
 	b := make([]byte, proofBytes)
 	for i := range int64(proofRecords + proofLoose) {
@@ -118,7 +119,7 @@ func (p *probe) writeProof(f *files.File, d *record.ProbeDurability) error {
 	return nil
 }
 
-// readProof counts the records from the first one on that are as they were written.
+// readProof counts the intact records from the first one on.
 func (p *probe) readProof(name string) int64 {
 	content, err := os.ReadFile(name)
 	if err != nil {

@@ -110,7 +110,7 @@ func (p *probe) profile(ctx context.Context, name string) error {
 	case spec.ProbeSustained:
 		return p.sustained(ctx)
 	}
-	return fmt.Errorf("there is no profile %q", name)
+	return fmt.Errorf("unknown profile %q", name)
 }
 
 // prepare looks at the directory and makes the one for test files.
@@ -207,11 +207,12 @@ func (p *probe) alignment() error {
 			return &files.NoDirectError{Filesystem: s.Filesystem, Err: err}
 		}
 		p.spec.Mode = files.Buffered
-		p.find("no-direct", measure.Warning, fmt.Sprintf("this filesystem does not take O_DIRECT (%v), so everything went through the page cache, as --fallback allows", err))
+		p.find("no-direct", measure.Warning, fmt.Sprintf("this filesystem does not support O_DIRECT (%v), so the probe used the page cache, "+
+			"as --fallback allows. Results include the page cache", err))
 		return nil
 	}
 	if p.spec.Block%p.align.Offset != 0 {
-		return fmt.Errorf("O_DIRECT on this filesystem works in blocks of %s (%s), and --block is %s: choose a multiple, or --mode buffered",
+		return fmt.Errorf("O_DIRECT on this filesystem needs blocks of %s (%s), and --block is %s: use a multiple, or --mode buffered",
 			figure.Bytes(p.align.Offset), p.align.From, figure.Bytes(p.spec.Block))
 	}
 	return nil

@@ -240,7 +240,7 @@ func (a *accesses) copies(m []byte, op string, stop *atomic.Bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("a page of the mapping could not be read or written: %v", r)
+			err = fmt.Errorf("cannot access a page of the mapped test file: %v", r)
 		}
 	}()
 	for !stop.Load() {

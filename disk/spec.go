@@ -62,23 +62,23 @@ func Check(s *record.ProbeSpec) error {
 
 func checkNames(s *record.ProbeSpec) error {
 	if len(s.Profiles) == 0 {
-		return fmt.Errorf("a probe needs a profile: choose among %v", Profiles())
+		return fmt.Errorf("a probe needs a profile: use one of %v", Profiles())
 	}
 	for _, name := range s.Profiles {
 		if !slices.Contains(Profiles(), name) {
-			return fmt.Errorf("there is no profile %q: choose among %v, or all", name, Profiles())
+			return fmt.Errorf("unknown profile %q: use one of %v, or all", name, Profiles())
 		}
 	}
 	for _, op := range s.Operations {
 		if !slices.Contains([]string{Read, Write, Mixed}, op) {
-			return fmt.Errorf("there is no operation %q: choose read, write or mixed", op)
+			return fmt.Errorf("unknown operation %q: use read, write or mixed", op)
 		}
 	}
 	switch {
 	case !slices.Contains([]string{files.Direct, files.Buffered, files.Mapped}, s.Mode):
-		return fmt.Errorf("there is no mode %q: choose direct, buffered or mmap", s.Mode)
+		return fmt.Errorf("unknown mode %q: use direct, buffered or mmap", s.Mode)
 	case !slices.Contains([]string{SyncData, SyncOpen, SyncNone}, s.Sync):
-		return fmt.Errorf("there is no sync %q: choose fdatasync, dsync or none", s.Sync)
+		return fmt.Errorf("unknown sync %q: use fdatasync, dsync or none", s.Sync)
 	}
 	return nil
 }
@@ -86,19 +86,19 @@ func checkNames(s *record.ProbeSpec) error {
 func checkSizes(s *record.ProbeSpec) error {
 	switch {
 	case s.Block < 512 || s.Block > 64<<20 || s.Block%512 != 0:
-		return fmt.Errorf("a block of %s cannot be measured: choose 512 B to 64 MiB in steps of 512 B", figure.Bytes(s.Block))
+		return fmt.Errorf("invalid block of %s: use a multiple of 512 B up to 64 MiB", figure.Bytes(s.Block))
 	case s.Size < s.Block || s.Size < 1<<20:
-		return fmt.Errorf("a test file of %s is too small: it takes 1 MiB and one block at least", figure.Bytes(s.Size))
+		return fmt.Errorf("a test file of %s is too small: use at least 1 MiB and one block", figure.Bytes(s.Size))
 	case s.Size/s.Block < int64(s.Threads) && !slices.Equal(s.Operations, []string{Read}):
-		return fmt.Errorf("a test file of %s has fewer blocks than there are threads: choose a larger --size", figure.Bytes(s.Size))
+		return fmt.Errorf("a test file of %s has fewer blocks than threads: use a larger --size", figure.Bytes(s.Size))
 	case s.Record < 1 || s.Record > 16<<20:
-		return fmt.Errorf("a commit of %s cannot be measured: choose 1 B to 16 MiB", figure.Bytes(s.Record))
+		return fmt.Errorf("invalid commit of %s: use 1 B to 16 MiB", figure.Bytes(s.Record))
 	case s.Segment < 1<<20 || s.Segment < 4*s.Record:
-		return fmt.Errorf("a journal file of %s is too small: it takes 1 MiB and four commits at least", figure.Bytes(s.Segment))
+		return fmt.Errorf("a journal file of %s is too small: use at least 1 MiB and four commits", figure.Bytes(s.Segment))
 	case s.Dirty < 1<<20:
-		return fmt.Errorf("a checkpoint of %s is too small: it takes 1 MiB at least", figure.Bytes(s.Dirty))
+		return fmt.Errorf("a checkpoint of %s is too small: use at least 1 MiB", figure.Bytes(s.Dirty))
 	case s.Files < 1 || s.Files > 999:
-		return fmt.Errorf("checkpoints cannot write to %d files: choose 1 to 999", s.Files)
+		return fmt.Errorf("invalid number of files of checkpoints, %d: use 1 to 999", s.Files)
 	}
 	return nil
 }
@@ -109,21 +109,21 @@ func checkRates(s *record.ProbeSpec) error {
 	}
 	switch {
 	case len(s.Ramp) > 0 && slices.Min(s.Ramp) < 1:
-		return fmt.Errorf("there is no step with %d threads: choose 1 to 4096", slices.Min(s.Ramp))
+		return fmt.Errorf("invalid step with %d threads: use 1 to 4096", slices.Min(s.Ramp))
 	case s.Threads < 1 || s.Threads > 4096:
-		return fmt.Errorf("%d threads cannot be started: choose 1 to 4096", s.Threads)
+		return fmt.Errorf("invalid number of threads, %d: use 1 to 4096", s.Threads)
 	case s.Duration < int64(50*time.Millisecond):
-		return fmt.Errorf("a step of %v is too short: 50 ms at least", time.Duration(s.Duration))
+		return fmt.Errorf("a step of %v is too short: use at least 50 ms", time.Duration(s.Duration))
 	case s.Period < int64(50*time.Millisecond):
-		return fmt.Errorf("checkpoints every %v are too frequent: every 50 ms at most", time.Duration(s.Period))
+		return fmt.Errorf("a checkpoint period of %v is too short: use at least 50 ms", time.Duration(s.Period))
 	case !(s.CommitRate > 0) || !(s.ReadRate >= 0) || s.CommitRate > 1e6 || s.ReadRate > 1e6:
 		return fmt.Errorf("commits and reads per second must be between 0 and a million, but are %v and %v", s.CommitRate, s.ReadRate)
 	case s.SyncDelay < 0:
-		return fmt.Errorf("a sync delay of %v is not possible", time.Duration(s.SyncDelay))
+		return fmt.Errorf("invalid sync delay of %v: use a positive time", time.Duration(s.SyncDelay))
 	}
 	for _, c := range s.Clients {
 		if c < 1 || c > 4096 {
-			return fmt.Errorf("%d clients cannot commit: choose 1 to 4096", c)
+			return fmt.Errorf("invalid number of clients, %d: use 1 to 4096", c)
 		}
 	}
 	for _, peer := range s.Peers {

@@ -30,7 +30,8 @@ func (p *probe) sustained(ctx context.Context) error {
 	threads := min(4, p.spec.Threads)
 	block := max(p.spec.Block, sustainedBlock)
 	if p.spec.Size < block*int64(threads) {
-		return fmt.Errorf("the profile sustained writes blocks of %s: choose a --size of %s or more", figure.Bytes(block), figure.Bytes(block*int64(threads)))
+		return fmt.Errorf("the profile sustained writes blocks of %s: use a --size of at least %s", figure.Bytes(block),
+			figure.Bytes(block*int64(threads)))
 	}
 	p.Progress.Step(fmt.Sprintf("sustained writes of %s, %s", figure.Bytes(block), threadsText(threads)))
 	f, err := p.set.Create(files.Data, p.direct, false)
@@ -75,7 +76,8 @@ func (p *probe) sustained(ctx context.Context) error {
 	}
 	p.out.Sustained = course(seconds.list, s)
 	if len(seconds.list) < 30 {
-		p.find("short-sustained", measure.Note, "the profile sustained ran for less than 30 s: caches of devices and burst credits last for minutes, so take --duration 30m before you rely on it")
+		p.find("short-sustained", measure.Note, "the profile sustained ran for less than 30 s. Device caches and burst credits last for minutes, "+
+			"so the result may be too high. Use --duration 30m")
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (a *auditor) members(ctx context.Context) (list []*source) {
 		a.unread = append(a.unread, "members: the target is not a lab, so only its address was read")
 		return nil
 	}
-	l, err := a.target.lab.Look(ctx)
+	l, err := a.target.lab.Observe(ctx)
 	if err != nil {
 		a.unread = append(a.unread, "members: "+err.Error())
 		return nil

@@ -153,7 +153,7 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 func (b *breaker) describe(ctx context.Context) record.Lab {
 	ctx, cancel := context.WithTimeout(ctx, describeBefore)
 	defer cancel()
-	if l, err := b.target.lab.Look(ctx); err == nil {
+	if l, err := b.target.lab.Observe(ctx); err == nil {
 		return l
 	}
 	return b.target.before

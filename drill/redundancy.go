@@ -39,7 +39,7 @@ func (r *redundancy) watch(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		l, err := r.target.lab.Look(ctx)
+		l, err := r.target.lab.Observe(ctx)
 		if err == nil && ctx.Err() == nil && r.missing(l, lagUnderLoad) == "" && deadHosts(l) == "" {
 			r.restored = time.Now()
 			return
@@ -67,7 +67,7 @@ func (r *redundancy) wait(ctx context.Context) {
 	r.restored = time.Time{}
 	missing := "the lab did not describe itself"
 	for {
-		l, err := r.target.lab.Look(ctx)
+		l, err := r.target.lab.Observe(ctx)
 		if errors.Is(err, lab.ErrGone) { // its members end with it
 			r.problem = "the lab cannot heal any more: " + err.Error()
 			r.dead = err

@@ -102,7 +102,7 @@ func (t *target) query(ctx context.Context) {
 		t.concerns.Problem = oneLine(err)
 		return
 	}
-	t.concerns = server.AskConcerns(ctx, commander, t.identity)
+	t.concerns = server.QueryConcerns(ctx, commander, t.identity)
 	t.concerns.Problem = store.Redact(store.OneLine(t.concerns.Problem))
 }
 

@@ -137,7 +137,8 @@ func leftIn(t *testing.T, dir string) string {
 	for _, pattern := range []string{"/sys/block/loop*/loop/backing_file", "/proc/[0-9]*/cmdline"} {
 		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
-			if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), dir+"/") { // one that has gone meanwhile is not left
+			// one that has gone meanwhile is not left
+			if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), dir+"/") {
 				return f + ": " + strings.ReplaceAll(string(text), "\x00", " ")
 			}
 		}

@@ -22,7 +22,7 @@ func (l telling) Heal(context.Context, lab.Healing) ([]record.LabFault, error) {
 
 func (l telling) Describe(context.Context, bool) (record.Lab, error) { return record.Lab{}, nil }
 
-func (l telling) Look(context.Context) (record.Lab, error) { return record.Lab{}, nil }
+func (l telling) Observe(context.Context) (record.Lab, error) { return record.Lab{}, nil }
 
 func (l telling) EventsSince(context.Context, int64) ([]record.LabEvent, error) { return l.events, nil }
 

@@ -35,7 +35,8 @@ type bench struct {
 func insert(ctx context.Context, uri string, id int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(5 * time.Second).SetTimeout(10 * time.Second))
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(5 * time.Second).SetTimeout(
+		10 * time.Second))
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,8 @@ func testDiskFaults(t *testing.T, b *bench) {
 		spec   spec.Fault
 		manner string
 	}{
-		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond), Ops: []string{"flush"}}, record.MannerSlow},
+		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond),
+			Ops: []string{"flush"}}, record.MannerSlow},
 		{spec.Fault{Strike: spec.ParseStrike("disk-lie:primary")}, record.MannerDisk},
 		{spec.Fault{Strike: spec.ParseStrike("disk-hang:primary")}, record.MannerDisk},
 		{spec.Fault{Strike: spec.ParseStrike("disk-full:secondary")}, record.MannerDisk},
@@ -207,9 +209,10 @@ func testDiskFaults(t *testing.T, b *bench) {
 	t.Run("disk-corrupt", func(t *testing.T) {
 		l := b.until(t, "the lab is whole", whole)
 		disk := l.Volumes[0].Disks[0]
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1}, record.MannerDisk, "the fault affected", func(Injection) {
-			b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
-		})
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1},
+			record.MannerDisk, "the fault affected", func(Injection) {
+				b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
+			})
 	})
 	t.Run("disk-torn", func(t *testing.T) {
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-torn:secondary"), Probability: 0.01, Seed: 2}, record.MannerDisk, "the fault affected", nil)

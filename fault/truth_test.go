@@ -183,7 +183,8 @@ func TestLossOfPower(t *testing.T) {
 		if len(gone) == 0 {
 			t.Error("nothing of what was never flushed is lost")
 		}
-		if len(gone) > 0 && gone[len(gone)-1]-gone[0] != len(gone)-1 || len(gone) > 0 && gone[len(gone)-1] != tail[len(tail)-1] {
+		if len(gone) > 0 && gone[len(gone)-1]-gone[0] != len(gone)-1 ||
+			len(gone) > 0 && gone[len(gone)-1] != tail[len(tail)-1] {
 			t.Errorf("lost are %v of %v, which is no tail", gone, tail)
 		}
 	})
@@ -221,7 +222,8 @@ func TestOnlyLabsAreBroken(t *testing.T) {
 	if _, err := New((*lab.Handle)(nil), f, -1); err == nil {
 		t.Error("a negative limit is taken")
 	}
-	if _, err := New((*lab.Handle)(nil), spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil || !strings.Contains(err.Error(), "did you mean kill?") {
+	if _, err := New((*lab.Handle)(nil), spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil ||
+		!strings.Contains(err.Error(), "did you mean kill?") {
 		t.Errorf("what nobody can do: %v", err)
 	}
 }

@@ -27,8 +27,8 @@ type availability struct {
 	inPlace   *inPlace
 }
 
-// restartGrace is how long a member may be down before it counts as dead. The cluster itself restarts some members, such
-// as a standby that follows a new primary.
+// restartGrace is how long a member may be down before it counts as dead. The cluster itself restarts some members,
+// such as a standby that follows a new primary.
 const restartGrace = time.Second
 
 func (a *availability) watch(all *sync.WaitGroup, cluster topology.Cluster) {
@@ -228,8 +228,8 @@ func (a *availability) startOn(ctx context.Context, n engine.Node, to, old host.
 	return errors.Join(err, n.Move(old))
 }
 
-// hostsFor are the hosts on which a member can run, the best first: of the same role, with power, with the fewest members
-// of its set and then the fewest members at all.
+// hostsFor are the hosts on which a member can run, the best first: of the same role, with power, with the fewest
+// members of its set and then the fewest members at all.
 func (a *availability) hostsFor(n engine.Node, dead host.Host) []host.Host {
 	layout := a.inventory.layout()
 	var candidates []host.Host

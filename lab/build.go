@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 )
 
-// builder makes the parts of a lab. [rooms] makes real ones; tests bring their own.
+// builder makes the parts of a lab. [labBuilder] makes real ones; tests bring their own.
 type builder interface {
 	plan(ctx context.Context) (Planned, error)
 	ready(ctx context.Context, p Planned) error
@@ -33,67 +33,64 @@ type builder interface {
 	close(ctx context.Context) error
 }
 
-// rooms is the builder of real labs, from the packages below this one.
-type rooms struct {
+// labBuilder is the builder of real labs, from the packages below this one.
+type labBuilder struct {
 	dir      string
 	order    order
 	journal  *journal.Journal
 	progress func(string)
 
-	ground *host.Ground
-	maker  *volume.Maker
+	hosts   *host.Maker
+	volumes *volume.Maker
 }
 
-func (r *rooms) plan(ctx context.Context) (Planned, error) {
+func (r *labBuilder) plan(ctx context.Context) (Planned, error) {
 	return Plan(ctx, r.order.Home, r.order.Spec)
 }
 
-func (r *rooms) ready(ctx context.Context, p Planned) error {
+func (r *labBuilder) ready(ctx context.Context, p Planned) error {
 	var err error
-	r.ground, err = host.NewGround(ctx, host.GroundOptions{Lab: p.Spec.Name, Dir: r.dir, Home: r.order.Home,
+	r.hosts, err = host.NewMaker(ctx, host.MakerOptions{Lab: p.Spec.Name, Dir: r.dir, Home: r.order.Home,
 		Mode: p.Spec.Hosts.Mode, Journal: r.journal})
 	if err != nil {
 		return err
 	}
-	r.maker, err = volume.NewMaker(volume.MakerOptions{Lab: p.Spec.Name, Dir: r.dir, Home: r.order.Home,
+	r.volumes, err = volume.NewMaker(volume.MakerOptions{Lab: p.Spec.Name, Dir: r.dir,
 		Journal: r.journal, Policy: p.Spec.Storage, Layout: p.Storage,
 		Faultfs: []string{r.order.Executable, "faultfs"}, Progress: r.progress})
 	return err
 }
 
-func (r *rooms) host(ctx context.Context, h topology.HostPlan) (host.Host, error) {
-	return r.ground.Make(ctx, h.Name, h.Role, h.Limits)
+func (r *labBuilder) host(ctx context.Context, h topology.HostPlan) (host.Host, error) {
+	return r.hosts.Make(ctx, h.Name, h.Role, h.Limits)
 }
 
-func (r *rooms) volume(ctx context.Context, member string, hosts []string) (volume.Volume, error) {
-	return r.maker.Make(ctx, member, member, hosts)
+func (r *labBuilder) volume(ctx context.Context, member string, hosts []string) (volume.Volume, error) {
+	return r.volumes.Make(ctx, member, member, hosts)
 }
 
-func (r *rooms) cluster(s topology.Site) (topology.Cluster, error) { return topology.New(s) }
+func (r *labBuilder) cluster(s topology.Site) (topology.Cluster, error) { return topology.New(s) }
 
-func (r *rooms) diskPower(ctx context.Context, host string, on bool) error {
-	if on {
-		return r.maker.HostOn(ctx, host)
-	}
-	return r.maker.HostOff(ctx, host)
+func (r *labBuilder) diskPower(ctx context.Context, host string, on bool) error {
+	return r.volumes.Power(ctx, host, on)
 }
 
-func (r *rooms) losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut,
+func (r *labBuilder) losePower(ctx context.Context, host string, members []string, cut faultfs.PowerCut,
 	kill func() error) error {
-	return r.maker.LosePower(ctx, host, members, cut, kill)
+	return r.volumes.LosePower(ctx, host, members, cut, kill)
 }
 
-func (r *rooms) faultDisk(volume, disk string) (*faultfs.Client, string, error) {
-	return r.maker.FaultDisk(volume, disk)
+func (r *labBuilder) faultDisk(volume, disk string) (*faultfs.Client, string, error) {
+	return r.volumes.FaultDisk(volume, disk)
 }
 
-func (r *rooms) close(ctx context.Context) error {
+func (r *labBuilder) close(ctx context.Context) error {
 	var err error
-	if r.maker != nil {
-		err = r.maker.Close(ctx)
+	if r.volumes != nil {
+		err = r.volumes.Close(ctx)
 	}
-	if r.ground != nil {
-		err = errors.Join(err, r.ground.Close(ctx))
+	if r.hosts != nil {
+		err = errors.Join(err, r.hosts.Close(ctx))
 	}
 	return err
 }

@@ -107,8 +107,8 @@ func Names(home string) ([]string, error) {
 
 var errBusy = errors.New("locked by another process")
 
-// lock locks a file. The kernel unlocks it when the process ends, however it ends. Unlocking removes the file, so a lock
-// counts only if the locked file is still the one in the directory.
+// lock locks a file. The kernel unlocks it when the process ends, however it ends. Unlocking removes the file, so a
+// lock counts only if the locked file is still the one in the directory.
 func lock(name string) (unlock func(), err error) {
 	for {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)

@@ -87,8 +87,8 @@ func endSupervisor(ctx context.Context, dir string, report func(string, ...any))
 	return killSupervisor(ctx, dir, report)
 }
 
-// endLateSupervisor ends a supervisor that was started and has not locked its lab yet, because the process that started it
-// was killed. It has made nothing, and would end by itself because its order is missing.
+// endLateSupervisor ends a supervisor that was started and has not locked its lab yet, because the process that started
+// it was killed. It has made nothing, and would end by itself because its order is missing.
 func endLateSupervisor(dir string) {
 	var s procid.ID
 	if readJSON(dir, supervisorFile, &s) != nil || !s.Alive() || s == procid.Self() {

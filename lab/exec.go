@@ -23,7 +23,8 @@ import (
 // serveExec runs a program on a host and streams its output.
 func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 	var req ExecRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil || len(req.Command) == 0 {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req); err != nil ||
+		len(req.Command) == 0 {
 		writeAnswer(w, nil, refuse("the request names no host or no command"))
 		return
 	}
@@ -113,8 +114,8 @@ func startCode(err error) int {
 // execGrace is how long the output of a program is read after the program has ended.
 const execGrace = time.Second
 
-// execEnv is the environment of a program on a host: the supervisor's, the client's, and variables that describe the lab
-// and, if there is one, the member.
+// execEnv is the environment of a program on a host: the supervisor's, the client's, and variables that describe the
+// lab and, if there is one, the member.
 func (s *supervisor) execEnv(h host.Host, n engine.Node, more []string) []string {
 	env := append(new(exec.Cmd).Environ(), more...)
 	env = append(env, "PLIMSOLL_LAB="+s.order.Spec.Name, "PLIMSOLL_LAB_HOST="+h.Name(),

@@ -54,7 +54,8 @@ func TestExec(t *testing.T) {
 			t.Errorf("%s: %d, %v", path, code, err)
 		}
 	}
-	if _, _, err := run("host9", "/bin/true"); !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "host1") {
+	if _, _, err := run("host9", "/bin/true"); !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnreachable) ||
+		!strings.Contains(err.Error(), "host1") {
 		t.Errorf("a host that is not there: %v", err)
 	}
 	l.mustFail(t, broken("power-off:host2"))

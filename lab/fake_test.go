@@ -194,7 +194,8 @@ func (c *fakeCluster) Describe(context.Context, topology.Depth) []record.LabMemb
 	primary := c.primary
 	c.mu.Unlock()
 	for i, n := range c.list() {
-		m := record.LabMember{Name: n.name, Kind: n.kind, Set: c.site.Layout.Members[i].Set, Host: n.Host().Name(), State: "running", Role: "secondary"}
+		m := record.LabMember{Name: n.name, Kind: n.kind, Set: c.site.Layout.Members[i].Set, Host: n.Host().Name(),
+			State: "running", Role: "secondary"}
 		if !n.Status().Running {
 			m.State = "dead"
 		}
@@ -270,7 +271,8 @@ func (v *fakeVolume) Devices() []string { return nil }
 func (v *fakeVolume) Describe(context.Context, bool) record.LabVolume {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	d := record.LabVolume{Name: v.name, Member: v.name, Health: v.health, Disks: []record.LabDisk{{Name: "d1", Host: "host1", State: "ok"}, {Name: "d2", Host: "host2", State: "ok"}}}
+	d := record.LabVolume{Name: v.name, Member: v.name, Health: v.health,
+		Disks: []record.LabDisk{{Name: "d1", Host: "host1", State: "ok"}, {Name: "d2", Host: "host2", State: "ok"}}}
 	for i := range d.Disks {
 		if d.Disks[i].Name == v.failed {
 			d.Disks[i].State, d.Health = "failed", "degraded"
@@ -310,7 +312,8 @@ func newFakeRooms() *fakeRooms {
 	for i := 1; i <= 3; i++ {
 		name := fmt.Sprintf("host%d", i)
 		r.layout.Hosts = append(r.layout.Hosts, topology.HostPlan{Name: name, Role: "member"})
-		r.layout.Members = append(r.layout.Members, topology.MemberPlan{Name: fmt.Sprintf("rs0-%d", i), Kind: "postgres", Set: "rs0", Host: name, Role: "member", Volume: true})
+		r.layout.Members = append(r.layout.Members, topology.MemberPlan{Name: fmt.Sprintf("rs0-%d", i), Kind: "postgres",
+			Set: "rs0", Host: name, Role: "member", Volume: true})
 	}
 	r.layout.Hosts = append(r.layout.Hosts, topology.HostPlan{Name: "gateway1", Role: "gateway"})
 	r.layout.Members = append(r.layout.Members, topology.MemberPlan{Name: "gateway-durable", Kind: "gateway", Host: "gateway1", Role: "gateway"})
@@ -344,7 +347,8 @@ func (r *fakeRooms) diskPower(_ context.Context, host string, on bool) error {
 	}
 	return nil
 }
-func (r *fakeRooms) losePower(ctx context.Context, host string, _ []string, _ faultfs.PowerCut, kill func() error) error {
+func (r *fakeRooms) losePower(ctx context.Context, host string, _ []string, _ faultfs.PowerCut,
+	kill func() error) error {
 	return errors.Join(kill(), r.diskPower(ctx, host, false))
 }
 func (r *fakeRooms) faultDisk(volume, disk string) (*faultfs.Client, string, error) {

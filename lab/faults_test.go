@@ -117,7 +117,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustRefuse(t, broken("disk-lie:gateway"), "has no volume")
 	l.mustRefuse(t, broken("disk-lie:rs0-1"), "plain")
 	l.mustRefuse(t, broken("disk-slow:rs0-1"), "needs a delay")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Ops: []string{"read"}}, "never about read")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Ops: []string{"read"}}, "never affects read")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Probability: 2}, "probability")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Errno: "EIO"}, "which is for disk-error")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("power-off:rs0-1"), Keep: 0.5}, "power-loss")

@@ -84,9 +84,9 @@ func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 	return h.describe(ctx, topology.Known)
 }
 
-// Look returns the state of the lab with roles, lag and the health of volumes, but without the settings of its servers.
+// Observe returns the state of the lab with roles, lag and the health of volumes, but without the settings of its servers.
 // It costs each server a command or two, so it may be called often during a measurement.
-func (h *Handle) Look(ctx context.Context) (record.Lab, error) {
+func (h *Handle) Observe(ctx context.Context) (record.Lab, error) {
 	return h.describe(ctx, topology.Roles)
 }
 
@@ -118,8 +118,8 @@ func (h *Handle) Counters(ctx context.Context) (action.Counters, error) {
 	return c, err
 }
 
-// Events returns the events after a sequence number, 0 for all. If there are none, it waits for the next one for at most
-// the given time, and may return none.
+// Events returns the events after a sequence number, 0 for all. If there are none, it waits for the next one for at
+// most the given time, and may return none.
 func (h *Handle) Events(ctx context.Context, after int64, wait time.Duration) ([]record.LabEvent, error) {
 	var e []record.LabEvent
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "wait": {min(wait, longPoll).String()}}

@@ -39,8 +39,8 @@ type inPlace struct {
 	lastID int
 }
 
-// add adds a fault, gives it its number, and drops and returns the faults that it replaced: a process that was killed is
-// not paused any more. heal is called after limit, unless that is 0 or the fault was removed.
+// add adds a fault, gives it its number, and drops and returns the faults that it replaced: a process that was killed
+// is not paused any more. heal is called after limit, unless that is 0 or the fault was removed.
 func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended []*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +128,8 @@ func (p *inPlace) affects(volume string) bool {
 	})) > 0
 }
 
-// replaceDisks notes that disks of a volume were replaced, and drops and returns the faults that ended with that. A fault
-// of several disks ends when the last of them is replaced.
+// replaceDisks notes that disks of a volume were replaced, and drops and returns the faults that ended with that. A
+// fault of several disks ends when the last of them is replaced.
 func (p *inPlace) replaceDisks(volume string, disks map[string]bool) (over []*fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,7 +17,8 @@ func faultOn(name string, n *fakeNode, h *fakeHost) *fault {
 		t.Node = n
 	}
 	return &fault{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
-		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}}, Target: t}}
+		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
+			Target: t}}
 }
 
 // What ends the processes of a target ends the faults that those processes had, of its own target and no other.
@@ -69,7 +70,8 @@ func TestFaultsInPlace(t *testing.T) {
 		want []*fault
 	}{
 		{Healing{ID: 1}, []*fault{kill}}, {Healing{Target: "primary"}, []*fault{kill}}, {Healing{Target: "pg-1"}, []*fault{kill}},
-		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil}, {Healing{Target: "rs0-2"}, nil},
+		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil},
+		{Healing{Target: "rs0-2"}, nil},
 	} {
 		got, err := p.find(c.what)
 		if len(got) != len(c.want) || (err != nil) != (c.want == nil) {
@@ -94,8 +96,9 @@ func TestFaultsInPlace(t *testing.T) {
 // A fault of all disks of a volume ends when the last of them was replaced.
 func TestFaultsEndWithTheirDisks(t *testing.T) {
 	v := &fakeVolume{name: "rs0-1"}
-	all := &fault{LabFault: record.LabFault{Action: action.DiskFail}, job: &action.Job{Action: action.Find(action.DiskFail),
-		Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, AllDisks: true}}}
+	all := &fault{LabFault: record.LabFault{Action: action.DiskFail},
+		job: &action.Job{Action: action.Find(action.DiskFail),
+			Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, AllDisks: true}}}
 	var p inPlace
 	p.add(all, 0, nil)
 	if !p.affects("rs0-1") || p.affects("rs0-2") || !p.affects("") {

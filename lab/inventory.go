@@ -14,7 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 )
 
-// inventory has the hosts and the cluster of a lab. It is filled while the lab is created, and does not change afterwards.
+// inventory has the hosts and the cluster of a lab. It is filled while the lab is created, and does not change
+// afterwards.
 type inventory struct {
 	mu      sync.Mutex
 	planned Planned

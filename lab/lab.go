@@ -6,8 +6,8 @@
 // make hosts, volumes, servers and topologies, and lab/action has the actions of faults. Load and judgements are in
 // other packages.
 //
-// The supervisor has parts. Each part has its own state and a lock for it: the inventory (hosts and cluster), the faults
-// in place, the roster (why members are down), the memory of hosts, and the storage (volumes and their filesystems).
-// Two parts have no state: availability restarts members, and the breaker injects faults and heals them. A part uses
-// those before it in this order, never those after it.
+// The supervisor has parts. Each part has its own state and a lock for it: the inventory (hosts and cluster), the
+// faults in place, the roster (why members are down), the memory of hosts, and the storage (volumes and their
+// filesystems). Two parts have no state: availability restarts members, and the breaker injects faults and heals them.
+// A part uses those before it in this order, never those after it.
 package lab

@@ -54,13 +54,16 @@ func TestDeadLabIsConsistent(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := Find(t.Context(), home, "left")
-	if err != nil || e.Alive || e.Hosts[0].State != "off" || e.Hosts[0].CutFrom != nil || e.Members[0].State != "dead" || e.Members[0].Role != "unknown" ||
-		e.Members[0].LagSeconds != nil || e.Members[0].PIDs != nil || e.Volumes[0].Health != "unknown" || e.Faults != nil || e.Problem == "" {
+	if err != nil || e.Alive || e.Hosts[0].State != "off" || e.Hosts[0].CutFrom != nil || e.Members[0].State != "dead" ||
+		e.Members[0].Role != "unknown" ||
+		e.Members[0].LagSeconds != nil || e.Members[0].PIDs != nil || e.Volumes[0].Health != "unknown" || e.Faults != nil ||
+		e.Problem == "" {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
 
-// A supervisor that was started and does not hold its lab yet, because whoever started it was killed, is gone with the lab.
+// A supervisor that was started and does not hold its lab yet, because whoever started it was killed, is gone with the
+// lab.
 func TestSupervisorThatIsLate(t *testing.T) {
 	home := t.TempDir()
 	makeDir(t, Dir(home, "late"))

@@ -51,7 +51,7 @@ func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 	errs[0] = host.Check(asked.Hosts.Mode)
 	p.Layout, errs[1] = topology.Plan(asked)
 	p.Layout.Notes = append(p.Layout.Notes, thisMachine().notes(p.Layout.Hosts)...)
-	p.Storage, errs[2] = volume.Plan(asked.Storage, volume.Detect(ctx))
+	p.Storage, errs[2] = volume.Plan(asked.Storage, volume.Detect())
 	if errs[1] == nil && errs[2] == nil {
 		errs[2] = volume.Check(asked.Storage, p.Storage, volumesOf(p.Layout), labsDir(home))
 	}

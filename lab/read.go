@@ -34,8 +34,8 @@ type MemberReading struct {
 // Close ends the gateway.
 func (r *MemberReading) Close() error { return r.open.Close() }
 
-// ReadMember starts a read-only gateway to one member. It runs until the reading is closed, this process ends, however it
-// ends, or ctx ends. ReadMember refuses members that clients reach at their own address.
+// ReadMember starts a read-only gateway to one member. It runs until the reading is closed, this process ends, however
+// it ends, or ctx ends. ReadMember refuses members that clients reach at their own address.
 func (h *Handle) ReadMember(ctx context.Context, member string) (*MemberReading, error) {
 	resp, err := h.send(ctx, http.MethodPost, pathRead, nil, readRequest{member})
 	if err != nil {

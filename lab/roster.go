@@ -66,8 +66,8 @@ func (r *roster) rejoin(member string) error {
 		r.returned(member)
 		return nil
 	}
-	// healLimit does not bound this, because a member that copies all its data may take long. The cluster gives up a member
-	// that makes no progress.
+	// healLimit does not bound this, because a member that copies all its data may take long. The cluster gives up a
+	// member that makes no progress.
 	if err := cluster.Return(r.ctx, member); err != nil {
 		return fmt.Errorf("%s did not rejoin: %w", member, err)
 	}

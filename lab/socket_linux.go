@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// shortPath is a path of the socket in dir that is short enough for the kernel. A long path is replaced by one through a
-// descriptor of the directory, which done closes.
+// shortPath is a path of the socket in dir that is short enough for the kernel. A long path is replaced by one through
+// a descriptor of the directory, which done closes.
 func shortPath(dir string) (path string, done func(), err error) {
 	path = filepath.Join(dir, socketFile)
 	if len(path) <= maxSocketPath {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// bytesIn is the disk usage of a directory in bytes, as du counts it: a file with several hard links once, and no holes.
-// If ctx ends, it is the usage that was found by then.
+// bytesIn is the disk usage of a directory in bytes, as du counts it: a file with several hard links once, and no
+// holes. If ctx ends, it is the usage that was found by then.
 func bytesIn(ctx context.Context, dir string) int64 {
 	var sum int64
 	linked := map[uint64]bool{}

@@ -73,8 +73,8 @@ func (s *storage) disksWork(ctx context.Context, volume string) error {
 	return s.recover(ctx, volume)
 }
 
-// answerLimit is how long a filesystem on working disks may take to answer before it counts as failed. A busy machine may
-// delay the answer.
+// answerLimit is how long a filesystem on working disks may take to answer before it counts as failed. A busy machine
+// may delay the answer.
 const answerLimit = 30 * time.Second
 
 // hasFailed says whether the filesystem of a volume is missing, read-only or not readable. A slow one has not failed.
@@ -161,9 +161,9 @@ func (s *storage) reachable(ctx context.Context, member string) error {
 // pauseLimit is how long the processes of a host may take to pause before its power is cut.
 const pauseLimit = time.Second
 
-// losePower takes the power of a host away and discards all writes that were not flushed. First the processes are paused,
-// so that no client sees errors of disks. Then the disks fail, and only then the processes are killed, because the dirty
-// pages of a filesystem must not reach the disks.
+// losePower takes the power of a host away and discards all writes that were not flushed. First the processes are
+// paused, so that no client sees errors of disks. Then the disks fail, and only then the processes are killed, because
+// the dirty pages of a filesystem must not reach the disks.
 func (s *storage) losePower(ctx context.Context, h host.Host, members []string, cut faultfs.PowerCut) error {
 	pausing, cancel := context.WithTimeout(ctx, pauseLimit)
 	_ = h.Pause(pausing) // a process that waits for a disk cannot be paused, but does not answer clients either

@@ -14,8 +14,8 @@ import (
 const healthEvery = time.Second
 
 // watch writes an event when the health of a volume changes, until the lab stops. It checks nothing while there is no
-// fault, and was none until a moment ago. The supervisor does not wait for its end, because a volume whose disks hang may
-// not answer before their faults are cleared.
+// fault, and was none until a moment ago. The supervisor does not wait for its end, because a volume whose disks hang
+// may not answer before their faults are cleared.
 func (s *storage) watch() {
 	known := map[string]string{}
 	for s.pause(healthEvery) {

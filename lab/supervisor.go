@@ -73,7 +73,7 @@ func Supervise(ctx context.Context, dir string) error {
 		return err
 	}
 	defer j.Close()
-	r := &rooms{dir: dir, order: o, journal: j}
+	r := &labBuilder{dir: dir, order: o, journal: j}
 	s, err := newSupervisor(ctx, dir, o, r, j)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// CheckTarget checks the target of a fault against the description of a lab: the host, member or disk must exist, and the
-// hosts and disks of the lab must support the action. Roles are resolved only when the fault is injected. The fault must
-// have passed [action.Check].
+// CheckTarget checks the target of a fault against the description of a lab: the host, member or disk must exist, and
+// the hosts and disks of the lab must support the action. Roles are resolved only when the fault is injected. The fault
+// must have passed [action.Check].
 func CheckTarget(l record.Lab, f spec.Fault) error {
 	a, what := action.Find(f.Strike.Action), f.Strike
 	var hosts, known []string

@@ -15,7 +15,8 @@ func TestCheckTarget(t *testing.T) {
 	l := record.Lab{
 		Hosts:   []record.LabHost{{Name: "host1"}, {Name: "host2"}},
 		Members: []record.LabMember{{Name: "rs0-1"}, {Name: "rs0-2"}},
-		Volumes: []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "directory"}}, {Name: "rs0-2", Layout: record.LabLayout{Backend: "directory"}}},
+		Volumes: []record.LabVolume{{Name: "rs0-1", Layout: record.LabLayout{Backend: "directory"}},
+			{Name: "rs0-2", Layout: record.LabLayout{Backend: "directory"}}},
 	}
 	l.Specification.Hosts.Mode = spec.LabPlain
 	sized := l

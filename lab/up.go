@@ -41,8 +41,8 @@ const (
 // downLimit bounds the removal of a lab that failed or was interrupted.
 const downLimit = 2 * time.Minute
 
-// Up creates a lab from a complete specification and returns when it is usable. If the lab fails, or ctx ends before, Up
-// removes it. The lab outlives this process.
+// Up creates a lab from a complete specification and returns when it is usable. If the lab fails, or ctx ends before,
+// Up removes it. The lab outlives this process.
 func Up(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
 	p, err := Plan(ctx, opts.Home, asked)
 	if err != nil {

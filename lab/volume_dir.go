@@ -28,8 +28,8 @@ func (h *Handle) Volume(ctx context.Context, name string) (record.LabVolume, err
 	return record.LabVolume{}, refuse("the lab %s has no volume %q%s", l.Name, name, suggestions(name, names))
 }
 
-// checkVisible returns an error if the filesystem of a volume has failed, or is not visible in the mount namespace of this
-// process.
+// checkVisible returns an error if the filesystem of a volume has failed, or is not visible in the mount namespace of
+// this process.
 func checkVisible(v record.LabVolume) error {
 	if v.Health == "failed" {
 		return fmt.Errorf("the volume %s has failed: %s", v.Name, v.Detail)

@@ -32,7 +32,7 @@ type LatePolicy uint8
 const (
 	// Queue: it is sent late, and its response time counts from when it was due.
 	Queue LatePolicy = iota
-	// Drop: if it is later than DropAfter it is given up and counted as dropped.
+	// Drop: if it is later than DropAfter it is abandoned and counted as dropped.
 	Drop
 )
 
@@ -67,7 +67,7 @@ const (
 	DefaultInterval = time.Second
 	// DefaultDropAfter is how late an operation may be sent under [Drop].
 	DefaultDropAfter = time.Second
-	// DefaultGrace is how long after the deadline of an operation its worker is given up.
+	// DefaultGrace is how long after the deadline of an operation its worker is abandoned.
 	DefaultGrace = time.Second
 )
 
@@ -111,7 +111,7 @@ type Config struct {
 	// Timeout is the deadline of every operation from when it is sent, whatever it consists of.
 	Timeout time.Duration
 	// Grace is how long after its deadline a session may take to return (default 1 s). Then its worker
-	// is given up: the operation counts as indeterminate or failed with reason timeout, in
+	// is abandoned: the operation counts as indeterminate or failed with reason timeout, in
 	// Report.Abandoned, and nothing more is sent by that worker.
 	Grace time.Duration
 	// Interval is the width of the intervals.

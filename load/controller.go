@@ -106,7 +106,7 @@ func (c *controller) over() bool {
 }
 
 // outOfWork reports whether the streams of all workers have come to their end, but for those of workers
-// that were given up.
+// that were abandoned.
 func (c *controller) outOfWork() bool {
 	ended := c.limit.ended.Load()
 	return ended > 0 && ended+c.watch.abandoned >= int64(len(c.workers))

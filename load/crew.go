@@ -155,14 +155,14 @@ func newRoster(n int) *roster {
 	return r
 }
 
-// leave takes one worker off, one that ended or one that was given up.
+// leave takes one worker off, one that ended or one that was abandoned.
 func (r *roster) leave() {
 	if r.left.Add(-1) == 0 {
 		close(r.gone)
 	}
 }
 
-// drop counts n operations of a phase that are given up.
+// drop counts n operations of a phase that are abandoned.
 func (c *crew) drop(rec *measure.Recorder, phase int, now, n int64) {
 	rec.Dropped(now, n)
 	c.dropped[phase].Add(n)

@@ -25,7 +25,7 @@ const (
 type FillConfig struct {
 	Batch    int // documents per insert
 	Parallel int // sessions that insert at the same time
-	// Resume goes on where an earlier load phase of the same workload ended. Without it the collection
+	// Resume continues where an earlier load phase of the same workload ended. Without it the collection
 	// must be empty.
 	Resume bool
 	// SkipCount does without the comparison of the number of documents with the number of records,
@@ -97,7 +97,7 @@ type FillReport struct {
 	Present     int64         `json:"present"`      // documents that were already there
 	Batches     int64         `json:"batches"`      // batches that are done
 	Retries     int64         `json:"retries"`      // attempts beyond the first of each batch
-	Failed      int64         `json:"failed"`       // batches given up
+	Failed      int64         `json:"failed"`       // abandoned batches
 	Count       int64         `json:"count"`        // documents in the collection at the end, -1 if not counted
 	Repaired    bool          `json:"repaired"`     // documents were missing at first; all records were gone over again
 	Complete    bool          `json:"complete"`     // all records are there (or were sent, if nothing was counted)

@@ -18,8 +18,8 @@ type batches struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced when a waiting worker should look again
 	next    int64         // batch to hand out next
-	oldest  int64         // first batch that is neither done nor given up
-	missing int64         // first batch that was given up, total if none was
+	oldest  int64         // first batch that is neither done nor abandoned
+	missing int64         // first batch that was abandoned, total if none was
 	done    []bool        // of the batches [oldest, oldest+window), at their number modulo window
 	pending int           // batches handed out and not done
 	judging bool          // a worker counts documents
@@ -97,7 +97,7 @@ func (b *batches) recordsOf(batch int64) (seq int64, n int) {
 	return seq, int(min(b.size, b.records-seq))
 }
 
-// checkOff notes that a batch is out of hand, done or given up. The caller holds the lock.
+// checkOff notes that a batch is out of hand, done or abandoned. The caller holds the lock.
 func (b *batches) checkOff(batch int64) {
 	b.pending--
 	b.done[batch%b.window] = true
@@ -125,7 +125,7 @@ func (b *batches) succeed(batch int64, n int, inserted int64, present, unconfirm
 	b.checkOff(batch)
 }
 
-// fail notes that a batch was given up. After most in a row the load phase ends.
+// fail notes that a batch was abandoned. After most in a row the load phase ends.
 func (b *batches) fail(batch int64, why string, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,7 +149,7 @@ func (b *batches) release() {
 	b.wake()
 }
 
-// lose gives up the batch of a worker that was abandoned.
+// lose abandons the batch of a worker that was abandoned.
 func (b *batches) lose(batch int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ type fillLoop struct {
 	fill   *fill
 	loader workload.Loader
 
-	// What is in hand; the controller reads it when it gives up the worker.
+	// What is in hand; the controller reads it when it abandons the worker.
 	batch   int64 // -1 for none
 	judging bool
 }
@@ -82,7 +82,7 @@ func (t *fillLoop) tick(w *worker) (due int64, ok bool) {
 }
 
 // insert brings one batch into the database, in as many attempts as it takes, and returns false if the
-// worker was given up.
+// worker was abandoned.
 func (t *fillLoop) insert(w *worker, batch, due int64) bool {
 	f := t.fill
 	seq, n := f.batches.recordsOf(batch)

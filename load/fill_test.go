@@ -251,11 +251,11 @@ func TestFillErrors(t *testing.T) {
 		trouble func(c call, res *store.Result) bool
 		want    []string
 	}{
-		"not empty":       {before: 5, want: []string{`"docs" already holds 5 documents`, "resume"}},
-		"foreign before":  {cfg: FillConfig{Resume: true}, more: 2000, want: []string{"holds 2000 documents", "only 1000 records", "somebody else"}},
-		"foreign after":   {cfg: FillConfig{Resume: true}, before: 5, more: 3, want: []string{"holds 1003 documents", "somebody else"}},
+		"not empty":       {before: 5, want: []string{`"docs" already has 5 documents`, "resume"}},
+		"foreign before":  {cfg: FillConfig{Resume: true}, more: 2000, want: []string{"has 2000 documents", "only 1000 records", "other documents are in it"}},
+		"foreign after":   {cfg: FillConfig{Resume: true}, before: 5, more: 3, want: []string{"has 1003 documents", "other documents are in it"}},
 		"always rejected": {trouble: rejecting, want: []string{"records 20 to 29", "rejected (server): not authorised [code 13 Unauthorized]"}},
-		"never reachable": {cfg: FillConfig{Retries: 2}, trouble: refusing, want: []string{"in 3 attempts", "connection refused"}},
+		"never reachable": {cfg: FillConfig{Retries: 2}, trouble: refusing, want: []string{"after 3 attempts", "connection refused"}},
 		"losing documents": {trouble: func(c call, res *store.Result) bool { return c.n%10 != 3 },
 			want: []string{"instead of 1000 after a second pass", "loses documents"}},
 		"uncounted": {cfg: FillConfig{SkipCount: true, Retries: -1}, trouble: func(c call, res *store.Result) bool {

@@ -58,21 +58,21 @@ const (
 	EventRecovered   = "recovered"   // the first success after that
 	EventBackoff     = "backoff"     // workers pause because nothing can even be sent
 	EventBackoffEnd  = "backoff-end" // none of them pauses any more
-	EventAbandoned   = "abandoned"   // a worker whose session did not return was given up
+	EventAbandoned   = "abandoned"   // a worker whose session did not return was abandoned
 	EventInterrupted = "interrupted" // the run was asked to end early
 	EventAborted     = "aborted"     // the run was asked to end at once
 	EventStalled     = "stalled"     // this process stood still: suspended, stopped or starved
 	EventSlowRecord  = "slow-record" // keeping the results took long, and nobody watched over the run meanwhile
 	EventEnd         = "end"         // the run is over
 	EventRetry       = "retry"       // a batch of the load phase had to be sent again (the first of a series)
-	EventResume      = "resume"      // the load phase goes on where an earlier one ended
+	EventResume      = "resume"      // the load phase continues where an earlier one ended
 	EventRepair      = "repair"      // documents are missing after the load phase; it goes over all of them again
 )
 
 // Tally counts operations of one phase. For scheduled loads Offered = Sent + Dropped + Unsent.
 type Tally struct {
 	Offered int64 `json:"offered"` // fell due (scheduled loads), 0 for closed loops
-	Sent    int64 `json:"sent"`    // handed to a session, whatever became of them
+	Sent    int64 `json:"sent"`    // handed to a session, with any outcome
 	Dropped int64 `json:"dropped"` // given up because they were too late
 	Unsent  int64 `json:"unsent"`  // due, but not sent when the run ended
 }

@@ -21,11 +21,11 @@ type Settlement struct {
 	// than requests are hidden retries: what the last one was told does not say what the first one did.
 	Attempts int
 	// Intended is when the operation was due, Sent when its first request was sent, Ended when the last
-	// answer was there or was given up.
+	// answer was there or was abandoned.
 	Intended, Sent, Ended int64
 	// Server is host:port of the server that the last request was sent to, "" if that is not known.
 	Server string
-	// Abandoned means that the session did not return and its worker was given up. A write among the
+	// Abandoned means that the session did not return and its worker was abandoned. A write among the
 	// requests may still be applied, long after Ended.
 	Abandoned bool
 }
@@ -33,9 +33,9 @@ type Settlement struct {
 // Settler is implemented by streams that keep books about their operations: a ledger of writes.
 //
 // Settle is called exactly once for each operation that Next or Flush returned, before Done, and never while
-// another method of the stream runs. The worker calls it right after the operation; if that was given up, the
+// another method of the stream runs. The worker calls it right after the operation; if that was abandoned, the
 // controller calls it in its place, with the outcome [store.Indeterminate] (writes) or [store.Failed], and
-// nothing of the stream is called after that. The session of a worker that was given up may still read the
+// nothing of the stream is called after that. The session of a worker that was abandoned may still read the
 // requests of op, so Settle must not change them or the bytes that they refer to.
 //
 // Settle is on the path of every operation: it should not allocate. s is valid until it returns.
@@ -49,8 +49,8 @@ type Apart interface {
 	SettlesApart()
 }
 
-// compare has the stream compare what was read, unless the worker was given up: then it returns false. If
-// the worker were given up meanwhile, the controller would settle the operation while the stream is busy with it.
+// compare has the stream compare what was read, unless the worker was abandoned: then it returns false. If
+// the worker were abandoned meanwhile, the controller would settle the operation while the stream is busy with it.
 func (w *worker) compare(i int, deadline int64) (compared, alive bool) {
 	if !w.turns || w.op.Requests[i].Verb != workload.Find {
 		return w.check(i), true // which does not call the stream, or nobody minds
@@ -77,7 +77,7 @@ func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 	w.settler.Settle(&w.op, s)
 }
 
-// reportLost tells the stream of a worker that was given up that nothing is known about its operation. Only
+// reportLost tells the stream of a worker that was abandoned that nothing is known about its operation. Only
 // the controller calls it, once it has custody of the worker.
 func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int64) {
 	if w.settler == nil {

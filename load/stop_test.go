@@ -195,7 +195,7 @@ func TestBadConfig(t *testing.T) {
 		"stage 2: a ramp needs":      {Workers: 1, Rate: 1, Stages: []Stage{{Duration: 1, Rate: 1}, {Rate: 5}}},
 		"stage 1 changes the worker": {Workers: 1, Rate: 1, Stages: []Stage{{Duration: 1, Workers: 5}}},
 		"the warm-up has no rate":    {Workers: 1, Warmup: 1, Stages: []Stage{{Duration: 1, Rate: 5}}},
-		"the last stage leaves no":   {Workers: 1, Operations: 9, Stages: []Stage{{Duration: 1, Workers: 0}}},
+		"the last stage has no":      {Workers: 1, Operations: 9, Stages: []Stage{{Duration: 1, Workers: 0}}},
 		"the warm-up has no workers": {Warmup: 1, Stages: []Stage{{Duration: 1, Workers: 5}}},
 		"shorter than 1ms":           {Workers: 1, Duration: 1, Interval: 1},
 		"longer than the limit":      {Workers: 1, Duration: 1 << 62},

@@ -10,16 +10,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// watch gives up workers whose session does not return, and notices when this process could not watch.
+// watch abandons workers whose session does not return, and notices when this process could not watch.
 type watch struct {
 	crew      *crew
 	looked    int64 // when it looked last
-	amnesty   int64 // until when no worker is given up
+	amnesty   int64 // until when no worker is abandoned
 	next      int64 // when all workers are looked at next
 	looks     int64 // how often they were
-	abandoned int64 // operations whose worker was given up
+	abandoned int64 // operations whose worker was abandoned
 
-	lost func(*worker) // told of every worker that was given up, nil for nobody
+	lost func(*worker) // told of every worker that was abandoned, nil for nobody
 }
 
 // If the controller did not run for stallLeast, the whole process did not.
@@ -49,7 +49,7 @@ func (a *watch) sink(now int64) {
 	a.looked = now
 }
 
-// overdue gives up workers whose session does not return: past deadline and grace, or at once if
+// overdue abandons workers whose session does not return: past deadline and grace, or at once if
 // the run is aborted.
 func (a *watch) overdue(now int64, books *books) {
 	if now < a.next {
@@ -70,7 +70,7 @@ func (a *watch) overdue(now int64, books *books) {
 	a.next = now + lookShare*(a.crew.now()-now)
 }
 
-// abandon counts the operation of a worker that was given up. What it did is unknown.
+// abandon counts the operation of a worker that was abandoned. What it did is unknown.
 func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	if a.lost != nil {
 		a.lost(w)

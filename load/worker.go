@@ -92,7 +92,7 @@ type operation struct {
 	settlement Settlement
 }
 
-// custody decides who may touch a worker: its goroutine, or the controller, once that has given up a session that does
+// custody decides who may touch a worker: its goroutine, or the controller, once that has abandoned a session that does
 // not return. Only one of them ends a call, by exchanging its deadline: that makes it safe to go on without the worker.
 type custody struct {
 	state atomic.Int64 // the deadline of the call under way in run time, or one of the following
@@ -101,7 +101,7 @@ type custody struct {
 const (
 	idle      = 0
 	abandoned = -1 // the controller has it
-	checking  = -2 // the stream looks at a document: for so long the worker cannot be given up
+	checking  = -2 // the stream looks at a document: for so long the worker cannot be abandoned
 )
 
 // begin starts a call. The worker has custody and keeps it, or else it would not get here.
@@ -116,12 +116,12 @@ func (c *custody) kept(deadline int64) bool { return c.state.Load() == deadline 
 // lost reports whether the controller has custody.
 func (c *custody) lost() bool { return c.state.Load() == abandoned }
 
-// hold keeps the controller from giving up the worker until release. It returns false if that has happened.
+// hold keeps the controller from abandoning the worker until release. It returns false if that has happened.
 func (c *custody) hold(deadline int64) bool { return c.state.CompareAndSwap(deadline, checking) }
 
 func (c *custody) release(deadline int64) { c.state.Store(deadline) }
 
-// deadline returns until when the call under way shall return; busy is false if there is none that could be given up.
+// deadline returns until when the call under way shall return; busy is false if there is none that could be abandoned.
 func (c *custody) deadline() (deadline int64, busy bool) {
 	deadline = c.state.Load()
 	return deadline, deadline > 0

@@ -116,10 +116,6 @@ func (c *Collector) remove(r *Recorder) {
 	c.workers.Store(int64(last))
 }
 
-// SetWorkers overrides the number of workers that intervals report, which is otherwise the number of
-// open recorders, until the next recorder is opened or closed.
-func (c *Collector) SetWorkers(n int) { c.workers.Store(int64(n)) }
-
 // Displaced returns how many samples were recorded so late that their interval was already closed.
 func (c *Collector) Displaced() int64 { return c.displaced.Load() }
 

@@ -190,19 +190,6 @@ func (o *Objective) parseRate(s string) error {
 	return nil
 }
 
-// CheckClass returns an error that names the nearest operation class if o names one that is not there.
-func (o Objective) CheckClass(d Dims) error {
-	var names []string
-	for _, c := range d.Classes {
-		names = append(names, c.Name)
-	}
-	if o.Class == "" || slices.Contains(names, o.Class) {
-		return nil
-	}
-	return fmt.Errorf("objective %q: this workload has no operation %q%s (known: %s)", o.Text, o.Class,
-		nearest.DidYouMean(o.Class, names), strings.Join(names, ", "))
-}
-
 // Evaluate holds an objective against a phase. What cannot be told is unknown and therefore not met.
 func (o Objective) Evaluate(s *Summary) ObjectiveResult {
 	r := ObjectiveResult{Objective: o.Text, Limit: o.Limit, Unit: o.Unit}
@@ -211,18 +198,21 @@ func (o Objective) Evaluate(s *Summary) ObjectiveResult {
 		r.Unknown, r.Why = true, why
 		return r
 	}
-	r.Measured = &x
+	r.Measured, r.Met = &x, o.MetBy(x)
+	return r
+}
+
+// MetBy reports whether a measured value, in the unit of the objective, meets it.
+func (o Objective) MetBy(x float64) bool {
 	switch o.Op {
 	case "<":
-		r.Met = x < o.Limit
+		return x < o.Limit
 	case "<=":
-		r.Met = x <= o.Limit
+		return x <= o.Limit
 	case ">":
-		r.Met = x > o.Limit
-	case ">=":
-		r.Met = x >= o.Limit
+		return x > o.Limit
 	}
-	return r
+	return x >= o.Limit
 }
 
 // EvaluateAll holds each objective against a phase.

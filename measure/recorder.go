@@ -62,7 +62,7 @@ func (r *Recorder) Offered(at, n int64) {
 	r.add(&Sample{Class: entryOffered, End: at, Response: n})
 }
 
-// Dropped counts n operations that were given up at the given time because they were too late. They
+// Dropped counts n operations that were abandoned at the given time because they were too late. They
 // must have been counted as offered as well.
 func (r *Recorder) Dropped(at, n int64) {
 	r.add(&Sample{Class: entryDropped, End: at, Response: n})

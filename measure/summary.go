@@ -16,7 +16,7 @@ const (
 
 // Tally sums up the outcomes of operations. Attempted = Succeeded + Failed + Indeterminate.
 type Tally struct {
-	Attempted      int64 `json:"attempted"`      // operations that ended, whatever became of them
+	Attempted      int64 `json:"attempted"`      // operations that ended, with any outcome
 	Succeeded      int64 `json:"succeeded"`      // did what was asked at the level asked for; the goodput
 	Failed         int64 `json:"failed"`         // known not to have done what was asked
 	Indeterminate  int64 `json:"indeterminate"`  // may or may not have been applied
@@ -84,7 +84,7 @@ func (iv *Interval) Tally(d Dims) Tally {
 type Point struct {
 	Start, End      time.Duration
 	Tally           Tally
-	ServiceSum      int64 // nanoseconds, over all operations whatever their outcome
+	ServiceSum      int64 // nanoseconds, over all operations with any outcome
 	ResponseSum     int64 // nanoseconds, over successful operations; service time without a schedule
 	PoolWaitSum     int64
 	Offered         int64
@@ -324,7 +324,7 @@ func pointOf(d Dims, iv *Interval) Point {
 	return p
 }
 
-// serviceSum is the time that all operations spent being served, whatever their outcome. With a
+// serviceSum is the time that all operations spent being served, with any outcome. With a
 // schedule the failed ones are kept by response time, so what all of them waited is taken off.
 func (c *ClassInterval) serviceSum() int64 {
 	if c.Wait == nil {
@@ -372,7 +372,7 @@ func (s *Summary) EndedClass(i int) Tally {
 	return all.Sub(s.tails[i].tally)
 }
 
-// Moved returns the documents that were moved within the phase, by operations of whatever outcome, and
+// Moved returns the documents that were moved within the phase, by operations with any outcome, and
 // their BSON bytes; parts of operations do not count.
 func (s *Summary) Moved() (docs, bytes int64) {
 	for i, c := range s.Dims.Classes {

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// StandingFile says how a drill stands that goes on. It is replaced about once a second and is gone when the drill has
+// StandingFile says how a running drill. It is replaced about once a second and is gone when the drill has
 // ended: drill.json has what came of it.
 const StandingFile = "standing.json"
 
@@ -81,7 +81,7 @@ func (w *DrillWriter) Stand(s *DrillStanding) error {
 // Ended takes standing.json away.
 func (w *DrillWriter) Ended() { _ = os.Remove(filepath.Join(w.dir, StandingFile)) } // it may never have been there
 
-// ReadStanding reads how a drill stands that goes on, nil if nothing says so.
+// ReadStanding reads how a running drill, nil if nothing says so.
 func ReadStanding(dir string) (*DrillStanding, error) {
 	b, err := safeopen.ReadFile(dir, StandingFile, safeopen.MaxDocument)
 	if os.IsNotExist(err) {

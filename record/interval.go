@@ -136,7 +136,8 @@ func used(d measure.Dims, iv *measure.Interval) []tagged {
 }
 
 // interval turns a line back into an interval; histogram returns the histogram that follows in the log.
-func (l *IntervalLine) interval(d measure.Dims, histogram func(tag string) (*measure.Histogram, error)) (*measure.Interval, error) {
+func (l *IntervalLine) interval(d measure.Dims,
+	histogram func(tag string) (*measure.Histogram, error)) (*measure.Interval, error) {
 	iv := &measure.Interval{
 		Phase: l.Phase, Start: time.Duration(l.Start), End: time.Duration(l.End), Failures: l.Failures, Offered: l.Offered,
 		Dropped: l.Dropped, Workers: l.Workers, InFlight: l.InFlight, Samples: l.Samples, Client: l.Client,

@@ -19,7 +19,7 @@ type Lab struct {
 	Started time.Time `json:"started,omitzero"`
 	// UsableAfter is how long it took until it was usable, in nanoseconds.
 	UsableAfter int64 `json:"usable_after_ns,omitempty"`
-	// Specification is what was asked for, with all defaults.
+	// Specification is the specification, with all defaults.
 	Specification spec.Lab `json:"specification"`
 	// URI is where clients connect, without credentials, with the durability level that the engine itself has.
 	URI string `json:"uri,omitempty"`

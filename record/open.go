@@ -156,6 +156,7 @@ func OpenProbe(dir string) (*Probe, error) { return openAs[*Probe](dir, KindProb
 // OpenSuite reads a suite with its journal.
 func OpenSuite(dir string) (*Suite, error) { return openAs[*Suite](dir, KindSuite) }
 
+// OpenComparison reads a comparison.
 func OpenComparison(dir string) (*ComparisonReport, error) {
 	return openAs[*ComparisonReport](dir, KindComparison)
 }

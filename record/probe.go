@@ -25,7 +25,7 @@ const (
 // Probe is probe.json: what storage was measured to do, and whether it tells the truth.
 type Probe struct {
 	Head
-	// Specification is what was asked for, with all defaults.
+	// Specification is the specification, with all defaults.
 	Specification ProbeSpec `json:"specification"`
 	// Volume is what a lab made, in a few words, where the directory is a volume of one.
 	Volume string `json:"volume,omitempty"`

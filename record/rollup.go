@@ -221,14 +221,15 @@ func EachMerged(dir string, r *Run, most int, f func(*measure.Interval) error) (
 	return eachInterval(dir, resolutionFor(dir, length, most), r.Dims(), f)
 }
 
-// EachMergedLine is [EachMerged] without the histograms, for a run of about this length. Records without files of longer
-// intervals have all their lines read.
+// EachMergedLine is [EachMerged] without the histograms, for a run of about this length. Records without files of
+// longer intervals have all their lines read.
 func EachMergedLine(dir string, length time.Duration, most int, f func(*IntervalLine) error) error {
 	_, err := eachLine(dir, resolutionFor(dir, length, most).intervals, f)
 	return err
 }
 
-// resolutionFor is the finest resolution in a record that has about most intervals at most, or the coarsest that is there.
+// resolutionFor is the finest resolution in a record that has about most intervals at most, or the coarsest that is
+// there.
 func resolutionFor(dir string, length time.Duration, most int) resolution {
 	names := resolutions[0]
 	for _, coarser := range resolutions[1:] {

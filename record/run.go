@@ -11,7 +11,7 @@ const KindRun = "run"
 // Run is run.json: everything about one run but its course in time.
 type Run struct {
 	Head
-	// Specification is what was asked for, without credentials.
+	// Specification is the specification, without credentials.
 	Specification spec.Run `json:"specification"`
 	// Target is what was loaded, as it really was.
 	Target Target `json:"target"`
@@ -145,7 +145,7 @@ type PhaseResult struct {
 	Counts measure.Tally `json:"counts"`
 	// Ended are the operations that ended within the phase: what rates are made of.
 	Ended measure.Tally `json:"ended"`
-	// Offered operations fell due in the phase (scheduled loads only); Dropped ones were given up.
+	// Offered operations fell due in the phase (scheduled loads only); Dropped ones were abandoned.
 	Offered int64 `json:"offered"`
 	Dropped int64 `json:"dropped"`
 	// Rates are per second of the phase.
@@ -182,7 +182,7 @@ func (p *PhaseResult) Class(name string) *ClassResult {
 type Rates struct {
 	// Offered is how many fell due (scheduled loads only).
 	Offered float64 `json:"offered"`
-	// Attempted is how many ended, whatever became of them.
+	// Attempted is how many ended, with any outcome.
 	Attempted float64 `json:"attempted"`
 	// Achieved is how many succeeded: the throughput.
 	Achieved float64 `json:"achieved"`
@@ -190,7 +190,7 @@ type Rates struct {
 	Failed float64 `json:"failed"`
 	// Indeterminate is how many may or may not have been applied.
 	Indeterminate float64 `json:"indeterminate"`
-	// Documents and Bytes are what was moved within the phase, whatever became of the operations.
+	// Documents and Bytes are what was moved within the phase, with any outcome.
 	Documents float64 `json:"documents"`
 	Bytes     float64 `json:"bytes"`
 }

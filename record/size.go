@@ -141,7 +141,7 @@ type SizeWorkload struct {
 	NeededHigh *float64 `json:"needed_high,omitempty"`
 	// Assumption is what that stands on: linear, measured, interpolated, usl or power.
 	Assumption string `json:"assumption,omitempty"`
-	// Objectives are those of the need held against the trials.
+	// Objectives are those of the need evaluated on the trials.
 	Objectives []SizeObjective `json:"objectives,omitempty"`
 	// Scaling is throughput by size, where it was measured.
 	Scaling *SizeScaling `json:"scaling,omitempty"`
@@ -149,7 +149,7 @@ type SizeWorkload struct {
 	Journal *SizeJournal `json:"journal,omitempty"`
 }
 
-// SizeObjective is an objective of the need held against the trials of a workload.
+// SizeObjective is an objective of the need evaluated on the trials of a workload.
 type SizeObjective struct {
 	Objective string `json:"objective"`
 	// Met is how many of N trials met it, Unknown how many cannot tell. Worst is the worst value of a trial, in Unit.

@@ -28,22 +28,22 @@ func TestReadPriceList(t *testing.T) {
 
 func TestReadPriceListMistakes(t *testing.T) {
 	for want, change := range map[string][2]string{
-		"unknown key \"memroy\"": {"memory: 64GiB", "memroy: 64GiB"},
-		"did you mean currency?": {"currency:", "curency:"},
-		"currency is missing":    {"currency: EUR\n", ""},
-		"date is missing":        {"date: 2026-11-01", "date: ''"},
-		"source is missing":      {"source: a list", "source: ''"},
-		"two nodes \"small\"":    {"name: large", "name: small"},
-		"has no name":            {"name: small", "name: ''"},
-		"has 0 cores":            {"cores: 8", "cores: 0"},
-		"has NaN cores":          {"cores: 8", "cores: .nan"},
-		"needs memory and disk":  {"disk: 1.5TiB", "disk: 0"},
-		"costs -1":               {"price: 412.5", "price: -1"},
-		"costs +Inf":             {"price: 412.5", "price: .inf"},
-		"is not a size":          {"memory: 64GiB", "memory: lots"},
-		"did you mean GiB?":      {"memory: 64GiB", "memory: 64gib"},
-		"there are no nodes":     {goodPrices[strings.Index(goodPrices, "nodes:"):], ""},
-		"not YAML":               {"source: a list", "source: ["},
+		"unknown key \"memroy\"":            {"memory: 64GiB", "memroy: 64GiB"},
+		"did you mean currency?":            {"currency:", "curency:"},
+		"currency is missing":               {"currency: EUR\n", ""},
+		"date is missing":                   {"date: 2026-11-01", "date: ''"},
+		"source is missing":                 {"source: a list", "source: ''"},
+		"two nodes have the name \"small\"": {"name: large", "name: small"},
+		"has no name":                       {"name: small", "name: ''"},
+		"has 0 cores":                       {"cores: 8", "cores: 0"},
+		"has NaN cores":                     {"cores: 8", "cores: .nan"},
+		"needs memory and disk":             {"disk: 1.5TiB", "disk: 0"},
+		"costs -1":                          {"price: 412.5", "price: -1"},
+		"costs +Inf":                        {"price: 412.5", "price: .inf"},
+		"is not a size":                     {"memory: 64GiB", "memory: lots"},
+		"did you mean GiB?":                 {"memory: 64GiB", "memory: 64gib"},
+		"it has no nodes":                   {goodPrices[strings.Index(goodPrices, "nodes:"):], ""},
+		"not YAML":                          {"source: a list", "source: ["},
 	} {
 		text := strings.Replace(goodPrices, change[0], change[1], 1)
 		if text == goodPrices {

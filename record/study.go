@@ -29,7 +29,7 @@ type Study struct {
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is
 	// known.
 	Engine string `json:"engine,omitempty"`
-	// Specification is what was asked for, with its scale applied, with defaults, without credentials.
+	// Specification is the complete specification, with its scale applied, without credentials.
 	Specification spec.Study `json:"specification"`
 	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.
 	Asked *spec.Study `json:"asked,omitempty"`
@@ -41,7 +41,7 @@ type Study struct {
 	Capacity *CapacityResult `json:"capacity,omitempty"`
 	// Configurations are the points of the study; the first one is the baseline.
 	Configurations []Configuration `json:"configurations"`
-	// Trials are all trials in the order in which they are to be run, whatever became of them.
+	// Trials are all trials in the order in which they are to be run, with any outcome.
 	Trials []Trial `json:"trials"`
 	// Canary is what the repeated baseline showed.
 	Canary *CanaryResult `json:"canary,omitempty"`
@@ -191,7 +191,7 @@ type CanaryResult struct {
 	Spread float64 `json:"spread"`
 }
 
-// ConfigurationObjective is one objective held against the trials of one configuration.
+// ConfigurationObjective is one objective evaluated on the trials of one configuration.
 type ConfigurationObjective struct {
 	Configuration string `json:"configuration"`
 	Objective     string `json:"objective"`

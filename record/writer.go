@@ -87,12 +87,6 @@ func (w *RunWriter) create() (err error) {
 	return err
 }
 
-// SetSpec stores the specification and hides its credentials from now on.
-func (w *RunWriter) SetSpec(asked spec.Run) {
-	w.AddSecrets(asked)
-	w.run.Specification = asked
-}
-
 // SetLab stores the lab as it was before the measured time.
 func (w *RunWriter) SetLab(l Lab) { w.run.Lab = &l }
 

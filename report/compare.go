@@ -88,7 +88,7 @@ func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
 	return tiles
 }
 
-// baselines returns the sides that others are held against, in their order.
+// baselines returns the sides that others are compared with, in their order.
 func baselines(r *record.ComparisonReport) []string {
 	var list []string
 	seen := map[string]bool{}

@@ -12,9 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Document is all that people are told of a result. It is made once for each kind, by [Of]. The terminal, Markdown and
-// the page print it: what one of them says, the others say too. Texts are as recorded; who prints them makes them
-// harmless.
+// Document is the report of a result, as data. [Of] makes it, once for each kind. The terminal, Markdown and the page
+// print the same document, so they have the same facts. Texts are as recorded; printers make them harmless.
 type Document struct {
 	Title string
 	// Verdict says whether it holds and whether it can be believed. Brief is the verdict for a list, where nothing is
@@ -23,7 +22,8 @@ type Document struct {
 	Grade          Grade
 	// Problem is why it ended early or did not begin, "" if it did.
 	Problem string
-	// Objectives are what was demanded, Findings what came out and what to doubt, Checks what was looked at for doubts.
+	// Objectives are the demands with their results, Findings the results and doubts, Checks the questions behind the
+	// doubts.
 	Objectives, Findings, Checks []Point
 	// Picture is what a reader sees first, nil if there is none.
 	Picture *Figure
@@ -42,7 +42,7 @@ type Part struct {
 	Document      *Document
 }
 
-// Grade is how good something is. Whoever sees no colours has it in words beside.
+// Grade is how good a result is. Printers show it as a sign or word as well as a colour.
 type Grade string
 
 // The grades. A note has no colour.
@@ -209,7 +209,7 @@ func short(list []Point, most int, what string) []Point {
 	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s below", figure.Plural(more, "more "+what))})
 }
 
-// Disclosure is what stands beside each number of a target that is no MongoDB; "" for all others. target is an address
+// Disclosure is shown with each number of a target that is not a MongoDB; "" for all others. target is an address
 // of a specification or the kind of a target.
 func Disclosure(target string) string {
 	switch kind, _, _ := strings.Cut(target, ":"); kind {

@@ -62,7 +62,7 @@ func drillVerdict(d *record.Drill) string {
 	return text
 }
 
-// drillRunning is how far a drill is that goes on, with the verdicts of the rounds that are over.
+// drillRunning is the progress of a running drill, with the verdicts of its finished rounds.
 func drillRunning(d *record.Drill) string {
 	verdicts := map[record.DrillVerdict]int{}
 	over := 0
@@ -84,7 +84,7 @@ func drillRunning(d *record.Drill) string {
 	return text
 }
 
-// drillLoss is what was lost, each manner told apart if there are several.
+// drillLoss is what was lost, by failure mode if there are several.
 func drillLoss(d *record.Drill) string {
 	list := DrillManners(d)
 	switch len(list) {
@@ -186,7 +186,7 @@ func drillTiles(d *record.Drill) (list []Tile) {
 	manners := DrillManners(d)
 	for _, m := range manners {
 		of := ""
-		if len(manners) > 1 { // what clients notice differently is told apart
+		if len(manners) > 1 { // one tile for each failure mode
 			of = ", " + MannerWord(m.Manner)
 		}
 		if m.Outages != nil {
@@ -226,7 +226,7 @@ func drillRounds(s *record.Spread) string {
 	return fmt.Sprintf("most of %d rounds", n)
 }
 
-// drillChecks say what was looked at in the rounds that are over, so that a reader knows what the verdict rests on.
+// drillChecks are the questions that the verdict is based on, answered for the finished rounds.
 func drillChecks(d *record.Drill) []Point {
 	over, complete, unhit, unread, unjudged, seeds, found := 0, 0, 0, 0, 0, 0, 0
 	for i := range d.Rounds {
@@ -310,7 +310,7 @@ var drillStages = map[string]string{
 	record.StageAudit:    "audit: everything is read back",
 }
 
-// DrillStage is the name of a stage of a round that goes on.
+// DrillStage is the name of a stage of a running round.
 func DrillStage(stage string) string { return cmp.Or(drillStages[stage], stage) }
 
 // drillTimeline is what happened, counted from the first fault, in one story of several.
@@ -349,10 +349,9 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	return s
 }
 
-// notInjected stands in the place of the manner of a fault that could not be done, of which clients noticed nothing.
+// notInjected replaces the failure mode of a fault that could not be injected.
 const notInjected = "not injected"
 
-// roundManner is the manner of a round in a table.
 func roundManner(r *record.DrillRound) string {
 	manner := MannerWord(r.Manner())
 	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults,

@@ -96,7 +96,7 @@ func foundElsewhere(l *record.LedgerResult) string {
 	return fmt.Sprintf("Of %s, there are still %s.", of, strings.Join(list, ", "))
 }
 
-// drillReads is what the audit read: the final read, and how each member stands against it.
+// drillReads is what the audit read: the final read, and how each member differs from it.
 func drillReads(r *record.DrillRound) Section {
 	s := Section{Title: "members"}
 	if r.Ledger == nil || len(r.Ledger.Reads) == 0 {

@@ -17,7 +17,7 @@ var mannerNames = map[string]string{
 	record.MannerPlanned: "planned hand-over", record.MannerUnknown: "caused from outside",
 }
 
-// MannerName is the manner of faults in words; see [record.DrillManner].
+// MannerName is a failure mode in words; see [record.DrillManner].
 func MannerName(manner string) string {
 	var list []string
 	for name := range strings.SplitSeq(manner, "+") {
@@ -26,7 +26,7 @@ func MannerName(manner string) string {
 	return strings.Join(list, " and ")
 }
 
-// MannerWord is the manner of faults in a word, or several.
+// MannerWord is a failure mode without its explanation.
 func MannerWord(manner string) string { return strings.ReplaceAll(manner, "+", " and ") }
 
 // DrillManners are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its
@@ -47,7 +47,7 @@ func DrillManners(d *record.Drill) []record.DrillManner {
 	return list
 }
 
-// mannerOutage is the outage of rounds of one manner; "" if none is known.
+// mannerOutage is the outage of the rounds of a failure mode; "" if none is known.
 func mannerOutage(m *record.DrillManner) string {
 	text := ""
 	switch {
@@ -69,7 +69,7 @@ func mannerOutage(m *record.DrillManner) string {
 
 func mannerLoss(m *record.DrillManner) string { return judge.LossText(m.Losses) }
 
-// windowOf is the longest loss window of all rounds of a manner, as the end of a sentence.
+// windowOf is the longest loss window of all rounds of a failure mode, as the end of a sentence.
 func windowOf(d *record.Drill, manner string) string {
 	longest := int64(-1)
 	for i := range d.Rounds {

@@ -15,7 +15,7 @@ type DrillStory struct {
 	// Shard is the part; "" is all of the target.
 	Shard   string
 	Moments []record.DrillMoment
-	// Faults are those that the story has to tell.
+	// Faults are those of the story.
 	Faults []record.DrillFault
 	// Beside says that no fault struck this shard, but others.
 	Beside bool

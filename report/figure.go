@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Figure is a picture of ratios on one logarithmic axis: for each row what somebody else stated and what was measured.
+// Figure is a picture of ratios on one logarithmic axis: for each row what another source states and what was measured.
 type Figure struct {
 	Title string
 	// Note says what the marks mean.
@@ -22,12 +22,12 @@ type Figure struct {
 type FigureRow struct {
 	// Group is a heading where it changes.
 	Group, Name string
-	// Stated is what somebody else has; Value was measured, with its interval from Low to High.
+	// Stated is what another source has; Value was measured, with its interval from Low to High.
 	Stated, Value, Low, High float64
 	Grade                    Grade
 	// Partly marks a row that is not all that its grade says, such as a ratio of the same direction only.
 	Partly bool
-	// Text stands at the end of the row; Note has its numbers in words.
+	// Text is at the end of the row; Note has its numbers in words.
 	Text, Note string
 }
 

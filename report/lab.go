@@ -114,7 +114,7 @@ func differing(s, from string) string {
 	return s
 }
 
-// labSpecLine says in one line what lab was asked for.
+// labSpecLine is a specification of a lab in one line.
 func labSpecLine(asked spec.Lab) string {
 	asked.Defaults()
 	return LabLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name,

@@ -122,7 +122,7 @@ func probeDocument(p *record.Probe) *Document {
 	return d
 }
 
-// probeChecks say what was looked at, so that a reader knows what the figures rest on.
+// probeChecks are the questions that the figures depend on.
 func probeChecks(p *record.Probe) []Point {
 	list := []Point{check(p.Status == record.Complete, Warn, figure.Plural(len(p.Steps), "step")+" measured", "not all steps measured")}
 	if p.Verdict != "" {

@@ -64,7 +64,7 @@ func PublishedBeside(s *record.Study) ([]Beside, error) {
 	return list, nil
 }
 
-// beside sets a sweep beside the levels of a factor.
+// beside joins a sweep of a document with the levels of a factor.
 func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *spec.Factor) Beside {
 	b := Beside{Source: source, Sweep: sweep, Factor: f.Title()}
 	measured, other := judge.Levels(v.study, sweep, f)
@@ -153,7 +153,7 @@ func PublishedText(r *BesideRow) string {
 	return strings.TrimSpace(r.Bound + " " + write(*r.Published))
 }
 
-// GroupPublished is the group of the sections with what a document published beside what was measured.
+// GroupPublished is the group of the sections with published and measured figures.
 const GroupPublished = "published"
 
 // publishedSections are the sections of all published figures beside the study's, or what is wrong with their name.

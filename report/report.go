@@ -19,7 +19,7 @@ import (
 
 // runCSV writes one line per operation class of the measured phase, the first line being the header. Times
 // are in microseconds; a field is empty where there are too few values to state it. The column validity
-// says what the result is worth: "valid", "warning" or "invalid".
+// is "valid", "warning" or "invalid".
 func runCSV(w io.Writer, r *record.Run) error {
 	out := csv.NewWriter(w)
 	header := []string{"started", "workload", "target", "status", "validity", "class", "part", "seconds", "workers", "offered_per_s",

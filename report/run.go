@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// runDocument tells a run: what it is worth, what was asked and achieved, the operations with response and service
+// runDocument describes a run: its validity, what was asked and achieved, the operations with response and service
 // time, what went wrong, and what it takes to repeat it.
 func runDocument(r *record.Run) *Document {
 	d := &Document{Title: runTitle(r), Grade: gradeOf(r.Validity, r.Status), Problem: r.Problem,
@@ -173,7 +173,7 @@ func Durability(r *record.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// Data says what was there to be read, "" if nobody knows.
+// Data describes the loaded data, "" if it is not known.
 func Data(r *record.Run) string {
 	f := r.Fill
 	if f == nil {
@@ -262,8 +262,8 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	return append(list, Tile{"Not ok", RunLoss(r, p), note})
 }
 
-// RunLoss is the share of operations that were asked for and did not succeed. Those that were given up or were never
-// sent are among them: nobody who waits for them can tell the difference.
+// RunLoss is the share of operations that were due and did not succeed, including those that were dropped or never
+// sent: for a user who waits for them it is the same.
 func RunLoss(r *record.Run, p *record.PhaseResult) string {
 	gone := p.Dropped + r.Course.Unsent
 	return share(float64(p.Counts.Bad()+gone), float64(p.Counts.Attempted+gone))
@@ -277,7 +277,7 @@ func stated(ns *int64) string {
 	return nanoseconds(float64(*ns))
 }
 
-// beyond says how many values a percentile stands on.
+// beyond says how many values a percentile is based on.
 func beyond(n int64, q float64) string {
 	if n < measure.MinCount(q) {
 		return "too few values to state it"
@@ -423,7 +423,7 @@ func loadProcesses(r *record.Run) Section {
 	return s
 }
 
-// conditions is what somebody needs, beside the facts, who wants to repeat the run or doubts it.
+// conditions are what you need, besides the facts, to repeat the run or to check it.
 func conditions(r *record.Run) Section {
 	s := Section{ID: "conditions", Title: "conditions", Appendix: true,
 		Table: &Table{Header: []string{"what", "value"}, Left: 2}}

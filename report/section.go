@@ -115,7 +115,7 @@ func (s *Section) note(text string) string {
 // servers and paths can hold anything.
 func Clean(s string) string { return visible.Line(s) }
 
-// escape makes a text stand in Markdown as it is: no markup, no cell border, no mention of a person, no link.
+// escape quotes a text for Markdown: no markup, no cell border, no mention of a person, no link.
 func escape(s string) string {
 	var b strings.Builder
 	for _, r := range Clean(s) {

@@ -69,7 +69,7 @@ func peakRange(l *record.SizeLaw) string {
 	return ", interval " + span(l.PeakLow, l.PeakHigh, "")
 }
 
-// sizeDocument tells a size: why, what it costs, what was measured, what else would do, what to doubt.
+// sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
 	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
 	d.Brief, d.Verdict = doubt(r.Validity)

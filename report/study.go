@@ -149,7 +149,7 @@ func (t *sheet) trial(trial *record.Trial, levels map[string]string) error {
 	return t.line(cells)
 }
 
-// findingWords says what a trial is worth, and why.
+// findingWords is the validity of a trial with its reasons.
 func findingWords(list []measure.Finding) string {
 	if len(list) == 0 {
 		return "valid"

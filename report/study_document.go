@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// studyDocument tells a study: verdict and doubts first, then what was found beforehand, the configurations by factor,
-// each change against the baseline, drift, and all trials in the order of their execution.
+// studyDocument describes a study: verdict and doubts first, then what was found beforehand, the configurations by
+// factor, each change against the baseline, drift, and all trials in the order of their execution.
 func studyDocument(s *record.Study) *Document {
 	v := newStudyView(s)
 	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(),
@@ -82,7 +82,7 @@ func studyDocument(s *record.Study) *Document {
 	return d
 }
 
-// mostObjectives is how many objectives are told at the beginning.
+// mostObjectives is how many objectives the first screen has.
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {
@@ -301,7 +301,7 @@ func withInterval(low, high *float64, n int) string {
 	return fmt.Sprintf("%s to %s, n = %d", figure.Rate(*low), figure.Rate(*high), n)
 }
 
-// countedTrials are the trials that the comparison stands on.
+// countedTrials are the trials that the comparison is based on.
 func countedTrials(s *record.Study) []*record.Trial {
 	var list []*record.Trial
 	for i := range s.Trials {

@@ -211,7 +211,7 @@ func IntervalText(c *record.Comparison) string {
 	return "[" + write(*c.Low) + ", " + write(*c.High) + "]"
 }
 
-// VerdictText is a verdict as tables show it: "~" where nothing can be told.
+// VerdictText is a verdict as tables show it: "~" if it is inconclusive.
 func VerdictText(v record.Verdict) string {
 	if v == record.Inconclusive {
 		return "~"

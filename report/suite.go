@@ -26,14 +26,14 @@ type Suite struct {
 // SuitePart is a part with its record.
 type SuitePart struct{ judge.Part }
 
-// SuiteFigure is one figure, table or output of the document, with its statements held against what was measured.
+// SuiteFigure is one figure, table or output of the document, with its statements and what was measured.
 type SuiteFigure struct {
 	// Name is how a part calls it. Sweep is nil if the document has nothing by that name that could be measured.
 	Name  string
 	Sweep *published.Sweep
 	// Statements are ratios and words level by level, then trends.
 	Statements []record.SuiteStatement
-	// Lines are what has to be known of it beside its table.
+	// Lines explain its table.
 	Lines []string
 }
 
@@ -71,7 +71,7 @@ func NewSuite(r *record.Suite, open func(*record.Part) (judge.Part, error)) *Sui
 	return s
 }
 
-// note is a sentence beside a figure: its own, or what the drill found that the document did not look at.
+// note is a sentence about a figure: its own, or a finding of a drill that the document does not have.
 func (s *Suite) note(n record.SuiteNote) string {
 	if n.Text != "" {
 		return n.Text
@@ -178,7 +178,7 @@ func (p *SuitePart) Finding() string {
 	return probeFinding(p.Probe)
 }
 
-// studyFinding tells the largest change of the throughput that is certain, or of another metric if there is none.
+// studyFinding names the largest certain change of the throughput, or of another metric if there is none.
 func studyFinding(s *record.Study) string {
 	var best *record.Comparison
 	for i := range s.Comparisons {
@@ -202,7 +202,7 @@ func studyFinding(s *record.Study) string {
 // farther says whether a ratio is further from one than another.
 func farther(a, b float64) bool { return max(a, 1/a) > max(b, 1/b) }
 
-// probeFinding tells where more threads stop helping, and what a power cut left.
+// probeFinding names where more threads stop helping, and what a power cut left.
 func probeFinding(p *record.Probe) string {
 	var words []string
 	for _, r := range p.Ramps {

@@ -52,8 +52,8 @@ func TestChanceOfLoss(t *testing.T) {
 		agreement record.Agreement
 		found     string
 	}{
-		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.NotTold, "2 of 2 rounds lost acknowledged writes: a chance of 16 % to 100 %"},
-		"journal": {record.Agrees, "0 of 12 rounds lost acknowledged writes: a chance of 0 % to 26 %"},
+		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.NotTold, "2 of 2 rounds lost acknowledged writes: a probability of 16 % to 100 %"},
+		"journal": {record.Agrees, "0 of 12 rounds lost acknowledged writes: a probability of 0 % to 26 %"},
 	} {
 		if got := statement(t, s, "loss", level, "loss"); got.Agreement != want.agreement || got.Found != want.found {
 			t.Errorf("%s: %s, %q, want %s, %q", level, got.Agreement, got.Found, want.agreement, want.found)
@@ -65,7 +65,7 @@ func TestChanceOfLoss(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if advice := sectionText(t, s, "best practices from what was measured here"); !strings.Contains(advice, "w1 | w=1 | do not rely on it where this can happen") {
+	if advice := sectionText(t, s, "best practices from what was measured here"); !strings.Contains(advice, "w1 | w=1 | do not rely on it if this failure can happen") {
 		t.Errorf("the advice is\n%s", advice)
 	}
 }
@@ -171,7 +171,7 @@ func TestProceduresThatFoundNothing(t *testing.T) {
 	s := suiteOf("policy-storage", judge.Part{Part: &record.Part{Name: "s", Kind: record.KindStudy,
 		Status: record.PartDone}, Study: study})
 	text := sectionText(t, s, "best practices from what was measured here")
-	for _, want := range []string{"load.workers | none: 32 is the best that was tried, and no answer was found | still rising", "load.duration | use 90.0 s | flat"} {
+	for _, want := range []string{"load.workers | none: 32 is the best value that was tried, but the search found no answer | still rising", "load.duration | use 90.0 s | flat"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -133,7 +133,7 @@ func (s *Suite) lossSection() Section {
 	return x
 }
 
-// drillUseSection sets beside each other what the drills of a suite used, for each write that was acknowledged.
+// drillUseSection compares what the drills of a suite used for each acknowledged write.
 func (s *Suite) drillUseSection() Section {
 	x := Section{Title: "resources used by the drills", Table: &Table{Left: 2, Header: []string{"part", "level", "members", "writes",
 		"CPU of the servers", "for a write", "written", "for a write", "REST service", "load generator"}}}

@@ -131,7 +131,7 @@ func (s *Suite) leftSection() Section {
 	return leftTable("scaled or left out", s.Record.Left, false)
 }
 
-// together puts parts of which the same is said into one line.
+// together joins parts with the same text into one line.
 func together(left []spec.Left) (list []spec.Left) {
 	at := map[spec.Left]int{}
 	for _, l := range left {

@@ -286,12 +286,12 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 	i := slices.IndexFunc(s.Figures, func(f report.SuiteFigure) bool { return f.Name == "ext4" })
 	if text := strings.Join(s.Figures[i].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document, more than 2 threads did not") {
 		t.Errorf("where threads stop helping: %s", text)
-	} else if want := "on-ext4, devices with 8 threads: loop7 busy for 98.0 %, 2.00 writes for each read, 4.00 KiB each, 0.250 flushes for each write. " +
-		"In the document: xvdc busy for 98.2 %, 2.00 writes for each read, 2.00 KiB each"; !strings.Contains(text, want) {
+	} else if want := "on-ext4, devices with 8 threads: loop7 busy 98.0 % of the time, 2.00 writes per read, 4.00 KiB per write, 0.250 flushes per write. " +
+		"In the document: xvdc busy 98.2 % of the time, 2.00 writes per read, 2.00 KiB per write"; !strings.Contains(text, want) {
 		t.Errorf("what devices did: %s\nwant %s", text, want)
 	}
 	for _, f := range s.Figures {
-		want := "on-btrfs was measured in the place of by-md, which was left out: no md here"
+		want := "on-btrfs was measured instead of by-md, which was skipped: no md here"
 		if has := slices.Contains(f.Lines, want); has != (f.Name == "md" || f.Name == "volumes") {
 			t.Errorf("%s says %q: %v", f.Name, want, has)
 		}

@@ -27,7 +27,7 @@ func (h objectiveCounts) words() string {
 	return "holds: " + fmt.Sprint(h.met) + of + "met"
 }
 
-// doubt says what a result is worth, in the words of a list and in those of a document, which has the reasons below.
+// doubt is the validity of a result, for a list and for a document, which has the reasons below.
 func doubt(list []measure.Finding) (brief, text string) {
 	switch measure.Worst(list) {
 	case measure.Invalid:

@@ -93,7 +93,7 @@ func (r *runner) mayDrop(ctx context.Context, c server.Commander, namespace stri
 // there is no such collection.
 func unsharded(ctx context.Context, c server.Commander, namespace string) bool {
 	db, name, _ := strings.Cut(namespace, ".")
-	reply, err := server.AskOf(ctx, c, db, bson.D{{Key: "collStats", Value: name}})
+	reply, err := server.QueryDB(ctx, c, db, bson.D{{Key: "collStats", Value: name}})
 	var refused *store.ServerError
 	if errors.As(err, &refused) {
 		return refused.Code == 26 // NamespaceNotFound
@@ -105,7 +105,7 @@ func unsharded(ctx context.Context, c server.Commander, namespace string) bool {
 // missingRights are the needed actions that the user has no privilege for (connectionStatus). Without access control
 // nothing is missing.
 func (s *sharding) missingRights(ctx context.Context, c server.Commander) ([]string, error) {
-	reply, err := server.Ask(ctx, c, bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}})
+	reply, err := server.Query(ctx, c, bson.D{{Key: "connectionStatus", Value: 1}, {Key: "showPrivileges", Value: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func retryAll(ctx context.Context, c server.Commander, list []command) error {
 // retry sends a command and retries it after transient errors.
 func retry(ctx context.Context, c server.Commander, cmd command) error {
 	for end := time.Now().Add(reshardAtMost); ; {
-		_, err := server.AskOf(ctx, c, cmd.db, cmd.doc)
+		_, err := server.QueryDB(ctx, c, cmd.db, cmd.doc)
 		if err == nil {
 			return nil
 		}

@@ -75,7 +75,7 @@ func readSharding(ctx context.Context, c server.Commander, namespace string) (*s
 
 func (s *sharding) readOptions(ctx context.Context, c server.Commander) error {
 	db, name := s.names()
-	reply, err := server.AskOf(ctx, c, db, bson.D{{Key: "listCollections", Value: 1}, {Key: "filter", Value: bson.D{{Key: "name", Value: name}}}})
+	reply, err := server.QueryDB(ctx, c, db, bson.D{{Key: "listCollections", Value: 1}, {Key: "filter", Value: bson.D{{Key: "name", Value: name}}}})
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func findAll(ctx context.Context, c server.Commander, db, collection string, fil
 	}
 	var all []bson.Raw
 	for batch := "firstBatch"; ; batch = "nextBatch" {
-		reply, err := server.AskOf(ctx, c, db, command)
+		reply, err := server.QueryDB(ctx, c, db, command)
 		if err != nil {
 			return nil, err
 		}

@@ -177,7 +177,7 @@ func courseOf(r *record.Run, lines []*record.IntervalLine, end int64) rates {
 	return c
 }
 
-// words tell the lowest and the highest value of the measured time.
+// words are the lowest and the highest value of the measured time.
 func (c rates) words() string {
 	counted := c.values[c.measured:]
 	return fmt.Sprintf("lowest %s, highest %s", figure.Rate(slices.Min(counted)), figure.Rate(slices.Max(counted)))

@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// Bounds of what is looked at in a folder. A folder with more shows the newest that were found within them.
+// Bounds of what is read of a folder. A folder with more shows the newest records that were found within them.
 const (
 	maxDepth   = 8
 	maxEntries = 20_000
@@ -41,14 +41,14 @@ type Entry struct {
 	// Status is that of the record; one that is being written is running, whatever it says.
 	Status  record.Status
 	Verdict string
-	// Grade is how good the result is; empty if the record does not tell.
+	// Grade is how good the result is; empty if it is not known.
 	Grade   report.Grade
 	Started time.Time
 	Live    bool
 	Labels  map[string]string
 	// Target is what was loaded in a word, Workload with what; empty where there is none.
 	Target, Workload string
-	// Disclosure stands beside the figures; see [report.Disclosure].
+	// Disclosure is shown with the figures; see [report.Disclosure].
 	Disclosure string
 	// Within is the ID of the suite, study or drill that the record is a part of, the outermost one; empty for the others.
 	// The list of all records leaves parts out.
@@ -74,7 +74,7 @@ type seen struct {
 	modified time.Time
 	size     int64
 	read     Entry // what its file says
-	entry    Entry // with what is known beside: whether somebody writes it, and its place in a study
+	entry    Entry // with what other files say: whether it is being written, and its place in a study
 	trials   map[string]string
 }
 

@@ -16,7 +16,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// frame is what stands around the content of a page.
+// frame is the page around its content.
 type frame struct {
 	Title string
 	// Top is true for the page that has no page above it.

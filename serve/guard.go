@@ -34,7 +34,7 @@ type Guard struct {
 	hosts, origins []string
 	// main is the origin that is printed.
 	main string
-	// tls is true where a proxy with TLS stands in front of the page.
+	// tls is true if a proxy with TLS is in front of the page.
 	tls bool
 	// open is true where reading needs no token: on loopback, unless a proxy opens it to others.
 	open bool
@@ -48,7 +48,7 @@ const tokenBytes = 24
 // minToken is the shortest token that a user may choose.
 const minToken = 16
 
-// cookieName is the cookie with the token. The port is part of it, since cookies do not tell ports apart.
+// cookieName is the cookie with the token. It has the port in it because cookies are shared between ports.
 func (g *Guard) cookieName() string {
 	_, port, _ := net.SplitHostPort(g.addr)
 	return "plimsoll-" + port
@@ -161,7 +161,7 @@ func (g *Guard) Address() string {
 	return g.main + "/?token=" + url.QueryEscape(g.token)
 }
 
-// The reasons for which a request is refused. None tells more than that.
+// The reasons for which a request is refused. None has more details.
 var (
 	errHost   = errors.New("this page is not served under that name")
 	errOrigin = errors.New("requests from other sites are refused")

@@ -54,7 +54,7 @@ func (s *Server) guarded(mux *http.ServeMux, demands map[string]demand) http.Han
 		headers(w.Header())
 		w.Header().Set("Content-Security-Policy", policy("none"))
 		if status, err := s.guard.check(r, demands[pattern]); err != nil {
-			http.Error(w, err.Error(), status) // not even a page: whoever asks is not known
+			http.Error(w, err.Error(), status) // not even a page: the client is not known
 			return
 		}
 		if s.guard.keep(w, r) {
@@ -152,7 +152,7 @@ func fileName(path string) string {
 	return name + ".html"
 }
 
-// maxCompared bounds how many records are put beside each other on a page.
+// maxCompared bounds how many records a page compares.
 const maxCompared = 20
 
 // compareNote says how the sides were judged, and how that is kept.

@@ -17,17 +17,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Labs are the labs of a machine, as a page needs them. They are asked for as long as somebody looks.
+// Labs are the labs of a machine, as a page needs them. They are queried while a client follows the page.
 type Labs interface {
 	// List returns all labs, also those that are half made or whose supervisor is gone, without asking their servers.
 	List(ctx context.Context) ([]record.Lab, error)
-	// View is a running lab as it is now. Its error says why it cannot be looked at.
+	// View is a running lab as it is now. Its error says why it cannot be shown.
 	View(ctx context.Context, name string) (html.LabView, error)
 	// Heal undoes everything that was broken in a lab on purpose.
 	Heal(ctx context.Context, name string) error
 }
 
-// Labs are looked at so often, and may take so long to answer.
+// Labs are polled this often, and may take this long to answer.
 const (
 	labEvery  = 2 * time.Second
 	labAtMost = 15 * time.Second
@@ -80,7 +80,7 @@ func (s *Server) labRows(r *http.Request, words string) []labRow {
 
 var errNoSuchLab = errors.New("there is no such lab on this machine")
 
-// lab shows a lab as it is, and goes on to.
+// lab shows a lab, and follows it.
 func (s *Server) lab(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if spec.CheckLabName(name) != nil {
@@ -119,7 +119,7 @@ func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) 
 	return pic, nil
 }
 
-// labNow says in one line how a lab stands.
+// labNow is the state of a lab in one line.
 func labNow(l *record.Lab) template.HTML {
 	on, running := 0, 0
 	for _, h := range l.Hosts {
@@ -150,7 +150,7 @@ func (s *Server) labEvents(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// labLoop looks at a lab until it is gone or nobody looks.
+// labLoop polls a lab until the lab is gone or no client follows it.
 func (f *follower) labLoop(ctx context.Context, name string) {
 	defer close(f.done)
 	defer f.cancel()

@@ -44,7 +44,7 @@ func (p *labPasts) add(name string, usage []record.LabUsage, at time.Time) []htm
 	return copies(p.of[name])
 }
 
-// copies are moments that somebody may change: a page takes out of them what must not be shown.
+// copies returns moments that the caller may change: a page removes what must not be shown.
 func copies(past []html.LabMoment) []html.LabMoment {
 	list := make([]html.LabMoment, len(past))
 	for i, m := range past {

@@ -178,7 +178,8 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	all := Inside(s.library.list(), in)
 	found, choices := narrow(all, chosen)
 	found = Search(found, q)
-	l := list{Query: q, In: in, Total: len(all), Found: len(found), Shown: min(len(found), maxRows), Filters: choices, Summary: s.summary(all), All: "/"}
+	l := list{Query: q, In: in, Total: len(all), Found: len(found), Shown: min(len(found), maxRows), Filters: choices,
+		Summary: s.summary(all), All: "/"}
 	if in != "" {
 		l.All = "/?in=" + url.QueryEscape(in)
 	}

@@ -32,7 +32,7 @@ type follower struct {
 type present struct {
 	picture *picture
 	now     template.HTML
-	// ended is true when nobody writes the record any longer, and picture is the final one.
+	// ended is true when nothing writes the record any longer, and picture is the final one.
 	ended bool
 }
 
@@ -41,7 +41,7 @@ func (s *Server) follow(e Entry, dir string) (f *follower, leave func()) {
 	return s.followWith(e, dir, (*follower).loop)
 }
 
-// followWith does the same for whatever loop looks at.
+// followWith is [Server.follow] with another loop.
 func (s *Server) followWith(e Entry, dir string, loop func(*follower, context.Context)) (f *follower, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Server) followWith(e Entry, dir string, loop func(*follower, context.Co
 	}
 }
 
-// drop makes the next client begin anew. Server.mu is held.
+// drop makes the next client start another follower. Server.mu is held.
 func (f *follower) drop() {
 	if f.s.followers[f.entry.ID] == f {
 		delete(f.s.followers, f.entry.ID)
@@ -80,10 +80,10 @@ func (f *follower) finish() {
 	f.set(func(p *present) bool { p.ended = true; return true })
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.drop() // somebody may go on with a study
+	f.drop() // a study may be resumed
 }
 
-// hurry looks at the record at once.
+// hurry makes the loop read the record at once.
 func (f *follower) hurry() {
 	select {
 	case f.wake <- struct{}{}:
@@ -106,7 +106,7 @@ func (f *follower) set(change func(*present) bool) {
 	}
 }
 
-// loop looks at the record once a second until nobody writes it or nobody looks.
+// loop reads the record once a second until nothing writes it or no client follows it.
 func (f *follower) loop(ctx context.Context) {
 	defer close(f.done)
 	defer f.cancel()

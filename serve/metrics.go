@@ -162,7 +162,7 @@ func (m *meter) touch() {
 	m.asked = time.Now()
 }
 
-// rest ends the meter when nobody has asked for long.
+// rest ends the meter when it was not scraped for long.
 func (m *meter) rest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

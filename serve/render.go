@@ -42,11 +42,11 @@ type picture struct {
 	took time.Duration
 	// state is that of the files it was made of.
 	state string
-	// now is a line beside the picture of a lab.
+	// now is the line above the picture of a lab.
 	now template.HTML
 }
 
-// fresh says whether a picture of something that runs need not be made anew yet.
+// fresh says whether a picture of a running record need not be replaced yet.
 func (p *picture) fresh(now time.Time, rest int) bool {
 	return now.Sub(p.made) < max(shortest, time.Duration(rest)*p.took)
 }
@@ -123,7 +123,7 @@ func (p *pages) place(id string) *keep {
 	return k
 }
 
-// forget drops the pictures that were not asked for longest until the others have room. k has one of a new size.
+// forget drops the least recently used pictures until the others fit. k has one of a new size.
 func (p *pages) forget(k *keep, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +144,7 @@ func (p *pages) forget(k *keep, size int) {
 	}
 }
 
-// shown is a record that is to be shown, and whether somebody writes it.
+// shown is a record to show, and whether it is being written.
 type shown struct {
 	dir  string
 	held bool

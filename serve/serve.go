@@ -1,8 +1,8 @@
-// Package serve shows records on a page in a browser: a folder of them, each of them as a report, several beside each
-// other, and what is being written right now while it is written.
+// Package serve shows records in a browser: a folder of records, the report of each, comparisons, and records that are
+// being written.
 //
-// It shows what the records say and nothing else: it measures nothing, and it makes nothing of its own but the
-// request that something which runs should end. What a page looks like comes from report/html.
+// It shows what the records say and measures nothing. Its only actions stop a running process and heal a lab. The look
+// of a page comes from report/html.
 package serve
 
 import (
@@ -38,14 +38,14 @@ type Options struct {
 	Token string
 	// Names are further origins at which the page is reached: https://NAME of a proxy with TLS, or http://NAME:PORT.
 	Names []string
-	// Labs are the labs of this machine, shown beside the records to clients that know the token; nil for none.
+	// Labs are the labs of this machine, shown to clients that know the token; nil for none.
 	Labs Labs
 	// Metrics adds /metrics for Prometheus.
 	Metrics bool
 	Tool    record.Tool
 	// Open reads a record for its page; nil for [html.Open]. Tests break it.
 	Open func(dir string) (*html.Source, error)
-	// Compare holds several records against each other; without it they are only laid beside each other.
+	// Compare compares several records; without it they are shown side by side.
 	Compare html.Comparer
 }
 
@@ -60,7 +60,7 @@ type Server struct {
 	actions []action
 	asked   asked
 	meters  *meters // nil without metrics
-	// labPasts is what the hosts of labs used while somebody looked.
+	// labPasts is what the hosts of labs used while a client followed them.
 	labPasts labPasts
 	courses  courses
 
@@ -72,7 +72,7 @@ type Server struct {
 	streams   int
 }
 
-// New makes a server on a listener, which it closes in the end. The error says what is wrong with the options.
+// New makes a server on a listener, which [Server.Close] closes. The error says what is wrong with the options.
 func New(ln net.Listener, o Options) (*Server, error) {
 	guard, err := NewGuard(ln.Addr(), o.Token, o.Names...)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Server) finish(limit time.Duration) {
 	}
 	for _, f := range all {
 		if _, held := record.Holder(f.dir); held || f.dir == "" {
-			continue // it goes on
+			continue // it is still running
 		}
 		select {
 		case <-f.done:

@@ -43,7 +43,7 @@ func (n *drillNow) text() template.HTML {
 	return template.HTML(b.String())
 }
 
-// holds says whether somebody writes the record in a directory below another one.
+// holds says whether the record in a directory below another one is being written.
 func holds(top, name string) bool {
 	dir, err := record.Below(top, name)
 	if err != nil {

@@ -113,7 +113,7 @@ func (s *Server) partOf(e Entry, pid int) (kind string) {
 	return ""
 }
 
-// healable is the lab that a record which is being written loads, "" if it loads none, or if nobody here can heal it.
+// healable is the lab that a running record loads, "" if it loads none or if this server cannot heal it.
 func (s *Server) healable(e Entry) string {
 	if s.o.Labs == nil || spec.CheckLabName(e.Lab) != nil {
 		return ""
@@ -123,7 +123,7 @@ func (s *Server) healable(e Entry) string {
 
 var errNothingToHeal = errors.New("this record loads no lab, so there is nothing to heal")
 
-// healOf undoes what was broken in the lab that a record loads. Whatever loads it goes on.
+// healOf reverts all faults in the lab that a record loads. The load continues.
 func (s *Server) healOf(w http.ResponseWriter, r *http.Request) {
 	e, dir, ok := s.library.find(r.PathValue("id"))
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// lookEvery is how often a file is looked at for what was appended.
+// lookEvery is how often a growing file is polled.
 const lookEvery = 250 * time.Millisecond
 
 // growing reads a file that another process appends to: at its end it waits for more until ctx ends. It reads only
@@ -94,11 +94,11 @@ func eachLine(r io.Reader, f func([]byte)) error {
 		if err != nil {
 			return err
 		}
-		f(slices.Clone(b)) // those who follow keep the last line
+		f(slices.Clone(b)) // followers keep the last line
 	}
 }
 
-// newest keeps the last interval of a run that goes on.
+// newest keeps the last interval of a running run.
 type newest struct {
 	mu    sync.Mutex
 	line  []byte

@@ -6,35 +6,35 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Where a default write concern comes from.
+// The sources of a default write concern.
 const (
-	// Implicit: nobody set one, so the release's rule applies.
+	// Implicit: not set, so the release's rule applies.
 	Implicit = "implicit"
-	// Global: somebody ran setDefaultRWConcern.
+	// Global: set by setDefaultRWConcern.
 	Global = "global"
-	// Legacy: settings.getLastErrorDefaults of the replica set's configuration, read before 5.0.
+	// Legacy: settings.getLastErrorDefaults of the replica set's configuration, before 5.0.
 	Legacy = "getLastErrorDefaults"
 )
 
-// Concerns are what a deployment applies where a client asks for no concern.
+// Concerns are the default concerns of a deployment.
 type Concerns struct {
-	// W is "1", "2", …, "majority" or a tag; empty if it is not known.
+	// W is "1", "2", …, "majority" or a tag; empty if unknown.
 	W string
-	// Journal is j of the default, nil if the default does not say. [Concerns.Journaled] says what follows.
+	// Journal is j of the default, nil if the default does not have it. See [Concerns.Journaled].
 	Journal *bool
-	// Source is one of the constants, empty if W is not known.
+	// Source is one of the constants, empty if W is unknown.
 	Source string
-	// Read is the default read concern level, "local" unless somebody set one.
+	// Read is the default read concern level, "local" if not set.
 	Read string
-	// MajorityJournal is writeConcernMajorityJournalDefault of the set: majority means journals of a majority. It is nil
-	// where that is not known: through a router, or without the right to ask.
+	// MajorityJournal is writeConcernMajorityJournalDefault of the set: w: majority waits for journals of a majority. It
+	// is nil if unknown: through a router, or without authorization.
 	MajorityJournal *bool
-	// Problem is why W is not known.
+	// Problem is the reason why W is unknown.
 	Problem string
 }
 
-// Journaled says whether a write of the default concern waits for a journal on disk; known is false where that cannot
-// be told. A write of w:1 without j is acknowledged from memory (manual: "Write Concern").
+// Journaled reports whether a write with the default concern waits for a journal on disk; known is false if unknown. A
+// write with w:1 without j is acknowledged from memory (manual: "Write Concern").
 func (c Concerns) Journaled() (journaled, known bool) {
 	switch {
 	case c.Journal != nil && *c.Journal:
@@ -50,29 +50,28 @@ func (c Concerns) Journaled() (journaled, known bool) {
 	return false, true
 }
 
-// AskConcerns asks for the concerns that apply where a client asks for none. A standalone has none to ask for: w:1. A
-// member of a shard refuses the question by design: ask a router. Where the question is not answered, W is not known,
-// because somebody may have set a default.
-func AskConcerns(ctx context.Context, c Commander, id Identity) Concerns {
+// QueryConcerns queries the default concerns. A standalone always has w:1. A member of a shard refuses the query; use a
+// router. Without an answer W is unknown, because a default may be set.
+func QueryConcerns(ctx context.Context, c Commander, id Identity) Concerns {
 	if id.Kind == FerretDB {
-		return Concerns{Problem: "a gateway ignores write concerns; a write is as durable as the database behind it makes it"}
+		return Concerns{Problem: "a gateway ignores write concerns; the durability of a write depends on the database behind it"}
 	}
 	if id.Topology() == "standalone" {
 		return ReadConcerns(nil, id, Config{})
 	}
-	config, _ := AskConfig(ctx, c, id) // refused to many users; what it would say is left open then
+	config, _ := QueryConfig(ctx, c, id) // many users are not authorized; then MajorityJournal is unknown
 	if id.Version.Known() && !id.Version.AtLeast(4, 4) {
-		return ReadConcerns(nil, id, config) // nobody can set a default there
+		return ReadConcerns(nil, id, config) // without setDefaultRWConcern
 	}
-	reply, err := ask(ctx, c, "getDefaultRWConcern")
+	reply, err := query(ctx, c, "getDefaultRWConcern")
 	if err != nil {
 		return Concerns{MajorityJournal: config.MajorityJournal, Problem: err.Error()}
 	}
 	return ReadConcerns(reply, id, config)
 }
 
-// ReadConcerns reads the answer to getDefaultRWConcern. Since 5.0 it names the implicit default, and leaves it out where
-// that is w:1 because of arbiters; 4.4 leaves it out unless somebody set it.
+// ReadConcerns reads the answer to getDefaultRWConcern. Since 5.0 it includes the implicit default, except w:1 because
+// of arbiters; in 4.4 it includes only an explicit default.
 func ReadConcerns(reply bson.Raw, id Identity, config Config) Concerns {
 	out := Concerns{Read: "local", MajorityJournal: config.MajorityJournal}
 	if level := Text(reply, "defaultReadConcern", "level"); level != "" {
@@ -94,9 +93,9 @@ func ReadConcerns(reply bson.Raw, id Identity, config Config) Concerns {
 	return out
 }
 
-// implicit is the default where nobody set one. Before 5.0, and on a standalone, it is w:1. Since 5.0 it is majority, unless a set has arbiters
-// and no more voting members with data than a majority (manual: "Implicit Default Write Concern"). A sharded cluster
-// accepts no shard of that kind unless somebody set a default, so a router has majority.
+// implicit returns the implicit default. Before 5.0, and on a standalone, it is w:1. Since 5.0 it is majority, unless a
+// set has arbiters and no more voting members with data than a majority (manual: "Implicit Default Write Concern"). A
+// sharded cluster without an explicit default accepts no shard of that kind, so a router has majority.
 func implicit(id Identity, config Config) string {
 	if !id.Version.AtLeast(5, 0) || id.Topology() == "standalone" {
 		return "1"

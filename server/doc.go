@@ -1,10 +1,10 @@
-// Package server holds what a mongod, a mongos or a gateway says of itself, asked in one place: vendor and version, its
-// role and its set, its parameters under the names that its release has for them, the concerns that it applies where
-// nobody asks for one, and the dates and known vulnerabilities of releases.
+// Package server queries a mongod, a mongos or a gateway about itself: vendor and version, role and replica set,
+// parameters under the names of its release, and default concerns. It also has the dates and known vulnerabilities of
+// releases.
 //
-// Only read-only commands are sent. What a server's statistics say of it while it is loaded is in run/observe, the
-// greeting by which a connection begins in store/wire, how a machine should be set in disk/doctor, how a server is
-// installed and started in lab/engine. A client is anything that can run a command.
+// It sends only read-only commands, with any client that can run a command. Package run/observe reads a server's
+// statistics during a load, store/wire has the handshake of connections, disk/doctor has recommendations, and
+// lab/engine installs and starts servers.
 package server
 
 import (
@@ -16,9 +16,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
-// Commander runs one command on a server. An answer that refuses the command (ok: 0) is returned as an error.
-// The stores of store/wire and store/mongo are commanders; [Driver] makes one of the official driver's client, and
-// [CommandFunc] of anything else.
+// Commander runs one command on a server. It returns an error for an answer with ok: 0. The stores of store/wire and
+// store/mongo are commanders; [Driver] adapts a client of the official driver, and [CommandFunc] a function.
 type Commander interface {
 	RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error)
 }
@@ -31,20 +30,20 @@ func (f CommandFunc) RunCommand(ctx context.Context, db string, cmd []byte) ([]b
 	return f(ctx, db, cmd)
 }
 
-// Driver runs commands by the official driver, with the read preference that its client has.
+// Driver runs commands with the official driver and the read preference of its client.
 func Driver(client *mongo.Client) Commander {
 	return CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 		return client.Database(db).RunCommand(ctx, bson.Raw(cmd)).Raw()
 	})
 }
 
-// Ask sends a command to the database admin. The answer is valid BSON.
-func Ask(ctx context.Context, c Commander, cmd bson.D) (bson.Raw, error) {
-	return AskOf(ctx, c, "admin", cmd)
+// Query sends a command to the database admin. The answer is valid BSON.
+func Query(ctx context.Context, c Commander, cmd bson.D) (bson.Raw, error) {
+	return QueryDB(ctx, c, "admin", cmd)
 }
 
-// AskOf is [Ask] of another database.
-func AskOf(ctx context.Context, c Commander, db string, cmd bson.D) (bson.Raw, error) {
+// QueryDB is [Query] for another database.
+func QueryDB(ctx context.Context, c Commander, db string, cmd bson.D) (bson.Raw, error) {
 	doc, err := bson.Marshal(cmd)
 	if err != nil {
 		return nil, err
@@ -59,12 +58,12 @@ func AskOf(ctx context.Context, c Commander, db string, cmd bson.D) (bson.Raw, e
 	return reply, nil
 }
 
-// ask sends a command that has no arguments.
-func ask(ctx context.Context, c Commander, name string) (bson.Raw, error) {
-	return Ask(ctx, c, bson.D{{Key: name, Value: 1}})
+// query sends a command without arguments.
+func query(ctx context.Context, c Commander, name string) (bson.Raw, error) {
+	return Query(ctx, c, bson.D{{Key: name, Value: 1}})
 }
 
-// lookup finds a value; one that is not there has no type.
+// lookup returns the value at a path; a missing value has no type.
 func lookup(d bson.Raw, path ...string) bson.RawValue {
 	v, err := d.LookupErr(path...)
 	if err != nil {
@@ -79,7 +78,7 @@ func Text(d bson.Raw, path ...string) string {
 	return s
 }
 
-// Number returns the number at a path of an answer, whatever its numeric type is; false if there is none.
+// Number returns the number of any type at a path of an answer; false if there is none.
 func Number(d bson.Raw, path ...string) (float64, bool) {
 	v := lookup(d, path...)
 	if x, ok := v.DoubleOK(); ok {

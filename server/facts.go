@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Facts are what one server says of itself and of its machine, for whoever judges it. Empty, 0 and nil are not known.
+// Facts are the facts of a server and its machine, from its own answers. Empty, 0 and nil are unknown.
 type Facts struct {
 	Identity
 	Backend    string // of a gateway
@@ -21,38 +21,38 @@ type Facts struct {
 	Data       int64 // bytes of all documents and indexes, before compression, without the databases local and config
 	FCV        string
 	Concerns   Concerns
-	WithData   int // members of the set that keep data, 0 without a set
+	WithData   int // members of the set with data, 0 without a set
 	DBPath     string
 	PID        int64
 	Uptime     time.Duration
 	PerCPU     *bool // usingPerCPUCaches of its allocator, since 8.0
 	Host       HostInfo
-	Warnings   []string // what it warned of when it started
-	DataUnread string   // why Data is not known
-	Refused    []string // commands that were not answered
+	Warnings   []string // of its start
+	DataUnread string   // why Data is unknown
+	Refused    []string // commands without an answer
 }
 
-// HostInfo is a machine as its server sees it (hostInfo).
+// HostInfo describes a machine, from its server (hostInfo).
 type HostInfo struct {
 	Name     string
 	OS       string // "Linux"
 	Kernel   string
-	Memory   int64 // bytes that the server may use: the limit of its container, else of the machine
+	Memory   int64 // bytes: the limit of the server's container, else of the machine
 	Machine  int64 // bytes of the machine
 	Cores    int
 	NUMA     *bool
 	MaxFiles int64 // soft limit on open files of the server's process
 }
 
-// AskFacts asks a server for everything. It fails only if the server does not answer buildInfo.
-func AskFacts(ctx context.Context, c Commander) (Facts, error) {
+// QueryFacts queries all facts of a server. It returns an error only if the server does not answer buildInfo.
+func QueryFacts(ctx context.Context, c Commander) (Facts, error) {
 	id, err := Identify(ctx, c)
 	if id.Build == nil {
 		return Facts{}, err
 	}
 	f := Facts{Identity: id}
 	asked := func(cmd bson.D) bson.Raw {
-		reply, err := Ask(ctx, c, cmd)
+		reply, err := Query(ctx, c, cmd)
 		if err != nil {
 			f.Refused = append(f.Refused, cmd[0].Key)
 		}
@@ -69,16 +69,16 @@ func AskFacts(ctx context.Context, c Commander) (Facts, error) {
 	f.readHost(plain("hostInfo"))
 	f.Warnings = startupWarnings(asked(bson.D{{Key: "getLog", Value: "startupWarnings"}}))
 	f.DBPath = Text(plain("getCmdLineOpts"), "parsed", "storage", "dbPath")
-	f.Concerns = AskConcerns(ctx, c, id)
+	f.Concerns = QueryConcerns(ctx, c, id)
 	f.WithData = len(id.Hello.Data())
 	if id.Kind == Mongos {
 		return f, nil
 	}
-	reply, err := AskParameters(ctx, c, "featureCompatibilityVersion")
+	reply, err := QueryParameters(ctx, c, "featureCompatibilityVersion")
 	if f.FCV = Text(reply, "featureCompatibilityVersion", "version"); err != nil {
 		f.Refused = append(f.Refused, "featureCompatibilityVersion")
 	}
-	if config, err := AskConfig(ctx, c, id); err == nil && config.Data() > 0 { // hidden members are in no hello
+	if config, err := QueryConfig(ctx, c, id); err == nil && config.Data() > 0 { // hidden members are in no hello
 		f.WithData = config.Data()
 	}
 	return f, nil
@@ -89,7 +89,8 @@ func (f *Facts) readStatus(s bson.Raw) {
 	f.Engine = Text(s, "storageEngine", "name")
 	f.Cache = whole(s, "wiredTiger", "cache", "maximum bytes configured")
 	if lookup(s, "wiredTiger", "log").Type != 0 {
-		on := whole(s, "wiredTiger", "log", "log files manually zero-filled")+whole(s, "wiredTiger", "log", "maximum log file size") > 0
+		on := whole(s, "wiredTiger", "log", "log files manually zero-filled")+
+			whole(s, "wiredTiger", "log", "maximum log file size") > 0
 		f.Journal = &on
 	}
 	f.PID = whole(s, "pid")
@@ -98,8 +99,9 @@ func (f *Facts) readStatus(s bson.Raw) {
 }
 
 func (f *Facts) readHost(r bson.Raw) {
-	f.Host = HostInfo{Name: Text(r, "system", "hostname"), OS: Text(r, "os", "type"), Kernel: Text(r, "extra", "kernelVersion"),
-		Machine: whole(r, "system", "memSizeMB") << 20, Memory: whole(r, "system", "memLimitMB") << 20, Cores: int(whole(r, "system", "numCores")),
+	f.Host = HostInfo{Name: Text(r, "system", "hostname"), OS: Text(r, "os", "type"),
+		Kernel: Text(r, "extra", "kernelVersion"), Cores: int(whole(r, "system", "numCores")),
+		Machine: whole(r, "system", "memSizeMB") << 20, Memory: whole(r, "system", "memLimitMB") << 20,
 		NUMA: Flag(r, "system", "numaEnabled"), MaxFiles: whole(r, "extra", "maxOpenFiles")}
 	if host, _, err := net.SplitHostPort(f.Host.Name); err == nil { // the server adds its port
 		f.Host.Name = host
@@ -114,13 +116,13 @@ func whole(d bson.Raw, path ...string) int64 {
 	return int64(x)
 }
 
-// mostDatabases bounds how many databases are asked for their size, one command each.
+// mostDatabases limits the queries of sizes, one command for each database.
 const mostDatabases = 200
 
-// dataOf adds up the sizes of all databases as the cache has them: listDatabases counts compressed files, and the oplog. A
-// shard of 8.0 and later refuses to be asked directly; through a router the sizes are those of all shards.
+// dataOf returns the uncompressed size of all databases, as in the cache. (listDatabases returns compressed sizes, with
+// the oplog.) Shards since 8.0 refuse direct queries; a router returns the sizes of all shards.
 func dataOf(ctx context.Context, c Commander) (int64, error) {
-	reply, err := Ask(ctx, c, bson.D{{Key: "listDatabases", Value: 1}, {Key: "nameOnly", Value: true}})
+	reply, err := Query(ctx, c, bson.D{{Key: "listDatabases", Value: 1}, {Key: "nameOnly", Value: true}})
 	if err != nil {
 		return 0, fmt.Errorf("listDatabases: %w", err)
 	}
@@ -134,7 +136,7 @@ func dataOf(ctx context.Context, c Commander) (int64, error) {
 		if asked++; asked > mostDatabases {
 			return 0, fmt.Errorf("there are more than %d databases", mostDatabases)
 		}
-		stats, err := AskOf(ctx, c, name, bson.D{{Key: "dbStats", Value: 1}, {Key: "scale", Value: 1}})
+		stats, err := QueryDB(ctx, c, name, bson.D{{Key: "dbStats", Value: 1}, {Key: "scale", Value: 1}})
 		if err != nil {
 			return 0, fmt.Errorf("dbStats of %s: %w", name, err)
 		}
@@ -143,7 +145,7 @@ func dataOf(ctx context.Context, c Commander) (int64, error) {
 	return total, nil
 }
 
-// startupWarnings are the texts of getLog: since 4.4 a line is a JSON document.
+// startupWarnings returns the texts of getLog. Since 4.4 a line is a JSON document.
 func startupWarnings(reply bson.Raw) []string {
 	var out []string
 	for _, line := range Texts(reply, "log") {
@@ -151,7 +153,7 @@ func startupWarnings(reply bson.Raw) []string {
 			Text string `json:"msg"`
 		}
 		if json.Unmarshal([]byte(line), &entry) != nil || entry.Text == "" {
-			continue // decoration, and lines of older servers, which have several to a warning
+			continue // decoration, or a part of a warning of an older server
 		}
 		text := strings.TrimRight(strings.TrimSpace(entry.Text), ".")
 		if text != "" && !strings.HasPrefix(text, "**") {

@@ -21,14 +21,16 @@ func TestFacts(t *testing.T) {
 		"getCmdLineOpts": `{"parsed": {"storage": {"dbPath": "/data/db"}}, "ok": 1}`,
 		"getParameter":   `{"featureCompatibilityVersion": {"version": "7.0"}, "ok": 1}`,
 	}}
-	f, err := AskFacts(t.Context(), a)
+	f, err := QueryFacts(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	no, yes := false, true
-	want := Facts{Identity: f.Identity, Engine: "wiredTiger", Journal: &yes, Cache: 1024, Data: 2048, FCV: "7.0", WithData: 3, DBPath: "/data/db", PID: 77,
+	want := Facts{Identity: f.Identity, Engine: "wiredTiger", Journal: &yes, Cache: 1024, Data: 2048, FCV: "7.0",
+		WithData: 3, DBPath: "/data/db", PID: 77,
 		Uptime: 10 * time.Minute, PerCPU: &no, Concerns: Concerns{W: "majority", Source: Implicit, Read: "local", MajorityJournal: &yes},
-		Host:     HostInfo{Name: "db1.example", OS: "Linux", Kernel: "5.14.0", Memory: 8000 << 20, Machine: 64000 << 20, Cores: 4, NUMA: &no, MaxFiles: 1024},
+		Host: HostInfo{Name: "db1.example", OS: "Linux", Kernel: "5.14.0", Memory: 8000 << 20, Machine: 64000 << 20,
+			Cores: 4, NUMA: &no, MaxFiles: 1024},
 		Warnings: []string{"Access control is not enabled for the database"}}
 	if d := cmp.Diff(want, f); d != "" {
 		t.Error(d)
@@ -36,8 +38,9 @@ func TestFacts(t *testing.T) {
 	a.replies["hello"], a.asked = router, nil
 	delete(a.replies, "dbStats")
 	delete(a.replies, "hostInfo")
-	f, err = AskFacts(t.Context(), a)
-	if err != nil || f.Kind != Mongos || f.FCV != "" || f.WithData != 0 || f.DataUnread == "" || len(f.Refused) != 1 || f.Refused[0] != "hostInfo" {
+	f, err = QueryFacts(t.Context(), a)
+	if err != nil || f.Kind != Mongos || f.FCV != "" || f.WithData != 0 || f.DataUnread == "" || len(f.Refused) != 1 ||
+		f.Refused[0] != "hostInfo" {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for _, name := range a.asked {
@@ -45,7 +48,7 @@ func TestFacts(t *testing.T) {
 			t.Errorf("a router was asked for %s", name)
 		}
 	}
-	if _, err := AskFacts(t.Context(), &answers{}); err == nil {
+	if _, err := QueryFacts(t.Context(), &answers{}); err == nil {
 		t.Error("a server that answers nothing has facts")
 	}
 }

@@ -9,29 +9,29 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The kinds of software that answer.
+// The kinds of servers.
 const (
 	Mongod   = "mongod"
 	Mongos   = "mongos"
-	FerretDB = "ferretdb" // a gateway that speaks MongoDB's protocol in front of another database
+	FerretDB = "ferretdb" // a gateway with MongoDB's protocol in front of another database
 )
 
-// Identity is who answers.
+// Identity identifies a server.
 type Identity struct {
 	Kind   string // one of the constants
 	Vendor string // "MongoDB", "Percona Server for MongoDB", "FerretDB"
-	// Version has MongoDB's numbers; of a gateway, those that it imitates. It is not known if buildInfo was not answered.
+	// Version has MongoDB's numbers; for a gateway those of the emulated release. It is unknown without buildInfo.
 	Version Version
-	// Release is the vendor's own: "8.0.12", "4.4.6-8", "v2.7.0".
+	// Release is the vendor's release: "8.0.12", "4.4.6-8", "v2.7.0".
 	Release string
 	Hello   Hello
 	Build   bson.Raw // the answer to buildInfo
 }
 
-// Identify asks who answers. What was answered is returned beside the error, which joins what was not.
+// Identify queries the identity of a server. With an error it returns the known parts.
 func Identify(ctx context.Context, c Commander) (Identity, error) {
-	id, buildErr := AskBuild(ctx, c)
-	hello, helloErr := AskHello(ctx, c, id.Version)
+	id, buildErr := QueryBuild(ctx, c)
+	hello, helloErr := QueryHello(ctx, c, id.Version)
 	if helloErr == nil {
 		id.Hello = hello
 		if hello.Router() && id.Kind != FerretDB {
@@ -43,22 +43,22 @@ func Identify(ctx context.Context, c Commander) (Identity, error) {
 	return id, errors.Join(named("version (buildInfo)", buildErr), named("role and topology (hello)", helloErr))
 }
 
-// AskBuild asks for vendor and version alone (buildInfo). Nobody needs to authenticate for that.
-func AskBuild(ctx context.Context, c Commander) (Identity, error) {
+// QueryBuild queries vendor and version (buildInfo), which needs no authentication.
+func QueryBuild(ctx context.Context, c Commander) (Identity, error) {
 	var id Identity
-	build, err := ask(ctx, c, "buildInfo")
+	build, err := query(ctx, c, "buildInfo")
 	if err == nil {
 		id.readBuild(build)
 	}
 	return id, err
 }
 
-// readBuild reads buildInfo. FerretDB reports the version of MongoDB that it imitates, and its own in a document of its
-// name; Percona's server has MongoDB's numbers, and its own beside them.
+// readBuild reads buildInfo. FerretDB reports the emulated version of MongoDB, and its own version in the field
+// ferretdb. Percona's server reports MongoDB's version, and its own in psmdbVersion.
 func (id *Identity) readBuild(r bson.Raw) {
 	text := Text(r, "version")
 	id.Build, id.Kind, id.Vendor, id.Release = r, Mongod, "MongoDB", text
-	id.Version, _ = ParseVersion(text) // not known if it is something else
+	id.Version, _ = ParseVersion(text) // unknown after an error
 	_, ferret := lookup(r, "ferretdb").DocumentOK()
 	percona := Text(r, "psmdbVersion")
 	switch {
@@ -72,7 +72,7 @@ func (id *Identity) readBuild(r bson.Raw) {
 	}
 }
 
-// Backend is the database behind a gateway, as far as its serverStatus says: "PostgreSQL 18.6 with DocumentDB 1.0.0".
+// Backend returns the database behind a gateway from its serverStatus: "PostgreSQL 18.6 with DocumentDB 1.0.0".
 func Backend(status bson.Raw) string {
 	var name string
 	// "PostgreSQL 18.6 (Debian 18.6-3) on x86_64-pc-linux-gnu, compiled by …" and "1.0.0 gitref: …"
@@ -96,11 +96,11 @@ func (id Identity) Topology() string {
 	return "standalone"
 }
 
-// Hello is what a server says of itself to everybody (manual: "hello"; on a server that belongs to no set yet, the
-// driver's specification "Server Discovery and Monitoring" calls it RSGhost).
+// Hello is the answer to hello (manual: "hello"; the driver's specification "Server Discovery and Monitoring" for
+// Ghost, a member without a configuration).
 type Hello struct {
 	Writable   bool     `bson:"isWritablePrimary"`
-	Master     bool     `bson:"ismaster"` // what isMaster says instead
+	Master     bool     `bson:"ismaster"` // the same field of isMaster
 	Secondary  bool     `bson:"secondary"`
 	Arbiter    bool     `bson:"arbiterOnly"`
 	Hidden     bool     `bson:"hidden"`
@@ -114,9 +114,9 @@ type Hello struct {
 	Passives   []string `bson:"passives"` // members with data and priority 0
 	Arbiters   []string `bson:"arbiters"`
 	SetVersion int64    `bson:"setVersion"`
-	// ElectionID grows with each election, so of two that call themselves primary the greater one is right.
+	// ElectionID grows with each election. If two members claim to be primary, the greater one is right.
 	ElectionID bson.ObjectID `bson:"electionId"`
-	// LastWrite is the last operation that a member with data has applied.
+	// LastWrite is the last applied operation of a member with data.
 	LastWrite struct {
 		OpTime OpTime `bson:"opTime"`
 	} `bson:"lastWrite"`
@@ -124,7 +124,7 @@ type Hello struct {
 	Raw bson.Raw `bson:"-"` // the whole answer
 }
 
-// HelloCommand is the command by which a release says what it is: "hello" since 4.4.2.
+// HelloCommand returns "hello" since 4.4.2, "isMaster" before.
 func HelloCommand(v Version) string {
 	if v.Known() && v.Compare(Version{Major: 4, Minor: 4, Patch: 2}) < 0 {
 		return "isMaster"
@@ -132,12 +132,12 @@ func HelloCommand(v Version) string {
 	return "hello"
 }
 
-// AskHello asks a server of a release what it is. Nobody needs to authenticate for that. Where the release is not known,
-// both commands are tried.
-func AskHello(ctx context.Context, c Commander, v Version) (Hello, error) {
-	raw, err := ask(ctx, c, HelloCommand(v))
+// QueryHello runs hello on a server of a release, which needs no authentication. For an unknown release it tries both
+// commands.
+func QueryHello(ctx context.Context, c Commander, v Version) (Hello, error) {
+	raw, err := query(ctx, c, HelloCommand(v))
 	if err != nil && !v.Known() {
-		older, again := ask(ctx, c, "isMaster")
+		older, again := query(ctx, c, "isMaster")
 		if again != nil {
 			return Hello{}, err
 		}
@@ -160,17 +160,17 @@ func ReadHello(raw bson.Raw) (Hello, error) {
 	return h, nil
 }
 
-// Router says whether a mongos answers.
+// Router reports whether the server is a mongos.
 func (h Hello) Router() bool { return h.Message == "isdbgrid" }
 
-// Data are the members that keep data and are not hidden, sorted.
+// Data returns the members with data that are not hidden, sorted.
 func (h Hello) Data() []string {
 	all := slices.Concat(h.Hosts, h.Passives)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Members are all members that are not hidden, arbiters too, sorted.
+// Members returns all members that are not hidden, including arbiters, sorted.
 func (h Hello) Members() []string {
 	all := slices.Concat(h.Hosts, h.Passives, h.Arbiters)
 	slices.Sort(all)

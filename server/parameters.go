@@ -6,19 +6,19 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// parameter is a server parameter that decides about speed or durability.
+// parameter is a server parameter with an effect on speed or durability.
 type parameter struct {
 	names  []since // oldest first
-	router bool    // a mongos has it, and no mongod
+	router bool    // only a mongos has it
 }
 
-// since is a name and the first series that has it.
+// since is a name and the first series with it.
 type since struct {
 	major, minor int
 	name         string
 }
 
-// parameters are what settings of a server show. 7.0 and later log a warning each time somebody asks by an old name.
+// parameters are included in the settings of a server. Since 7.0 mongod logs a warning for each query by an old name.
 var parameters = []parameter{
 	{names: []since{{0, 0, "featureCompatibilityVersion"}}},
 	{names: []since{{0, 0, "journalCommitInterval"}}},
@@ -30,17 +30,19 @@ var parameters = []parameter{
 	{names: []since{{4, 2, "flowControlTargetLagSeconds"}}},
 	{names: concurrent("ReadTransactions")},
 	{names: concurrent("WriteTransactions")},
-	{names: []since{{7, 0, "storageEngineConcurrencyAdjustmentAlgorithm"}, {8, 3, "executionControlConcurrencyAdjustmentAlgorithm"}}},
+	{names: []since{{7, 0, "storageEngineConcurrencyAdjustmentAlgorithm"},
+		{8, 3, "executionControlConcurrencyAdjustmentAlgorithm"}}},
 	{names: []since{{0, 0, "ShardingTaskExecutorPoolMinSize"}}, router: true},
 	{names: []since{{0, 0, "ShardingTaskExecutorPoolMaxSize"}}, router: true},
 }
 
 // concurrent is a limit of concurrent transactions, renamed in 7.0 and in 8.3 (SERVER-113142).
 func concurrent(what string) []since {
-	return []since{{0, 0, "wiredTigerConcurrent" + what}, {7, 0, "storageEngineConcurrent" + what}, {8, 3, "executionControlConcurrent" + what}}
+	return []since{{0, 0, "wiredTigerConcurrent" + what}, {7, 0, "storageEngineConcurrent" + what},
+		{8, 3, "executionControlConcurrent" + what}}
 }
 
-// name is how a release calls the parameter, "" if it does not have it.
+// name returns the name of the parameter in a release, "" if the release does not have it.
 func (p parameter) name(v Version) string {
 	name := ""
 	for _, n := range p.names {
@@ -51,8 +53,8 @@ func (p parameter) name(v Version) string {
 	return name
 }
 
-// ParameterName is how a release calls a parameter that another release calls differently; a name that was never changed
-// is returned as it is. "" says that the release does not have it.
+// ParameterName returns the name in a release of a parameter, given by its name in any release; "" if the release does
+// not have it. Other names are returned unchanged.
 func ParameterName(name string, v Version) string {
 	for _, p := range parameters {
 		for _, n := range p.names {
@@ -64,7 +66,7 @@ func ParameterName(name string, v Version) string {
 	return name
 }
 
-// Parameters are the names of the parameters that settings show, as the server's release calls them.
+// Parameters returns the names of the parameters in [Settings] for the server's release.
 func Parameters(id Identity) []string {
 	if id.Kind == FerretDB {
 		return nil
@@ -78,11 +80,12 @@ func Parameters(id Identity) []string {
 	return names
 }
 
-// AskParameters asks for some parameters in one command. One that the server does not have is left out of the answer.
-func AskParameters(ctx context.Context, c Commander, names ...string) (bson.Raw, error) {
+// QueryParameters queries parameters with one command. The answer does not have parameters that are unknown to the
+// server.
+func QueryParameters(ctx context.Context, c Commander, names ...string) (bson.Raw, error) {
 	cmd := bson.D{{Key: "getParameter", Value: 1}}
 	for _, name := range names {
 		cmd = append(cmd, bson.E{Key: name, Value: 1})
 	}
-	return Ask(ctx, c, cmd)
+	return Query(ctx, c, cmd)
 }

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// TableDate is when the tables of releases and advisories were last compared with the vendor's pages. A program that is
-// older than a release cannot know it.
+// TableDate is the date of the last comparison of the tables of releases and advisories with the vendor's pages.
 const TableDate = "2026-11-23"
 
 // Release is a series of releases of MongoDB, such as 8.0.
 type Release struct {
 	Series   string
 	Released string // year-month-day
-	Until    string // the last day on which the vendor repairs it
+	Until    string // last day of maintenance
 }
 
-// releases is the vendor's lifecycle schedule for servers that users run themselves
+// releases is the vendor's lifecycle schedule for self-managed servers
 // (https://www.mongodb.com/legal/support-policy/lifecycles). Rapid releases end when the next one appears.
 var releases = []Release{
 	{"3.6", "2017-11-30", "2021-04-30"},
@@ -52,13 +51,14 @@ func (v Version) Release() (Release, bool) {
 	return Release{}, false
 }
 
-// Maintained says whether the vendor repairs the series on a day. known is false for a series that the table lacks.
+// Maintained reports whether the vendor maintains the series on a day. known is false for a series that is not in the
+// table.
 func (v Version) Maintained(day time.Time) (maintained, known bool) {
 	r, known := v.Release()
 	return known && day.UTC().Format(time.DateOnly) <= r.Until, known
 }
 
-// MaintainedSeries are the series that the vendor repairs on a day, oldest first.
+// MaintainedSeries returns the series that the vendor maintains on a day, oldest first.
 func MaintainedSeries(day time.Time) []string {
 	var list []string
 	for _, r := range releases {
@@ -69,22 +69,23 @@ func MaintainedSeries(day time.Time) []string {
 	return list
 }
 
-// Advisory is a vulnerability of the server that its vendor has published.
+// Advisory is a published vulnerability of the server.
 type Advisory struct {
 	ID    string
-	What  string         // one sentence: what an attacker can do, and who can be one
-	Fixed map[string]int // the first patch of each series that is repaired
-	// Open are series that are exposed and in which it was never repaired.
+	What  string         // one sentence: the possible attack and the required access
+	Fixed map[string]int // the first fixed patch by series
+	// Open are vulnerable series without a fix.
 	Open []string
-	// Anyone says that an attacker needs no user of the server.
+	// Anyone reports that an attack needs no user of the server.
 	Anyone bool
 }
 
-// advisories are those that concern every deployment, whatever it is used for, gravest first; there are others.
+// advisories are vulnerabilities of every deployment, the most severe first; there are others.
 // Sources: the vendor's alerts (https://www.mongodb.com/resources/products/alerts) and the entries of the CVE list.
 var advisories = []Advisory{
 	{ID: "CVE-2025-14847", What: "anyone who can connect can read parts of the server's memory, passwords included (zlib compression)",
-		Fixed: map[string]int{"4.4": 30, "5.0": 32, "6.0": 27, "7.0": 28, "8.0": 17, "8.2": 3}, Open: []string{"3.6", "4.0", "4.2", "5.1", "5.2", "5.3", "6.1", "6.2", "6.3", "7.1", "7.2", "7.3", "8.1"}, Anyone: true},
+		Fixed: map[string]int{"4.4": 30, "5.0": 32, "6.0": 27, "7.0": 28, "8.0": 17, "8.2": 3}, Anyone: true,
+		Open: []string{"3.6", "4.0", "4.2", "5.1", "5.2", "5.3", "6.1", "6.2", "6.3", "7.1", "7.2", "7.3", "8.1"}},
 	{ID: "CVE-2026-9740", What: "anyone who can connect can crash the server with one message",
 		Fixed: map[string]int{"7.0": 35, "8.0": 24, "8.2": 10, "8.3": 3}, Anyone: true},
 	{ID: "CVE-2026-8053", What: "a user who can insert can corrupt the server's memory through a time-series collection",
@@ -93,7 +94,7 @@ var advisories = []Advisory{
 		Fixed: map[string]int{"7.0": 32, "8.0": 21}, Open: []string{"8.1"}},
 }
 
-// Advisories are the published vulnerabilities that a release is known to have, gravest first.
+// Advisories returns the known vulnerabilities of a release, the most severe first.
 func (v Version) Advisories() []Advisory {
 	var found []Advisory
 	for _, a := range advisories {
@@ -105,8 +106,8 @@ func (v Version) Advisories() []Advisory {
 	return found
 }
 
-// RepairedIn is the first release of the same series in which all advisories of the table are repaired; false if there
-// is none.
+// RepairedIn returns the first release of the same series with fixes for all advisories of the table; false if there is
+// none.
 func (v Version) RepairedIn() (Version, bool) {
 	fixed := Version{Major: v.Major, Minor: v.Minor, Patch: v.Patch}
 	for _, a := range v.Advisories() {

@@ -11,7 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// answers answers commands by name with extended JSON, and remembers what it was asked. What it does not have it refuses.
+// answers answers commands by name with extended JSON, and remembers what it was asked. What it does not have it
+// refuses.
 type answers struct {
 	replies map[string]string
 	asked   []string
@@ -61,19 +62,21 @@ func TestConcerns(t *testing.T) {
 		build, hello, defaults, config string
 		want                           Concerns
 	}{
-		"standalone 4.4":         {build44, single, "", "", Concerns{W: "1", Source: Implicit, Read: "local"}},
-		"standalone 8.0":         {build80, single, "", "", Concerns{W: "1", Source: Implicit, Read: "local"}},
-		"set 4.4":                {build44, three, `{"ok": 1}`, config, Concerns{W: "1", Source: Implicit, Read: "local", MajorityJournal: &yes}},
-		"set 4.4, old default":   {build44, three, `{"ok": 1}`, configG, Concerns{W: "2", Source: Legacy, Read: "local"}},
-		"set 5.0, old default":   {build50, three, majority, configG, Concerns{W: "majority", Source: Implicit, Read: "local"}},
-		"set 5.0":                {build50, three, majority, config, Concerns{W: "majority", Source: Implicit, Read: "local", MajorityJournal: &yes}},
+		"standalone 4.4":       {build44, single, "", "", Concerns{W: "1", Source: Implicit, Read: "local"}},
+		"standalone 8.0":       {build80, single, "", "", Concerns{W: "1", Source: Implicit, Read: "local"}},
+		"set 4.4":              {build44, three, `{"ok": 1}`, config, Concerns{W: "1", Source: Implicit, Read: "local", MajorityJournal: &yes}},
+		"set 4.4, old default": {build44, three, `{"ok": 1}`, configG, Concerns{W: "2", Source: Legacy, Read: "local"}},
+		"set 5.0, old default": {build50, three, majority, configG, Concerns{W: "majority", Source: Implicit, Read: "local"}},
+		"set 5.0": {build50, three, majority, config, Concerns{W: "majority", Source: Implicit, Read: "local",
+			MajorityJournal: &yes}},
 		"set 6.0 with arbiter":   {build60, arbiter, none50, configA, Concerns{W: "1", Source: Implicit, Read: "local", MajorityJournal: &no}},
 		"arbiter, config hidden": {build60, arbiter, none50, "", Concerns{W: "1", Source: Implicit, Read: "local"}},
-		"set 7.0, changed":       {build70, three, set2, config, Concerns{W: "2", Journal: &yes, Source: Global, Read: "majority", MajorityJournal: &yes}},
-		"router 4.4":             {build44, router, `{"ok": 1}`, "", Concerns{W: "1", Source: Implicit, Read: "local"}},
-		"router 8.0":             {build80, router, majority, "", Concerns{W: "majority", Source: Implicit, Read: "local"}},
-		"not allowed":            {build80, three, "", config, Concerns{MajorityJournal: &yes, Problem: "(Unauthorized) not authorized on admin to execute command"}},
-		"gateway":                {ferret, single, majority, "", Concerns{Problem: "a gateway ignores write concerns; a write is as durable as the database behind it makes it"}},
+		"set 7.0, changed": {build70, three, set2, config, Concerns{W: "2", Journal: &yes, Source: Global,
+			Read: "majority", MajorityJournal: &yes}},
+		"router 4.4":  {build44, router, `{"ok": 1}`, "", Concerns{W: "1", Source: Implicit, Read: "local"}},
+		"router 8.0":  {build80, router, majority, "", Concerns{W: "majority", Source: Implicit, Read: "local"}},
+		"not allowed": {build80, three, "", config, Concerns{MajorityJournal: &yes, Problem: "(Unauthorized) not authorized on admin to execute command"}},
+		"gateway":     {ferret, single, majority, "", Concerns{Problem: "a gateway ignores write concerns; the durability of a write depends on the database behind it"}},
 	} {
 		a := &answers{replies: map[string]string{"buildInfo": tc.build, "hello": tc.hello, "isMaster": tc.hello}}
 		if tc.defaults != "" {
@@ -86,7 +89,7 @@ func TestConcerns(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if d := cmp.Diff(tc.want, AskConcerns(t.Context(), a, id)); d != "" {
+		if d := cmp.Diff(tc.want, QueryConcerns(t.Context(), a, id)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 		if strings.HasPrefix(name, "standalone") && len(a.asked) > 2 {
@@ -127,13 +130,15 @@ func TestIdentify(t *testing.T) {
 		{ferret, single, FerretDB, "FerretDB", "v2.7.0", "standalone", 0},
 	} {
 		id, err := Identify(t.Context(), &answers{replies: map[string]string{"buildInfo": tc.build, "hello": tc.hello, "isMaster": tc.hello}})
-		if err != nil || id.Kind != tc.kind || id.Vendor != tc.vendor || id.Release != tc.release || id.Topology() != tc.topology || len(id.Hello.Data()) != tc.data {
+		if err != nil || id.Kind != tc.kind || id.Vendor != tc.vendor || id.Release != tc.release ||
+			id.Topology() != tc.topology || len(id.Hello.Data()) != tc.data {
 			t.Errorf("%+v, %v, want %+v", id, err, tc)
 		}
 	}
 	// 4.4.0 and 4.4.1 know isMaster only; what is refused does not hide what is answered.
 	id, err := Identify(t.Context(), &answers{replies: map[string]string{"isMaster": `{"ismaster": true, "setName": "rs", "ok": 1}`}})
-	if refused := Refused(err); len(refused) != 1 || !strings.Contains(refused[0].What, "buildInfo") || !id.Hello.Writable || id.Kind != Mongod || id.Version.Known() {
+	if refused := Refused(err); len(refused) != 1 || !strings.Contains(refused[0].What, "buildInfo") ||
+		!id.Hello.Writable || id.Kind != Mongod || id.Version.Known() {
 		t.Errorf("%+v, %v", id, err)
 	}
 	if got := Backend(raw(t, `{"ferretdb": {"postgresql": "PostgreSQL 18.6 (Debian) on x86_64", "documentdb": "1.0.0 gitref: x"}}`)); got != "PostgreSQL 18.6 with DocumentDB 1.0.0" {
@@ -250,14 +255,16 @@ func TestSetOfAMember(t *testing.T) {
 		"electionCandidateMetrics": {"newTermStartDate": {"$date": "2026-11-23T10:00:01.250Z"}}, "members": [
 		{"name": "a:1", "stateStr": "SECONDARY", "health": 0, "lastHeartbeatMessage": "no route", "optime": {"ts": {"$timestamp": {"t": 6, "i": 1}}, "t": 3},
 			"electionDate": {"$date": "2026-11-23T10:00:01Z"}}], "ok": 1}`))
-	if s.State != Startup2 || s.Now.Unix()%60 != 9 || s.Committed != (OpTime{bson.Timestamp{T: 7, I: 2}, 4}) || s.Elected.UnixMilli()%1000 != 250 {
+	if s.State != Startup2 || s.Now.Unix()%60 != 9 || s.Committed != (OpTime{bson.Timestamp{T: 7, I: 2}, 4}) ||
+		s.Elected.UnixMilli()%1000 != 250 {
 		t.Errorf("%+v", s)
 	}
 	if n, ok := Number(s.Copying, "appliedOps"); !ok || n != 3 {
 		t.Errorf("it copies %v", s.Copying)
 	}
 	m := s.Member("a:1")
-	if m == nil || m.Healthy || m.Optime != (OpTime{bson.Timestamp{T: 6, I: 1}, 3}) || m.Heartbeat != "no route" || m.Elected.Unix()%60 != 1 {
+	if m == nil || m.Healthy || m.Optime != (OpTime{bson.Timestamp{T: 6, I: 1}, 3}) || m.Heartbeat != "no route" ||
+		m.Elected.Unix()%60 != 1 {
 		t.Errorf("%+v", m)
 	}
 	if s.Member("b:1") != nil {
@@ -278,8 +285,9 @@ func TestShards(t *testing.T) {
 
 func TestOwnConfig(t *testing.T) {
 	a := &answers{replies: map[string]string{"replSetGetConfig": `{"config": {"_id": "rs", "version": 7, "members": [{"_id": 0, "host": "a:1", "priority": 0.5}]}, "ok": 1}`}}
-	config, err := AskOwnConfig(t.Context(), a)
-	if err != nil || config.Name != "rs" || config.Version != 7 || len(config.Members) != 1 || config.Members[0].Priority != 0.5 || Text(config.Raw, "_id") != "rs" {
+	config, err := QueryOwnConfig(t.Context(), a)
+	if err != nil || config.Name != "rs" || config.Version != 7 || len(config.Members) != 1 ||
+		config.Members[0].Priority != 0.5 || Text(config.Raw, "_id") != "rs" {
 		t.Errorf("%+v, %v", config, err)
 	}
 }
@@ -328,9 +336,9 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		c := CommandFunc(func(context.Context, string, []byte) ([]byte, error) { return reply, nil })
 		id, _ := Identify(t.Context(), c)
-		_ = AskConcerns(t.Context(), c, id)
+		_ = QueryConcerns(t.Context(), c, id)
 		_, _ = Settings(t.Context(), c, id)
-		if s, err := AskSet(t.Context(), c); err == nil {
+		if s, err := QuerySet(t.Context(), c); err == nil {
 			_, _ = s.Lag()
 		}
 	})

@@ -11,19 +11,19 @@ import (
 type Config struct {
 	Name     string
 	Version  int64
-	Raw      bson.Raw // the whole of it, to be changed and handed back
+	Raw      bson.Raw // complete, for replSetReconfig
 	Members  []ConfigMember
 	Voting   int // members with a vote, arbiters too
 	Arbiters int // of those
-	// MajorityJournal is writeConcernMajorityJournalDefault, nil if it is not known.
+	// MajorityJournal is writeConcernMajorityJournalDefault, nil if unknown.
 	MajorityJournal *bool
-	// LegacyW and LegacyJournal are settings.getLastErrorDefaults, which servers before 5.0 apply. LegacyW is empty
-	// unless somebody changed it.
+	// LegacyW and LegacyJournal are settings.getLastErrorDefaults, which servers before 5.0 apply. LegacyW is empty for
+	// the default.
 	LegacyW       string
 	LegacyJournal *bool
 }
 
-// ConfigMember is one member as configured.
+// ConfigMember is the configuration of one member.
 type ConfigMember struct {
 	Host            string
 	Priority        float64
@@ -32,7 +32,7 @@ type ConfigMember struct {
 	DelaySeconds    float64
 }
 
-// Data counts the members that keep data.
+// Data returns the number of members with data.
 func (c Config) Data() int {
 	n := 0
 	for _, m := range c.Members {
@@ -43,21 +43,21 @@ func (c Config) Data() int {
 	return n
 }
 
-// AskConfig asks a member for the configuration of its set. A router and a standalone have none, which is no error.
-func AskConfig(ctx context.Context, c Commander, id Identity) (Config, error) {
+// QueryConfig queries the configuration of a member's set. For a router or a standalone it returns an empty one.
+func QueryConfig(ctx context.Context, c Commander, id Identity) (Config, error) {
 	if id.Hello.SetName == "" {
 		return Config{}, nil
 	}
-	config, err := AskOwnConfig(ctx, c)
+	config, err := QueryOwnConfig(ctx, c)
 	if err != nil {
 		return Config{}, named("configuration of the replica set (replSetGetConfig)", err)
 	}
 	return config, nil
 }
 
-// AskOwnConfig asks a server that is known to be a member for the configuration of its set. Others refuse.
-func AskOwnConfig(ctx context.Context, c Commander) (Config, error) {
-	reply, err := ask(ctx, c, "replSetGetConfig")
+// QueryOwnConfig queries the configuration of a member's set. Other servers return an error.
+func QueryOwnConfig(ctx context.Context, c Commander) (Config, error) {
+	reply, err := query(ctx, c, "replSetGetConfig")
 	if err != nil {
 		return Config{}, err
 	}
@@ -104,33 +104,33 @@ func ReadConfig(reply bson.Raw) Config {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// The states of members that are asked for by name (manual: "Replica Set Member States").
+// States of members (manual: "Replica Set Member States").
 const (
 	Primary   = "PRIMARY"
 	Secondary = "SECONDARY"
 	Arbiter   = "ARBITER"
-	Startup2  = "STARTUP2" // it copies all data
+	Startup2  = "STARTUP2" // initial sync
 )
 
-// states are the states by their numbers. A member tells its own state as a number only.
+// states are the states by their numbers. A member reports its own state only as a number.
 var states = [...]string{"STARTUP", Primary, Secondary, "RECOVERING", "", Startup2, "UNKNOWN", Arbiter, "DOWN",
 	"ROLLBACK", "REMOVED"}
 
-// Set is a replica set as one of its members sees it.
+// Set is the status of a replica set, from one of its members.
 type Set struct {
 	Name      string
 	Term      int64
 	HasTerm   bool
-	Now       time.Time // the clock of who answers
-	State     string    // of who answers
-	Committed OpTime    // the last operation that a majority has
-	// Elected is when the term of a primary began, to the millisecond; told by the primary alone, since 4.2.1.
+	Now       time.Time // clock of the answering member
+	State     string    // of the answering member
+	Committed OpTime    // majority commit point
+	// Elected is the start of the primary's term, to the millisecond; only from the primary, since 4.2.1.
 	Elected time.Time
-	Copying bson.Raw // initialSyncStatus, which differs between releases; nil unless who answers copies all data
+	Copying bson.Raw // initialSyncStatus, which differs between releases; nil without an initial sync
 	Members []Member
 }
 
-// OpTime says where an entry of the oplog is.
+// OpTime is the position of an oplog entry.
 type OpTime struct {
 	TS   bson.Timestamp `bson:"ts"`
 	Term int64          `bson:"t"`
@@ -143,16 +143,16 @@ type Member struct {
 	Healthy bool
 	Self    bool
 	Optime  OpTime
-	// Date is the time of its last operation, in whole seconds on most servers; the zero time if it is not said.
+	// Date is the time of its last operation, in whole seconds on most servers; zero if unknown.
 	Date       time.Time
-	Elected    time.Time // to the second; of a primary
-	Heartbeat  string    // what was wrong with its last heartbeat
+	Elected    time.Time // of a primary, to the second
+	Heartbeat  string    // error of its last heartbeat
 	SyncSource string
 }
 
-// AskSet asks a member for its set (replSetGetStatus). A server that is no member refuses.
-func AskSet(ctx context.Context, c Commander) (Set, error) {
-	reply, err := ask(ctx, c, "replSetGetStatus")
+// QuerySet queries the status of a member's set (replSetGetStatus). Other servers return an error.
+func QuerySet(ctx context.Context, c Commander) (Set, error) {
+	reply, err := query(ctx, c, "replSetGetStatus")
 	if err != nil {
 		return Set{}, err
 	}
@@ -187,7 +187,6 @@ func ReadSet(reply bson.Raw) Set {
 	return s
 }
 
-// date is the time at a path of an answer, the zero time if there is none.
 func date(d bson.Raw, path ...string) time.Time {
 	if ms, ok := lookup(d, path...).DateTimeOK(); ok {
 		return time.UnixMilli(ms)
@@ -202,7 +201,7 @@ func opTime(d bson.Raw, path ...string) (at OpTime) {
 	return at
 }
 
-// Member is the member of a name, nil if there is none.
+// Member returns the member with a name, nil if there is none.
 func (s Set) Member(name string) *Member {
 	for i := range s.Members {
 		if s.Members[i].Name == name {
@@ -212,7 +211,8 @@ func (s Set) Member(name string) *Member {
 	return nil
 }
 
-// Primary is the name of the primary, "" if there is none. If two call themselves primary it is the one that is newer.
+// Primary returns the name of the primary, "" if there is none. If two members claim to be primary, it is the one with
+// the later operation.
 func (s Set) Primary() string {
 	m, _ := s.primary()
 	return m.Name
@@ -229,8 +229,8 @@ func (s Set) primary() (Member, bool) {
 	return found, ok
 }
 
-// Lag is how far the slowest healthy secondary is behind the primary: the difference between the times of their last
-// operations. known is false without a primary or without secondaries.
+// Lag returns the largest replication lag of the healthy secondaries: the difference between the times of the last
+// operations of primary and secondary. known is false without a primary or without secondaries.
 func (s Set) Lag() (lag time.Duration, known bool) {
 	primary, ok := s.primary()
 	if !ok || primary.Date.IsZero() {

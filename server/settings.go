@@ -8,18 +8,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// optionGroups are the groups of a server's options that decide about speed and durability. Others may hold paths of keys
-// and are nobody's business.
+// optionGroups are the groups of options with an effect on speed and durability. Other groups may have paths of keys.
 var optionGroups = [...]string{"storage", "replication", "sharding", "operationProfiling"}
 
-// Settings are what decides about speed and durability, by name: options, parameters, the configuration of the set,
-// concerns, the storage engine. The error joins an [*Unanswered] for each question that was refused; what was answered is
-// returned beside it. Questions that a kind of server does not have are not asked.
+// Settings queries the settings with an effect on speed and durability, by name: options, parameters, the configuration
+// of the set, concerns, the storage engine. It sends only queries that the kind of server supports. The error joins an
+// [*Unanswered] for each refused query; the other settings are returned.
 func Settings(ctx context.Context, c Commander, id Identity) (map[string]string, error) {
 	s := settings{}
 	var refused []error
 	asked := func(what, command string) bson.Raw {
-		reply, err := ask(ctx, c, command)
+		reply, err := query(ctx, c, command)
 		if err != nil {
 			refused = append(refused, named(what+" ("+command+")", err))
 		}
@@ -27,7 +26,7 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 	}
 	s.options(asked("server options", "getCmdLineOpts"))
 	if names := Parameters(id); len(names) > 0 {
-		reply, err := AskParameters(ctx, c, names...)
+		reply, err := QueryParameters(ctx, c, names...)
 		if err != nil {
 			refused = append(refused, named("server parameters (getParameter)", err))
 		}
@@ -43,7 +42,7 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 	}
 	switch {
 	case id.Topology() == "standalone" && id.Kind == Mongod && len(id.Hello.Raw) > 0:
-		s.concerns(nil, id, config) // it refuses to be asked, because nobody can change it
+		s.concerns(nil, id, config) // a standalone refuses the query, because its default cannot be changed
 	case id.Topology() != "standalone" && !id.Hello.Arbiter:
 		if reply := asked("default concerns", "getDefaultRWConcern"); reply != nil {
 			s.concerns(reply, id, config)
@@ -56,14 +55,14 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 // settings are values by name.
 type settings map[string]string
 
-// options keeps some groups of getCmdLineOpts.
+// options adds the optionGroups of getCmdLineOpts.
 func (s settings) options(reply bson.Raw) {
 	for _, group := range optionGroups {
 		s.add(group, lookup(reply, "parsed", group))
 	}
 }
 
-// concerns keeps the defaults that apply, whether anybody set them or not.
+// concerns adds the default concerns, explicit or implicit.
 func (s settings) concerns(reply bson.Raw, id Identity, config Config) {
 	s.add("defaultReadConcern", lookup(reply, "defaultReadConcern"))
 	s.add("defaultWriteConcern", lookup(reply, "defaultWriteConcern"))
@@ -72,8 +71,8 @@ func (s settings) concerns(reply bson.Raw, id Identity, config Config) {
 	}
 }
 
-// set keeps of the configuration of a set what verdicts depend on: who may be elected and who votes, and how elections go.
-// Names, addresses, the term and the number of changes differ from set to set and say nothing of it.
+// set adds the parts of the configuration of a set on which verdicts depend: priorities, votes and elections. Names,
+// addresses, term and version differ between equivalent sets.
 func (s settings) set(config Config, elections bson.RawValue) {
 	const top = "replica-set"
 	if b := config.MajorityJournal; b != nil {
@@ -103,7 +102,7 @@ func (s settings) status(reply bson.Raw) {
 	s.add("wiredTiger cache bytes", lookup(reply, "wiredTiger", "cache", "maximum bytes configured"))
 }
 
-// add keeps a value, the parts of documents and lists under dotted names.
+// add adds a value, and the parts of documents and lists under dotted names.
 func (s settings) add(name string, v bson.RawValue) {
 	if d, ok := v.DocumentOK(); ok {
 		elements, err := d.Elements()

@@ -10,13 +10,13 @@ import (
 // Shard is one shard of a cluster.
 type Shard struct {
 	Name  string
-	Set   string // its replica set; its own name where it is one server, as old clusters have
+	Set   string // its replica set; its own name if it is a standalone, as in old clusters
 	Hosts []string
 }
 
-// AskShards asks a router for the shards (listShards).
-func AskShards(ctx context.Context, c Commander) ([]Shard, error) {
-	reply, err := ask(ctx, c, "listShards")
+// QueryShards queries the shards from a router (listShards).
+func QueryShards(ctx context.Context, c Commander) ([]Shard, error) {
+	reply, err := query(ctx, c, "listShards")
 	if err != nil {
 		return nil, err
 	}

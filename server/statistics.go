@@ -6,24 +6,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// unread are the sections of serverStatus that are large or costly and that nobody here reads.
+// unread are large or expensive sections of serverStatus that Plimsoll does not use.
 var unread = [...]string{
 	"locks", "mirroredReads", "sharding", "shardingStatistics", "storageEngine", "transactions", "hedgingMetrics",
 	"latchAnalysis", "security", "defaultRWConcern", "oplogTruncation", "transportSecurity", "freeMonitoring",
 	"readConcernCounters",
 }
 
-// AskStatistics asks a server for its statistics (serverStatus), with what can change from second to second. Package
-// run/observe reads them.
-func AskStatistics(ctx context.Context, c Commander) (bson.Raw, error) {
+// QueryStatistics queries the statistics of a server (serverStatus) that change from second to second.
+func QueryStatistics(ctx context.Context, c Commander) (bson.Raw, error) {
 	cmd := bson.D{{Key: "serverStatus", Value: 1}}
 	for _, section := range unread {
 		cmd = append(cmd, bson.E{Key: section, Value: 0})
 	}
-	return Ask(ctx, c, cmd)
+	return Query(ctx, c, cmd)
 }
 
-// AskDiagnostics asks a server for what it keeps of itself and of its machine (getDiagnosticData). Few users may.
-func AskDiagnostics(ctx context.Context, c Commander) (bson.Raw, error) {
-	return ask(ctx, c, "getDiagnosticData")
+// QueryDiagnostics queries a server's diagnostic data about itself and its machine (getDiagnosticData), for which few
+// users are authorized.
+func QueryDiagnostics(ctx context.Context, c Commander) (bson.Raw, error) {
+	return query(ctx, c, "getDiagnosticData")
 }

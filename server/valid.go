@@ -6,16 +6,16 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxDepth bounds the documents within a document. MongoDB allows 100.
+// maxDepth limits the nesting of documents. MongoDB allows 100.
 const maxDepth = 200
 
-// Valid returns an error if a document is not BSON, down to the documents within it. [bson.Raw.Validate] looks at its own
-// elements only, and [bson.Raw.Lookup] panics where it goes into a document that is damaged.
+// Valid returns an error if a document or a nested document is not valid BSON. [bson.Raw.Validate] checks only the
+// elements of the outer document, and [bson.Raw.Lookup] panics in a damaged nested document.
 func Valid(doc bson.Raw) error { return valid(doc, 0) }
 
 func valid(doc bson.Raw, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("more than %d documents are within each other", maxDepth)
+		return fmt.Errorf("documents are nested more than %d levels deep", maxDepth)
 	}
 	if err := doc.Validate(); err != nil {
 		return err
@@ -31,7 +31,7 @@ func valid(doc bson.Raw, depth int) error {
 		} else if list, ok := v.ArrayOK(); ok {
 			err = valid(bson.Raw(list), depth+1)
 		} else if v.Type == bson.TypeEmbeddedDocument || v.Type == bson.TypeArray {
-			err = fmt.Errorf("what is in %q is no document", e.Key())
+			err = fmt.Errorf("the value of %q is not a document", e.Key())
 		}
 		if err != nil {
 			return err

@@ -6,7 +6,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A server may send an answer whose outer document is right and whose inner ones are not. A look into it must not panic.
+// A server may send an answer whose outer document is right and whose inner ones are not. A look into it must not
+// panic.
 func TestValidLooksInside(t *testing.T) {
 	good, err := bson.Marshal(bson.D{{Key: "a", Value: bson.D{{Key: "b", Value: bson.A{bson.D{{Key: "c", Value: 1}}}}}}})
 	if err != nil {

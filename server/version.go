@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Version is a release of MongoDB, or of a server that has MongoDB's numbers, such as Percona's.
+// Version is a release of MongoDB, or of a server with MongoDB's numbers, such as Percona's.
 type Version struct {
 	Major, Minor, Patch int
-	Text                string // as the server says it: "8.0.12", "4.4.6-8"
+	Text                string // from the server: "8.0.12", "4.4.6-8"
 }
 
-// ParseVersion reads "8.0.12", "8.0" or "4.4.6-8"; what follows the numbers is kept and not compared.
+// ParseVersion reads "8.0.12", "8.0" or "4.4.6-8". The text after the numbers is not compared.
 func ParseVersion(text string) (Version, error) {
 	v := Version{Text: text}
 	numbers, _, _ := strings.Cut(text, "-")
@@ -34,7 +34,7 @@ func ParseVersion(text string) (Version, error) {
 	return v, nil
 }
 
-// AtLeast says whether the release is major.minor or later.
+// AtLeast reports whether the release is major.minor or later.
 func (v Version) AtLeast(major, minor int) bool {
 	return v.Major > major || v.Major == major && v.Minor >= minor
 }
@@ -47,7 +47,7 @@ func (v Version) Compare(w Version) int {
 // Series is the release without its patch: "8.0".
 func (v Version) Series() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// Known is false for the zero value: a release that nobody has named yet.
+// Known is false for the zero value.
 func (v Version) Known() bool { return v.Major > 0 }
 
 func (v Version) String() string { return v.Text }

@@ -30,6 +30,7 @@ func DeviceClasses() []string {
 	return []string{"hdd-7200", "hdd-10k", "hdd-15k", "azure-premium", "ebs-gp3", "sata-ssd", "ebs-io2", "nvme", "sas-ssd", "nvme-plp"}
 }
 
+// CheckLabName checks that a name can be that of a lab.
 func CheckLabName(name string) error {
 	if labName.MatchString(name) {
 		return nil

@@ -46,7 +46,7 @@ func serverError(d bson.Raw) *ServerError {
 // EnsureIndexes creates the indexes that do not exist yet, one command per index.
 func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes []workload.Index) error {
 	for _, ix := range indexes {
-		_, err := server.AskOf(ctx, c, db, bson.D{
+		_, err := server.QueryDB(ctx, c, db, bson.D{
 			{Key: "createIndexes", Value: ix.Collection},
 			{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.Raw(ix.Keys)}, {Key: "name", Value: ix.Name}}}},
 		})
@@ -60,7 +60,7 @@ func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes [
 // CountDocuments counts the documents of a collection by an aggregation over all of them. A collection that does not
 // exist has none.
 func CountDocuments(ctx context.Context, c server.Commander, db, collection string) (int64, error) {
-	reply, err := server.AskOf(ctx, c, db, bson.D{
+	reply, err := server.QueryDB(ctx, c, db, bson.D{
 		{Key: "aggregate", Value: collection},
 		{Key: "pipeline", Value: bson.A{
 			bson.D{{Key: "$match", Value: bson.D{}}},
@@ -94,7 +94,7 @@ func CountDocuments(ctx context.Context, c server.Commander, db, collection stri
 
 // DropCollection removes a collection. A collection that does not exist is not an error.
 func DropCollection(ctx context.Context, c server.Commander, db, collection string) error {
-	_, err := server.AskOf(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
+	_, err := server.QueryDB(ctx, c, db, bson.D{{Key: "drop", Value: collection}})
 	if err != nil && !isMissing(err) {
 		return fmt.Errorf("drop %s.%s: %w", db, collection, err)
 	}

@@ -14,24 +14,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// DataSet is what configurations of a study load into a target and share.
+// DataSet is data that configurations of a study load and share.
 type DataSet struct {
-	// Target is where it is, without credentials; Database is there where the target has databases.
+	// Target has no credentials; Database is absent if the target has no databases.
 	Target     string `json:"target"`
 	Database   string `json:"database,omitempty"`
 	Collection string `json:"collection"`
 	Records    int64  `json:"records"`
-	// DocumentBytes is the mean size of a document as BSON; Bytes is that times the records: what is sent, before
-	// the target compresses it and adds indexes and a log. It is 0 for targets that keep nothing.
+	// DocumentBytes is the mean size of a document as BSON; Bytes is that times the records, before the target compresses
+	// it and adds indexes and a log. It is 0 for targets that store nothing.
 	DocumentBytes int64 `json:"document_bytes"`
 	Bytes         int64 `json:"bytes"`
-	// Loads is how often it is loaded in the whole study, 0 if it is taken as it is.
+	// Loads is how often the study loads it, 0 if never.
 	Loads int `json:"loads"`
 
 	id    string // of the documents
-	moved bool   // it is not where the base run has its data
-	used  bool   // while estimating: its next trial has to load it anew
-	lab   string // the key of the lab that it is in, "" for none
+	moved bool   // not in the base run's database or directory
+	used  bool   // while estimating: the next trial must reload it
+	lab   string // key of its lab, or ""
 }
 
 // shape is what a workload loads.
@@ -44,10 +44,10 @@ type shape struct {
 	classes    []string
 }
 
-// sampled is how many documents tell the mean size and the identity of a data set.
+// sampled is the number of documents that give the mean size and the identity of a data set.
 const sampled = 32
 
-// shapeOf looks at the documents of a workload.
+// shapeOf samples the documents of a workload.
 func shapeOf(asked spec.Run) (shape, error) {
 	w, err := workload.Open(workload.Spec{
 		Name: asked.Workload.Name, Mode: asked.Workload.Mode, Records: int64(asked.Workload.Records),
@@ -99,9 +99,8 @@ func inserts(w workload.Workload) bool {
 	return false
 }
 
-// sharer gives each configuration the data set that it needs. Configurations with the same documents share one;
-// others get a database (or, embedded, a directory) of their own, because a data set that is larger than a
-// configuration asked for would be measured in its place.
+// sharer gives each configuration its data set. Configurations with the same documents share one. Others get their own
+// database (or, embedded, directory), because otherwise they would be measured with another data set.
 type sharer struct {
 	shapes map[string]shape // by the JSON of the workload
 	sets   []*DataSet
@@ -109,11 +108,10 @@ type sharer struct {
 	home   map[string]string   // by target, database and collection: the id of the documents that belong there
 }
 
-// shareData settles which configuration uses which data set.
 func (p *Plan) shareData() error {
 	s := sharer{shapes: map[string]shape{}, at: map[string]*DataSet{}, home: map[string]string{}}
 	p.setOf, p.inserts, p.classes = map[string]*DataSet{}, map[string]bool{}, map[string]bool{}
-	// What the base run names belongs to the documents of the base run, even if no configuration has them.
+	// The base run's database belongs to its documents, even if no configuration has them.
 	if sh, err := s.shape(&p.Base); err == nil {
 		if target, err := run.ParseTarget(p.Base.Target); err == nil {
 			s.home[placeOf(&p.Base, target.Kind, p.keys[p.Configurations[0].ID], sh)] = sh.id
@@ -139,8 +137,7 @@ func (p *Plan) shareData() error {
 	return nil
 }
 
-// assign finds the data set of a run, and puts the run on a database or directory of its own where it must not
-// share the one that it names.
+// assign finds the data set of a run, and gives the run its own database or directory if needed.
 func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*DataSet, error) {
 	target, err := run.ParseTarget(asked.Target)
 	if err != nil {
@@ -173,8 +170,7 @@ func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*DataSet, error)
 	return set, nil
 }
 
-// placeOf names where a run has its documents. Embedded targets have no databases, and labs that differ no documents of
-// each other.
+// placeOf names the place of a run's documents. Embedded targets have no databases, and different labs share nothing.
 func placeOf(asked *spec.Run, kind, lab string, sh shape) string {
 	database := asked.Database
 	if kind == "embedded" {
@@ -193,7 +189,7 @@ func moveTo(asked *spec.Run, kind, id string) {
 	asked.Database = asked.Database[:min(len(asked.Database), longest-1-len(id))] + "_" + id
 }
 
-// shape is shapeOf, asked once for equal workloads.
+// shape is shapeOf, cached for equal workloads.
 func (s *sharer) shape(asked *spec.Run) (shape, error) {
 	b, err := json.Marshal([]any{asked.Workload, asked.Load.Operations})
 	if err != nil {

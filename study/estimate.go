@@ -12,45 +12,43 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Estimate is what a study will take, as far as it is known before it runs.
+// Estimate is the time and space that a study will take, as far as known before it runs.
 type Estimate struct {
-	// Seconds is the whole study: procedures, loading, trials and pauses.
-	Seconds float64 `json:"seconds"`
-	// The parts of it.
+	// Seconds is the sum of procedures, loading, trials and pauses.
+	Seconds    float64 `json:"seconds"`
 	Procedures float64 `json:"procedures_seconds"`
 	Loading    float64 `json:"loading_seconds"`
 	Measuring  float64 `json:"measuring_seconds"` // warm-ups included
 	Pauses     float64 `json:"pauses_seconds"`    // settling, opening and closing
-	// Redeploying is removing labs and bringing others up, Redeploys how often.
+	// Redeploying is the time for changing labs, Redeploys how often.
 	Redeploying float64 `json:"redeploying_seconds,omitempty"`
 	Redeploys   int     `json:"redeploys,omitempty"`
 	// Starts is when each trial begins, in seconds from the beginning.
 	Starts []float64 `json:"starts_seconds"`
-	// DataBytes is what the data sets take as documents; targets compress, and add indexes and logs.
+	// DataBytes is the size of the data sets as documents. Targets compress them, and add indexes and logs.
 	DataBytes int64     `json:"data_bytes"`
 	DataSets  []DataSet `json:"data_sets"`
-	// RecordBytes is what the records take below the directory of the study.
+	// RecordBytes is the size of the records below the directory of the study.
 	RecordBytes int64 `json:"record_bytes"`
-	// Comparisons is how many configurations are held against the baseline.
+	// Comparisons is the number of configurations that are compared with the baseline.
 	Comparisons int `json:"comparisons"`
-	// Power says what could be found, for trials that scatter less or more. It holds for comparisons within blocks,
-	// and is absent if all are between batches.
+	// Power is what could be found, for several coefficients of variation. It is for comparisons within blocks, and
+	// absent if all are between batches.
 	Power []Power `json:"power,omitempty"`
-	// Assumptions are what the estimate rests on besides the specification.
+	// Assumptions are those of the estimate besides the specification.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
 // Power is what a study could find if its trials scatter with a coefficient of variation of CV.
 type Power struct {
 	CV float64 `json:"cv"`
-	// Effect is the smallest change that a single comparison finds in four cases of five; Corrected is that of the
-	// comparison that has to be the surest of all in the study (Holm). They are nil where even a change by a factor
-	// of ten would not be found.
+	// Effect is the smallest change that a single comparison finds in four of five cases; Corrected is that of the most
+	// strongly corrected comparison of the study (Holm). nil means that even a factor of ten would not be found.
 	Effect    *float64 `json:"effect" jsonschema:"nullable"`
 	Corrected *float64 `json:"corrected" jsonschema:"nullable"`
 }
 
-// What is assumed where nothing is known. They are stated wherever they are used.
+// The assumptions where nothing was measured. The estimate states those that it uses.
 const (
 	assumedRate     = 5_000    // operations per second of a run that operations end
 	assumedFillRate = 20 << 20 // bytes of documents per second
@@ -60,7 +58,6 @@ const (
 	targetPower     = 0.8      // a change is found in four cases of five
 )
 
-// estimator adds up.
 type estimator struct {
 	*Estimate
 	plan    *Plan
@@ -76,7 +73,7 @@ func (e *estimator) assume(format string, a ...any) {
 	}
 }
 
-// estimate fills in what the plan will take, and what should be known about its data.
+// estimate sets the plan's estimate, and adds notes about trials and data.
 func (p *Plan) estimate(o PlanOptions) {
 	e := &estimator{Estimate: &p.Estimate, plan: p, options: o, said: map[string]bool{}}
 	e.Comparisons = len(p.Configurations) - 1
@@ -98,7 +95,7 @@ func (p *Plan) estimate(o PlanOptions) {
 	p.noteData()
 }
 
-// trials adds up what the trials take, in their order: a data set is loaded when its first trial needs it.
+// trials adds the time of the trials in their order. A data set is loaded before its first trial.
 func (e *estimator) trials() {
 	lengths := map[string]float64{}
 	for _, c := range e.plan.Configurations {
@@ -116,12 +113,12 @@ func (e *estimator) trials() {
 	}
 	e.RecordBytes = int64(records)
 	if len(e.plan.Trials) > 0 {
-		e.assume("%s per trial to open, look at the data and close", figure.Duration(assumedOpening))
+		e.assume("%s per trial to open, check the data and close", figure.Duration(assumedOpening))
 	}
 }
 
-// load adds the time to load the data of a trial, if it has to: where they are not there yet, where every trial
-// begins anew, and where one before used up the keys of the inserts, as those of the ycsb workloads do.
+// load adds the time to load the data of a trial, if needed: if they are not there yet, if every trial reloads, or if a
+// previous trial used up the keys of the inserts, as ycsb workloads do.
 func (e *estimator) load(configuration string) {
 	set, spec := e.plan.setOf[configuration], e.plan.specs[configuration]
 	if spec.LoadPhase.Skip || set.Bytes == 0 {
@@ -131,7 +128,7 @@ func (e *estimator) load(configuration string) {
 		rate := e.options.FillRate
 		if rate <= 0 {
 			rate = assumedFillRate
-			e.assume("data are loaded at %s/s, and none are there yet", figure.Bytes(assumedFillRate))
+			e.assume("data are loaded at %s/s (not measured yet), and none are there", figure.Bytes(assumedFillRate))
 		}
 		set.Loads++
 		set.used = false
@@ -140,30 +137,29 @@ func (e *estimator) load(configuration string) {
 	set.used = set.used || e.plan.inserts[configuration] && spec.Workload.Mode == "ycsb"
 }
 
-// The fewest trials with which there is an interval of the median, and with which the rank test can find anything
-// (statistics of order: 2/2⁶ < 5 %; 2/(8 over 4) < 5 %).
+// The fewest trials for an interval of the median (2/2⁶ < 5 %), and for the rank test (2/(8 over 4) < 5 %).
 const (
 	fewestForMedian = 6
 	fewestForRanks  = 4
 )
 
-// noteTrials warns where there are too few trials to tell much.
+// noteTrials warns of too few trials.
 func (p *Plan) noteTrials() {
 	n := p.Spec.Trials
 	if len(p.Configurations) < 2 || n >= fewestForMedian {
 		return
 	}
-	text := fmt.Sprintf("%s of each configuration: a median has no 95 %% interval below %d", figure.Plural(int(n), "trial"), fewestForMedian)
+	text := fmt.Sprintf("%s of each configuration: the 95 %% interval of a median needs %d", figure.Plural(int(n), "trial"),
+		fewestForMedian)
 	if n < fewestForRanks {
-		text += fmt.Sprintf(", and the rank test finds nothing below %d, however large it is", fewestForRanks)
+		text += fmt.Sprintf(", and the rank test needs %d", fewestForRanks)
 	}
 	if n < 2 {
-		text += "; one trial has no interval at all, so nothing can be told"
+		text += ". One trial gives no interval, so there can be no verdict"
 	}
 	p.Notes = append(p.Notes, text)
 }
 
-// noteData says what should be known about the data.
 func (p *Plan) noteData() {
 	seen := map[*DataSet]bool{}
 	for _, c := range p.Configurations {
@@ -173,17 +169,20 @@ func (p *Plan) noteData() {
 		}
 		seen[set] = true
 		if spec.Workload.Mode == "ycsb" {
-			p.Notes = append(p.Notes, fmt.Sprintf("workload %s inserts the same keys in every trial, as YCSB does, so the data of %s are loaded anew after each", spec.Workload.Name, set.Target))
+			p.Notes = append(p.Notes, fmt.Sprintf("workload %s inserts the same keys in every trial, as YCSB does, so the data of "+
+				"%s are reloaded after each", spec.Workload.Name, set.Target))
 			continue
 		}
-		p.Notes = append(p.Notes, fmt.Sprintf("trials insert into %s of %s, so later ones find more documents than earlier ones; reload: true begins each trial with the same data", set.Collection, set.Target))
+		p.Notes = append(p.Notes, fmt.Sprintf("trials insert into %s of %s, so later trials have more documents. With reload: "+
+			"true every trial begins with the same data", set.Collection, set.Target))
 	}
 	if slices.ContainsFunc(p.sets, func(s *DataSet) bool { return s.moved }) {
-		p.Notes = append(p.Notes, fmt.Sprintf("the configurations need %d data sets; those with other documents than the base run get a database (embedded: a directory) of their own, so that no trial finds what was loaded for another", len(p.sets)))
+		p.Notes = append(p.Notes, fmt.Sprintf("the configurations need %d data sets. Those with other documents than the base "+
+			"run get their own database (embedded: directory)", len(p.sets)))
 	}
 }
 
-// length is how many seconds a run takes, warm-up included, loading not.
+// length returns the time of a run in seconds, with warm-up and without loading.
 func (e *estimator) length(asked spec.Run) float64 {
 	l := asked.Load
 	measured := l.Duration.Std()
@@ -202,7 +201,7 @@ func (e *estimator) length(asked spec.Run) float64 {
 	return l.Warmup.Std().Seconds() + seconds
 }
 
-// rate is how many operations per second a run is believed to do.
+// rate returns the assumed operations per second of a run.
 func (e *estimator) rate(l spec.Load) float64 {
 	limit := math.Inf(1)
 	if l.Rate > 0 {
@@ -213,17 +212,17 @@ func (e *estimator) rate(l spec.Load) float64 {
 	measured := e.options.Rate
 	switch {
 	case measured > 0:
-		e.assume("runs that operations end do %s ops/s, as was measured", figure.Rate(measured))
+		e.assume("runs limited by operations do %s ops/s, as measured", figure.Rate(measured))
 	case math.IsInf(limit, 1):
 		measured = assumedRate
-		e.assume("how long runs take that operations end is unknown until one was measured; %s ops/s are assumed", figure.Rate(assumedRate))
+		e.assume("runs limited by operations do %s ops/s (not measured yet)", figure.Rate(assumedRate))
 	default:
 		return limit
 	}
 	return min(limit, measured)
 }
 
-// procedures adds the time of the procedures: as long as they may take.
+// procedures adds the longest time of the procedures.
 func (e *estimator) procedures() {
 	p := e.plan.Spec.Procedures
 	if p == nil {
@@ -257,18 +256,18 @@ func (e *estimator) procedures() {
 			}
 			e.Procedures += float64(s.Trials) * (each + e.length(asked))
 		}
-		e.assume("the procedure steady goes up to its highest step, and trials are as long as the base run says until it has chosen")
+		e.assume("procedure steady goes up to its highest step, and trials are as long as in the base run")
 	}
 	if c := p.Capacity; c != nil {
 		n := capacityTrials(c)
 		e.Procedures += float64(n) * with(c.Duration)
 		most := mostCapacityTrials(c)
-		e.assume("the search for the capacity takes about %s if results are steady; if they scatter it may take up to %d, %s more than is estimated",
-			figure.Plural(n, "trial"), most, figure.Duration(time.Duration(float64(most-n)*with(c.Duration)*1e9)))
+		e.assume("the capacity search takes about %s if results are steady. If they scatter, it may take up to %d, which is %s "+
+			"more than estimated", figure.Plural(n, "trial"), most, figure.Duration(time.Duration(float64(most-n)*with(c.Duration)*1e9)))
 	}
 }
 
-// steadyLengths are the lengths that are tried, in seconds or operations.
+// steadyLengths returns the lengths that are tried, in seconds or operations.
 func steadyLengths(s *spec.Steady) []float64 {
 	var out []float64
 	for x := float64(s.From); len(out) < 100; x *= s.Factor {
@@ -280,34 +279,32 @@ func steadyLengths(s *spec.Steady) []float64 {
 	return out
 }
 
-// rampSteps is how many steps a ramp without a given end takes until a rate does not hold, as it begins near the
-// throughput of a closed loop.
+// rampSteps is the assumed number of steps of a ramp without an end. It begins near the throughput of a closed loop.
 const rampSteps = 6
 
-// capacityTrials is about how many trials a search takes: the ramp, the bisection of its last step down to the
+// capacityTrials returns about how many trials a search takes: the ramp, the bisection of its last step down to the
 // precision, and the confirming trials of three rates.
 func capacityTrials(c *spec.Capacity) int {
 	ramp, bisection := capacitySteps(c)
 	return ramp + bisection + 3*int(c.Confirm)
 }
 
-// The most that a search does; see package procedure.
+// The limits of a search, see package procedure.
 const (
 	mostSearches = 3  // it goes up again twice
 	mostRounds   = 8  // of confirming trials in each, as the rate is lowered
 	mostDescent  = 12 // steps down from a first rate that does not hold
 )
 
-// mostCapacityTrials is how many trials a search takes at most, with a ramp as long as is assumed: every step of it is
-// tried twice, every round of confirming trials fails with its last one, and the search goes up again as often as it
-// may.
+// mostCapacityTrials returns the most trials of a search, with the assumed ramp: every step is tried twice, every round of
+// confirming trials fails with its last trial, and the search goes up again as often as it may.
 func mostCapacityTrials(c *spec.Capacity) int {
 	ramp, bisection := capacitySteps(c)
 	around := 2 * ((int(c.Confirm) + 2) / 3) // trials above and below a rate in a round
 	return 1 + mostDescent + mostSearches*(2*ramp+bisection+mostRounds*(int(c.Confirm)+around))
 }
 
-// capacitySteps is how many steps the ramp has, and its bisection.
+// capacitySteps returns the steps of the ramp and of its bisection.
 func capacitySteps(c *spec.Capacity) (ramp, bisection int) {
 	ramp = rampSteps
 	if c.From > 0 && c.To > c.From {
@@ -319,8 +316,8 @@ func capacitySteps(c *spec.Capacity) (ramp, bisection int) {
 	return ramp, bisection
 }
 
-// power says which changes the comparisons could find: those within blocks. What is compared between batches drifts by
-// an amount that nobody knows, and no power can be promised for it.
+// power returns which changes comparisons within blocks could find. For comparisons between batches the drift is not
+// known, so there is no power.
 func (p *Plan) power() []Power {
 	asked := &p.Spec
 	within := 0
@@ -342,11 +339,11 @@ func (p *Plan) power() []Power {
 	return out
 }
 
-// sigma is the scatter of logarithms for a coefficient of variation of the values, if they are lognormal.
+// sigma is the standard deviation of logarithms for a coefficient of variation of the values, if they are lognormal.
 func sigma(cv float64) float64 { return math.Sqrt(math.Log1p(cv * cv)) }
 
-// detectable is the smallest change of logarithms, in units of their scatter, that is found with [targetPower]. It is
-// the same for every scatter, because the power depends on their quotient alone. It is infinite where nothing is found.
+// detectable returns the smallest change of logarithms, in units of their standard deviation, that is found with
+// [targetPower]; infinite if none is. The power depends on this quotient only.
 func detectable(alpha float64, trials int) float64 {
 	const cv = 0.05
 	low, high := 0.0, 100.0
@@ -366,17 +363,16 @@ func detectable(alpha float64, trials int) float64 {
 	return high
 }
 
-// effect turns a change in units of scatter into one of values, nil beyond a factor of ten.
+// effect converts a change in units of the standard deviation into one of values, nil beyond a factor of ten.
 func effect(d, cv float64) *float64 {
 	x := math.Expm1(d * sigma(cv))
 	if x > 9 {
 		return nil
 	}
-	x = math.Ceil(x*1e4) / 1e4 // nobody needs more digits, and all machines agree on these
+	x = math.Ceil(x*1e4) / 1e4 // equal on all machines
 	return &x
 }
 
-// checkBudget refuses a plan that takes longer than it may.
 func (p *Plan) checkBudget() error {
 	budget := p.Spec.Budget
 	if budget == 0 || p.Estimate.Seconds <= budget.Std().Seconds() {
@@ -385,7 +381,7 @@ func (p *Plan) checkBudget() error {
 	return &BudgetError{Budget: budget, Needed: spec.Duration(p.Estimate.Seconds * float64(time.Second)), Fits: p.fits()}
 }
 
-// fits says what a budget would be enough for.
+// fits says what would fit into the budget.
 func (p *Plan) fits() string {
 	e := p.Estimate
 	if n := int(p.Spec.Trials); n > 0 {
@@ -399,15 +395,15 @@ func (p *Plan) fits() string {
 		if fit := int(left / perTrial); fit >= 1 {
 			text := fmt.Sprintf("%s of each configuration would fit (trials: %d)", figure.Plural(fit, "trial"), fit)
 			if fit < 6 {
-				text += ", which cannot tell much; rather leave out levels, or shorten load.duration"
+				text += ", which is too few for a verdict. Better remove levels, or shorten load.duration"
 			}
 			return text
 		}
 	}
-	return "not even one trial of each configuration would fit; leave out levels or procedures, or shorten load.duration"
+	return "not even one trial of each configuration would fit. Remove levels or procedures, or shorten load.duration"
 }
 
-// roughly rounds a time to what an estimate can claim.
+// roughly rounds a time to the precision of an estimate.
 func roughly(d spec.Duration) spec.Duration {
 	switch std := d.Std(); {
 	case std >= time.Hour:
@@ -425,7 +421,8 @@ func (e Estimate) Text() string {
 	for _, part := range []struct {
 		seconds float64
 		what    string
-	}{{e.Procedures, "procedures"}, {e.Redeploying, "bringing the lab up"}, {e.Loading, "loading"}, {e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
+	}{{e.Procedures, "procedures"}, {e.Redeploying, "bringing the lab up"}, {e.Loading, "loading"},
+		{e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
 		if part.seconds > 0 {
 			parts = append(parts, fmt.Sprintf("%v %s", roughly(spec.Duration(part.seconds*float64(time.Second))), part.what))
 		}

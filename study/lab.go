@@ -8,25 +8,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A study may bring up the lab that it loads. Configurations whose labs differ need another one: the lab is removed,
-// the other one is brought up, and its data are loaded. That is the most expensive change that a study has, so the plan
-// counts it.
+// A study may bring up the lab that it loads. If configurations differ in the lab, it removes the lab, brings up the other
+// one and loads the data. That is the most expensive change in a study, so the plan counts it.
 
-// assumedRedeploy is how many seconds it takes to remove a lab and bring another one up where nobody measured it; it
-// was 3 to 12 for replica sets, more on a busy machine.
+// assumedRedeploy is the assumed time in seconds to remove a lab and bring up another one. It was 3 to 12 for replica
+// sets, more on a busy machine.
 const assumedRedeploy = 15
 
-// LabSpec returns the whole lab of a configuration, and whether the study brings one up.
+// LabSpec returns the lab of a configuration, and whether the study brings one up.
 func (p *Plan) LabSpec(configurationID string) (spec.Lab, bool) {
 	l, ok := p.labs[configurationID]
 	return copyLab(l), ok
 }
 
-// LabKey returns a text that is equal for labs that are brought up in the same way.
+// LabKey returns a text that is equal for equal labs.
 func LabKey(l spec.Lab) string {
-	l.Labels = nil // whoever brings it up adds some
+	l.Labels = nil // added when it is brought up
 	b, err := json.Marshal(l)
-	if err != nil { // what a specification holds can be written: a test of package record sees to it
+	if err != nil { // cannot happen; a test of package record checks it
 		return fmt.Sprintf("%+v", l)
 	}
 	return string(b)
@@ -39,7 +38,7 @@ func (p *Plan) labKey(l spec.Lab) string {
 	return LabKey(l)
 }
 
-// checkLab makes sure that the lab of a configuration can be brought up and can do its run.
+// checkLab checks that the lab of a configuration can be brought up and can do its run.
 func (p *Plan) checkLab(o PlanOptions, id string) error {
 	l, ok := p.labs[id]
 	if !ok {
@@ -51,7 +50,7 @@ func (p *Plan) checkLab(o PlanOptions, id string) error {
 	return o.CheckLab(copyLab(l), copySpec(p.specs[id]))
 }
 
-// deploy adds the time to bring the lab of a trial up, if another one or none is up. Its data are gone then.
+// deploy adds the time to bring up the lab of a trial, unless it is up. Its data are lost then.
 func (e *estimator) deploy(configuration string) {
 	key := e.plan.keys[configuration]
 	if key == "" || key == e.lab {
@@ -65,21 +64,20 @@ func (e *estimator) deploy(configuration string) {
 	}
 	if seconds <= 0 {
 		seconds = assumedRedeploy
-		e.assume("a lab is removed and another one brought up in %d s; how long it takes is known once it was done", assumedRedeploy)
+		e.assume("changing the lab takes %d s (not measured yet)", assumedRedeploy)
 	}
 	e.Redeploys++
 	e.Redeploying += seconds
 	for _, s := range e.plan.sets {
-		s.used = s.Loads > 0 // what was loaded is gone with the lab that had it
+		s.used = s.Loads > 0 // the data are lost with the lab
 	}
 }
 
-// spent is how many seconds have passed so far.
 func (e *estimator) spent() float64 {
 	return e.Procedures + e.Loading + e.Measuring + e.Pauses + e.Redeploying
 }
 
-// redeploys counts how often a lab has to be brought up, and how many different ones there are.
+// redeploys counts how often a lab is brought up, and the different labs.
 func (p *Plan) redeploys() (times, different int) {
 	last, seen := "", map[string]bool{}
 	for _, t := range p.Trials {
@@ -92,23 +90,25 @@ func (p *Plan) redeploys() (times, different int) {
 	return times, len(seen)
 }
 
-// redeployText says how often the lab is brought up anew, and what that costs.
+// redeployText says how often the lab is brought up, and what that means.
 func (p *Plan) redeployText() []string {
 	if p.Lab == nil || len(p.Trials) == 0 {
 		return nil
 	}
 	times, different := p.redeploys()
 	if different == 1 {
-		return []string{fmt.Sprintf("the lab %s is brought up once and removed in the end; nothing of it is varied", p.Lab.Name)}
+		return []string{fmt.Sprintf("the lab %s is brought up once and removed at the end; no factor changes it", p.Lab.Name)}
 	}
 	if p.Spec.Order == spec.OrderBatched {
-		return []string{fmt.Sprintf("the lab %s is brought up %s, as trials of the same lab follow each other (%d different ones); its effect cannot be told from what drifts between the batches",
+		return []string{fmt.Sprintf("the lab %s is brought up %s (%d different labs), because trials of the same lab "+
+			"follow each other. Its effect cannot be distinguished from a drift between the batches",
 			p.Lab.Name, figure.Plural(times, "time"), different)}
 	}
-	text := fmt.Sprintf("the lab %s is brought up %s, whenever a trial needs another one than the trial before (%d different ones), and its data are loaded anew", p.Lab.Name, figure.Plural(times, "time"), different)
-	if len(p.Trials) > times {
-		text += fmt.Sprintf("; the other %s on the lab of the trial before, and with its caches",
-			map[bool]string{true: "one runs", false: fmt.Sprintf("%d run", len(p.Trials)-times)}[len(p.Trials)-times == 1])
+	text := fmt.Sprintf("the lab %s is brought up %s (%d different labs) and its data are loaded, whenever a trial needs "+
+		"another lab than the previous trial", p.Lab.Name, figure.Plural(times, "time"), different)
+	if n := len(p.Trials) - times; n > 0 {
+		text += fmt.Sprintf(". The other %s the lab of the previous trial, with its caches",
+			map[bool]string{true: "trial uses", false: fmt.Sprintf("%d trials use", n)}[n == 1])
 	}
-	return []string{text + ". order: batched would bring it up fewer times, and could not tell its effect from drift"}
+	return []string{text + ". order: batched would bring it up less often, but could not distinguish its effect from drift"}
 }

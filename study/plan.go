@@ -18,20 +18,19 @@ import (
 
 // Plan is everything about a study that is known before it runs.
 type Plan struct {
-	// Spec is what was asked for, with its scale applied and with defaults but for those of Run, which depend on the
-	// levels.
+	// Spec is the specification, scaled and with defaults, except those of Run, which depend on the levels.
 	Spec spec.Study `json:"specification"`
-	// Base is the base run with defaults and without any level. [Plan.RunSpec] has the levels.
+	// Base is the base run with defaults and without levels. [Plan.RunSpec] has the levels.
 	Base spec.Run `json:"base"`
-	// Lab is the lab of the base, with defaults and without any level; absent if the study brings none up.
+	// Lab is the lab of the base, with defaults and without levels; absent if the study brings none up.
 	Lab *spec.Lab `json:"lab,omitempty"`
 	// Configurations are the points of the study, the baseline first.
 	Configurations []record.Configuration `json:"configurations"`
 	// Trials are all trials in their order, canaries among them.
 	Trials []record.Trial `json:"trials"`
-	// Order says how the order was made and what it costs in certainty.
+	// Order describes the order, and its effect on the verdicts.
 	Order []string `json:"order"`
-	// Notes are what should be known before it runs.
+	// Notes are what users should know before it runs.
 	Notes    []string `json:"notes,omitempty"`
 	Estimate Estimate `json:"estimate"`
 
@@ -48,44 +47,43 @@ type Plan struct {
 
 // PlanOptions are what a plan needs besides the specification.
 type PlanOptions struct {
-	// Check says whether a run could be done, without touching its target; nil for [run.Check].
+	// Check checks whether a run is possible, without its target; nil for [run.Check].
 	Check func(spec.Run) error
-	// Metric returns the class of operations that a metric is of ("" for all), or an error if there is no such
-	// metric; nil does not ask.
+	// Metric returns the operation class of a metric ("" for all), or an error if there is no such metric; nil does not
+	// check.
 	Metric func(name string) (class string, err error)
-	// Rate is the operations per second of the baseline where a measurement knows them, 0 otherwise. It is needed
-	// for the length of runs that operations end.
+	// Rate is the measured operations per second of the baseline, or 0. It is needed for the length of runs that are
+	// limited by operations.
 	Rate float64
-	// FillRate is the bytes per second of the load phase where a measurement knows them, 0 otherwise.
+	// FillRate is the measured bytes per second of the load phase, or 0.
 	FillRate float64
-	// CheckLab says whether this machine could bring a lab up, and whether that could do the run, without making
-	// anything; nil checks the specification alone.
+	// CheckLab checks whether this machine can bring up a lab, and whether the lab can do the run, without making
+	// anything; nil checks the specification only.
 	CheckLab func(spec.Lab, spec.Run) error
-	// Redeploy is the seconds that it takes to remove a lab and bring another one up where a measurement knows them, 0
-	// otherwise.
+	// Redeploy is the measured time in seconds to change the lab, or 0.
 	Redeploy float64
-	// RedeployOf is that of each lab, in place of Redeploy; nil for none.
+	// RedeployOf is that of each lab, instead of Redeploy; nil for none.
 	RedeployOf func(*spec.Lab) float64
-	// OnlyTime asks for the time alone: what could be found is not calculated.
+	// OnlyTime skips the calculation of the power.
 	OnlyTime bool
 }
 
-// maxPlanTrials is more than anybody runs; at a minute each it is ten weeks.
+// maxPlanTrials is ten weeks at a minute each.
 const maxPlanTrials = 100_000
 
-// A BudgetError says that a plan takes longer than it may.
+// A BudgetError means that a plan takes longer than its budget.
 type BudgetError struct {
 	Budget, Needed spec.Duration
-	// Fits says what would fit.
-	Fits string
+	Fits           string // what would fit
 }
 
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the plan takes about %v, but the budget is %v: %s", roughly(e.Needed), e.Budget, e.Fits)
 }
 
-// NewPlan plans a study that is complete ([Complete]). Its errors name the key, the factor and level, or the configuration and its first trial. A
-// plan beyond its budget is returned beside a [BudgetError]. The same specification gives the same plan.
+// NewPlan plans a study that is complete ([Complete]). Errors name the key, the factor and level, or the configuration
+// and its first trial. A plan that exceeds its budget is returned with a [BudgetError]. The same specification gives the
+// same plan.
 func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	if o.Check == nil {
 		o.Check = run.NewCheck()
@@ -111,7 +109,7 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 		return nil, err
 	}
 	if n := len(p.Configurations) * int(asked.Trials); n > maxPlanTrials {
-		return nil, fmt.Errorf("the plan has %s configurations with %d trials each, more than %d in all: leave out levels, or say fewer trials",
+		return nil, fmt.Errorf("the plan has %s configurations with %d trials each, more than %d in all. Remove levels or trials",
 			large(float64(len(p.Configurations))), asked.Trials, maxPlanTrials)
 	}
 	order := newOrder(&p.Spec, p.Configurations)
@@ -130,7 +128,7 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	return p, p.checkBudget()
 }
 
-// RunSpec returns the whole run of a configuration: base, levels, defaults, and its share of the data.
+// RunSpec returns the run of a configuration, with levels, defaults, and its data set.
 func (p *Plan) RunSpec(configurationID string) (spec.Run, error) {
 	spec, ok := p.specs[configurationID]
 	if !ok {
@@ -166,7 +164,7 @@ func clone[T any](p *T) *T {
 	return &v
 }
 
-// configure makes the configurations. Points that would be the same run are run once.
+// configure makes the configurations. Points that are the same run are run once.
 func (p *Plan) configure(factors []factor) error {
 	raw, meant := wholeOf(&p.Spec), whole{Run: effective(p.Base)}
 	if p.Lab != nil {
@@ -196,7 +194,7 @@ func (p *Plan) configure(factors []factor) error {
 			same := &p.Configurations[first]
 			same.Same = append(same.Same, c.ID)
 			same.Exploratory = same.Exploratory && c.Exploratory
-			p.Notes = append(p.Notes, fmt.Sprintf("%s is the same run as %s and is not run again", c.ID, same.ID))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is the same run as %s, so it is not run again", c.ID, same.ID))
 			continue
 		}
 		known[key] = len(p.Configurations)
@@ -209,8 +207,7 @@ func (p *Plan) configure(factors []factor) error {
 	return nil
 }
 
-// effective writes out what a run leaves to names and rules: the write concern that its durability level stands for,
-// and one client where none are given.
+// effective makes implicit settings of a run explicit: the write concern of its durability level, and one client.
 func effective(asked spec.Run) spec.Run {
 	d, concern := &asked.Durability, run.Concern(asked.Durability)
 	d.W, d.Journal = concern.W, concern.Journal
@@ -218,7 +215,7 @@ func effective(asked spec.Run) spec.Run {
 	return asked
 }
 
-// identity is equal for runs that do the same, whatever they call it.
+// identity is equal for equal runs, independent of names.
 func identity(asked spec.Run) string {
 	asked = effective(asked)
 	asked.Durability.Name = ""
@@ -229,10 +226,10 @@ func identity(asked spec.Run) string {
 	return string(b)
 }
 
-// mostMistakes is how many configurations that cannot be run are named.
+// mostMistakes bounds the errors of configurations.
 const mostMistakes = 10
 
-// check makes sure that every configuration can be run, and names its first trial if it cannot.
+// check checks that every configuration can be run. The error names its first trial.
 func (p *Plan) check(o PlanOptions) error {
 	first := map[string]int{}
 	for _, t := range p.Trials {
@@ -263,7 +260,7 @@ func (p *Plan) check(o PlanOptions) error {
 	return errors.Join(errs...)
 }
 
-// checkClasses makes sure that metrics and objectives are of operations that some configuration has.
+// checkClasses checks that some configuration has the operations of metrics and objectives.
 func (p *Plan) checkClasses(o PlanOptions) error {
 	var errs []error
 	known := slices.Sorted(maps.Keys(p.classes))

@@ -1,8 +1,8 @@
-// Package study plans what is compared: it takes a base run, factors and levels to configurations, and those to
-// trials in an order that tells drift from effect, with an estimate of time and disk space before anything runs.
+// Package study plans comparisons: it makes configurations from a base run, factors and levels, and trials from
+// configurations, in an order that separates drift from effect, with an estimate of time and disk space.
 //
-// It runs nothing itself: study/conduct performs plans and writes studies down, study/procedure finds baselines and
-// capacities, study/judge says what is really different, study/simulated is a target with known effects.
+// It runs nothing: study/conduct runs plans and writes records, study/procedure finds baselines and capacities, study/judge
+// finds significant differences, study/simulated is a target with known effects.
 package study
 
 import (
@@ -13,32 +13,31 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Runner performs one trial. The real one makes a run; the simulated one makes it up from known effects.
+// Runner runs a trial. The real one makes a run, the simulated one computes it from known effects.
 type Runner interface {
-	// Trial does the run that the request asks for. It returns what was measured, also beside an error where a part
-	// was. A trial whose deadline passed returns context.DeadlineExceeded.
+	// Trial returns what was measured, also with an error if a part was. A trial whose deadline passed returns
+	// context.DeadlineExceeded.
 	Trial(ctx context.Context, r Request) (Result, error)
 }
 
-// Request is one trial to be done.
+// Request is one trial to run.
 type Request struct {
-	// Spec is whole: defaults are filled in, and it passed [spec.Run.Validate].
+	// Spec has defaults and passed [spec.Run.Validate].
 	Spec spec.Run
-	// Dir is where its record goes.
-	Dir string
-	// Configuration and Trial are what the study calls it, for progress.
+	Dir  string // of its record
+	// Configuration and Trial name it in progress.
 	Configuration string
 	Trial         int
-	// Number, if it is not 0, is that of its run (see run.Options): higher than those of all trials before it.
+	// Number, if not 0, is that of its run (see run.Options): higher than those of all previous trials.
 	Number uint64
-	// Abort, when it is closed, ends the trial at once, without waiting for operations under way; nil is never.
+	// Abort ends the trial at once when it is closed, without waiting for operations under way; nil is never.
 	Abort <-chan struct{}
 }
 
-// Result is what one trial measured.
+// Result is what a trial left: its record, and its course if a procedure asks for it.
 type Result struct {
 	Run *record.Run
-	// Seconds returns the course of the trial, warm-up included, one entry per interval. It reads the record.
+	// Seconds returns the course of the trial, including warm-up, one entry per interval. It reads the record.
 	Seconds func() ([]Second, error)
 }
 
@@ -53,7 +52,7 @@ type Second struct {
 	Failed int64
 }
 
-// Clock is how a study tells the time and waits; simulations bring their own.
+// Clock is time and waiting; simulations have their own.
 type Clock interface {
 	Now() time.Time
 	Sleep(ctx context.Context, d time.Duration) error

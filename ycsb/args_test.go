@@ -54,7 +54,7 @@ func TestParseArgsErrors(t *testing.T) {
 		"laod mongodb":                   `unknown command "laod", did you mean load?`,
 		"shell mongodb":                  "mongosh",
 		"run mongo":                      `unknown database "mongo", did you mean mongodb?`,
-		"run cassandra-cql":              "plimsoll loads: mongodb, mongodb-async, embedded",
+		"run cassandra-cql":              "known: mongodb, mongodb-async, embedded",
 		"run mongodb -thread 4":          "did you mean -threads?",
 		"run mongodb --threads=4":        "did you mean -threads?",
 		"run mongodb -traget 4":          "did you mean -target?",
@@ -65,7 +65,7 @@ func TestParseArgsErrors(t *testing.T) {
 		"run mongodb -p operationcount":  "-p takes name=value",
 		"run mongodb -p =3":              "-p takes name=value",
 		"run mongodb workloada":          `unexpected argument "workloada"`,
-		"run mongodb -load":              `both "run" and "load"`,
+		"run mongodb -load":              `"run" and "load" exclude each other`,
 		"-db site.ycsb.BasicDB -P w":     `unknown database "site.ycsb.BasicDB"`,
 		"run mongodb -P w -s -s -s what": `unexpected argument "what"`,
 	} {
@@ -133,8 +133,8 @@ func TestPropertiesPrecedence(t *testing.T) {
 			t.Errorf("%s = %q, want %q", name, p.values[name], want)
 		}
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], "stock workloadc") {
-		t.Errorf("notes %q, want one about the stock workloadc", notes)
+	if len(notes) != 1 || !strings.Contains(notes[0], "built-in workloadc") {
+		t.Errorf("notes %q, want one about the built-in workloadc", notes)
 	}
 }
 

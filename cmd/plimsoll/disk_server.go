@@ -29,7 +29,7 @@ func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 		return server.Facts{}, usageError("cannot use the address %s: %s%s", store.Redact(uri), store.OneLine(err.Error()), hint)
 	}
 	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
-	facts, err := server.AskFacts(ctx, server.Driver(client))
+	facts, err := server.QueryFacts(ctx, server.Driver(client))
 	if err != nil {
 		return facts, fmt.Errorf("%s does not answer: %s; check host, port, user and password", store.Redact(uri), store.OneLine(err.Error()))
 	}

@@ -39,7 +39,6 @@ func (c *diskControl) do(cmd *cobra.Command, what func(ctx context.Context, clie
 	if err != nil {
 		return withExit(exitFailure, err)
 	}
-	defer client.Close()
 	return withExit(exitFailure, what(ctx, client))
 }
 

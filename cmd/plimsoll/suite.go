@@ -201,15 +201,13 @@ func (m *suiteMachine) Lacks(need string) string {
 }
 
 func (m *suiteMachine) check(need string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
 	switch need {
 	case "root":
 		if os.Geteuid() != 0 {
 			return "root is needed; run plimsoll as root"
 		}
 	case "md", "lvm":
-		f := volume.Detect(ctx)
+		f := volume.Detect()
 		s := map[string]volume.Support{"md": f.MD, "lvm": f.LVM}[need]
 		switch {
 		case !s.Kernel:

@@ -42,7 +42,7 @@ func ParseDiskstats(r io.Reader) (map[string]Counters, error) {
 		for i := range min(len(n), len(fields)-3) {
 			v, err := strconv.ParseUint(fields[3+i], 10, 64)
 			if err != nil {
-				return nil, fmt.Errorf("/proc/diskstats: %q of %q is no count", fields[3+i], fields[2])
+				return nil, fmt.Errorf("/proc/diskstats: %q of %q is not a number", fields[3+i], fields[2])
 			}
 			n[i] = v
 		}

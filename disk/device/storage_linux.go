@@ -13,7 +13,7 @@ import (
 func (s System) Storage(dir string) (record.ProbeStorage, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return record.ProbeStorage{}, fmt.Errorf("cannot look at %s: %w", dir, err)
+		return record.ProbeStorage{}, fmt.Errorf("cannot read the storage of %s: %w", dir, err)
 	}
 	storage := record.ProbeStorage{
 		Bytes: int64(st.Blocks) * st.Bsize, Free: int64(st.Bavail) * st.Bsize, Devices: []record.ProbeBlock{},

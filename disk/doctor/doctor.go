@@ -1,7 +1,7 @@
-// Package doctor compares a host and a server with what MongoDB recommends. [Look] reads the host, [Running] proves
-// that a server runs on it, [Check] judges; what the server says about itself comes from the room server. Two machines
-// are never mixed: a server on another machine is judged by its own words alone. Nothing is changed and nothing is
-// measured: effects come from the record of a probe, where there is one.
+// Package doctor compares a host and a server with MongoDB's recommendations. [Look] reads the host, [Running] proves
+// that a server runs on it, [Check] returns findings. Package server reads the facts of the server. A server on another
+// machine is judged only by its own answers. The doctor changes and measures nothing: measured effects come from the
+// record of a probe.
 package doctor
 
 import (
@@ -13,11 +13,11 @@ import (
 	facts "github.com/plimsoll-bench/plimsoll/server"
 )
 
-// Host is what was read of a machine. Empty texts and nil could not be found out.
+// Host has the facts of a machine. Empty strings and nil are unknown.
 type Host struct {
 	Storage *record.ProbeStorage // nil without a directory
 	Kernel  string
-	// HugePages and Defrag are the chosen words, MaxPTEsNone a number.
+	// HugePages and Defrag are the selected options, MaxPTEsNone is a number.
 	HugePages, Defrag, MaxPTEsNone string
 	Swappiness, ZoneReclaim        string
 	Nodes                          int // of NUMA
@@ -30,27 +30,26 @@ type Host struct {
 	KeepAlive                      string // seconds
 }
 
-// Process is a server that is proven to run on the host that was read, with the limits of its process.
+// Process is the process of a server that is proven to run on the host.
 type Process struct {
 	PID              int64
 	Files, Processes uint64 // soft limits
-	// DBPath is where it keeps its data, "" if this machine does not have that directory under the same name.
+	// DBPath is its data directory, "" if this machine does not have that directory at the same path.
 	DBPath string
 }
 
-// Input is what there is to judge. Host is the machine that was looked at, and is nil where the server runs on another.
+// Input has the facts to judge. Host is nil if the server runs on another machine.
 type Input struct {
 	Host    *Host
 	Server  *facts.Facts
 	Process *Process // nil unless the server is proven to run on Host
 	Probe   *record.Probe
-	Now     time.Time // for what is still maintained
+	Now     time.Time // decides which releases are maintained
 }
 
-// check looks at one thing.
 type check func(in Input) []record.DoctorFinding
 
-// Check judges everything, the gravest first.
+// Check returns all findings, the most severe first.
 func Check(in Input) []record.DoctorFinding {
 	list := []record.DoctorFinding{}
 	var checks []check
@@ -87,11 +86,10 @@ func Check(in Input) []record.DoctorFinding {
 	return list
 }
 
-// ofMongod says whether what is recommended for mongod and its storage engine applies: not where the server is known to
-// be something else.
+// ofMongod reports whether recommendations for mongod and WiredTiger apply.
 func ofMongod(in Input) bool { return in.Server == nil || in.Server.Kind != facts.FerretDB }
 
-// Worst is the gravest severity of a list.
+// Worst returns the highest severity of a list.
 func Worst(list []record.DoctorFinding) string {
 	worst := record.DoctorGood
 	for _, f := range list {
@@ -107,7 +105,7 @@ func rank(severity string) int {
 		record.DoctorCritical}, severity)
 }
 
-// one makes a list of one finding. what says how things are, should how they should be.
+// one makes a list of one finding. what is the actual state, should the recommended one.
 func one(area, id, severity, what, should, why, how string) []record.DoctorFinding {
 	f := record.DoctorFinding{ID: id, Area: area, Severity: severity, Is: what, Recommended: should, Why: why, How: how}
 	if severity == record.DoctorGood {
@@ -116,12 +114,11 @@ func one(area, id, severity, what, should, why, how string) []record.DoctorFindi
 	return []record.DoctorFinding{f}
 }
 
-// unknown says that something could not be found out.
 func unknown(area, id, should, why string) []record.DoctorFinding {
-	return one(area, id, record.DoctorUnknown, "could not be found out here", should, why, "")
+	return one(area, id, record.DoctorUnknown, "unknown", should, why, "")
 }
 
-// either is good where a condition holds, and something else where it does not.
+// either returns good if a condition holds, else another severity.
 func either(good bool, severity string) string {
 	if good {
 		return record.DoctorGood

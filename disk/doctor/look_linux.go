@@ -25,11 +25,14 @@ func Look(s device.System, dir string) (*Host, error) {
 	}
 	const huge = "kernel/mm/transparent_hugepage/"
 	h := &Host{
-		Kernel: read(s.Proc, "sys/kernel/osrelease"), HugePages: device.Chosen(read(s.Sys, huge+"enabled")), Defrag: device.Chosen(read(s.Sys, huge+"defrag")),
-		MaxPTEsNone: read(s.Sys, huge+"khugepaged/max_ptes_none"), Swappiness: read(s.Proc, "sys/vm/swappiness"), ZoneReclaim: read(s.Proc, "sys/vm/zone_reclaim_mode"),
-		Clock:    read(s.Sys, "devices/system/clocksource/clocksource0/current_clocksource"),
-		Governor: read(s.Sys, "devices/system/cpu/cpu0/cpufreq/scaling_governor"), Overcommit: read(s.Proc, "sys/vm/overcommit_memory"),
-		MaxMaps: read(s.Proc, "sys/vm/max_map_count"), KeepAlive: read(s.Proc, "sys/net/ipv4/tcp_keepalive_time"),
+		Kernel:    read(s.Proc, "sys/kernel/osrelease"),
+		HugePages: device.Chosen(read(s.Sys, huge+"enabled")), Defrag: device.Chosen(read(s.Sys, huge+"defrag")),
+		MaxPTEsNone: read(s.Sys, huge+"khugepaged/max_ptes_none"), Swappiness: read(s.Proc, "sys/vm/swappiness"),
+		ZoneReclaim: read(s.Proc, "sys/vm/zone_reclaim_mode"),
+		Clock:       read(s.Sys, "devices/system/clocksource/clocksource0/current_clocksource"),
+		Governor:    read(s.Sys, "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		Overcommit:  read(s.Proc, "sys/vm/overcommit_memory"),
+		MaxMaps:     read(s.Proc, "sys/vm/max_map_count"), KeepAlive: read(s.Proc, "sys/net/ipv4/tcp_keepalive_time"),
 	}
 	nodes, _ := filepath.Glob(filepath.Join(s.Sys, "devices/system/node/node[0-9]*"))
 	h.Nodes = max(1, len(nodes)) // kernels without NUMA have none
@@ -38,7 +41,7 @@ func Look(s device.System, dir string) (*Host, error) {
 		if len(f) < 2 {
 			continue
 		}
-		n, _ := strconv.ParseInt(f[1], 10, 64) // 0 for what is no number
+		n, _ := strconv.ParseInt(f[1], 10, 64)
 		switch f[0] {
 		case "MemTotal:":
 			h.Memory = n << 10
@@ -64,11 +67,12 @@ func Look(s device.System, dir string) (*Host, error) {
 	return h, nil
 }
 
-// startAgrees is how far the age of a process and what its server says of it may differ.
+// startAgrees is the maximal difference between the age of a process and the uptime of its server.
 const startAgrees = 5 * time.Second
 
-// Running proves that a server runs on this machine: the host has its name, and its process has the name of a mongod or
-// mongos and its age. nil is no proof that it does not: a server in a container has another name and other numbers.
+// Running proves that a server runs on this machine: the names of the hosts are equal, and its process has the name of
+// a mongod or mongos and the server's age. nil does not prove the contrary: a server in a container has another host
+// name and process id.
 func Running(s device.System, f facts.Facts) *Process {
 	name, err := os.Hostname()
 	if err != nil || name != f.Host.Name || f.PID <= 0 {
@@ -93,7 +97,7 @@ func Running(s device.System, f facts.Facts) *Process {
 	return p
 }
 
-// ageOf is how long a process runs, from field 22 of its stat in ticks since the start of the machine (proc(5)).
+// ageOf returns the age of a process, from field 22 of its stat in ticks since boot (proc(5)).
 func ageOf(proc, dir string) (time.Duration, bool) {
 	stat, err1 := os.ReadFile(filepath.Join(dir, "stat"))
 	up, err2 := os.ReadFile(filepath.Join(proc, "uptime"))
@@ -108,7 +112,7 @@ func ageOf(proc, dir string) (time.Duration, bool) {
 	return time.Duration((now - started/ticks) * float64(time.Second)), err1 == nil && err2 == nil
 }
 
-// limitsOf reads the soft limits of a process; 0 for what it does not say.
+// limitsOf reads the soft limits of a process; 0 for unknown.
 func limitsOf(dir string) (files, processes uint64) {
 	text, err := os.ReadFile(filepath.Join(dir, "limits"))
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	facts "github.com/plimsoll-bench/plimsoll/server"
 )
 
-// Look knows Linux only: what MongoDB recommends is about it.
+// Look works only on Linux, as MongoDB's recommendations.
 func Look(device.System, string) (*Host, error) {
-	return nil, errors.New("the host can be looked at on Linux only; give --uri alone to look at a server")
+	return nil, errors.New("the doctor can read a host only on Linux; give only --uri to check a server")
 }
 
-// Running proves nothing where processes cannot be read.
+// Running proves nothing on systems without /proc.
 func Running(device.System, facts.Facts) *Process { return nil }

@@ -11,33 +11,34 @@ import (
 
 const system = "system"
 
-// hugePages is judged by the version of the server: from 8.0 on its allocator gains from huge pages, before it suffers.
+// hugePages depends on the version of the server: since 8.0 its allocator is faster with huge pages, before it is
+// slower.
 func hugePages(in Input) []record.DoctorFinding {
 	h := in.Host
 	const id = "transparent-huge-pages"
 	if h.HugePages == "" {
-		return unknown(system, id, "always for MongoDB 8.0 and later, never before", "the allocator of the server depends on it")
+		return unknown(system, id, "always for MongoDB 8.0 and later, never before", "it affects the server's allocator")
 	}
 	is := "enabled=" + h.HugePages
 	if !ofMongod(in) {
-		return one(system, id, record.DoctorGood, is, "", "PostgreSQL reserves pages of its own (huge_pages)", "")
+		return one(system, id, record.DoctorGood, is, "", "PostgreSQL reserves its own huge pages (huge_pages)", "")
 	}
 	if in.Server == nil || !in.Server.Version.Known() {
 		return one(system, id, record.DoctorAdvice, is, "always (with defrag=defer+madvise and khugepaged/max_ptes_none=0) for MongoDB 8.0 and later, never before",
-			"the allocator of MongoDB 8.0 uses huge pages per processor, and older ones waste memory with them", "give --uri, so that the version is known")
+			"the allocator of MongoDB 8.0 is faster with huge pages, and older ones waste memory with them", "give --uri, so that the doctor can read the version")
 	}
 	if !in.Server.Version.AtLeast(8, 0) {
 		return one(system, id, either(h.HugePages == "never", record.DoctorWarning), is, "never, for MongoDB before 8.0",
-			"before 8.0 the server's small allocations spread over huge pages, which wastes memory and makes latencies uneven", "echo never > /sys/kernel/mm/transparent_hugepage/enabled, at each start of the machine")
+			"before 8.0 small allocations are spread over huge pages, which wastes memory and causes latency spikes", "echo never > /sys/kernel/mm/transparent_hugepage/enabled, at each boot")
 	}
 	good := h.HugePages == "always" && h.Defrag == "defer+madvise" && (h.MaxPTEsNone == "0" || h.MaxPTEsNone == "")
 	return one(system, id, either(good, record.DoctorWarning), fmt.Sprintf("%s, defrag=%s, max_ptes_none=%s", is, h.Defrag, h.MaxPTEsNone),
 		"enabled=always, defrag=defer+madvise, khugepaged/max_ptes_none=0, for MongoDB 8.0 and later",
-		"from 8.0 on the server's allocator has caches per processor that huge pages make faster", "echo the words into the files of these names below /sys/kernel/mm/transparent_hugepage, at each start of the machine")
+		"since 8.0 the server's allocator has caches per CPU, and huge pages make them faster", "write these values to the files below /sys/kernel/mm/transparent_hugepage, at each boot")
 }
 
 func swappiness(in Input) []record.DoctorFinding {
-	const id, should, why = "swappiness", "1 (or 0)", "a server whose cache is swapped out answers from the slowest storage there is"
+	const id, should, why = "swappiness", "1 (or 0)", "operations become very slow when the server's cache is swapped out"
 	if in.Host.Swappiness == "" {
 		return unknown(system, id, should, why)
 	}
@@ -50,7 +51,7 @@ func swappiness(in Input) []record.DoctorFinding {
 }
 
 func numa(in Input) []record.DoctorFinding {
-	const id, why = "numa", "memory of one node only, or reclaiming it first, makes the server slow at times with memory left elsewhere"
+	const id, why = "numa", "if the kernel uses or reclaims only the memory of one node, the server is slow although other nodes have free memory"
 	h := in.Host
 	if h.Nodes == 0 {
 		return unknown(system, id, "one node, or the server started with numactl --interleave=all, and zone_reclaim_mode 0", why)
@@ -60,19 +61,19 @@ func numa(in Input) []record.DoctorFinding {
 		"one node, or the server started with numactl --interleave=all, and zone_reclaim_mode 0", why, "numactl --interleave=all mongod …, and sysctl vm.zone_reclaim_mode=0")
 }
 
-// limits judges the limits of the server's process where there is one, else those that this shell would give it.
+// limits checks the limits of the server's process, or those of this shell if there is none.
 func limits(in Input) []record.DoctorFinding {
 	files, processes, whose := in.Host.Files, in.Host.Processes, "of this shell; the server's may differ"
 	if in.Process != nil {
 		files, processes, whose = in.Process.Files, in.Process.Processes, "soft limits of process "+strconv.FormatInt(in.Process.PID, 10)
 	}
-	const why = "each connection and each file of a collection takes a file, each connection a thread; at the limit connections are refused (mongod uses 80 % of the soft limit)"
+	const why = "each connection needs a file and a thread, and each collection a file; mongod refuses connections beyond 80 % of the soft limit"
 	if files == 0 {
-		return unknown(system, "limits", "64,000 open files and processes at least", why)
+		return unknown(system, "limits", "at least 64,000 open files and processes", why)
 	}
 	good := files >= 64000 && processes >= 64000
 	return one(system, "limits", either(good, record.DoctorWarning), fmt.Sprintf("%s open files, %s processes (%s)", limit(files), limit(processes), whose),
-		"64,000 of each at least", why, "LimitNOFILE=64000 and LimitNPROC=64000 in the unit of the server, or ulimit -n 64000 -u 64000")
+		"at least 64,000 of each", why, "LimitNOFILE=64000 and LimitNPROC=64000 in the unit of the server, or ulimit -n 64000 -u 64000")
 }
 
 func limit(n uint64) string {
@@ -83,7 +84,7 @@ func limit(n uint64) string {
 }
 
 func clock(in Input) []record.DoctorFinding {
-	const id, should, why = "clock-source", "tsc, kvm-clock, hyperv_clocksource_tsc_page or arch_sys_counter", "the server reads the clock several times for each operation, and a slow source is a call into the kernel each time"
+	const id, should, why = "clock-source", "tsc, kvm-clock, hyperv_clocksource_tsc_page or arch_sys_counter", "the server reads the clock several times for each operation, and a slow source needs a system call each time"
 	switch in.Host.Clock {
 	case "":
 		return unknown(system, id, should, why)
@@ -93,11 +94,11 @@ func clock(in Input) []record.DoctorFinding {
 	return one(system, id, record.DoctorWarning, in.Host.Clock, should, why, "clocksource=tsc on the kernel's command line, if the machine allows it")
 }
 
-// kernel judges the version: MongoDB 8.0 and later need what 4.18 has, and so does careful storage before it.
+// kernel checks for the features of 4.18 that MongoDB 8.0 and later need.
 func kernel(in Input) []record.DoctorFinding { return judgeKernel(in.Host.Kernel) }
 
 func judgeKernel(release string) []record.DoctorFinding {
-	const id, should, why = "kernel", "a kernel that its distribution still maintains, 4.18 at least", "MongoDB 8.0 needs 4.18 for its allocator; older ones lack multi-queue block devices and repairs of error handling in fsync (4.13 to 4.16)"
+	const id, should, why = "kernel", "a maintained kernel of the distribution, at least 4.18", "MongoDB 8.0 needs 4.18 for its allocator; older kernels lack multi-queue block devices and corrections of fsync's error handling (4.13 to 4.16)"
 	if release == "" {
 		return unknown(system, id, should, why)
 	}
@@ -107,13 +108,13 @@ func judgeKernel(release string) []record.DoctorFinding {
 		"install a newer kernel of the distribution")
 }
 
-// overcommit matters to the allocator of MongoDB 8.0 and later.
+// overcommit affects the allocator of MongoDB 8.0 and later.
 func overcommit(in Input) []record.DoctorFinding {
 	if in.Host.Overcommit == "" || in.Server == nil || in.Server.Kind != facts.Mongod || !in.Server.Version.AtLeast(8, 0) {
 		return nil
 	}
 	return one(system, "overcommit", either(in.Host.Overcommit == "1", record.DoctorAdvice), "vm.overcommit_memory="+in.Host.Overcommit, "1, for MongoDB 8.0 and later",
-		"the allocator of 8.0 reserves address space for each processor ahead of its use", "sysctl vm.overcommit_memory=1, and the same line in /etc/sysctl.d")
+		"the allocator of 8.0 reserves address space for each CPU in advance", "sysctl vm.overcommit_memory=1, and the same line in /etc/sysctl.d")
 }
 
 func governor(in Input) []record.DoctorFinding {
@@ -121,7 +122,7 @@ func governor(in Input) []record.DoctorFinding {
 		return nil // virtual machines have none
 	}
 	return one(system, "governor", either(in.Host.Governor == "performance", record.DoctorAdvice), in.Host.Governor, "performance",
-		"a processor that sleeps between two requests answers each of them later", "cpupower frequency-set -g performance")
+		"a processor that sleeps between requests answers each of them later", "cpupower frequency-set -g performance")
 }
 
 func memoryMaps(in Input) []record.DoctorFinding {
@@ -129,8 +130,8 @@ func memoryMaps(in Input) []record.DoctorFinding {
 	if err != nil || !ofMongod(in) {
 		return nil
 	}
-	return one(system, "max-map-count", either(n >= 128000, record.DoctorAdvice), figure.Count(n), "128,000 at least, twice the number of connections",
-		"each connection has a stack with two mappings, and at the limit the server ends", "sysctl vm.max_map_count=262144, and the same line in /etc/sysctl.d")
+	return one(system, "max-map-count", either(n >= 128000, record.DoctorAdvice), figure.Count(n), "at least 128,000, twice the number of connections",
+		"each connection has a stack with two mappings, and the server ends at the limit", "sysctl vm.max_map_count=262144, and the same line in /etc/sysctl.d")
 }
 
 func keepAlive(in Input) []record.DoctorFinding {
@@ -139,5 +140,5 @@ func keepAlive(in Input) []record.DoctorFinding {
 		return nil
 	}
 	return one(system, "tcp-keepalive", either(n <= 300, record.DoctorAdvice), fmt.Sprintf("%d s", n), "120 s",
-		"firewalls and balancers drop connections that are silent for some minutes, and the server does not hear of it", "sysctl net.ipv4.tcp_keepalive_time=120, and the same line in /etc/sysctl.d")
+		"firewalls and load balancers drop connections that are idle for some minutes, and the server does not notice", "sysctl net.ipv4.tcp_keepalive_time=120, and the same line in /etc/sysctl.d")
 }

@@ -60,7 +60,7 @@ func (c *Cutter) Cut(ctx context.Context, dir string) error {
 func (c *Cutter) find(dir string) error {
 	m, ok := c.system.MountOf(dir)
 	if !ok {
-		return fmt.Errorf("%s is on no filesystem that shows in the list of mounts", dir)
+		return fmt.Errorf("cannot find the filesystem of %s in the list of mounts", dir)
 	}
 	storage, err := c.system.Storage(dir)
 	if err != nil {
@@ -68,7 +68,8 @@ func (c *Cutter) find(dir string) error {
 	}
 	if len(storage.Devices) == 0 || storage.Devices[0].Kind != "loop" ||
 		storage.Devices[0].BackingFilesystem != faultfs.FSType {
-		return fmt.Errorf("%s does not stand on a loop device over a disk of plimsoll faultfs (it is %s on %s), so its power cannot be cut", dir, m.Type, m.Source)
+		return fmt.Errorf("the power of %s cannot be cut, because it is not on a loop device of plimsoll faultfs (it is %s on %s)",
+			dir, m.Type, m.Source)
 	}
 	c.mount, c.loop, c.file = m, "/dev/"+storage.Devices[0].Name, storage.Devices[0].Backing
 	return nil

@@ -68,7 +68,7 @@ func TestInterruptedWhileThePowerIsCut(t *testing.T) {
 			if c := p.Durability[len(p.Durability)-1]; c.Grade != "C" || c.Verdict != record.Honest || len(p.Steps) == 0 {
 				t.Errorf("%+v, %d steps", c, len(p.Steps))
 			}
-			if !slices.Contains(said.notes, "it was interrupted while the power was cut: the power is back, and the filesystem is mounted again") {
+			if !slices.Contains(said.notes, "interrupted during the power cut; the power is restored and the filesystem is mounted again") {
 				t.Errorf("it says %q", said.notes)
 			}
 			s, err := client.Stats(t.Context(), "d0")

@@ -19,7 +19,8 @@ type NoDirectError struct {
 }
 
 func (e *NoDirectError) Error() string {
-	return fmt.Sprintf("this filesystem (%s) does not take O_DIRECT (%v): measure through the page cache with --mode buffered, or let the probe fall back with --fallback", e.Filesystem, e.Err)
+	return fmt.Sprintf("this filesystem (%s) does not support O_DIRECT (%v): use the page cache with --mode buffered or --fallback",
+		e.Filesystem, e.Err)
 }
 
 // Alignment is what O_DIRECT asks for, in bytes.

@@ -10,7 +10,7 @@ import (
 )
 
 // errNoLinux is what those calls return that only Linux has.
-var errNoLinux = errors.New("this system has no such call: it works on Linux")
+var errNoLinux = errors.New("this works only on Linux")
 
 // Create opens a test file. O_DIRECT is there on Linux only.
 func (s *Set) Create(name string, direct, dsync bool) (*File, error) {

@@ -47,19 +47,19 @@ func Refuse(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &RefusedError{Text: fmt.Sprintf("there is no directory %s: make it, or choose another one", dir)}
+		return &RefusedError{Text: fmt.Sprintf("there is no directory %s: make it, or use another one", dir)}
 	case err != nil:
-		return &RefusedError{Text: fmt.Sprintf("cannot look at %s: %v", dir, cause(err))}
+		return &RefusedError{Text: fmt.Sprintf("cannot read %s: %v", dir, cause(err))}
 	case info.Mode()&os.ModeDevice != 0:
-		return &RefusedError{Text: fmt.Sprintf("%s is a device, and what is on it would be lost: give a directory on a filesystem of it", dir)}
+		return &RefusedError{Text: fmt.Sprintf("%s is a device, and a probe would destroy its data: use a directory on a filesystem of it", dir)}
 	case !info.IsDir():
-		return &RefusedError{Text: fmt.Sprintf("%s is not a directory: give one on the storage that is to be probed", dir)}
+		return &RefusedError{Text: fmt.Sprintf("%s is not a directory: use a directory on the storage to be probed", dir)}
 	}
 	escaped := regexp.MustCompile(`[*?[\\]`).ReplaceAllString(dir, `\$0`) // not to be taken for a pattern
 	for name, what := range databases {
 		if found, err := filepath.Glob(filepath.Join(escaped, name)); err == nil && len(found) > 0 {
 			return &RefusedError{Forced: true, Text: fmt.Sprintf(
-				"%s holds a database (%s: %s), which the probe would slow down: give an empty directory beside it on the same filesystem, or --force", dir, what, filepath.Base(found[0]))}
+				"%s holds a database (%s: %s), which the probe would slow down: use an empty directory next to it on the same filesystem, or --force", dir, what, filepath.Base(found[0]))}
 		}
 	}
 	if err := writable(dir); err != nil {

@@ -96,7 +96,7 @@ func (c *Config) check() error {
 	case c.Threads < 1 || c.Threads > 4096:
 		return errors.New("bad threads field value: nThreads must be 1 to 4096")
 	case !c.Read && !c.Write:
-		return errors.New("neither r nor w is true, so there is nothing to do: add r:true or w:true")
+		return errors.New("neither r nor w is true: add r:true or w:true")
 	case c.FileSizeMB < 1 || c.FileSizeMB > 1<<40/(1<<20):
 		return fmt.Errorf("fileSizeMB must be 1 to %d, but is %d", 1<<20, c.FileSizeMB)
 	case c.RecordKB < 1 || c.RecordKB > 64000:
@@ -104,7 +104,7 @@ func (c *Config) check() error {
 	case c.RecordKB > c.FileSizeMB*1024:
 		return fmt.Errorf("a record of %d KiB does not fit into a file of %d MiB", c.RecordKB, c.FileSizeMB)
 	case c.SleepMicros < 0 || c.SleepMicros > 3600e6 || c.SyncDelay < 0 || c.SyncDelay > 86400:
-		return errors.New("sleepMicros and syncDelay must not be negative, nor longer than an hour and a day")
+		return errors.New("sleepMicros must be at most an hour and syncDelay at most a day, and neither may be negative")
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (p *parser) value() (field, error) {
 	}
 	x, err := strconv.ParseFloat(word, 64)
 	if err != nil || x != x || x > 1e15 || x < -1e15 || strings.ContainsAny(word, "xXpP_iInN") {
-		return field{}, fmt.Errorf("%.40q is no number, text or truth value", word)
+		return field{}, fmt.Errorf("%.40q is not a number, a string or a boolean", word)
 	}
 	p.rest = p.rest[end:]
 	return field{text: word, number: int64(x), truth: x != 0}, nil

@@ -61,7 +61,7 @@ func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Wri
 	p := &printer{w: w, config: c, ramp: disk.Ramp(spec), notes: notes}
 	p.print("mongoperf\nuse -h for help\nparsed options:\n%s\n", c.Text)
 	for _, key := range c.Unknown {
-		notes(fmt.Sprintf("the key %q is not known and ignored", key))
+		notes(fmt.Sprintf("ignored the unknown key %q", key))
 	}
 	writer, err := record.CreateProbe("", &record.Probe{Specification: spec,
 		Head: record.Head{Environment: record.NewEnvironment(nil)}})

@@ -100,7 +100,7 @@ type Mismatch struct {
 }
 
 func (m *Mismatch) Error() string {
-	return fmt.Sprintf("the data at offset %d is not what was written there: %s", m.Offset, m.What)
+	return fmt.Sprintf("the data at offset %d differ from the written data: %s", m.Offset, m.What)
 }
 
 // Check reports whether a block is one that was written at offset, to its last byte.

@@ -27,14 +27,14 @@ func Dial(ctx context.Context, address, session string) (*Client, error) {
 	}
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("no witness answers at %s: %w; start it on another machine: plimsoll disk witness --listen %s", address, err, address)
+		return nil, fmt.Errorf("no witness answers at %s: %w. Start it on another machine with: plimsoll disk witness --listen %[1]s", address, err)
 	}
 	c := &Client{conn: conn, in: bufio.NewReaderSize(conn, 2*maxLine)}
 	answer, err := c.ask(fmt.Sprintf("plimsoll-witness %d %s", version, session))
 	if err == nil {
 		text, ok := strings.CutPrefix(answer, "ok ")
 		if c.Highest, err = parseNumber(text); !ok {
-			err = fmt.Errorf("what answers at %s is no witness (%.40q)", address, answer)
+			err = fmt.Errorf("the server at %s is not a witness (it answers %.40q)", address, answer)
 		}
 	}
 	if err != nil {
@@ -50,14 +50,14 @@ func (c *Client) ask(line string) (string, error) {
 		return "", err
 	}
 	if _, err := fmt.Fprintf(c.conn, "%s\n", line); err != nil {
-		return "", fmt.Errorf("the witness is gone: %w", err)
+		return "", fmt.Errorf("the connection to the witness is lost: %w", err)
 	}
 	answer, err := readLine(c.in)
 	if err != nil {
 		return "", fmt.Errorf("the witness does not answer: %w", err)
 	}
 	if text, bad := strings.CutPrefix(answer, "error "); bad {
-		return "", fmt.Errorf("the witness refuses: %s", text)
+		return "", fmt.Errorf("the witness refused the record: %s", text)
 	}
 	return answer, nil
 }

@@ -37,7 +37,7 @@ var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // CheckSession says whether a name can be that of a session.
 func CheckSession(name string) error {
 	if !sessionName.MatchString(name) {
-		return fmt.Errorf("%q cannot be the name of a session: use letters, digits, points, dashes and underscores, 64 at most", name)
+		return fmt.Errorf("invalid session name %q: use at most 64 letters, digits, points, dashes and underscores", name)
 	}
 	return nil
 }
@@ -60,10 +60,11 @@ func readLine(r *bufio.Reader) (string, error) {
 func parseHello(line string) (session string, err error) {
 	fields := strings.Split(line, " ")
 	if len(fields) != 3 || fields[0] != "plimsoll-witness" {
-		return "", errors.New("this is no plimsoll disk")
+		return "", errors.New("the client is not plimsoll disk")
 	}
 	if fields[1] != strconv.Itoa(version) {
-		return "", fmt.Errorf("version %.20q of the protocol is not known here, but %d is: use the same plimsoll on both machines", fields[1], version)
+		return "", fmt.Errorf("the client has version %.20q of the protocol and the witness %d: use the same plimsoll on both machines",
+			fields[1], version)
 	}
 	return fields[2], CheckSession(fields[2])
 }
@@ -72,7 +73,7 @@ func parseHello(line string) (session string, err error) {
 func parseNumber(line string) (int64, error) {
 	n, err := strconv.ParseInt(line, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != line {
-		return 0, fmt.Errorf("%.40q is no number of a record", line)
+		return 0, fmt.Errorf("%.40q is not the number of a record", line)
 	}
 	return n, nil
 }

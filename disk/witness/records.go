@@ -51,12 +51,13 @@ func valid(b []byte, session string, n int64) bool {
 // progress now and then.
 func Write(ctx context.Context, c *Client, dir, session string, progress func(n int64)) (n int64, err error) {
 	if c.Highest > 0 {
-		return 0, fmt.Errorf("the witness knows %s records of session %s already: verify it, or take another --session", figure.Count(c.Highest), session)
+		return 0, fmt.Errorf("the witness already has %s records of session %s: verify it, or use another --session",
+			figure.Count(c.Highest), session)
 	}
 	f, err := os.OpenFile(FileName(dir, session), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return 0, fmt.Errorf("%s is there already: verify that session, or take another --session", FileName(dir, session))
+			return 0, fmt.Errorf("%s already exists: verify that session, or use another --session", FileName(dir, session))
 		}
 		return 0, err
 	}
@@ -72,7 +73,7 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 			return n - 1, err
 		}
 		if err := dataSync(f); err != nil {
-			return n - 1, fmt.Errorf("record %d could not be made durable: %w", n, err)
+			return n - 1, fmt.Errorf("cannot sync record %d: %w", n, err)
 		}
 		if err := c.Acknowledged(n); err != nil {
 			return n, err
@@ -103,7 +104,7 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 		return nil, err
 	}
 	if known == 0 {
-		return nil, fmt.Errorf("the witness knows no record of session %s: write some first (plimsoll disk DIR --witness HOST:PORT --session %s)", session, session)
+		return nil, fmt.Errorf("the witness has no record of session %s: write some first (plimsoll disk DIR --witness HOST:PORT --session %[1]s)", session)
 	}
 	d := &record.ProbeDurability{Grade: "D", Acknowledged: known,
 		Covers: "everything from the system call to the medium, if the power of all of it was cut", Blind: "whether the power was really cut, and not only a program ended",
@@ -114,11 +115,12 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	}
 	if d.Missing = missing; missing > 0 {
 		d.Verdict = record.Lying
-		d.Text = fmt.Sprintf("%s of %s records that the witness heard to be durable are missing or damaged, the first of them number %s", figure.Count(missing), figure.Count(known), figure.Count(first))
+		d.Text = fmt.Sprintf("%s of %s records reported to the witness as durable are missing or damaged, the first is number %s",
+			figure.Count(missing), figure.Count(known), figure.Count(first))
 		return d, nil
 	}
 	d.Verdict = record.Honest
-	d.Text = fmt.Sprintf("all %s records that the witness heard to be durable are there", figure.Count(known))
+	d.Text = fmt.Sprintf("all %s records reported to the witness as durable exist", figure.Count(known))
 	return d, nil
 }
 
@@ -138,7 +140,7 @@ func Missing(name, session string, known int64) (missing, first int64, err error
 		if f != nil {
 			_, err := f.ReadAt(b, (n-1)*RecordBytes)
 			if err != nil && !errors.Is(err, io.EOF) {
-				return missing, first, fmt.Errorf("record %d cannot be read: %w", n, err)
+				return missing, first, fmt.Errorf("cannot read record %d: %w", n, err)
 			}
 			ok = err == nil && valid(b, session, n)
 		}

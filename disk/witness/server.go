@@ -57,7 +57,7 @@ func NewServer(name string) (*Server, error) {
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep what the witness hears: %w", err)
+		return nil, fmt.Errorf("cannot open the file of the witness: %w", err)
 	}
 	s.file = f
 	return s, nil
@@ -70,7 +70,7 @@ func (s *Server) load(name string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read what an earlier witness heard: %w", err)
+		return fmt.Errorf("cannot read the file of an earlier witness: %w", err)
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -100,10 +100,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("the witness cannot listen any more: %w", err)
+			return fmt.Errorf("the witness cannot accept connections: %w", err)
 		case err != nil:
 			if !full {
-				s.say(fmt.Sprintf("no further connection can be accepted now: %v; close some, or start the witness with a higher ulimit -n", err))
+				s.say(fmt.Sprintf("the witness cannot accept another connection: %v. Close some, or start the witness with a higher ulimit -n", err))
 			}
 			full = true
 			select {
@@ -139,7 +139,7 @@ func (s *Server) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open >= maxConnections {
-		return fmt.Errorf("this witness has %d connections: close some, or start another one", maxConnections)
+		return fmt.Errorf("the witness already has %d connections: close some, or start another witness", maxConnections)
 	}
 	s.open++
 	return nil
@@ -200,7 +200,7 @@ func (s *Server) highest(session string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.sessions[session]; !known && len(s.sessions) >= maxSessions {
-		return 0, errors.New("this witness has seen too many sessions: start another one")
+		return 0, errors.New("the witness has too many sessions: start another witness")
 	}
 	return s.sessions[session], nil
 }
@@ -217,7 +217,7 @@ func (s *Server) hear(session, line string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.sessions[session]; n != have+1 {
-		return 0, fmt.Errorf("record %d follows %d: the numbers of a session grow by one; take another --session", n, have)
+		return 0, fmt.Errorf("record %d follows %d, but the numbers of a session must grow by one: use another --session", n, have)
 	}
 	if s.file != nil {
 		b, err := json.Marshal(note{session, n})
@@ -225,7 +225,7 @@ func (s *Server) hear(session, line string) (int64, error) {
 			return 0, err
 		}
 		if _, err := s.file.Write(append(b, '\n')); err != nil {
-			return 0, fmt.Errorf("the witness cannot write down what it hears: %w", err)
+			return 0, fmt.Errorf("the witness cannot write its file: %w", err)
 		}
 	}
 	s.sessions[session] = n

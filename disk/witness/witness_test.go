@@ -141,7 +141,7 @@ func TestWitnessRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if _, err := Verify(d, dir, "new"); err == nil || !strings.Contains(err.Error(), "knows no record") {
+	if _, err := Verify(d, dir, "new"); err == nil || !strings.Contains(err.Error(), "has no record") {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// axe is axe-core 4.14.1 (MPL-2.0; its licence is beside it).
+// axe is axe-core 4.14.1 (MPL-2.0; testdata has its licence).
 //
 //go:embed testdata/axe.min.js
 var axe string
 
-// Fault is a fault of accessibility that axe-core found.
+// Fault is an accessibility fault of axe-core.
 type Fault struct {
 	ID     string   `json:"id"`
 	Impact string   `json:"impact"` // minor, moderate, serious or critical
@@ -23,16 +23,17 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s (%s): %s\n    %s", f.ID, f.Impact, f.Help, strings.Join(f.Nodes, "\n    "))
 }
 
-// Faults lets axe-core look at the page as it is now and returns the faults that are serious or critical.
+// Faults runs axe-core on the current state of the page and returns the serious and critical faults.
 func (p *Page) Faults() []Fault {
 	p.t.Helper()
 	return p.faults(`{resultTypes: ["violations"], preload: false}`)
 }
 
-// Contrast is [Page.Faults] for what colours alone can do wrong: enough where the page was looked at in other ones.
+// Contrast is [Page.Faults] for faults of colours only, for a page that was checked in other colours.
 func (p *Page) Contrast() []Fault {
 	p.t.Helper()
-	return p.faults(`{resultTypes: ["violations"], preload: false, runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`)
+	return p.faults(`{resultTypes: ["violations"], preload: false,
+		runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}`)
 }
 
 func (p *Page) faults(options string) []Fault {

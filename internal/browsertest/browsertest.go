@@ -1,9 +1,8 @@
-// Package browsertest drives a real headless Chromium for tests of pages: it opens them, evaluates scripts, uses
-// mouse and keyboard, notes every request and every complaint, and looks for faults of accessibility. Only tests
-// use it, and it knows nothing of what the pages show.
+// Package browsertest controls a headless Chromium for tests of pages: it opens pages, evaluates scripts, uses mouse and
+// keyboard, records requests and errors, and finds accessibility faults.
 //
-// A test that cannot run says so in the log. With PLIMSOLL_REQUIRE_BROWSER=1, which CI sets, a missing Chromium is
-// a failure. Every wait is a poll with a deadline of minutes, because the machine may be busy.
+// A test that cannot run writes that to the log. With PLIMSOLL_REQUIRE_BROWSER=1, which CI sets, a missing Chromium is a
+// failure. Every wait is a poll with a deadline of minutes, because the machine may be busy.
 package browsertest
 
 import (
@@ -22,15 +21,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Limit is how long anything that a page is asked for may take.
+// Limit is the deadline of every action.
 const Limit = 4 * time.Minute
 
-// Browser is one Chromium process with a profile of its own.
+// Browser is one Chromium process with a separate profile.
 type Browser struct {
 	ctx context.Context
 }
 
-// find looks for the programs that Chromium is called on different systems.
+// find returns the path of Chromium, whose name depends on the system.
 func find() (string, error) {
 	if path := os.Getenv("PLIMSOLL_BROWSER"); path != "" {
 		return path, nil
@@ -43,8 +42,7 @@ func find() (string, error) {
 	return "", fmt.Errorf("there is no chromium on PATH (apt-get install chromium, or set PLIMSOLL_BROWSER)")
 }
 
-// Start starts Chromium, which ends with the test. Where there is none, ok is false, and the test has failed if it
-// is required.
+// Start starts Chromium, which ends with the test. If there is none, ok is false, and the test fails if it is required.
 func Start(t testing.TB) (b *Browser, ok bool) {
 	t.Helper()
 	b, end, err := start(t.TempDir())
@@ -54,7 +52,6 @@ func Start(t testing.TB) (b *Browser, ok bool) {
 	return b, found(t, err)
 }
 
-// found says whether there is a browser.
 func found(t testing.TB, err error) bool {
 	t.Helper()
 	if err != nil && os.Getenv("PLIMSOLL_REQUIRE_BROWSER") == "1" {
@@ -66,16 +63,16 @@ func found(t testing.TB, err error) bool {
 	return err == nil
 }
 
-// shared is the one browser of a test program.
+// shared is the browser of a test program.
 var shared struct {
 	once    sync.Once
-	run     bool // by Main
+	run     bool // set by Main
 	browser *Browser
 	end     func()
 	err     error
 }
 
-// Main runs the tests of a package that use [Shared], and ends its browser.
+// Main runs the tests of a package that uses [Shared], and ends its browser.
 func Main(m *testing.M) (code int) {
 	shared.run = true
 	code = m.Run()
@@ -85,12 +82,12 @@ func Main(m *testing.M) (code int) {
 	return code
 }
 
-// Shared is one Chromium for all tests of a package, whose TestMain calls [Main]. Starting one takes seconds; pages
-// have nothing in common.
+// Shared is one Chromium for all tests of a package, whose TestMain calls [Main]. Starting one takes seconds, and pages
+// share no state.
 func Shared(t testing.TB) (b *Browser, ok bool) {
 	t.Helper()
 	if !shared.run {
-		t.Fatal("a package that shares a browser ends it by calling browsertest.Main in its TestMain")
+		t.Fatal("call browsertest.Main in the TestMain of the package, which ends the shared browser")
 	}
 	shared.once.Do(func() {
 		var profile string
@@ -131,7 +128,7 @@ func start(profile string) (b *Browser, end func(), err error) {
 	)
 	ctx, cancel := chromedp.NewContext(allocator)
 	end = func() {
-		// A closed browser still writes to its profile for a moment; Cancel waits until the process is gone.
+		// A closed browser still writes to its profile for a moment. Cancel waits until the process has ended.
 		_ = chromedp.Cancel(ctx)
 		cancel()
 		stop()
@@ -143,7 +140,7 @@ func start(profile string) (b *Browser, end func(), err error) {
 	return &Browser{ctx: ctx}, end, nil
 }
 
-// Page opens an empty tab in a context of its own: no cookie and no cache is shared with another one.
+// Page opens an empty tab in a new context, which shares no cookies and no cache with others.
 func (b *Browser) Page(t testing.TB) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
@@ -159,7 +156,7 @@ func (b *Browser) Page(t testing.TB) *Page {
 	return p
 }
 
-// Close closes the tab, as a person does.
+// Close closes the tab like a user.
 func (p *Page) Close() {
 	p.t.Helper()
 	p.do("close the tab", chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {

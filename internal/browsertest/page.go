@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,10 +31,10 @@ type Page struct {
 	problems []string
 }
 
-// Context is for what this package has no method for.
+// Context is for actions without a method of this package.
 func (p *Page) Context() context.Context { return p.ctx }
 
-// watch turns on what [Page.listen] hears.
+// watch turns on the events of [Page.listen].
 func (p *Page) watch(ctx context.Context, t *chromedp.Target) error {
 	if _, err := cdp.Call(ctx, t, network.Enable, network.EnableParams{}); err != nil {
 		return err
@@ -45,7 +46,7 @@ func (p *Page) watch(ctx context.Context, t *chromedp.Target) error {
 	return err
 }
 
-// command makes a step of a command of the browser's protocol.
+// command makes an action of a command of the browser's protocol.
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -89,19 +90,18 @@ func consoleText(args []*runtime.RemoteObject) string {
 	return strings.Join(words, " ")
 }
 
-// Requests returns the addresses of all requests of the tab so far, that of the page itself included.
+// Requests returns the addresses of all requests of the tab, including that of the page.
 func (p *Page) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.requests...)
+	return slices.Clone(p.requests)
 }
 
-// Problems returns what the browser complained about: exceptions, errors and warnings of the console, refusals of
-// the content policy.
+// Problems returns the exceptions, the errors and warnings of the console, and the violations of the content policy.
 func (p *Page) Problems() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.problems...)
+	return slices.Clone(p.problems)
 }
 
 // do runs actions and fails the test if they do not succeed in time.
@@ -110,7 +110,7 @@ func (p *Page) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(p.ctx, Limit)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		p.t.Fatalf("%s: %v\nthe browser said: %q", what, err, p.Problems())
+		p.t.Fatalf("%s: %v\nproblems of the page: %q", what, err, p.Problems())
 	}
 }
 
@@ -120,7 +120,6 @@ func (p *Page) Open(url string) {
 	p.do("open "+url, chromedp.Navigate(url))
 }
 
-// Reload loads the page again.
 func (p *Page) Reload() {
 	p.t.Helper()
 	p.do("reload", chromedp.Reload())
@@ -138,14 +137,14 @@ func (p *Page) Eval(expression string, into any) {
 	}
 }
 
-// get runs an action that has a value.
+// get runs an action and returns its value.
 func get[T any](p *Page, what string, action chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, Limit)
 	defer cancel()
 	v, err := chromedp.Run(ctx, action)
 	if err != nil {
-		p.t.Fatalf("%s: %v\nthe browser said: %q", what, err, p.Problems())
+		p.t.Fatalf("%s: %v\nproblems of the page: %q", what, err, p.Problems())
 	}
 	return v
 }
@@ -169,7 +168,7 @@ func (p *Page) Wait(expression string) {
 		}
 		select {
 		case <-ctx.Done():
-			p.t.Fatalf("%s did not become true (last: %v)\nthe browser said: %q", short(expression), err, p.Problems())
+			p.t.Fatalf("%s did not become true (last: %v)\nproblems of the page: %q", short(expression), err, p.Problems())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -182,7 +181,7 @@ func (p *Page) Size(width, height int64, phone bool) {
 		emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: phone}))
 }
 
-// Media sets the medium ("screen", "print") and the wanted colours ("light", "dark").
+// Media sets the medium ("screen", "print") and the preferred colours ("light", "dark").
 func (p *Page) Media(medium, colours string) {
 	p.t.Helper()
 	p.do("set the medium", command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -190,13 +189,13 @@ func (p *Page) Media(medium, colours string) {
 	}))
 }
 
-// NoScript turns scripts of the page off or on again; it counts from the next load.
+// NoScript turns scripts of the page off or on, from the next load.
 func (p *Page) NoScript(off bool) {
 	p.t.Helper()
 	p.do("turn scripts off", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: off}))
 }
 
-// Offline cuts the network off or brings it back.
+// Offline disconnects or connects the network.
 func (p *Page) Offline(off bool) {
 	p.t.Helper()
 	p.do("cut the network", command(network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
@@ -204,20 +203,20 @@ func (p *Page) Offline(off bool) {
 	}))
 }
 
-// Click clicks on the first element that a selector finds.
+// Click clicks on the first element of a selector.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	p.do("click on "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// Keys sends key strokes to where the focus is.
+// Keys sends keys to the focused element.
 func (p *Page) Keys(keys string) {
 	p.t.Helper()
 	p.do("press keys", chromedp.KeyEvent(keys))
 }
 
-// Drag presses the left button at one place of an element and lets it go at another one; both are shares of the
-// width, at half its height.
+// Drag presses the left button at one place of an element and releases it at another one. from and to are shares of the
+// width, at half the height.
 func (p *Page) Drag(selector string, from, to float64) {
 	p.t.Helper()
 	var box struct{ X, Y, W, H float64 }
@@ -231,10 +230,10 @@ func (p *Page) Drag(selector string, from, to float64) {
 		})
 	}
 	p.do("drag in "+selector,
-		mouse(input.DispatchMouseEventTypeMouseMoved, at(from), 0), mouse(input.DispatchMouseEventTypeMousePressed, at(from),
-			1),
-		mouse(input.DispatchMouseEventTypeMouseMoved, at((from+to)/2), 1), mouse(input.DispatchMouseEventTypeMouseMoved,
-			at(to), 1),
+		mouse(input.DispatchMouseEventTypeMouseMoved, at(from), 0),
+		mouse(input.DispatchMouseEventTypeMousePressed, at(from), 1),
+		mouse(input.DispatchMouseEventTypeMouseMoved, at((from+to)/2), 1),
+		mouse(input.DispatchMouseEventTypeMouseMoved, at(to), 1),
 		mouse(input.DispatchMouseEventTypeMouseReleased, at(to), 0))
 }
 

@@ -1,6 +1,6 @@
-// Package contain keeps a panic inside the work in which it happened. Pages are made in the process that measures, from
-// files and answers of others: one that cannot be shown must not end a run. It is for work whose result can be done
-// without; what measures is never contained, because its results would be wrong.
+// Package contain converts a panic into an error. The process that measures also makes pages, from files and replies of
+// others: a page that panics must not end a run. Code that measures is never contained, because its results would be
+// wrong after a panic.
 package contain
 
 import (
@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// A PanicError is a panic that was contained.
+// A PanicError is a contained panic.
 type PanicError struct {
 	What  string // the work, as a noun: "the page of runs/7"
 	Value any
-	Stack string // where it happened, for a report of the fault
+	Stack string
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("%s cannot be made, because of a fault in Plimsoll (%.200v at %s): please report it with the record", e.What, e.Value, e.where())
+	return fmt.Sprintf("%s cannot be made, because of a fault in Plimsoll (%.200v at %s): please report it with the record",
+		e.What, e.Value, e.where())
 }
 
-// where is the function that panicked, from the stack.
+// where is the function that panicked.
 func (e *PanicError) where() string {
 	_, after, found := strings.Cut(e.Stack, "panic(")
 	if !found {
@@ -34,8 +35,8 @@ func (e *PanicError) where() string {
 	return strings.TrimSpace(name[strings.LastIndexByte(name, '/')+1:])
 }
 
-// Panic does the work and returns its error, or a [*PanicError] if it panicked. A goroutine that the work starts has to
-// be contained by itself.
+// Panic does the work and returns its error, or a [*PanicError] if it panicked. It does not contain goroutines that the
+// work starts.
 func Panic(what string, work func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -1,6 +1,5 @@
-// Package figure writes numbers for people: durations, rates, counts, shares and sizes, with three significant
-// digits and their unit. The terminal, the report and the live page all use it, so that the same number reads
-// the same everywhere. It knows nothing of what is measured.
+// Package figure formats numbers for people: durations, rates, counts, shares and sizes, with three significant digits
+// and their unit. The terminal, the report and the live page use it, so that a number is the same everywhere.
 package figure
 
 import (
@@ -11,7 +10,7 @@ import (
 	"time"
 )
 
-// Duration prints a time with three Significant digits in the unit that fits: ns, µs, ms or s.
+// Duration formats a time with three significant digits in ns, µs, ms or s.
 func Duration(d time.Duration) string {
 	switch abs := d.Abs(); {
 	case d == 0:
@@ -28,12 +27,12 @@ func Duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Significant prints x with three Significant digits and without exponent.
+// Significant formats x with three significant digits and without exponent.
 func Significant(x float64) string {
 	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	// Rounding first: 99.95 has one digit more before the point than its logarithm says.
+	// Rounding first, because 99.95 has one more digit before the point after it.
 	x, _ = strconv.ParseFloat(threeDigits(x), 64)
 	digits := 2 - int(math.Floor(math.Log10(math.Abs(x))))
 	if digits <= 0 {
@@ -42,10 +41,10 @@ func Significant(x float64) string {
 	return strconv.FormatFloat(x, 'f', digits, 64)
 }
 
-// Count prints a whole number with separators between groups of three digits.
+// Count formats an integer with separators between groups of three digits.
 func Count(n int64) string { return groupDigits(strconv.FormatInt(n, 10)) }
 
-// Rate prints a rate per second: whole numbers from 100 on, three digits below.
+// Rate formats a rate per second: integers from 100, three digits below.
 func Rate(x float64) string {
 	if math.Abs(x) >= 100 {
 		return groupDigits(strconv.FormatFloat(math.Round(x), 'f', 0, 64))
@@ -53,7 +52,7 @@ func Rate(x float64) string {
 	return Significant(x)
 }
 
-// Percent prints a share of one as a percentage.
+// Percent formats a share of one as a percentage.
 func Percent(share float64) string {
 	switch {
 	case share > 0.9995 && share < 1:
@@ -64,7 +63,7 @@ func Percent(share float64) string {
 	return Significant(share*100) + " %"
 }
 
-// Bytes prints a size in binary units.
+// Bytes formats a size in binary units.
 func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	x, u := float64(n), 0
@@ -74,7 +73,7 @@ func Bytes(n int64) string {
 	return Significant(x) + " " + units[u]
 }
 
-// Plural prints a number of things.
+// Plural formats a number of things: "1 run", "2 runs".
 func Plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -93,8 +92,8 @@ func groupDigits(s string) string {
 	return sign + s
 }
 
-// threeDigits rounds x to three significant digits, in scientific notation. Exact ties go away from zero, as they
-// do in the scripts of a page; strconv would take the even digit, and the same number would read differently.
+// threeDigits rounds x to three significant digits, in scientific notation. Exact ties are rounded away from zero like
+// in the scripts of a page; strconv rounds them to the even digit.
 func threeDigits(x float64) string {
 	text := strconv.FormatFloat(x, 'e', 2, 64)
 	away := strconv.FormatFloat(math.Nextafter(x, math.Inf(int(math.Copysign(1, x)))), 'e', 2, 64)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Value prints a figure in its unit: "ns" is a time, "share" a part of one, "1/s" a rate.
+// Value formats a figure by its unit: "ns" is a time, "share" a share of one, "1/s" a rate.
 func Value(x float64, unit string) string {
 	switch unit {
 	case "ns":
@@ -19,8 +19,8 @@ func Value(x float64, unit string) string {
 	return Significant(x)
 }
 
-// Change prints a ratio as the change that it is: "+3.2 %" for 1.032, "-50.0 %" for 0.5. From ten times on, up or
-// down, a percentage is hard to read, so it is the factor: "×25.0". A ratio that is no number prints as "-".
+// Change formats a ratio as a change: "+3.2 %" for 1.032, "-50.0 %" for 0.5. From a factor of ten, up or down, it is
+// the factor, because percentages are hard to read then: "×25.0". A ratio that is not a number is "-".
 func Change(ratio float64) string {
 	change := (ratio - 1) * 100
 	switch {
@@ -38,10 +38,10 @@ func Change(ratio float64) string {
 	return signed(change, 0) + " %"
 }
 
-// Large says whether a ratio is so far from one that it reads better as a factor.
+// Large reports whether a ratio is easier to read as a factor than as a percentage.
 func Large(ratio float64) bool { return ratio >= 10 || ratio <= 0.1 }
 
-// Factor prints a ratio as it is: "×1.03".
+// Factor formats a ratio: "×1.03".
 func Factor(ratio float64) string { return "×" + Significant(ratio) }
 
 func signed(x float64, digits int) string {
@@ -52,7 +52,7 @@ func signed(x float64, digits int) string {
 	return s
 }
 
-// P prints the probability of a test.
+// P formats the p-value of a test.
 func P(p float64) string {
 	switch {
 	case math.IsNaN(p):

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// edge makes a file tell of changes only, so that waiting for it takes no system call of its own.
+// edge reports changes only, so that a wait needs no system call.
 const edge = 0x80000000 // EPOLLET, whose constant in package unix is negative on some systems
 
-// Conn is a connection whose task waits on the loop while there is nothing to read or no room to write. It serves that
-// task alone, its deadlines too.
+// Conn is a connection whose task waits on the loop for data to read or for space to write. Only that task may use it.
 type Conn struct {
 	task          *Task
 	fd            int
 	local, remote net.Addr
-	readable      bool // there may be something to read
+	readable      bool // there may be data
 	writable      bool
-	hung          bool // the other side has closed or broken it: reading does not wait any more
+	hung          bool // the peer has closed it or it has failed: reads no longer wait
 	readUntil     int64
 	writeUntil    int64
 }
 
 var _ net.Conn = (*Conn)(nil)
 
-// Adopt takes a connection over, and leaves it alone if that fails. No other goroutine may use it any more.
+// Adopt moves a connection to the loop. No other goroutine may use nc afterwards. If Adopt fails, it does not change
+// nc.
 func (t *Task) Adopt(nc net.Conn) (*Conn, error) {
 	fd, err := duplicate(nc)
 	if err != nil {
@@ -48,15 +48,15 @@ func (t *Task) Adopt(nc net.Conn) (*Conn, error) {
 	c := &Conn{task: t, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr(), writable: true, readUntil: Never,
 		writeUntil: Never}
 	l.conns[fd] = c
-	_ = nc.Close() // gives back the descriptor that the runtime watches; the connection stays open
+	_ = nc.Close() // closes the descriptor of the runtime's poller; the connection stays open
 	return c, nil
 }
 
-// duplicate makes a second file descriptor, which the runtime's own poller knows nothing of.
+// duplicate makes a second file descriptor, which the runtime's poller does not watch.
 func duplicate(nc net.Conn) (int, error) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
-		return -1, errors.New("it has no file descriptor that an event loop could watch")
+		return -1, errors.New("it has no file descriptor for an event loop")
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
@@ -70,7 +70,7 @@ func duplicate(nc net.Conn) (int, error) {
 	return fd, os.NewSyscallError("dup", dupErr)
 }
 
-// note takes in what epoll says of the connection.
+// note applies the events of epoll.
 func (c *Conn) note(events uint32) {
 	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		c.hung, c.readable, c.writable = true, true, true
@@ -79,11 +79,11 @@ func (c *Conn) note(events uint32) {
 	c.writable = c.writable || events&unix.EPOLLOUT != 0
 }
 
-// most is how much is read or written by a call of which the runtime is not told. A larger one could take so long that
-// the garbage collector waits for it.
+// most is the largest transfer by a raw system call, which the runtime does not notice. The garbage collector would
+// wait for a larger one.
 const most = 64 << 10
 
-// transfer is one recv or send, which returns at once. They take a shorter way through the kernel than read and write.
+// transfer is one recv or send, which returns at once. They have a shorter path in the kernel than read and write.
 func transfer(number uintptr, fd int, b []byte) (int, syscall.Errno) {
 	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 	for {
@@ -104,7 +104,7 @@ func transfer(number uintptr, fd int, b []byte) (int, syscall.Errno) {
 	}
 }
 
-// TryRead reads what is there. It returns 0 and no error if that is nothing.
+// TryRead reads the available data. It returns 0 and no error if there are none.
 func (c *Conn) TryRead(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -118,10 +118,10 @@ func (c *Conn) TryRead(b []byte) (int, error) {
 		c.readable = false
 		return 0, nil
 	case errno != 0:
-		return 0, c.broken("read", errno)
+		return 0, c.failure("read", errno)
 	case n == 0:
 		return 0, io.EOF
-	case n < len(b): // that was all; what comes later is a new edge
+	case n < len(b): // all available data; later data are a new edge
 		c.readable = c.hung
 	}
 	return n, nil
@@ -142,7 +142,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 }
 
-// Write writes all of b, and waits for room until the deadline.
+// Write writes all of b, and waits for space until the deadline.
 func (c *Conn) Write(b []byte) (int, error) {
 	done := 0
 	for done < len(b) {
@@ -156,56 +156,52 @@ func (c *Conn) Write(b []byte) (int, error) {
 		if done += n; errno == syscall.EAGAIN {
 			c.writable = false
 		} else if errno != 0 {
-			return done, c.broken("write", errno)
+			return done, c.failure("write", errno)
 		}
 	}
 	return done, nil
 }
 
-// wait waits until the connection can be used, and returns false if the deadline came first.
+// wait waits until the connection is ready, and returns false at the deadline.
 func (c *Conn) wait(s state, until int64) bool {
 	t := c.task
 	t.conn = c
 	return t.wait(s, until)
 }
 
-// broken is the error of a failed call in the form of package net.
-func (c *Conn) broken(op string, errno syscall.Errno) error {
+// failure is the error of a failed call in the form of package net.
+func (c *Conn) failure(op string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: c.remote.Network(), Source: c.local, Addr: c.remote,
 		Err: os.NewSyscallError(op, errno)}
 }
 
-// Close closes the connection.
 func (c *Conn) Close() error {
 	if c.fd < 0 {
 		return net.ErrClosed
 	}
 	c.task.loop.conns[c.fd] = nil
-	// a child that is being started may hold a copy for a moment
+	// A child that is being started may have a copy for a moment.
 	_ = unix.EpollCtl(c.task.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	err := unix.Close(c.fd)
-	c.fd, c.readable, c.writable = -1, true, true // nobody waits for it any more
+	c.fd, c.readable, c.writable = -1, true, true // ends waits
 	return os.NewSyscallError("close", err)
 }
 
-// LocalAddr is our end of the connection, RemoteAddr the other one.
 func (c *Conn) LocalAddr() net.Addr  { return c.local }
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline sets until when reads and writes wait; a zero time is never.
+// SetDeadline sets the end of waits of reads and writes. A zero time is [Never].
 func (c *Conn) SetDeadline(at time.Time) error {
 	c.readUntil = nanos(c.task.loop.base, at)
 	c.writeUntil = c.readUntil
 	return nil
 }
 
-// SetReadDeadline is SetDeadline for reads.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	c.readUntil = nanos(c.task.loop.base, at)
 	return nil
 }
 
-// SetWriteDeadline is SetDeadline for writes.
 func (c *Conn) SetWriteDeadline(at time.Time) error {
 	c.writeUntil = nanos(c.task.loop.base, at)
 	return nil

@@ -1,14 +1,14 @@
-// Package loop runs many tasks on one goroutine. A task is an ordinary function on a coroutine of its own: where it
-// would block, on a connection, until a moment, or for a call on another goroutine, it hands over to the next task that
-// can go on. One epoll instance tells which ones can.
+// Package loop runs many tasks on one goroutine. A task is an ordinary function on a separate coroutine. When it waits
+// for a connection, a time or a call on another goroutine, the loop switches to the next task that can continue. One
+// epoll instance reports these tasks.
 //
-// A goroutine that waits for the network costs more than the bytes that it waits for: it is parked, the last idle
-// thread looks for work and sleeps, and the reply wakes it through epoll and a futex. A switch between coroutines takes
+// Waiting for the network on a goroutine costs more than the transfer: the goroutine is parked, the last idle thread
+// searches for work and sleeps, and the reply wakes it through epoll and a futex. A switch between coroutines takes
 // less than 0.1 µs.
 //
-// What a task does between two waits holds up all tasks of its loop, so it must not block otherwise: locks that are
-// held for a few instructions are fine, channels and system calls that wait are not ([Task.Offload] is for them). The
-// package knows nothing of what tasks do. It works on Linux only; elsewhere [New] fails and [Supported] is false.
+// A task delays all tasks of its loop until its next wait, so it must not block otherwise. Locks that are held for a
+// few instructions are fine; for channels and system calls that wait use [Task.Offload]. The package supports Linux
+// only; elsewhere [New] fails and [Supported] is false.
 package loop
 
 import (
@@ -16,13 +16,12 @@ import (
 	"time"
 )
 
-// Never is the moment of a wait that no timer ends.
+// Never is the end of a wait without a timer.
 const Never = math.MaxInt64
 
-// Session is implemented by what can wait on a loop instead of blocking its thread.
+// Session can wait on a loop instead of blocking its thread.
 type Session interface {
-	// RunOn makes the session wait on the loop of t from now on. It is called by t, and so is everything of the session
-	// after it.
+	// RunOn makes the session wait on the loop of t. Only t calls it and the other methods of the session after it.
 	RunOn(t *Task)
 }
 
@@ -32,7 +31,7 @@ type Store interface {
 	OnLoops() bool
 }
 
-// nanos is a moment as nanoseconds since base.
+// nanos is a time as nanoseconds since base; a zero time is [Never].
 func nanos(base, at time.Time) int64 {
 	if at.IsZero() {
 		return Never

@@ -1,15 +1,15 @@
 package loop
 
-// timers is a binary heap of tasks by the moment at which a timer has to look at them.
+// timers is a binary heap of tasks by the time at which the loop checks them.
 //
-// A task moves to an earlier moment at once, but to a later one only when its turn comes: nearly all waits for a reply
-// end long before their deadline, and the deadline of the next one is always later.
+// A task moves to an earlier time at once, but to a later one only when it is first in the heap: nearly all waits for a
+// reply end long before their deadline, and the deadline of the next wait is always later.
 type timers []*Task
 
 // timer is a task's place in the heap.
 type timer struct {
-	key int64 // when to look at it
-	pos int   // place in the heap, -1 if it is not there
+	key int64 // time of the check
+	pos int   // index in the heap, -1 if the task is not in it
 }
 
 func (h *timers) push(t *Task, key int64) {
@@ -18,7 +18,7 @@ func (h *timers) push(t *Task, key int64) {
 	h.up(t.pos)
 }
 
-// pop takes out the first task.
+// pop removes the first task.
 func (h *timers) pop() *Task {
 	old := *h
 	first, last := old[0], len(old)-1
@@ -33,7 +33,7 @@ func (h *timers) pop() *Task {
 	return first
 }
 
-// earlier moves a task to an earlier moment, or puts it in.
+// earlier moves a task to an earlier time, or adds it.
 func (h *timers) earlier(t *Task, key int64) {
 	switch {
 	case t.pos < 0:
@@ -44,7 +44,7 @@ func (h *timers) earlier(t *Task, key int64) {
 	}
 }
 
-// postpone moves the first task to a later moment.
+// postpone moves the first task to a later time.
 func (h *timers) postpone(key int64) {
 	(*h)[0].key = key
 	h.down(0)

@@ -13,55 +13,54 @@ import (
 // Supported reports whether there are loops on this system.
 const Supported = true
 
-// batch is how many events are taken from the kernel at once. It is small, so that tasks whose moment has come do not
-// wait for long.
+// batch is the number of events per call of epoll. It is small, so that tasks whose timer has expired do not wait for
+// long.
 const batch = 16
 
-// turnLength is after what time the loop calls the scheduler of the runtime, nanoseconds. Switching between coroutines
-// does not. The runtime takes a goroutine that has not called it for 10 ms for one that hogs its processor: it would
-// look every 20 µs whether it can be interrupted, which took a tenth of the processor time.
+// turnLength is the time in nanoseconds after which the loop calls the scheduler of the runtime, which a switch between
+// coroutines does not. If a goroutine does not call the scheduler for 10 ms, the runtime tries to interrupt it every
+// 20 µs, which needed a tenth of the processor time.
 const turnLength = int64(6 * time.Millisecond)
 
-// Loop is a goroutine that runs tasks. All of its methods but [Loop.Run] and [Task.Wake] belong to its own thread once
-// it runs.
+// Loop is a goroutine that runs tasks. While it runs, only its own thread may call its methods, except for [Task.Wake].
 type Loop struct {
-	base   time.Time
-	epoll  int
-	bell   int // an eventfd: somebody has put something into inbox
-	clock  int // a timerfd
-	armed  int64
-	shown  int64   // when the scheduler was called
-	tasks  []*Task // to be started
-	live   int     // tasks that have not ended
-	timers timers
-	conns  []*Conn // by file descriptor
-	ready  []*Task // can go on without waiting for anything
-	turn   []*Task // the ones of ready that are having their turn, kept for its memory
-	events [batch]unix.EpollEvent
+	base      time.Time
+	epoll     int
+	bell      int // an eventfd: inbox has messages
+	clock     int // a timerfd
+	armed     int64
+	scheduled int64   // last call of the scheduler
+	tasks     []*Task // not started yet
+	live      int     // number of tasks that have not ended
+	timers    timers
+	conns     []*Conn // by file descriptor
+	ready     []*Task // can continue without a condition
+	turn      []*Task // the tasks of ready that continue now; reused memory
+	events    [batch]unix.EpollEvent
 
 	mu    sync.Mutex
-	inbox []letter // from other threads
-	read  []letter // the inbox before this one, kept for its memory
+	inbox []message // from other threads
+	read  []message // the last inbox; reused memory
 }
 
-// letter is what another thread has for a task.
-type letter struct {
+// message of another thread to a task.
+type message struct {
 	task *Task
-	back bool // what it had offloaded is done; otherwise it is woken
+	back bool // the offloaded call has returned; otherwise the task is woken
 }
 
-// state is what a task waits for.
+// state is the condition that a task waits for.
 type state uint8
 
 const (
-	running state = iota // or to be run without any condition
+	running state = iota // no condition
 	reading
 	writing
 	parked
-	away // what it offloaded is under way
+	away // an offloaded call is running
 )
 
-// Task is a function that runs on a loop. Its methods belong to that function, but for [Task.Wake].
+// Task is a function that runs on a loop. Only that function may call its methods, except for [Task.Wake].
 type Task struct {
 	loop   *Loop
 	run    func(*Task)
@@ -69,14 +68,14 @@ type Task struct {
 	yield  func(struct{}) bool
 	state  state
 	woken  bool
-	waited bool // since [Task.Waited] was called
-	late   bool // the wait was ended by its moment
+	waited bool // since the last call of [Task.Waited]
+	late   bool // the timer ended the wait
 	conn   *Conn
-	until  int64 // the end of the present wait
+	until  int64 // the end of the current wait
 	timer
 }
 
-// New makes a loop whose moments count in nanoseconds from base. It fails if there are no file descriptors left.
+// New makes a loop whose times are nanoseconds since base. It fails if there are no free file descriptors.
 func New(base time.Time) (*Loop, error) {
 	l := &Loop{base: base, epoll: -1, bell: -1, clock: -1, armed: Never}
 	var err error
@@ -87,13 +86,13 @@ func New(base time.Time) (*Loop, error) {
 		l.clock, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	}
 	for _, fd := range []int{l.bell, l.clock} {
-		if err == nil { // their counters need not be read: every write and every expiry is an edge
+		if err == nil { // no need to read their counters, because every write and every expiry is an edge
 			err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | edge, Fd: int32(fd)})
 		}
 	}
 	if err != nil {
 		l.close()
-		return nil, fmt.Errorf("making an event loop: %w (raise the limit of open files with ulimit -n)", err)
+		return nil, fmt.Errorf("make an event loop: %w (raise the limit of open files with ulimit -n)", err)
 	}
 	return l, nil
 }
@@ -101,12 +100,12 @@ func New(base time.Time) (*Loop, error) {
 func (l *Loop) close() {
 	for _, fd := range []int{l.epoll, l.bell, l.clock} {
 		if fd >= 0 {
-			_ = unix.Close(fd) // nothing can be lost
+			_ = unix.Close(fd) // there are no data to lose
 		}
 	}
 }
 
-// Go adds a task. All are added before the loop runs.
+// Go adds a task. Call it before Run only.
 func (l *Loop) Go(f func(*Task)) *Task {
 	t := &Task{loop: l, run: f, timer: timer{pos: -1}}
 	l.tasks = append(l.tasks, t)
@@ -114,7 +113,6 @@ func (l *Loop) Go(f func(*Task)) *Task {
 	return t
 }
 
-// now is the present moment.
 func (l *Loop) now() int64 { return int64(time.Since(l.base)) }
 
 // Run runs the tasks until all have ended.
@@ -126,8 +124,8 @@ func (l *Loop) Run() {
 		}
 		now := l.now()
 		l.expire(now)
-		if now-l.shown >= turnLength {
-			l.shown = now
+		if now-l.scheduled >= turnLength {
+			l.scheduled = now
 			runtime.Gosched()
 		}
 		l.turn, l.ready = l.ready, l.turn[:0]
@@ -135,14 +133,14 @@ func (l *Loop) Run() {
 			l.step(t)
 		}
 	}
-	l.mu.Lock() // whoever wakes a task that has ended must not write to a file that is somebody else's by then
+	l.mu.Lock() // after close, Wake must not write to the file descriptor, which another file may have then
 	defer l.mu.Unlock()
 	l.close()
 	l.bell = -1
 }
 
-// startSome starts the next tasks, few at once: when there are a million, the first ones must not wait for a reply that
-// has come until the last one is started.
+// startSome starts a few of the next tasks: with a million tasks, the first ones must not wait for an available reply
+// until the last one is started.
 func (l *Loop) startSome() {
 	n := min(batch, len(l.tasks))
 	for _, t := range l.tasks[:n] {
@@ -164,7 +162,7 @@ func (l *Loop) step(t *Task) {
 	}
 }
 
-// poll waits for events. The call is one of those that let the garbage collector stop the world.
+// poll waits for events. During this system call the garbage collector can stop the world.
 func (l *Loop) poll() int {
 	timeout := -1
 	if len(l.ready) > 0 || len(l.tasks) > 0 || l.live == 0 {
@@ -173,31 +171,30 @@ func (l *Loop) poll() int {
 		l.arm(l.timers[0].key)
 	}
 	n, err := unix.EpollWait(l.epoll, l.events[:], timeout)
-	if err != nil { // a signal; there is no other reason
+	if err != nil { // only a signal
 		return 0
 	}
 	return n
 }
 
-// arm sets the timer to a moment.
 func (l *Loop) arm(at int64) {
 	l.armed = at
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, at-l.now()))}
-	_ = unix.TimerfdSettime(l.clock, 0, &spec, nil) // fails only for times that cannot be
+	_ = unix.TimerfdSettime(l.clock, 0, &spec, nil) // fails only for invalid times
 }
 
-// dispatch lets the task run that waits for an event.
+// dispatch continues the task that waits for an event.
 func (l *Loop) dispatch(e unix.EpollEvent) {
 	switch int(e.Fd) {
 	case l.bell:
-		l.open()
+		l.receive()
 		return
 	case l.clock:
 		l.armed = Never
 		return
 	}
 	if int(e.Fd) >= len(l.conns) || l.conns[e.Fd] == nil {
-		return // closed by a task that ran before in this batch
+		return // a task has closed it in this batch
 	}
 	c := l.conns[e.Fd]
 	c.note(e.Events)
@@ -206,8 +203,8 @@ func (l *Loop) dispatch(e unix.EpollEvent) {
 	}
 }
 
-// open takes the letters of other threads.
-func (l *Loop) open() {
+// receive handles the messages of other threads.
+func (l *Loop) receive() {
 	l.mu.Lock()
 	l.read, l.inbox = l.inbox, l.read[:0]
 	l.mu.Unlock()
@@ -223,7 +220,7 @@ func (l *Loop) open() {
 	}
 }
 
-// expire lets those tasks run whose moment has come.
+// expire continues the tasks whose wait has reached its end.
 func (l *Loop) expire(now int64) {
 	for len(l.timers) > 0 && l.timers[0].key <= now {
 		t := l.timers[0]
@@ -240,8 +237,7 @@ func (l *Loop) expire(now int64) {
 	}
 }
 
-// wait gives the thread away until the task is stepped again. It returns false if that was because the moment until has
-// come.
+// wait switches to the loop until it continues the task. It returns false if the wait ended at the time until.
 func (t *Task) wait(s state, until int64) bool {
 	t.state, t.until, t.late, t.waited = s, until, false, true
 	if until != Never {
@@ -251,8 +247,8 @@ func (t *Task) wait(s state, until int64) bool {
 	return !t.late
 }
 
-// Park waits until a moment, or until the task is woken, which it returns. If it was woken since it last parked, it
-// does not wait.
+// Park waits until a time, or until the task is woken, and returns whether it was woken. It does not wait if the task
+// was woken since the last Park.
 func (t *Task) Park(until int64) (woken bool) {
 	if !t.woken {
 		return t.wait(parked, until)
@@ -261,8 +257,8 @@ func (t *Task) Park(until int64) (woken bool) {
 	return true
 }
 
-// Wake ends a park of the task, the present one or the next. Any goroutine may call it.
-func (t *Task) Wake() { t.loop.send(letter{task: t}) }
+// Wake ends the current or the next Park of the task. Any goroutine may call it.
+func (t *Task) Wake() { t.loop.send(message{task: t}) }
 
 // Waited reports whether the task has waited since the last call.
 func (t *Task) Waited() bool {
@@ -271,29 +267,29 @@ func (t *Task) Waited() bool {
 	return waited
 }
 
-// Yield lets all tasks run that can.
+// Yield lets all tasks continue that can.
 func (t *Task) Yield() {
 	t.loop.ready = append(t.loop.ready, t)
 	t.wait(running, Never)
 }
 
-// Offload runs f on a goroutine and waits for its end, while other tasks go on. It is for what may block.
+// Offload runs f, which may block, on a goroutine and waits for its end. Other tasks continue.
 func (t *Task) Offload(f func()) {
 	go func() {
 		f()
-		t.loop.send(letter{task: t, back: true})
+		t.loop.send(message{task: t, back: true})
 	}()
 	t.wait(away, Never)
 }
 
-func (l *Loop) send(m letter) {
+func (l *Loop) send(m message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.bell < 0 {
 		return // all tasks have ended
 	}
 	if l.inbox = append(l.inbox, m); len(l.inbox) == 1 {
-		// cannot fail but for a counter that overflows after 2^64 writes
+		// It fails only if the counter overflows, after 2^64 writes.
 		_, _ = unix.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }

@@ -1,26 +1,27 @@
-// Package mongouri takes addresses of MongoDB apart and puts them together again, so that an option can be looked up,
-// set and dropped, and one member be addressed like the whole.
+// Package mongouri parses addresses of MongoDB and writes them again, to read, set and remove options, or to address
+// one member with the options of the set.
 //
-// What an address says stays as it is written: nothing is decoded, sorted or resolved, and whether a server can be
-// reached with it is the business of whoever connects. Credentials are hidden by internal/redact.
+// The parts of an address stay as they are written: nothing is decoded, sorted or resolved. internal/redact hides
+// credentials.
 package mongouri
 
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 )
 
-// Address is an address of MongoDB in its parts.
+// Address is a parsed address of MongoDB.
 type Address struct {
 	Scheme  string // "mongodb" or "mongodb+srv"
-	User    string // the credentials and the '@' behind them; "" if there are none
+	User    string // the credentials and the '@' after them; "" if there are none
 	Hosts   string // "a:1,b:2"
 	Path    string // the database, escaped
 	options []string
 }
 
-// Parse takes an address apart. Its errors do not repeat the address, which may hold a password.
+// Parse parses an address. Its errors do not contain the address, which may have a password.
 func Parse(text string) (Address, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "mongodb" && scheme != "mongodb+srv" {
@@ -35,13 +36,12 @@ func Parse(text string) (Address, error) {
 	a.options = strings.FieldsFunc(options, func(r rune) bool { return r == '&' || r == ';' })
 	for _, o := range a.options {
 		if _, err := url.QueryUnescape(o); err != nil {
-			return Address{}, errors.New("its options cannot be read")
+			return Address{}, errors.New("its options are not URL-encoded")
 		}
 	}
 	return a, nil
 }
 
-// String puts the address together.
 func (a Address) String() string {
 	text := a.Scheme + "://" + a.User + a.Hosts + "/" + a.Path
 	if len(a.options) > 0 {
@@ -58,17 +58,18 @@ func (a Address) Database() string {
 	return a.Path
 }
 
-// at is the place of the first option of a name, -1 if there is none. Names of options have no case.
+// at is the index of the first option of a name, -1 if there is none.
 func (a Address) at(name string) int {
-	for i, o := range a.options {
-		if k, _, _ := strings.Cut(o, "="); strings.EqualFold(k, name) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(a.options, func(o string) bool { return isOption(o, name) })
 }
 
-// Option returns the value of the first option that has one of the names.
+// isOption reports whether an option has a name. Case does not matter.
+func isOption(option, name string) bool {
+	k, _, _ := strings.Cut(option, "=")
+	return strings.EqualFold(k, name)
+}
+
+// Option returns the value of the first option with one of the names.
 func (a Address) Option(names ...string) (value string, ok bool) {
 	for _, name := range names {
 		if i := a.at(name); i >= 0 {
@@ -79,31 +80,23 @@ func (a Address) Option(names ...string) (value string, ok bool) {
 	return "", false
 }
 
-// Set gives an option a value, in the place of the one that it has.
+// Set replaces all options of a name by one, in the place of the first one, or appends it.
 func (a *Address) Set(name, value string) {
-	option := name + "=" + url.QueryEscape(value)
-	i := a.at(name)
-	if i < 0 {
-		a.options = append(a.options, option)
-		return
+	at := a.at(name)
+	a.Drop(name)
+	if at < 0 {
+		at = len(a.options)
 	}
-	rest := a.options[i+1:]
-	a.options = append(a.options[:i:i], option)
-	for _, o := range rest { // the same option once more would contradict it
-		if k, _, _ := strings.Cut(o, "="); !strings.EqualFold(k, name) {
-			a.options = append(a.options, o)
-		}
-	}
+	a.options = slices.Insert(a.options, at, name+"="+url.QueryEscape(value))
 }
 
-// Drop removes options and reports whether any was there.
+// Drop removes options and reports whether there were any.
 func (a *Address) Drop(names ...string) bool {
-	dropped := false
-	for _, name := range names {
-		for i := a.at(name); i >= 0; i = a.at(name) {
-			a.options = append(a.options[:i:i], a.options[i+1:]...)
-			dropped = true
-		}
-	}
+	// A copy, because other addresses may share the options.
+	kept := slices.DeleteFunc(slices.Clone(a.options), func(o string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return isOption(o, name) })
+	})
+	dropped := len(kept) < len(a.options)
+	a.options = kept
 	return dropped
 }

@@ -1,12 +1,11 @@
-// Package nearest finds the word that somebody probably meant, for error messages that name it.
-// It knows nothing about flags, keys or workloads.
+// Package nearest finds the known word that is most similar to an unknown one, for error messages.
 package nearest
 
 import "strings"
 
-// Word returns the choice nearest to word by edit distance (insertions, deletions, substitutions and
-// swaps of neighbours count 1), or "" if none is near enough to be a likely slip. Case is ignored.
-// Among equals the first choice wins.
+// Word returns the choice with the smallest edit distance to word (insertions, deletions, substitutions and swaps of
+// neighbours count 1), or "" if no choice is similar enough. Case is ignored. Of equal choices it returns the first
+// one.
 func Word(word string, choices []string) string {
 	best, bestDistance := "", limit(word)+1
 	for _, c := range choices {
@@ -25,8 +24,7 @@ func DidYouMean(word string, choices []string) string {
 	return ""
 }
 
-// limit is how many slips are believed: one per three letters, at least one, at most four. Half of a word of four is
-// too much: that is another word.
+// limit is the largest distance of similar words: one per three letters, from one to four.
 func limit(word string) int { return max(1, min(4, (len(word)+1)/3)) }
 
 // distance is the optimal string alignment distance.

@@ -1,5 +1,5 @@
-// Package procid tells a process from all others that had or have its id: after a restart of the machine, in another
-// PID namespace, or later on the same machine. It signals a process only if that is proven to be the one that is meant.
+// Package procid identifies a process. A process ID alone is ambiguous: after a restart of the machine, in another PID
+// namespace, or later on the same machine, another process has it. Signals are sent only to the identified process.
 package procid
 
 import (
@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// ID names a process for ever. What the system does not tell is empty.
+// ID identifies a process for ever. Fields that the system does not provide are empty.
 type ID struct {
 	PID       int    `json:"pid"`
 	Boot      string `json:"boot,omitempty"`          // boot id of the kernel
-	Namespace string `json:"pid_namespace,omitempty"` // as /proc/self/ns/pid names it
+	Namespace string `json:"pid_namespace,omitempty"` // link text of /proc/self/ns/pid
 	Ticks     uint64 `json:"start_ticks,omitempty"`   // start of the process in clock ticks since boot
 }
 
@@ -22,8 +22,8 @@ func Self() ID { return Of(os.Getpid()) }
 var (
 	ErrElsewhere = errors.New("it was started on another machine or before a restart")
 	ErrNamespace = errors.New("it runs in another PID namespace, such as a container")
-	ErrAnother   = errors.New("it is not the process that was meant")
+	ErrAnother   = errors.New("another process has its ID")
 )
 
-// Ended says of the fields of [Stat] that the process has ended, though its parent has not waited for it.
+// Ended reports whether the process of the fields of [Stat] has ended, but its parent has not waited for it.
 func Ended(fields []string) bool { return fields[0] == "Z" || fields[0] == "X" }

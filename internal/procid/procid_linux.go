@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of is the identity of a process of this PID namespace. One that is not there has no start.
+// Of is the identity of a process of this PID namespace. Ticks is 0 if there is no such process.
 func Of(pid int) ID {
 	id := ID{PID: pid}
 	if b, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
@@ -21,16 +21,16 @@ func Of(pid int) ID {
 	return id
 }
 
-// Stat returns the fields of /proc/PID/stat behind the name of the program, from field 3 on: state, parent and so on.
+// Stat returns the fields of /proc/PID/stat after the name of the program, from field 3: state, parent and so on.
 func Stat(pid int) ([]string, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return nil, err
 	}
 	text := string(b)
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name in parentheses may hold any byte
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name in parentheses may have any byte
 	if len(fields) < 20 {
-		return nil, fmt.Errorf("/proc/%d/stat is not understood", pid)
+		return nil, fmt.Errorf("/proc/%d/stat has %d fields after the name, want at least 20", pid, len(fields))
 	}
 	return fields, nil
 }
@@ -44,14 +44,14 @@ func Ticks(pid int) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64)
 }
 
-// Alive says whether the process is there and has not ended.
+// Alive reports whether the process exists and has not ended.
 func (id ID) Alive() bool {
 	fields, err := Stat(id.PID)
 	return err == nil && !Ended(fields) && Of(id.PID) == id
 }
 
-// Signal sends a signal to the process, if it is proven to be there. more adds a proof of the caller's, which is asked
-// when the process can no longer be mistaken for another one; it may be nil.
+// Signal sends a signal to the process, if it exists. more may be nil. Otherwise Signal calls it when the ID can no
+// longer be that of another process, and sends no signal if it fails.
 func (id ID) Signal(sig syscall.Signal, more func() error) error {
 	if id.PID <= 1 {
 		return ErrAnother
@@ -61,7 +61,7 @@ func (id ID) Signal(sig syscall.Signal, more func() error) error {
 		return fmt.Errorf("it cannot be opened (%w)", err)
 	}
 	defer unix.Close(fd)
-	// From here on the pidfd stands for one process: what is read below is of that process or of none.
+	// The pidfd refers to one process, so Of reads the identity of that process or of none.
 	now := Of(id.PID)
 	switch {
 	case id.Boot == "" || id.Boot != now.Boot:

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// Of is the id alone: this system does not tell more of a process.
+// Of is the ID alone on this system.
 func Of(pid int) ID { return ID{PID: pid} }
 
-// Signal does nothing: this system has no signals.
+// Signal fails: this system has no signals.
 func (id ID) Signal(syscall.Signal, func() error) error {
 	return errors.New("this system has no signals")
 }
 
-// Alive is not known: nothing here starts a process that is asked for later.
+// Alive is always false: it is not known on this system.
 func (id ID) Alive() bool { return false }

@@ -4,10 +4,10 @@ package procid
 
 import "syscall"
 
-// Of is the id alone: this system does not tell more of a process.
+// Of is the ID alone on this system.
 func Of(pid int) ID { return ID{PID: pid} }
 
-// Signal sends a signal to the process of the id.
+// Signal sends a signal to the process with this ID.
 func (id ID) Signal(sig syscall.Signal, more func() error) error {
 	if id.PID <= 1 {
 		return ErrAnother
@@ -20,5 +20,5 @@ func (id ID) Signal(sig syscall.Signal, more func() error) error {
 	return syscall.Kill(id.PID, sig)
 }
 
-// Alive says whether there is a process of the id.
+// Alive reports whether there is a process with this ID.
 func (id ID) Alive() bool { return id.PID > 0 && syscall.Kill(id.PID, 0) == nil }

@@ -1,6 +1,5 @@
-// Package rawbson is what the packages share that build and read BSON documents in buffers, for every operation and
-// without allocating: the types, how long a value is, and the beginning and the end of a document. Single elements are
-// the business of bsoncore and of these packages.
+// Package rawbson has functions for packages that build and read BSON documents in buffers for every operation, without
+// allocating: the types, the size of a value, and the start and the end of a document. bsoncore has those for elements.
 package rawbson
 
 import (
@@ -8,19 +7,19 @@ import (
 	"encoding/binary"
 )
 
-// Open begins a document or an array and returns where, for [Close].
+// Open starts a document or an array. start is for [Close].
 func Open(dst []byte) (out []byte, start int) {
 	return append(dst, 0, 0, 0, 0), len(dst)
 }
 
-// Close ends the document or array that began at start.
+// Close ends the document or array that starts at start.
 func Close(dst []byte, start int) []byte {
 	dst = append(dst, 0)
 	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
 	return dst
 }
 
-// Split takes the document at the start of b: its elements with the closing zero, and what follows the document.
+// Split returns the elements of the document at the start of b, with the closing zero, and the rest after the document.
 func Split(b []byte) (body, rest []byte, ok bool) {
 	n := Size(Document, b)
 	if n < 0 || n > len(b) || b[n-1] != 0 {
@@ -29,8 +28,7 @@ func Split(b []byte) (body, rest []byte, ok bool) {
 	return b[4:n], b[n:], true
 }
 
-// Value returns the bytes of the value of an element, which follow its type and its name; nil if the element has no end
-// of its name.
+// Value returns the bytes of the value of an element, after its type and its name; nil if its name has no end.
 func Value(element []byte) []byte {
 	if len(element) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// The types of values by their byte in the encoding (bsonspec.org).
+// The types of values (bsonspec.org).
 const (
 	Double    = 0x01
 	String    = 0x02
@@ -30,8 +30,8 @@ const (
 	MaxKey    = 0x7F
 )
 
-// Size returns how many bytes a value of a type takes at the start of b, which can be more than b has; -1 if there is
-// no such type, or if b does not begin with such a value.
+// Size returns the size of a value of a type at the start of b, which can be larger than b; -1 if there is no such type
+// or b does not begin with such a value.
 func Size(kind byte, b []byte) int {
 	switch kind {
 	case Double, Date, Timestamp, Int64:
@@ -55,12 +55,13 @@ func Size(kind byte, b []byte) int {
 	case Pointer: // a string and an object id
 		return prefixed(b, 16, 1)
 	case Regex:
-		return twoTexts(b)
+		return twoStrings(b)
 	}
 	return -1
 }
 
-// prefixed is the size of a value that begins with its length: that and extra bytes. A length below least is none.
+// prefixed is the size of a value that begins with its length: the length and extra bytes. A length below least is
+// invalid.
 func prefixed(b []byte, extra, least int) int {
 	if len(b) < 4 {
 		return -1
@@ -72,8 +73,8 @@ func prefixed(b []byte, extra, least int) int {
 	return n + extra
 }
 
-// twoTexts is the size of two texts that end with a zero each.
-func twoTexts(b []byte) int {
+// twoStrings is the size of two strings that end with a zero each.
+func twoStrings(b []byte) int {
 	first := bytes.IndexByte(b, 0)
 	if first < 0 {
 		return -1

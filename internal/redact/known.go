@@ -9,17 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// shortest is the length from which a secret is looked for in other texts too. Replacing shorter ones would destroy the
-// texts and give away the secret by what is missing.
+// shortest is the length of the shortest secret that is hidden in other texts. Replacing shorter ones would destroy the
+// texts and reveal the secret.
 const shortest = 3
 
-// Known are secrets that were learned and are hidden in every text. The zero value knows none.
+// Known has learned secrets, which it hides in all texts. The zero value has none.
 type Known struct{ list []string }
 
-// Empty reports whether no secret is known.
 func (k *Known) Empty() bool { return len(k.list) == 0 }
 
-// Learn takes the secrets of the addresses in a text into account.
+// Learn adds the secrets of the addresses in a text.
 func (k *Known) Learn(text string) {
 	for whole := true; ; whole = false {
 		a, found := nextAddress(text, whole)
@@ -52,7 +51,7 @@ func (k *Known) learnAddress(s string, mongo bool) {
 	}
 }
 
-// Add remembers a secret as it is written, as it is meant, and as it looks in quotation marks and in a path.
+// Add adds a secret as it is written, and its forms without escapes, in quotation marks and in a path.
 func (k *Known) Add(secret string) {
 	forms := []string{secret}
 	if plain, err := url.PathUnescape(secret); err == nil {
@@ -69,7 +68,7 @@ func (k *Known) Add(secret string) {
 	slices.SortFunc(k.list, func(a, b string) int { return len(b) - len(a) }) // the longest first
 }
 
-// Hide returns s without the secrets that are known. Addresses are the business of [Addresses].
+// Hide hides the known secrets in s. See [Addresses] for those of addresses in s.
 func (k *Known) Hide(s string) string {
 	for _, secret := range k.list {
 		if ordinary(secret) {
@@ -81,11 +80,11 @@ func (k *Known) Hide(s string) string {
 	return s
 }
 
-// longestOrdinary is the length up to which a password of nothing but letters and digits may well be a part of other
-// words and of numbers, such as "run", "trial" or "2026".
+// longestOrdinary is the length of passwords of letters and digits that can be a part of other words and numbers, such
+// as "run", "trial" or "2026".
 const longestOrdinary = 7
 
-// ordinary reports whether a secret is only looked for as a word by itself.
+// ordinary reports whether a secret is hidden only as a separate word.
 func ordinary(secret string) bool {
 	return len(secret) <= longestOrdinary && !strings.ContainsFunc(secret, func(c rune) bool {
 		return c >= utf8.RuneSelf || !wordy(byte(c))
@@ -96,7 +95,7 @@ func wordy(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// replaceWord hides a word where it stands by itself.
+// replaceWord hides a separate word.
 func replaceWord(s, word string) string {
 	var out strings.Builder
 	at := 0

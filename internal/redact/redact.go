@@ -1,5 +1,5 @@
-// Package redact keeps credentials out of everything that is printed or stored. It finds addresses in texts and hides
-// what is secret in them, and it hides secrets that it has learned in every other text too.
+// Package redact keeps credentials out of everything that is printed or stored. It hides the secrets of addresses in
+// texts, and it hides secrets that it has learned in all texts.
 package redact
 
 import (
@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Hidden is printed where a secret was.
+// Hidden replaces a secret.
 const Hidden = "***"
 
-// AddressIn returns where in a word an address of MongoDB begins, -1 if there is none.
+// AddressIn returns the index of an address of MongoDB in a word, -1 if there is none.
 func AddressIn(word string) int {
 	return slices.Max([]int{strings.Index(word, "mongodb://"), strings.Index(word, "mongodb+srv://")})
 }
 
-// Addresses returns s without the secrets of the addresses in it: passwords in the user information, authentication properties,
-// every option whose name speaks of a password, secret or token, and whatever is no port or no value of an option where a
-// port or a value is expected. Everything before the last '@' counts as user information, so a password with an unescaped
-// '/', '?' or '@' does not slip through. In doubt more is hidden.
+// Addresses hides the secrets of the addresses in s: passwords in the user information, authentication properties,
+// options with a name of a password, secret or token, invalid ports, and invalid values of options. Everything before
+// the last '@' is user information, so a password with an unescaped '/', '?' or '@' is hidden. In doubt more is hidden.
 //
-// If s begins with a MongoDB address the whole of s is taken for it. Other addresses end at white space or a quotation mark.
-// An address is SCHEME://…, MongoDB's also with one slash or none (as in a cleaned path), or a word of the form USER:PASSWORD@HOST.
+// If s begins with a MongoDB address, all of s is the address. Other addresses end at white space or a quotation mark.
+// An address is SCHEME://…, for MongoDB also with one slash or none (as in a cleaned path), or a word of the form
+// USER:PASSWORD@HOST.
 func Addresses(s string) string { return addresses(s, true) }
 
 // InText is [Addresses] for a sentence that may begin with an address.
@@ -47,7 +47,7 @@ func addresses(s string, whole bool) string {
 	return out.String()
 }
 
-// address is where in a text an address stands: its scheme, what follows that, and its end.
+// address has the indexes of an address in a text: its scheme, the rest after the scheme, and its end.
 type address struct {
 	scheme, rest, end int
 	mongo             bool
@@ -56,7 +56,8 @@ type address struct {
 // addressEnds are the characters that end an address within a text.
 const addressEnds = " \t\r\n\"'`<>"
 
-// nextAddress finds the first address in a text.
+// nextAddress finds the first address in a text. whole: a MongoDB address at the start of s has no end before that of
+// s.
 func nextAddress(s string, whole bool) (address, bool) {
 	a := address{scheme: -1}
 	for _, scheme := range [...]string{"mongodb:", "mongodb+srv:"} {
@@ -84,11 +85,11 @@ func nextAddress(s string, whole bool) (address, bool) {
 	return a, true
 }
 
-// indexScheme finds a scheme that an address follows, whatever its case. "mongodb:" in a sentence has a space behind it.
+// indexScheme finds a scheme in any case with an address after it. "mongodb:" in a sentence has a space after it.
 func indexScheme(s, scheme string) int {
 	lower := strings.ToLower(s)
 	if len(lower) != len(s) {
-		lower = s // letters whose lower case is longer: addresses have none in their scheme
+		lower = s // s has letters whose lower case is longer; schemes have none
 	}
 	for from := 0; ; {
 		i := strings.Index(lower[from:], scheme)
@@ -104,7 +105,7 @@ func indexScheme(s, scheme string) int {
 	}
 }
 
-// pastPassword returns the end of an address whose password has a space or a quotation mark in it: what is before the end has
+// pastPassword returns the end of an address whose password has a space or a quotation mark: the part before a.end has
 // no host, and a host follows in the same line.
 func pastPassword(s string, a address) int {
 	part := s[a.rest:a.end]
@@ -129,7 +130,7 @@ func pastPassword(s string, a address) int {
 	return len(s)
 }
 
-// redactWords hides the password in words of the form USER:PASSWORD@HOST, whose scheme was forgotten.
+// redactWords hides the passwords of words of the form USER:PASSWORD@HOST without a scheme.
 func redactWords(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
@@ -159,7 +160,7 @@ func redactWord(w string) string {
 	return w[:colon+1] + Hidden + w[at:]
 }
 
-// redactAddress hides the secrets of what follows the scheme.
+// redactAddress hides the secrets of an address without its scheme.
 func redactAddress(s string, mongo bool) string {
 	user := ""
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
@@ -178,7 +179,7 @@ func redactAddress(s string, mongo bool) string {
 	return user + hosts + "?" + redactOptions(options, mongo)
 }
 
-// redactHosts hides what stands where a port is expected and is none.
+// redactHosts hides invalid ports.
 func redactHosts(s string) string {
 	hosts, path, _ := strings.Cut(s, "/")
 	list := strings.Split(hosts, ",")
@@ -187,7 +188,8 @@ func redactHosts(s string) string {
 		if j := strings.LastIndexByte(h, ':'); j > strings.LastIndexByte(h, ']') {
 			name, port = h[:j], h[j+1:]
 		}
-		if digits := strings.TrimPrefix(strings.ToLower(port), "port"); strings.Trim(digits, "0123456789") != "" && port != Hidden {
+		digits := strings.TrimPrefix(strings.ToLower(port), "port")
+		if strings.Trim(digits, "0123456789") != "" && port != Hidden {
 			list[i] = name + ":" + Hidden
 		}
 	}
@@ -216,30 +218,26 @@ func redactOptions(s string, mongo bool) string {
 	return out.String()
 }
 
-// freeOptions are the options of MongoDB addresses whose values are names that somebody chose.
-var freeOptions = []string{"replicaset", "authsource", "appname", "w", "readconcernlevel", "readpreference", "readpreferencetags",
-	"compressors", "compressor", "connect", "gssapiservicename", "srvservicename", "proxyhost", "servermonitoringmode", "option",
-	"tlscafile", "tlscertificatekeyfile", "tlscertificatefile", "tlsprivatekeyfile", "tlscrlfile", "sslcertificateauthorityfile",
-	"sslclientcertificatekeyfile"}
+// freeOptions are the options of MongoDB addresses whose values are arbitrary names.
+var freeOptions = []string{
+	"replicaset", "authsource", "appname", "w", "readconcernlevel", "readpreference", "readpreferencetags", "compressors",
+	"compressor", "connect", "gssapiservicename", "srvservicename", "proxyhost", "servermonitoringmode", "option",
+	"tlscafile", "tlscertificatekeyfile", "tlscertificatefile", "tlsprivatekeyfile", "tlscrlfile",
+	"sslcertificateauthorityfile", "sslclientcertificatekeyfile",
+}
 
 // mechanisms are the values of authMechanism.
-var mechanisms = []string{"DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509", "MONGODB-CR", "MONGODB-AWS", "MONGODB-OIDC", "GSSAPI", "PLAIN"}
+var mechanisms = []string{
+	"DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509", "MONGODB-CR", "MONGODB-AWS", "MONGODB-OIDC", "GSSAPI", "PLAIN",
+}
 
-// ordinaryOption reports whether the value of an option of a MongoDB address can be shown: a number, true or false, a name
-// where names are expected.
+// ordinaryOption reports whether the value of an option of a MongoDB address can be shown: a number, true or false, or
+// the name of an option with names.
 func ordinaryOption(key, value string) bool {
 	key = strings.ToLower(key)
-	for _, free := range freeOptions {
-		if key == free {
-			return true
-		}
-	}
-	if key == "authmechanism" {
-		for _, m := range mechanisms {
-			if strings.EqualFold(value, m) {
-				return true
-			}
-		}
+	if slices.Contains(freeOptions, key) ||
+		key == "authmechanism" && slices.Contains(mechanisms, strings.ToUpper(value)) {
+		return true
 	}
 	switch strings.ToLower(value) {
 	case "true", "false", "":
@@ -248,19 +246,21 @@ func ordinaryOption(key, value string) bool {
 	return strings.Trim(value, "0123456789") == ""
 }
 
-// secretWords are in the names of credentials.
-var secretWords = []string{"password", "passwd", "pwd", "secret", "token", "credential", "authmechanismproperties", "apikey", "api_key"}
+// secretWords are parts of names of credentials.
+var secretWords = []string{
+	"password", "passwd", "pwd", "secret", "token", "credential", "authmechanismproperties", "apikey", "api_key",
+}
 
-// SecretName reports whether something with this name is a credential.
+// SecretName reports whether a name is that of a credential.
 func SecretName(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// named finds what follows the name of a credential, in connection strings, settings and JSON, and the passwords of addresses of
-// any kind.
+// named finds the values of named credentials in connection strings, settings and JSON, and the passwords of addresses
+// of any kind.
 var named = regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)["\\]*\s*[=:]\s*)(?:'[^']*'|\\?"[^"]*"|[^\s"'\\&,;{}]+)` +
 	`|([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
 
-// Named hides what a line of somebody else's log says to be a credential, whoever's it is.
+// Named hides the named credentials in a line of another program's log.
 func Named(line string) string { return named.ReplaceAllString(line, "${1}${2}"+Hidden+"${3}") }

@@ -56,7 +56,7 @@ var rooms = map[string]rule{
 	"drill":             {[]string{"drill/...", "fault", "lab/...", "run/...", "load", "store/...", "workload", "measure/...", "record", "spec", "server"}, "a drill is a run with faults: it connects load, faults and ledger"},
 	"drill/...":         {[]string{"drill/...", "load", "store", "workload", "measure", "record"}, "a ledger has writes and answers, not faults"},
 	"suite":             {[]string{"suite/fit", "suite/judge", "study", "study/conduct", "study/judge", "drill", "disk", "run", "store", "store/embedded", "measure", "record", "spec", "published"}, "a suite runs studies, drills and probes; it generates no load and decides no verdict itself"},
-	"suite/judge":       {[]string{"record", "spec", "measure", "published"}, "verdicts of a suite depend on records only, so they can be computed again"},
+	"suite/judge":       {[]string{"record", "spec", "measure/...", "published"}, "verdicts of a suite depend on records only, so they can be computed again"},
 	"suite/fit":         {[]string{"study", "record", "spec"}, "scaling to a time depends on specifications only, so it is the same on all machines"},
 	"fault":             {[]string{"lab", "lab/action", "record", "spec"}, "a fault depends on the lab, not on the load"},
 	"internal/nearest":  {nil, "all packages use it"},

@@ -87,9 +87,11 @@ func goPassages(s source) []passage {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
 			return false
-		case *ast.Field:
-			n.Tag = nil
-			return true
+		case *ast.Field: // without its tag
+			if n.Type != nil {
+				ast.Inspect(n.Type, visit)
+			}
+			return false
 		case *ast.BinaryExpr:
 			if n.Op != token.ADD {
 				return true

@@ -7,32 +7,32 @@ import (
 	"sync"
 )
 
-// maxCost bounds the memory that a JSON document takes once it is read. A list of a million empty objects is short as
-// text and large in memory, because each of them becomes a structure with all its fields.
+// maxCost bounds the memory of a decoded JSON document. A list of a million empty objects is a short text and needs
+// much memory, because each object becomes a structure with all its fields.
 const maxCost = 96 << 20 // bytes
 
-// shortDocument is a text that cannot become much, whatever is in it.
+// shortDocument is the size of a text that never needs much memory.
 const shortDocument = 1 << 14 // bytes
 
-// memberCost is what an entry of a map takes besides its value, and any value whose type is not known.
+// memberCost is the memory of a map entry without its value, and of a value of unknown type.
 const memberCost = 64 // bytes
 
-// costly adds up what a well-formed document takes in memory when it is read into a type. In one that is not well
-// formed it stops where it does not understand it: the parser says what is wrong.
+// costly adds up the memory of a document that is decoded into a type. It stops at invalid JSON, which the parser
+// reports.
 type costly struct {
 	text []byte
 	at   int
 	left int64
 }
 
-// costOf returns the memory that a document takes when it is read into v, and whether that is at most most.
+// costOf returns the memory of a document that is decoded into v, and whether that is at most most.
 func costOf(text []byte, v any, most int64) (cost int64, ok bool) {
 	c := costly{text: text, left: most}
 	c.value(reflect.TypeOf(v))
 	return most - c.left, c.left >= 0
 }
 
-// next skips white space and returns what comes, 0 at the end or when the bound is passed.
+// next skips white space and returns the next byte, 0 at the end or when the bound is exceeded.
 func (c *costly) next() byte {
 	for ; c.at < len(c.text) && c.left >= 0; c.at++ {
 		switch b := c.text[c.at]; b {
@@ -46,7 +46,7 @@ func (c *costly) next() byte {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// value adds a value that is read into t, nil being unknown. The memory of t itself is added by its container.
+// value adds a value that is decoded into t, or nil for an unknown type. Its container adds the memory of t itself.
 func (c *costly) value(t reflect.Type) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -85,7 +85,7 @@ func (c *costly) value(t reflect.Type) {
 	}
 }
 
-// list goes through what is between brackets.
+// list calls each for the elements between brackets.
 func (c *costly) list(end byte, each func()) {
 	c.at++
 	for b := c.next(); b != 0 && b != end; b = c.next() {
@@ -95,13 +95,13 @@ func (c *costly) list(end byte, each func()) {
 			c.at++
 		}
 		if c.at == before {
-			c.at = len(c.text) // it is not well formed
+			c.at = len(c.text) // invalid JSON
 		}
 	}
 	c.at = min(c.at+1, len(c.text))
 }
 
-// word skips a text and returns it as it stands.
+// word skips a string and returns it with its quotation marks and escapes.
 func (c *costly) word() []byte {
 	if c.next() != '"' {
 		return nil
@@ -116,7 +116,7 @@ func (c *costly) word() []byte {
 	return c.text[start:c.at]
 }
 
-// member is the type of a member of an object that is read into t, and adds what a map takes for it.
+// member returns the type of a member of an object that is decoded into t, and adds the memory of a map entry.
 func (c *costly) member(t reflect.Type, key []byte) reflect.Type {
 	switch {
 	case t == nil:
@@ -135,17 +135,17 @@ func (c *costly) member(t reflect.Type, key []byte) reflect.Type {
 	}
 	m, known := fieldsOf(t)[fold(name)]
 	if !known && reflect.PointerTo(t).Implements(unmarshaler) {
-		c.left -= memberCost // it may keep anything
+		c.left -= memberCost // UnmarshalJSON may keep it
 	}
 	return m
 }
 
-// fold makes keys equal that encoding/json takes for the same.
+// fold makes keys equal that are equal for encoding/json.
 func fold(key string) string { return strings.ToLower(strings.ToUpper(key)) }
 
 var fieldCache sync.Map // of map[string]reflect.Type by reflect.Type
 
-// fieldsOf are the types of the fields of a structure by their keys, also of those that are embedded.
+// fieldsOf returns the types of the fields of a structure by key, including those of embedded structures.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if m, ok := fieldCache.Load(t); ok {
 		return m.(map[string]reflect.Type)

@@ -6,25 +6,24 @@ import (
 	"os"
 )
 
-// A file of a few bytes can stand for any number of them: compressed, or with holes. What a file stands for is bounded
-// by what it takes. Intervals and samples of real runs are 5 to 30 times as long as they are compressed.
+// A compressed file, or one with holes, can expand to any size. Its size on the disk bounds the expanded size.
+// Intervals and samples of real runs expand 5 to 30 times.
 const (
-	maxFree  = 32 << 20 // bytes that any file may stand for
-	maxRatio = 200      // bytes that it may stand for besides, for each byte that it takes
+	maxFree  = 32 << 20 // expanded size of any file
+	maxRatio = 200      // further expanded bytes for each byte on the disk
 )
 
 func errExpanded() error {
-	return &LimitError{What: "the file", Most: maxRatio, Unit: "bytes for each byte that it takes"}
+	return &LimitError{What: "the file", Most: maxRatio, Unit: "bytes for each byte on the disk"}
 }
 
-// Expansion bounds what a decompressor makes of its input. Both ends of the decompressor have to be read by one
-// goroutine.
+// Expansion bounds the output of a decompressor by its input. One goroutine must use both ends of the decompressor.
 type Expansion struct{ packed, unpacked int64 }
 
 // Packed is the input of the decompressor.
 func (e *Expansion) Packed(r io.Reader) io.Reader { return &packedReader{e, r} }
 
-// Unpacked is its output. Reading more than the input allows is a [*LimitError].
+// Unpacked is the output of the decompressor. Reading more than the input allows is a [*LimitError].
 func (e *Expansion) Unpacked(r io.Reader) io.Reader { return &unpackedReader{e, r} }
 
 type packedReader struct {
@@ -51,7 +50,7 @@ func (u *unpackedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// solid returns f, or an error where nearly all of it is holes.
+// solid returns f, or an error if f is nearly all holes.
 func solid(f *os.File, size int64) (*os.File, error) {
 	if size <= maxFree || hasData(f, size, (size-maxFree)/maxRatio) {
 		return f, nil

@@ -4,6 +4,6 @@ package safeopen
 
 const (
 	nonblock = 0
-	// NoLink is a flag for [os.OpenFile] where the system has links and pipes among files.
+	// NoLink is a flag for [os.OpenFile] on systems with links and pipes.
 	NoLink = 0
 )

@@ -4,8 +4,8 @@ package safeopen
 
 import "syscall"
 
-// nonblock opens a pipe that nobody writes to without waiting.
+// nonblock opens a pipe without waiting for a writer.
 const nonblock = syscall.O_NONBLOCK
 
-// NoLink is a flag for [os.OpenFile]: it opens neither a link nor waits for a pipe.
+// NoLink is a flag for [os.OpenFile]: it opens no link and does not wait for a pipe.
 const NoLink = syscall.O_NOFOLLOW | syscall.O_NONBLOCK

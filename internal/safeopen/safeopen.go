@@ -1,38 +1,36 @@
-// Package safeopen opens files that somebody else may have written: the files of a record that was mailed, unpacked, or
-// lies in a folder to which others write. It opens regular files only, never waits for one, never leaves the directory
-// that was named, and bounds what it reads before it allocates.
-//
-// What the files mean is not known here: record and the rooms above it read them.
+// Package safeopen opens untrusted files, such as those of a record from a mail, an archive or a shared folder. It
+// opens regular files only, never waits for one, never leaves the given directory, and bounds the size before it
+// allocates.
 package safeopen
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// Bounds of what is read. They are far above what Plimsoll writes: the line of one second takes some 10 KB, the
-// document of a study of 1,000 trials some 5 MB.
+// The limits are far above the sizes of Plimsoll's files: the line of one second has about 10 KB, the document of a
+// study of 1,000 trials about 5 MB.
 const (
 	MaxLine     = 16 << 20 // bytes of one line
-	MaxLines    = 1 << 20  // lines of one file: twelve days at one a second
+	MaxLines    = 1 << 20  // lines of one file: twelve days at one per second
 	MaxDocument = 64 << 20 // bytes of one JSON document
 	MaxValues   = 1 << 20  // values (objects, arrays, their members) in one JSON document
-	MaxDepth    = 200      // objects and arrays within each other
+	MaxDepth    = 200      // nesting of objects and arrays
 )
 
-// ErrTorn says that a file ends in the middle of a line, as that of a killed process may.
+// ErrTorn reports that a file ends in the middle of a line, like that of a killed process.
 var ErrTorn = errors.New("the file ends in the middle of a line")
 
-// ErrNotRegular says that a name is a link, a pipe, a device or a directory.
+// ErrNotRegular reports that a name is a link, a pipe, a device or a directory.
 var ErrNotRegular = errors.New("not a regular file (links, pipes and devices are not read)")
 
-// A LimitError says that a file is larger than anything Plimsoll writes.
+// A LimitError reports that a file is larger than Plimsoll's files.
 type LimitError struct {
 	What string // "a line", "the file", "the document"
 	Most int64
@@ -40,11 +38,11 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s has more than %d %s, which is more than Plimsoll writes", e.What, e.Most, e.Unit)
+	return fmt.Sprintf("%s has more than %d %s; Plimsoll does not write that much", e.What, e.Most, e.Unit)
 }
 
-// Open opens the regular file name below dir. dir itself may be reached through links, because the user named it. The
-// slash-separated name may not lead through a link out of dir, and may not be a link itself.
+// Open opens the regular file name below dir. The path dir may have links, because the user chose it. The
+// slash-separated name must not lead through a link out of dir, and must not be a link.
 func Open(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -70,7 +68,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Somebody may have put another file there in between.
+	// Another process may have replaced the file in between.
 	after, err := f.Stat()
 	if err != nil || !after.Mode().IsRegular() || !os.SameFile(before, after) {
 		f.Close()
@@ -79,7 +77,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return solid(f, after.Size())
 }
 
-// OpenFile opens a regular file by the path that a user gave. The path may be a link, but not a pipe or a device.
+// OpenFile opens a regular file by a path that a user chose. The path may be a link, but not a pipe or a device.
 func OpenFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -93,7 +91,7 @@ func OpenFile(path string) (*os.File, error) {
 	return solid(f, info.Size())
 }
 
-// OpenInput opens a file that a user named as input: a regular file, or a pipe, as `<(command)` makes one. Reading more
+// OpenInput opens an input file that a user chose: a regular file, or a pipe such as that of `<(command)`. Reading more
 // than [MaxDocument] bytes is a [*LimitError].
 func OpenInput(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
@@ -118,7 +116,8 @@ type input struct {
 
 func (i *input) Read(b []byte) (int, error) {
 	if i.left <= 0 {
-		return 0, &fs.PathError{Op: "read", Path: i.file.Name(), Err: &LimitError{What: "the file", Most: MaxDocument, Unit: "bytes"}}
+		limit := &LimitError{What: "the file", Most: MaxDocument, Unit: "bytes"}
+		return 0, &fs.PathError{Op: "read", Path: i.file.Name(), Err: limit}
 	}
 	n, err := i.file.Read(b[:min(int64(len(b)), i.left)])
 	i.left -= int64(n)
@@ -127,7 +126,7 @@ func (i *input) Read(b []byte) (int, error) {
 
 func (i *input) Close() error { return i.file.Close() }
 
-// ReadInput reads what [OpenInput] opens.
+// ReadInput reads all of [OpenInput].
 func ReadInput(path string) ([]byte, error) {
 	in, err := OpenInput(path)
 	if err != nil {
@@ -147,7 +146,7 @@ func ReadFile(dir, name string, most int64) ([]byte, error) {
 	return readAll(f, most)
 }
 
-// ReadPath reads the regular file that a user named, of at most most bytes.
+// ReadPath reads a regular file that a user chose, of at most most bytes.
 func ReadPath(path string, most int64) ([]byte, error) {
 	f, err := OpenFile(path)
 	if err != nil {
@@ -157,7 +156,7 @@ func ReadPath(path string, most int64) ([]byte, error) {
 	return readAll(f, most)
 }
 
-// readAll looks at the size first, so that a sparse file of 30 GB is refused before anything is read.
+// readAll checks the size first, so that it refuses a sparse file of 30 GB without reading it.
 func readAll(f *os.File, most int64) ([]byte, error) {
 	limit := &fs.PathError{Op: "read", Path: f.Name(), Err: &LimitError{What: "the file", Most: most, Unit: "bytes"}}
 	if info, err := f.Stat(); err == nil && info.Size() > most {
@@ -181,14 +180,14 @@ func Exists(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Dir returns the path of the directory name below dir, which must be there and not be reached through a link.
+// Dir returns the path of the directory name below dir. The directory must exist, and name must have no links.
 func Dir(dir, name string) (string, error) {
 	path := dir
-	for part := range bytes.SplitSeq([]byte(filepath.ToSlash(name)), []byte("/")) {
-		if p := string(part); p == "" || p == "." || p == ".." {
-			return "", fmt.Errorf("%q is no path below %s", name, dir)
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		if part == "" || part == "." || part == ".." {
+			return "", fmt.Errorf("%q is not a path below %s", name, dir)
 		}
-		path = filepath.Join(path, string(part))
+		path = filepath.Join(path, part)
 		info, err := os.Lstat(path)
 		if err != nil {
 			return "", err
@@ -207,12 +206,10 @@ type Lines struct {
 	n    int
 }
 
-// NewLines reads the lines of r, which may be the output of a decompressor.
 func NewLines(r io.Reader) *Lines { return &Lines{r: bufio.NewReaderSize(r, 1<<16)} }
 
-// Next returns the next whole line with its newline, valid until the call after. At the end it returns [io.EOF], or
-// [ErrTorn] with what is there of a line that is not whole. A line that is too long, or one too many, is a
-// [*LimitError].
+// Next returns the next line with its newline, valid until the next call. At the end it returns [io.EOF], or [ErrTorn]
+// with an incomplete last line. Too long lines and too many lines are a [*LimitError].
 func (l *Lines) Next() ([]byte, error) {
 	if l.n++; l.n > MaxLines {
 		return nil, &LimitError{What: "the file", Most: MaxLines, Unit: "lines"}
@@ -239,7 +236,7 @@ func torn(b []byte, err error) ([]byte, error) {
 	return b, err
 }
 
-// count bounds the values of a JSON document and their depth. A document that is not well formed is left to the parser.
+// count bounds the number and the nesting of the values of a JSON document. It ignores invalid JSON.
 func count(b []byte) error {
 	if len(b) > MaxDocument {
 		return &LimitError{What: "the document", Most: MaxDocument, Unit: "bytes"}

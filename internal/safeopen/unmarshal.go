@@ -5,11 +5,11 @@ import (
 	"reflect"
 )
 
-// maxKept bounds the memory of all lines of a file that are kept. It is the journal of a study of 100,000 trials.
+// maxKept bounds the memory of all decoded lines of a file. The journal of a study of 100,000 trials needs this much.
 const maxKept = 128 << 20 // bytes
 
-// Unmarshal is [json.Unmarshal] for documents of strangers: it counts the values, and the memory that they take, before
-// anything is allocated for them.
+// Unmarshal is [json.Unmarshal] for untrusted documents: it checks the number of values and their memory before it
+// allocates.
 func Unmarshal(b []byte, v any) error {
 	if err := count(b); err != nil {
 		return err
@@ -22,7 +22,7 @@ func Unmarshal(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// Kept bounds a list of documents that is kept in memory as a whole. The zero value is ready for use.
+// Kept bounds the memory of a list of documents. The zero value is ready for use.
 type Kept struct{ taken int64 }
 
 // Unmarshal is [Unmarshal] for the next document of the list. It is a [*LimitError] if the list would become too large.

@@ -1,10 +1,10 @@
-// Package varint reads numbers that encoding/binary has appended as varints, and bytes of a length that was told, out
-// of data that may be damaged or made up. What the numbers mean is the business of whoever wrote them.
+// Package varint reads varints of encoding/binary, and bytes of a given length, from data that may be damaged or
+// forged.
 package varint
 
 import "encoding/binary"
 
-// Reader reads from the beginning of B. After something wrong it is Bad, has nothing left and returns zeros.
+// Reader reads from the start of B. After invalid data it is Bad, B is empty and it returns zeros.
 type Reader struct {
 	B   []byte
 	Bad bool
@@ -13,7 +13,7 @@ type Reader struct {
 // Fail makes the reader bad.
 func (r *Reader) Fail() { r.Bad, r.B = true, nil }
 
-// Get returns a number that is at most the given one.
+// Get returns a number up to most. A larger one is invalid.
 func (r *Reader) Get(most uint64) uint64 {
 	n, size := binary.Uvarint(r.B)
 	if size <= 0 || n > most {
@@ -24,7 +24,7 @@ func (r *Reader) Get(most uint64) uint64 {
 	return n
 }
 
-// Signed returns a number that may be negative.
+// Signed returns a signed number.
 func (r *Reader) Signed() int64 {
 	n, size := binary.Varint(r.B)
 	if size <= 0 {
@@ -45,7 +45,7 @@ func (r *Reader) Take(n uint64) []byte {
 	return out
 }
 
-// Fits reports whether n things of at least one byte each can follow, so that nothing large is made for a lie.
+// Fits reports whether n values of at least one byte each can follow. Call it before allocating memory for n values.
 func (r *Reader) Fits(n uint64) bool {
 	if n > uint64(len(r.B)) {
 		r.Fail()

@@ -1,6 +1,5 @@
-// Package visible makes text that somebody else chose harmless for a terminal, a page or a log: control characters,
-// marks that change the direction of writing and line breaks are replaced, and the length is bounded. It knows nothing
-// of what the text says.
+// Package visible makes untrusted text harmless for a terminal, a page or a log: it replaces control characters, marks
+// that change the direction of writing and line breaks, and bounds the length.
 package visible
 
 import (
@@ -10,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line of visible text. Line breaks and tabs become spaces; other characters without a shape of
-// their own, and bytes that are not UTF-8, become U+FFFD.
+// Line returns s as one line of visible text. Line breaks and tabs become spaces; other invisible characters and bytes
+// that are not UTF-8 become U+FFFD.
 func Line(s string) string {
 	return replaced(s, func(r rune) rune {
 		switch r {
@@ -48,12 +47,12 @@ func replaced(s string, instead func(rune) rune) string {
 }
 
 // harmful reports whether a character moves the cursor, changes colours or the direction of writing, breaks a line, or
-// has the shape that a font of somebody's own gives it.
+// is for private use, so that a font decides its shape.
 func harmful(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
 
-// Bounded returns the first characters of s, at most most of them, and says how long it was if that is less than all.
+// Bounded returns at most most characters of s. If it omits some, it appends the length of s.
 func Bounded(s string, most int) string {
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
 		return s
@@ -67,7 +66,7 @@ func Bounded(s string, most int) string {
 	return s
 }
 
-// JSON returns JSON with every character that [Lines] would replace written as an escape, which says the same.
+// JSON returns JSON in which every character that [Lines] replaces is an escape.
 func JSON(b []byte) []byte {
 	s := string(b)
 	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return r != '\n' && harmful(r) }) < 0 {

@@ -44,9 +44,10 @@ func TestTable(t *testing.T) {
 		}
 		seen[a.Name] = true
 		for what, wrong := range map[string]bool{
-			"help":                                 a.Help == "",
-			"what it is done to":                   a.On == 0,
-			"a manner that records know":           !slices.Contains(record.Manners(), a.Manner) || a.Isolated != "" && !slices.Contains(record.Manners(), a.Isolated),
+			"help":               a.Help == "",
+			"what it is done to": a.On == 0,
+			"a manner that records know": !slices.Contains(record.Manners(), a.Manner) ||
+				a.Isolated != "" && !slices.Contains(record.Manners(), a.Isolated),
 			"apply":                                a.Apply == nil,
 			"witness":                              a.Witness == nil,
 			"undo if it lasts, and none otherwise": (a.Undo != nil) != a.Lasts,
@@ -72,8 +73,10 @@ func TestTable(t *testing.T) {
 func TestCheckReadsTheTable(t *testing.T) {
 	given := map[string]func(*spec.Fault){
 		"from": func(f *spec.Fault) { f.From = "host1" }, "direction": func(f *spec.Fault) { f.Direction = "in" },
-		"rate": func(f *spec.Fault) { f.Rate = 5 }, "delay": func(f *spec.Fault) { f.Delay = 5 }, "errno": func(f *spec.Fault) { f.Errno = "ENOSPC" },
-		"ops": func(f *spec.Fault) {}, "probability": func(f *spec.Fault) { f.Probability = 0.5 }, "keep": func(f *spec.Fault) { f.Keep = 0.5 },
+		"rate": func(f *spec.Fault) { f.Rate = 5 }, "delay": func(f *spec.Fault) { f.Delay = 5 },
+		"errno": func(f *spec.Fault) { f.Errno = "ENOSPC" },
+		"ops":   func(f *spec.Fault) {}, "probability": func(f *spec.Fault) { f.Probability = 0.5 },
+		"keep": func(f *spec.Fault) { f.Keep = 0.5 },
 	}
 	ops := map[string]string{DiskLie: "flush"}
 	for _, a := range All() {
@@ -118,7 +121,7 @@ func TestCheckRefuses(t *testing.T) {
 		{spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Delay: 1}, "does not accept delay"},
 		{spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Errno: "EFUN"}, "does not return"},
 		{spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Ops: []string{"flsh"}}, "did you mean flush?"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-torn:rs0-1"), Ops: []string{"read"}}, "never about read"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-torn:rs0-1"), Ops: []string{"read"}}, "never affects read"},
 		{spec.Fault{Strike: spec.ParseStrike("disk-torn:rs0-1"), Probability: -0.5}, "between 0 and 1"},
 	} {
 		if err := Check(c.spec); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -139,8 +139,8 @@ func (j *Job) clearDisks(ctx context.Context, kinds ...string) (all error) {
 	return all
 }
 
-// ClearDisks clears all faults from the disks of a job before a lab is removed: a process that waits for a disk cannot be
-// killed.
+// ClearDisks clears all faults from the disks of a job before a lab is removed: a process that waits for a disk cannot
+// be killed.
 func (j *Job) ClearDisks(ctx context.Context) {
 	_ = j.clearDisks(ctx) // the server of a disk may have ended
 }
@@ -166,7 +166,8 @@ func (s *Scene) onTarget(volume, disk string) bool {
 	return s.Target == volume || s.Target == volume+"/"+disk
 }
 
-// hits is how many requests to the target's disks a kind of fault has affected, and how many of its disks have counters.
+// hits is how many requests to the target's disks a kind of fault has affected, and how many of its disks have
+// counters.
 func (s *Scene) hits(c Counters, kind string) (hits int64, disks int) {
 	for _, d := range c.Disks {
 		if s.onTarget(d.Volume, d.Disk) {

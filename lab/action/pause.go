@@ -31,8 +31,8 @@ var pause = &Action{
 	Witness: processesPaused,
 }
 
-// processesPaused checks that the kernel reports the processes as stopped, or that their connections hang while they use no
-// processor time.
+// processesPaused checks that the kernel reports the processes as stopped, or that their connections hang while they
+// use no processor time.
 func processesPaused(ctx context.Context, s *Scene) (string, error) {
 	before := s.Before.processes(s.Target)
 	if len(before) == 0 {

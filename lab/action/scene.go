@@ -22,8 +22,8 @@ type Scene struct {
 // Lab is a lab as its clients see it.
 type Lab interface {
 	Describe(ctx context.Context, deep bool) (record.Lab, error)
-	// Look is Describe without settings, cheap enough to be called during a measurement.
-	Look(ctx context.Context) (record.Lab, error)
+	// Observe is Describe without settings, cheap enough to be called during a measurement.
+	Observe(ctx context.Context) (record.Lab, error)
 	Counters(ctx context.Context) (Counters, error)
 }
 
@@ -35,6 +35,7 @@ type Counters struct {
 	Links []LinkCounters `json:"links,omitempty"`
 }
 
+// DiskCounters are the counters of one virtual disk of a volume, by which the effect of a disk fault is proven.
 type DiskCounters struct {
 	Volume string        `json:"volume"`
 	Disk   string        `json:"disk"`
@@ -42,6 +43,7 @@ type DiskCounters struct {
 	Stats  faultfs.Stats `json:"stats"`
 }
 
+// LinkCounters are the packets that a host sent, received and dropped, by which the effect of a cut is proven.
 type LinkCounters struct {
 	Host string       `json:"host"`
 	Seen host.Traffic `json:"seen"`
@@ -65,7 +67,7 @@ type Snapshot struct {
 
 // TakeSnapshot reads the state of a lab now.
 func TakeSnapshot(ctx context.Context, from Lab) (Snapshot, error) {
-	l, err := from.Look(ctx)
+	l, err := from.Observe(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}

@@ -30,7 +30,7 @@ var stepDown = &Action{
 
 // handedOver checks that the set has a new primary, or the same one with a later term.
 func handedOver(ctx context.Context, s *Scene) (string, error) {
-	l, err := s.Lab.Look(ctx)
+	l, err := s.Lab.Observe(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -43,7 +43,8 @@ func TestCheckAccess(t *testing.T) {
 	} {
 		o := StartOptions{User: c.user, Password: c.password}
 		err := checkAccess(&o)
-		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush")) {
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "hush")) {
 			t.Errorf("%q, %q: error %v, want one with %q", c.user, c.password, err, c.want)
 		}
 		if err == nil && (o.User == "") != (o.Password == "") {
@@ -82,7 +83,8 @@ func TestCertificate(t *testing.T) {
 	} {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(tc.authority)
-		if _, err := cert.Verify(x509.VerifyOptions{DNSName: tc.name, Roots: roots, CurrentTime: tc.at}); (err == nil) != tc.works {
+		if _, err := cert.Verify(x509.VerifyOptions{DNSName: tc.name, Roots: roots,
+			CurrentTime: tc.at}); (err == nil) != tc.works {
 			t.Errorf("%s at %v: error %v", tc.name, tc.at, err)
 		}
 	}

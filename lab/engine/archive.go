@@ -19,8 +19,8 @@ const (
 	maxMembers  = 10_000
 )
 
-// unpackServer unpacks the regular files of the folder bin and the licence texts of a .tgz. Every file gets the last part
-// of its name and goes to dir/bin or dir. An archive with a name or link that points outside is refused.
+// unpackServer unpacks the regular files of the folder bin and the licence texts of a .tgz. Every file gets the last
+// part of its name and goes to dir/bin or dir. An archive with a name or link that points outside is refused.
 func unpackServer(archive, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {

@@ -51,8 +51,8 @@ func newAuthority(now time.Time) (authority, error) {
 	return authority{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, err
 }
 
-// issue makes a certificate and its key, as PEM, for a server on loopback and at address, which may be empty. A mongod is
-// also a client of the other members of its set. All certificates have the same organization, because with
+// issue makes a certificate and its key, as PEM, for a server on loopback and at address, which may be empty. A mongod
+// is also a client of the other members of its set. All certificates have the same organization, because with
 // clusterAuthMode x509 it identifies members (manual: "Use X.509 Certificate for Membership Authentication").
 func (a authority) issue(name, address string, now time.Time) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -83,8 +83,8 @@ func newCertificate(now time.Time) (certificate, error) {
 	return certificate{authority: a.text, cert: cert, key: key}, err
 }
 
-// WriteCertificates makes a CA and a certificate for each host, given by name and address. It writes into dir [CAFile] for
-// clients, and a file with certificate and key for each host. Only the owner may read them.
+// WriteCertificates makes a CA and a certificate for each host, given by name and address. It writes into dir [CAFile]
+// for clients, and a file with certificate and key for each host. Only the owner may read them.
 func WriteCertificates(dir string, hosts map[string]string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cannot make the directory of the certificates: %w", err)
@@ -114,8 +114,8 @@ func CAFile(dir string) string { return filepath.Join(dir, authorityFile) }
 // hostCertificate returns the file of a host in a directory of [WriteCertificates].
 func hostCertificate(dir, host string) string { return filepath.Join(dir, "host-"+host+".pem") }
 
-// trust returns the TLS configuration of a client for a server at address. It sets the server's name, because a Unix socket
-// has none.
+// trust returns the TLS configuration of a client for a server at address. It sets the server's name, because a Unix
+// socket has none.
 func trust(caFile, address string) (*tls.Config, error) {
 	text, err := os.ReadFile(caFile)
 	if err != nil {

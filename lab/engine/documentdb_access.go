@@ -18,8 +18,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// Access control of a documentdb server. The gateway reads the SCRAM verifier of a role from PostgreSQL, so a user of the
-// gateway is a role of PostgreSQL. All users have the same rights, because the gateway's own sessions run the commands.
+// Access control of a documentdb server. The gateway reads the SCRAM verifier of a role from PostgreSQL, so a user of
+// the gateway is a role of PostgreSQL. All users have the same rights, because the gateway's own sessions run the
+// commands.
 
 // tlsMount is the mount point of the gateway's certificate: an empty directory of every Debian root.
 const tlsMount = "/mnt"
@@ -51,8 +52,8 @@ func checkAccess(o *StartOptions) error {
 	return nil
 }
 
-// verifier returns PostgreSQL's stored form of a password (RFC 5803). Plimsoll computes it, so that the password reaches
-// no other program and no log of a failed statement.
+// verifier returns PostgreSQL's stored form of a password (RFC 5803). Plimsoll computes it, so that the password
+// reaches no other program and no log of a failed statement.
 func verifier(password, salt string) (string, error) {
 	password, err := stringprep.SASLprep.Prepare(password)
 	if err != nil {
@@ -71,9 +72,9 @@ func verifier(password, salt string) (string, error) {
 		encode(stored.ServerKey)), nil
 }
 
-// createUser makes the role of the user, or sets a new password for an existing one. checkAccess has checked the name and
-// the verifier is base64, so quotation marks are enough. The statements go through standard input, because every user
-// can read arguments.
+// createUser makes the role of the user, or sets a new password for an existing one. checkAccess has checked the name
+// and the verifier is base64, so quotation marks are enough. The statements go through standard input, because every
+// user can read arguments.
 func (s *documentDBServer) createUser(ctx context.Context) error {
 	if s.opts.User == "" {
 		return nil

@@ -32,7 +32,8 @@ func TestDocumentDBAccess(t *testing.T) {
 	if !strings.Contains(first.URI(), "ada:l0vel4ce@") || !strings.Contains(first.URI(), "tls=true&tlsCAFile=") {
 		t.Errorf("the address is %s", first.URI())
 	}
-	_, err := dial(t, strings.Replace(first.URI(), "ada:l0vel4ce@", "", 1)).Database("test").Collection("c").CountDocuments(t.Context(), bson.M{})
+	_, err := dial(t, strings.Replace(first.URI(), "ada:l0vel4ce@", "",
+		1)).Database("test").Collection("c").CountDocuments(t.Context(), bson.M{})
 	if err == nil || !strings.Contains(err.Error(), "requires authentication") {
 		t.Errorf("without a user: %v", err)
 	}
@@ -43,7 +44,8 @@ func TestDocumentDBAccess(t *testing.T) {
 	checkFiles(t, filepath.Dir(first.Logs()[0]), "l0vel4ce")
 	checkFiles(t, dir, "l0vel4ce")
 	again := enginetest.Start(t, e, engine.StartOptions{DataDir: dir, User: "ada"})
-	if n, err := dial(t, again.URI()).Database("test").Collection("c").CountDocuments(t.Context(), bson.M{}); err != nil || n != 1 {
+	if n, err := dial(t, again.URI()).Database("test").Collection("c").CountDocuments(t.Context(), bson.M{}); err != nil ||
+		n != 1 {
 		t.Errorf("%d documents, error %v", n, err)
 	}
 	_, hosts, _ := strings.Cut(again.URI(), "@")

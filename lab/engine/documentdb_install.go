@@ -23,8 +23,8 @@ const (
 	installTries   = 3 // of a step that needs the network
 )
 
-// debianSuites are tried in this order. sid has the newest package but is not installable on every day; testing gets the
-// package a few days later and is always installable.
+// debianSuites are tried in this order. sid has the newest package but is not installable on every day; testing gets
+// the package a few days later and is always installable.
 var debianSuites = []string{"sid", "testing"}
 
 // documentDBInstall is one installation in progress.
@@ -60,7 +60,8 @@ func (in *documentDBInstall) run(ctx context.Context) error {
 	return in.finish(ctx)
 }
 
-// bothOrNeither calls two functions concurrently. If one fails, it cancels the other and returns the error of the first.
+// bothOrNeither calls two functions concurrently. If one fails, it cancels the other and returns the error of the
+// first.
 func bothOrNeither(ctx context.Context, one, other func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -76,8 +76,8 @@ func findGo(places []string) (string, error) {
 
 var goVersion = regexp.MustCompile(`^go1\.(\d+)`)
 
-// checkGo returns an error for a Go tool that cannot build the gateway, and for a machine without CA certificates if the
-// source is downloaded with HTTPS. It accepts a tool whose output it cannot parse.
+// checkGo returns an error for a Go tool that cannot build the gateway, and for a machine without CA certificates if
+// the source is downloaded with HTTPS. It accepts a tool whose output it cannot parse.
 func checkGo(tool string, certificates bool) error {
 	cmd := exec.Command(tool, "env", "GOVERSION", "GOTOOLCHAIN", "GOPROXY")
 	cmd.Dir = "/" // not that of a module, which may ask for another Go
@@ -88,7 +88,7 @@ func checkGo(tool string, certificates bool) error {
 	}
 	values := append(strings.Split(string(out), "\n"), "", "")
 	if strings.Contains(values[2], "https:") && !certificates {
-		return errors.New("cannot find CA certificates, which are needed to download the source of the gateway: " +
+		return errors.New("cannot download the source of the gateway without CA certificates: " +
 			"install them with 'apt-get install ca-certificates' (the package has the same name on other systems), " +
 			"or give a FerretDB " + gatewayVersion + " executable with --gateway")
 	}
@@ -103,7 +103,8 @@ func checkGo(tool string, certificates bool) error {
 	return nil
 }
 
-// checkRoom returns an error if the disk of a home directory, which need not exist yet, is too full for an installation.
+// checkRoom returns an error if the disk of a home directory, which need not exist yet, is too full for an
+// installation.
 func checkRoom(home string, need int64) error {
 	free, known := record.FreeBytes(home)
 	if known && free < uint64(need) {

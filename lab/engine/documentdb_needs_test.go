@@ -39,7 +39,7 @@ func TestNeedsOfDocumentDB(t *testing.T) {
 		t.Errorf("found Go in %q, error %v", got, err)
 	}
 	says("Go that fetches a newer one", checkGo(elsewhere, true), "")
-	says("Go that fetches none", checkGo(program("go-local", "echo go1.24.1; echo local"), true), "needs 1.25 or later")
+	says("Go that fetches none", checkGo(program("go-local", "echo go1.24.1; echo local"), true), "needs Go 1.25 or later")
 	says("old Go", checkGo(program("go-old", "echo go1.19.8; echo; echo"), true), "is Go 1.19")
 	says("Go of its own", checkGo(program("go-devel", "echo devel; echo auto"), true), "")
 	https := program("go-https", "echo go1.26.0; echo auto; echo https://proxy.example,direct")

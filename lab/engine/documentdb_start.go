@@ -20,11 +20,12 @@ import (
 // synchronousCommits are the durability levels of PostgreSQL, the default first.
 var synchronousCommits = []string{"on", "off", "local", "remote_write", "remote_apply"}
 
-// defaultConnections limits the PostgreSQL sessions of a gateway: enough for a few dozen workers without a queue, and few
-// enough for PostgreSQL's process per session.
+// defaultConnections limits the PostgreSQL sessions of a gateway: enough for a few dozen workers without a queue, and
+// few enough for PostgreSQL's process per session.
 const defaultConnections = 64
 
-// Start starts PostgreSQL and the gateway. In a new data directory it makes PostgreSQL's cluster and the extension first.
+// Start starts PostgreSQL and the gateway. In a new data directory it makes PostgreSQL's cluster and the extension
+// first.
 func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	if err := needRoot("running the engine documentdb"); err != nil {
 		return nil, err

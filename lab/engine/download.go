@@ -20,8 +20,8 @@ const (
 	maxRedirects = 10
 )
 
-// fetcher downloads archives, signatures and keys. The zero value trusts the system's certificates and MongoDB's release
-// keys.
+// fetcher downloads archives, signatures and keys. The zero value trusts the system's certificates and MongoDB's
+// release keys.
 type fetcher struct {
 	client *http.Client // nil for the default client
 	keys   []releaseKey // nil for MongoDB's
@@ -36,8 +36,8 @@ func isURL(s string) bool {
 	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
 }
 
-// open opens a file or a URL. A URL and its redirects must use https unless [fetcher.plain] is set. A redirect from https
-// to http is never followed.
+// open opens a file or a URL. A URL and its redirects must use https unless [fetcher.plain] is set. A redirect from
+// https to http is never followed.
 func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error) {
 	if !isURL(source) {
 		return os.Open(source)

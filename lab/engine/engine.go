@@ -158,6 +158,7 @@ func All(home string) []Engine {
 	return []Engine{&documentDB{home: layout{home}}, &mongod{home: layout{home}}}
 }
 
+// ByName returns an engine of [All] by its name.
 func ByName(home, name string) (Engine, error) {
 	var known []string
 	for _, e := range All(home) {

@@ -40,9 +40,9 @@ type GatewayOptions struct {
 	TLSDir string
 }
 
-// Gateway is a FerretDB in front of one PostgreSQL, the primary. It has no other address, so a former primary that returns
-// gets no writes through it. After a promotion the gateway is restarted with the new address, which also ends sessions
-// that hang in a connection to a member that was cut off.
+// Gateway is a FerretDB in front of one PostgreSQL, the primary. It has no other address, so a former primary that
+// returns gets no writes through it. After a promotion the gateway is restarted with the new address, which also ends
+// sessions that hang in a connection to a member that was cut off.
 type Gateway struct {
 	placed
 	o GatewayOptions
@@ -121,8 +121,8 @@ func (g *Gateway) Start(ctx context.Context) error {
 	return g.launch(ctx, s)
 }
 
-// listenArgs returns its arguments for addresses. It copies the certificate to its own directory, because it can read no
-// other.
+// listenArgs returns its arguments for addresses. It copies the certificate to its own directory, because it can read
+// no other.
 func (g *Gateway) listenArgs() ([]string, error) {
 	if g.o.TLSDir == "" {
 		return []string{"--listen-addr=" + g.Address()}, nil
@@ -154,7 +154,8 @@ func gatewayURL(address, password, commit string, most, least int) string {
 	return postgresURL(address, password, query)
 }
 
-// readerURL returns the address of a PostgreSQL for a read-only gateway. A primary refuses its writes as a standby does.
+// readerURL returns the address of a PostgreSQL for a read-only gateway. A primary refuses its writes as a standby
+// does.
 func readerURL(address, password string, most int) string {
 	return postgresURL(address, password, url.Values{
 		"default_transaction_read_only": {"on"},
@@ -172,8 +173,8 @@ func postgresURL(address, password string, query url.Values) string {
 	return u.String()
 }
 
-// gatewayEnv passes the URL to the gateway in its environment. The URL has the password, and arguments can be read by all
-// users.
+// gatewayEnv passes the URL to the gateway in its environment. The URL has the password, and arguments can be read by
+// all users.
 func gatewayEnv(url string) []string {
 	return []string{"FERRETDB_POSTGRESQL_URL=" + url, "DO_NOT_TRACK=1"}
 }
@@ -210,7 +211,8 @@ func (g *Gateway) Prove(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends it. A gateway waits for its clients but has no data to lose, so it gets one second for operations in progress.
+// Stop ends it. A gateway waits for its clients but has no data to lose, so it gets one second for operations in
+// progress.
 func (g *Gateway) Stop(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// install runs an installation: one at a time, in a new directory that is renamed when it is complete. check returns the
-// directory of a finished installation, "" if there is none, or why an installation is impossible. do fills the new
+// install runs an installation: one at a time, in a new directory that is renamed when it is complete. check returns
+// the directory of a finished installation, "" if there is none, or why an installation is impossible. do fills the new
 // directory and returns its final name.
 func install(ctx context.Context, home layout, name string, progress func(string),
 	do func(dir string, log *process.LockedWriter) (final string, err error), check func() (string, error)) error {

@@ -27,7 +27,8 @@ func TestOldJournalIsRead(t *testing.T) {
 	}
 }
 
-// A server of an earlier boot is removed. One of another PID namespace is in use as long as its data directory is locked.
+// A server of an earlier boot is removed. One of another PID namespace is in use as long as its data directory is
+// locked.
 func TestOwnerElsewhere(t *testing.T) {
 	j := journal{DataDir: t.TempDir()}
 	j.Owner.set(procid.Self())

@@ -48,8 +48,8 @@ type MongoRoom struct {
 	Checkpoint time.Duration // interval
 }
 
-// RoomOfMongo chooses the sizes on a volume, unless arguments and parameters set them. member is true for servers with an
-// oplog.
+// RoomOfMongo chooses the sizes on a volume, unless arguments and parameters set them. member is true for servers with
+// an oplog.
 func RoomOfMongo(volume int64, member bool, args []string, parameters map[string]string) MongoRoom {
 	r := MongoRoom{Volume: volume, Journal: journalFile, Diagnostic: mostDiagnostic, Checkpoint: usualCheckpoint}
 	if volume > 0 {
@@ -143,13 +143,13 @@ func (r MongoRoom) Check() error {
 	if r.Volume == 0 || 2*r.Own() <= r.Volume {
 		return nil
 	}
-	return fmt.Errorf("storage.size: mongod itself uses %s of a volume of %s (%s), which is more than half; use at least %s, "+
+	return fmt.Errorf("storage.size: mongod itself uses %s of a volume of %s (%s). That is more than half. Use at least %s, "+
 		"or a smaller --oplogSize in engine.args or %s in engine.parameters",
 		figure.Bytes(r.Own()), figure.Bytes(r.Volume), r, figure.Bytes(2*r.Own()), diagnosticSize)
 }
 
-// CheckData returns an error if data do not fit on the volume. Between two checkpoints the journal keeps everything that
-// is written, the oplog frees nothing, and both the old and the new version of changed pages exist.
+// CheckData returns an error if data do not fit on the volume. Between two checkpoints the journal keeps everything
+// that is written, the oplog frees nothing, and both the old and the new version of changed pages exist.
 func (r MongoRoom) CheckData(data int64) error {
 	if r.Volume == 0 || data <= 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A mongod by itself would take 990 MB for its oplog, 300 MB for its journal and 200 MB for its diagnostic data on a volume
-// of any size.
+// A mongod by itself would take 990 MB for its oplog, 300 MB for its journal and 200 MB for its diagnostic data on a
+// volume of any size.
 func TestRoomOfMongo(t *testing.T) {
 	for _, c := range []struct {
 		volume     int64
@@ -59,7 +59,7 @@ func TestRoomIsRefused(t *testing.T) {
 	}{
 		"fits":            {small.Check(), ""},
 		"no limit":        {RoomOfMongo(0, true, nil, nil).CheckData(1 << 50), ""},
-		"tiny":            {RoomOfMongo(16<<20, true, nil, nil).Check(), "which is more than half; use at least"},
+		"tiny":            {RoomOfMongo(16<<20, true, nil, nil).Check(), "That is more than half. Use at least"},
 		"said oplog":      {RoomOfMongo(1<<30, true, []string{"--oplogSize", "990"}, nil).Check(), "smaller --oplogSize"},
 		"data fit":        {small.CheckData(110 << 20), ""},
 		"data do not fit": {small.CheckData(200 << 20), "200 MiB of data do not fit on a volume of 512 MiB"},

@@ -40,9 +40,9 @@ const badOptions = 2
 // nowhere is a path that cannot be written, because no file can be made below a device.
 const nowhere = "/dev/null/plimsoll"
 
-// TryMongo checks whether a program of this release accepts parameters, arguments and optionally TLS in a role. It does not
-// run a server: the program cannot write its PID file, so it ends after it has read its command line and before it opens
-// anything. If the program refuses its command line, the error is a [*Refusal].
+// TryMongo checks whether a program of this release accepts parameters, arguments and optionally TLS in a role. It does
+// not run a server: the program cannot write its PID file, so it ends after it has read its command line and before it
+// opens anything. If the program refuses its command line, the error is a [*Refusal].
 func TryMongo(ctx context.Context, p MongoPrograms, role string, parameters map[string]string, args []string,
 	tls bool) error {
 	port, err := freePort() // it ends before it listens

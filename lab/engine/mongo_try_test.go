@@ -33,7 +33,8 @@ func TestTryMongo(t *testing.T) {
 		} {
 			err := engine.TryMongo(t.Context(), programs, c.role, c.parameters, c.args, false)
 			var refused *engine.Refusal
-			if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refused) || refused.About != c.about || !strings.Contains(refused.Text, c.want)) {
+			if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refused) || refused.About != c.about ||
+				!strings.Contains(refused.Text, c.want)) {
 				t.Errorf("%s with %v %q: error %+v, want %s %q", c.role, c.parameters, c.args, err, c.about, c.want)
 			}
 		}
@@ -48,7 +49,8 @@ func TestTryMongo(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *engine.Refusal
-	if err := engine.TryMongo(t.Context(), programs, engine.MongoMember, nil, nil, true); !errors.As(err, &refused) || refused.About != engine.AboutTLS {
+	if err := engine.TryMongo(t.Context(), programs, engine.MongoMember, nil, nil, true); !errors.As(err, &refused) ||
+		refused.About != engine.AboutTLS {
 		t.Errorf("TLS without OpenSSL: %v", err)
 	}
 }

@@ -165,8 +165,10 @@ func chooseFromFeed(r io.Reader, q mongodRequest, m machine) (choice, error) {
 			others = append(others, release.Version)
 			return
 		}
-		if best.version == "" || newerVersion(release.Version, best.version) || release.Version == best.version && rank < bestRank {
-			best, bestRank = choice{version: release.Version, source: d.Archive.URL, sum: strings.ToLower(d.Archive.SHA256)}, rank
+		if best.version == "" || newerVersion(release.Version, best.version) ||
+			release.Version == best.version && rank < bestRank {
+			best, bestRank = choice{version: release.Version, source: d.Archive.URL, sum: strings.ToLower(d.Archive.SHA256)},
+				rank
 		}
 	})
 	switch {

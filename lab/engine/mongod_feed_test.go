@@ -216,7 +216,8 @@ func TestInstallFromFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	home = layout{t.TempDir()}
-	err := (&mongod{home: home}).Install(t.Context(), InstallOptions{Feed: feed, Mirror: filepath.Dir(other), Platform: "debian12"}, nil)
+	err := (&mongod{home: home}).Install(t.Context(), InstallOptions{Feed: feed, Mirror: filepath.Dir(other),
+		Platform: "debian12"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "checksum of "+other) {
 		t.Errorf("an archive of a mirror that is not the feed's: error %v", err)
 	}
@@ -251,7 +252,8 @@ func TestInstallFromFeedRefuses(t *testing.T) {
 				c.opts.Platform = "debian12"
 			}
 			home := layout{t.TempDir()}
-			err := (&mongod{home, fetcher{client: site.Client(), keys: pinned(release()), site: site.URL}}).Install(t.Context(), c.opts, nil)
+			err := (&mongod{home, fetcher{client: site.Client(), keys: pinned(release()), site: site.URL}}).Install(t.Context(),
+				c.opts, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -265,7 +267,8 @@ func TestInstallFromFeedRefuses(t *testing.T) {
 	}))
 	defer site.Close()
 	home := layout{t.TempDir()}
-	err := (&mongod{home: home}).Install(t.Context(), InstallOptions{Archive: site.URL + "/x.tgz", SHA256: strings.Repeat("0", 64)}, nil)
+	err := (&mongod{home: home}).Install(t.Context(),
+		InstallOptions{Archive: site.URL + "/x.tgz", SHA256: strings.Repeat("0", 64)}, nil)
 	if err == nil || !strings.Contains(err.Error(), "failed after 4 bytes") {
 		t.Errorf("a transfer that broke off: error %v", err)
 	}

@@ -57,9 +57,9 @@ func (e *mongod) Install(ctx context.Context, opts InstallOptions, progress func
 	})
 }
 
-// find chooses the archive: the one that the user named, or the feed's for the release and this machine. If the feed cannot
-// be read, it finds a release with all three numbers by the table of platforms, and keeps an installed release of a
-// series.
+// find chooses the archive: the one that the user named, or the feed's for the release and this machine. If the feed
+// cannot be read, it finds a release with all three numbers by the table of platforms, and keeps an installed release
+// of a series.
 func (e *mongod) find(ctx context.Context, opts InstallOptions, progress func(string)) (choice, error) {
 	if opts.Archive != "" {
 		if opts.Mirror != "" || opts.Platform != "" || opts.Feed != "" {

@@ -233,7 +233,9 @@ func TestInstallFrame(t *testing.T) {
 		return inst.Path, err
 	}
 	broken := errors.New("out of steam")
-	err := install(t.Context(), home, "kettle", nil, func(string, *process.LockedWriter) (string, error) { return final, broken }, check)
+	err := install(t.Context(), home, "kettle", nil, func(string, *process.LockedWriter) (string, error) {
+		return final, broken
+	}, check)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}

@@ -112,8 +112,8 @@ func osRelease(text string) (id, major, joined string) {
 // span is a range of releases; below is exclusive, and empty for no end.
 type span struct{ from, below string }
 
-// platformSpans lists the releases with an archive for a platform, in case that the feed cannot be read. Source: MongoDB's
-// pages of supported platforms and its archive lists as of November 2026.
+// platformSpans lists the releases with an archive for a platform, in case that the feed cannot be read. Source:
+// MongoDB's pages of supported platforms and its archive lists as of November 2026.
 var platformSpans = map[string][]span{
 	"debian10": {{"4.2.1", "7.0.0"}}, "debian11": {{"5.0.8", "8.0.0"}}, "debian12": {{"7.0.5", ""}},
 	"ubuntu1804": {{"4.0.0", "7.0.0"}}, "ubuntu2004": {{"4.4.0", ""}}, "ubuntu2204": {{"6.0.4", ""}}, "ubuntu2404": {{"8.0.0", ""}},

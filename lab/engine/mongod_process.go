@@ -16,9 +16,9 @@ const MongoOpenFiles = 64000
 // tunables is the variable of the C library's settings.
 const tunables = "GLIBC_TUNABLES"
 
-// mongoEnvironment returns the additional environment of a server. Since 8.0 mongod's allocator has caches per CPU if the C
-// library does not use restartable sequences; packages and images of MongoDB set that (production notes: "TCMalloc
-// Performance Optimization for a Self-Managed Deployment"). Settings of the user are kept.
+// mongoEnvironment returns the additional environment of a server. Since 8.0 mongod's allocator has caches per CPU if
+// the C library does not use restartable sequences; packages and images of MongoDB set that (production notes:
+// "TCMalloc Performance Optimization for a Self-Managed Deployment"). Settings of the user are kept.
 func mongoEnvironment(v MongoVersion) []string {
 	const rseq = "glibc.pthread.rseq"
 	set := ""

@@ -24,7 +24,8 @@ import (
 // singleSet is the name of the replica set of a single mongod.
 const singleSet = "rs0"
 
-// smallOplog is the oplog of temporary data in MB, the minimum of mongod's defaults. The default is 5 % of the free disk.
+// smallOplog is the oplog of temporary data in MB, the minimum of mongod's defaults. The default is 5 % of the free
+// disk.
 const smallOplog = 990
 
 // MongoDB's error codes.
@@ -100,7 +101,8 @@ func (s *mongodServer) prepare(opts StartOptions) ([]string, error) {
 	args := s.access.args(keyFile, hostCertificate(dir, "localhost"))
 	// Since 5.0 a member runs for 15 s after SIGTERM, so that clients can move to other members; here are none.
 	const quiesce = "shutdownTimeoutMillisForSignaledShutdown"
-	if v, err := ParseMongoVersion(s.version); err == nil && v.AtLeast(5, 0) && s.access.set != "" && opts.Parameters[quiesce] == "" {
+	if v, err := ParseMongoVersion(s.version); err == nil && v.AtLeast(5, 0) && s.access.set != "" &&
+		opts.Parameters[quiesce] == "" {
 		args = append(args, "--setParameter", quiesce+"=100")
 	}
 	return args, nil
@@ -121,7 +123,8 @@ const (
 func (s *mongodServer) command(ctx context.Context, as mongodUser, command bson.D, reply any) error {
 	a := s.access
 	o := options.Client().SetHosts([]string{a.address}).SetDirect(true).SetMaxPoolSize(1).SetAppName("plimsoll engine").
-		SetServerSelectionTimeout(2 * time.Second).SetConnectTimeout(2 * time.Second).SetRetryReads(false).SetRetryWrites(false)
+		SetServerSelectionTimeout(2 * time.Second).SetConnectTimeout(2 * time.Second).SetRetryReads(false).SetRetryWrites(
+		false)
 	switch {
 	case as == asClient && a.user != "":
 		o.SetAuth(options.Credential{AuthMechanism: "SCRAM-SHA-256", AuthSource: "admin", Username: a.user, Password: a.password})
@@ -190,7 +193,7 @@ type finalError struct{ error }
 // formOnce does the next step. It returns nil when all steps are done.
 func (s *mongodServer) formOnce(ctx context.Context) error {
 	v, _ := ParseMongoVersion(s.version) // AskHello tries both commands for an unknown version
-	h, err := server.AskHello(ctx, s.commander(asNobody), v)
+	h, err := server.QueryHello(ctx, s.commander(asNobody), v)
 	switch {
 	case err != nil:
 		return err
@@ -215,7 +218,7 @@ func (s *mongodServer) initiate(ctx context.Context) error {
 		}
 		return err
 	}
-	c, err := server.AskOwnConfig(ctx, s.commander(asMember))
+	c, err := server.QueryOwnConfig(ctx, s.commander(asMember))
 	if err != nil {
 		return err
 	}

@@ -41,29 +41,33 @@ func TestMongodIsSet(t *testing.T) {
 	forEachMongod(t, func(t *testing.T, e engine.Engine, binary string) {
 		var h engine.Hello
 		s := enginetest.Start(t, e, engine.StartOptions{Binary: binary})
-		if err := dial(t, s.URI()).Database("admin").RunCommand(t.Context(), bson.D{{Key: "isMaster", Value: 1}}).Decode(&h); err != nil || h.SetName != "rs0" || !h.Master {
+		if err := dial(t, s.URI()).Database("admin").RunCommand(t.Context(),
+			bson.D{{Key: "isMaster", Value: 1}}).Decode(&h); err != nil || h.SetName != "rs0" || !h.Master {
 			t.Errorf("it is %+v, error %v", h, err)
 		}
 		h = engine.Hello{}
 		s = enginetest.Start(t, e, engine.StartOptions{Binary: binary, Standalone: true})
-		if err := dial(t, s.URI()).Database("admin").RunCommand(t.Context(), bson.D{{Key: "isMaster", Value: 1}}).Decode(&h); err != nil || h.SetName != "" || !h.Master {
+		if err := dial(t, s.URI()).Database("admin").RunCommand(t.Context(),
+			bson.D{{Key: "isMaster", Value: 1}}).Decode(&h); err != nil || h.SetName != "" || !h.Master {
 			t.Errorf("a bare server is %+v, error %v", h, err)
 		}
 	})
 }
 
-// With access control and TLS (where the server has it) only the user gets in, and only by TLS. Kept data take a new password, a new port, and a
-// start without access control.
+// With access control and TLS (where the server has it) only the user gets in, and only by TLS. Kept data take a new
+// password, a new port, and a start without access control.
 func TestMongodAccess(t *testing.T) {
 	t.Parallel() // it mostly waits for a server
 	forEachMongod(t, func(t *testing.T, e engine.Engine, binary string) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		secure := enginetest.HasTLS(t, binary)
-		opts := engine.StartOptions{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), User: "ada", Password: "s3cr3t/@:%", TLS: secure}
+		opts := engine.StartOptions{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), User: "ada",
+			Password: "s3cr3t/@:%", TLS: secure}
 		s := enginetest.Start(t, e, opts)
 		people := func(uri string) error {
-			c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(2 * time.Second).SetRetryWrites(false))
+			c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(2 * time.Second).SetRetryWrites(
+				false))
 			if err != nil {
 				return err
 			}
@@ -116,7 +120,8 @@ func TestMongodAccess(t *testing.T) {
 // checkServedCertificate makes sure that a server shows a certificate of its address.
 func checkServedCertificate(t *testing.T, address string) {
 	t.Helper()
-	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // it looks at the certificate below
+	// it looks at the certificate below
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
 	}

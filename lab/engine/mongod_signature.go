@@ -30,8 +30,8 @@ const keySite = "https://pgp.mongodb.com"
 // maxKeys limits the size of a file with keys, in bytes.
 const maxKeys = 1 << 20
 
-// releaseKey is a key with which MongoDB signs releases. The fingerprint is a hash of the key, so any source of a key with
-// this fingerprint is safe. The key has an expiry date; MongoDB publishes it again with later dates.
+// releaseKey is a key with which MongoDB signs releases. The fingerprint is a hash of the key, so any source of a key
+// with this fingerprint is safe. The key has an expiry date; MongoDB publishes it again with later dates.
 type releaseKey struct {
 	releases    string // "8" for 8.0 and the rapid releases after it
 	fingerprint string
@@ -85,9 +85,10 @@ func (f fetcher) verify(ctx context.Context, c choice, archive string) (proof st
 		return "", err
 	}
 	defer in.Close()
-	signed, signer, err := openpgp.VerifyDetachedSignature(keyring, in, bytes.NewReader(dearmor(signature)), &packet.Config{})
+	signed, signer, err := openpgp.VerifyDetachedSignature(keyring, in, bytes.NewReader(dearmor(signature)),
+		&packet.Config{})
 	if err == nil && (signed.SigType != packet.SigTypeBinary || !slices.Contains(strongHashes, signed.Hash)) {
-		err = fmt.Errorf("it uses %v, which is not secure", signed.Hash)
+		err = fmt.Errorf("its hash %v is not secure", signed.Hash)
 	}
 	if err != nil {
 		return "", fmt.Errorf("the signature of %s is not valid: %s; %s", c.source, signatureError(err, name, signer), unverified)
@@ -176,7 +177,8 @@ func signatureError(err error, key string, signer *openpgp.Entity) string {
 func expiry(e *openpgp.Entity) string {
 	if e != nil {
 		if self, _ := e.PrimarySelfSignature(); self != nil && self.KeyLifetimeSecs != nil {
-			return " expired on " + e.PrimaryKey.CreationTime.Add(time.Duration(*self.KeyLifetimeSecs)*time.Second).UTC().Format(time.DateOnly)
+			return " expired on " + e.PrimaryKey.CreationTime.Add(time.Duration(*self.KeyLifetimeSecs)*time.Second).UTC().Format(
+				time.DateOnly)
 		}
 	}
 	return " has expired"

@@ -30,7 +30,9 @@ type signer struct{ *openpgp.Entity }
 // newSigner makes a key that was made at a time and is valid for some seconds, 0 for ever.
 func newSigner(made time.Time, valid uint32) signer {
 	e, err := openpgp.NewEntity("Test Release Signing Key", "", "packaging@test.example",
-		&packet.Config{RSABits: 2048, DefaultHash: crypto.SHA256, KeyLifetimeSecs: valid, Time: func() time.Time { return made }})
+		&packet.Config{RSABits: 2048, DefaultHash: crypto.SHA256, KeyLifetimeSecs: valid, Time: func() time.Time {
+			return made
+		}})
 	if err != nil {
 		panic(err)
 	}
@@ -72,7 +74,8 @@ type testSite map[string][]byte
 // newTestSite has a signed archive of 8.0.12 and the key.
 func newTestSite(t *testing.T, archive []byte) testSite {
 	t.Helper()
-	return testSite{archiveName: archive, archiveName + ".sig": release().sign(t, archive, packet.Config{}), "server-8.0.asc": release().public(t)}
+	return testSite{archiveName: archive, archiveName + ".sig": release().sign(t, archive, packet.Config{}),
+		"server-8.0.asc": release().public(t)}
 }
 
 // ServeHTTP also redirects: /to-https/NAME and /to-http/NAME lead to NAME at the site that is named in the query.
@@ -177,13 +180,19 @@ func TestUnverifiedArchive(t *testing.T) {
 		opts   InstallOptions
 		want   string
 	}{
-		"no signature":           {func(s testSite) { delete(s, archiveName+".sig") }, nil, InstallOptions{}, "cannot read the signature"},
-		"a stranger's signature": {func(s testSite) { s[archiveName+".sig"] = stranger().sign(t, s[archiveName], packet.Config{}) }, nil, InstallOptions{}, "not signed by MongoDB's key"},
-		"a stranger's key":       {func(s testSite) { s["server-8.0.asc"] = stranger().public(t) }, nil, InstallOptions{}, "does not have MongoDB's key"},
+		"no signature": {func(s testSite) { delete(s, archiveName+".sig") }, nil, InstallOptions{}, "cannot read the signature"},
+		"a stranger's signature": {func(s testSite) {
+			s[archiveName+".sig"] = stranger().sign(t, s[archiveName],
+				packet.Config{})
+		}, nil, InstallOptions{}, "not signed by MongoDB's key"},
+		"a stranger's key": {func(s testSite) { s["server-8.0.asc"] = stranger().public(t) }, nil, InstallOptions{}, "does not have MongoDB's key"},
 		"both of a stranger": {func(s testSite) {
 			s["server-8.0.asc"], s[archiveName+".sig"] = stranger().public(t), stranger().sign(t, s[archiveName], packet.Config{})
 		}, nil, InstallOptions{}, "does not have MongoDB's key"},
-		"another archive's":     {func(s testSite) { s[archiveName+".sig"] = release().sign(t, []byte("other"), packet.Config{}) }, nil, InstallOptions{}, "is not valid"},
+		"another archive's": {func(s testSite) {
+			s[archiveName+".sig"] = release().sign(t, []byte("other"),
+				packet.Config{})
+		}, nil, InstallOptions{}, "is not valid"},
 		"a changed archive":     {func(s testSite) { s[archiveName] = append(s[archiveName], 0) }, nil, InstallOptions{}, "is not valid"},
 		"half a signature":      {func(s testSite) { s[archiveName+".sig"] = s[archiveName+".sig"][:20] }, nil, InstallOptions{}, "is not valid"},
 		"an empty signature":    {func(s testSite) { s[archiveName+".sig"] = nil }, nil, InstallOptions{}, "not signed by"},
@@ -194,10 +203,12 @@ func TestUnverifiedArchive(t *testing.T) {
 		"a signature of text":   {func(s testSite) { s[archiveName+".sig"] = ofText(t, s[archiveName]) }, nil, InstallOptions{}, "is not valid"},
 		"a key that has expired": {func(s testSite) {
 			s["server-8.0.asc"] = expired.public(t)
-			s[archiveName+".sig"] = expired.sign(t, s[archiveName], packet.Config{Time: func() time.Time { return time.Now().Add(-47*time.Hour - 30*time.Minute) }})
+			s[archiveName+".sig"] = expired.sign(t, s[archiveName],
+				packet.Config{Time: func() time.Time { return time.Now().Add(-47*time.Hour - 30*time.Minute) }})
 		}, pinned(expired), InstallOptions{}, "expired on " + time.Now().UTC().Add(-47*time.Hour).Format(time.DateOnly)},
 		"a release without a key": {nil, []releaseKey{{"7", fingerprint(release().Entity), "server-8.0.asc"}}, InstallOptions{}, "does not know the key of release 8.0.12"},
-		"no release":              {func(s testSite) { s["x.tgz"], s["x.tgz.sig"] = s[archiveName], s[archiveName+".sig"] }, nil, InstallOptions{Archive: "x.tgz"}, "give --version, or the key with --key"},
+		"no release": {func(s testSite) { s["x.tgz"], s["x.tgz.sig"] = s[archiveName], s[archiveName+".sig"] },
+			nil, InstallOptions{Archive: "x.tgz"}, "give --version, or the key with --key"},
 		"a key that is not there": {nil, nil, InstallOptions{Key: "/nowhere.asc"}, "cannot read the key"},
 		"another checksum":        {nil, nil, InstallOptions{SHA256: strings.Repeat("0", 64)}, "the checksum of"},
 		"no checksum":             {nil, nil, InstallOptions{SHA256: "abc"}, "not a SHA-256 checksum"},
@@ -218,7 +229,8 @@ func TestUnverifiedArchive(t *testing.T) {
 			}
 			c.opts.Archive = server.URL + "/" + c.opts.Archive
 			home := layout{t.TempDir()}
-			err := (&mongod{home, fetcher{client: server.Client(), keys: c.keys, site: server.URL}}).Install(t.Context(), c.opts, nil)
+			err := (&mongod{home, fetcher{client: server.Client(), keys: c.keys, site: server.URL}}).Install(t.Context(), c.opts,
+				nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -230,8 +242,8 @@ func TestUnverifiedArchive(t *testing.T) {
 	}
 }
 
-// weak is a signature over SHA-1, of which somebody can make two archives. The library makes none, so it is put together here
-// (RFC 4880, 5.2.3).
+// weak is a signature over SHA-1, of which somebody can make two archives. The library makes none, so it is put
+// together here (RFC 4880, 5.2.3).
 func weak(t *testing.T, data []byte) []byte {
 	t.Helper()
 	key := release().PrivateKey
@@ -276,15 +288,19 @@ func TestPlainHTTP(t *testing.T) {
 		"a feed":                           {InstallOptions{Feed: plain.URL + "/full.json", Version: "8.0.12", Platform: "debian12"}, "use https"},
 		"a redirection":                    {InstallOptions{Archive: down, Version: "8.0.12"}, "redirect to http://"},
 		"a redirection, with the checksum": {InstallOptions{Archive: down, Version: "8.0.12", SHA256: sumOf(archive)}, "redirect to http://"},
-		"with the checksum":                {InstallOptions{Archive: plain.URL + "/" + archiveName, SHA256: strings.ToUpper(sumOf(archive))}, ""},
-		"upwards":                          {InstallOptions{Archive: plain.URL + "/x.tgz?to=" + secure.URL + "/" + archiveName, SHA256: sumOf(archive)}, ""},
+		"with the checksum": {InstallOptions{Archive: plain.URL + "/" + archiveName,
+			SHA256: strings.ToUpper(sumOf(archive))}, ""},
+		"upwards": {InstallOptions{Archive: plain.URL + "/x.tgz?to=" + secure.URL + "/" +
+			archiveName, SHA256: sumOf(archive)}, ""},
 	} {
 		home := layout{t.TempDir()}
-		err := (&mongod{home, fetcher{client: secure.Client(), keys: pinned(release()), site: secure.URL}}).Install(t.Context(), c.opts, nil)
+		err := (&mongod{home, fetcher{client: secure.Client(), keys: pinned(release()), site: secure.URL}}).Install(
+			t.Context(), c.opts, nil)
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--sha256") || strings.Contains(err.Error(), "Without a network")):
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "--sha256") || strings.Contains(err.Error(), "Without a network")):
 			t.Errorf("%s: error %v, want one with %q and --sha256", name, err, c.want)
 		case c.want != "":
 			checkNothingLeft(t, home)
@@ -316,14 +332,15 @@ func TestDownloadedVersionHasNoRights(t *testing.T) {
 	}
 }
 
-// A release with all its numbers is looked for by its name where there is no feed; without a network the answer says how to
-// go on.
+// A release with all its numbers is looked for by its name where there is no feed; without a network the answer says
+// how to go on.
 func TestExactReleaseWithoutNetwork(t *testing.T) {
 	server := httptest.NewTLSServer(testSite{})
 	client, url := server.Client(), server.URL
 	server.Close()
 	home := layout{t.TempDir()}
-	err := (&mongod{home, fetcher{client: client}}).Install(t.Context(), InstallOptions{Version: "8.0.12", Platform: "debian12", Mirror: url}, nil)
+	err := (&mongod{home, fetcher{client: client}}).Install(t.Context(),
+		InstallOptions{Version: "8.0.12", Platform: "debian12", Mirror: url}, nil)
 	for _, want := range []string{"connection refused", "Without a network: ", "NAME.tgz.sig", "https://pgp.mongodb.com/server-8.0.asc", "plimsoll engine install mongod --archive FILE"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -341,7 +358,8 @@ func TestReleaseKeys(t *testing.T) {
 		}
 		seen[k.fingerprint] = true
 	}
-	for version, want := range map[string]string{"4.2.1": "", "4.4.0": "4.4", "5.0.31": "5", "6.0": "6", "7.0.5": "7", "8.0.12": "8", "8.2.1": "8", "8.0.22-rc0": "8", "9.0.1": "9", "80.0.0": "", "10.0.0": ""} {
+	for version, want := range map[string]string{"4.2.1": "", "4.4.0": "4.4", "5.0.31": "5", "6.0": "6", "7.0.5": "7",
+		"8.0.12": "8", "8.2.1": "8", "8.0.22-rc0": "8", "9.0.1": "9", "80.0.0": "", "10.0.0": ""} {
 		if k, ok := keyOf(releaseKeys, version); ok != (want != "") || k.releases != want {
 			t.Errorf("%s is signed by the key for %q, want %q", version, k.releases, want)
 		}

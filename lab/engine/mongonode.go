@@ -224,8 +224,8 @@ func (n *MongoNode) Pause() error {
 	return nil
 }
 
-// awaitStopped waits until all threads of the processes have stopped, at most stopTimeout: a thread that waits for a disk
-// stops later, before it does anything else.
+// awaitStopped waits until all threads of the processes have stopped, at most stopTimeout: a thread that waits for a
+// disk stops later, before it does anything else.
 func awaitStopped(pids func() []int) {
 	for end := time.Now().Add(stopTimeout); time.Now().Before(end) && !stopped(pids()); time.Sleep(time.Millisecond) {
 	}
@@ -233,8 +233,8 @@ func awaitStopped(pids func() []int) {
 
 const stopTimeout = 5 * time.Second
 
-// stopped reports whether all threads of the processes have stopped. The kernel stops each thread separately, so a thread
-// on another core may still answer a request after the signal. Without /proc it returns true.
+// stopped reports whether all threads of the processes have stopped. The kernel stops each thread separately, so a
+// thread on another core may still answer a request after the signal. Without /proc it returns true.
 func stopped(pids []int) bool {
 	for _, pid := range pids {
 		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))

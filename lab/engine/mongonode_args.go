@@ -29,9 +29,9 @@ const (
 	longestSocketPath = 107 // bytes; the kernel's limit on Linux
 )
 
-// MongoCache is MongoDB's default for the cache on a machine with the given memory: half of the memory above 1 GiB, and at
-// least 256 MiB (manual: "WiredTiger Storage Engine", memory use). A lab passes it to mongod, because only newer releases
-// read the memory limit of a control group. sharing is the number of servers with data on that machine.
+// MongoCache is MongoDB's default for the cache on a machine with the given memory: half of the memory above 1 GiB, and
+// at least 256 MiB (manual: "WiredTiger Storage Engine", memory use). A lab passes it to mongod, because only newer
+// releases read the memory limit of a control group. sharing is the number of servers with data on that machine.
 func MongoCache(memory int64, sharing int) int64 {
 	own := memory / int64(max(1, sharing))
 	return max(MinMongoCache, (own-bytesPerGiB)/2)
@@ -67,8 +67,8 @@ var goneArgs = map[string]goneArg{
 	"cpu":                       {6, 1, false, "it was removed in 6.1"},
 	"master":                    {4, 0, false, "master-slave replication was removed in 4.0; use topology.kind: replica-set"},
 	"slave":                     {4, 0, false, "master-slave replication was removed in 4.0; use topology.kind: replica-set"},
-	"nssize":                    {4, 2, false, "it belonged to MMAPv1, which was removed in 4.2"},
-	"smallfiles":                {4, 2, false, "it belonged to MMAPv1, which was removed in 4.2"},
+	"nssize":                    {4, 2, false, "it belonged to MMAPv1 and was removed in 4.2"},
+	"smallfiles":                {4, 2, false, "it belonged to MMAPv1 and was removed in 4.2"},
 	"enableFreeMonitoring":      {7, 0, false, "free monitoring was removed in 7.0"},
 	"freeMonitoringTag":         {7, 0, false, "free monitoring was removed in 7.0"},
 	"transitionToAuth":          {0, 0, false, "a lab is made with or without engine.authentication"},
@@ -76,9 +76,9 @@ var goneArgs = map[string]goneArg{
 	"enableMajorityReadConcern": {},
 }
 
-// CheckMongodArgs refuses arguments for mongod that the lab sets itself or that the release does not have. key is their key
-// in the specification, for errors. The second check is skipped for an unknown version. members is true for members of
-// replica sets.
+// CheckMongodArgs refuses arguments for mongod that the lab sets itself or that the release does not have. key is their
+// key in the specification, for errors. The second check is skipped for an unknown version. members is true for members
+// of replica sets.
 func CheckMongodArgs(key string, args []string, v MongoVersion, members bool) error {
 	var errs []error
 	for i, arg := range args {

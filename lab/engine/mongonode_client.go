@@ -107,8 +107,8 @@ func (n *MongoNode) client(as As) (*mongo.Client, error) {
 	return client, nil
 }
 
-// Command runs a command on this server and decodes the answer into reply, which may be nil. It drops the client after a
-// network error, and after an authorization error because the connection may be older than the user.
+// Command runs a command on this server and decodes the answer into reply, which may be nil. It drops the client after
+// a network error, and after an authorization error because the connection may be older than the user.
 func (n *MongoNode) Command(ctx context.Context, as As, db string, command bson.D, reply any) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -168,7 +168,7 @@ type Hello = server.Hello
 
 // Hello runs the command hello, which needs no authentication.
 func (n *MongoNode) Hello(ctx context.Context) (Hello, error) {
-	return server.AskHello(ctx, n.Commander(AsNobody), n.Release())
+	return server.QueryHello(ctx, n.Commander(AsNobody), n.Release())
 }
 
 func (n *MongoNode) Wait(ctx context.Context) error {
@@ -189,8 +189,8 @@ func (n *MongoNode) Wait(ctx context.Context) error {
 	return fmt.Errorf("%s at %s: %w%s", n.spec.Name, n.Address(), err, n.LogTail())
 }
 
-// LogTail returns the last lines of the logs for the end of an error: the errors, or all lines if there are none. Since 4.4
-// a line of the log is a JSON document (manual: "Log Messages").
+// LogTail returns the last lines of the logs for the end of an error: the errors, or all lines if there are none. Since
+// 4.4 a line of the log is a JSON document (manual: "Log Messages").
 func (n *MongoNode) LogTail() string {
 	logs := n.Logs()
 	text, err := os.ReadFile(logs[0])

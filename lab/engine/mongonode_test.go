@@ -144,8 +144,9 @@ func TestMongoOpenFilesIsolated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := engine.NewMongoNode(engine.MongoSpec{Name: "mongod-1", Role: engine.MongoStandalone, Host: hosts["host1"], DataDir: t.TempDir(),
-		LogDir: filepath.Join(t.TempDir(), "mongod-1"), Programs: programs})
+	n, err := engine.NewMongoNode(engine.MongoSpec{Name: "mongod-1", Role: engine.MongoStandalone, Host: hosts["host1"],
+		DataDir: t.TempDir(),
+		LogDir:  filepath.Join(t.TempDir(), "mongod-1"), Programs: programs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +226,8 @@ func TestFindMongo(t *testing.T) {
 	now := enginetest.StandinMongo(t, "8.0.12")
 	for _, c := range []struct{ name, binary, version, want string }{
 		{"too old", old, "", "4.4 or later"},
-		{"another release", now, "7.0", "engine.version asks for 7.0"},
-		{"a prefix is no release", now, "8.0.1", "engine.version asks for 8.0.1"},
+		{"another release", now, "7.0", "engine.version requires 7.0"},
+		{"a prefix is no release", now, "8.0.1", "engine.version requires 8.0.1"},
 		{"no such file", "/nonexistent/mongod", "", "/nonexistent/mongod"},
 		{"by its first numbers", now, "8.0", ""},
 	} {
@@ -266,7 +267,8 @@ func TestFindInstalledMongo(t *testing.T) {
 
 func TestMongoCache(t *testing.T) {
 	const gib = 1 << 30
-	got := []int64{engine.MongoCache(gib, 1), engine.MongoCache(4*gib, 1), engine.MongoCache(8*gib, 2), engine.MongoCache(64*gib, 0)}
+	got := []int64{engine.MongoCache(gib, 1), engine.MongoCache(4*gib, 1), engine.MongoCache(8*gib, 2),
+		engine.MongoCache(64*gib, 0)}
 	if diff := cmp.Diff([]int64{256 << 20, 3 * gib / 2, 3 * gib / 2, 63 * gib / 2}, got); diff != "" {
 		t.Errorf("caches (-want +got):\n%s", diff)
 	}
@@ -312,7 +314,8 @@ func FuzzMongoVersion(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if v, err := engine.ParseMongoVersion(text); err == nil && (v.Text != text || v.Major < 0 || v.Minor < 0 || v.Patch < 0) {
+		if v, err := engine.ParseMongoVersion(text); err == nil && (v.Text != text || v.Major < 0 || v.Minor < 0 ||
+			v.Patch < 0) {
 			t.Errorf("%q is %+v", text, v)
 		}
 	})

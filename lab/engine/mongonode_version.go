@@ -27,8 +27,8 @@ type MongoPrograms struct {
 	Version MongoVersion
 }
 
-// FindMongo finds mongod: binary, the installed release of version, the newest installed one, or the one on PATH, in this
-// order. With routers it also finds mongos. home is the directory of engines.
+// FindMongo finds mongod: binary, the installed release of version, the newest installed one, or the one on PATH, in
+// this order. With routers it also finds mongos. home is the directory of engines.
 func FindMongo(ctx context.Context, home, binary, version string, routers bool) (MongoPrograms, error) {
 	e := &mongod{home: layout{home}}
 	path, text, err := e.program(ctx, binary, version)
@@ -43,7 +43,7 @@ func FindMongo(ctx context.Context, home, binary, version string, routers bool) 
 		return p, fmt.Errorf("%s is release %s: labs need 4.4 or later (engine.version, engine.binary)", path, text)
 	}
 	if version != "" && !isRelease(text, version) {
-		return p, fmt.Errorf("%s is release %s, and engine.version asks for %s: change it, or install that release with "+
+		return p, fmt.Errorf("%s is release %s, and engine.version requires %s: change it, or install that release with "+
 			"'plimsoll engine install mongod --version %[3]s'", path, text, version)
 	}
 	if routers {

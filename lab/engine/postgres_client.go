@@ -23,8 +23,8 @@ type pgClient struct {
 	conn *pgconn.PgConn
 }
 
-// query runs statements and returns the rows of the last one as text; null is empty. Its commits do not wait for standbys,
-// so that the supervisor never hangs with the cluster.
+// query runs statements and returns the rows of the last one as text; null is empty. Its commits do not wait for
+// standbys, so that the supervisor never hangs with the cluster.
 func (c *pgClient) query(ctx context.Context, sql string) ([][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -83,8 +83,8 @@ func (p *Postgres) cache() int64 {
 // slotName returns the replication slot of a member: letters, digits and underscores.
 func slotName(member string) string { return strings.ReplaceAll(member, "-", "_") }
 
-// writeFiles writes the settings, the access rules and the password for other members. The password is in a separate file
-// for PostgreSQL's user only, because PostgreSQL logs changed settings.
+// writeFiles writes the settings, the access rules and the password for other members. The password is in a separate
+// file for PostgreSQL's user only, because PostgreSQL logs changed settings.
 func (p *Postgres) writeFiles() error {
 	var b strings.Builder
 	b.WriteString("# plimsoll writes this file at every start.\n")

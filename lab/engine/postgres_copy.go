@@ -13,8 +13,9 @@ import (
 // copiers copy files concurrently, so that their flushes share commits of the filesystem's journal.
 const copiers = 8
 
-// copyTree copies a directory tree of regular files, changes the owner and makes the copy durable. It renames the copy at
-// the end, so an incomplete copy is never used. If the filesystem can share blocks between files, the kernel does that.
+// copyTree copies a directory tree of regular files, changes the owner and makes the copy durable. It renames the copy
+// at the end, so an incomplete copy is never used. If the filesystem can share blocks between files, the kernel does
+// that.
 func copyTree(ctx context.Context, from, to string, uid, gid int) error {
 	fresh := to + ".new"
 	if err := os.RemoveAll(fresh); err != nil {

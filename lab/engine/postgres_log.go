@@ -63,8 +63,8 @@ func (p *Postgres) logEnd(ctx context.Context) (Position, control, error) {
 	return at, c, err
 }
 
-// LogNear returns the end of the complete WAL records of a timeline on a member's disk, or 0 if there are none. near is a
-// position that the WAL has or should have reached: LogNear reads at most two segments before it, while
+// LogNear returns the end of the complete WAL records of a timeline on a member's disk, or 0 if there are none. near is
+// a position that the WAL has or should have reached: LogNear reads at most two segments before it, while
 // [Postgres.LogOnDisk] reads all WAL since the last checkpoint.
 func (p *Postgres) LogNear(ctx context.Context, timeline int64, near LSN) (LSN, error) {
 	names, err := p.segments()

@@ -43,8 +43,8 @@ type PostgresOptions struct {
 	Parameters map[string]string
 }
 
-// Postgres is a PostgreSQL with the DocumentDB extension, the primary of a set or a standby. Settings and access rules are
-// outside of PostgreSQL's directory, because pg_rewind replaces its files.
+// Postgres is a PostgreSQL with the DocumentDB extension, the primary of a set or a standby. Settings and access rules
+// are outside of PostgreSQL's directory, because pg_rewind replaces its files.
 type Postgres struct {
 	placed
 	o PostgresOptions
@@ -239,8 +239,8 @@ func (p *Postgres) Settings(ctx context.Context) (map[string]string, error) {
 	return set, nil
 }
 
-// SetSync sets synchronous_standby_names to any k of the other members. names are those of all members. It takes effect at
-// the next start or [Postgres.Reload].
+// SetSync sets synchronous_standby_names to any k of the other members. names are those of all members. It takes effect
+// at the next start or [Postgres.Reload].
 func (p *Postgres) SetSync(k int, names []string) {
 	others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == p.name })
 	p.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// placed has the common parts of the nodes of documentdb: one process on a host, in the engine's root directory, that can
-// be started again.
+// placed has the common parts of the nodes of documentdb: one process on a host, in the engine's root directory, that
+// can be started again.
 type placed struct {
 	name, kind string
 	log        string // file; every start appends to it
@@ -150,7 +150,8 @@ func (n *placed) Asked() bool {
 	return n.proc != nil && n.asked == n.proc
 }
 
-// end sends sig to the process, and kills it when ctx ends first. It kills a paused process, which cannot handle a signal.
+// end sends sig to the process, and kills it when ctx ends first. It kills a paused process, which cannot handle a
+// signal.
 func (n *placed) end(ctx context.Context, sig syscall.Signal) error {
 	p := n.process()
 	if p == nil || !p.Running() {
@@ -164,8 +165,8 @@ func (n *placed) end(ctx context.Context, sig syscall.Signal) error {
 	return p.End(ctx, sig)
 }
 
-// Pause stops the process and its children, and returns when all their threads have stopped. The process is stopped first,
-// so that it makes no new children meanwhile.
+// Pause stops the process and its children, and returns when all their threads have stopped. The process is stopped
+// first, so that it makes no new children meanwhile.
 func (n *placed) Pause() error {
 	if err := n.signalAll(syscall.SIGSTOP, true); err != nil {
 		return err
@@ -204,8 +205,8 @@ func (n *placed) Paused() bool {
 	return n.paused
 }
 
-// answerError is the error of a node that did not answer in time. If the node has ended because of a parameter, that is the
-// error.
+// answerError is the error of a node that did not answer in time. If the node has ended because of a parameter, that is
+// the error.
 func (n *placed) answerError(err error) error {
 	if errors.Is(err, errEnded) {
 		tail := process.LogTail(n.log)

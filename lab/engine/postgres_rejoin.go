@@ -28,8 +28,8 @@ type Lost struct {
 	Cloned bool `json:"cloned,omitempty"`
 }
 
-// Rejoin makes a stopped member a standby of a running primary. WAL that the primary does not have is copied to DATA/lost
-// and rolled back. The caller must start the member.
+// Rejoin makes a stopped member a standby of a running primary. WAL that the primary does not have is copied to
+// DATA/lost and rolled back. The caller must start the member.
 func (p *Postgres) Rejoin(ctx context.Context, primary *Postgres) (Lost, error) {
 	lost := Lost{Member: p.name, When: time.Now().UTC()}
 	if p.Status().Running {
@@ -144,8 +144,8 @@ func (p *Postgres) segments() (names []string, err error) {
 	return names, err
 }
 
-// newestTimeline returns the last timeline that the member wrote or received. PostgreSQL renames segments for reuse only
-// within a timeline.
+// newestTimeline returns the last timeline that the member wrote or received. PostgreSQL renames segments for reuse
+// only within a timeline.
 func (p *Postgres) newestTimeline() (int64, error) {
 	names, err := p.segments()
 	newest := int64(0)
@@ -240,7 +240,8 @@ func (p *Postgres) keepLost(lost *Lost) error {
 func (p *Postgres) rewinding() string { return filepath.Join(p.DataDir(), "rewinding") }
 
 // rewind replaces the data that have changed since the fork by the primary's. pg_rewind first starts PostgreSQL as a
-// primary to finish its recovery, so rewind removes the standby's signal file. An interrupted rewind cannot be repeated.
+// primary to finish its recovery, so rewind removes the standby's signal file. An interrupted rewind cannot be
+// repeated.
 func (p *Postgres) rewind(ctx context.Context, primary *Postgres) error {
 	if _, err := os.Stat(p.rewinding()); err == nil {
 		return fmt.Errorf("%s: an earlier rewind was interrupted", p.name)

@@ -26,7 +26,8 @@ func findInstalled(ctx context.Context, home string) (installed, error) {
 	if err != nil {
 		return installed{}, err
 	}
-	in := installed{home: e.home, version: inst.Version, stamp: inst.Installed.String(), root: filepath.Join(inst.Path, "root")}
+	in := installed{home: e.home, version: inst.Version, stamp: inst.Installed.String(),
+		root: filepath.Join(inst.Path, "root")}
 	in.uid, in.gid, err = rootUser(in.root, "postgres")
 	return in, err
 }

@@ -22,10 +22,11 @@ type Position struct {
 	From      string
 }
 
-// positionQuery reads the position of a member. A standby's timeline is the newest of its WAL segments: it makes the first
-// segment of a timeline when it receives the first byte of it. The control file has the timeline of the last checkpoint,
-// which is outdated for minutes after a promotion, and pg_stat_wal_receiver is empty without a primary. The position is
-// evaluated before the timeline, so that a standby which changes its timeline meanwhile never reports more than it has.
+// positionQuery reads the position of a member. A standby's timeline is the newest of its WAL segments: it makes the
+// first segment of a timeline when it receives the first byte of it. The control file has the timeline of the last
+// checkpoint, which is outdated for minutes after a promotion, and pg_stat_wal_receiver is empty without a primary. The
+// position is evaluated before the timeline, so that a standby which changes its timeline meanwhile never reports more
+// than it has.
 //
 // A standby requests WAL after it has replayed its own, and has a receive position only from then on. Without a primary
 // its startup process waits for the next retry instead, which pg_stat_activity shows. Before that, its position is not
@@ -155,8 +156,8 @@ func (p *Postgres) DropSlots(ctx context.Context) error {
 	return nil
 }
 
-// MakeUsers sets the superuser's password, and makes a role for the user of the gateways, which may be empty. PostgreSQL
-// gets verifiers instead of passwords, so no log has them.
+// MakeUsers sets the superuser's password, and makes a role for the user of the gateways, which may be empty.
+// PostgreSQL gets verifiers instead of passwords, so no log has them.
 func (p *Postgres) MakeUsers(ctx context.Context, user, password string) error {
 	super, err := verifier(p.o.Password, randomHex(8))
 	if err != nil {

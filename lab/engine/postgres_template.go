@@ -14,9 +14,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// A new database with the extension takes seconds, a copy a fraction. So each installation has a template in HOME/engines,
-// made at the first use. All members of a set are copies of it: they have the same system identifier and the same WAL,
-// so a standby needs no base backup.
+// A new database with the extension takes seconds, a copy a fraction. So each installation has a template in
+// HOME/engines, made at the first use. All members of a set are copies of it: they have the same system identifier and
+// the same WAL, so a standby needs no base backup.
 const (
 	templatePrefix = "documentdb-template-"
 	templateFormat = "1" // of makeTemplate

@@ -35,7 +35,8 @@ func TestDocumentDBNodes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	p, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"], Log: filepath.Join(dir, "rs0-1.log"),
+	p, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"],
+		Log:     filepath.Join(dir, "rs0-1.log"),
 		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"rs0-1"}, Sessions: 16,
 		Cache: 32 << 20, Parameters: map[string]string{"work_mem": "5MB"}})
 	if err != nil {
@@ -59,7 +60,8 @@ func TestDocumentDBNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The node as it is after that, described anew: what is known of it must come from its directory.
-	p2, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"], Log: filepath.Join(dir, "rs0-1b.log"),
+	p2, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"],
+		Log:     filepath.Join(dir, "rs0-1b.log"),
 		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"rs0-1"}, Sessions: 16,
 		Cache: 32 << 20, Parameters: map[string]string{"work_mem": "5MB"}})
 	if err != nil {
@@ -74,7 +76,8 @@ func TestDocumentDBNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p2.Kill() })
-	g, err := engine.NewGateway(ctx, engine.GatewayOptions{Home: home, Name: "gateway-durable", Host: hosts["host2"], Log: filepath.Join(dir, "gateway.log"),
+	g, err := engine.NewGateway(ctx, engine.GatewayOptions{Home: home, Name: "gateway-durable", Host: hosts["host2"],
+		Log: filepath.Join(dir, "gateway.log"),
 		Dir: filepath.Join(dir, "gateway"), Password: "secret", Commit: "on", Sessions: 8, User: "app", ClientPassword: "client secret"})
 	if err != nil {
 		t.Fatal(err)

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 )
 
-// A standby that changes to a new timeline receives the segment in which the timeline begins again, from the start of the
-// segment, although the file of the old timeline has most of it. If the standby is killed meanwhile, the file of the new
-// timeline has less than the old one. Recovery reads the file of the newest timeline first, finds its WAL too short, and
-// PostgreSQL ends at every start: "according to history file, WAL location … belongs to timeline …, but previous
-// recovered WAL file came from timeline …".
+// A standby that changes to a new timeline receives the segment in which the timeline begins again, from the start of
+// the segment, although the file of the old timeline has most of it. If the standby is killed meanwhile, the file of
+// the new timeline has less than the old one. Recovery reads the file of the newest timeline first, finds its WAL too
+// short, and PostgreSQL ends at every start: "according to history file, WAL location … belongs to timeline …, but
+// previous recovered WAL file came from timeline …".
 
-// begun is the end of the newest timeline's WAL on a member's disk, and its incomplete file if the timeline has not begun
-// there.
+// begun is the end of the newest timeline's WAL on a member's disk, and its incomplete file if the timeline has not
+// begun there.
 type begun struct {
 	timeline int64
 	end      LSN    // of the last complete record, 0 for none
@@ -64,8 +64,8 @@ func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	if c, err := p.control(ctx); err != nil || c.timeline == b.timeline {
 		return b, err
 	}
-	// The record at the fork is the first of the new timeline, and short. Later segments prove nothing, because they are made
-	// in advance. pg_waldump reads only records that end before its end position.
+	// The record at the fork is the first of the new timeline, and short. Later segments prove nothing, because they are
+	// made in advance. pg_waldump reads only records that end before its end position.
 	if b.end, err = p.lastRecord(ctx, b.timeline, start, fork+firstRecord); err != nil || b.end > fork {
 		return b, err
 	}
@@ -76,8 +76,8 @@ func (p *Postgres) beginning(ctx context.Context) (b begun, err error) {
 	return b, err
 }
 
-// dropUnbegun removes the file of a timeline that has not begun on a member's disk, so that recovery reads the same WAL from
-// the file of the older timeline, which has at least as much. No WAL is lost: up to the fork both are the same.
+// dropUnbegun removes the file of a timeline that has not begun on a member's disk, so that recovery reads the same WAL
+// from the file of the older timeline, which has at least as much. No WAL is lost: up to the fork both are the same.
 func (p *Postgres) dropUnbegun(ctx context.Context) error {
 	if _, err := os.Stat(p.signalFile()); err != nil {
 		return nil // a primary writes its own timeline

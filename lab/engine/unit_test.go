@@ -51,7 +51,8 @@ func TestDefaultHome(t *testing.T) {
 }
 
 func TestMongodArgs(t *testing.T) {
-	got := mongodArgs(StartOptions{Port: 5, CacheGB: 0.25, Parameters: map[string]string{"b": "2", "a": "1"}, Args: []string{"--quiet"}}, "/d", "/l")
+	got := mongodArgs(StartOptions{Port: 5, CacheGB: 0.25, Parameters: map[string]string{"b": "2", "a": "1"},
+		Args: []string{"--quiet"}}, "/d", "/l")
 	want := strings.Fields("--dbpath /d --port 5 --bind_ip 127.0.0.1 --logpath /l --logappend --oplogSize 990 --wiredTigerCacheSizeGB 0.25 --setParameter a=1 --setParameter b=2 --quiet")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
@@ -169,7 +170,8 @@ func TestCleanupKeepsNamedData(t *testing.T) {
 }
 
 func TestRunTellsLastLines(t *testing.T) {
-	_, err := process.Run(t.Context(), process.Spec{Role: "speaker", Path: "/bin/sh", Args: []string{"-c", "seq 100; exit 3"}}, &process.LockedWriter{W: &strings.Builder{}})
+	_, err := process.Run(t.Context(), process.Spec{Role: "speaker", Path: "/bin/sh",
+		Args: []string{"-c", "seq 100; exit 3"}}, &process.LockedWriter{W: &strings.Builder{}})
 	if err == nil || !strings.Contains(err.Error(), "speaker failed: exit status 3") || !strings.HasSuffix(err.Error(), "| 99\n  | 100") ||
 		strings.Contains(err.Error(), "| 85\n") {
 		t.Errorf("error %v", err)

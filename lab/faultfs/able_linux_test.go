@@ -21,7 +21,7 @@ func TestAble(t *testing.T) {
 		{1000, there, "needs root"},
 		{0, there + "-not", "modprobe fuse"},
 	} {
-		err := able(c.uid, c.device)
+		err := checkSupport(c.uid, c.device)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("user %d, %s: error %v, want one with %q", c.uid, c.device, err, c.want)
 		}

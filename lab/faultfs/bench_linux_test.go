@@ -40,8 +40,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// benchWrites writes through a loop device above a file. With flushes the file is full before, and is flushed after every 64
-// writes, so that most writes have something to keep.
+// benchWrites writes through a loop device above a file. With flushes the file is full before, and is flushed after
+// every 64 writes, so that most writes have something to keep.
 func benchWrites(b *testing.B, file string, writers int, flushes bool) {
 	device := strings.TrimSpace(command(b, "losetup", "--find", "--show", "--direct-io=on", file))
 	defer command(b, "losetup", "-d", device)

@@ -2,13 +2,13 @@ package faultfs
 
 import "math/bits"
 
-// blockSize is the unit in which the contents before a write are kept, in bytes.
+// blockSize is the unit of the saved contents, in bytes.
 const blockSize = 4096
 
-// chunkBits is how many blocks one chunk of a bitmap stands for: 128 MiB of disk in 4 KiB of memory.
+// chunkBits is the number of blocks in one chunk of a bitmap: 128 MiB of disk in 4 KiB of memory.
 const chunkBits = 1 << 15
 
-// bitmap is a set of block numbers. What it costs depends on what is in it and not on the size of the disk.
+// bitmap is a set of block numbers. Its memory depends on its members, not on the size of the disk.
 type bitmap map[int64]*[chunkBits / 64]uint64
 
 func (b bitmap) has(block int64) bool {
@@ -31,7 +31,7 @@ func (b bitmap) unset(block int64) {
 	}
 }
 
-// next returns the first member that is not below from, and whether there is one below end.
+// next returns the first member in [from, end), and whether there is one.
 func (b bitmap) next(from, end int64) (int64, bool) {
 	for from < end {
 		c := b[from/chunkBits]
@@ -50,7 +50,7 @@ func (b bitmap) next(from, end int64) (int64, bool) {
 	return 0, false
 }
 
-// unsetAll takes the members from from to before end out.
+// unsetAll removes the members in [from, end).
 func (b bitmap) unsetAll(from, end int64) {
 	for block, ok := b.next(from, end); ok; block, ok = b.next(block+1, end) {
 		b.unset(block)

@@ -1,7 +1,9 @@
 package faultfs
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,12 +13,12 @@ import (
 )
 
 var (
-	kinds     = []string{Dead, Hang, Slow, Error, Full, Torn, Lie, Corrupt} // in the order in which they are looked at
+	kinds     = []string{Dead, Hang, Slow, Error, Full, Torn, Lie, Corrupt} // in the order in which they apply
 	ops       = []string{"read", "write", "flush"}
 	validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 )
 
-// errnos are the errors that a disk, or a filesystem of a disk, really gives.
+// errnos are the errors that real disks and their filesystems return.
 var errnos = map[string]syscall.Errno{
 	"EIO": syscall.EIO, "ENOSPC": syscall.ENOSPC, "EROFS": syscall.EROFS, "ENXIO": syscall.ENXIO,
 	"ENODEV": syscall.ENODEV, "ETIMEDOUT": syscall.ETIMEDOUT, "EINVAL": syscall.EINVAL, "ENOMEM": syscall.ENOMEM,
@@ -25,17 +27,18 @@ var errnos = map[string]syscall.Errno{
 
 func checkName(name string) error {
 	if !validName.MatchString(name) || name == "all" {
-		return fmt.Errorf("%q is no name for a disk: up to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit; all means every disk", name)
+		return fmt.Errorf("%q cannot be the name of a disk. Use up to 100 letters, digits, '.', '-' and '_', "+
+			"beginning with a letter or digit; the name all is reserved", name)
 	}
 	return nil
 }
 
-// maxDiskSize is 64 TiB, beyond which common filesystems cannot hold the file.
+// maxDiskSize is 64 TiB. Common filesystems do not support larger files.
 const maxDiskSize = 64 << 40
 
 func checkSize(size int64) error {
 	if size <= 0 || size%512 != 0 || size > maxDiskSize {
-		return fmt.Errorf("a disk of %d bytes: the size must be a multiple of 512, at least 512 and at most 64 TiB", size)
+		return fmt.Errorf("a disk cannot have %d bytes: the size must be a multiple of 512, at least 512 and at most 64 TiB", size)
 	}
 	return nil
 }
@@ -43,7 +46,7 @@ func checkSize(size int64) error {
 func checkDevice(d Device, c *Cache) error {
 	if c != nil {
 		if c.Size <= 0 {
-			return fmt.Errorf("a cache of %d bytes: the size must be positive", c.Size)
+			return fmt.Errorf("a cache cannot have %d bytes: the size must be positive", c.Size)
 		}
 		if err := checkDevice(c.Device, nil); err != nil {
 			return fmt.Errorf("cache: %w", err)
@@ -55,7 +58,8 @@ func checkDevice(d Device, c *Cache) error {
 		most  int64
 	}{
 		{"read latency", int64(d.ReadLatency), 3600 * second}, {"write latency", int64(d.WriteLatency), 3600 * second},
-		{"flush latency", int64(d.FlushLatency), 3600 * second}, {"sequential latency", int64(d.SequentialLatency), 3600 * second},
+		{"flush latency", int64(d.FlushLatency), 3600 * second},
+		{"sequential latency", int64(d.SequentialLatency), 3600 * second},
 		{"read rate", d.ReadRate, 1 << 50}, {"write rate", d.WriteRate, 1 << 50},
 		{"parallel", int64(d.Parallel), 4096}, {"volatile", d.Volatile, maxDiskSize},
 	} {
@@ -63,70 +67,69 @@ func checkDevice(d Device, c *Cache) error {
 			return fmt.Errorf("%s: %d is not between 0 and %d", x.name, x.value, x.most)
 		}
 	}
-	// Slower than this, one request of 1 MiB would take a quarter of an hour.
+	// At lower rates, one request of 1 MiB would take a quarter of an hour.
 	if d.ReadRate > 0 && d.ReadRate < 1024 || d.WriteRate > 0 && d.WriteRate < 1024 {
-		return fmt.Errorf("a rate below 1024 bytes per second: use a longer latency, or 0 for no limit")
+		return errors.New("a rate cannot be below 1024 bytes per second. Use a longer latency, or 0 for no limit")
 	}
 	return nil
 }
 
 func checkKind(kind string) error {
 	if !slices.Contains(kinds, kind) {
-		return fmt.Errorf("there is no fault %q%s; there are %s", kind, nearest.DidYouMean(kind, kinds), strings.Join(kinds, ", "))
+		return fmt.Errorf("there is no fault %q%s (faults: %s)", kind, nearest.DidYouMean(kind, kinds), strings.Join(kinds, ", "))
 	}
 	return nil
 }
 
-// Check says what is wrong with a fault.
-func (f Fault) Check() error { return checkFault(f) }
-
-// Check says what is wrong with a power cut.
-func (p PowerCut) Check() error { return checkCut(p) }
-
-func checkFault(f Fault) error {
+// Check returns an error if the fault is not valid.
+func (f Fault) Check() error {
 	if err := checkKind(f.Kind); err != nil {
 		return err
 	}
 	for _, o := range f.Ops {
 		if !slices.Contains(ops, o) {
-			return fmt.Errorf("there is no request %q%s; there are read, write and flush", o, nearest.DidYouMean(o, ops))
+			return fmt.Errorf("there is no request %q%s (requests: read, write, flush)", o, nearest.DidYouMean(o, ops))
 		}
 		if !slices.Contains(opsOf[f.Kind], o) {
-			return fmt.Errorf("the fault %s is never about %s requests, only about: %s", f.Kind, o, strings.Join(opsOf[f.Kind], ", "))
+			return fmt.Errorf("the fault %s never affects %s requests, only: %s", f.Kind, o,
+				strings.Join(opsOf[f.Kind], ", "))
 		}
 	}
 	if _, ok := errnos[f.Errno]; f.Errno != "" && !ok {
-		return fmt.Errorf("faultfs does not return %q; it returns EIO, ENOSPC, EROFS, ENXIO, ENODEV, ETIMEDOUT and some more", f.Errno)
+		return fmt.Errorf("a disk does not return %q (errors: %s)", f.Errno,
+			strings.Join(slices.Sorted(maps.Keys(errnos)), ", "))
 	}
 	switch {
 	case f.Errno != "" && f.Kind != Error:
-		return fmt.Errorf("the fault %s has no error of its own; only %s has", f.Kind, Error)
+		return fmt.Errorf("the fault %s does not accept an errno; only %s does", f.Kind, Error)
 	case f.Delay < 0 || f.Limit < 0:
-		return fmt.Errorf("a delay or limit below 0")
+		return errors.New("a delay or a limit cannot be below 0")
 	case f.Kind == Slow && f.Delay == 0:
 		return fmt.Errorf("the fault %s needs a delay", Slow)
 	case f.Delay != 0 && f.Kind != Slow:
-		return fmt.Errorf("the fault %s has no delay; only %s has", f.Kind, Slow)
+		return fmt.Errorf("the fault %s does not accept a delay; only %s does", f.Kind, Slow)
 	case !(f.Probability >= 0 && f.Probability <= 1): // so that NaN is refused too
-		return fmt.Errorf("a probability of %v: it is between 0 and 1", f.Probability)
+		return fmt.Errorf("the probability %v is not between 0 and 1", f.Probability)
 	case f.From < 0 || f.To < 0 || f.To != 0 && f.To <= f.From:
-		return fmt.Errorf("the bytes from %d to %d: from is at least 0, and to is above from, or 0 for the end", f.From, f.To)
+		return fmt.Errorf("the range from %d to %d is not valid: from must be at least 0, and to above from, or 0 for the end", f.From, f.To)
 	}
 	return nil
 }
 
-// opsOf are the requests that each kind can be about; without [Fault.Ops] it is about all of them, except that
-// corruption is then of reads only.
+// opsOf are the requests that each kind can affect. Without [Fault.Ops], it affects all of them, except that Corrupt
+// then affects reads only.
 var opsOf = map[string][]string{
-	Dead: ops, Hang: ops, Slow: ops, Error: ops, Full: {"write"}, Torn: {"write"}, Lie: {"flush"}, Corrupt: {"read", "write"},
+	Dead: ops, Hang: ops, Slow: ops, Error: ops, Full: {"write"}, Torn: {"write"}, Lie: {"flush"},
+	Corrupt: {"read", "write"},
 }
 
-func checkCut(p PowerCut) error {
+// Check returns an error if the power cut is not valid.
+func (p PowerCut) Check() error {
 	if !(p.Keep >= 0 && p.Keep <= 1) {
-		return fmt.Errorf("a share of %v survives: it is between 0 and 1", p.Keep)
+		return fmt.Errorf("the surviving share %v is not between 0 and 1", p.Keep)
 	}
 	if p.Block < 0 || p.Block%512 != 0 {
-		return fmt.Errorf("pieces of %d bytes: their size is a multiple of 512", p.Block)
+		return fmt.Errorf("the size of pieces, %d bytes, is not a multiple of 512", p.Block)
 	}
 	return nil
 }

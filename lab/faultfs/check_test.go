@@ -16,21 +16,21 @@ func TestFaultsAreChecked(t *testing.T) {
 		{Fault{Kind: Error, Ops: []string{"read", "flush"}, Errno: "ENXIO", Probability: 0.5, From: 1, To: 2, Limit: 1}, ""},
 		{Fault{Kind: "eror"}, "did you mean error?"},
 		{Fault{Kind: ""}, "there is no fault"},
-		{Fault{Kind: Lie, Ops: []string{"write"}}, "never about write"},
-		{Fault{Kind: Full, Ops: []string{"read"}}, "never about read"},
+		{Fault{Kind: Lie, Ops: []string{"write"}}, "never affects write"},
+		{Fault{Kind: Full, Ops: []string{"read"}}, "never affects read"},
 		{Fault{Kind: Error, Ops: []string{"fsync"}}, "no request"},
 		{Fault{Kind: Error, Errno: "ENOSYS"}, "does not return"}, // the kernel would never ask again
-		{Fault{Kind: Full, Errno: "EIO"}, "no error of its own"},
+		{Fault{Kind: Full, Errno: "EIO"}, "does not accept an errno"},
 		{Fault{Kind: Slow}, "needs a delay"},
 		{Fault{Kind: Slow, Delay: -1}, "below 0"},
-		{Fault{Kind: Hang, Delay: 1}, "has no delay"},
+		{Fault{Kind: Hang, Delay: 1}, "does not accept a delay"},
 		{Fault{Kind: Hang, Limit: -1}, "below 0"},
 		{Fault{Kind: Hang, Probability: 1.5}, "between 0 and 1"},
 		{Fault{Kind: Hang, Probability: math.NaN()}, "between 0 and 1"},
-		{Fault{Kind: Hang, From: 5, To: 5}, "to is above from"},
+		{Fault{Kind: Hang, From: 5, To: 5}, "to above from"},
 		{Fault{Kind: Hang, From: -5}, "at least 0"},
 	} {
-		err := checkFault(c.fault)
+		err := c.fault.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.fault, err, c.want)
 		}
@@ -48,7 +48,8 @@ func TestNamesSizesAndDevicesAreChecked(t *testing.T) {
 			t.Errorf("the size %d is taken", bad)
 		}
 	}
-	for _, bad := range []Device{{ReadLatency: -1}, {WriteLatency: 2 * time.Hour}, {ReadRate: 5}, {WriteRate: -1}, {Parallel: 5000}, {Volatile: -1}} {
+	for _, bad := range []Device{{ReadLatency: -1}, {WriteLatency: 2 * time.Hour}, {ReadRate: 5}, {WriteRate: -1},
+		{Parallel: 5000}, {Volatile: -1}} {
 		if checkDevice(bad, nil) == nil || checkDevice(Device{}, &Cache{bad, 1}) == nil {
 			t.Errorf("the device %+v is taken", bad)
 		}
@@ -57,7 +58,7 @@ func TestNamesSizesAndDevicesAreChecked(t *testing.T) {
 		t.Error("a cache of no size is taken")
 	}
 	for _, bad := range []PowerCut{{Keep: -0.1}, {Keep: 1.1}, {Keep: math.NaN()}, {Block: 100}, {Block: -512}} {
-		if checkCut(bad) == nil {
+		if bad.Check() == nil {
 			t.Errorf("the power cut %+v is taken", bad)
 		}
 	}

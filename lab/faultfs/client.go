@@ -9,28 +9,29 @@ import (
 	"time"
 )
 
-// Client controls the disks of a running [Serve]. It may be used by several goroutines. Every method returns after
-// the command took effect, or with an error.
+// Client controls the disks of a running [Serve]. Its methods may be called from several goroutines. Each returns when
+// the command is in effect.
 type Client struct {
 	socket string
 }
 
-// Dial checks that a faultfs answers at a socket.
+// Dial returns a client of the faultfs at a socket, if it answers.
 func Dial(ctx context.Context, socket string) (*Client, error) {
 	c := &Client{socket}
-	r, err := c.ask(ctx, request{Do: "hello"})
+	r, err := c.send(ctx, request{Do: "hello"})
 	if err != nil {
 		return nil, err
 	}
 	if r.Version != protocolVersion {
-		return nil, fmt.Errorf("the faultfs at %s speaks version %d of the protocol, this plimsoll speaks %d: use the plimsoll that started it", socket, r.Version, protocolVersion)
+		return nil, fmt.Errorf("the faultfs at %s has version %d of the protocol, this plimsoll has version %d. "+
+			"Use the plimsoll that started it", socket, r.Version, protocolVersion)
 	}
 	return c, nil
 }
 
-// DialWait is Dial for a faultfs that was just started: it tries again until the context ends.
+// DialWait is Dial for a faultfs that was just started: it retries until ctx ends.
 func DialWait(ctx context.Context, socket string) (*Client, error) {
-	var last error // what was wrong, rather than that the time is over
+	var last error // of the attempts, not that ctx has ended
 	for {
 		c, err := Dial(ctx, socket)
 		if err == nil {
@@ -47,78 +48,75 @@ func DialWait(ctx context.Context, socket string) (*Client, error) {
 	}
 }
 
-// Create makes a disk of a size in bytes, a multiple of 512, which reads as zeros. It appears in the mount as a file of this name. A
-// cache may be nil.
+// Create makes a disk of a size in bytes, a multiple of 512, which reads as zeros. It is a file of this name in the
+// mount. cache may be nil.
 func (c *Client) Create(ctx context.Context, name string, size int64, d Device, cache *Cache) error {
-	_, err := c.ask(ctx, request{Do: "create", Disk: name, Size: size, Device: &d, Cache: cache})
+	_, err := c.send(ctx, request{Do: "create", Disk: name, Size: size, Device: &d, Cache: cache})
 	return err
 }
 
-// Remove deletes a disk and its content. A disk that is still open, by a loop device for instance, is refused.
-// Removing one that does not exist succeeds.
+// Remove deletes a disk and its content. It fails if the disk is open, for example by a loop device. A disk that does
+// not exist is no error.
 func (c *Client) Remove(ctx context.Context, name string) error {
-	_, err := c.ask(ctx, request{Do: "remove", Disk: name})
+	_, err := c.send(ctx, request{Do: "remove", Disk: name})
 	return err
 }
 
-// Set adds a fault to a disk. From its return on, requests that arrive feel it.
+// Set adds a fault to a disk. It affects requests that arrive after Set has returned.
 func (c *Client) Set(ctx context.Context, name string, f Fault) error {
-	_, err := c.ask(ctx, request{Do: "set", Disk: name, Fault: &f})
+	_, err := c.send(ctx, request{Do: "set", Disk: name, Fault: &f})
 	return err
 }
 
-// Clear takes away all faults of some kinds, or all faults where none is given; of all disks, where the name is "".
-// Requests that hang go on. The counters of hits stay.
+// Clear removes all faults of some kinds, or all faults if no kind is given; from all disks if the name is "". Requests
+// that hang continue. The counters of hits stay.
 func (c *Client) Clear(ctx context.Context, name string, kinds ...string) error {
-	_, err := c.ask(ctx, request{Do: "clear", Disk: name, Kinds: kinds})
+	_, err := c.send(ctx, request{Do: "clear", Disk: name, Kinds: kinds})
 	return err
 }
 
-// Cut takes the power from a disk, or from all at the same moment where the name is "": writes that were not flushed
-// are undone, and the disk is dead until [Client.Restore].
+// Cut cuts the power of a disk, or of all disks at the same moment if the name is "". The disk discards writes that
+// were not flushed, and is dead until [Client.Restore].
 func (c *Client) Cut(ctx context.Context, name string, p PowerCut) error {
-	_, err := c.ask(ctx, request{Do: "cut", Disk: name, Cut: &p})
+	_, err := c.send(ctx, request{Do: "cut", Disk: name, Cut: &p})
 	return err
 }
 
-// Restore gives a disk its power back, or all disks where the name is "". What the kernel above had cached is older
-// or newer than what is on the disk now: detach loop devices before.
+// Restore restores the power of a disk, or of all disks if the name is "". Detach loop devices before, because the
+// kernel's cache does not match the content of the disk any more.
 func (c *Client) Restore(ctx context.Context, name string) error {
-	_, err := c.ask(ctx, request{Do: "restore", Disk: name})
+	_, err := c.send(ctx, request{Do: "restore", Disk: name})
 	return err
 }
 
-// Stats returns what a disk did since it was made or served again.
+// Stats returns the counters of a disk since it was made or loaded.
 func (c *Client) Stats(ctx context.Context, name string) (Stats, error) {
-	r, err := c.ask(ctx, request{Do: "stats", Disk: name})
+	r, err := c.send(ctx, request{Do: "stats", Disk: name})
 	if err != nil {
 		return Stats{}, err
 	}
 	if len(r.Stats) != 1 {
-		return Stats{}, fmt.Errorf("the faultfs at %s answered with %d disks instead of one", c.socket, len(r.Stats))
+		return Stats{}, fmt.Errorf("the faultfs at %s answered with %d disks instead of 1", c.socket, len(r.Stats))
 	}
 	return r.Stats[0], nil
 }
 
-// List returns all disks, in the order of their names.
+// List returns all disks, ordered by name.
 func (c *Client) List(ctx context.Context) ([]Stats, error) {
-	r, err := c.ask(ctx, request{Do: "list"})
+	r, err := c.send(ctx, request{Do: "list"})
 	return r.Stats, err
 }
 
-// Close ends the use of the client. The disks stay.
-func (c *Client) Close() error { return nil }
-
-// ask sends one request over a connection of its own, so that a call that waits does not hold up others and one that
-// is given up leaves nothing half read.
-func (c *Client) ask(ctx context.Context, q request) (reply, error) {
+// send sends one request over a connection of its own, so that a call that waits does not block others, and a canceled
+// call leaves nothing half read.
+func (c *Client) send(ctx context.Context, q request) (reply, error) {
 	var r reply
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
 	if ctx.Err() != nil {
-		return r, fmt.Errorf("faultfs: %s %s was given up: %w", q.Do, q.Disk, context.Cause(ctx))
+		return r, fmt.Errorf("faultfs: %s %s was canceled: %w", q.Do, q.Disk, context.Cause(ctx))
 	}
 	if err != nil {
-		return r, fmt.Errorf("no faultfs answers at %s: %w; is `plimsoll faultfs` running?", c.socket, err)
+		return r, fmt.Errorf("no faultfs answers at %s: %w. Is `plimsoll faultfs` running?", c.socket, err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -129,7 +127,7 @@ func (c *Client) ask(ctx context.Context, q request) (reply, error) {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return r, fmt.Errorf("faultfs: %s %s was given up: %w", q.Do, q.Disk, context.Cause(ctx))
+		return r, fmt.Errorf("faultfs: %s %s was canceled: %w", q.Do, q.Disk, context.Cause(ctx))
 	case err != nil:
 		return r, fmt.Errorf("faultfs at %s: no answer to %s: %w", c.socket, q.Do, err)
 	case r.Error != "":

@@ -5,26 +5,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
 )
 
-// listen makes the control socket, which only its owner can use. It takes its name when it answers already, so that
-// whoever finds it can use it.
+// listen makes the control socket, which only its owner can use. The socket gets its name when it accepts connections,
+// so that a client that finds it can use it.
 func listen(ctx context.Context, path string) (*net.UnixListener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
-		return nil, fmt.Errorf("%s exists and is no socket", path)
+		return nil, fmt.Errorf("%s exists and is not a socket", path)
 	}
-	look, cancel := context.WithTimeout(ctx, 5*time.Second)
+	dialCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, err := Dial(look, path); err == nil {
-		return nil, fmt.Errorf("a faultfs answers at %s already", path)
+	if _, err := Dial(dialCtx, path); err == nil {
+		return nil, fmt.Errorf("another faultfs answers at %s already", path)
 	}
 	early := path + "~"
-	if info, err := os.Lstat(early); err == nil { // left by a faultfs that was killed before it renamed its socket
+	if info, err := os.Lstat(early); err == nil { // of a faultfs that was killed before the rename
 		if info.Mode().Type() != os.ModeSocket {
-			return nil, fmt.Errorf("%s exists and is no socket: remove it, or give another --socket", early)
+			return nil, fmt.Errorf("%s exists and is not a socket. Remove it, or use another --socket", early)
 		}
 		if err := os.Remove(early); err != nil {
 			return nil, err
@@ -32,11 +33,11 @@ func listen(ctx context.Context, path string) (*net.UnixListener, error) {
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: early, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the control socket: %w", err)
+		return nil, fmt.Errorf("cannot create the control socket: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	if err := errors.Join(os.Chmod(early, 0o600), os.Rename(early, path)); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot make the control socket: %w", err), l.Close())
+		return nil, errors.Join(fmt.Errorf("cannot create the control socket: %w", err), l.Close())
 	}
 	return l, nil
 }
@@ -48,27 +49,24 @@ func (t *tree) control(l *net.UnixListener) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of descriptors; others will be closed
+		if err != nil { // no descriptor is free
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
 		go func() {
 			defer conn.Close()
-			t.converse(conn)
+			t.serveConn(conn)
 		}()
 	}
 }
 
-// converse answers the lines of one connection.
-func (t *tree) converse(conn interface {
-	Read([]byte) (int, error)
-	Write([]byte) (int, error)
-}) {
+// serveConn answers the lines of one connection.
+func (t *tree) serveConn(conn io.ReadWriter) {
 	in := bufio.NewReader(conn)
 	for {
 		var q request
 		if err := readLine(in, &q); err != nil {
-			if !lost(err) {
+			if !connectionLost(err) {
 				_ = writeLine(conn, reply{Error: "faultfs does not understand the request: " + err.Error()})
 			}
 			return
@@ -83,7 +81,6 @@ func (t *tree) converse(conn interface {
 	}
 }
 
-// answer performs one command.
 func (t *tree) answer(q request) (reply, error) {
 	switch q.Do {
 	case "hello":
@@ -115,17 +112,17 @@ func (t *tree) answer(q request) (reply, error) {
 	case "list":
 		return t.stats("")
 	}
-	return reply{}, fmt.Errorf("faultfs knows no command %q", q.Do)
+	return reply{}, fmt.Errorf("there is no command %q", q.Do)
 }
 
-// maxFaults is how many faults a disk can have at once: every request looks at each of them.
+// maxFaults bounds the faults of a disk, because every request checks each of them.
 const maxFaults = 100
 
 func (t *tree) set(name string, f *Fault) error {
 	if f == nil {
 		return errors.New("set needs a fault")
 	}
-	if err := checkFault(*f); err != nil {
+	if err := f.Check(); err != nil {
 		return err
 	}
 	if name == "" {
@@ -136,7 +133,7 @@ func (t *tree) set(name string, f *Fault) error {
 		return err
 	}
 	if len(ds[0].faults.now.Load().list) >= maxFaults {
-		return fmt.Errorf("disk %s has %d faults already; clear some", name, maxFaults)
+		return fmt.Errorf("disk %s has %d faults already. Clear some of them", name, maxFaults)
 	}
 	ds[0].faults.set(*f)
 	return nil

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk is one virtual disk. Requests run beside each other; only a flush and a power cut stop the writes, for the
-// short time that they need to say what counts as flushed.
+// disk is one virtual disk. Requests run in parallel. Only a flush and a power cut stop the writes, for the short time
+// in which they mark the content as flushed.
 type disk struct {
 	name  string
 	node  uint64
@@ -29,23 +29,22 @@ type disk struct {
 	faults *faults
 	undo   *undo
 
-	// epoch is held shared while the content changes and exclusively while what was flushed changes.
+	// epoch is locked shared while the content changes, and exclusively while the flushed state changes.
 	epoch sync.RWMutex
 
-	clock  sync.Mutex // of the model
+	clock  sync.Mutex // guards timing
 	timing timing
 
 	reads, writes, flushes, readBytes, writeBytes, waiting atomic.Int64
 	undone, undoneBytes, keptBytes                         atomic.Int64
 }
 
-// config is what is kept of a disk beside its content.
+// config is stored beside the content of a disk.
 type config struct {
 	Device Device `json:"device"`
 	Cache  *Cache `json:"cache,omitempty"`
 }
 
-// openDisk opens the file of a disk that exists.
 func openDisk(path, name string, c config) (*disk, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -59,7 +58,8 @@ func openDisk(path, name string, c config) (*disk, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("disk %s: %w", name, err), f.Close())
 	}
-	d := &disk{name: name, born: time.Now(), conf: c, file: f, faults: newFaults(), undo: u, timing: newTiming(c.Device, c.Cache)}
+	d := &disk{name: name, born: time.Now(), conf: c, file: f, faults: newFaults(), undo: u,
+		timing: newTiming(c.Device, c.Cache)}
 	d.size.Store(info.Size())
 	return d, nil
 }
@@ -69,10 +69,10 @@ func (d *disk) close() error {
 	return errors.Join(d.undo.close(), d.file.Close())
 }
 
-// tracks says whether a power cut has something to undo.
+// tracks says whether a power cut may have to restore old content.
 func (d *disk) tracks() bool { return !d.conf.Device.Protected || d.faults.active(Lie) }
 
-// admit holds a request for n bytes up as the faults want it, and then for as long as the device needs to move some.
+// admit delays a request for n bytes by the faults, and then by the time in which the device transfers moved bytes.
 func (d *disk) admit(o op, off, n, moved int64, interrupted <-chan struct{}) (verdict, syscall.Errno) {
 	if d.timing == nil && len(d.faults.now.Load().list) == 0 {
 		return verdict{}, 0
@@ -96,12 +96,12 @@ func (d *disk) admit(o op, off, n, moved int64, interrupted <-chan struct{}) (ve
 		return v, errno
 	}
 	if len(d.faults.now.Load().list) > 0 {
-		arrived = time.Now() // it may have waited
+		arrived = time.Now() // it may have waited for a fault
 	}
 	return v, d.occupy(arrived, o, off, moved, interrupted)
 }
 
-// occupy waits until the device has served a request.
+// occupy waits until the model of the device has served a request.
 func (d *disk) occupy(arrived time.Time, o op, off, n int64, interrupted <-chan struct{}) syscall.Errno {
 	now := int64(arrived.Sub(d.born))
 	var done instant
@@ -131,7 +131,7 @@ func (d *disk) occupy(arrived time.Time, o op, off, n int64, interrupted <-chan 
 	}
 }
 
-// read fills data and returns how much there was.
+// read fills data and returns the number of bytes.
 func (d *disk) read(data []byte, off int64, interrupted <-chan struct{}) (int, syscall.Errno) {
 	d.reads.Add(1)
 	v, errno := d.admit(opRead, off, int64(len(data)), int64(len(data)), interrupted)
@@ -156,7 +156,7 @@ func (d *disk) read(data []byte, off int64, interrupted <-chan struct{}) (int, s
 	return n, 0
 }
 
-// write changes the content. It may change data too.
+// write writes data, which it may change.
 func (d *disk) write(data []byte, off int64, interrupted <-chan struct{}) syscall.Errno {
 	d.writes.Add(1)
 	size := int64(len(data))
@@ -181,7 +181,7 @@ func (d *disk) write(data []byte, off int64, interrupted <-chan struct{}) syscal
 		return syscall.EIO
 	}
 	if len(data) > 0 {
-		if errno := d.put(data, off); errno != 0 {
+		if errno := d.store(data, off); errno != 0 {
 			return errno
 		}
 	}
@@ -189,7 +189,7 @@ func (d *disk) write(data []byte, off int64, interrupted <-chan struct{}) syscal
 	return 0
 }
 
-func (d *disk) put(data []byte, off int64) syscall.Errno {
+func (d *disk) store(data []byte, off int64) syscall.Errno {
 	track, end := d.tracks(), off+int64(len(data))
 	old := d.size.Load()
 	if end > old {
@@ -206,14 +206,14 @@ func (d *disk) put(data []byte, off int64) syscall.Errno {
 	return 0
 }
 
-// flush makes what was written before survive power cuts.
+// flush makes earlier writes survive power cuts.
 func (d *disk) flush(interrupted <-chan struct{}) syscall.Errno {
 	d.flushes.Add(1)
 	v, errno := d.admit(opFlush, 0, 0, 0, interrupted)
 	if errno != 0 || v.lie {
 		return errno
 	}
-	if errno := d.settle(); errno != 0 {
+	if errno := d.markFlushed(); errno != 0 {
 		return errno
 	}
 	if !d.conf.Device.modelled() && d.conf.Cache == nil {
@@ -222,8 +222,8 @@ func (d *disk) flush(interrupted <-chan struct{}) syscall.Errno {
 	return 0
 }
 
-// settle says that what is on the disk now is flushed.
-func (d *disk) settle() syscall.Errno {
+// markFlushed marks the present content as flushed.
+func (d *disk) markFlushed() syscall.Errno {
 	d.epoch.Lock()
 	defer d.epoch.Unlock()
 	if d.faults.active(Dead) {
@@ -232,7 +232,6 @@ func (d *disk) settle() syscall.Errno {
 	return errnoOf(d.undo.flushed())
 }
 
-// truncate changes the size.
 func (d *disk) truncate(to int64, interrupted <-chan struct{}) syscall.Errno {
 	if to < 0 || to > maxDiskSize {
 		return syscall.EFBIG
@@ -259,7 +258,7 @@ func (d *disk) truncate(to int64, interrupted <-chan struct{}) syscall.Errno {
 
 const punch, zero, keepSize = unix.FALLOC_FL_PUNCH_HOLE, unix.FALLOC_FL_ZERO_RANGE, unix.FALLOC_FL_KEEP_SIZE
 
-// allocate gives space to a part of the disk or, as a discard or a zeroing, makes it zeros.
+// allocate allocates a part of the disk, or makes it zeros (discard and write zeroes).
 func (d *disk) allocate(mode uint32, off, n int64, interrupted <-chan struct{}) syscall.Errno {
 	if mode&^uint32(punch|zero|keepSize) != 0 {
 		return syscall.EOPNOTSUPP
@@ -295,13 +294,13 @@ func (d *disk) allocate(mode uint32, off, n int64, interrupted <-chan struct{}) 
 	return 0
 }
 
-// cut takes the power away. The caller holds epoch exclusively and has made the disk dead.
+// cut discards writes that were not flushed. The caller has locked epoch exclusively and made the disk dead.
 func (d *disk) cut(p PowerCut) error {
 	h := fnv.New64a()
-	h.Write([]byte(d.name)) // two disks with the same seed do not lose the same pieces
+	h.Write([]byte(d.name)) // so that two disks with the same seed do not lose the same pieces
 	done, err := d.undo.cut(p, p.Seed^h.Sum64())
 	if err != nil {
-		return fmt.Errorf("disk %s: cannot undo what was not flushed: %w", d.name, err)
+		return fmt.Errorf("disk %s: cannot discard the writes that were not flushed: %w", d.name, err)
 	}
 	info, err := d.file.Stat()
 	if err != nil {
@@ -325,7 +324,7 @@ func (d *disk) stats() Stats {
 	return s
 }
 
-// errnoOf is the error that a request returns for one of the disk's file.
+// errnoOf is the error of a request whose access to the disk's file failed.
 func errnoOf(err error) syscall.Errno {
 	var e syscall.Errno
 	switch {

@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// op is a kind of request, as a bit.
+// op is a set of kinds of requests.
 type op uint8
 
 const (
@@ -21,12 +22,12 @@ const (
 
 var opBits = map[string]op{"read": opRead, "write": opWrite, "flush": opFlush}
 
-// armed is a fault that is in force.
+// armed is a fault that is in effect.
 type armed struct {
 	Fault
 	ops   op
 	errno syscall.Errno
-	seen  atomic.Uint64 // requests that it could have hit
+	seen  atomic.Uint64 // requests of its kind and range
 	off   atomic.Bool   // cleared
 	timer *time.Timer   // clears it at its limit
 }
@@ -52,29 +53,22 @@ func arm(f Fault) *armed {
 	return a
 }
 
-// about says whether a request is of the kind and at the place of the fault. Flushes have no place.
-func (a *armed) about(o op, off, n int64) bool {
+// concerns says whether a request has the kind and the range of the fault. Flushes have no range.
+func (a *armed) concerns(o op, off, n int64) bool {
 	if a.ops&o == 0 || o == opFlush {
 		return a.ops&o != 0
 	}
 	return off+n > a.From && (a.To == 0 || off < a.To)
 }
 
-// chance decides whether a thing with a number is hit; the same thing is decided alike each time.
-func (a *armed) chance(number uint64) bool { return chance(a.Seed, number, a.share()) }
-
-func (a *armed) share() float64 {
-	if a.Probability == 0 {
-		return 1
-	}
-	return a.Probability
-}
+// chance decides whether the fault affects a request or block with a number. The same number gives the same result.
+func (a *armed) chance(number uint64) bool { return chance(a.Seed, number, cmp.Or(a.Probability, 1)) }
 
 func chance(seed, number uint64, share float64) bool {
 	return share >= 1 || float64(mix(seed, number)>>11) < share*(1<<53)
 }
 
-// mix makes 64 evenly spread bits out of a seed and a number (the finalizer of splitmix64).
+// mix hashes a seed and a number to 64 evenly distributed bits (the finalizer of splitmix64).
 func mix(seed, number uint64) uint64 {
 	x := seed*0x9e3779b97f4a7c15 + number + 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -84,13 +78,13 @@ func mix(seed, number uint64) uint64 {
 	return x ^ x>>32
 }
 
-// faultSet is an unchanging list of faults; changed is closed when another list takes its place.
+// faultSet is an immutable list of faults. changed is closed when another list replaces it.
 type faultSet struct {
 	list    []*armed
 	changed chan struct{}
 }
 
-// faults are those of one disk. Requests read them without a lock.
+// faults has the faults of one disk. Requests read them without a lock.
 type faults struct {
 	mu   sync.Mutex
 	now  atomic.Pointer[faultSet]
@@ -103,7 +97,7 @@ func newFaults() *faults {
 	return fs
 }
 
-// swap replaces the list; the lock is held.
+// swap replaces the list. The caller holds mu.
 func (fs *faults) swap(list []*armed) {
 	old := fs.now.Load()
 	fs.now.Store(&faultSet{list: list, changed: make(chan struct{})})
@@ -112,7 +106,6 @@ func (fs *faults) swap(list []*armed) {
 
 func rank(kind string) int { return slices.Index(kinds, kind) }
 
-// set puts a fault in force.
 func (fs *faults) set(f Fault) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -125,7 +118,7 @@ func (fs *faults) set(f Fault) {
 	}
 }
 
-// clear takes faults away and wakes what waits for them.
+// clear removes faults and wakes the requests that wait for them.
 func (fs *faults) clear(which func(*armed) bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -143,19 +136,19 @@ func (fs *faults) clear(which func(*armed) bool) {
 	fs.swap(kept)
 }
 
-// clearKinds takes away the faults of some kinds, all where none is given.
+// clearKinds removes the faults of some kinds; all faults if no kind is given.
 func (fs *faults) clearKinds(kinds []string) {
 	fs.clear(func(a *armed) bool { return len(kinds) == 0 || slices.Contains(kinds, a.Kind) })
 }
 
 func (fs *faults) hit(kind string) { fs.hits[rank(kind)].Add(1) }
 
-// active says whether a fault of a kind is in force.
+// active says whether a fault of a kind is in effect.
 func (fs *faults) active(kind string) bool {
 	return slices.ContainsFunc(fs.now.Load().list, func(a *armed) bool { return a.Kind == kind })
 }
 
-// fill adds the faults and their hits to what is told of a disk.
+// fill adds the faults and their hits to the stats of a disk.
 func (fs *faults) fill(s *Stats) {
 	for _, a := range fs.now.Load().list {
 		s.Faults = append(s.Faults, a.Fault)
@@ -170,40 +163,43 @@ func (fs *faults) fill(s *Stats) {
 	}
 }
 
-// verdict is what the faults make of a request that they let through.
+// verdict has the faults that change a request without refusing it.
 type verdict struct {
 	torn    *armed
 	corrupt []*armed
 	lie     bool
 }
 
-// admit holds a request up, refuses it, or lets it through with a verdict. wait sleeps until a moment is over
-// (0 for never), the faults change or the request is interrupted, and says whether it was interrupted.
-func (fs *faults) admit(o op, off, n int64, wait func(d time.Duration, changed <-chan struct{}) (interrupted bool)) (verdict, syscall.Errno) {
+// waitFunc sleeps for a time (0 is for ever), until the faults change or the request is interrupted, and says whether
+// the request was interrupted.
+type waitFunc func(d time.Duration, changed <-chan struct{}) (interrupted bool)
+
+// admit delays a request, refuses it, or returns a verdict.
+func (fs *faults) admit(o op, off, n int64, wait waitFunc) (verdict, syscall.Errno) {
 	hung := false
 	for {
 		set := fs.now.Load()
 		if len(set.list) == 0 {
 			return verdict{}, 0
 		}
-		if h := fs.hang(set, o, off, n, hung); h {
+		if fs.hangs(set, o, off, n, hung) {
 			hung = true
 			if wait(0, set.changed) {
 				return verdict{}, syscall.EINTR
 			}
 			continue
 		}
-		return fs.judge(set, o, off, n, wait)
+		return fs.apply(set, o, off, n, wait)
 	}
 }
 
-// hang says whether a request has to wait; again is that it waited already, which is one hit and not two.
-func (fs *faults) hang(set *faultSet, o op, off, n int64, again bool) bool {
+// hangs says whether a request has to wait. again says that it has waited already, and must not be counted twice.
+func (fs *faults) hangs(set *faultSet, o op, off, n int64, again bool) bool {
 	for _, a := range set.list {
 		switch {
 		case a.Kind == Dead:
 			return false
-		case a.Kind != Hang || !a.about(o, off, n):
+		case a.Kind != Hang || !a.concerns(o, off, n):
 		case again:
 			return true
 		case a.chance(a.seen.Add(1)):
@@ -214,11 +210,11 @@ func (fs *faults) hang(set *faultSet, o op, off, n int64, again bool) bool {
 	return false
 }
 
-// judge applies all faults but hanging.
-func (fs *faults) judge(set *faultSet, o op, off, n int64, wait func(time.Duration, <-chan struct{}) bool) (verdict, syscall.Errno) {
+// apply applies all faults except Hang.
+func (fs *faults) apply(set *faultSet, o op, off, n int64, wait waitFunc) (verdict, syscall.Errno) {
 	var v verdict
 	for _, a := range set.list {
-		if a.Kind == Hang || !a.about(o, off, n) {
+		if a.Kind == Hang || !a.concerns(o, off, n) {
 			continue
 		}
 		if a.Kind == Corrupt { // decided block by block
@@ -245,8 +241,8 @@ func (fs *faults) judge(set *faultSet, o op, off, n int64, wait func(time.Durati
 	return v, 0
 }
 
-// slow waits for the delay of a fault, at most until it is cleared or the disk is dead.
-func (fs *faults) slow(a *armed, wait func(time.Duration, <-chan struct{}) bool) (interrupted bool) {
+// slow waits for the delay of a fault, until it is cleared, or until the disk is dead.
+func (fs *faults) slow(a *armed, wait waitFunc) (interrupted bool) {
 	due := time.Now().Add(a.Delay)
 	for {
 		set := fs.now.Load()
@@ -260,14 +256,14 @@ func (fs *faults) slow(a *armed, wait func(time.Duration, <-chan struct{}) bool)
 	}
 }
 
-// part returns how many bytes of a torn write reach the disk: whole sectors, never all of them.
+// part returns how many bytes of a torn write reach the disk: complete sectors, never all of them.
 func (a *armed) part(off int64, n int) int {
 	sectors := max(1, (n+511)/512)
 	return 512 * int(mix(a.Seed, uint64(off)+a.seen.Load()<<40)%uint64(sectors))
 }
 
-// damage changes bytes of the blocks that the fault chose, and says whether there were any. The same block is damaged
-// alike each time it is read.
+// damage changes bytes of the blocks that the fault affects, and says whether there were any. Each read of a block
+// returns the same damage.
 func (a *armed) damage(data []byte, off int64) bool {
 	hit := false
 	for at := off &^ (blockSize - 1); at < off+int64(len(data)); at += blockSize {
@@ -276,7 +272,7 @@ func (a *armed) damage(data []byte, off int64) bool {
 			continue
 		}
 		bits := mix(a.Seed^math.MaxUint64, block)
-		for sector := int64(0); sector < blockSize; sector += 512 { // in every sector, so that no small read escapes
+		for sector := int64(0); sector < blockSize; sector += 512 { // in every sector, so that small reads are affected too
 			if start := at + sector; start+512 <= a.From || a.To != 0 && start >= a.To {
 				continue
 			}

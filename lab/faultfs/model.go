@@ -2,23 +2,25 @@ package faultfs
 
 import "container/list"
 
-// instant is a moment in nanoseconds since the program started. The model computes with moments and never looks at a
-// clock, so it can be held against hand calculation.
+// instant is a time in nanoseconds since the disk was opened. The model never reads a clock, so tests can compare it
+// with hand calculations.
 type instant = int64
 
 const second = int64(1e9)
 
-// timing says when a request that arrives at a moment is done. Calls are made under a lock, in the order of arrival.
+// timing returns when a request that arrives at a time is done. Its methods are called under a lock, in the order of
+// arrival.
 type timing interface {
 	read(now instant, off, n int64) instant
 	write(now instant, off, n int64) instant
 	flush(now instant) instant
 }
 
-// newTiming returns the model of a disk, nil for one without.
+// newTiming returns the model of a disk; nil if it has none.
 func newTiming(d Device, c *Cache) timing {
 	if c != nil && c.Size > 0 {
-		return &tier{front: newStation(c.Device), back: newStation(d), dirty: buffer{capacity: c.Size}, held: newLines(c.Size)}
+		return &tier{front: newStation(c.Device), back: newStation(d), dirty: buffer{capacity: c.Size},
+			held: newLines(c.Size)}
 	}
 	if !d.modelled() {
 		return nil
@@ -26,23 +28,23 @@ func newTiming(d Device, c *Cache) timing {
 	return newStation(d)
 }
 
-// station is one device: slots for what it can do at once, one channel for reads and one for writes, each with a
-// rate, and a buffer that takes writes before the medium does.
+// station is one device: slots for parallel requests, one channel for reads and one for writes, each with a rate, and a
+// write cache.
 type station struct {
 	d        Device
-	slots    []instant // each is busy until then
-	reading  instant   // the channel is busy until then
+	slots    []instant // when each is free
+	reading  instant   // when the channel is free
 	writing  instant
 	flushing instant
-	end      int64  // where the last request ended on the medium
-	cache    buffer // the device's own, if d.Volatile is not 0
+	end      int64  // end of the last request on the medium
+	cache    buffer // used if d.Volatile is not 0
 }
 
 func newStation(d Device) *station {
 	return &station{d: d, slots: make([]instant, d.Parallel), end: -1, cache: buffer{capacity: d.Volatile}}
 }
 
-// latency is the time of a request besides its transfer, and notes where the request ends.
+// latency is the time of a request without its transfer. It also notes the end of the request.
 func (s *station) latency(write bool, off, n int64) int64 {
 	follows := off == s.end
 	s.end = off + n
@@ -55,7 +57,6 @@ func (s *station) latency(write bool, off, n int64) int64 {
 	return int64(s.d.ReadLatency)
 }
 
-// transfer is the time that n bytes take at a rate.
 func transfer(n, rate int64) int64 {
 	if rate <= 0 {
 		return 0
@@ -63,7 +64,7 @@ func transfer(n, rate int64) int64 {
 	return n/rate*second + n%rate*second/rate
 }
 
-// serve puts a request through a slot and a channel.
+// serve returns when a request has passed a slot and a channel.
 func (s *station) serve(now instant, latency, bytes int64, channel *instant) instant {
 	start, slot := now, -1
 	for i, free := range s.slots {
@@ -82,7 +83,7 @@ func (s *station) serve(now instant, latency, bytes int64, channel *instant) ins
 	return done
 }
 
-// occupies is how long the whole device is kept from other work by a request.
+// occupies is how long a request delays the other work of the device.
 func (s *station) occupies(latency, bytes int64) int64 {
 	if s.d.Parallel == 0 {
 		return bytes
@@ -92,7 +93,7 @@ func (s *station) occupies(latency, bytes int64) int64 {
 
 func (s *station) read(now instant, off, n int64) instant {
 	latency, bytes := s.latency(false, off, n), transfer(n, s.d.ReadRate)
-	s.cache.delay(now, s.occupies(latency, bytes)) // reads go before what waits in the cache
+	s.cache.delay(now, s.occupies(latency, bytes)) // reads have priority over destaging
 	return s.serve(now, latency, bytes, &s.reading)
 }
 
@@ -101,7 +102,7 @@ func (s *station) write(now instant, off, n int64) instant {
 	if s.d.Volatile == 0 {
 		return s.serve(now, latency, bytes, &s.writing)
 	}
-	// What the cache takes needs no positioning. Its medium is paid for later, by whoever flushes or finds it full.
+	// A write to the cache needs no positioning. A later flush, or a write to the full cache, waits for the medium.
 	taken := s.cache.accept(now, n, s.occupies(latency, bytes))
 	if s.d.SequentialLatency > 0 {
 		return taken + int64(s.d.SequentialLatency)
@@ -109,8 +110,8 @@ func (s *station) write(now instant, off, n int64) instant {
 	return taken + int64(s.d.WriteLatency)
 }
 
-// flush is done when the cache is on the medium; a protected device need not wait for that. Devices serve one flush
-// at a time.
+// flush is done when the cache is on the medium. A protected device does not wait for that. Devices serve one flush at
+// a time.
 func (s *station) flush(now instant) instant {
 	start := max(now, s.flushing)
 	if !s.d.Protected {
@@ -120,11 +121,10 @@ func (s *station) flush(now instant) instant {
 	return s.flushing
 }
 
-// tier is a disk with a cache in front. The cache keeps what it took when power fails, so a flush is a flush of the
-// cache alone.
+// tier is a disk with a cache in front. The cache survives a power failure, so a flush is a flush of the cache alone.
 type tier struct {
 	front, back *station
-	dirty       buffer // what is in front and not yet on the back
+	dirty       buffer // data in front that are not yet on the back
 	held        *lines
 }
 
@@ -146,20 +146,20 @@ func (t *tier) write(now instant, off, n int64) instant {
 
 func (t *tier) flush(now instant) instant { return t.front.flush(now) }
 
-// buffer takes bytes at once and passes them on one after the other.
+// buffer accepts bytes at once and destages them one after the other.
 type buffer struct {
 	capacity int64   // bytes
-	free     instant // when everything it holds will have been passed on
-	work     int64   // the time, in all, of what it ever took
+	free     instant // when all its bytes are destaged
+	work     int64   // total time to destage all bytes that it ever accepted
 	held     int64   // bytes in queue
 	queue    []parcel
 }
 
-// parcel are bytes that are passed on when the buffer did so much work in all.
+// parcel has bytes that are destaged when the buffer has worked for a total time.
 type parcel struct{ work, bytes int64 }
 
-// settle forgets what was passed on by now.
-func (b *buffer) settle(now instant) {
+// removeDestaged removes the parcels that are destaged by now.
+func (b *buffer) removeDestaged(now instant) {
 	done := b.work - max(0, b.free-now)
 	for len(b.queue) > 0 && b.queue[0].work <= done {
 		b.held -= b.queue[0].bytes
@@ -167,9 +167,9 @@ func (b *buffer) settle(now instant) {
 	}
 }
 
-// accept takes n bytes that need some time to be passed on, and returns when there was room for them.
+// accept adds n bytes that take some time to destage, and returns when the buffer had space for them.
 func (b *buffer) accept(now instant, n, cost int64) instant {
-	b.settle(now)
+	b.removeDestaged(now)
 	taken, over := now, b.held+n-b.capacity
 	for _, p := range b.queue {
 		if over <= 0 {
@@ -181,7 +181,7 @@ func (b *buffer) accept(now instant, n, cost int64) instant {
 	b.free = max(b.free, now) + cost
 	b.work += cost
 	b.held += n
-	// Neighbours share a parcel, so that a cache of a terabyte stays a short list.
+	// Small parcels are merged, so that the queue of a cache of a terabyte stays short.
 	if last := len(b.queue) - 1; last >= 0 && b.queue[last].bytes+n <= b.capacity/1024 {
 		b.queue[last] = parcel{b.work, b.queue[last].bytes + n}
 	} else {
@@ -190,20 +190,20 @@ func (b *buffer) accept(now instant, n, cost int64) instant {
 	return taken
 }
 
-// delay holds up what is being passed on.
+// delay delays destaging.
 func (b *buffer) delay(now instant, by int64) {
 	if b.free > now {
 		b.free += by
 	}
 }
 
-// lineSize is how much a cache tier takes or forgets at once, in bytes.
+// lineSize is the unit of the cache tier, in bytes.
 const lineSize = 64 << 10
 
-// lines remembers which parts of a disk a cache holds, and forgets what was used longest ago.
+// lines is the LRU list of the cached parts of a disk.
 type lines struct {
 	most  int64
-	order *list.List // of line numbers, the latest first
+	order *list.List // of line numbers, the most recently used first
 	at    map[int64]*list.Element
 }
 
@@ -211,7 +211,7 @@ func newLines(size int64) *lines {
 	return &lines{most: max(1, size/lineSize), order: list.New(), at: map[int64]*list.Element{}}
 }
 
-// has says whether everything from off on is held, and counts that as use.
+// has says whether n bytes at off are cached, and marks their lines as used.
 func (l *lines) has(off, n int64) bool {
 	all := true
 	for i := off / lineSize; i <= (off+max(n, 1)-1)/lineSize; i++ {

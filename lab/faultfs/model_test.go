@@ -11,7 +11,8 @@ const ms = int64(time.Millisecond)
 
 // An arm serves one request after the other; what follows the last one needs no positioning.
 func TestModelOfAnArm(t *testing.T) {
-	s := newTiming(Device{ReadLatency: 10 * time.Millisecond, SequentialLatency: time.Millisecond, ReadRate: 1 << 20, Parallel: 1}, nil)
+	s := newTiming(Device{ReadLatency: 10 * time.Millisecond, SequentialLatency: time.Millisecond, ReadRate: 1 << 20,
+		Parallel: 1}, nil)
 	for i, c := range []struct {
 		now, off, n int64
 		want        instant
@@ -55,7 +56,8 @@ func TestModelOfParallelRequests(t *testing.T) {
 
 // A cache takes writes at once until it is full; a flush waits for the medium.
 func TestModelOfAVolatileCache(t *testing.T) {
-	d := Device{WriteLatency: 10 * time.Millisecond, SequentialLatency: time.Millisecond, FlushLatency: 2 * time.Millisecond, Parallel: 1, Volatile: 3 * 4096}
+	d := Device{WriteLatency: 10 * time.Millisecond, SequentialLatency: time.Millisecond,
+		FlushLatency: 2 * time.Millisecond, Parallel: 1, Volatile: 3 * 4096}
 	s := newTiming(d, nil)
 	for i := range int64(3) {
 		if got := s.write(0, i<<20, 4096); got != ms {
@@ -84,7 +86,8 @@ func TestModelOfAVolatileCache(t *testing.T) {
 
 // A read goes before what is being destaged, and delays it.
 func TestModelReadsGoFirst(t *testing.T) {
-	s := newTiming(Device{ReadLatency: 5 * time.Millisecond, WriteLatency: 10 * time.Millisecond, Parallel: 1, Volatile: 1 << 20}, nil)
+	s := newTiming(Device{ReadLatency: 5 * time.Millisecond, WriteLatency: 10 * time.Millisecond, Parallel: 1,
+		Volatile: 1 << 20}, nil)
 	s.write(0, 0, 4096)
 	if got := s.read(0, 1<<20, 4096); got != 5*ms {
 		t.Errorf("the read is done at %v", time.Duration(got))
@@ -136,8 +139,10 @@ func TestModelHoldsItsLimits(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
 		d := Device{
-			ReadLatency: time.Duration(r.Int64N(5 * ms)), WriteLatency: time.Duration(r.Int64N(5 * ms)), FlushLatency: time.Duration(r.Int64N(5 * ms)),
-			ReadRate: r.Int64N(1 << 30), WriteRate: 1 + r.Int64N(1<<30), Parallel: r.IntN(5), Volatile: r.Int64N(3) * r.Int64N(1<<20),
+			ReadLatency: time.Duration(r.Int64N(5 * ms)), WriteLatency: time.Duration(r.Int64N(5 * ms)),
+			FlushLatency: time.Duration(r.Int64N(5 * ms)),
+			ReadRate:     r.Int64N(1 << 30), WriteRate: 1 + r.Int64N(1<<30), Parallel: r.IntN(5),
+			Volatile: r.Int64N(3) * r.Int64N(1<<20),
 		}
 		s := newTiming(d, nil)
 		now, written, flushed, reads, last := int64(0), int64(0), int64(0), int64(0), int64(0)
@@ -159,7 +164,8 @@ func TestModelHoldsItsLimits(t *testing.T) {
 			default:
 				reads++
 				done := s.read(now, r.Int64N(1<<40), n)
-				if done < now+int64(d.ReadLatency)+transfer(n, d.ReadRate) || d.Parallel > 0 && done < reads*int64(d.ReadLatency)/int64(d.Parallel) {
+				if done < now+int64(d.ReadLatency)+transfer(n, d.ReadRate) ||
+					d.Parallel > 0 && done < reads*int64(d.ReadLatency)/int64(d.Parallel) {
 					t.Fatalf("%+v: a read at %d is done at %d", d, now, done)
 				}
 			}

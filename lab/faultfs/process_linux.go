@@ -12,27 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harden makes the process one that others' I/O can depend on. What the machine does not allow is logged and left.
+// harden prepares the process for the I/O of other processes. It logs what the machine does not allow.
 //
-// The kernel writes dirty pages of the filesystem above to a loop device when it needs memory, and those go through
-// this process. So it must get memory without waiting for such pages (an I/O flusher in the kernel's words), must not
-// be paged out, and must not be the one that is ended to free memory.
+// When the kernel needs memory, it writes dirty pages of the filesystem above to a loop device, which go through this
+// process. So the process must get memory without waiting for such pages (the kernel's term is an I/O flusher), must
+// not be paged out, and must not be killed to free memory.
 func harden(l *log.Logger, restart func() error) {
-	// go-fuse reads requests in blocking calls and each keeps a processor of the runtime until it is taken away.
+	// go-fuse reads requests in blocking calls. Each keeps a processor of the runtime until the runtime retakes it.
 	runtime.GOMAXPROCS(max(8, 2*runtime.NumCPU()))
 	if err := becomeFlusher(restart); err != nil {
-		l.Printf("cannot become an I/O flusher: %v; under memory pressure the disks may stall", err)
+		l.Printf("cannot become an I/O flusher: %v. Under memory pressure, the disks may stall", err)
 	}
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
-		l.Printf("cannot lock the memory: %v; under memory pressure the disks may stall", err)
+		l.Printf("cannot lock the memory: %v. Under memory pressure, the disks may stall", err)
 	}
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0); err != nil {
-		l.Printf("cannot be spared when memory is short: %v", err)
+		l.Printf("cannot set oom_score_adj: %v. If memory runs out, the kernel may kill this process", err)
 	}
 }
 
-// becomeFlusher makes all threads I/O flushers. A program with C in it cannot do that for its other threads; but a
-// thread has it from the one that starts it, and a program from the one whose place it takes.
+// becomeFlusher makes all threads I/O flushers. A program with cgo cannot set that for its other threads. But a thread
+// inherits it from the thread that starts it, and execve keeps it, so such a program sets it and executes itself again.
 func becomeFlusher(restart func() error) error {
 	_, _, errno := syscall.AllThreadsSyscall(syscall.SYS_PRCTL, unix.PR_SET_IO_FLUSHER, 1, 0)
 	if errno != syscall.ENOTSUP || restart == nil {
@@ -57,8 +57,9 @@ func errnoOrNil(errno syscall.Errno) error {
 	return errno
 }
 
-// lost says whether the other side of a connection is gone, so that nobody reads an answer.
-func lost(err error) bool {
+// connectionLost says whether the client of a connection has gone.
+func connectionLost(err error) bool {
 	var n net.Error
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &n)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &n)
 }

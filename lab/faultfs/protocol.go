@@ -8,13 +8,13 @@ import (
 	"io"
 )
 
-// protocolVersion changes when an older program would misunderstand the other side.
+// protocolVersion changes with incompatible changes of the protocol.
 const protocolVersion = 1
 
-// maxLine is the longest line of the protocol in bytes; a request is a few hundred, a list of thousands of disks fits.
+// maxLine is the maximum length of a line in bytes, enough for a list of thousands of disks.
 const maxLine = 8 << 20
 
-// request is one line from the client: a command and what it needs.
+// request is one line from the client.
 type request struct {
 	Do     string    `json:"do"` // hello, create, remove, set, clear, cut, restore, stats, list
 	Disk   string    `json:"disk,omitempty"`
@@ -26,7 +26,7 @@ type request struct {
 	Cut    *PowerCut `json:"cut,omitempty"`
 }
 
-// reply is the one line that answers, after the command took effect.
+// reply is the line that answers a request when the command is in effect.
 type reply struct {
 	Error   string  `json:"error,omitempty"`
 	Version int     `json:"version,omitempty"`
@@ -35,7 +35,7 @@ type reply struct {
 
 var errLineTooLong = fmt.Errorf("a line of the control protocol is longer than %d bytes", maxLine)
 
-// readLine reads one line as JSON. io.EOF means that the other side is done.
+// readLine reads one line of JSON. It returns io.EOF if the connection was closed between lines.
 func readLine(in *bufio.Reader, into any) error {
 	var line []byte
 	for {
@@ -58,7 +58,6 @@ func readLine(in *bufio.Reader, into any) error {
 	return json.Unmarshal(line, into)
 }
 
-// writeLine writes a value as one line of JSON.
 func writeLine(out io.Writer, value any) error {
 	line, err := json.Marshal(value)
 	if err != nil {

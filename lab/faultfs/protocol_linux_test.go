@@ -44,7 +44,7 @@ func FuzzProtocol(f *testing.F) {
 			}
 		}()
 		c := &conversation{Reader: bytes.NewReader(input)}
-		tree.converse(c)
+		tree.serveConn(c)
 		for line := range strings.Lines(c.Buffer.String()) {
 			var r reply
 			if err := json.Unmarshal([]byte(line), &r); err != nil || !strings.HasSuffix(line, "\n") {

@@ -13,48 +13,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remove unmounts what a faultfs that was killed left at a mount point. It succeeds where nothing is mounted, and
-// where the program that served it still lives it unmounts as well, unless a disk is in use. Anything but a faultfs
-// is left alone. Loop devices above a dead mount keep failing until they are detached; they are not touched.
+// Remove unmounts a faultfs, even if its program was killed. It fails if the program lives and a disk is in use. No
+// mount is no error. Another filesystem is not unmounted. Loop devices on a dead mount fail until they are detached;
+// Remove does not detach them.
 func Remove(ctx context.Context, mount string) error {
 	for {
 		type_, mounted, err := mountedType(mount)
 		if err != nil {
-			return fmt.Errorf("cannot look at the mounts: %w", err)
+			return fmt.Errorf("cannot read the mounts: %w", err)
 		}
 		if !mounted {
 			return nil
 		}
 		if type_ != FSType {
-			return fmt.Errorf("%s is not a faultfs but a filesystem of type %s; it is left alone", mount, type_)
+			return fmt.Errorf("%s is a filesystem of type %s, not a faultfs, and was not unmounted", mount, type_)
 		}
 		err = unix.Unmount(mount, unix.UMOUNT_NOFOLLOW)
 		if errors.Is(err, unix.EBUSY) && dead(mount) {
 			err = unix.Unmount(mount, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 		}
 		switch {
-		case err == nil, errors.Is(err, unix.EINVAL): // perhaps another one below
+		case err == nil, errors.Is(err, unix.EINVAL): // there may be another mount below
 			continue
 		case !errors.Is(err, unix.EBUSY):
 			return fmt.Errorf("cannot unmount %s: %w", mount, err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("cannot unmount %s: its disks are in use and the program that serves them lives; detach the loop devices above them first: %w", mount, context.Cause(ctx))
+			return fmt.Errorf("cannot unmount %s: its disks are in use and their program runs: %w. "+
+				"Detach the loop devices on them first", mount, context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// dead says whether the program behind a mount is gone.
+// dead says whether the program of a mount has ended.
 func dead(mount string) bool {
 	var st unix.Stat_t
 	err := unix.Lstat(mount, &st)
 	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
 }
 
-// mountedType returns the type of the uppermost filesystem that is mounted at a directory. It does not touch the
-// directory itself, which could be dead.
+// mountedType returns the type of the topmost filesystem at a directory. It does not access the directory, which may be
+// dead.
 func mountedType(dir string) (type_ string, mounted bool, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -71,13 +72,13 @@ func mountedType(dir string) (type_ string, mounted bool, err error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if at, t, ok := parseMount(line); ok && at == abs {
-			type_, mounted = t, true // later lines are above earlier ones
+			type_, mounted = t, true // later mounts are above earlier ones
 		}
 	}
 	return type_, mounted, nil
 }
 
-// parseMount reads the mount point and the type out of a line of mountinfo.
+// parseMount reads the mount point and the type from a line of mountinfo.
 func parseMount(line string) (at, type_ string, ok bool) {
 	before, after, found := strings.Cut(line, " - ")
 	fields, rest := strings.Fields(before), strings.Fields(after)
@@ -87,7 +88,7 @@ func parseMount(line string) (at, type_ string, ok bool) {
 	return unescape(fields[4]), rest[0], true
 }
 
-// unescape undoes the octal escapes of mountinfo for blanks and the like.
+// unescape replaces the octal escapes of mountinfo.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

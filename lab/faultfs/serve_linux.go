@@ -14,23 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Serve serves virtual disks until the context ends, or the mount point is unmounted by somebody else. Then all faults are
-// cleared, so that nothing above hangs, and the disks are unmounted; those who have one open have ten seconds to
-// close it.
+// Serve serves virtual disks until ctx ends, or another process unmounts the mount point. Then it clears all faults, so
+// that no process hangs, and unmounts the disks. Processes that have a disk open have ten seconds to close it.
 //
-// It takes over the process: its memory is locked and it is the last one to be ended when memory is short, because
-// the kernel may need one of its disks to free memory. The process must not use the mount itself.
+// Serve changes the process: it locks the memory and protects the process from the OOM killer, because the kernel may
+// need a disk to free memory. The process must not use the mount itself.
 func Serve(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := able(os.Geteuid(), fuseDevice); err != nil {
+	if err := checkSupport(os.Geteuid(), fuseDevice); err != nil {
 		return err
 	}
 	if o.Log == nil {
 		o.Log = log.New(io.Discard, "", 0)
 	}
-	harden(o.Log, o.Restart) // before anything is made: it may begin the program anew
+	harden(o.Log, o.Restart) // first, because it may execute the program again
 	unlock, err := prepare(o)
 	if err != nil {
 		return err
@@ -42,7 +41,7 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	server, err := mountTree(t, o.Mount)
 	if err != nil {
-		return fmt.Errorf("cannot mount at %s: %w; in a container, mounting needs the capability SYS_ADMIN", o.Mount, err)
+		return fmt.Errorf("cannot mount at %s: %w. In a container, mounting needs the capability SYS_ADMIN", o.Mount, err)
 	}
 	go server.Serve()
 	l, err := listen(ctx, o.Socket)
@@ -58,22 +57,22 @@ func Serve(ctx context.Context, o Options) error {
 	return t.serveUntil(ctx, server, o)
 }
 
-// fuseDevice is where a FUSE server meets the kernel.
 const fuseDevice = "/dev/fuse"
 
-// able says why a process of this user cannot serve disks here, before anything is made.
-func able(uid int, device string) error {
+// checkSupport returns an error if a process of this user cannot serve disks on this machine.
+func checkSupport(uid int, device string) error {
 	if uid != 0 {
-		return errors.New("disks that can fail are mounted, which needs root: call it as root")
+		return errors.New("faultfs mounts a filesystem, which needs root. Run it as root")
 	}
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("disks that can fail need FUSE: %w; load the kernel's module with 'modprobe fuse', or let the container have that device (no package is needed)", err)
+		return fmt.Errorf("faultfs needs FUSE: %w. Load the kernel module with 'modprobe fuse', "+
+			"or give the container the device; no package is needed", err)
 	}
 	return f.Close()
 }
 
-// serveUntil waits for the end and brings it about.
+// serveUntil waits until ctx ends or the mount point is unmounted, and unmounts it.
 func (t *tree) serveUntil(ctx context.Context, server *fuse.Server, o Options) error {
 	gone := make(chan struct{})
 	go func() {
@@ -88,43 +87,44 @@ func (t *tree) serveUntil(ctx context.Context, server *fuse.Server, o Options) e
 	}
 	ds, _ := t.disks("")
 	for _, d := range ds {
-		d.faults.clear(func(a *armed) bool { return a.Kind != Dead }) // a disk without power stays that way to the end
+		d.faults.clear(func(a *armed) bool { return a.Kind != Dead }) // a disk without power stays dead
 	}
 	return unmountServed(o.Mount)
 }
 
-// unmountServed unmounts what this process serves.
 func unmountServed(mount string) error {
 	for deadline := time.Now().Add(unmountTimeout); ; time.Sleep(20 * time.Millisecond) {
 		err := unix.Unmount(mount, 0)
-		if err == nil || errors.Is(err, unix.EINVAL) { // or somebody else was faster
-			return nil // copies of the mount in other namespaces die with this process
+		if err == nil || errors.Is(err, unix.EINVAL) { // EINVAL: another process unmounted it
+			return nil // copies of the mount in other namespaces end with this process
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("cannot unmount %s: %w: its disks are in use, and answer with errors from now on; detach what is above them (losetup -l), then `umount -l %s`", mount, err, mount)
+			return fmt.Errorf("cannot unmount %s: %w. Its disks are in use, and fail from now on. "+
+				"Detach the loop devices on them (losetup -l), then run umount -l %[1]s", mount, err)
 		}
 	}
 }
 
-// prepare makes the directories and takes the data directory for this process alone.
+// prepare makes the directories and locks the data directory.
 func prepare(o Options) (unlock func(), err error) {
 	if dead(o.Mount) {
-		return nil, fmt.Errorf("at %s is the mount of a program that was killed; `umount -l %s` removes it", o.Mount, o.Mount)
+		return nil, fmt.Errorf("%s is the mount of a program that was killed. Remove it: umount -l %[1]s", o.Mount)
 	}
 	if err := errors.Join(os.MkdirAll(o.Data, 0o700), os.MkdirAll(o.Mount, 0o700)); err != nil {
-		return nil, fmt.Errorf("cannot make the directories of the disks: %w", err)
+		return nil, fmt.Errorf("cannot create the directories of the disks: %w", err)
 	}
 	inside, err := os.ReadDir(o.Mount)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(inside) > 0:
-		return nil, fmt.Errorf("the mount point %s is not empty: mounting would hide %s and what else is there; choose an empty directory", o.Mount, inside[0].Name())
+		return nil, fmt.Errorf("the mount point %s is not empty: the mount would hide %s. Use an empty directory",
+			o.Mount, inside[0].Name())
 	}
 	if type_, mounted, err := mountedType(o.Mount); err != nil {
 		return nil, err
 	} else if mounted {
-		return nil, fmt.Errorf("a filesystem of type %s is mounted at %s already; choose another directory", type_, o.Mount)
+		return nil, fmt.Errorf("a filesystem of type %s is mounted at %s already. Use another directory", type_, o.Mount)
 	}
 	lock, err := os.OpenFile(filepath.Join(o.Data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

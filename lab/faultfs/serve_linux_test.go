@@ -42,7 +42,8 @@ func TestKilledDaemon(t *testing.T) {
 	if _, err := os.Stat(name); !errors.Is(err, unix.ENOTCONN) {
 		t.Errorf("looking at a dead mount gives %v", err)
 	}
-	if out, err := serveCommand(d.path("data"), d.path("mnt"), d.path("s")).CombinedOutput(); err == nil || !strings.Contains(string(out), "umount -l") {
+	if out, err := serveCommand(d.path("data"), d.path("mnt"), d.path("s")).CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "umount -l") {
 		t.Errorf("serving over a dead mount gives %v, %s", err, out)
 	}
 	for range 2 { // also when there is nothing any more
@@ -130,7 +131,7 @@ func TestRefusedPlaces(t *testing.T) {
 		{fresh(), d.path("mnt"), fresh(), "is mounted at"},
 		{d.path("data"), fresh(), fresh(), "another faultfs serves"},
 		{fresh(), fresh(), d.path("s"), "answers at"},
-		{fresh(), fresh(), filepath.Join(other, "file"), "is no socket"},
+		{fresh(), fresh(), filepath.Join(other, "file"), "is not a socket"},
 		{fresh(), fresh(), strings.Repeat("x", 108), "108 characters"},
 		{"", fresh(), fresh(), "data directory"},
 	} {
@@ -140,7 +141,7 @@ func TestRefusedPlaces(t *testing.T) {
 	}
 	must(t, unix.Mount("tmpfs", other, "tmpfs", 0, ""))
 	defer unix.Unmount(other, 0)
-	if err := Remove(t.Context(), other); err == nil || !strings.Contains(err.Error(), "left alone") {
+	if err := Remove(t.Context(), other); err == nil || !strings.Contains(err.Error(), "was not unmounted") {
 		t.Errorf("removing a tmpfs gives %v", err)
 	}
 	if _, mounted, _ := mountedType(other); !mounted {
@@ -155,7 +156,8 @@ func TestRefusedPlaces(t *testing.T) {
 		}
 	}
 	d.disk("a", 512)
-	for _, do := range []error{os.WriteFile(d.file("new"), nil, 0o600), os.Remove(d.file("a")), os.Rename(d.file("a"), d.file("b"))} {
+	for _, do := range []error{os.WriteFile(d.file("new"), nil, 0o600), os.Remove(d.file("a")),
+		os.Rename(d.file("a"), d.file("b"))} {
 		if !errors.Is(do, unix.EPERM) {
 			t.Errorf("%v, want EPERM: disks are made and removed by the control alone", do)
 		}
@@ -205,8 +207,9 @@ func TestDeviceIsNotFasterThanItsClass(t *testing.T) {
 		return
 	}
 	d := start(t)
-	class := Device{Class: "made up", ReadLatency: 2 * time.Millisecond, WriteLatency: time.Millisecond, FlushLatency: 3 * time.Millisecond,
-		ReadRate: 100 << 20, Parallel: 1, Volatile: 1 << 20}
+	class := Device{Class: "made up", ReadLatency: 2 * time.Millisecond, WriteLatency: time.Millisecond,
+		FlushLatency: 3 * time.Millisecond,
+		ReadRate:     100 << 20, Parallel: 1, Volatile: 1 << 20}
 	must(t, d.Create(t.Context(), "a", 16<<20, class, nil))
 	l := d.attach("a")
 	f, err := os.OpenFile(l.device, os.O_RDWR|syscall.O_DIRECT, 0)

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-var errLinux = errors.New("disks that can fail need Linux with FUSE; run this on a Linux machine")
+var errLinux = errors.New("faultfs needs Linux with FUSE. Run it on a Linux machine")
 
 // Serve needs Linux.
 func Serve(context.Context, Options) error { return errLinux }

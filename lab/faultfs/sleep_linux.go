@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleepers wait for moments, all of them by one timer of the kernel, which is exact to some 10 µs on an idle machine. The timers of
-// Go are late by 1 ms and more. So is its poller: where every thread is busy or in a blocking call when a descriptor becomes ready,
-// which go-fuse's readers bring about all the time, nobody looks at it until the runtime's monitor does, up to 10 ms later. A thread in
-// a blocking read of the timer is woken by the kernel itself.
+// sleepers wait for their due times by one timer of the kernel, which is exact to about 10 µs on an idle machine.
+// Timers of Go are late by 1 ms and more. So is Go's poller: if every thread is busy or in a blocking call when a
+// descriptor becomes ready, as is usual with go-fuse's readers, only the runtime's monitor polls it, up to 10 ms later.
+// But the kernel itself wakes a thread in a blocking read of the timer.
 type sleepers struct {
-	timer int // the descriptor of a timer, -1 if there is none
+	timer int // descriptor; -1 if there is none
 
 	mu      sync.Mutex
 	waiting alarms
 }
 
-// alarm is one who waits. It is used again, so its channel is never closed.
+// alarm is one sleeper. It is reused, so its channel is never closed.
 type alarm struct {
 	due   time.Time
 	place int // in the heap, -1 outside
@@ -28,8 +28,8 @@ type alarm struct {
 
 var alarmPool = sync.Pool{New: func() any { return &alarm{ring: make(chan struct{}, 1)} }}
 
-// theSleepers are those of this process; they end with it.
-var theSleepers = sync.OnceValue(func() *sleepers {
+// processSleepers are the sleepers of this process.
+var processSleepers = sync.OnceValue(func() *sleepers {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
 	if err != nil {
 		return &sleepers{timer: -1}
@@ -39,14 +39,14 @@ var theSleepers = sync.OnceValue(func() *sleepers {
 	return s
 })
 
-// sleepUntil waits until a moment, at most until the faults change or the request is interrupted. early is that the
-// moment is not there yet.
+// sleepUntil waits until due, or until the faults change or the request is interrupted. early says that due is not
+// reached.
 func sleepUntil(due time.Time, changed, interrupted <-chan struct{}) (early, intr bool) {
 	if time.Until(due) <= 0 {
 		return false, false
 	}
-	s := theSleepers()
-	if s.timer < 0 { // no descriptors left
+	s := processSleepers()
+	if s.timer < 0 { // no descriptor was free
 		t := time.NewTimer(time.Until(due))
 		defer t.Stop()
 		return await(t.C, changed, interrupted)
@@ -56,7 +56,7 @@ func sleepUntil(due time.Time, changed, interrupted <-chan struct{}) (early, int
 	s.add(a)
 	early, intr = await(a.ring, changed, interrupted)
 	if early && !s.remove(a) {
-		<-a.ring // it rang meanwhile
+		<-a.ring // it has rung meanwhile
 	}
 	alarmPool.Put(a)
 	return early, intr
@@ -82,7 +82,7 @@ func (s *sleepers) add(a *alarm) {
 	}
 }
 
-// remove reports whether the alarm was still waiting: if not, it has rung.
+// remove returns false if the alarm has rung.
 func (s *sleepers) remove(a *alarm) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,17 +93,17 @@ func (s *sleepers) remove(a *alarm) bool {
 	return true
 }
 
-// arm has the timer end when the first one is due. It cannot fail with this descriptor and this time.
+// arm sets the timer to the first due time. It cannot fail with this descriptor and this time.
 func (s *sleepers) arm() {
 	left := max(1, time.Until(s.waiting[0].due)) // 0 would disarm it
 	_ = unix.TimerfdSettime(s.timer, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(left))}, nil)
 }
 
-// wake rings for whoever is due, as long as the process lives.
+// wake rings the alarms that are due.
 func (s *sleepers) wake() {
 	var expired [8]byte
 	for {
-		_, _ = unix.Read(s.timer, expired[:]) // an interruption by a signal is as good as any reason to look
+		_, _ = unix.Read(s.timer, expired[:]) // a signal may interrupt it, which does no harm
 		s.mu.Lock()
 		for len(s.waiting) > 0 && time.Until(s.waiting[0].due) <= 0 {
 			heap.Pop(&s.waiting).(*alarm).ring <- struct{}{}
@@ -115,7 +115,7 @@ func (s *sleepers) wake() {
 	}
 }
 
-// alarms are a heap, the next one first.
+// alarms is a heap, the first due alarm at the top.
 type alarms []*alarm
 
 func (h alarms) Len() int           { return len(h) }

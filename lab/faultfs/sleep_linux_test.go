@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Whoever waits is woken when it is due and not before, however many wait for whatever moments, and a change or an interruption ends
-// the wait of those that it is for and of nobody else.
+// Whoever waits is woken when it is due and not before, however many wait for whatever moments, and a change or an
+// interruption ends the wait of those that it is for and of nobody else.
 func TestSleepers(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -43,7 +43,7 @@ func TestSleepers(t *testing.T) {
 	time.Sleep(time.Duration(r.Int64N(int64(50 * time.Millisecond))))
 	close(interrupted)
 	all.Wait()
-	s := theSleepers()
+	s := processSleepers()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) != 0 {
@@ -51,7 +51,8 @@ func TestSleepers(t *testing.T) {
 	}
 }
 
-// Alarms are used again, also those that rang just when their wait was given up: the next wait must not end with that ring.
+// Alarms are used again, also those that rang just when their wait was given up: the next wait must not end with that
+// ring.
 func TestSleepersUsedAgain(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,7 @@ const (
 	configSuffix  = ".json"
 )
 
-// load serves the disks again that an earlier process made.
+// load loads the disks of an earlier process.
 func (t *tree) load() error {
 	entries, err := os.ReadDir(t.data)
 	if err != nil {
@@ -33,7 +34,7 @@ func (t *tree) load() error {
 		}
 		d, err := t.open(name)
 		if err != nil {
-			return fmt.Errorf("disk %s cannot be served again: %w", name, err)
+			return fmt.Errorf("cannot load disk %s: %w", name, err)
 		}
 		t.add(d)
 	}
@@ -57,7 +58,7 @@ func (t *tree) open(name string) (*disk, error) {
 	return openDisk(t.path(name, contentSuffix), name, c)
 }
 
-// create makes a disk. What it is goes to the disk first: a crash in between leaves nothing that looks like a disk.
+// create makes a disk. It writes the configuration first, because only a content file makes a disk after a crash.
 func (t *tree) create(name string, size int64, c config) error {
 	if err := errors.Join(checkName(name), checkSize(size), checkDevice(c.Device, c.Cache)); err != nil {
 		return err
@@ -65,27 +66,27 @@ func (t *tree) create(name string, size int64, c config) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName[name] != nil {
-		return fmt.Errorf("there is a disk %s already; remove it or choose another name", name)
+		return fmt.Errorf("there is a disk %s already. Remove it, or choose another name", name)
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(t.path(name, configSuffix), append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("cannot make disk %s: %w", name, err)
+		return fmt.Errorf("cannot create disk %s: %w", name, err)
 	}
 	if err := makeSparse(t.path(name, contentSuffix), size); err != nil {
-		return errors.Join(fmt.Errorf("cannot make disk %s: %w", name, err), t.unlink(name))
+		return errors.Join(fmt.Errorf("cannot create disk %s: %w", name, err), t.unlink(name))
 	}
 	d, err := openDisk(t.path(name, contentSuffix), name, c)
 	if err != nil {
-		return errors.Join(fmt.Errorf("cannot make disk %s: %w", name, err), t.unlink(name))
+		return errors.Join(fmt.Errorf("cannot create disk %s: %w", name, err), t.unlink(name))
 	}
 	t.add(d)
 	return nil
 }
 
-// makeSparse makes a file that reads as zeros and takes no space yet.
+// makeSparse makes a sparse file.
 func makeSparse(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -94,7 +95,6 @@ func makeSparse(path string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Close())
 }
 
-// unlink deletes the files of a disk.
 func (t *tree) unlink(name string) error {
 	var all error
 	for _, suffix := range []string{contentSuffix, configSuffix} {
@@ -105,10 +105,10 @@ func (t *tree) unlink(name string) error {
 	return all
 }
 
-// removeTimeout is for how long a removal waits for the disk to be closed: the kernel tells of that a little later.
+// removeTimeout is how long a removal waits until the disk is closed. The kernel reports that a little late.
 const removeTimeout = 5 * time.Second
 
-// remove deletes a disk that nobody has open.
+// remove deletes a disk that no process has open.
 func (t *tree) remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -129,14 +129,14 @@ func (t *tree) removeUnused(name string) (used bool, err error) {
 		return false, nil
 	}
 	if d.opens.Load() > 0 {
-		return true, fmt.Errorf("disk %s is in use; detach the loop device above it first (losetup -l shows it)", name)
+		return true, fmt.Errorf("disk %s is in use. Detach its loop device first (see losetup -l)", name)
 	}
 	delete(t.byName, name)
 	delete(t.byNode, d.node)
 	return false, errors.Join(d.close(), t.unlink(name))
 }
 
-// disks returns one disk by its name, or all where the name is "", in the order of names.
+// disks returns one disk by its name, or all disks, ordered by name, if the name is "".
 func (t *tree) disks(name string) ([]*disk, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -146,24 +146,19 @@ func (t *tree) disks(name string) ([]*disk, error) {
 		}
 		return nil, fmt.Errorf("there is no disk %q", name)
 	}
-	all := make([]*disk, 0, len(t.byName))
-	for _, d := range t.byName {
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(a, b *disk) int { return strings.Compare(a.name, b.name) })
-	return all, nil
+	return slices.SortedFunc(maps.Values(t.byName), func(a, b *disk) int { return strings.Compare(a.name, b.name) }), nil
 }
 
-// cut takes the power from disks at the same moment: none of them takes a write after another one lost its own.
+// cut cuts the power of disks at the same moment: no disk accepts a write after another one has discarded its own.
 func (t *tree) cut(name string, p PowerCut) error {
-	if err := checkCut(p); err != nil {
+	if err := p.Check(); err != nil {
 		return err
 	}
 	ds, err := t.disks(name)
 	if err != nil {
 		return err
 	}
-	for _, d := range ds { // requests that wait give up at once
+	for _, d := range ds { // so that waiting requests fail at once
 		if !d.faults.active(Dead) {
 			d.faults.set(Fault{Kind: Dead})
 		}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree is what the kernel sees: one directory with a file for each disk. Nothing is cached above it, neither names
-// nor sizes nor contents, so that every request reaches the disk and a power cut leaves nothing behind. All requests
-// run beside each other.
+// tree is the filesystem: one directory with a file for each disk. The kernel caches neither names nor sizes nor
+// contents, so that every request reaches the disk, and no data survive a power cut in a cache. All requests run in
+// parallel.
 type tree struct {
-	fuse.RawFileSystem // refuses what is not here
+	fuse.RawFileSystem // refuses all other requests
 
 	data  string
 	owner fuse.Owner
@@ -22,7 +22,7 @@ type tree struct {
 	mu     sync.RWMutex
 	byName map[string]*disk
 	byNode map[uint64]*disk
-	last   uint64 // the latest node; nodes are never used again
+	last   uint64 // the newest node; nodes are not reused
 }
 
 func newTree(data string) *tree {
@@ -35,7 +35,7 @@ func newTree(data string) *tree {
 
 func (t *tree) String() string { return fsName }
 
-// add makes a disk visible; the lock is held.
+// add makes a disk visible. The caller holds mu.
 func (t *tree) add(d *disk) {
 	t.last++
 	d.node = t.last
@@ -61,7 +61,8 @@ func (t *tree) attr(d *disk, out *fuse.Attr) {
 }
 
 func (t *tree) rootAttr(out *fuse.Attr) {
-	out.Ino, out.Mode, out.Nlink, out.Owner, out.Blksize = fuse.FUSE_ROOT_ID, syscall.S_IFDIR|0o700, 2, t.owner, blockSize
+	out.Ino, out.Mode, out.Nlink = fuse.FUSE_ROOT_ID, syscall.S_IFDIR|0o700, 2
+	out.Owner, out.Blksize = t.owner, blockSize
 }
 
 func (t *tree) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
@@ -91,7 +92,7 @@ func (t *tree) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut)
 	return status
 }
 
-// SetAttr changes sizes. Owners, modes and times of virtual disks are accepted and forgotten.
+// SetAttr changes the size. It ignores owners, modes and times.
 func (t *tree) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	if in.NodeId == fuse.FUSE_ROOT_ID {
 		return fuse.EPERM
@@ -110,7 +111,7 @@ func (t *tree) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.Att
 }
 
 func (t *tree) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	t.mu.RLock() // Remove holds it exclusively, so it sees this or we see that the disk is gone
+	t.mu.RLock() // remove locks it exclusively, so either remove sees the open, or this finds no disk
 	defer t.mu.RUnlock()
 	d := t.byNode[in.NodeId]
 	if d == nil {
@@ -151,7 +152,7 @@ func (t *tree) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (uin
 	return n, fuse.OK
 }
 
-// Fsync is a flush of the disk. It must never be answered with ENOSYS: the kernel would not ask again.
+// Fsync is a flush of the disk. It must never return ENOSYS, because the kernel would not call it again.
 func (t *tree) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	d, status := t.node(in.NodeId)
 	if !status.Ok() {
@@ -160,7 +161,7 @@ func (t *tree) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	return fuse.Status(d.flush(cancel))
 }
 
-// Flush is only that a descriptor was closed; nothing becomes durable by it.
+// Flush is called when a descriptor is closed, and does not flush the disk.
 func (t *tree) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
 
 func (t *tree) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
@@ -183,7 +184,7 @@ func (t *tree) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fu
 	return fuse.Status(errnoOf(err))
 }
 
-// Disks are made and removed by the control alone. Without these, programs would be told that the kernel lacks a call.
+// Only the control socket makes and removes disks. Without these methods, programs would get ENOSYS instead of EPERM.
 
 func (t *tree) Mknod(<-chan struct{}, *fuse.MknodIn, string, *fuse.EntryOut) fuse.Status {
 	return fuse.EPERM
@@ -212,8 +213,7 @@ func (t *tree) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut) fuse
 	return fuse.OK
 }
 
-// ReadDir lists the disks in the order in which they were made, so that a listing that goes on later misses none that
-// stayed.
+// ReadDir lists the disks in the order of creation, so that a listing in several calls does not miss a disk.
 func (t *tree) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -238,12 +238,11 @@ func (t *tree) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) 
 	return fuse.OK
 }
 
-// mountTree mounts a tree. It needs root.
 func mountTree(t *tree, at string) (*fuse.Server, error) {
 	return fuse.NewServer(t, at, &fuse.MountOptions{
 		Name: fsName, FsName: fsName, DirectMountStrict: true,
-		// Asynchronous direct I/O is what lets the requests of one loop device run beside each other; 512 of them
-		// may wait before the kernel holds back more, so that a disk that hangs does not hold up the others.
+		// With asynchronous direct I/O, the requests of one loop device run in parallel. 512 of them may wait before the
+		// kernel delays more, so that a disk that hangs does not delay the others.
 		MaxWrite: 1 << 20, MaxBackground: 512, CongestionThreshold: 512,
 		ExtraCapabilities:    fuse.CAP_ASYNC_DIO,
 		DisabledCapabilities: fuse.CAP_PASSTHROUGH | fuse.CAP_WRITEBACK_CACHE | fuse.CAP_READDIRPLUS,
@@ -251,5 +250,5 @@ func mountTree(t *tree, at string) (*fuse.Server, error) {
 	})
 }
 
-// unmountTimeout is for how long a faultfs that was told to end waits for those who still use its disks.
+// unmountTimeout is how long a faultfs that ends waits for processes that use its disks.
 const unmountTimeout = 10 * time.Second

@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,33 +12,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// undo knows what a disk held at its last flush, so that a power cut can bring it back. For each block the first write
-// after a flush saves what was there; later ones cost a look at a bitmap. Blocks that were never written hold zeros,
-// and nothing has to be saved for them.
+// undo saves the content of a disk at its last flush, so that a power cut can restore it. The first write to a block
+// after a flush saves the old content of the block; later writes only check a bitmap. Blocks that were never written
+// are zeros and are not saved.
 type undo struct {
 	mu      sync.Mutex
 	disk    *os.File
-	saved   *os.File // old blocks, one after the other; it has no name and vanishes with the process
-	written bitmap   // blocks that may hold something else than zeros
+	saved   *os.File // old blocks, one after the other; a file without a name, which ends with the process
+	written bitmap   // blocks that may not be zeros
 	touched bitmap   // blocks in entries
 	entries []entry
-	slots   int64 // how many old blocks are in saved
+	slots   int64 // number of old blocks in saved
 	writes  int64 // since the last flush
 	size    int64 // of the disk at the last flush, if resized
 	resized bool
 	copying []byte
 }
 
-// entry says where the old content of a block is.
+// entry is the slot of the old content of a block.
 type entry struct{ block, slot int64 }
 
-// zeros is the slot of a block that held zeros.
+// zeros is the slot of a block that was zeros.
 const zeros = -1
 
-// keepSaved is up to what size the file of old blocks is kept after a flush; it is given back beyond.
+// keepSaved is the size in bytes above which the file of old blocks is truncated after a flush.
 const keepSaved = 64 << 20
 
-// newUndo begins with a disk as it is: everything on it counts as flushed.
+// newUndo starts with the present content of a disk as the flushed one.
 func newUndo(disk *os.File, dir string) (*undo, error) {
 	saved, err := nameless(dir)
 	if err != nil {
@@ -50,7 +51,7 @@ func newUndo(disk *os.File, dir string) (*undo, error) {
 	return u, nil
 }
 
-// nameless makes a file without a name; where the filesystem cannot, one whose name is taken away.
+// nameless makes a file without a name. If the filesystem does not support that, it removes the name.
 func nameless(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err == nil {
@@ -63,7 +64,7 @@ func nameless(dir string) (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// scan finds the parts of a disk that were written by an earlier process.
+// scan finds the blocks that an earlier process wrote.
 func (u *undo) scan() error {
 	fd := int(u.disk.Fd())
 	for at := int64(0); ; {
@@ -85,8 +86,8 @@ func (u *undo) scan() error {
 	}
 }
 
-// before is called before bytes of the disk change. zeroing is that they will be zeros afterwards. Without track only
-// the bookkeeping of written blocks is done.
+// before is called before bytes of the disk change. zeroing says that they become zeros. Without track, it updates only
+// the set of written blocks.
 func (u *undo) before(off, n int64, zeroing, track bool) error {
 	if n <= 0 {
 		return nil
@@ -97,10 +98,10 @@ func (u *undo) before(off, n int64, zeroing, track bool) error {
 	if track {
 		u.writes++
 		if err := u.save(first, end, zeroing); err != nil {
-			return fmt.Errorf("cannot keep what was on the disk before: %w", err)
+			return fmt.Errorf("cannot save the old content of the disk: %w", err)
 		}
 	}
-	if zeroing { // only whole blocks are certainly zeros then
+	if zeroing { // only complete blocks are zeros for certain
 		u.written.unsetAll((off+blockSize-1)/blockSize, (off+n)/blockSize)
 		return nil
 	}
@@ -110,11 +111,11 @@ func (u *undo) before(off, n int64, zeroing, track bool) error {
 	return nil
 }
 
-// save notes the blocks that were not touched since the last flush and copies those that hold something. It does so
-// in the lock: nobody may write a block between its being noted and its being copied.
+// save adds entries for the blocks that were not touched since the last flush, and copies those that are not zeros. The
+// caller holds mu, so that no block is written before it is copied.
 func (u *undo) save(first, end int64, zeroing bool) error {
 	for b := first; b < end; {
-		if zeroing { // zeros over zeros change nothing
+		if zeroing { // skip blocks that are zeros already
 			next, ok := u.written.next(b, end)
 			if !ok {
 				return nil
@@ -126,7 +127,8 @@ func (u *undo) save(first, end int64, zeroing bool) error {
 			continue
 		}
 		run := b
-		for run < end && run-b < int64(len(u.copying)/blockSize) && !u.touched.has(run) && u.written.has(run) == u.written.has(b) {
+		for run < end && run-b < int64(len(u.copying)/blockSize) && !u.touched.has(run) &&
+			u.written.has(run) == u.written.has(b) {
 			run++
 		}
 		if err := u.saveRun(b, run); err != nil {
@@ -137,7 +139,7 @@ func (u *undo) save(first, end int64, zeroing bool) error {
 	return nil
 }
 
-// saveRun saves blocks that are alike: all written, or none.
+// saveRun saves blocks that are all written, or all not.
 func (u *undo) saveRun(first, end int64) error {
 	slot := int64(zeros)
 	if u.written.has(first) {
@@ -172,7 +174,7 @@ func (u *undo) resizing(from int64, track bool) {
 	}
 }
 
-// flushed forgets what was before: the disk keeps what it has now.
+// flushed drops the old content.
 func (u *undo) flushed() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -188,18 +190,18 @@ func (u *undo) flushed() error {
 	return nil
 }
 
-// unflushed is how many bytes of the disk a power cut would bring back, in whole blocks.
+// unflushed is how many bytes a power cut would restore, in complete blocks.
 func (u *undo) unflushed() int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return int64(len(u.entries)) * blockSize
 }
 
-// undone is what a power cut did.
+// undone has the number of discarded writes, and of restored and kept bytes.
 type undone struct{ writes, back, kept int64 }
 
-// cut brings back what the disk held at its last flush, except for pieces that survive by chance. seed is the disk's
-// own. Nobody else may use the disk meanwhile.
+// cut restores the content of the last flush, except the pieces that survive. seed is the disk's own. No other
+// goroutine may use the disk meanwhile.
 func (u *undo) cut(p PowerCut, seed uint64) (undone, error) {
 	u.mu.Lock()
 	var all undone
@@ -222,10 +224,7 @@ func (u *undo) restore(p PowerCut, seed uint64, all *undone) error {
 	if err != nil {
 		return err
 	}
-	piece := p.Block
-	if piece == 0 {
-		piece = blockSize
-	}
+	piece := cmp.Or(p.Block, blockSize)
 	for _, e := range slices.Backward(u.entries) {
 		if err := u.restoreBlock(e, info.Size(), piece, p.Keep, seed, all); err != nil {
 			return err
@@ -234,7 +233,7 @@ func (u *undo) restore(p PowerCut, seed uint64, all *undone) error {
 	return nil
 }
 
-// restoreBlock brings one block back, piece by piece.
+// restoreBlock restores one block, piece by piece.
 func (u *undo) restoreBlock(e entry, size, piece int64, keep float64, seed uint64, all *undone) error {
 	start, end := e.block*blockSize, min((e.block+1)*blockSize, size)
 	if start >= end {
@@ -268,7 +267,8 @@ func (u *undo) restoreBlock(e entry, size, piece int64, keep float64, seed uint6
 	}
 	if e.slot == zeros {
 		u.written.unset(e.block)
-		_ = unix.Fallocate(int(u.disk.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, start, end-start) // it reads as zeros already; this only gives the space back
+		// It reads as zeros already; this only frees the space.
+		_ = unix.Fallocate(int(u.disk.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, start, end-start)
 		return nil
 	}
 	u.written.set(e.block)

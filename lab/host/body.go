@@ -24,7 +24,7 @@ const kindProcess = "process"
 
 // body is the part that plain and isolated hosts share: name, state and processes.
 type body struct {
-	ground     *Ground
+	maker      *Maker
 	name, role string
 	dir        string
 	limits     Limits
@@ -47,14 +47,14 @@ type root struct {
 	id int // in the journal
 }
 
-// power is the state of a host. It can be read while it changes, which may take long because of a process that hangs in a
-// disk.
+// power is the state of a host. It can be read while it changes, which may take long because of a process that hangs in
+// a disk.
 type power struct{ v atomic.Value }
 
 func (p *power) set(state string) { p.v.Store(state) }
 
-func newBody(g *Ground, name, role string, l Limits) *body {
-	b := &body{ground: g, name: name, role: role, dir: g.hostDir(name), limits: l, roots: map[int]*root{}}
+func newBody(g *Maker, name, role string, l Limits) *body {
+	b := &body{maker: g, name: name, role: role, dir: g.hostDir(name), limits: l, roots: map[int]*root{}}
 	b.state.set(On)
 	return b
 }
@@ -63,7 +63,7 @@ func (b *body) Name() string   { return b.name }
 func (b *body) Role() string   { return b.role }
 func (b *body) Dir() string    { return b.dir }
 func (b *body) Limits() Limits { return b.limits }
-func (b *body) Mode() string   { return b.ground.opts.Mode }
+func (b *body) Mode() string   { return b.maker.opts.Mode }
 
 func (b *body) State() string { return b.state.v.Load().(string) }
 
@@ -86,7 +86,7 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%s was not started: %w", s.Role, context.Cause(ctx))
 	}
-	j := b.ground.opts.Journal
+	j := b.maker.opts.Journal
 	mark := b.mark() + newToken()
 	details := map[string]string{"host": b.name, "boot": procid.Self().Boot, "mark": mark}
 	if b.freezer != "" {
@@ -110,12 +110,12 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 	return p, nil
 }
 
-// markVar is a variable in the environment of all processes on hosts. It finds processes whose ids are not in the journal,
-// because the lab was killed just after it started them.
+// markVar is a variable in the environment of all processes on hosts. It finds processes whose ids are not in the
+// journal, because the lab was killed just after it started them.
 const markVar = "PLIMSOLL_LAB_PROCESS"
 
 // mark is the prefix of the marks of this host's processes. Names of hosts have no slash.
-func (b *body) mark() string { return b.ground.token + "/" + b.name + "/" }
+func (b *body) mark() string { return b.maker.token + "/" + b.name + "/" }
 
 // watch keeps a process in roots until it and its process group have ended.
 func (b *body) watch(r *root) {
@@ -154,7 +154,7 @@ func (b *body) prune() {
 			continue
 		}
 		delete(b.roots, id)
-		if err := b.ground.opts.Journal.Gone(id); err != nil {
+		if err := b.maker.opts.Journal.Gone(id); err != nil {
 			b.problems = errors.Join(b.problems, err)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 // This package writes the files of control groups itself. The library containerd/cgroups supports either version 1 or
-// version 2, but a machine may have both: then the controllers are those of version 1, and only version 2 can freeze and
-// kill a group in one step. The library also requires the mount points of distributions.
+// version 2, but a machine may have both: then the controllers are those of version 1, and only version 2 can freeze
+// and kill a group in one step. The library also requires the mount points of distributions.
 
 // kindGroup is a control group, in one or several hierarchies.
 const kindGroup = "cgroup"

@@ -120,7 +120,8 @@ func TestVersion2(t *testing.T) {
 		}
 	}
 	u := g.usage()
-	want := record.LabUsage{CPUSeconds: 1.5, ThrottledSeconds: 0.25, Memory: 1200, ReadBytes: 11, WriteBytes: 22, Reads: 4, Writes: 6}
+	want := record.LabUsage{CPUSeconds: 1.5, ThrottledSeconds: 0.25, Memory: 1200, ReadBytes: 11, WriteBytes: 22, Reads: 4,
+		Writes: 6}
 	if diff := cmp.Diff(want, u); diff != "" {
 		t.Error(diff)
 	}

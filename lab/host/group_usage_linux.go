@@ -61,8 +61,8 @@ func readCount(file string) int64 {
 	return n
 }
 
-// ioCounts are bytes and operations by the kind of device. The kernel counts a request to a loop device or an array again
-// at the device below, so the counts of different kinds must not be added.
+// ioCounts are bytes and operations by the kind of device. The kernel counts a request to a loop device or an array
+// again at the device below, so the counts of different kinds must not be added.
 type ioCounts map[string]*record.LabUsage
 
 func (c ioCounts) of(device string) *record.LabUsage {

@@ -1,10 +1,10 @@
-// Package host makes the failure domains of a lab: hosts with an address, limits and processes, which can lose power, be
-// cut off and be paused.
+// Package host makes the failure domains of a lab: hosts with an address, limits and processes, which can lose power,
+// be cut off and be paused.
 //
-// A plain host is a set of processes of this user on loopback. It has no limits and no link of its own. A power failure is
-// SIGKILL, and a pause is SIGSTOP, to all processes that were started on the host, their descendants and process groups.
-// Ports are reserved by locked files below Home, so that labs that start at the same time never use the same port. The
-// kernel unlocks the files if a lab is killed.
+// A plain host is a set of processes of this user on loopback. It has no limits and no link of its own. A power failure
+// is SIGKILL, and a pause is SIGSTOP, to all processes that were started on the host, their descendants and process
+// groups. Ports are reserved by locked files below Home, so that labs that start at the same time never use the same
+// port. The kernel unlocks the files if a lab is killed.
 //
 // An isolated host is a network namespace with an address from the benchmarking range 198.18.0.0/15 (RFC 2544), and a
 // control group that limits cores, memory (with page cache, without swap) and I/O. A bridge in a namespace of its own
@@ -14,15 +14,16 @@
 // /run/plimsoll/netns: use nsenter --net=/run/plimsoll/netns/NAME.
 //
 // A power failure first takes the link down and then kills the group, so connections hang instead of being reset. Cuts
-// are rules of nftables in the host's namespace, which TCP sees as packet loss. A slow link is a token bucket at both ends
-// of the cable. Control groups of version 1, of version 2, and of both side by side are supported. The controllers of
-// version 2 are enabled for groups below the root, and stay enabled. Groups of version 1 do not limit buffered writes
-// that the kernel writes back later. A killed group is replaced by a new one, because the kernel kills every process that
-// enters it.
+// are rules of nftables in the host's namespace, which TCP sees as packet loss. A slow link is a token bucket at both
+// ends of the cable. Control groups of version 1, of version 2, and of both side by side are supported. The controllers
+// of version 2 are enabled for groups below the root, and stay enabled. Groups of version 1 do not limit buffered
+// writes that the kernel writes back later. A killed group is replaced by a new one, because the kernel kills every
+// process that enters it.
 //
 // Other packages decide which servers run on a host and what happens to their data. Resources are in the lab's journal
-// before they are made, with a random part in their names. A control group, namespace or interface is removed only if it
-// is the one in the journal. Firewall rules and cables of hosts end with their namespaces and are not in the journal.
+// before they are made, with a random part in their names. A control group, namespace or interface is removed only if
+// it is the one in the journal. Firewall rules and cables of hosts end with their namespaces and are not in the
+// journal.
 package host
 
 import (
@@ -64,9 +65,9 @@ type Limits struct {
 // goShare is the share of a host's memory that its Go programs use together before they collect garbage more often.
 const goShare = 0.8
 
-// ForGo returns environment variables that apply the limits to a Go program, such as a gateway, which otherwise uses the
-// processors and the memory of the machine. programs is how many Go programs share the host: each may use all cores, and
-// an equal part of 80 % of the memory.
+// ForGo returns environment variables that apply the limits to a Go program, such as a gateway, which otherwise uses
+// the processors and the memory of the machine. programs is how many Go programs share the host: each may use all
+// cores, and an equal part of 80 % of the memory.
 func (l Limits) ForGo(programs int) []string {
 	var env []string
 	if l.Cores > 0 {

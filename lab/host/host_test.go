@@ -19,22 +19,23 @@ import (
 // limit is how long something may take that must happen; it is no measure of speed.
 const limit = 90 * time.Second
 
-// ground is one lab's ground, its journal and the directories, which are removed after the test.
-type ground struct {
-	*host.Ground
+// maker is one lab's maker, its journal and the directories, which are removed after the test.
+type testMaker struct {
+	*host.Maker
 	journal *journal.Journal
-	opts    host.GroundOptions
+	opts    host.MakerOptions
 }
 
-// newGround makes the ground of a lab of the test's own.
-func newGround(t *testing.T, mode, home string) *ground {
+// newMaker makes the maker of a lab of the test's own.
+func newMaker(t *testing.T, mode, home string) *testMaker {
 	t.Helper()
 	dir := t.TempDir()
 	j, err := journal.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &ground{journal: j, opts: host.GroundOptions{Lab: "t" + strconv.Itoa(os.Getpid()), Dir: dir, Home: home, Mode: mode, Journal: j}}
+	g := &testMaker{journal: j, opts: host.MakerOptions{Lab: "t" + strconv.Itoa(os.Getpid()), Dir: dir, Home: home,
+		Mode: mode, Journal: j}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
@@ -43,27 +44,27 @@ func newGround(t *testing.T, mode, home string) *ground {
 		}
 		_ = j.Close()
 	})
-	if g.Ground, err = host.NewGround(t.Context(), g.opts); err != nil {
+	if g.Maker, err = host.NewMaker(t.Context(), g.opts); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.close(t) })
 	return g
 }
 
-// close closes the ground, after which nothing may be left in the journal.
-func (g *ground) close(t *testing.T) {
+// close closes the maker, after which nothing may be left in the journal.
+func (g *testMaker) close(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := g.Close(ctx); err != nil {
-		t.Errorf("cannot close the ground: %v", err)
+		t.Errorf("cannot close the maker: %v", err)
 	}
 	if left := g.journal.Live(); len(left) > 0 {
 		t.Errorf("the journal still has %+v", left)
 	}
 }
 
-func (g *ground) host(t *testing.T, name string, l host.Limits) host.Host {
+func (g *testMaker) host(t *testing.T, name string, l host.Limits) host.Host {
 	t.Helper()
 	h, err := g.Make(t.Context(), name, "member", l)
 	if err != nil {
@@ -116,7 +117,7 @@ func TestConformance(t *testing.T) {
 	for _, mode := range modes(t) {
 		for _, c := range []struct {
 			name string
-			test func(*testing.T, *ground, host.Host)
+			test func(*testing.T, *testMaker, host.Host)
 		}{
 			{"run", testRun},
 			{"start", testStart},
@@ -129,14 +130,14 @@ func TestConformance(t *testing.T) {
 		} {
 			t.Run(mode+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
-				g := newGround(t, mode, t.TempDir())
+				g := newMaker(t, mode, t.TempDir())
 				c.test(t, g, g.host(t, "host1", host.Limits{}))
 			})
 		}
 	}
 }
 
-func testRun(t *testing.T, _ *ground, h host.Host) {
+func testRun(t *testing.T, _ *testMaker, h host.Host) {
 	out, err := h.Run(t.Context(), shellSpec("echo yes; echo no >&2"))
 	if err != nil || string(out) != "yes\nno\n" {
 		t.Errorf("output %q, error %v", out, err)
@@ -154,7 +155,7 @@ func testRun(t *testing.T, _ *ground, h host.Host) {
 	}
 }
 
-func testStart(t *testing.T, g *ground, h host.Host) {
+func testStart(t *testing.T, g *testMaker, h host.Host) {
 	if h.Name() != "host1" || h.Role() != "member" || h.Mode() != g.opts.Mode || h.State() != host.On {
 		t.Errorf("host %s, role %s, mode %s, state %s", h.Name(), h.Role(), h.Mode(), h.State())
 	}
@@ -171,7 +172,7 @@ func testStart(t *testing.T, g *ground, h host.Host) {
 	eventually(t, "the process gone from the journal", func() bool { return len(g.journal.Live()) == before })
 }
 
-func testPorts(t *testing.T, _ *ground, h host.Host) {
+func testPorts(t *testing.T, _ *testMaker, h host.Host) {
 	seen := map[int]bool{}
 	for range 5 {
 		port, err := h.Port()
@@ -185,7 +186,7 @@ func testPorts(t *testing.T, _ *ground, h host.Host) {
 	}
 }
 
-func testPower(t *testing.T, _ *ground, h host.Host) {
+func testPower(t *testing.T, _ *testMaker, h host.Host) {
 	file := filepath.Join(h.Dir(), "child")
 	p := shell(t, h, "sleep 600 & echo $! >"+file+"; wait")
 	q := shell(t, h, "sleep 600 & echo $! >"+file+"2") // its child stays when it has ended
@@ -223,7 +224,7 @@ func counter(file string) string {
 	return "(i=0; while :; do i=$((i+1)); echo $i >" + file + ".new; mv " + file + ".new " + file + "; sleep 0.01; done) & wait"
 }
 
-func testPause(t *testing.T, _ *ground, h host.Host) {
+func testPause(t *testing.T, _ *testMaker, h host.Host) {
 	file := filepath.Join(h.Dir(), "count")
 	p := shell(t, h, counter(file))
 	begin := number(t, file)
@@ -253,7 +254,7 @@ func testPause(t *testing.T, _ *ground, h host.Host) {
 	}
 }
 
-func testUsage(t *testing.T, _ *ground, h host.Host) {
+func testUsage(t *testing.T, _ *testMaker, h host.Host) {
 	p := shell(t, h, "while :; do :; done")
 	eventually(t, "processor time and memory", func() bool {
 		u, err := h.Usage()
@@ -272,7 +273,7 @@ func testUsage(t *testing.T, _ *ground, h host.Host) {
 	}
 }
 
-func testClose(t *testing.T, g *ground, h host.Host) {
+func testClose(t *testing.T, g *testMaker, h host.Host) {
 	p := shell(t, h, "sleep 600")
 	if _, err := h.Port(); err != nil {
 		t.Fatal(err)
@@ -289,7 +290,7 @@ func testClose(t *testing.T, g *ground, h host.Host) {
 	}
 }
 
-func testRefused(t *testing.T, g *ground, _ host.Host) {
+func testRefused(t *testing.T, g *testMaker, _ host.Host) {
 	for _, name := range []string{"host1", "", "../up", "a b"} {
 		if h, err := g.Make(t.Context(), name, "member", host.Limits{}); err == nil {
 			t.Errorf("there is a host %q", h.Name())
@@ -300,7 +301,7 @@ func testRefused(t *testing.T, g *ground, _ host.Host) {
 // What plain hosts cannot do is refused with the alternative.
 func TestPlainRefuses(t *testing.T) {
 	t.Parallel()
-	g := newGround(t, host.Plain, t.TempDir())
+	g := newMaker(t, host.Plain, t.TempDir())
 	h := g.host(t, "host1", host.Limits{})
 	_, limited := g.Make(t.Context(), "host2", "member", host.Limits{Cores: 1})
 	for what, err := range map[string]error{
@@ -328,7 +329,7 @@ func TestPortsOfTwoLabs(t *testing.T) {
 	const each = 40
 	ports := make(chan int, 2*each)
 	for range 2 {
-		h := newGround(t, host.Plain, home).host(t, "host1", host.Limits{})
+		h := newMaker(t, host.Plain, home).host(t, "host1", host.Limits{})
 		go func() {
 			for range each {
 				port, err := h.Port()

@@ -50,7 +50,7 @@ type traffic struct{ received, sent int64 }
 const firstIsolatedPort = 27017
 
 func newIsolated(ctx context.Context, b *body) (Host, error) {
-	h := &isolatedHost{body: b, net: b.ground.net, reserved: map[int]bool{}}
+	h := &isolatedHost{body: b, net: b.maker.net, reserved: map[int]bool{}}
 	h.state.set(Off)
 	err := h.connect()
 	if err == nil {
@@ -70,7 +70,7 @@ func (h *isolatedHost) connect() error {
 		return err
 	}
 	h.address, h.port = address, "host"+strconv.Itoa(last)
-	if h.space, err = makeNamespace(h.ground.opts.Journal, h.ground.named(h.name)); err != nil {
+	if h.space, err = makeNamespace(h.maker.opts.Journal, h.maker.named(h.name)); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -115,7 +115,7 @@ func (n *namespace) handle() netns.NsHandle { return netns.NsHandle(n.file.Fd())
 // holds mu, or is alone.
 func (h *isolatedHost) on() error {
 	h.powers++
-	g, err := h.net.groups.makeGroup(h.ground.opts.Journal, h.ground.named(h.name)+"-"+strconv.Itoa(h.powers))
+	g, err := h.net.groups.makeGroup(h.maker.opts.Journal, h.maker.named(h.name)+"-"+strconv.Itoa(h.powers))
 	if err != nil {
 		return err
 	}
@@ -216,8 +216,8 @@ func (h *isolatedHost) PowerOff(ctx context.Context) error {
 	return nil
 }
 
-// off takes the link down before it kills, because the kernel closes the connections of killed processes, and a host that
-// lost power does not. The caller holds mu.
+// off takes the link down before it kills, because the kernel closes the connections of killed processes, and a host
+// that lost power does not. The caller holds mu.
 func (h *isolatedHost) off(ctx context.Context) error {
 	if h.State() != Off {
 		h.state.set(Off)

@@ -22,14 +22,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// isolatedGround makes a ground for isolated hosts, or says that this machine cannot.
-func isolatedGround(t *testing.T) (*ground, bool) {
+// isolatedGround makes a maker for isolated hosts, or says that this machine cannot.
+func isolatedGround(t *testing.T) (*testMaker, bool) {
 	t.Helper()
 	t.Parallel()
 	if !slices.Contains(modes(t), host.Isolated) {
 		return nil, false
 	}
-	return newGround(t, host.Isolated, t.TempDir()), true
+	return newMaker(t, host.Isolated, t.TempDir()), true
 }
 
 // server starts the test's server on a host and returns its address.
@@ -77,8 +77,8 @@ func (c client) goesOn(t *testing.T) {
 	eventually(t, "more answers", func() bool { return number(t, c.file) >= begin+5 })
 }
 
-// hangs makes sure that it gets no answers while another client does, and still has its connection. One answer that arrived before
-// the cut may be counted late, because the machine can be too busy to run the client.
+// hangs makes sure that it gets no answers while another client does, and still has its connection. One answer that
+// arrived before the cut may be counted late, because the machine can be too busy to run the client.
 func (c client) hangs(t *testing.T, other client) {
 	t.Helper()
 	other.goesOn(t) // what was on its way has arrived
@@ -440,7 +440,7 @@ func TestTwoLabs(t *testing.T) {
 	if !ok {
 		return
 	}
-	other := newGround(t, host.Isolated, t.TempDir()) // with another home
+	other := newMaker(t, host.Isolated, t.TempDir()) // with another home
 	h, o := g.host(t, "host1", host.Limits{}), other.host(t, "host1", host.Limits{})
 	if h.Address() == o.Address() {
 		t.Fatalf("both have %s", h.Address())
@@ -486,7 +486,8 @@ func TestSandboxOnHost(t *testing.T) {
 	s := shellSpec("echo $$; cat /proc/net/dev")
 	s.Sandbox = &process.Sandbox{}
 	out, err := h.Run(t.Context(), s)
-	if err != nil || !strings.HasPrefix(string(out), "1\n") || !strings.Contains(string(out), "eth0") || strings.Contains(string(out), "plm") {
+	if err != nil || !strings.HasPrefix(string(out), "1\n") || !strings.Contains(string(out), "eth0") ||
+		strings.Contains(string(out), "plm") {
 		t.Errorf("output %q, error %v", out, err)
 	}
 	s = shellSpec("sleep 600 & sleep 600")

@@ -156,7 +156,7 @@ func TestRemoversLeaveOthersAlone(t *testing.T) {
 		_ = other.Process.Kill()
 		_ = other.Wait() // it was killed
 	}()
-	g := newGround(t, host.Plain, t.TempDir())
+	g := newMaker(t, host.Plain, t.TempDir())
 	if _, err := g.host(t, "host1", host.Limits{}).Port(); err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func makeLab(arg []string) error {
 	if err != nil {
 		return err
 	}
-	g, err := host.NewGround(ctx, host.GroundOptions{Mode: arg[0], Lab: arg[1], Dir: arg[2], Home: arg[3], Journal: j})
+	g, err := host.NewMaker(ctx, host.MakerOptions{Mode: arg[0], Lab: arg[1], Dir: arg[2], Home: arg[3], Journal: j})
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 
 const kindNamespace = "namespace"
 
-// namespaceDir has the files on which network namespaces are mounted. It is not the directory of `ip netns`, because the
-// first use of `ip netns` mounts that directory over itself and hides its content.
+// namespaceDir has the files on which network namespaces are mounted. It is not the directory of `ip netns`, because
+// the first use of `ip netns` mounts that directory over itself and hides its content.
 const namespaceDir = "/run/plimsoll/netns"
 
 // namespace is a named network namespace.

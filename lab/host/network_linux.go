@@ -18,10 +18,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
-// The network of a lab with isolated hosts is the switch: a bridge in a network namespace of its own, with a cable (a pair
-// of virtual Ethernet devices) to each host and one to the machine. In the machine's namespace, the packets of the bridge
-// would pass the machine's firewall, which forwards nothing where Docker is installed. The machine sees one interface of a
-// lab.
+// The network of a lab with isolated hosts is the switch: a bridge in a network namespace of its own, with a cable (a
+// pair of virtual Ethernet devices) to each host and one to the machine. In the machine's namespace, the packets of the
+// bridge would pass the machine's firewall, which forwards nothing where Docker is installed. The machine sees one
+// interface of a lab.
 
 const kindLink = "link"
 
@@ -39,7 +39,7 @@ const (
 
 // network is shared by the isolated hosts of a lab.
 type network struct {
-	ground   *Ground
+	maker    *Maker
 	prefix   netip.Prefix
 	switches *namespace
 	handle   *netlink.Handle   // in the switch's namespace
@@ -54,8 +54,8 @@ type network struct {
 }
 
 // newNetwork chooses free addresses and makes the switch and the cable to the machine.
-func newNetwork(ctx context.Context, g *Ground) (_ *network, err error) {
-	n := &network{ground: g, next: machineHost + 1, hosts: map[string]*isolatedHost{},
+func newNetwork(ctx context.Context, g *Maker) (_ *network, err error) {
+	n := &network{maker: g, next: machineHost + 1, hosts: map[string]*isolatedHost{},
 		cuts: map[string]map[string]ways{}}
 	defer func() {
 		if err != nil {
@@ -81,7 +81,7 @@ func newNetwork(ctx context.Context, g *Ground) (_ *network, err error) {
 }
 
 // named is the machine-wide name of a resource of the lab.
-func (g *Ground) named(what string) string {
+func (g *Maker) named(what string) string {
 	return groupPrefix + g.opts.Lab + "-" + what + "-" + g.token
 }
 
@@ -101,7 +101,7 @@ func (n *network) connectMachine() error {
 		return fmt.Errorf("cannot read the machine's addresses and routes: %w", err)
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(n.ground.opts.Lab + n.ground.token)) // never fails
+	_, _ = h.Write([]byte(n.maker.opts.Lab + n.maker.token)) // never fails
 	for i := range networks {
 		prefix := networkAt((int(h.Sum32()%networks) + i) % networks)
 		if overlaps(used, prefix) {
@@ -123,8 +123,8 @@ func networkAt(i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4(a), networkBits)
 }
 
-// usedNetworks are the networks of the machine's addresses and routes. Routes that are wider than the range, such as the
-// default route, do not count, because the kernel prefers narrower ones.
+// usedNetworks are the networks of the machine's addresses and routes. Routes that are wider than the range, such as
+// the default route, do not count, because the kernel prefers narrower ones.
 func usedNetworks() ([]netip.Prefix, error) {
 	for tries := 1; ; tries++ {
 		used, err := readNetworks()
@@ -176,11 +176,11 @@ func overlaps(used []netip.Prefix, p netip.Prefix) bool {
 	return false
 }
 
-// reserve reserves a network by a file and by an interface that has the network in its name. The machine can have only one
-// interface of that name, so labs with different homes cannot use the same network.
+// reserve reserves a network by a file and by an interface that has the network in its name. The machine can have only
+// one interface of that name, so labs with different homes cannot use the same network.
 func (n *network) reserve(prefix netip.Prefix) error {
 	a := prefix.Addr().As4()
-	p, err := n.ground.reserve(fmt.Sprintf("network-%d-%d", a[1], a[2]))
+	p, err := n.maker.reserve(fmt.Sprintf("network-%d-%d", a[1], a[2]))
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (n *network) makeCable(name string) error {
 	mac := newMAC()
 	r := journal.Resource{Kind: kindLink, Name: name, Details: map[string]string{"mac": mac.String()}}
 	var err error
-	if r.ID, err = n.ground.opts.Journal.Add(r.Kind, r.Name, r.Details); err != nil {
+	if r.ID, err = n.maker.opts.Journal.Add(r.Kind, r.Name, r.Details); err != nil {
 		return err
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -214,7 +214,7 @@ func (n *network) makeCable(name string) error {
 		if errors.Is(err, unix.EEXIST) {
 			err = errTaken
 		}
-		return errors.Join(fmt.Errorf("cannot create the interface %s: %w", name, err), n.ground.opts.Journal.Gone(r.ID))
+		return errors.Join(fmt.Errorf("cannot create the interface %s: %w", name, err), n.maker.opts.Journal.Gone(r.ID))
 	}
 	n.link = &r
 	_ = disableIPv6(name) // hosts use IPv4 only
@@ -256,8 +256,8 @@ func (n *network) nextAddress() (netip.Prefix, int, error) {
 	return n.address(n.next - 1), n.next - 1, nil
 }
 
-// newMAC returns a random, locally administered address. It also tells the interface from a later one with the same name:
-// the kernel sets the address when it makes the interface, so the interface never exists without it.
+// newMAC returns a random, locally administered address. It also tells the interface from a later one with the same
+// name: the kernel sets the address when it makes the interface, so the interface never exists without it.
 func newMAC() net.HardwareAddr {
 	mac := make(net.HardwareAddr, 6)
 	_, _ = rand.Read(mac) // never fails
@@ -269,7 +269,7 @@ func (n *network) close(ctx context.Context) error {
 	if n.link != nil {
 		err := removeLink(ctx, *n.link)
 		if err == nil {
-			err = n.ground.opts.Journal.Gone(n.link.ID)
+			err = n.maker.opts.Journal.Gone(n.link.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot remove the interface %s: %w", n.link.Name, err)

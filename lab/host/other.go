@@ -20,8 +20,8 @@ type network struct{}
 
 var errLinux = errors.New("only Linux has isolated hosts")
 
-func newNetwork(context.Context, *Ground) (*network, error) { return nil, errLinux }
-func (*network) close(context.Context) error                { return nil }
+func newNetwork(context.Context, *Maker) (*network, error) { return nil, errLinux }
+func (*network) close(context.Context) error               { return nil }
 
 func newIsolated(context.Context, *body) (Host, error) { return nil, errLinux }
 

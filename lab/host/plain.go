@@ -37,7 +37,7 @@ func (h *plainHost) Run(ctx context.Context, s process.Spec) ([]byte, error) {
 func (h *plainHost) Port() (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	port, p, err := h.ground.port()
+	port, p, err := h.maker.port()
 	if err != nil {
 		return 0, fmt.Errorf("cannot reserve a port for host %s: %w", h.name, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// marked are the running processes whose mark has a prefix, except this one. Processes that removed their mark, and those
-// of other users, are not found.
+// marked are the running processes whose mark has a prefix, except this one. Processes that removed their mark, and
+// those of other users, are not found.
 func marked(mark string) []int {
 	want := []byte("\x00" + markVar + "=" + mark)
 	var found []int

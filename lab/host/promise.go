@@ -31,7 +31,7 @@ type reservation struct {
 }
 
 // reserve makes the reservation of a name, or returns errTaken.
-func (g *Ground) reserve(name string) (*reservation, error) {
+func (g *Maker) reserve(name string) (*reservation, error) {
 	p := &reservation{path: filepath.Join(g.opts.Home, "promises", name), journal: g.opts.Journal}
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return nil, fmt.Errorf("cannot reserve %s: %w", name, err)
@@ -61,8 +61,8 @@ func (p *reservation) release() error {
 	return p.journal.Gone(p.id)
 }
 
-// lockFile makes and locks a file. The holder of the lock removes the file, so the locked file must still be the one with
-// that name.
+// lockFile makes and locks a file. The holder of the lock removes the file, so the locked file must still be the one
+// with that name.
 func lockFile(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -132,7 +132,7 @@ const firstPort, lastPort = 20000, 31999
 
 // port reserves a free port of loopback. It starts at a random one, because labs with different homes do not see each
 // other's reservations.
-func (g *Ground) port() (int, *reservation, error) {
+func (g *Maker) port() (int, *reservation, error) {
 	from, to := ephemeralPorts()
 	n := lastPort - firstPort + 1
 	start := rand.IntN(n)

@@ -14,8 +14,8 @@ import (
 // ticks per second is the unit of processor time in /proc, on all architectures.
 const ticks = 100
 
-// childlessEvery is how often a process without children is checked for children. A process with children is checked every
-// time. The usage of a child before it was found is counted when it is found.
+// childlessEvery is how often a process without children is checked for children. A process with children is checked
+// every time. The usage of a child before it was found is counted when it is found.
 const childlessEvery = 5 * time.Second
 
 // family is a process with its descendants. Its usage is read every second, so the files of /proc stay open, because
@@ -33,8 +33,8 @@ type relative struct {
 	children        []int
 }
 
-// usage is what the processes of the family have used, and the memory that they use now. ok is false if the first process
-// has ended.
+// usage is what the processes of the family have used, and the memory that they use now. ok is false if the first
+// process has ended.
 func (f *family) usage(now time.Time) (u record.LabUsage, ok bool) {
 	f.update(now)
 	var shared int64 // memory that processes share, such as PostgreSQL's buffers, counts once
@@ -170,9 +170,9 @@ func parseStat(text []byte) (s procStat, ok bool) {
 
 // parseRead returns how many bytes a process caused to be read from disks.
 //
-// The bytes written in the same file are not usable: write_bytes grows by a whole folio when one page of it becomes dirty,
-// and XFS and ext4 have folios of up to megabytes (Linux 5.18 and 6.16). For PostgreSQL, which writes its log in pages,
-// write_bytes is more than six times what reaches the disk.
+// The bytes written in the same file are not usable: write_bytes grows by a whole folio when one page of it becomes
+// dirty, and XFS and ext4 have folios of up to megabytes (Linux 5.18 and 6.16). For PostgreSQL, which writes its log in
+// pages, write_bytes is more than six times what reaches the disk.
 func parseRead(text []byte) (read int64) {
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "read_bytes: "); ok {

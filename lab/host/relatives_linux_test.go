@@ -80,7 +80,8 @@ func openFiles(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	for _, e := range all {
-		if to, _ := os.Readlink("/proc/self/fd/" + e.Name()); strings.HasSuffix(to, "/stat") || strings.HasSuffix(to, "/statm") || strings.HasSuffix(to, "/io") {
+		if to, _ := os.Readlink("/proc/self/fd/" + e.Name()); strings.HasSuffix(to, "/stat") ||
+			strings.HasSuffix(to, "/statm") || strings.HasSuffix(to, "/io") {
 			n++
 		}
 	}

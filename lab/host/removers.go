@@ -25,8 +25,8 @@ func Removers() map[string]journal.Remover {
 // removeTime is how long a remover waits for killed processes to end.
 const removeTime = 20 * time.Second
 
-// removeProcess kills a process of a host, its descendants, its group, and all processes with its mark. The id is not in
-// the journal if the lab was killed during the start.
+// removeProcess kills a process of a host, its descendants, its group, and all processes with its mark. The id is not
+// in the journal if the lab was killed during the start.
 func removeProcess(ctx context.Context, r journal.Resource) error {
 	if r.Details["boot"] != procid.Self().Boot {
 		return nil

@@ -1,9 +1,9 @@
-// Package journal keeps a list of the resources of a lab. Each resource is in the list before it is made, so that a later
-// process can remove all of them, whatever happened to the first process.
+// Package journal keeps a list of the resources of a lab. Each resource is in the list before it is made, so that a
+// later process can remove all of them, whatever happened to the first process.
 //
-// A journal is a file of JSON lines in the directory of a lab. Each line is on the disk before [Journal.Add] returns. If a
-// crash tears a line, its resource was not made yet. The packages that make resources also have a [Remover] for each of
-// their kinds. Nothing is removed that is not in the journal.
+// A journal is a file of JSON lines in the directory of a lab. Each line is on the disk before [Journal.Add] returns.
+// If a crash tears a line, its resource was not made yet. The packages that make resources also have a [Remover] for
+// each of their kinds. Nothing is removed that is not in the journal.
 package journal
 
 import (
@@ -40,7 +40,8 @@ type line struct {
 	Resource
 }
 
-// Journal is safe for use by several goroutines, but only one process may have it open: the one that has locked the lab.
+// Journal is safe for use by several goroutines, but only one process may have it open: the one that has locked the
+// lab.
 type Journal struct {
 	mu   sync.Mutex
 	file *os.File
@@ -48,8 +49,8 @@ type Journal struct {
 	last int
 }
 
-// Open opens the journal in a directory, which must exist, or makes a new one. It cuts off a torn last line. A damaged line
-// before the end is an error, because the lines after it cannot be trusted.
+// Open opens the journal in a directory, which must exist, or makes a new one. It cuts off a torn last line. A damaged
+// line before the end is an error, because the lines after it cannot be trusted.
 func Open(dir string) (*Journal, error) {
 	path := filepath.Join(dir, FileName)
 	content, err := os.ReadFile(path)
@@ -202,9 +203,9 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// Remover removes a resource. It succeeds if the resource does not exist, because resources are in the journal before they
-// are made. It must verify that it removes the resource in the journal, because ids of processes and names of devices are
-// reused.
+// Remover removes a resource. It succeeds if the resource does not exist, because resources are in the journal before
+// they are made. It must verify that it removes the resource in the journal, because ids of processes and names of
+// devices are reused.
 type Remover func(ctx context.Context, r Resource) error
 
 // Clean removes all resources, the newest first. A resource that cannot be removed stays in the journal, and the error

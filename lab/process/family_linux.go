@@ -20,8 +20,8 @@ func Family(pid int) []int {
 	return found
 }
 
-// Children returns the living children of all threads of a process. ok is false if the kernel has no lists of children, or
-// the process has ended.
+// Children returns the living children of all threads of a process. ok is false if the kernel has no lists of children,
+// or the process has ended.
 func Children(pid int) (children []int, ok bool) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
 	tasks, err := os.Open(dir)

@@ -9,8 +9,8 @@ import (
 )
 
 // unmountDisks unmounts virtual disks in the mount namespace of the calling thread, except those in root. A new mount
-// namespace has a copy of every mount, and a copy keeps a loop device in use as long as the program runs. On machines with
-// shared mounts the copies are unmounted with the originals, but many machines have private mounts.
+// namespace has a copy of every mount, and a copy keeps a loop device in use as long as the program runs. On machines
+// with shared mounts the copies are unmounted with the originals, but many machines have private mounts.
 func unmountDisks(root string) {
 	text, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -21,8 +21,8 @@ func unmountDisks(root string) {
 	}
 }
 
-// virtualDisks are the mount points of FUSE filesystems and of filesystems on loop devices and arrays, which are neither in
-// root nor above it, in the order of mounting.
+// virtualDisks are the mount points of FUSE filesystems and of filesystems on loop devices and arrays, which are
+// neither in root nor above it, in the order of mounting.
 func virtualDisks(mountinfo, root string) []string {
 	var points []string
 	for line := range strings.Lines(mountinfo) {

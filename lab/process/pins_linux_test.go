@@ -63,7 +63,8 @@ func TestSandboxForgetsDisks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(before), at) || strings.Contains(string(after), at) || !strings.Contains(string(outside), at) {
+	if !strings.Contains(string(before), at) || strings.Contains(string(after), at) ||
+		!strings.Contains(string(outside), at) {
 		t.Errorf("mounted inside at first: %v, then: %v, outside: %v; want true, false, true", strings.Contains(string(before), at),
 			strings.Contains(string(after), at), strings.Contains(string(outside), at))
 	}

@@ -1,8 +1,8 @@
 // Package process starts programs that must not outlive Plimsoll, ends them with all their descendants, and tells a
 // process from a later one with the same id.
 //
-// A program can run in a root directory of its own with its own mounts, in a network namespace and in control groups. The
-// callers make these, decide what the programs are for, and keep the journal (package journal).
+// A program can run in a root directory of its own with its own mounts, in a network namespace and in control groups.
+// The callers make these, decide what the programs are for, and keep the journal (package journal).
 package process
 
 import (
@@ -33,8 +33,8 @@ type Spec struct {
 	Log     *os.File // standard output and error
 	Sandbox *Sandbox // nil: run like any child
 	Place   Place    // the zero value: that of this process
-	// Nobody runs the program as the user nobody if this process is root, even if nobody cannot read the program's file. If
-	// that is not possible, the program is not started.
+	// Nobody runs the program as the user nobody if this process is root, even if nobody cannot read the program's file.
+	// If that is not possible, the program is not started.
 	Nobody bool
 	// OpenFiles is the program's soft limit of open files, at most the hard limit of this process; 0 keeps the limit. Only
 	// Linux sets it. See [OpenFiles].
@@ -73,6 +73,7 @@ type Process struct {
 	Exit error // valid when Done is closed
 }
 
+// Status is the state of a program that the lab started.
 type Status struct {
 	Role    string // "postgres", "gateway", "mongod"
 	PID     int
@@ -80,16 +81,16 @@ type Status struct {
 	Exit    string // how it ended; empty while it runs
 }
 
-// OnThread runs f on a thread that nothing else uses and that ends with f, and waits for it. The thread's namespaces may
-// be changed, because no other code sees them.
+// OnThread runs f on a thread that nothing else uses and that ends with f, and waits for it. The thread's namespaces
+// may be changed, because no other code sees them.
 func OnThread(f func()) {
 	done := make(chan struct{})
 	childproc.OwnThread(func() { defer close(done); f() })
 	<-done
 }
 
-// Start starts a program and returns when it was executed. The process is in a process group of its own, so that Ctrl-C on
-// a terminal reaches Plimsoll alone, which ends the process in order.
+// Start starts a program and returns when it was executed. The process is in a process group of its own, so that Ctrl-C
+// on a terminal reaches Plimsoll alone, which ends the process in order.
 func Start(s Spec) (*Process, error) {
 	p := &Process{Role: s.Role, Done: make(chan struct{})}
 	started := make(chan error)
@@ -167,8 +168,8 @@ func KillTree(pid int) {
 	}
 }
 
-// Run runs a program to its end and returns its output, which is also written to log. If the program fails, the error has
-// the last lines of the output.
+// Run runs a program to its end and returns its output, which is also written to log. If the program fails, the error
+// has the last lines of the output.
 func Run(ctx context.Context, s Spec, log io.Writer) ([]byte, error) {
 	return RunBy(ctx, s, log, Start)
 }

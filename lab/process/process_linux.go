@@ -17,7 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
-// launch executes a program. It must be called on a thread of its own, because a sandbox changes the thread's namespaces.
+// launch executes a program. It must be called on a thread of its own, because a sandbox changes the thread's
+// namespaces.
 func launch(s Spec) (*exec.Cmd, error) {
 	cmd := exec.Command(s.Path, s.Args...)
 	cmd.Env = s.Env
@@ -69,8 +70,8 @@ func launch(s Spec) (*exec.Cmd, error) {
 // nobody is the user and the group without privileges.
 const nobody = 65534
 
-// asNobody makes a command run as the user nobody if this process is root. The program is executed through a descriptor,
-// because nobody cannot enter the home of root. The file must be closed after the start.
+// asNobody makes a command run as the user nobody if this process is root. The program is executed through a
+// descriptor, because nobody cannot enter the home of root. The file must be closed after the start.
 func asNobody(cmd *exec.Cmd) (*os.File, error) {
 	f, err := os.Open(cmd.Path)
 	if err != nil || os.Geteuid() != 0 {
@@ -115,8 +116,8 @@ func OpenFiles(pid int) uint64 {
 }
 
 // enterPlace moves the calling thread to a place, which the child inherits. Only whole processes can enter a group of
-// version 2, so the kernel creates the child in it. leave must be called after the start of the child, even after an error:
-// the thread waits for the child, and must not be limited, stopped or counted with it.
+// version 2, so the kernel creates the child in it. leave must be called after the start of the child, even after an
+// error: the thread waits for the child, and must not be limited, stopped or counted with it.
 func enterPlace(p Place, attr *syscall.SysProcAttr) (leave func() error, err error) {
 	var back []func() error
 	leave = func() error {
@@ -210,8 +211,8 @@ func threadGroups() (map[string]string, error) {
 	return groups, err
 }
 
-// groupDir is the directory of the group old, if dir is the directory of the group path of the same hierarchy. If the mount
-// is not the root of the hierarchy, the paths of groups begin with a part that the mount does not have.
+// groupDir is the directory of the group old, if dir is the directory of the group path of the same hierarchy. If the
+// mount is not the root of the hierarchy, the paths of groups begin with a part that the mount does not have.
 func groupDir(dir, path, old string) string {
 	mount, hidden := filepath.Clean(dir), filepath.Clean(path)
 	for hidden != "/" && filepath.Base(mount) == filepath.Base(hidden) {
@@ -220,8 +221,8 @@ func groupDir(dir, path, old string) string {
 	return filepath.Join(mount, strings.TrimPrefix(old, strings.TrimSuffix(hidden, "/")))
 }
 
-// enterSandbox gives the calling thread a mount namespace and mounts the directories of the sandbox. The mounts end with
-// the last process in the namespace.
+// enterSandbox gives the calling thread a mount namespace and mounts the directories of the sandbox. The mounts end
+// with the last process in the namespace.
 func enterSandbox(sb *Sandbox) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("cannot create a mount namespace: %w", err)

@@ -24,8 +24,8 @@ func TestStartTime(t *testing.T) {
 	}
 }
 
-// A program gets the limit of open files that is asked for, and never more than this process may have. The limit is there
-// before the program reads it.
+// A program gets the limit of open files that is asked for, and never more than this process may have. The limit is
+// there before the program reads it.
 func TestOpenFiles(t *testing.T) {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {

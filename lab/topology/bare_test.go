@@ -10,7 +10,8 @@ import (
 
 // A lab without a database has a volume for each member, on hosts in turn, and nothing that could be loaded.
 func TestVolumesAlone(t *testing.T) {
-	asked := spec.Lab{Name: "bare", Engine: spec.Engine{Name: "none"}, Topology: spec.Topology{Members: 3}, Hosts: spec.Hosts{Count: 2}}
+	asked := spec.Lab{Name: "bare", Engine: spec.Engine{Name: "none"}, Topology: spec.Topology{Members: 3},
+		Hosts: spec.Hosts{Count: 2}}
 	asked.Defaults()
 	if err := asked.Validate(); err != nil {
 		t.Fatal(err)

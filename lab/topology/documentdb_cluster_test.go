@@ -217,7 +217,8 @@ func (u *underTest) collection(t *testing.T, level, name string) *mongo.Collecti
 	if !ok {
 		t.Fatalf("there is no level %q", level)
 	}
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(2 * time.Second).SetConnectTimeout(2 * time.Second))
+	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(
+		2 * time.Second).SetConnectTimeout(2 * time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,8 @@ func insert(ctx context.Context, c *mongo.Collection, id int, limit time.Duratio
 		try, cancel := context.WithTimeout(ctx, min(limit, 10*time.Second))
 		_, err := c.InsertOne(try, bson.M{"_id": id})
 		cancel()
-		if limit < patience || err == nil || mongo.IsDuplicateKeyError(err) || time.Since(begun) > limit || sleep(ctx, 50*time.Millisecond) != nil {
+		if limit < patience || err == nil || mongo.IsDuplicateKeyError(err) || time.Since(begun) > limit ||
+			sleep(ctx, 50*time.Millisecond) != nil {
 			if limit == patience && mongo.IsDuplicateKeyError(err) {
 				return nil
 			}

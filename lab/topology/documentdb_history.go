@@ -15,8 +15,9 @@ type history struct {
 }
 
 // diverges reports whether a member has WAL outside the history: on an earlier timeline behind the point where the
-// primary left it, or on a timeline that the primary never was on. Such a member must be rewound before it follows or is
-// promoted. A timeline newer than the primary's belongs to a promotion that has just been made, and does not diverge.
+// primary left it, or on a timeline that the primary never was on. Such a member must be rewound before it follows or
+// is promoted. A timeline newer than the primary's belongs to a promotion that has just been made, and does not
+// diverge.
 func (h history) diverges(at engine.Position) bool {
 	if at.Timeline >= h.timeline {
 		return false
@@ -60,8 +61,8 @@ func (c *documentDB) checkDiverged(m *pgMember) {
 		c.primary.plan.Name, m.at.LSN, m.at.Timeline)
 }
 
-// recordPrimary records that a member is the primary now, and which others have diverged from it. It retries the query of
-// the history, because the history is needed to detect divergence.
+// recordPrimary records that a member is the primary now, and which others have diverged from it. It retries the query
+// of the history, because the history is needed to detect divergence.
 func (c *documentDB) recordPrimary(ctx context.Context, m *pgMember) error {
 	at, forks, err := primaryPosition(ctx, m)
 	for err != nil && m.node.Status().Running && sleep(ctx, 50*time.Millisecond) == nil {

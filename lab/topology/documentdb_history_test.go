@@ -53,8 +53,8 @@ func TestFurthest(t *testing.T) {
 	}
 }
 
-// Failovers one soon after another, while writes are acknowledged: the next primary is killed as soon as the members stream
-// from it, when what PostgreSQL's control files say of timelines is old still.
+// Failovers one soon after another, while writes are acknowledged: the next primary is killed as soon as the members
+// stream from it, when what PostgreSQL's control files say of timelines is old still.
 func failoversInARow(t *testing.T, u *underTest) {
 	c := u.collection(t, "majority", "row")
 	w := &writer{}

@@ -22,11 +22,11 @@ import (
 //	majority-unjournaled  w:majority, j:false   remote_write        the primary has it on disk, k standbys in memory
 //	majority              w:majority, j:true    on                  k standbys and the primary have it on disk
 //
-// The members' synchronous_standby_names is ANY k of all others, dead or alive, so that k standbys and the primary are a
-// majority. It is never lowered while standbys are away: writes at the level majority wait then, as in MongoDB.
-// With topology.acknowledge: N the levels wN and wN-unjournaled replace the last two, and k is N-1: the setting applies
-// to the whole server, so no session can wait for another number.
-// A single member is its own majority. It has the gateways balanced and durable; durable also serves majority.
+// The members' synchronous_standby_names is ANY k of all others, dead or alive, so that k standbys and the primary are
+// a majority. It is never lowered while standbys are away: writes at the level majority wait then, as in MongoDB. With
+// topology.acknowledge: N the levels wN and wN-unjournaled replace the last two, and k is N-1: the setting applies to
+// the whole server, so no session can wait for another number. A single member is its own majority. It has the gateways
+// balanced and durable; durable also serves majority.
 const (
 	levelThroughput          = "throughput"
 	levelBalanced            = "balanced"
@@ -212,7 +212,8 @@ func levelFor(d spec.Durability, members, waits int) (string, error) {
 // setting of PostgreSQL applies to all sessions. That is a majority, or topology.acknowledge of the lab.
 func waitsForStandbys(w string, members, waits int) (bool, error) {
 	majority := quorum(members) + 1
-	if waits > 0 && (w == levelMajority && waits != majority || w != levelMajority && w != "0" && w != "1" && w != strconv.Itoa(waits)) {
+	if waits > 0 && (w == levelMajority && waits != majority ||
+		w != levelMajority && w != "0" && w != "1" && w != strconv.Itoa(waits)) {
 		return false, fmt.Errorf("w: %s: this lab has the levels w: 0, 1 and %d (topology.acknowledge: %[2]d); "+
 			"leave acknowledge out for a majority", w, waits)
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A primary sends only flushed WAL to its standbys, so no standby is ahead of it. If a standby is ahead of a primary that
-// returns, the primary's disk lost acknowledged WAL: the disk ignored a flush, and then lost power. PostgreSQL does not
-// detect this. The primary starts with the remaining WAL, and its standbys request later WAL in vain ("requested
-// starting point … is ahead of the WAL flush position") until the primary has written other WAL there.
+// A primary sends only flushed WAL to its standbys, so no standby is ahead of it. If a standby is ahead of a primary
+// that returns, the primary's disk lost acknowledged WAL: the disk ignored a flush, and then lost power. PostgreSQL
+// does not detect this. The primary starts with the remaining WAL, and its standbys request later WAL in vain
+// ("requested starting point … is ahead of the WAL flush position") until the primary has written other WAL there.
 
 // missingLog compares the WAL on the disk of a primary, before its restart, with that of its standbys. It returns all
 // standbys that have more, and the largest difference in bytes.
@@ -51,10 +51,10 @@ func (c *documentDB) missingLog(ctx context.Context, primary *pgMember) (most in
 	return most, ahead
 }
 
-// lostLog reports whether the last primary, before its restart, has lost acknowledged WAL, and records a problem. Such a
-// primary stays down until another member was promoted. Then all its data are copied, because the disk may have lost any
-// of them. Without failover (availability.no_promotion) it becomes primary with its remaining data, and standbys that
-// have more are overwritten. The caller holds op.
+// lostLog reports whether the last primary, before its restart, has lost acknowledged WAL, and records a problem. Such
+// a primary stays down until another member was promoted. Then all its data are copied, because the disk may have lost
+// any of them. Without failover (availability.no_promotion) it becomes primary with its remaining data, and standbys
+// that have more are overwritten. The caller holds op.
 func (c *documentDB) lostLog(ctx context.Context, m *pgMember) bool {
 	c.mu.Lock()
 	known := m.recopy
@@ -68,7 +68,7 @@ func (c *documentDB) lostLog(ctx context.Context, m *pgMember) bool {
 	}
 	name, first := m.plan.Name, ahead[0].plan.Name
 	data := map[string]string{"member": name, "lost_bytes": strconv.FormatInt(less, 10), "ahead": first}
-	text := fmt.Sprintf("%s came back without %d bytes of acknowledged WAL that %s has: its disk lost them", name, less, first)
+	text := fmt.Sprintf("%s returned without %d bytes of acknowledged WAL that %s has: its disk lost them", name, less, first)
 	if c.site.Spec.Availability.NoPromotion {
 		c.site.Event("problem", text+"; there is no failover (availability.no_promotion), so it becomes primary without them, "+
 			"and its data overwrite the standbys that have more", data)

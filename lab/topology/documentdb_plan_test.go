@@ -215,7 +215,8 @@ func TestLevelsOfEverySize(t *testing.T) {
 
 func TestContainsVersion(t *testing.T) {
 	have := "PostgreSQL 18.6-3, DocumentDB 1.0-0-1, FerretDB v2.7.0"
-	for want, ok := range map[string]bool{"18": true, "18.6": true, "18.6-3": true, "2.7.0": true, "1.0": true, "17": false, "8": false, "18.60": false} {
+	for want, ok := range map[string]bool{"18": true, "18.6": true, "18.6-3": true, "2.7.0": true, "1.0": true,
+		"17": false, "8": false, "18.60": false} {
 		if containsVersion(have, want) != ok {
 			t.Errorf("%s in %q: want %v", want, have, ok)
 		}

@@ -49,9 +49,9 @@ func (c *documentDB) failOver(ctx context.Context, old *pgMember, why string, si
 	return nil
 }
 
-// promoteNext makes the standby with the most data the primary. If an earlier promotion ended without a known result and
-// that standby has left recovery since, it is the primary: no write was acknowledged meanwhile, because no gateway ran,
-// and no other member was promoted.
+// promoteNext makes the standby with the most data the primary. If an earlier promotion ended without a known result
+// and that standby has left recovery since, it is the primary: no write was acknowledged meanwhile, because no gateway
+// ran, and no other member was promoted.
 func (c *documentDB) promoteNext(ctx context.Context) (best *pgMember, others []*pgMember, err error) {
 	c.mu.Lock()
 	elected := c.elected
@@ -97,8 +97,8 @@ func (c *documentDB) fence(old *pgMember) {
 	}
 }
 
-// end kills a server and waits for its end. It does not wait for a server on a paused host: that server ends when the host
-// resumes, before it does anything else.
+// end kills a server and waits for its end. It does not wait for a server on a paused host: that server ends when the
+// host resumes, before it does anything else.
 func end(n engine.Node) {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = n.Kill() }()
@@ -125,8 +125,8 @@ func (c *documentDB) unfence(ctx context.Context, old *pgMember) error {
 	return c.restartPrimary(ctx, old)
 }
 
-// redirect points the standbys to a new primary and starts the gateways for it, concurrently because majority writes need
-// both. It returns if that primary is lost, so that the next failover is not delayed.
+// redirect points the standbys to a new primary and starts the gateways for it, concurrently because majority writes
+// need both. It returns if that primary is lost, so that the next failover is not delayed.
 func (c *documentDB) redirect(ctx context.Context, leader *pgMember, standbys []*pgMember) error {
 	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
@@ -165,7 +165,8 @@ func (c *documentDB) restartPrimary(ctx context.Context, m *pgMember) error {
 	return c.resumePrimary(ctx, m)
 }
 
-// resumePrimary records that the last primary runs again, and redirects gateways and standbys if its address has changed.
+// resumePrimary records that the last primary runs again, and redirects gateways and standbys if its address has
+// changed.
 func (c *documentDB) resumePrimary(ctx context.Context, m *pgMember) error {
 	if err := c.recordPrimary(ctx, m); err != nil {
 		return err

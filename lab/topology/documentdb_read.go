@@ -35,8 +35,8 @@ const (
 	readerQuiet    = 5 * time.Second // without progress, after which a standby is read as it is
 )
 
-// Read starts a read-only gateway for one member. FerretDB needs only a read session, so a hot standby can serve it. The
-// gateway runs on the host of the gateways, so it uses no resources of the members.
+// Read starts a read-only gateway for one member. FerretDB needs only a read session, so a hot standby can serve it.
+// The gateway runs on the host of the gateways, so it uses no resources of the members.
 func (c *documentDB) Read(ctx context.Context, member string) (Reading, error) {
 	m := c.member(member)
 	switch {
@@ -113,8 +113,8 @@ func (c *documentDB) endReaders() {
 	}
 }
 
-// waitCaughtUp waits until a member has replayed all WAL that the primary has now. If the lag stops shrinking, it returns
-// the lag in bytes. For a diverged member it returns -1, because its position cannot be compared.
+// waitCaughtUp waits until a member has replayed all WAL that the primary has now. If the lag stops shrinking, it
+// returns the lag in bytes. For a diverged member it returns -1, because its position cannot be compared.
 func (c *documentDB) waitCaughtUp(ctx context.Context, m *pgMember) int64 {
 	leader := c.leader()
 	if leader == nil {
@@ -135,8 +135,8 @@ func (c *documentDB) waitCaughtUp(ctx context.Context, m *pgMember) int64 {
 	return waitApplied(ctx, at.LSN, m.node.Applied)
 }
 
-// waitApplied polls a position until it has reached want. It returns the missing bytes when there is no more progress; -1
-// if no query succeeded.
+// waitApplied polls a position until it has reached want. It returns the missing bytes when there is no more progress;
+// -1 if no query succeeded.
 func waitApplied(ctx context.Context, want engine.LSN, query func(context.Context) (engine.LSN, error)) int64 {
 	missing, moved := int64(-1), time.Now()
 	for time.Since(moved) < readerQuiet {

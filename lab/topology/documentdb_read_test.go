@@ -156,7 +156,9 @@ func TestApproach(t *testing.T) {
 	if missing := waitApplied(ctx, 100, func(context.Context) (engine.LSN, error) { return 60, nil }); missing != 40 {
 		t.Errorf("%d bytes are missing, want 40", missing)
 	}
-	if missing := waitApplied(ctx, 100, func(context.Context) (engine.LSN, error) { return 0, errors.New("away") }); missing != -1 {
+	if missing := waitApplied(ctx, 100, func(context.Context) (engine.LSN, error) {
+		return 0, errors.New("away")
+	}); missing != -1 {
 		t.Errorf("%d bytes are missing of one that never said anything", missing)
 	}
 }

@@ -109,8 +109,8 @@ func (c *documentDB) ready() (*pgMember, error) {
 	return c.primary, nil
 }
 
-// waitReturned waits until a member that was started answers, without holding op: a rewound standby may need WAL of a new
-// primary to become consistent.
+// waitReturned waits until a member that was started answers, without holding op: a rewound standby may need WAL of a
+// new primary to become consistent.
 func (c *documentDB) waitReturned(ctx context.Context, m *pgMember) error {
 	for {
 		err := m.node.Wait(ctx)
@@ -173,8 +173,8 @@ func (c *documentDB) tryReturn(ctx context.Context, m *pgMember) (done bool, err
 	return false, nil
 }
 
-// mayRunWithoutPrimary reports whether a member can run as a standby without a primary and count in an election. A former
-// primary cannot, because its WAL may have diverged.
+// mayRunWithoutPrimary reports whether a member can run as a standby without a primary and count in an election. A
+// former primary cannot, because its WAL may have diverged.
 func (m *pgMember) mayRunWithoutPrimary(c *documentDB) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +198,8 @@ func (c *documentDB) startStandby(ctx context.Context, leader, m *pgMember) erro
 	return nil
 }
 
-// rejoin makes a member a standby of the primary. It fails if the primary is lost meanwhile: a failover comes first then.
+// rejoin makes a member a standby of the primary. It fails if the primary is lost meanwhile: a failover comes first
+// then.
 func (c *documentDB) rejoin(ctx context.Context, leader, m *pgMember) error {
 	ctx, cancel := c.whilePrimaryRuns(ctx, leader)
 	defer cancel()
@@ -286,8 +287,8 @@ func (c *documentDB) waitFollower(ctx context.Context, leader, m *pgMember) erro
 	}
 }
 
-// onTimeline reports whether a standby is on the primary's timeline and has replayed its own WAL. While it reads an earlier
-// timeline, the primary reports it as streaming, but it can neither acknowledge writes nor be promoted.
+// onTimeline reports whether a standby is on the primary's timeline and has replayed its own WAL. While it reads an
+// earlier timeline, the primary reports it as streaming, but it can neither acknowledge writes nor be promoted.
 func (c *documentDB) onTimeline(ctx context.Context, m *pgMember) bool {
 	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -298,7 +299,7 @@ func (c *documentDB) onTimeline(ctx context.Context, m *pgMember) bool {
 }
 
 // errPrimaryLost is the cause when a primary is lost during an operation that needs it.
-var errPrimaryLost = errors.New("the primary was lost meanwhile")
+var errPrimaryLost = errors.New("the primary was lost during the operation")
 
 // orPrimaryLost adds errPrimaryLost to an error if it is the cause of ctx's end: the error of a killed program does not
 // include the cause.

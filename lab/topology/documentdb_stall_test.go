@@ -20,7 +20,8 @@ import (
 func TestStandingStillIsNotSilence(t *testing.T) {
 	now := time.Now()
 	m := &pgMember{plan: MemberPlan{Name: "rs0-1"}, node: &engine.Postgres{}, answered: now.Add(-5 * time.Second)}
-	c := &documentDB{members: []*pgMember{m}, primary: m, timeout: 3 * time.Second, watching: true, lastTick: now.Add(-4 * time.Second)}
+	c := &documentDB{members: []*pgMember{m}, primary: m, timeout: 3 * time.Second, watching: true,
+		lastTick: now.Add(-4 * time.Second)}
 	if why, _, lost := c.primaryLost(); lost || !c.wasPaused() {
 		t.Errorf("after 4 s without a beat the primary is lost: %t %s; stood still: %t", lost, why, c.wasPaused())
 	}
@@ -129,7 +130,8 @@ func standStill(t *testing.T, u *underTest) {
 	t.Logf("%d writes were acknowledged by a majority", len(w.acked))
 }
 
-// freeze stops the processes that a server has now, without the cluster's knowledge, and lets those go on that are left.
+// freeze stops the processes that a server has now, without the cluster's knowledge, and lets those go on that are
+// left.
 func freeze(n engine.Node, d time.Duration) {
 	pids := n.Pids()
 	handles := make([]*os.Process, 0, len(pids))

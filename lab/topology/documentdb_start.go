@@ -205,7 +205,8 @@ func (c *documentDB) statusLines() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Stop ends the gateways and then all members, concurrently because a primary waits for its standbys when it shuts down.
+// Stop ends the gateways and then all members, concurrently because a primary waits for its standbys when it shuts
+// down.
 func (c *documentDB) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopping = true

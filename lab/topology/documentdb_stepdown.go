@@ -87,8 +87,8 @@ func (c *documentDB) member(name string) *pgMember {
 	return nil
 }
 
-// handOver stops the old primary, promotes the next one and redirects the others. A primary sends all WAL to its standbys
-// before it shuts down cleanly, so the old one needs no rewind. rejoin checks that.
+// handOver stops the old primary, promotes the next one and redirects the others. A primary sends all WAL to its
+// standbys before it shuts down cleanly, so the old one needs no rewind. rejoin checks that.
 func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
 	c.endGateways()
 	limit, cancel := context.WithTimeout(ctx, catchUpLimit)
@@ -114,8 +114,8 @@ func (c *documentDB) handOver(ctx context.Context, old, next *pgMember) error {
 	return nil
 }
 
-// undoHandOver restarts the old primary if the next one is certainly not promoted. If the next one does not answer, that
-// is unknown: the old primary stays down, and Watch decides.
+// undoHandOver restarts the old primary if the next one is certainly not promoted. If the next one does not answer,
+// that is unknown: the old primary stays down, and Watch decides.
 func (c *documentDB) undoHandOver(ctx context.Context, old, next *pgMember) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteLimit)
 	defer cancel()

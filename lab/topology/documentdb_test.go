@@ -34,8 +34,8 @@ func (u *underTest) through(t *testing.T, steps []step) {
 	}
 }
 
-// Sets of three members go through everything, side by side: bringing one up takes longer than some of what is tested, and most
-// of it is waiting.
+// Sets of three members go through everything, side by side: bringing one up takes longer than some of what is tested,
+// and most of it is waiting.
 func TestDocumentDBSet(t *testing.T) {
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return

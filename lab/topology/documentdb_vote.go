@@ -18,13 +18,13 @@ import (
 // must be known for a majority, and the promoted standby must have at least as much as each of them.
 //
 // A standby that was killed or rewound replays its own WAL when it starts. It does not answer until its data are
-// consistent, and after a rewind that may need WAL which its primary has not sent yet. Such a member cannot be promoted,
-// but its WAL can be read from its disk: it is a voter, and not a candidate. It does not block a promotion if the
-// candidates have at least as much WAL. If it has more than all candidates, nothing is promoted, because its WAL may
-// include acknowledged writes.
+// consistent, and after a rewind that may need WAL which its primary has not sent yet. Such a member cannot be
+// promoted, but its WAL can be read from its disk: it is a voter, and not a candidate. It does not block a promotion if
+// the candidates have at least as much WAL. If it has more than all candidates, nothing is promoted, because its WAL
+// may include acknowledged writes.
 //
-// A member has no vote if it does not run (although a lab could read its disk), if the others cannot reach it, if it has
-// diverged from the last primary, or if its data are being replaced.
+// A member has no vote if it does not run (although a lab could read its disk), if the others cannot reach it, if it
+// has diverged from the last primary, or if its data are being replaced.
 
 // voter is a member whose end of WAL is known.
 type voter struct {
@@ -82,7 +82,7 @@ func (c *documentDB) chooseStandby(ctx context.Context) (best *pgMember, others 
 // checkElection returns why nothing may be promoted, nil if the candidate with the most data may.
 func checkElection(candidates, silent []voter, majority, members int) error {
 	if n := voters(candidates, silent); n < majority {
-		return fmt.Errorf("the end of the WAL is known for only %d of %d members, which is not a majority", n, members)
+		return fmt.Errorf("the end of the WAL is known for only %d of %d members and not for a majority", n, members)
 	}
 	if len(candidates) == 0 {
 		return errors.New("no standby has replayed enough WAL to be consistent")
@@ -109,8 +109,8 @@ func voters(candidates, silent []voter) int {
 	return len(members)
 }
 
-// candidates queries the positions of the standbys that answer; reading are those that have not replayed all of their own
-// WAL. After an error the caller must try again.
+// candidates queries the positions of the standbys that answer; reading are those that have not replayed all of their
+// own WAL. After an error the caller must try again.
 func (c *documentDB) candidates(ctx context.Context) (all []voter, reading []*pgMember, err error) {
 	c.mu.Lock()
 	alive := c.liveStandbys()

@@ -265,7 +265,7 @@ func lyingPrimary(t *testing.T, u *underTest) {
 		t.Errorf("%d acknowledged writes are gone", len(lost))
 	}
 	told := u.told("problem", since)
-	if len(told) == 0 || !strings.Contains(told[0].text, old+" came back without ") || told[0].data["lost_bytes"] == "" {
+	if len(told) == 0 || !strings.Contains(told[0].text, old+" returned without ") || told[0].data["lost_bytes"] == "" {
 		t.Errorf("problems: %+v", told)
 	} else {
 		t.Log(told[0].text)
@@ -278,8 +278,8 @@ func lyingPrimary(t *testing.T, u *underTest) {
 	t.Errorf("its data were not copied anew: %+v", u.told("member", since))
 }
 
-// Members are killed at random times, again while they return, also two at a time: when all are back, all that a majority
-// acknowledged is there.
+// Members are killed at random times, again while they return, also two at a time: when all are back, all that a
+// majority acknowledged is there.
 func randomKills(t *testing.T, u *underTest) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -220,7 +220,7 @@ func (c *documentDB) handlePrimaryLost(ctx context.Context, why string, since ti
 	case c.site.Spec.Availability.NoPromotion:
 		c.reportProblem(why+"; no failover, because the specification has availability.no_promotion", name)
 	case alive < c.majority():
-		c.reportProblem(fmt.Sprintf("%s; no failover, because only %d of %d members run, which is not a majority",
+		c.reportProblem(fmt.Sprintf("%s; no failover, because only %d of %d members run and not a majority",
 			why, alive, len(c.members)), name)
 	default:
 		if err := c.failOver(ctx, leader, why, since); err != nil && ctx.Err() == nil {
@@ -306,7 +306,8 @@ func (c *documentDB) rejoinMember(ctx context.Context, leader, m *pgMember) {
 	stale := c.primary != leader || c.stopping
 	m.lastTry = time.Now()
 	c.mu.Unlock()
-	if stale || !c.probeMember(ctx, leader) { // a dead primary may have to be replaced by this standby, so it keeps running
+	// a dead primary may have to be replaced by this standby, so it keeps running
+	if stale || !c.probeMember(ctx, leader) {
 		return
 	}
 	running := m.node.Status().Running

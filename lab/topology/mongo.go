@@ -48,7 +48,8 @@ func newMongo(ctx context.Context, site Site) (Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, findLimit)
 	defer cancel()
 	asked := site.Spec
-	programs, err := engine.FindMongo(ctx, site.Home, asked.Engine.Binary, asked.Engine.Version, asked.Topology.Kind == spec.LabSharded)
+	programs, err := engine.FindMongo(ctx, site.Home, asked.Engine.Binary, asked.Engine.Version,
+		asked.Topology.Kind == spec.LabSharded)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +113,9 @@ func (c *mongoCluster) newNode(m MemberPlan, keyFile string) (*engine.MongoNode,
 	asked := c.site.Spec
 	e := asked.Engine
 	own := e.Roles()[roleKey(m.Role)]
-	s := engine.MongoSpec{Name: m.Name, Role: mongoRole(m, asked), Set: m.Set, Sharded: asked.Topology.Kind == spec.LabSharded,
-		Host: at, LogDir: filepath.Join(c.site.Dir, "members", m.Name), Programs: c.programs, KeyFile: keyFile, TLSDir: c.tlsDir,
+	s := engine.MongoSpec{Name: m.Name, Role: mongoRole(m, asked), Set: m.Set,
+		Sharded: asked.Topology.Kind == spec.LabSharded,
+		Host:    at, LogDir: filepath.Join(c.site.Dir, "members", m.Name), Programs: c.programs, KeyFile: keyFile, TLSDir: c.tlsDir,
 		Cache: int64(e.Cache), Sharing: sharing(c.site.Layout, m.Host), Volume: int64(asked.Storage.Size),
 		Parameters: own.Parameters, Args: own.Args}
 	if keyFile != "" {
@@ -240,7 +242,8 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 	return context.WithTimeout(ctx, limit)
 }
 
-// until calls try until it succeeds, reports that its error is final, or ctx ends. The error includes the last one of try.
+// until calls try until it succeeds, reports that its error is final, or ctx ends. The error includes the last one of
+// try.
 func until(ctx context.Context, what string, try func(context.Context) (final bool, err error)) error {
 	for before := error(nil); ; {
 		one, cancel := context.WithTimeout(ctx, 2*commandTimeout)
@@ -272,5 +275,6 @@ func timeoutError(ctx context.Context, what string, last error) error {
 func cutShort(ctx context.Context, err error) bool {
 	end, limited := ctx.Deadline()
 	return ctx.Err() != nil ||
-		limited && time.Until(end) < time.Second && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
+		limited && time.Until(end) < time.Second && (errors.Is(err, context.DeadlineExceeded) ||
+			errors.Is(err, context.Canceled))
 }

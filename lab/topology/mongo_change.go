@@ -76,9 +76,9 @@ func (a answer) role() string {
 	return "unknown"
 }
 
-// Return starts a member again and waits until it has joined its set. If its address has changed, it reconfigures the set
-// (manual: "Change Hostnames in a Self-Managed Replica Set"). It has no time limit while the member makes progress: a
-// member that lost its data copies all of them.
+// Return starts a member again and waits until it has joined its set. If its address has changed, it reconfigures the
+// set (manual: "Change Hostnames in a Self-Managed Replica Set"). It has no time limit while the member makes progress:
+// a member that lost its data copies all of them.
 func (c *mongoCluster) Return(ctx context.Context, member string) error {
 	n := c.node(member)
 	if n == nil {
@@ -132,7 +132,7 @@ func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error
 	if err != nil {
 		return err
 	}
-	got, err := server.AskOwnConfig(ctx, primary.Commander(engine.AsUser))
+	got, err := server.QueryOwnConfig(ctx, primary.Commander(engine.AsUser))
 	if err != nil {
 		return err
 	}

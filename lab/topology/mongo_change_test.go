@@ -233,9 +233,9 @@ func TestMongoRollbackIsTold(t *testing.T) {
 	})
 }
 
-// writeAlone writes to the journal of the primary alone, kills it, and returns its name. The others stand still meanwhile;
-// should that last until the primary steps down, it is tried again. The first document they get nevertheless: they asked for
-// what comes next before they stood still.
+// writeAlone writes to the journal of the primary alone, kills it, and returns its name. The others stand still
+// meanwhile; should that last until the primary steps down, it is tried again. The first document they get
+// nevertheless: they asked for what comes next before they stood still.
 func writeAlone(t *testing.T, ctx context.Context, l *mongoLab) string {
 	t.Helper()
 	for {
@@ -282,8 +282,8 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// A member is behind by the age of the oldest write that it lacks. What an idle primary adds to its oplog is no write, and a
-// former primary whose last entry the primary does not have is behind whatever the dates say.
+// A member is behind by the age of the oldest write that it lacks. What an idle primary adds to its oplog is no write,
+// and a former primary whose last entry the primary does not have is behind whatever the dates say.
 func TestMongoLag(t *testing.T) {
 	now := time.Unix(1010, 0)
 	at := func(second, n uint32, term int64) (m server.Member) {
@@ -302,13 +302,15 @@ func TestMongoLag(t *testing.T) {
 		"level and idle":       {old, old, nil, 0, true},
 		"lacks a no-op":        {primary, old, []logEntry{entry(old, old.Date)}, 0, true},
 		"lacks a recent no-op": {primary, recent, []logEntry{entry(recent, recent.Date)}, 0, false},
-		"lacks a write":        {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(-40*time.Millisecond))}, 40 * time.Millisecond, false},
-		"lacks an old write":   {primary, old, []logEntry{entry(old, old.Date), entry(recent, now.Add(-8*time.Second))}, 8 * time.Second, false},
-		"clock of the write":   {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(time.Second))}, leastLag, false},
-		"not told":             {primary, old, nil, 10 * time.Second, false},
-		"not told, same time":  {primary, recent, nil, leastLag, false},
-		"another log":          {primary, other, []logEntry{entry(at(1009, 8, 3), now)}, leastLag, false},
-		"a log that was cut":   {primary, old, []logEntry{entry(recent, now)}, 10 * time.Second, false},
+		"lacks a write": {primary, old, []logEntry{entry(old, old.Date),
+			entry(primary, now.Add(-40*time.Millisecond))}, 40 * time.Millisecond, false},
+		"lacks an old write": {primary, old, []logEntry{entry(old, old.Date), entry(recent, now.Add(-8*time.Second))},
+			8 * time.Second, false},
+		"clock of the write":  {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(time.Second))}, leastLag, false},
+		"not told":            {primary, old, nil, 10 * time.Second, false},
+		"not told, same time": {primary, recent, nil, leastLag, false},
+		"another log":         {primary, other, []logEntry{entry(at(1009, 8, 3), now)}, leastLag, false},
+		"a log that was cut":  {primary, old, []logEntry{entry(recent, now)}, 10 * time.Second, false},
 	} {
 		lag, idle := lagOf(now, c.primary, c.m, c.next)
 		if lag != c.want || idle != c.idle {

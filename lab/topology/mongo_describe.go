@@ -88,7 +88,8 @@ func (c *mongoCluster) describeLocally(n *engine.MongoNode) record.LabMember {
 	return m
 }
 
-// describeSet queries roles, terms and lags of a set from its primary, or without a primary from any member that answers.
+// describeSet queries roles, terms and lags of a set from its primary, or without a primary from any member that
+// answers.
 func (c *mongoCluster) describeSet(ctx context.Context, set string, members []record.LabMember) {
 	nodes := c.inSet(set)
 	answers := helloAll(ctx, nodes)

@@ -24,10 +24,11 @@ type logEntry struct {
 	Wall time.Time      `bson:"wall"`
 }
 
-// describeLag sets the replication lag of a secondary: the age of the oldest write that it lacks. A primary without writes
-// adds a no-op to its oplog every 10 s (manual: "periodicNoopIntervalSecs"). Then the optimes differ by 10 s for a moment
-// although no write is missing, so describeLag reads the primary's oplog if the optimes differ.
-func (c *mongoCluster) describeLag(ctx context.Context, m *record.LabMember, from *engine.MongoNode, s server.Set, of server.Member) {
+// describeLag sets the replication lag of a secondary: the age of the oldest write that it lacks. A primary without
+// writes adds a no-op to its oplog every 10 s (manual: "periodicNoopIntervalSecs"). Then the optimes differ by 10 s for
+// a moment although no write is missing, so describeLag reads the primary's oplog if the optimes differ.
+func (c *mongoCluster) describeLag(ctx context.Context, m *record.LabMember, from *engine.MongoNode, s server.Set,
+	of server.Member) {
 	primary := s.Member(s.Primary())
 	if primary == nil {
 		return
@@ -43,17 +44,17 @@ func (c *mongoCluster) describeLag(ctx context.Context, m *record.LabMember, fro
 	m.LagSeconds, m.Idle = &seconds, idle
 }
 
-// applyOwnOptime replaces the optime of a member by the member's own answer. Its primary learns it with a delay, of seconds
-// if nothing is written.
+// applyOwnOptime replaces the optime of a member by the member's own answer. Its primary learns it with a delay, of
+// seconds if nothing is written.
 func applyOwnOptime(m *server.Member, a answer) {
 	if last := a.LastWrite.OpTime; a.err == nil && !last.TS.IsZero() {
 		m.Optime, m.Date = last, time.Unix(int64(last.TS.T), 0)
 	}
 }
 
-// lagOf returns the replication lag of a member; 0 only if it has all writes of the primary. next are the entries of the
-// primary's oplog from the member's last entry on, without no-ops, see [logFrom]. A former primary with writes to roll
-// back has a lag even if its last entry is later: the primary does not have that entry.
+// lagOf returns the replication lag of a member; 0 only if it has all writes of the primary. next are the entries of
+// the primary's oplog from the member's last entry on, without no-ops, see [logFrom]. A former primary with writes to
+// roll back has a lag even if its last entry is later: the primary does not have that entry.
 func lagOf(now time.Time, primary, m server.Member, next []logEntry) (lag time.Duration, idle bool) {
 	switch {
 	case m.Optime == primary.Optime:

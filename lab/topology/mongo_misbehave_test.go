@@ -98,8 +98,8 @@ func waitTold(t *testing.T, l *mongoLab, word string, done <-chan error) {
 	}
 }
 
-// A shard that is not ready at first is added later, and a collection that cannot be sharded yet is sharded later: what the
-// config servers say after an election is no reason to give up.
+// A shard that is not ready at first is added later, and a collection that cannot be sharded yet is sharded later: what
+// the config servers say after an election is no reason to give up.
 func TestMongoShardingIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12", "sharding-not-yet"), smallCluster)

@@ -32,12 +32,12 @@ func progressSum(doc bson.Raw) (total int64) {
 	return total
 }
 
-// progress returns a figure that changes as long as a member copies or applies data. It includes the sizes of its files:
-// before a member with access control has copied the users, nothing else is readable.
+// progress returns a figure that changes as long as a member copies or applies data. It includes the sizes of its
+// files: before a member with access control has copied the users, nothing else is readable.
 func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying bool) {
-	s, err := server.AskSet(ctx, n.Commander(engine.AsUser))
+	s, err := server.QuerySet(ctx, n.Commander(engine.AsUser))
 	if err != nil {
-		s, _ = server.AskSet(ctx, n.Commander(engine.AsLocal)) // it may not have any user yet
+		s, _ = server.QuerySet(ctx, n.Commander(engine.AsLocal)) // it may not have any user yet
 	}
 	h := fnv.New64a()
 	fmt.Fprint(h, s.State, progressSum(s.Copying))
@@ -57,7 +57,8 @@ func progress(ctx context.Context, n *engine.MongoNode) (figure uint64, copying 
 
 // whileProgressing calls do with a ctx that ends when a member has made no progress for c.patience. A fixed limit is
 // impossible, because the duration depends on the amount of data to copy.
-func (c *mongoCluster) whileProgressing(ctx context.Context, n *engine.MongoNode, do func(context.Context) error) error {
+func (c *mongoCluster) whileProgressing(ctx context.Context, n *engine.MongoNode,
+	do func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go func() {

@@ -104,8 +104,8 @@ func (c *mongoCluster) formSet(ctx context.Context, set string) error {
 	return nil
 }
 
-// initiate sends the configuration to a member that may become primary, unless the set exists already, because its members
-// were started on old data.
+// initiate sends the configuration to a member that may become primary, unless the set exists already, because its
+// members were started on old data.
 func (c *mongoCluster) initiate(ctx context.Context, set string) (fresh bool, err error) {
 	members := c.inSet(set)
 	for _, n := range members {
@@ -238,11 +238,11 @@ func newestPrimary(members []*engine.MongoNode, answers []answer) *engine.MongoN
 
 // status queries the status of a set from one of its members.
 func status(ctx context.Context, n *engine.MongoNode) (server.Set, error) {
-	return server.AskSet(ctx, n.Commander(engine.AsUser))
+	return server.QuerySet(ctx, n.Commander(engine.AsUser))
 }
 
-// awaitHealth waits until the primary reports all members as healthy, and a commit point. Before that a majority write may
-// wait, and routers report that the set is not initialized.
+// awaitHealth waits until the primary reports all members as healthy, and a commit point. Before that a majority write
+// may wait, and routers report that the set is not initialized.
 func (c *mongoCluster) awaitHealth(ctx context.Context, set string) error {
 	members := c.inSet(set)
 	return until(ctx, "the health check of all members", func(ctx context.Context) (bool, error) {
@@ -302,9 +302,9 @@ func roleOf(state string) string {
 	return "unknown"
 }
 
-// proveMajority commits a majority write. Config servers have no user databases; the manual ("Config Database") has a test
-// collection for writes to them. With authentication, the creation of the lab's user was such a write already. A shard
-// of an existing cluster is written later, through a router.
+// proveMajority commits a majority write. Config servers have no user databases; the manual ("Config Database") has a
+// test collection for writes to them. With authentication, the creation of the lab's user was such a write already. A
+// shard of an existing cluster is written later, through a router.
 func (c *mongoCluster) proveMajority(ctx context.Context, set string, fresh bool) error {
 	if set == mongoConfig && c.password != "" || len(c.routers()) > 0 && !fresh {
 		return nil

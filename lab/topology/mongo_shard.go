@@ -26,7 +26,8 @@ const (
 	commonNamespace = "plimsoll.usertable"
 )
 
-// setUpSharding adds the shards and shards the collection through one router, as far as an earlier start has not done it.
+// setUpSharding adds the shards and shards the collection through one router, as far as an earlier start has not done
+// it.
 func (c *mongoCluster) setUpSharding(ctx context.Context, router *engine.MongoNode) error {
 	if err := c.defaultConcern(ctx, router); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (c *mongoCluster) defaultConcern(ctx context.Context, router *engine.MongoN
 func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) error {
 	var have []server.Shard
 	if err := until(ctx, "the list of shards from "+router.Name(), func(ctx context.Context) (done bool, err error) {
-		have, err = server.AskShards(ctx, router.Commander(engine.AsUser))
+		have, err = server.QueryShards(ctx, router.Commander(engine.AsUser))
 		return ended(router), err
 	}); err != nil {
 		return err
@@ -113,8 +114,8 @@ func (c *mongoCluster) addShards(ctx context.Context, router *engine.MongoNode) 
 	return nil
 }
 
-// retryChange retries a change of the cluster: until the lab's deadline after transient errors, which config servers and
-// shards return just after an election, and hardTries times after other errors.
+// retryChange retries a change of the cluster: until the lab's deadline after transient errors, which config servers
+// and shards return just after an election, and hardTries times after other errors.
 func retryChange(ctx context.Context, what string, try func(context.Context) error) error {
 	var before error
 	for hard := 0; ; {

@@ -16,7 +16,8 @@ import (
 
 // splitAndMove splits an empty ranged collection at its borders, and moves an equal number of adjacent chunks to each
 // shard (manual: "Create Ranges in a Sharded Cluster", "split", "moveChunk").
-func (c *mongoCluster) splitAndMove(ctx context.Context, router *engine.MongoNode, asked spec.Collection, db string) error {
+func (c *mongoCluster) splitAndMove(ctx context.Context, router *engine.MongoNode, asked spec.Collection,
+	db string) error {
 	borders := asked.SplitAt
 	if len(borders) == 0 {
 		borders = ycsbBorders(int(asked.Chunks))
@@ -77,10 +78,10 @@ func primaryShard(ctx context.Context, router *engine.MongoNode, db string) (str
 	return name, nil
 }
 
-// ycsbBorders returns the n-1 keys that divide YCSB's data set into n equal parts. A key is "user" and a hash below 2^63,
-// in decimal without leading zeros. Keys are sorted as text, so the first digits decide, and short numbers are between
-// long ones. Of the numbers with L digits, (x-1)·10^(L-1) have a mantissa (their digits read as d.ddd) below x; the
-// longest have 19 digits and end at the mantissa 9.22. The share of keys below x is therefore
+// ycsbBorders returns the n-1 keys that divide YCSB's data set into n equal parts. A key is "user" and a hash below
+// 2^63, in decimal without leading zeros. Keys are sorted as text, so the first digits decide, and short numbers are
+// between long ones. Of the numbers with L digits, (x-1)·10^(L-1) have a mantissa (their digits read as d.ddd) below x;
+// the longest have 19 digits and end at the mantissa 9.22. The share of keys below x is therefore
 //
 //	F(x) = ((min(x, m)-1)·10^18 + (x-1)·(10^18-1)/9) / (2^63-1),   m = (2^63-1)/10^18, 1 ≤ x ≤ 10
 //

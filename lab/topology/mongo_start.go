@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
-// Start starts all servers in the order of MongoDB's manual ("Deploy a Self-Managed Sharded Cluster"): config servers and
-// shards, then routers. Servers of one step start concurrently. If a step fails, the servers of earlier steps keep
+// Start starts all servers in the order of MongoDB's manual ("Deploy a Self-Managed Sharded Cluster"): config servers
+// and shards, then routers. Servers of one step start concurrently. If a step fails, the servers of earlier steps keep
 // running, because their logs are needed; [Cluster.Stop] ends them.
 func (c *mongoCluster) Start(ctx context.Context) error {
 	limit := startLimit

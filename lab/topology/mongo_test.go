@@ -172,8 +172,10 @@ func TestMongoConversations(t *testing.T) {
 func (l *mongoLab) progress() string {
 	var b strings.Builder
 	b.WriteString("\ntold\n")
-	told := slices.DeleteFunc(l.told(), func(e string) bool { return strings.Contains(e, "can open only") }) // that is about the machine
-	slices.Sort(told)                                                                                        // sets are formed side by side
+	// that is about the machine
+	told := slices.DeleteFunc(l.told(), func(e string) bool { return strings.Contains(e, "can open only") })
+	// sets are formed side by side
+	slices.Sort(told)
 	for _, e := range slices.Compact(told) {
 		b.WriteString("  " + e + "\n")
 	}

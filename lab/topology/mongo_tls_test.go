@@ -29,8 +29,8 @@ func secured(kind string, tls bool) func(*spec.Lab) {
 	}
 }
 
-// Clients need the lab's user and, where the server has TLS, TLS and the lab's authority; members, config servers, arbiters and routers reach each other
-// by them, and so do members that come back.
+// Clients need the lab's user and, where the server has TLS, TLS and the lab's authority; members, config servers,
+// arbiters and routers reach each other by them, and so do members that come back.
 func TestMongoTLS(t *testing.T) {
 	programs := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12")}
 	if binary, ok := enginetest.RealMongo(t); ok {
@@ -78,7 +78,8 @@ func TestMongoTLS(t *testing.T) {
 
 // insertAt inserts one document.
 func insertAt(ctx context.Context, uri string) error {
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(2 * time.Second).SetRetryWrites(false))
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(2 * time.Second).SetRetryWrites(
+		false))
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,8 @@ func TestMongoCertificateFiles(t *testing.T) {
 // What the servers of this machine do not have is refused before anything is made.
 func TestMongoCheck(t *testing.T) {
 	asked := func(binary string, change func(*spec.Lab)) spec.Lab {
-		s := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabMongod, Binary: binary}, Topology: spec.Topology{Kind: spec.LabSharded}}
+		s := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabMongod, Binary: binary},
+			Topology: spec.Topology{Kind: spec.LabSharded}}
 		change(&s)
 		s.Defaults()
 		return s
@@ -154,7 +156,7 @@ func TestMongoCheck(t *testing.T) {
 		{"unknown argument of a config server", now, "engine.config.args: release 8.0.12 refuses it: unrecognised option '--nosuch'",
 			func(s *spec.Lab) { s.Engine.ConfigServer = server(nil, "--nosuch") }},
 		{"argument of the lab", now, "engine.router.args: --configdb is set by the lab", func(s *spec.Lab) { s.Engine.Router = server(nil, "--configdb", "x") }},
-		{"another release", now, "engine.version asks for 7.0", func(s *spec.Lab) { s.Engine.Version = "7.0" }},
+		{"another release", now, "engine.version requires 7.0", func(s *spec.Lab) { s.Engine.Version = "7.0" }},
 	} {
 		err := Check(t.Context(), t.TempDir(), asked(c.binary, c.change))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -171,7 +173,8 @@ func TestMongoCheck(t *testing.T) {
 // Each role has its own parameters and arguments.
 func TestMongoRoles(t *testing.T) {
 	l := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(s *spec.Lab) {
-		s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 1, Members: 2, Arbiter: true, ConfigServers: 1, Routers: 1, Election: "elect-fast"}
+		s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 1, Members: 2, Arbiter: true, ConfigServers: 1, Routers: 1,
+			Election: "elect-fast"}
 		s.Engine.Parameters, s.Engine.Args = map[string]string{"syncdelay": "30"}, []string{"--oplogSize", "1000"}
 		s.Engine.ConfigServer = &spec.Server{Parameters: map[string]string{"syncdelay": "31"}}
 		s.Engine.Arbiter = &spec.Server{Parameters: map[string]string{"syncdelay": "32"}}

@@ -69,8 +69,8 @@ func (p *mongoPlanner) addHost(name, role string, asked spec.Lab, own *spec.Host
 	p.layout.Hosts = append(p.layout.Hosts, HostPlan{Name: name, Role: role, Limits: hostLimits(asked.Hosts, own)})
 }
 
-// placeSet places the members of a replica set, the arbiter last. turn shifts the first choice among equal hosts, so that
-// the first members of all sets are not on the first host.
+// placeSet places the members of a replica set, the arbiter last. turn shifts the first choice among equal hosts, so
+// that the first members of all sets are not on the first host.
 func (p *mongoPlanner) placeSet(set string, t spec.Topology, turn int) {
 	for m := range int(t.Members) {
 		priority := 1.0
@@ -165,7 +165,7 @@ func (p *mongoPlanner) notes(asked spec.Lab) []string {
 		}
 	}
 	if voting%2 == 0 {
-		say("topology.members: %d voting members survive no more failures than %d: the majority of both is lost after %d failures",
+		say("topology.members: %d voting members tolerate only as many failures as %d: the majority of both is lost after %d failures",
 			voting, voting-1, voting/2)
 	}
 	if int(t.Members) > dataVotes(t) {
@@ -174,7 +174,7 @@ func (p *mongoPlanner) notes(asked spec.Lab) []string {
 	}
 	if t.Kind == spec.LabSharded {
 		if t.ConfigServers%2 == 0 {
-			say("topology.config_servers: %d config servers survive no more failures than %d", t.ConfigServers, t.ConfigServers-1)
+			say("topology.config_servers: %d config servers tolerate only as many failures as %d", t.ConfigServers, t.ConfigServers-1)
 		}
 		if len(asked.Engine.Parameters) > 0 || len(asked.Engine.Args) > 0 {
 			say("engine.parameters and engine.args apply to the members of the shards; config servers and routers have " +
@@ -192,8 +192,8 @@ func mongoRoom(asked spec.Lab) engine.MongoRoom {
 		asked.Engine.Parameters)
 }
 
-// CheckData returns an error if the volumes of a specification are known to be too small for the given bytes of user data,
-// distributed evenly over the shards.
+// CheckData returns an error if the volumes of a specification are known to be too small for the given bytes of user
+// data, distributed evenly over the shards.
 func CheckData(asked spec.Lab, data int64) error {
 	if asked.Engine.Name != engine.Mongod {
 		return nil

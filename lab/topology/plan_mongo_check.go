@@ -192,11 +192,11 @@ var settingKinds = map[string]string{
 	"writeConcernMajorityJournalDefault": "bool",
 }
 
-// fastElection is the preset elect-fast: the values of Jepsen's tests of MongoDB, and four heartbeats within the election
-// timeout. With the default heartbeat of 2 s a new primary considers a secondary dead after 1 s if it gets nothing else
-// from it, as from one that waits for a sync source which was cut off, and steps down again: black-hole.yaml on 4.4.0
-// had outages of 11 s although there was a new primary after 2.1 s. elect-default sets nothing, so a set has the times
-// of its release: 10 s until an election, 2 s between heartbeats.
+// fastElection is the preset elect-fast: the values of Jepsen's tests of MongoDB, and four heartbeats within the
+// election timeout. With the default heartbeat of 2 s a new primary considers a secondary dead after 1 s if it gets
+// nothing else from it, as from one that waits for a sync source which was cut off, and steps down again:
+// black-hole.yaml on 4.4.0 had outages of 11 s although there was a new primary after 2.1 s. elect-default sets
+// nothing, so a set has the times of its release: 10 s until an election, 2 s between heartbeats.
 var fastElection = map[string]string{
 	"heartbeatIntervalMillis": "250", "heartbeatTimeoutSecs": "1", "electionTimeoutMillis": "1000",
 	"catchUpTimeoutMillis": "1000", "catchUpTakeoverDelayMillis": "3000",

@@ -148,9 +148,9 @@ func refused(t *testing.T, cases []planned) {
 func TestPlanMongoNotes(t *testing.T) {
 	for _, c := range []planned{
 		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 2 }), "hosts.count: 2 hosts have 3 members of a set, so the loss of host1"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Members = 4 }), "4 voting members survive no more failures than 3"},
+		{changedSet(func(s *spec.Lab) { s.Topology.Members = 4 }), "4 voting members tolerate only as many failures as 3"},
 		{changedSet(func(s *spec.Lab) { s.Topology.Members = 9 }), "2 members of each set have neither vote nor priority"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 2 }), "2 config servers survive no more failures than 1"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 2 }), "2 config servers tolerate only as many failures as 1"},
 		{changedCluster(func(s *spec.Lab) { s.Hosts.Memory = 8 << 30 }), "up to 2 members share the memory of a host"},
 	} {
 		l, err := Plan(c.spec)
@@ -171,7 +171,8 @@ func drawSpec(t *rapid.T) spec.Lab {
 	s.Engine.Cache = spec.Size(rapid.SampledFrom([]int64{0, 0, 1 << 20, 1 << 30}).Draw(t, "cache"))
 	s.Engine.Args = rapid.SliceOfN(rapid.SampledFrom([]string{"--quiet", "--dbpath", "--nojournal", "x", "-", "--", "--=1"}), 0, 2).Draw(t, "args")
 	top := &s.Topology
-	top.Kind = rapid.SampledFrom([]string{spec.LabStandalone, spec.LabReplicaSet, spec.LabReplicaSet, spec.LabSharded, spec.LabSharded, "", "x"}).Draw(t, "kind")
+	top.Kind = rapid.SampledFrom([]string{spec.LabStandalone, spec.LabReplicaSet, spec.LabReplicaSet, spec.LabSharded,
+		spec.LabSharded, "", "x"}).Draw(t, "kind")
 	top.Members, top.Arbiter = count("members", -1, 10), rapid.Bool().Draw(t, "arbiter")
 	if rapid.Bool().Draw(t, "with priorities") {
 		n := max(0, int(top.Members)+rapid.IntRange(-1, 1).Draw(t, "off by"))

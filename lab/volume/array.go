@@ -9,38 +9,36 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// array is what combines the disks of a volume. Disks are known by their place in it, from 0.
+// array combines the disks of a volume. Disks are identified by their index, from 0.
 type array interface {
 	// format combines new devices and makes the filesystem.
 	format(ctx context.Context, devices []string) error
-	// assemble brings the array back with the devices that answer, release takes it apart without losing anything.
+	// assemble starts the array with the devices that answer; release stops it without losing data.
 	assemble(ctx context.Context, answering []string) error
 	release(ctx context.Context) error
-	// top is the device that is mounted; options are those of the mount.
+	// top is the device to mount, with the mount options.
 	top(answering []string) string
 	options(answering []string, degraded bool) string
-	// examine asks the backend about the volume.
+	// examine queries the state of the array.
 	examine(ctx context.Context, mount string) (examined, error)
-	// rejoin takes a disk that answers again back in. With retired, such a disk must not be read before it was replaced.
+	// rejoin adds a disk that answers again. If retired is true, such a disk must not be read before it was replaced.
 	rejoin(ctx context.Context, device string) error
 	retired() bool
-	// replace puts a new device in the place of one that does not answer and returns when its data are there.
+	// replace replaces a device that does not answer by a new one, and returns when the data are rebuilt.
 	replace(ctx context.Context, mount string, place int, old, new string) error
-	// verify compares all copies and repairs those that are wrong. degraded says that the volume was written to while
-	// it was mounted without a disk.
+	// verify compares all copies and repairs wrong ones. degraded says that the volume was written to while it was mounted
+	// without a disk.
 	verify(ctx context.Context, mount string, degraded bool) (verified, error)
 }
 
-// examined is what a backend says about its disks.
+// examined is the state of an array.
 type examined struct {
-	// errors are counted by device.
-	errors map[string]int64
-	// detail is in the backend's own words. degraded and rebuilding are what it thinks of itself.
-	detail               string
+	errors               map[string]int64 // by device
+	detail               string           // in the words of the backend
 	degraded, rebuilding bool
 }
 
-// verified is what a backend counted when it compared copies.
+// verified has the counts of a comparison of copies.
 type verified struct {
 	Corrected, Uncorrectable int64
 	Rounds                   int
@@ -51,10 +49,10 @@ func (v verified) String() string {
 	if v.Note != "" {
 		return v.Note
 	}
-	return fmt.Sprintf("%s corrected, %s not correctable", figure.Plural(int(v.Corrected), "error"), figure.Count(v.Uncorrectable))
+	return fmt.Sprintf("%s corrected, %s not correctable", figure.Plural(int(v.Corrected), "error"),
+		figure.Count(v.Uncorrectable))
 }
 
-// newArray returns the array of a scheme; name marks it where it has a name of its own.
 func newArray(s scheme, t tools, name string) array {
 	switch s.backend {
 	case Btrfs:
@@ -67,19 +65,19 @@ func newArray(s scheme, t tools, name string) array {
 	return &oneDisk{s: s, t: t}
 }
 
-// makeFilesystem is the command that makes a filesystem on a block device. Disks are new and empty: nothing has to be
-// discarded, and nothing is left to be done in the background.
+// makeFilesystem is the command that makes a filesystem on a new block device: without discarding, because the device
+// is empty, and without background initialization.
 func makeFilesystem(kind, device string) []string {
 	switch kind {
 	case "xfs":
 		return []string{"mkfs.xfs", "-q", "-f", "-K", device}
 	case "ext4":
-		return []string{"mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device}
+		return []string{"mkfs.ext4", "-q", "-F", "-m", "0",
+			"-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device}
 	}
-	return blind([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "dup", device})
+	return withoutMounts([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "dup", device})
 }
 
-// filesystemOptions are the mount options of a filesystem.
 func filesystemOptions(s scheme) string {
 	if s.filesystem == "btrfs" && s.checksum == "none" {
 		return "nodatacow,nodatasum"
@@ -100,7 +98,7 @@ func (o *oneDisk) format(ctx context.Context, devices []string) error {
 
 func (o *oneDisk) assemble(_ context.Context, answering []string) error {
 	if len(answering) == 0 {
-		return fmt.Errorf("the only disk does not answer: heal it first")
+		return errors.New("the only disk does not answer. Heal it first")
 	}
 	return nil
 }
@@ -120,10 +118,10 @@ func (o *oneDisk) verify(ctx context.Context, mount string, _ bool) (verified, e
 	return verified{Note: "one disk has no other copy to compare with"}, nil
 }
 
-// errNoCopy says why a disk cannot be replaced.
-var errNoCopy = errors.New("it keeps one copy of its data, so a disk that does not answer cannot be rebuilt: lab heal ends the fault of the disk, mounts the volume again and starts its member; to go on without that disk, make the lab anew with lab down and lab up")
+var errNoCopy = errors.New("the volume has only one copy of its data, so a failed disk cannot be rebuilt. " +
+	"Use lab heal to end the fault, or create the lab again with lab down and lab up")
 
-// lines are the lines of a text that say something.
+// lines are the lines of a text that are not blank.
 func lines(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {

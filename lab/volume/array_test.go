@@ -188,7 +188,7 @@ func TestLVMIsRepaired(t *testing.T) {
 		"vgextend --yes --quiet plimsoll-x-v1 /dev/loop7", "lvconvert --yes --quiet --repair plimsoll-x-v1/data /dev/loop7",
 		"vgreduce --quiet --removemissing plimsoll-x-v1")
 	v, err := a.verify(ctx, "/m", false)
-	if err != nil || v.String() != "8 sectors differed and were made equal" {
+	if err != nil || v.String() != "8 differing sectors repaired" {
 		t.Errorf("got %v, %v", v, err)
 	}
 	if err := errors.Join(a.release(ctx), a.assemble(ctx, nil)); err != nil {

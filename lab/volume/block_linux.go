@@ -19,31 +19,31 @@ type blocks struct {
 	m            *Maker
 	name, member string
 	array        array
-	path         string // where it is mounted
+	path         string // mount point
 	hosts        []string
 
-	repair sync.Mutex // held by what changes the array: repairs, remounts and the end
+	repair sync.Mutex // held while the array changes: by Repair, Remount and Close
 	mu     sync.Mutex // guards what follows
 	disks  []*disk
-	// degraded says that it was written to while it was mounted without a disk; repairing that a repair goes on.
+	// degraded says that it was written to while it was mounted without a disk.
 	degraded, repairing, closed bool
-	made                        []made // what was made besides disks, in order
-	own                         int64  // bytes of the filesystem that were used when it was empty
+	made                        []made // resources besides disks, in order
+	own                         int64  // used bytes of the empty filesystem
 	ballast                     ballast
 	serial                      int // of new disks
-	arrayEntry                  int // of the array in the journal, if it has one
+	arrayEntry                  int // of the array in the journal; 0 if it has none
 
-	asking  sync.Mutex // guards looking
-	looking *look      // the question to the filesystem that has no answer yet
+	probing sync.Mutex // guards probe
+	probe   *probe     // the read of the filesystem that has not returned yet
 }
 
-// made is something to undo when the volume is closed.
+// made is a resource to remove when the volume is closed.
 type made struct {
 	id   int
 	undo func(ctx context.Context) error
 }
 
-// makeDisks makes a volume of virtual disks, and removes what it made if it fails.
+// makeDisks makes a volume of virtual disks, or nothing if it fails.
 func (m *Maker) makeDisks(ctx context.Context, name, member string, groups []string) (kept, error) {
 	v := &blocks{m: m, name: name, member: member, path: filepath.Join(m.o.Dir, "volumes", name), hosts: groups,
 		array: newArray(m.scheme, tools{m.o.Tools}, marker(m.o.Lab)+"-"+name)}
@@ -55,11 +55,11 @@ func (m *Maker) makeDisks(ctx context.Context, name, member string, groups []str
 
 func (v *blocks) make(ctx context.Context) error {
 	l := v.m.o.Layout
-	var promised int64
+	var growth int64
 	for _, other := range v.m.all() {
-		promised += other.promised()
+		growth += other.growth()
 	}
-	if err := enough(filepath.Join(v.m.base, "disks"), int64(l.Disks)*l.DiskSize, promised); err != nil {
+	if err := checkSpace(filepath.Join(v.m.base, "disks"), int64(l.Disks)*l.DiskSize, growth); err != nil {
 		return err
 	}
 	if err := v.makeDir(); err != nil {
@@ -80,7 +80,7 @@ func (v *blocks) make(ctx context.Context) error {
 	if err := v.mountFirst(ctx); err != nil {
 		return err
 	}
-	if err := v.dress(); err != nil {
+	if err := v.prepareRoot(); err != nil {
 		return err
 	}
 	s, err := spaceOf(v.path)
@@ -88,10 +88,10 @@ func (v *blocks) make(ctx context.Context) error {
 		return err
 	}
 	v.own = s.used
-	return v.load()
+	return v.fillBallast()
 }
 
-// makeDir makes the directory to mount at.
+// makeDir makes the mount point.
 func (v *blocks) makeDir() error {
 	id, err := v.m.makeDir(kindParent, v.path, 0o755)
 	if id != 0 {
@@ -100,7 +100,7 @@ func (v *blocks) makeDir() error {
 	return err
 }
 
-// combine makes the array, which is written down where it is a device of its own.
+// combine makes the array. If the array is a device, it is in the journal.
 func (v *blocks) combine(ctx context.Context) error {
 	kind := map[string]string{MD: kindMD, LVM: kindLVM}[v.m.scheme.backend]
 	if kind == "" {
@@ -116,9 +116,10 @@ func (v *blocks) combine(ctx context.Context) error {
 	return v.array.format(ctx, v.Devices())
 }
 
-// mountFirst mounts the new filesystem and writes that down.
+// mountFirst mounts the new filesystem, with an entry in the journal.
 func (v *blocks) mountFirst(ctx context.Context) error {
-	id, err := v.m.o.Journal.Add(kindMount, v.path, map[string]string{"below": v.m.base, "top": v.array.top(v.Devices())})
+	id, err := v.m.o.Journal.Add(kindMount, v.path,
+		map[string]string{"below": v.m.base, "top": v.array.top(v.Devices())})
 	if err != nil {
 		return err
 	}
@@ -130,24 +131,22 @@ func (v *blocks) mountWith(answering []string, degraded bool) error {
 	top := v.array.top(answering)
 	err := unix.Mount(top, v.path, v.m.scheme.filesystem, unix.MS_NOATIME, v.array.options(answering, degraded))
 	if err != nil {
-		return fmt.Errorf("cannot mount %s (%s) at %s: %w; the kernel's log says why", top, v.m.scheme.filesystem, v.path, err)
+		return fmt.Errorf("cannot mount %s (%s) at %s: %w. See the kernel's log (dmesg)",
+			top, v.m.scheme.filesystem, v.path, err)
 	}
 	return nil
 }
 
-// dress makes the new filesystem ready for a server: empty, to be entered by every user, with checksums as asked for.
-func (v *blocks) dress() error {
+// prepareRoot prepares the root directory of a new filesystem for a server: empty, readable for every user, and without
+// checksums if the policy says so.
+func (v *blocks) prepareRoot() error {
 	if err := os.Remove(filepath.Join(v.path, "lost+found")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if err := os.Chmod(v.path, 0o755); err != nil {
 		return err
 	}
-	s := v.m.scheme
-	if s.filesystem != "btrfs" {
-		return nil
-	}
-	if s.checksum == "none" {
+	if s := v.m.scheme; s.filesystem == "btrfs" && s.checksum == "none" {
 		return writeInPlace(v.path)
 	}
 	return nil
@@ -155,18 +154,18 @@ func (v *blocks) dress() error {
 
 func (v *blocks) unmount(ctx context.Context) error {
 	v.mu.Lock()
-	v.unload()
+	v.dropBallast()
 	v.mu.Unlock()
 	return unmount(ctx, v.path, func(m mounted) error { return ourMount(m, v.m.base, v.array.top(v.Devices())) })
 }
 
-// ourMount refuses to unmount what does not stand on the disks of the lab.
+// ourMount returns an error if a mount is not on the disks of the lab.
 func ourMount(m mounted, base, top string) error {
 	file := backingFile(m.source)
 	if m.source == top && file == "" || within(file, base) {
 		return nil
 	}
-	return fmt.Errorf("%s is mounted at %s, and this lab did not do that: unmount it by hand", m.source, m.point)
+	return fmt.Errorf("%s is mounted at %s, but not by this lab. Unmount it by hand", m.source, m.point)
 }
 
 // Name implements [Volume].
@@ -188,24 +187,12 @@ func (v *blocks) Devices() []string {
 	return out
 }
 
-func (v *blocks) devicesOf(host string) []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var out []string
-	for _, d := range v.disks {
-		if d.host == host && d.device != "" {
-			out = append(out, d.device)
-		}
-	}
-	return out
-}
-
-func (v *blocks) promised() int64 {
+func (v *blocks) growth() int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var sum int64
 	for _, d := range v.disks {
-		sum += d.mayGrow(v.m.o.Layout.DiskSize)
+		sum += d.growth(v.m.o.Layout.DiskSize)
 	}
 	return sum
 }
@@ -227,9 +214,9 @@ func (v *blocks) Remount(ctx context.Context) error {
 	defer v.mu.Unlock()
 	var answering []string
 	for _, d := range v.disks {
-		if d.device == "" { // it did not come back from a remount before
+		if d.device == "" { // an earlier remount failed for it
 			d.shut = false
-		} else if err := released(ctx, d.device); err != nil {
+		} else if err := awaitRelease(ctx, d.device); err != nil {
 			return fmt.Errorf("volume %s is unmounted: %w", v.name, err)
 		}
 		forgetBtrfs(d.device)
@@ -237,15 +224,16 @@ func (v *blocks) Remount(ctx context.Context) error {
 			continue
 		}
 		if err := d.restart(ctx); err != nil {
-			return fmt.Errorf("volume %s is unmounted, and disk %s does not come back: %w", v.name, d.name, err)
+			return fmt.Errorf("volume %s is unmounted, and disk %s cannot be restarted: %w", v.name, d.name, err)
 		}
 		answering = append(answering, d.device)
 	}
 	if len(answering) == 0 {
-		return fmt.Errorf("volume %s is unmounted, and none of its disks answers: heal some, or power their host on, and it is mounted again", v.name)
+		return fmt.Errorf("volume %s is unmounted because none of its disks answers. "+
+			"Heal the disks or power on their host; the lab then mounts it again", v.name)
 	}
 	if err := v.array.assemble(ctx, answering); err != nil {
-		return fmt.Errorf("volume %s is unmounted and cannot be mounted again: %w", v.name, err)
+		return fmt.Errorf("volume %s is unmounted and cannot be remounted: %w", v.name, err)
 	}
 	degraded := len(answering) < len(v.disks)
 	if err := v.mountWith(answering, degraded); err != nil {
@@ -254,10 +242,10 @@ func (v *blocks) Remount(ctx context.Context) error {
 	for _, d := range v.disks {
 		d.absent = !d.answers()
 		d.missing = d.missing || d.absent
-		d.behind = d.behind && len(v.disks) > 1 // a disk alone is behind no other
+		d.behind = d.behind && len(v.disks) > 1 // a single disk has no other copy
 	}
 	v.degraded = v.degraded || degraded
-	return v.load()
+	return v.fillBallast()
 }
 
 // Close implements [Volume].
@@ -267,7 +255,7 @@ func (v *blocks) Close(ctx context.Context) error {
 	if v.closed {
 		return nil
 	}
-	v.calm(ctx)
+	v.clearFaults(ctx)
 	fail := func(err error) error { return fmt.Errorf("cannot remove volume %s: %w", v.name, err) }
 	undo := func(first int) error {
 		for len(v.made) > first {
@@ -282,7 +270,7 @@ func (v *blocks) Close(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := undo(1); err != nil { // all but the directory, which stays until the disks are gone
+	if err := undo(1); err != nil { // all but the directory, which stays until the disks are removed
 		return err
 	}
 	if err := v.removeDisks(ctx); err != nil {
@@ -307,12 +295,12 @@ func (v *blocks) removeDisks(ctx context.Context) error {
 	return nil
 }
 
-// calm clears the faults of disks, so that nothing waits for them for ever.
-func (v *blocks) calm(ctx context.Context) {
+// clearFaults clears the faults of disks, so that no process waits for them for ever.
+func (v *blocks) clearFaults(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, d := range v.disks {
-		if d.server != nil { // one that has ended fails everything anyway
+		if d.server != nil { // requests to an ended server fail anyway
 			_ = d.server.client.Clear(ctx, filepath.Base(d.file))
 			d.shut = false
 		}
@@ -321,7 +309,8 @@ func (v *blocks) calm(ctx context.Context) {
 
 // Describe implements [Volume].
 func (v *blocks) Describe(ctx context.Context, deep bool) record.LabVolume {
-	out := record.LabVolume{Name: v.name, Member: v.member, Policy: v.m.o.Policy.Policy(), Layout: v.m.o.Layout, Mount: v.path}
+	out := record.LabVolume{Name: v.name, Member: v.member, Policy: v.m.o.Policy.Policy(), Layout: v.m.o.Layout,
+		Mount: v.path}
 	var e examined
 	if deep {
 		var err error
@@ -332,7 +321,8 @@ func (v *blocks) Describe(ctx context.Context, deep bool) record.LabVolume {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, d := range v.disks {
-		out.Disks = append(out.Disks, record.LabDisk{Name: d.name, Host: d.host, File: d.file, Device: d.device, State: d.state(), Errors: e.errors[d.device]})
+		out.Disks = append(out.Disks, record.LabDisk{Name: d.name, Host: d.host, File: d.file, Device: d.device,
+			State: d.state(), Errors: e.errors[d.device]})
 	}
 	out.Health, out.Detail = v.health(e)
 	if s, err := spaceOf(v.path); err == nil && out.Health != "failed" {

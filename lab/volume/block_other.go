@@ -12,25 +12,23 @@ import (
 )
 
 func (m *Maker) makeDisks(context.Context, string, string, []string) (kept, error) {
-	return nil, errors.New("virtual disks are made on Linux only")
+	return nil, errors.New("virtual disks need Linux")
 }
 
 func (m *Maker) closeGroups(context.Context) error { return nil }
 
-// blockRemovers are none: nothing was made.
 func blockRemovers() map[string]journal.Remover { return map[string]journal.Remover{} }
 
 func fileID(fs.FileInfo) string { return "" }
 
-// server serves disks that can fail in more ways; there is none here.
 type server struct{}
 
-var errLinux = errors.New("disks that can have faults are made on Linux only")
+var errLinux = errors.New("disks of the fault filesystem need Linux")
 
-// FaultDisk has no disks to control here.
+// FaultDisk needs Linux.
 func (m *Maker) FaultDisk(string, string) (*faultfs.Client, string, error) { return nil, "", errLinux }
 
-// LosePower has no disks that could lose anything.
+// LosePower needs Linux.
 func (m *Maker) LosePower(context.Context, string, []string, faultfs.PowerCut, func() error) error {
 	return errLinux
 }

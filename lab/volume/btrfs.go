@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// btrfsArray combines disks by a profile of btrfs, which is filesystem and array in one.
+// btrfsArray combines disks by a profile of btrfs, which is a filesystem and an array in one.
 type btrfsArray struct {
 	s scheme
 	t tools
@@ -20,23 +20,26 @@ func (b *btrfsArray) format(ctx context.Context, devices []string) error {
 	return err
 }
 
-// makeBtrfs is the command that makes the filesystem over all devices.
+// makeBtrfs is the command that makes the filesystem on all devices.
 func makeBtrfs(s scheme, devices []string) []string {
 	part := strconv.FormatInt(s.partSize(), 10)
-	return blind(append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-b", part, "-d", s.btrfsProfile(), "-m", s.btrfsMetadata()}, devices...))
+	return withoutMounts(append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-b", part,
+		"-d", s.btrfsProfile(), "-m", s.btrfsMetadata()}, devices...))
 }
 
-// blind makes a command of btrfs-progs that does not look at what is mounted on this machine. It asks for the file of
-// every loop device with a mount, to see whether it is the one it was given, and gives up if one cannot be told: the
-// remains of any lab that was killed would keep all others from making volumes. Ours was attached a moment ago.
-func blind(command []string) []string {
-	return append([]string{"unshare", "--mount", "--propagation", "slave", "sh", "-c", `mount -n --bind /dev/null /proc/$$/mounts && exec "$@"`, "sh"}, command...)
+// withoutMounts makes a command of btrfs-progs see no mounts. Otherwise it queries the file of every mounted loop
+// device, to check that its own device is not mounted, and fails if a query fails. The remains of one killed lab would
+// then keep all other labs from making volumes. The device cannot be mounted, because it was attached a moment ago.
+func withoutMounts(command []string) []string {
+	return append([]string{"unshare", "--mount", "--propagation", "slave", "sh", "-c",
+		`mount -n --bind /dev/null /proc/$$/mounts && exec "$@"`, "sh"}, command...)
 }
 
-// assemble has nothing to do: the mount names the devices.
+// assemble only checks: the mount options name the devices.
 func (b *btrfsArray) assemble(_ context.Context, answering []string) error {
 	if missing := b.s.disks() - len(answering); missing > b.s.tolerates() {
-		return fmt.Errorf("%s of %d do not answer, and %s carries %d: heal some first", figure.Plural(missing, "disk"), b.s.disks(), b.s.btrfsProfile(), b.s.tolerates())
+		return fmt.Errorf("%s of %d do not answer, but %s tolerates only %d. Heal some disks first",
+			figure.Plural(missing, "disk"), b.s.disks(), b.s.btrfsProfile(), b.s.tolerates())
 	}
 	return nil
 }
@@ -90,7 +93,7 @@ func parseBtrfsStats(text string) examined {
 
 func (b *btrfsArray) rejoin(context.Context, string) error { return nil }
 
-// retired: btrfs takes whatever it reads for good if there is no checksum, also what a disk had before it failed.
+// retired is true without checksums, because btrfs then cannot tell old data of a failed disk from new data.
 func (b *btrfsArray) retired() bool { return b.s.checksum == "none" && b.s.tolerates() > 0 }
 
 func (b *btrfsArray) replace(ctx context.Context, mount string, place int, _, new string) error {
@@ -101,13 +104,14 @@ func (b *btrfsArray) replace(ctx context.Context, mount string, place int, _, ne
 	return err
 }
 
-// replaceBtrfs is the command that rebuilds a disk on a new device. btrfs numbers its disks from 1 in the order in
-// which they were given to mkfs, and a new disk takes the number of the old one. -r reads from the other copies.
+// replaceBtrfs is the command that rebuilds a disk on a new device. btrfs numbers its disks from 1 in the order of
+// mkfs, and a new disk takes the number of the old one. -r reads from the other copies.
 func replaceBtrfs(mount string, place int, device string) []string {
-	return blind([]string{"btrfs", "replace", "start", "-B", "-f", "-K", "-r", strconv.Itoa(place + 1), device, mount})
+	return withoutMounts([]string{"btrfs", "replace", "start", "-B", "-f", "-K", "-r",
+		strconv.Itoa(place + 1), device, mount})
 }
 
-// convertBtrfs is the command that gives what was written without a disk the copies that it lacks.
+// convertBtrfs is the command that adds the missing copies of data that were written while a disk was missing.
 func convertBtrfs(s scheme, mount string) []string {
 	return []string{"btrfs", "balance", "start", "-f", "-dconvert=" + s.btrfsProfile() + ",soft",
 		"-mconvert=" + s.btrfsMetadata() + ",soft", "-sconvert=" + s.btrfsMetadata() + ",soft", mount}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scrubArgs are those of the request that compares the copies on one device; linux/btrfs.h has them.
+// scrubArgs is struct btrfs_ioctl_scrub_args of linux/btrfs.h.
 type scrubArgs struct {
 	device, start, end, flags uint64
 	progress                  struct {
@@ -22,12 +22,12 @@ type scrubArgs struct {
 	_ [1024 - 19*8]byte
 }
 
-// maxScrubs is how often copies are compared at most until nothing is found.
+// maxScrubs is how often copies are compared at most.
 const maxScrubs = 5
 
-// scrub compares and repairs all copies. It asks the kernel itself, because the program btrfs leaves a file about each
-// scrub in /var/lib. What was not committed yet is not seen by a scrub, so the filesystem is synced before, and it is
-// repeated until nothing is found.
+// scrub compares and repairs all copies, until no error is found. It calls the kernel, because the program btrfs leaves
+// a file about each scrub in /var/lib. A scrub does not see data that are not committed, so the filesystem is synced
+// before.
 func scrub(ctx context.Context, mount string, disks int) (verified, error) {
 	var sum verified
 	dir, err := os.Open(mount)
@@ -50,7 +50,7 @@ func scrub(ctx context.Context, mount string, disks int) (verified, error) {
 	return sum, nil
 }
 
-// scrubOnce scrubs all disks, one after the other: they share the real disk below.
+// scrubOnce scrubs all disks, one after the other, because they share the real disk.
 func scrubOnce(ctx context.Context, dir *os.File, disks int) (corrected, uncorrectable int64, err error) {
 	for i := range disks {
 		a := scrubArgs{device: uint64(i + 1), end: ^uint64(0)}
@@ -82,7 +82,7 @@ func scrubDevice(ctx context.Context, dir *os.File, a *scrubArgs) error {
 			return err
 		case <-time.After(50 * time.Millisecond):
 		}
-		if ctx.Err() != nil { // again and again: it may not have begun
+		if ctx.Err() != nil { // repeated, because the scrub may not have started
 			_, _, _ = unix.Syscall(unix.SYS_IOCTL, dir.Fd(), btrfsScrubCancel, 0)
 		}
 	}

@@ -8,5 +8,5 @@ import (
 )
 
 func scrub(context.Context, string, int) (verified, error) {
-	return verified{}, errors.New("btrfs is there on Linux only")
+	return verified{}, errors.New("btrfs needs Linux")
 }

@@ -28,7 +28,7 @@ func TestCheckFindsWhatDoesNotFit(t *testing.T) {
 		{spec.Storage{}, huge, filepath.Join(dir, "none", "yet"), "does not fit"},
 		{spec.Storage{Dir: dir}, disks, "/none", ""},
 		{spec.Storage{Dir: dir}, huge, "/none", dir},
-		{spec.Storage{Dir: filepath.Join(dir, "none")}, disks, dir, "make the directory first"},
+		{spec.Storage{Dir: filepath.Join(dir, "none")}, disks, dir, "Make the directory first"},
 		{spec.Storage{Dir: file}, disks, dir, "not a directory"},
 	} {
 		err := Check(c.p, c.l, 3, c.base)

@@ -15,21 +15,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// A new mount namespace has a copy of every mount of the old one, so every container, sandbox and service with mounts
-// of its own that begins while a volume is mounted also mounts that volume. Where mounts are shared with them the copies
-// go when the volume is unmounted; on a machine where mounts are private they stay until that program ends, and keep
-// the filesystem and its loop devices alive. Nobody else has a use for a volume of a lab, so its owner unmounts the
-// copies too.
+// A new mount namespace has a copy of every mount of the old one. So every container, sandbox and service with a mount
+// namespace that starts while a volume is mounted also mounts that volume. With shared mounts, the copies are unmounted
+// with the volume. With private mounts, they stay until the program ends, and keep the filesystem and its loop devices
+// in use. No other program needs a volume of a lab, so the lab unmounts the copies too.
 
-// copied are the devices whose mounts are looked for: the names and numbers of loop devices of one filesystem and of
-// the arrays made of them.
-type copied struct {
+// deviceSet has the names and numbers of the loop devices of one filesystem, and of the arrays of them.
+type deviceSet struct {
 	names, numbers []string
 }
 
-// copiedOf finds what belongs to the filesystem on a device. A mount of btrfs names only one of its devices.
-func copiedOf(device string) copied {
-	var c copied
+// devicesOf finds all devices of the filesystem on a device. A mount of btrfs names only one of its devices.
+func devicesOf(device string) deviceSet {
+	var c deviceSet
 	c.add(device)
 	loops, _ := filepath.Glob("/sys/fs/btrfs/*/devices/" + filepath.Base(device))
 	for _, l := range loops {
@@ -45,7 +43,7 @@ func copiedOf(device string) copied {
 	return c
 }
 
-func (c *copied) add(device string) {
+func (c *deviceSet) add(device string) {
 	c.names = append(c.names, device)
 	var st syscall.Stat_t
 	if syscall.Stat(device, &st) == nil && st.Rdev != 0 {
@@ -53,8 +51,8 @@ func (c *copied) add(device string) {
 	}
 }
 
-// in lists the mount points of the filesystem in a text of mountinfo, in the order of mounting.
-func (c copied) in(mountinfo string) []string {
+// mountPoints lists the mount points of the filesystem in mountinfo, in the order of mounting.
+func (c deviceSet) mountPoints(mountinfo string) []string {
 	var points []string
 	for line := range strings.Lines(mountinfo) {
 		number := ""
@@ -70,10 +68,10 @@ func (c copied) in(mountinfo string) []string {
 	return points
 }
 
-// forgetCopies unmounts the copies of a filesystem in all other mount namespaces, if it is not mounted in that of this
-// program. A copy that is in use there stays. It returns what keeps the filesystem alive, in words.
-func forgetCopies(device string) []string {
-	c := copiedOf(device)
+// unmountCopies unmounts the copies of a filesystem in all other mount namespaces, if it is not mounted in that of this
+// process. A copy that is in use stays. It returns texts about the users of the filesystem.
+func unmountCopies(device string) []string {
+	c := devicesOf(device)
 	own, err := os.Readlink("/proc/thread-self/ns/mnt")
 	if err != nil {
 		return nil
@@ -83,28 +81,28 @@ func forgetCopies(device string) []string {
 		return nil
 	}
 	var held []string
-	for _, point := range c.in(string(text)) {
+	for _, point := range c.mountPoints(string(text)) {
 		held = append(held, "it is mounted at "+point)
 	}
 	if len(held) > 0 {
 		return append(held, openers(c.names)...)
 	}
-	for space, task := range mountSpaces() {
+	for space, task := range mountNamespaces() {
 		if space == own {
 			continue
 		}
 		process.OnThread(func() {
-			for _, point := range forgetIn(task, space, c) {
-				held = append(held, fmt.Sprintf("%s has it mounted at %s", whoIs(task), point))
+			for _, point := range unmountIn(task, space, c) {
+				held = append(held, fmt.Sprintf("%s has it mounted at %s", processName(task), point))
 			}
 		})
 	}
 	return append(held, openers(c.names)...)
 }
 
-// mountSpaces lists the mount namespaces of all processes, each with a task in it: a directory of /proc. Threads may
-// have others than their process.
-func mountSpaces() map[string]string {
+// mountNamespaces lists the mount namespaces of all threads, each with a thread in it: a directory of /proc. A thread
+// may have another namespace than its process.
+func mountNamespaces() map[string]string {
 	tasks, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
 	spaces := map[string]string{}
 	for _, t := range tasks {
@@ -115,18 +113,18 @@ func mountSpaces() map[string]string {
 	return spaces
 }
 
-// forgetIn unmounts the copies in one namespace and returns those that stay. It must run on a thread of its own, which
-// is in that namespace from then on.
-func forgetIn(task, space string, c copied) []string {
+// unmountIn unmounts the copies in one namespace and returns those that are in use. It must run on a thread of its own,
+// which stays in that namespace.
+func unmountIn(task, space string, c deviceSet) []string {
 	f, err := os.Open(filepath.Join(task, "ns/mnt"))
 	if err != nil {
 		return nil // it has ended
 	}
 	defer f.Close()
 	if now, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd()))); err != nil || now != space {
-		return nil // another process has the number by now
+		return nil // another thread has the id by now
 	}
-	// A thread can only change its namespace if it shares its working directory with no other.
+	// A thread can change its mount namespace only if it shares its working directory with no other thread.
 	if unix.Unshare(unix.CLONE_FS) != nil || unix.Setns(int(f.Fd()), unix.CLONE_NEWNS) != nil {
 		return nil
 	}
@@ -135,7 +133,7 @@ func forgetIn(task, space string, c copied) []string {
 		return nil
 	}
 	var busy []string
-	for _, point := range slices.Backward(c.in(text)) {
+	for _, point := range slices.Backward(c.mountPoints(text)) {
 		if err := unix.Unmount(point, unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) {
 			busy = append(busy, point)
 		}
@@ -143,7 +141,7 @@ func forgetIn(task, space string, c copied) []string {
 	return busy
 }
 
-// mountsHere reads the mounts of the calling thread. In a namespace without /proc it reads those that a task in it sees.
+// mountsHere reads the mounts of the calling thread, or those of a task in the same namespace if that has no /proc.
 func mountsHere(task string) (string, error) {
 	text, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -152,31 +150,31 @@ func mountsHere(task string) (string, error) {
 	return string(text), err
 }
 
-// openers names the processes that have one of the devices open.
+// openers are texts about the processes that have one of the devices open.
 func openers(devices []string) []string {
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	var found []string
 	for _, l := range links {
 		to, err := os.Readlink(l)
 		if err == nil && slices.Contains(devices, to) {
-			found = append(found, fmt.Sprintf("%s has %s open", whoIs(filepath.Dir(filepath.Dir(l))), to))
+			found = append(found, fmt.Sprintf("%s has %s open", processName(filepath.Dir(filepath.Dir(l))), to))
 		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
 }
 
-// whoIs names a process by its directory in /proc, or that of one of its tasks.
-func whoIs(dir string) string {
+// processName is the id and name of a process, by its directory in /proc or that of one of its threads.
+func processName(dir string) string {
 	pid := strings.Split(strings.TrimPrefix(dir, "/proc/"), "/")[0]
 	return fmt.Sprintf("process %s (%s)", pid, strings.TrimSpace(content(filepath.Join("/proc", pid, "comm"))))
 }
 
-// holders says in one text what keeps a device in use.
-func holders(held []string) string {
+// usersText is a text about the users of a device.
+func usersText(held []string) string {
 	const most = 5
 	if len(held) == 0 {
-		return "nothing that can be seen has it mounted or open"
+		return "no visible process has it mounted or open"
 	}
 	if n := len(held) - most; n > 0 {
 		held = append(held[:most:most], fmt.Sprintf("and %d more", n))

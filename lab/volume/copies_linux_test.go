@@ -44,12 +44,12 @@ func TestCopiesOfMounts(t *testing.T) {
 		v := b.volume(t)
 		other := copyMounts(t, "/")
 		mounts := filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo")
-		if !contains(mounts, v.Dir()) {
+		if !strings.Contains(content(mounts), v.Dir()) {
 			t.Fatal("the program has no copy of the mount")
 		}
 		sum := fill(t, filepath.Join(v.Dir(), "f"), small/8, 1)
 		must(t, v.Remount(context.Background()))
-		if contains(mounts, v.Dir()) {
+		if strings.Contains(content(mounts), v.Dir()) {
 			t.Error("the program has the old mount still")
 		}
 		verify(t, filepath.Join(v.Dir(), "f"), sum)
@@ -71,12 +71,13 @@ func TestCopyInUse(t *testing.T) {
 	b := newBench(t, spec.Storage{Size: small, Tolerate: 1})
 	v := b.volume(t)
 	other := copyMounts(t, v.Dir())
-	v.(*blocks).unload()
+	v.(*blocks).dropBallast()
 	must(t, unix.Unmount(v.Dir(), 0))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := released(ended, v.Devices()[0])
-	if err == nil || !strings.Contains(err.Error(), strconv.Itoa(other.Process.Pid)+" (cat)") || !strings.Contains(err.Error(), v.Dir()) {
+	err := awaitRelease(ended, v.Devices()[0])
+	if err == nil || !strings.Contains(err.Error(), strconv.Itoa(other.Process.Pid)+" (cat)") ||
+		!strings.Contains(err.Error(), v.Dir()) {
 		t.Errorf("it says %v, which does not name process %d", err, other.Process.Pid)
 	}
 	must(t, other.Process.Kill())
@@ -90,11 +91,11 @@ func TestCopiesOfWhatIsMounted(t *testing.T) {
 	}
 	v := newBench(t, spec.Storage{Size: small}).volume(t)
 	other := copyMounts(t, "/")
-	held := forgetCopies(v.Devices()[0])
+	held := unmountCopies(v.Devices()[0])
 	if len(held) == 0 || !strings.Contains(held[0], "mounted at "+v.Dir()) {
 		t.Errorf("in use by %v", held)
 	}
-	if !contains(filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo"), v.Dir()) {
+	if !strings.Contains(content(filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo")), v.Dir()) {
 		t.Error("a copy is gone")
 	}
 }

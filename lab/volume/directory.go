@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// errNoDisks is what a directory answers to everything that is done to disks.
-var errNoDisks = errors.New("this volume is a directory and has no disks of its own: give the lab a storage policy with a size, and faults or tolerate")
+var errNoDisks = errors.New("this volume is a directory and has no disks. Use a storage policy with a size, " +
+	"and faults or tolerate")
 
 // directory is a volume without disks.
 type directory struct {
@@ -41,7 +41,8 @@ func (d *directory) Devices() []string { return nil }
 
 // Describe implements [Volume].
 func (d *directory) Describe(context.Context, bool) record.LabVolume {
-	v := record.LabVolume{Name: d.name, Member: d.member, Policy: d.m.o.Policy.Policy(), Layout: d.m.o.Layout, Mount: d.path, Health: "healthy"}
+	v := record.LabVolume{Name: d.name, Member: d.member, Policy: d.m.o.Policy.Policy(), Layout: d.m.o.Layout,
+		Mount: d.path, Health: "healthy"}
 	s, err := spaceOf(d.path)
 	if err != nil {
 		v.Health, v.Detail = "failed", err.Error()
@@ -49,7 +50,7 @@ func (d *directory) Describe(context.Context, bool) record.LabVolume {
 	}
 	v.Capacity, v.Used = s.capacity, s.used
 	if d.m.isOff(d.host) {
-		v.Detail = fmt.Sprintf("the host %s has no power; a directory can be read all the same", d.host)
+		v.Detail = fmt.Sprintf("the host %s has no power, but a directory stays readable", d.host)
 	}
 	return v
 }
@@ -77,9 +78,7 @@ func (d *directory) Close(context.Context) error {
 	return d.m.o.Journal.Gone(d.id)
 }
 
-// A directory stands on the disk of this machine, whose power nobody takes.
+// power does nothing: the directory is on a disk of the machine.
 func (d *directory) power(context.Context, string, bool) error { return nil }
 
-func (d *directory) promised() int64 { return 0 }
-
-func (d *directory) devicesOf(string) []string { return nil }
+func (d *directory) growth() int64 { return 0 }

@@ -18,19 +18,19 @@ type disk struct {
 	file       string
 	backing    backing
 	device     string
-	server     *server // that serves the file, if it can fail in more ways
+	server     *server // of the fault filesystem; nil for a plain disk
 	journal    *journal.Journal
 	fileEntry  int
 	loopEntry  int
 
-	// failed: it was told not to answer. off: its host has no power. shut: what the kernel was told.
+	// failed: it has a fault that makes it fail. off: its host has no power. shut: requests to the device fail.
 	failed, off, shut bool
-	// behind: it did not answer for a while, so that it may have missed writes. missing: the array does without it until
-	// it is replaced. absent: the filesystem was mounted without it. rebuilding: it is being replaced.
+	// behind: it did not answer for a while and may have missed writes. missing: the array runs without it until it is
+	// replaced. absent: the filesystem was mounted without it. rebuilding: it is being replaced.
 	behind, missing, absent, rebuilding bool
 }
 
-// answers says whether requests to the disk succeed and may be sent.
+// answers says whether requests to the disk shall succeed.
 func (d *disk) answers() bool { return !d.failed && !d.off && !d.missing }
 
 func (d *disk) state() string {
@@ -45,19 +45,19 @@ func (d *disk) state() string {
 	return "ok"
 }
 
-// newDisk makes a disk in the disk group of a host. A disk that it returns with an error must be removed.
+// newDisk makes a disk in the disk group of a host. If it returns a disk and an error, the disk must be removed.
 func (v *blocks) newDisk(ctx context.Context, name, host string) (*disk, error) {
 	v.serial++
 	file := fmt.Sprintf("%s-%s", v.name, name)
 	if v.serial > v.m.o.Layout.Disks {
-		file += fmt.Sprintf("-%d", v.serial) // it takes the place of another one
+		file += fmt.Sprintf("-%d", v.serial) // it replaces another disk
 	}
 	d := &disk{name: name, host: host, journal: v.m.o.Journal}
 	if err := v.m.makeFile(ctx, d, file+".img"); err != nil {
-		return d, fmt.Errorf("cannot make disk %s: %w", name, err)
+		return d, fmt.Errorf("cannot create disk %s: %w", name, err)
 	}
 	if err := d.attach(ctx, v); err != nil {
-		return d, fmt.Errorf("cannot make disk %s: %w", name, err)
+		return d, fmt.Errorf("cannot create disk %s: %w", name, err)
 	}
 	return d, nil
 }
@@ -69,7 +69,7 @@ func (m *Maker) makeFile(ctx context.Context, d *disk, name string) error {
 	}
 	path := filepath.Join(m.base, "disks", name)
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is there already, and this lab did not make it", path)
+		return fmt.Errorf("%s exists already, but is not of this lab. Remove it", path)
 	}
 	id, err := m.o.Journal.Add(kindFile, path, nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func (m *Maker) makeFile(ctx context.Context, d *disk, name string) error {
 	return d.identify(id)
 }
 
-// identify writes down which file it is, so that no other one is removed in its place.
+// identify notes the identity of the file in the journal, so that a later file of the same name is not removed.
 func (d *disk) identify(id int) error {
 	fi, err := os.Lstat(d.file)
 	if err != nil {
@@ -101,8 +101,12 @@ func (d *disk) identify(id int) error {
 func (d *disk) attach(ctx context.Context, v *blocks) error {
 	d.backing.mark = marker(v.m.o.Lab) + " " + v.name + " " + d.name
 	var err error
-	d.loopEntry, err = d.journal.Add(kindLoop, d.backing.path, map[string]string{"file": d.backing.id, "mark": d.backing.mark,
-		"mount": v.path, "served": d.served(), "below": v.m.base, "top": v.array.top([]string{""})})
+	details := map[string]string{"file": d.backing.id, "mark": d.backing.mark, "mount": v.path, "below": v.m.base,
+		"top": v.array.top([]string{""})}
+	if d.server != nil { // the content of the file ends with its server
+		details["served"] = "yes"
+	}
+	d.loopEntry, err = d.journal.Add(kindLoop, d.backing.path, details)
 	if err != nil {
 		return err
 	}
@@ -114,8 +118,8 @@ func (d *disk) attach(ctx context.Context, v *blocks) error {
 	return d.journal.Note(d.loopEntry, map[string]string{"device": d.device})
 }
 
-// restart does with a disk of the fault filesystem what a power failure does: it comes back without anything that the
-// kernel had cached of it. Its loop device may have another name then.
+// restart attaches a disk of the fault filesystem again, as after a power failure: without anything that the kernel has
+// cached of it. Its loop device may have another name then.
 func (d *disk) restart(ctx context.Context) error {
 	if d.server == nil {
 		return nil
@@ -135,18 +139,10 @@ func (d *disk) restart(ctx context.Context) error {
 	return d.journal.Note(d.loopEntry, map[string]string{"device": d.device})
 }
 
-// served says whether the file is one of the fault filesystem, whose content goes with its server.
-func (d *disk) served() string {
-	if d.server == nil {
-		return ""
-	}
-	return "yes"
-}
-
 // remove detaches the loop device and removes the file.
 func (d *disk) remove(ctx context.Context) error {
 	if d.loopEntry != 0 {
-		if err := d.reopen(ctx); err != nil { // a device that is shut could not be closed in peace
+		if err := d.reopen(ctx); err != nil { // so that the last writes of the kernel succeed
 			return err
 		}
 		if err := detachLoop(ctx, d.backing); err != nil {
@@ -174,17 +170,14 @@ func (d *disk) remove(ctx context.Context) error {
 	return d.journal.Gone(entry)
 }
 
-// reopen makes the disk answer whatever was done to it.
+// reopen makes the disk answer.
 func (d *disk) reopen(ctx context.Context) error {
 	d.failed, d.off, d.missing = false, false, false
-	if !d.shut || d.device == "" {
-		return nil
-	}
-	return d.settle(ctx)
+	return d.apply(ctx)
 }
 
-// settle makes the disk answer or not, as it should.
-func (d *disk) settle(ctx context.Context) error {
+// apply makes the device answer or fail, as answers says.
+func (d *disk) apply(ctx context.Context) error {
 	shut := !d.answers()
 	if shut == d.shut || d.device == "" {
 		return nil
@@ -205,8 +198,8 @@ func (d *disk) settle(ctx context.Context) error {
 	return nil
 }
 
-// mayGrow is how much more the file can take.
-func (d *disk) mayGrow(size int64) int64 {
+// growth is how much the file can still grow, in bytes.
+func (d *disk) growth(size int64) int64 {
 	var st syscall.Stat_t
 	if d.file == "" || syscall.Stat(d.file, &st) != nil {
 		return 0
@@ -214,13 +207,12 @@ func (d *disk) mayGrow(size int64) int64 {
 	return max(0, size-st.Blocks*512)
 }
 
-// backingFile is the file behind a loop device, empty for other devices.
+// backingFile is the file of a loop device; empty for other devices.
 func backingFile(device string) string {
 	text := content(filepath.Join("/sys/block", filepath.Base(device), "loop/backing_file"))
 	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), " (deleted)")
 }
 
-// within says whether a path is below a directory.
 func within(path, dir string) bool { return path != "" && strings.HasPrefix(path, dir+"/") }
 
 func joinDevices(devices []string) string { return strings.Join(devices, " ") }

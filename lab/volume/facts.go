@@ -1,36 +1,30 @@
 package volume
 
 import (
-	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
 
-// Support says whether this machine has one kind of storage: in its kernel, and the tools to make it.
+// Support says whether the kernel supports one kind of storage, and whether its tools are installed.
 type Support struct {
 	Kernel bool
-	// Tools says that all programs are installed; otherwise Missing names the first that is not.
+	// Tools says that all programs are installed. Otherwise Missing names the first that is not.
 	Tools   bool
 	Missing string
 }
 
-// OK says whether it can be used.
 func (s Support) OK() bool { return s.Kernel && s.Tools }
 
-// Facts are what this machine can do about storage.
+// Facts say which storage this machine supports.
 type Facts struct {
-	// OS is the operating system as Go names it.
-	OS string
-	// Root is needed for everything but directories, as are loop devices. FUSE is needed for virtual disks that lie,
-	// are slow or lose power.
-	Root, Loop, FUSE bool
-	// Filesystems, and what combines disks.
+	OS string // as in GOOS
+	// Root and Loop are required for virtual disks, FUSE for the fault filesystem.
+	Root, Loop, FUSE          bool
 	Btrfs, XFS, Ext4, MD, LVM Support
 }
 
-// programs are the tools of each kind of storage, with the Debian package that has them.
+// programs are the tools and kernel modules of each kind of storage, with the Debian package of the tools.
 var programs = map[string]struct {
 	names   []string
 	packet  string
@@ -40,16 +34,18 @@ var programs = map[string]struct {
 	"xfs":   {[]string{"mkfs.xfs"}, "xfsprogs", []string{"xfs"}},
 	"ext4":  {[]string{"mkfs.ext4"}, "e2fsprogs", []string{"ext4"}},
 	"md":    {[]string{"mdadm"}, "mdadm", []string{"md-mod", "raid1"}},
-	"lvm":   {[]string{"pvcreate", "vgcreate", "lvcreate", "lvs", "lvconvert", "vgremove", "pvremove"}, "lvm2", []string{"dm-mod", "dm-raid"}},
+	"lvm": {[]string{"pvcreate", "vgcreate", "lvcreate", "lvs", "lvconvert", "vgremove", "pvremove"}, "lvm2",
+		[]string{"dm-mod", "dm-raid"}},
 }
 
-// Detect finds out what this machine can do. It loads no kernel modules: one that is there to be loaded counts.
-func Detect(ctx context.Context) Facts {
-	f := kernelFacts(ctx)
-	for name, s := range map[string]*Support{"btrfs": &f.Btrfs, "xfs": &f.XFS, "ext4": &f.Ext4, "md": &f.MD, "lvm": &f.LVM} {
+// Detect reads what this machine supports. It loads no kernel modules; a module that can be loaded counts.
+func Detect() Facts {
+	f := kernelFacts()
+	for name, s := range map[string]*Support{"btrfs": &f.Btrfs, "xfs": &f.XFS, "ext4": &f.Ext4, "md": &f.MD,
+		"lvm": &f.LVM} {
 		s.Tools = true
 		for _, program := range programs[name].names {
-			if _, err := lookProgram("", program); err != nil {
+			if _, err := findProgram("", program); err != nil {
 				s.Tools, s.Missing = false, fmt.Sprintf("%s (package %s)", program, programs[name].packet)
 				break
 			}
@@ -58,8 +54,8 @@ func Detect(ctx context.Context) Facts {
 	return f
 }
 
-// lookProgram finds a program of the system's administration, also where only root has its folder on PATH.
-func lookProgram(dir, name string) (string, error) {
+// findProgram finds a program for administration, even in directories that only root has on PATH.
+func findProgram(dir, name string) (string, error) {
 	if dir != "" {
 		return exec.LookPath(filepath.Join(dir, name))
 	}
@@ -74,9 +70,9 @@ func lookProgram(dir, name string) (string, error) {
 	return "", fmt.Errorf("%s is not installed", name)
 }
 
-// lacks says why a kind of storage cannot be used, or nothing.
-func (f Facts) lacks(kind string, s Support) string {
-	switch {
+// lacks is the reason why a kind of storage is not supported; empty if it is.
+func (f Facts) lacks(kind string) string {
+	switch s := f.support(kind); {
 	case s.OK():
 		return ""
 	case !s.Kernel:
@@ -96,9 +92,8 @@ func kernelName(kind string) string {
 	return kind
 }
 
-// support returns what is known about a filesystem or an array by its name.
 func (f Facts) support(kind string) Support {
-	switch strings.ToLower(kind) {
+	switch kind {
 	case "btrfs":
 		return f.Btrfs
 	case "xfs":

@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelFacts asks the kernel what it can do.
-func kernelFacts(context.Context) Facts {
+func kernelFacts() Facts {
 	modules := knownModules()
 	has := func(kind string) Support {
-		return Support{Kernel: !slices.ContainsFunc(programs[kind].modules, func(m string) bool { return !modules[m] })}
+		missing := func(module string) bool { return !modules[module] }
+		return Support{Kernel: !slices.ContainsFunc(programs[kind].modules, missing)}
 	}
 	f := Facts{OS: "linux", Root: os.Geteuid() == 0, Loop: exists("/dev/loop-control"),
 		FUSE: exists("/dev/fuse"), Btrfs: has("btrfs"), XFS: has("xfs"), Ext4: has("ext4"), MD: has("md"), LVM: has("lvm")}
-	// Personalities of md and targets of dm that are built in may have no module of their own name.
-	f.MD.Kernel = f.MD.Kernel || contains("/proc/mdstat", "raid1")
+	// A personality of md that is built into the kernel may have no module of its own.
+	f.MD.Kernel = f.MD.Kernel || strings.Contains(content("/proc/mdstat"), "raid1")
 	return f
 }
 
-// knownModules are the parts that the kernel has: built in, loaded, or there to be loaded.
+// knownModules are the modules that are built into the kernel, loaded, or can be loaded.
 func knownModules() map[string]bool {
 	known := map[string]bool{}
 	add := func(path string) {
@@ -60,10 +59,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// content is a file's text, empty if it cannot be read.
+// content is the text of a file; empty if it is not readable.
 func content(path string) string {
 	b, _ := os.ReadFile(path)
 	return string(b)
 }
-
-func contains(path, text string) bool { return strings.Contains(content(path), text) }

@@ -24,7 +24,7 @@ import (
 // canMount says whether this machine can make volumes of disks, and why not. In CI it must.
 func canMount(t *testing.T) bool {
 	t.Helper()
-	f := Detect(context.Background())
+	f := Detect()
 	if f.Root && f.Loop && f.Btrfs.OK() && f.XFS.OK() && f.Ext4.OK() {
 		return true
 	}
@@ -77,7 +77,7 @@ func openJournal(t *testing.T, dir string) *journal.Journal {
 
 func newMaker(t *testing.T, lab, dir string, j *journal.Journal, p spec.Storage) *Maker {
 	t.Helper()
-	l, err := Plan(p, Detect(context.Background()))
+	l, err := Plan(p, Detect())
 	must(t, err)
 	self, err := os.Executable()
 	must(t, err)
@@ -99,12 +99,12 @@ func (b *bench) volume(t *testing.T, hosts ...string) Volume {
 // nothingLeft looks for mounts, loop devices and files below a directory.
 func nothingLeft(t *testing.T, dir string) {
 	t.Helper()
-	if contains("/proc/self/mountinfo", dir) {
+	if strings.Contains(content("/proc/self/mountinfo"), dir) {
 		t.Errorf("a mount is left below %s", dir)
 	}
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, f := range files {
-		if contains(f, dir) {
+		if strings.Contains(content(f), dir) {
 			t.Errorf("a loop device is left: %s is %s", f, content(f))
 		}
 	}
@@ -162,7 +162,8 @@ const recordSize = 512
 
 func startWriter(t *testing.T, path string) *writer {
 	t.Helper()
-	w := &writer{path: path, stop: make(chan struct{}), ended: make(chan struct{}), done: make(chan error, 1), progress: make(chan int, 1)}
+	w := &writer{path: path, stop: make(chan struct{}), ended: make(chan struct{}), done: make(chan error, 1),
+		progress: make(chan int, 1)}
 	f, err := os.Create(path)
 	must(t, err)
 	t.Cleanup(w.end)

@@ -36,7 +36,7 @@ func playMaker(dir, policy string) error {
 		return err
 	}
 	p := killedPolicies[policy]
-	l, err := Plan(p, Detect(ctx))
+	l, err := Plan(p, Detect())
 	if err != nil {
 		return err
 	}
@@ -54,11 +54,11 @@ func playMaker(dir, policy string) error {
 				return err
 			}
 		}
-		if err := m.HostOff(ctx, "h1"); err != nil {
+		if err := m.Power(ctx, "h1", false); err != nil {
 			return err
 		}
 		if p.Tolerate > 0 {
-			for _, v := range m.Volumes() {
+			for _, v := range m.all() {
 				if _, err := v.Repair(ctx); err != nil {
 					return err
 				}
@@ -150,10 +150,10 @@ func TestTwoMakersAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	must(t, a.Close(ctx))
-	if len(b.Volumes()) != 2 {
-		t.Fatalf("the other lab has %d volumes", len(b.Volumes()))
+	if len(b.all()) != 2 {
+		t.Fatalf("the other lab has %d volumes", len(b.all()))
 	}
-	for _, v := range b.Volumes() {
+	for _, v := range b.all() {
 		must(t, v.Remount(ctx))
 		if got := content(filepath.Join(v.Dir(), "f")); got != b.o.Lab+v.Name() {
 			t.Errorf("volume %s of the other lab holds %q", v.Name(), got)
@@ -188,10 +188,10 @@ func TestForeignThingsAreLeftAlone(t *testing.T) {
 	other, err := attachLoop(ctx, second)
 	must(t, err)
 	must(t, v.Close(ctx))
-	if !holds(device, foreign.path) {
+	if backingFile(device) != foreign.path {
 		t.Errorf("%s, which is not ours, was detached", device)
 	}
-	if !holds(other, ours) {
+	if backingFile(other) != ours {
 		t.Errorf("%s, which somebody else attached, was detached", other)
 	}
 	must(t, detachLoop(ctx, second))

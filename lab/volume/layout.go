@@ -7,14 +7,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// The smallest disks that the tools take, found by trying: btrfs-progs want 125 MiB in an array, mkfs.xfs 300 MiB.
+// The minimum sizes of disks, found by trying: btrfs-progs need 125 MiB in an array, mkfs.xfs needs 300 MiB.
 const (
 	minBtrfsDisk = 128 * mib
 	minXFSDisk   = 304 * mib
 	minExt4Disk  = 16 * mib
 )
 
-// layout computes what a scheme takes and gives.
 func (s scheme) layout() (record.LabLayout, error) {
 	l := record.LabLayout{Backend: s.backend, Filesystem: s.filesystem, Checksum: s.checksum, Tolerates: s.tolerates(),
 		WriteAmplification: 1, RawShare: 1, Notes: s.notes}
@@ -29,7 +28,8 @@ func (s scheme) layout() (record.LabLayout, error) {
 	if c := s.policy.Cache; c != nil {
 		l.Cache = fmt.Sprintf("%s, %s", c.Device, figure.Bytes(int64(c.Size)))
 		if int64(c.Size) >= l.DiskSize {
-			return l, fmt.Errorf("storage: cache: %s is not smaller than a disk of the volume (%s): use a smaller one, or a faster device", c.Size, figure.Bytes(l.DiskSize))
+			return l, fmt.Errorf("storage: cache: %s is not smaller than a disk of the volume (%s). "+
+				"Use a smaller cache, or a faster device", c.Size, figure.Bytes(l.DiskSize))
 		}
 	}
 	l.Notes = append(l.Notes, s.sizeNotes()...)
@@ -37,12 +37,12 @@ func (s scheme) layout() (record.LabLayout, error) {
 		l.Notes = append(l.Notes, noteStripe)
 	}
 	if usesFaultfs(s.policy) {
-		l.Notes = append(l.Notes, "disks stand on plimsoll's own filesystem, which takes some 20 µs of each request")
+		l.Notes = append(l.Notes, "the disks are files of the fault filesystem, which adds about 20 µs to each request")
 	}
 	return l, nil
 }
 
-// profile is the backend's own word for a layout.
+// profile is the backend's name of a layout.
 func (s scheme) profile() string {
 	switch s.backend {
 	case Btrfs:
@@ -55,7 +55,7 @@ func (s scheme) profile() string {
 	return "single"
 }
 
-// btrfsProfile is the profile of data.
+// btrfsProfile is the profile of data in btrfs.
 func (s scheme) btrfsProfile() string {
 	switch {
 	case s.parity > 0:
@@ -72,8 +72,9 @@ func (s scheme) btrfsProfile() string {
 	return "single"
 }
 
-// btrfsMetadata is the profile of metadata: the same, but never parity, which btrfs advises against, and on one disk two
-// copies, as mkfs.btrfs does by itself; with a single one it runs out of room for metadata before data fill the disk.
+// btrfsMetadata is the profile of metadata. It is that of data, except that it is never parity, which btrfs advises
+// against, and that one disk has two copies, the default of mkfs.btrfs. With one copy, the space for metadata ends
+// before data fill the disk.
 func (s scheme) btrfsMetadata() string {
 	switch {
 	case s.disks() == 1:
@@ -86,7 +87,7 @@ func (s scheme) btrfsMetadata() string {
 	return s.btrfsProfile()
 }
 
-// mdLevel is the RAID level of md.
+// mdLevel is the RAID level.
 func (s scheme) mdLevel() int {
 	switch {
 	case s.parity > 0:
@@ -129,10 +130,10 @@ func (s scheme) lvmProfile() string {
 	return text
 }
 
-// diskSize is how much each disk can take, in bytes: what the filesystem has of it, and what only a repair uses.
+// diskSize is the size of each disk in bytes: the part of the filesystem, and the reserve for a repair.
 func (s scheme) diskSize() int64 { return s.partSize() + s.reserve() }
 
-// partSize is how much of each disk the filesystem has, in whole MiB, so that what was asked for can be written and
+// partSize is the part of each disk that the filesystem uses, in whole MiB: enough for the size of the policy, and
 // hardly more.
 func (s scheme) partSize() int64 {
 	share := (int64(s.policy.Size) + int64(s.data) - 1) / int64(s.data)
@@ -143,7 +144,7 @@ func (s scheme) partSize() int64 {
 	return (size + mib - 1) / mib * mib
 }
 
-// leastPart is the smallest part of a disk that the tools make a filesystem of.
+// leastPart is the minimum part of a disk for which the tools make a filesystem.
 func (s scheme) leastPart() int64 {
 	switch s.filesystem {
 	case "xfs":
@@ -154,7 +155,7 @@ func (s scheme) leastPart() int64 {
 	return minBtrfsDisk
 }
 
-// reserve is how much of each disk only a repair uses, in whole MiB.
+// reserve is the part of each disk that only a repair uses, in whole MiB.
 func (s scheme) reserve() int64 {
 	if s.backend != Btrfs || s.tolerates() == 0 {
 		return 0
@@ -166,16 +167,15 @@ func (s scheme) reserve() int64 {
 	return room
 }
 
-// rebuildRoom is how much of each disk must be in no chunk when one begins to be rebuilt. btrfs copies chunk after chunk,
-// and what is written meanwhile to the one in work goes to a new one: of data, of metadata and of the system. Writes of
-// small pieces hold as much metadata again in advance. Chunks are a tenth of all disks large, but at most 1 GiB of data,
-// 256 MiB of metadata and 32 MiB of the system.
+// rebuildRoom is how much of each disk must not be allocated to a chunk when a rebuild starts. btrfs copies one chunk
+// after the other. Writes to the chunk that is being copied go to a new chunk: of data, of metadata and of the system.
+// Small writes reserve the same amount of metadata again in advance. The size of a chunk is a tenth of all disks, but
+// at most 1 GiB for data, 256 MiB for metadata and 32 MiB for the system.
 func (s scheme) rebuildRoom(disk int64) int64 {
 	tenth := disk * int64(s.disks()) / 10
 	return (min(tenth, 1024*mib)+2*min(tenth, 256*mib))/int64(s.data) + 2*32*mib
 }
 
-// nominalSize is how large a disk says that it is. A repair leaves chunks behind that are half full, and emptying them
-// beside the load of a server takes minutes and can fail, so each one may take room anew. The files are sparse: what a
-// chunk does not hold takes no space.
+// nominalSize is the size of the file of a disk. Each repair leaves half-full chunks and may need new space, because
+// emptying them during load takes minutes and can fail. The files are sparse, so unused parts of chunks take no space.
 func (s scheme) nominalSize() int64 { return s.partSize() + 8*s.reserve() }

@@ -8,28 +8,27 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// shutLimit is how many bytes of a disk that does not answer can still be reached: one sector, because 0 means all.
-// Every request beyond it is refused by the kernel before it reaches the file, which keeps its content.
+// shutLimit is the size of the device of a failed disk, in bytes: one sector, because 0 means no limit. The kernel
+// rejects all requests beyond it before they reach the file, which keeps its content.
 const shutLimit = 512
 
-// settled is how long is waited for the kernel to let go of a device or a mount. A busy machine takes its time.
-const settled = 60 * time.Second
+// releaseLimit is how long a device or a mount may stay in use on a busy machine.
+const releaseLimit = 60 * time.Second
 
-// backing is the file below a loop device as the kernel knows it, and the mark of the lab that attached it.
+// backing is the file of a loop device, and the mark of the lab that attached it.
 type backing struct {
 	path string
 	id   string // "device:inode"
 	mark string
 }
 
-// fileID names a file for as long as it exists.
+// fileID identifies a file as long as it exists.
 func fileID(fi fs.FileInfo) string {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -38,7 +37,7 @@ func fileID(fi fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
-// attachLoop makes a loop device of a file. Where the filesystem below can, it is used without its page cache, so that
+// attachLoop attaches a file to a loop device. It uses direct I/O if the filesystem of the file supports that, so that
 // nothing is cached twice.
 func attachLoop(ctx context.Context, b backing) (device string, err error) {
 	file, err := os.OpenFile(b.path, os.O_RDWR|unix.O_NOFOLLOW, 0)
@@ -47,11 +46,11 @@ func attachLoop(ctx context.Context, b backing) (device string, err error) {
 	}
 	defer file.Close()
 	if fi, err := file.Stat(); err != nil || fileID(fi) != b.id {
-		return "", errors.Join(fmt.Errorf("%s is not the file that was made for the disk", b.path), err)
+		return "", errors.Join(fmt.Errorf("%s is not the file that the lab made for the disk", b.path), err)
 	}
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
-		return "", fmt.Errorf("cannot make a loop device: %w", err)
+		return "", fmt.Errorf("cannot open the control of loop devices: %w", err)
 	}
 	defer control.Close()
 	for {
@@ -61,7 +60,7 @@ func attachLoop(ctx context.Context, b backing) (device string, err error) {
 		}
 		device = "/dev/loop" + strconv.Itoa(n)
 		err = configureLoop(device, file, b.mark)
-		// Another program may have taken it in between, or its node may be a moment late.
+		// Another program may have taken the device meanwhile, or its node in /dev may not exist yet.
 		if !errors.Is(err, unix.EBUSY) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENXIO) {
 			if err != nil {
 				err = fmt.Errorf("cannot attach %s to %s: %w", b.path, device, err)
@@ -69,7 +68,8 @@ func attachLoop(ctx context.Context, b backing) (device string, err error) {
 			return device, err
 		}
 		if ctx.Err() != nil {
-			return "", fmt.Errorf("no loop device could be taken, the last try was %s: %w", device, errors.Join(err, context.Cause(ctx)))
+			return "", fmt.Errorf("cannot attach a loop device, the last attempt was %s: %w", device,
+				errors.Join(err, context.Cause(ctx)))
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -91,9 +91,9 @@ func configureLoop(device string, file *os.File, mark string) error {
 	return err
 }
 
-// openLoop opens a loop device if it still belongs to a file, and returns its status. Both are nil if it does not.
+// openLoop opens a loop device if it is attached to the file, and returns its status. Both are nil if it is not.
 func openLoop(device string, b backing) (*os.File, *unix.LoopInfo64, error) {
-	if !holds(device, b.path) { // do not even open what is not ours
+	if backingFile(device) != b.path { // read from /sys, without opening the device
 		return nil, nil, nil
 	}
 	dev, err := os.OpenFile(device, os.O_RDWR, 0)
@@ -107,7 +107,7 @@ func openLoop(device string, b backing) (*os.File, *unix.LoopInfo64, error) {
 	switch {
 	case err == nil && b.matches(info):
 		return dev, info, nil
-	case serverEnded(err): // nobody else has the path of the file
+	case serverEnded(err): // no other file has this path
 		return dev, &unix.LoopInfo64{}, nil
 	case errors.Is(err, unix.ENXIO):
 		err = nil
@@ -116,25 +116,16 @@ func openLoop(device string, b backing) (*os.File, *unix.LoopInfo64, error) {
 	return nil, nil, err
 }
 
-// serverEnded says whether the kernel cannot tell about a file because the program that served it has ended, or ends.
+// serverEnded says whether the status of a file cannot be read because the program that serves it has ended, or is
+// ending.
 func serverEnded(err error) bool {
-	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EIO) || errors.Is(err, unix.ESTALE)
+	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EIO) ||
+		errors.Is(err, unix.ESTALE)
 }
 
 func (b backing) matches(info *unix.LoopInfo64) bool {
-	return fmt.Sprintf("%d:%d", info.Device, info.Inode) == b.id && unix.ByteSliceToString(info.File_name[:]) == b.marked()
-}
-
-// marked is the mark as the kernel keeps it, which is cut at 63 bytes.
-func (b backing) marked() string {
-	return b.mark[:min(len(b.mark), unix.LO_NAME_SIZE-1)]
-}
-
-// holds says whether a loop device is attached to a path, as the kernel tells without opening it.
-func holds(device, path string) bool {
-	text := content(filepath.Join("/sys/block", filepath.Base(device), "loop/backing_file"))
-	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), " (deleted)")
-	return text == path
+	mark := b.mark[:min(len(b.mark), unix.LO_NAME_SIZE-1)] // the kernel truncates it
+	return fmt.Sprintf("%d:%d", info.Device, info.Inode) == b.id && unix.ByteSliceToString(info.File_name[:]) == mark
 }
 
 // loopsOf finds the loop devices of a file.
@@ -148,7 +139,7 @@ func loopsOf(b backing) ([]string, error) {
 		device := "/dev/" + filepath.Base(filepath.Dir(dir))
 		f, _, err := openLoop(device, b)
 		if err != nil {
-			return nil, fmt.Errorf("cannot tell what %s is: %w", device, err)
+			return nil, fmt.Errorf("cannot read the status of %s: %w", device, err)
 		}
 		if f != nil {
 			f.Close()
@@ -158,8 +149,8 @@ func loopsOf(b backing) ([]string, error) {
 	return found, nil
 }
 
-// detachLoop detaches all loop devices of a file and waits until the kernel has let go of them. A device that is in
-// use is detached by the kernel when its last user is gone.
+// detachLoop detaches all loop devices of a file and waits until that is done. The kernel detaches a device in use when
+// its last user closes it.
 func detachLoop(ctx context.Context, b backing) error {
 	w := newWait()
 	for {
@@ -172,32 +163,34 @@ func detachLoop(ctx context.Context, b backing) error {
 				return fmt.Errorf("cannot detach %s from %s: %w", device, b.path, err)
 			}
 		}
-		if err := w.longer(ctx, devices[0]); err != nil {
-			return fmt.Errorf("%w, and keeps %s", err, b.path)
+		if err := w.pause(ctx, devices[0]); err != nil {
+			return fmt.Errorf("cannot detach %s: %w", b.path, err)
 		}
 	}
 }
 
-// wait waits for a device to be let go of.
-type wait struct{ deadline, look time.Time }
+// wait waits until a device is not in use any more.
+type wait struct{ deadline, unmount time.Time }
 
-// lookAfter is when copies of mounts are looked for first, and how often then: most devices are free before.
-const lookAfter = 250 * time.Millisecond
+// unmountAfter is when copies of mounts are unmounted. Most devices are free before.
+const unmountAfter = 250 * time.Millisecond
 
 func newWait() *wait {
 	now := time.Now()
-	return &wait{now.Add(settled), now.Add(lookAfter)}
+	return &wait{now.Add(releaseLimit), now.Add(unmountAfter)}
 }
 
-// longer waits a moment. When it was long it unmounts copies of what is on the device, and in the end it says who uses it.
-func (w *wait) longer(ctx context.Context, device string) error {
+// pause waits a moment. After some time it also unmounts copies of the filesystem on the device. At the deadline it
+// returns an error with the users of the device.
+func (w *wait) pause(ctx context.Context, device string) error {
 	over := ctx.Err() != nil || time.Now().After(w.deadline)
-	if over || time.Now().After(w.look) {
-		held := forgetCopies(device)
+	if over || time.Now().After(w.unmount) {
+		held := unmountCopies(device)
 		if over {
-			return fmt.Errorf("%s is still in use (%s): end what uses it and try again", device, holders(held))
+			return fmt.Errorf("%s is still in use: %s. End the processes that use it and run the command again",
+				device, usersText(held))
 		}
-		w.look = time.Now().Add(4 * lookAfter)
+		w.unmount = time.Now().Add(4 * unmountAfter)
 	}
 	time.Sleep(5 * time.Millisecond)
 	return nil
@@ -211,13 +204,13 @@ func clearLoop(device string, b backing) error {
 	}
 	defer dev.Close()
 	err = unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_CLR_FD, 0)
-	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EBUSY) { // gone, or being closed: looked at again
+	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EBUSY) { // detached, or being closed: the caller checks again
 		return nil
 	}
 	return err
 }
 
-// limitLoop makes only the first bytes of a loop device reachable, or all of it if limit is 0.
+// limitLoop limits the size of a loop device in bytes; 0 is no limit.
 func limitLoop(device string, b backing, limit uint64) error {
 	for try := 0; ; try++ {
 		dev, info, err := openLoop(device, b)
@@ -225,21 +218,22 @@ func limitLoop(device string, b backing, limit uint64) error {
 			return err
 		}
 		if dev == nil {
-			return fmt.Errorf("%s does not belong to %s any more: somebody else detached it", device, b.path)
+			return fmt.Errorf("%s is not attached to %s any more: another program detached it", device, b.path)
 		}
 		info.Sizelimit = limit
 		err = unix.IoctlLoopSetStatus64(int(dev.Fd()), info)
 		dev.Close()
-		if !errors.Is(err, unix.EAGAIN) || try == 200 { // EAGAIN: pages of the device are being read right now
+		if !errors.Is(err, unix.EAGAIN) || try == 200 { // EAGAIN: pages of the device are being read
 			return err
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// released waits until no filesystem holds a device. A mount that was copied into the mounts of another process keeps
-// the filesystem alive after it was unmounted, with all its errors, and mounting it again would bring back the same.
-func released(ctx context.Context, device string) error {
+// awaitRelease waits until no filesystem uses a device. A copy of the mount in another mount namespace keeps a
+// filesystem alive after it was unmounted, with all its errors, and mounting the device again would give the same
+// filesystem.
+func awaitRelease(ctx context.Context, device string) error {
 	w := newWait()
 	for {
 		f, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0)
@@ -247,12 +241,12 @@ func released(ctx context.Context, device string) error {
 			return f.Close()
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENXIO) {
-			return nil // it is gone
+			return nil // it does not exist any more
 		}
 		if !errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("cannot tell whether %s is in use: %w", device, err)
+			return fmt.Errorf("cannot check whether %s is in use: %w", device, err)
 		}
-		if err := w.longer(ctx, device); err != nil {
+		if err := w.pause(ctx, device); err != nil {
 			return err
 		}
 	}

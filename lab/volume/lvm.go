@@ -3,25 +3,26 @@ package volume
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// lvmArray combines disks by a logical volume. Its group has the name of the lab and the volume.
+// lvmArray combines disks by a logical volume. The name of its group has the names of the lab and the volume.
 type lvmArray struct {
 	s       scheme
 	t       tools
 	group   string
-	devices []string // all that are or were in the group
+	devices []string // of the group, present and former
 }
 
-const logical = "data" // the name of the one logical volume in each group
+const logical = "data" // the name of the logical volume in each group
 
 func (a *lvmArray) path() string { return a.group + "/" + logical }
 
-// config makes LVM see nothing but the disks of the volume, and keep no copies of its metadata in /etc.
+// config makes LVM see only the disks of the volume, and keep no copies of its metadata in /etc.
 func config(devices []string) string {
 	var accept strings.Builder
 	for _, d := range devices {
@@ -31,7 +32,6 @@ func config(devices []string) string {
 	return "devices { use_devicesfile=0 filter=" + filter + " global_filter=" + filter + " } backup { backup=0 archive=0 }"
 }
 
-// lvm is one command of LVM.
 func (a *lvmArray) lvm(name string, args ...string) []string {
 	return append([]string{name, "--config", config(a.devices)}, args...)
 }
@@ -41,7 +41,7 @@ func (a *lvmArray) run(ctx context.Context, name string, args ...string) (string
 }
 
 func (a *lvmArray) format(ctx context.Context, devices []string) error {
-	a.devices = append([]string{}, devices...)
+	a.devices = slices.Clone(devices)
 	return a.t.runAll(ctx, [][]string{
 		a.lvm("pvcreate", append([]string{"--yes", "--quiet"}, devices...)...),
 		a.lvm("vgcreate", append([]string{"--yes", "--quiet", a.group}, devices...)...),
@@ -50,8 +50,8 @@ func (a *lvmArray) format(ctx context.Context, devices []string) error {
 	})
 }
 
-// createLVM are the arguments that make the logical volume over the whole group. New disks read as zeros, so mirrors
-// agree from the start; LVM wants to compute parity itself.
+// createLVM has the arguments that make the logical volume on the whole group. New disks read as zeros, so mirrors need
+// no first synchronization. LVM computes parity itself.
 func createLVM(s scheme, group string) []string {
 	c := []string{"--yes", "--quiet", "--wipesignatures", "n", "--type", s.lvmType()}
 	if s.data > 1 {
@@ -78,23 +78,24 @@ func (a *lvmArray) top([]string) string { return "/dev/" + a.path() }
 func (a *lvmArray) options([]string, bool) string { return filesystemOptions(a.s) }
 
 func (a *lvmArray) examine(ctx context.Context, _ string) (examined, error) {
-	out, err := a.run(ctx, "lvs", "--noheadings", "--separator", ";", "--options", "lv_health_status,copy_percent,raid_sync_action,raid_mismatch_count", a.path())
+	out, err := a.run(ctx, "lvs", "--noheadings", "--separator", ";",
+		"--options", "lv_health_status,copy_percent,raid_sync_action,raid_mismatch_count", a.path())
 	if err != nil {
 		return examined{}, err
 	}
 	return parseLVS(out), nil
 }
 
-// parseLVS reads "partial;100.00;idle;0". Warnings of LVM stand on lines of their own before it.
+// parseLVS reads "partial;100.00;idle;0". Lines before it may have warnings of LVM.
 func parseLVS(text string) examined {
 	var e examined
-	all := lines(text)
-	for _, line := range all {
+	for _, line := range lines(text) {
 		fields := strings.Split(line, ";")
 		if len(fields) != 4 {
 			continue
 		}
-		health, percent, action := strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1]), strings.TrimSpace(fields[2])
+		health, percent := strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1])
+		action := strings.TrimSpace(fields[2])
 		e.degraded = health != ""
 		e.rebuilding = action == "recover" || action == "resync" || percent != "" && percent != "100.00"
 		e.detail = health
@@ -107,7 +108,7 @@ func parseLVS(text string) examined {
 
 func (a *lvmArray) retired() bool { return false }
 
-// rejoin makes the kernel try a device again that failed for a while.
+// rejoin makes the kernel use a device again that had failed.
 func (a *lvmArray) rejoin(ctx context.Context, _ string) error {
 	_, err := a.run(ctx, "lvchange", "--quiet", "--refresh", a.path())
 	return err
@@ -125,32 +126,28 @@ func (a *lvmArray) replace(ctx context.Context, _ string, _ int, old, new string
 	}); err != nil {
 		return err
 	}
-	var kept []string
-	for _, d := range a.devices {
-		if d != old {
-			kept = append(kept, d)
-		}
-	}
-	a.devices = kept
+	a.devices = slices.DeleteFunc(a.devices, func(d string) bool { return d == old })
 	_, err := a.run(ctx, "vgreduce", "--quiet", "--removemissing", a.group)
 	return err
 }
 
 func (a *lvmArray) verify(ctx context.Context, _ string, _ bool) (verified, error) {
 	if a.s.tolerates() == 0 {
-		return verified{Note: "a striped volume has no other copy to compare with"}, nil
+		return verified{Note: "a striped volume has no second copy to compare"}, nil
 	}
 	if _, err := a.run(ctx, "lvchange", "--quiet", "--syncaction", "repair", a.path()); err != nil {
 		return verified{}, err
 	}
 	for {
-		out, err := a.run(ctx, "lvs", "--noheadings", "--separator", ";", "--options", "raid_sync_action,raid_mismatch_count", a.path())
+		out, err := a.run(ctx, "lvs", "--noheadings", "--separator", ";",
+			"--options", "raid_sync_action,raid_mismatch_count", a.path())
 		if err != nil {
 			return verified{}, err
 		}
-		if action, count, ok := strings.Cut(lastLine(out), ";"); ok && action == "idle" {
+		all := append([]string{""}, lines(out)...)
+		if action, count, ok := strings.Cut(all[len(all)-1], ";"); ok && action == "idle" {
 			n, _ := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
-			return verified{Note: figure.Plural(int(n), "sector") + " differed and were made equal"}, nil
+			return verified{Note: figure.Plural(int(n), "differing sector") + " repaired"}, nil
 		}
 		if err := pause(ctx); err != nil {
 			return verified{}, err
@@ -158,15 +155,7 @@ func (a *lvmArray) verify(ctx context.Context, _ string, _ bool) (verified, erro
 	}
 }
 
-// removeLVM is the command that removes a group with all that is in it.
+// removeLVM is the command that removes a group with its volumes.
 func removeLVM(group string, devices []string) []string {
 	return []string{"vgremove", "--config", config(devices), "--yes", "--quiet", "--force", group}
-}
-
-func lastLine(text string) string {
-	all := lines(text)
-	if len(all) == 0 {
-		return ""
-	}
-	return all[len(all)-1]
 }

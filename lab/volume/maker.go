@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,87 +16,81 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// MakerOptions are what a [Maker] works with.
+// MakerOptions are the options of [NewMaker].
 type MakerOptions struct {
-	// Lab is the name of the lab, which marks everything that is made.
+	// Lab is the name of the lab, which is part of the names of resources.
 	Lab string
-	// Dir is the lab's directory, an absolute path. Volumes are mounted in Dir/volumes; disks are kept in Dir/disks
-	// unless the policy names another place.
-	Dir string
-	// Home is the directory of plimsoll.
-	Home string
-	// Journal is where everything is written down before it is made.
+	// Dir is the lab's directory, an absolute path. Volumes are mounted in Dir/volumes. Disks are in Dir/disks, unless the
+	// policy names another directory.
+	Dir     string
 	Journal *journal.Journal
-	// Policy is what was asked for, and Layout what [Plan] made of it.
+	// Layout is the result of [Plan] for Policy.
 	Policy spec.Storage
 	Layout record.LabLayout
-	// Faultfs is the command that serves disks that can fail: plimsoll's own path and "faultfs". It is needed for
-	// policies with a device class, a cache or faults only.
+	// Faultfs is the command of the fault filesystem: plimsoll's path and "faultfs". Only policies with a device class, a
+	// cache or faults need it.
 	Faultfs []string
 	// Tools is a directory with the programs to use instead of the system's, for tests.
 	Tools string
-	// Progress is told what is being done; it may be nil.
+	// Progress gets a text about each step; may be nil.
 	Progress func(string)
 }
 
-// Maker makes the volumes of one lab, all by the same policy, and takes the disks of hosts away from them. Its methods
-// may be called from several goroutines.
+// Maker makes the volumes of one lab, all by the same policy, and controls the power of their disks. Its methods may be
+// called from several goroutines.
 type Maker struct {
 	o      MakerOptions
 	scheme scheme
 	base   string // of disks and directories
 
-	making sync.Mutex // one volume is made at a time, so that free space is counted once
-	mu     sync.Mutex
-	made   map[string]kept
-	order  []string
-	groups map[string]*group
-	// parents are the directories above disks and mounts, with their ids in the journal.
+	making  sync.Mutex // one volume is made at a time, because each checks the free space
+	mu      sync.Mutex
+	made    map[string]kept
+	order   []string
+	groups  map[string]*group
 	parents []parent
 }
 
-// parent is a directory that holds what several volumes share.
+// parent is a directory above disks or mounts, with its id in the journal.
 type parent struct {
 	path string
 	id   int
 }
 
-// kept is a volume as its maker sees it.
+// kept is a volume as its maker uses it.
 type kept interface {
 	Volume
-	// power takes the disks of a host away or gives them back.
+	// power switches the power of a host's disks.
 	power(ctx context.Context, host string, on bool) error
-	// promised is how much the disks may still grow, in bytes.
-	promised() int64
-	// devicesOf are the block devices of a host's disk group.
-	devicesOf(host string) []string
+	// growth is how much the files of the disks can still grow, in bytes.
+	growth() int64
 }
 
 // group is the disk group of a host.
 type group struct {
 	host   string
 	off    bool
-	server *server // of its disks, once one was needed
+	server *server // of the fault filesystem; nil until it is needed
 }
 
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NewMaker prepares to make volumes. Nothing is made yet.
+// NewMaker returns a maker that has made nothing yet.
 func NewMaker(o MakerOptions) (*Maker, error) {
 	if !goodName.MatchString(o.Lab) {
-		return nil, fmt.Errorf("storage: %q cannot be the name of a lab: use letters, digits, dots, dashes and underscores", o.Lab)
+		return nil, fmt.Errorf("storage: %q cannot be the name of a lab. Use letters, digits, '.', '-' and '_'", o.Lab)
 	}
 	if !filepath.IsAbs(o.Dir) || o.Journal == nil {
-		return nil, errors.New("storage: a maker of volumes needs the lab's directory as an absolute path, and its journal")
+		return nil, errors.New("storage: volumes need the lab's directory as an absolute path, and its journal")
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
 	backend := o.Layout.Backend
 	if backend == "" {
-		return nil, errors.New("storage: plan the layout of the volumes before they are made")
+		return nil, errors.New("storage: the layout of the volumes is not planned")
 	}
-	f := Facts{XFS: Support{Kernel: true, Tools: true}} // the layout already says which filesystem it is
+	f := Facts{XFS: Support{Kernel: true, Tools: true}} // the layout already has the filesystem
 	p := o.Policy
 	if p.Filesystem == "" && backend != Directory {
 		p.Filesystem = o.Layout.Filesystem
@@ -113,22 +108,22 @@ func NewMaker(o MakerOptions) (*Maker, error) {
 		m.base = filepath.Join(m.base, marker(o.Lab))
 	}
 	if usesFaultfs(o.Policy) && len(o.Faultfs) == 0 {
-		return nil, errors.New("storage: disks with a device class, a cache or faults need the program that serves them (plimsoll faultfs)")
+		return nil, errors.New("storage: disks with a device class, a cache or faults need the command of the fault filesystem")
 	}
 	return m, nil
 }
 
-// marker is part of the name of everything that belongs to a lab.
+// marker is part of the names of a lab's resources.
 func marker(lab string) string { return "plimsoll-" + lab }
 
-// Make makes the volume of a member, whose disks are spread over the disk groups of hosts in turn, the first of them
-// being the member's own. What it made before it failed is removed.
+// Make makes the volume of a member. Its disks are spread over the disk groups of hosts in turn; the first group is
+// that of the member's host. If Make fails, it removes everything.
 func (m *Maker) Make(ctx context.Context, name, member string, groups []string) (Volume, error) {
 	if !goodName.MatchString(name) {
 		return nil, fmt.Errorf("storage: %q cannot be the name of a volume", name)
 	}
 	if len(groups) == 0 {
-		return nil, fmt.Errorf("storage: volume %s has no host whose disks it could use", name)
+		return nil, fmt.Errorf("storage: volume %s has no host for its disks", name)
 	}
 	m.making.Lock()
 	defer m.making.Unlock()
@@ -138,16 +133,16 @@ func (m *Maker) Make(ctx context.Context, name, member string, groups []string) 
 	if err := m.reserve(name, groups); err != nil {
 		return nil, err
 	}
-	m.o.Progress(fmt.Sprintf("making volume %s (%s)", name, orElse(m.o.Layout.Profile, m.scheme.backend)))
+	m.o.Progress(fmt.Sprintf("creating volume %s (%s)", name, cmp.Or(m.o.Layout.Profile, m.scheme.backend)))
 	v, err := m.build(ctx, name, member, groups)
 	if err != nil {
 		m.forget(name)
-		return nil, fmt.Errorf("cannot make volume %s: %w", name, err)
+		return nil, fmt.Errorf("cannot create volume %s: %w", name, err)
 	}
 	m.mu.Lock()
 	m.made[name] = v
 	m.mu.Unlock()
-	for _, host := range groups { // one may have lost power meanwhile
+	for _, host := range groups { // a host may have lost power meanwhile
 		if m.isOff(host) {
 			err = errors.Join(err, v.power(ctx, host, false))
 		}
@@ -155,7 +150,7 @@ func (m *Maker) Make(ctx context.Context, name, member string, groups []string) 
 	return v, err
 }
 
-// reserve takes a name and makes the disk groups known.
+// reserve reserves a name and adds the disk groups.
 func (m *Maker) reserve(name string, groups []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +162,7 @@ func (m *Maker) reserve(name string, groups []string) error {
 		if g == nil {
 			m.groups[host] = &group{host: host}
 		} else if g.off {
-			return fmt.Errorf("storage: volume %s cannot be made on the disks of %s, which has no power", name, host)
+			return fmt.Errorf("storage: volume %s cannot be created on the disks of %s, which has no power", name, host)
 		}
 	}
 	m.made[name] = nil
@@ -182,7 +177,6 @@ func (m *Maker) build(ctx context.Context, name, member string, groups []string)
 	return m.makeDisks(ctx, name, member, groups)
 }
 
-// all are the volumes in the order in which they were made.
 func (m *Maker) all() []kept {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,32 +189,9 @@ func (m *Maker) all() []kept {
 	return out
 }
 
-// Volumes are those that were made and not closed, in order.
-func (m *Maker) Volumes() []Volume {
-	var out []Volume
-	for _, v := range m.all() {
-		out = append(out, v)
-	}
-	return out
-}
-
-// Devices are the block devices in the disk group of a host, for limits on its I/O.
-func (m *Maker) Devices(host string) []string {
-	var out []string
-	for _, v := range m.all() {
-		out = append(out, v.devicesOf(host)...)
-	}
-	return out
-}
-
-// HostOff takes the power of a host's disks away: those of every volume stop answering. HostOn gives it back; what the
-// disks missed is brought to them by [Volume.Repair].
-func (m *Maker) HostOff(ctx context.Context, host string) error { return m.power(ctx, host, false) }
-
-// HostOn undoes [Maker.HostOff].
-func (m *Maker) HostOn(ctx context.Context, host string) error { return m.power(ctx, host, true) }
-
-func (m *Maker) power(ctx context.Context, host string, on bool) error {
+// Power switches the power of a host's disks, in every volume. Disks without power do not answer. After power is back,
+// [Volume.Repair] copies the writes that the disks missed.
+func (m *Maker) Power(ctx context.Context, host string, on bool) error {
 	m.mu.Lock()
 	g := m.groups[host]
 	if g != nil {
@@ -237,7 +208,6 @@ func (m *Maker) power(ctx context.Context, host string, on bool) error {
 	return all
 }
 
-// isOff says whether the disks of a host have no power.
 func (m *Maker) isOff(host string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -245,7 +215,6 @@ func (m *Maker) isOff(host string) bool {
 	return g != nil && g.off
 }
 
-// forget drops a volume that was closed.
 func (m *Maker) forget(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -253,13 +222,13 @@ func (m *Maker) forget(name string) {
 	m.order = slices.DeleteFunc(m.order, func(n string) bool { return n == name })
 }
 
-// Close removes all volumes with their data, the last made first.
+// Close removes all volumes with their data, the newest first.
 func (m *Maker) Close(ctx context.Context) error {
 	var all error
 	for _, v := range slices.Backward(m.all()) {
 		all = errors.Join(all, v.Close(ctx))
 	}
-	if all != nil { // what is left stands in the directories
+	if all != nil { // the directories are not empty
 		return all
 	}
 	m.making.Lock()
@@ -279,7 +248,7 @@ func (m *Maker) Close(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the directories that volumes share, once.
+// prepare makes the directories that volumes share, unless they exist.
 func (m *Maker) prepare() error {
 	paths := []string{filepath.Join(m.base, "volumes")}
 	if m.base != m.o.Dir {
@@ -297,14 +266,14 @@ func (m *Maker) prepare() error {
 		}
 		id, err := m.makeDir(kindParent, path, 0o711)
 		if err != nil {
-			return fmt.Errorf("cannot make the directory of the volumes: %w", err)
+			return fmt.Errorf("cannot create the directory of the volumes: %w", err)
 		}
 		m.parents = append(m.parents, parent{path, id})
 	}
 	return nil
 }
 
-// isPrepared says whether a shared directory is there: made by this maker, or empty in the lab's own directory.
+// isPrepared says whether a shared directory exists: made by this maker, or empty in the lab's directory.
 func (m *Maker) isPrepared(path string) bool {
 	if slices.ContainsFunc(m.parents, func(p parent) bool { return p.path == path }) {
 		return true
@@ -313,10 +282,11 @@ func (m *Maker) isPrepared(path string) bool {
 	return err == nil && len(m.order) == 0 && len(entries) == 0 && filepath.Dir(path) == m.o.Dir
 }
 
-// makeDir makes a directory that is written down first. One that is there already is not ours.
+// makeDir makes a directory that must not exist, with an entry in the journal.
 func (m *Maker) makeDir(kind, path string, mode os.FileMode) (id int, err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return 0, fmt.Errorf("%s is there already, and this lab did not make it: remove it, or give the lab another name", path)
+		return 0, fmt.Errorf("%s exists already, but is not of this lab. Remove it, or choose another name for the lab",
+			path)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
 		return 0, fmt.Errorf("make the directory first: %w", err)
@@ -327,5 +297,5 @@ func (m *Maker) makeDir(kind, path string, mode os.FileMode) (id int, err error)
 	if err := os.Mkdir(path, mode); err != nil {
 		return 0, err
 	}
-	return id, os.Chmod(path, mode) // whatever the umask is
+	return id, os.Chmod(path, mode) // independent of the umask
 }

@@ -24,12 +24,12 @@ func (a *mdArray) format(ctx context.Context, devices []string) error {
 	return a.t.runAll(ctx, [][]string{createMD(a.s, a.name, devices), makeFilesystem(a.s.filesystem, a.device())})
 }
 
-// createMD is the command that makes an array of new disks. They all read as zeros, so copies and parity agree from
-// the start and need no first synchronisation.
+// createMD is the command that makes an array of new disks. They all read as zeros, so copies and parity need no first
+// synchronization.
 func createMD(s scheme, name string, devices []string) []string {
 	level := s.mdLevel()
-	c := []string{"mdadm", "--create", "/dev/md/" + name, "--run", "--quiet", "--metadata=1.2", "--homehost=any", "--name=" + name,
-		"--level=" + strconv.Itoa(level), "--raid-devices=" + strconv.Itoa(len(devices))}
+	c := []string{"mdadm", "--create", "/dev/md/" + name, "--run", "--quiet", "--metadata=1.2", "--homehost=any",
+		"--name=" + name, "--level=" + strconv.Itoa(level), "--raid-devices=" + strconv.Itoa(len(devices))}
 	if level == 10 {
 		c = append(c, "--layout=n"+strconv.Itoa(s.copies))
 	}
@@ -58,7 +58,7 @@ func (a *mdArray) top([]string) string { return a.device() }
 
 func (a *mdArray) options([]string, bool) string { return filesystemOptions(a.s) }
 
-// kernelName is what the kernel calls the array: md127.
+// kernelName is the kernel's name of the array, such as md127.
 func (a *mdArray) kernelName() string {
 	if to, err := os.Readlink(a.device()); err == nil {
 		return filepath.Base(to)
@@ -129,16 +129,16 @@ func mdDisks(fields []string) examined {
 	return e
 }
 
-func (a *mdArray) retired() bool { return false } // md keeps a disk that failed out until it is added again
+func (a *mdArray) retired() bool { return false } // md does not use a failed disk until it is added again
 
-// rejoin adds a disk that failed: with the bitmap only what it missed is copied, or all of it if that is not enough.
-// One that md did not put out is left alone: taking it out could be one too many.
+// rejoin adds a disk that had failed. With the bitmap, md copies only the writes that the disk missed, otherwise the
+// whole disk. A disk that md has not removed is left alone, because removing one more disk may be one too many.
 func (a *mdArray) rejoin(ctx context.Context, device string) error {
 	text, _ := os.ReadFile("/proc/mdstat")
 	if mdWorks(string(text), a.kernelName(), device) {
 		return nil
 	}
-	_, _ = a.t.run(ctx, "mdadm", "--manage", a.device(), "--remove", device) // it may be out already
+	_, _ = a.t.run(ctx, "mdadm", "--manage", a.device(), "--remove", device) // md may have removed it already
 	if _, err := a.t.run(ctx, "mdadm", "--manage", a.device(), "--re-add", device); err == nil {
 		return a.wait(ctx)
 	}
@@ -148,7 +148,7 @@ func (a *mdArray) rejoin(ctx context.Context, device string) error {
 	return a.wait(ctx)
 }
 
-// mdWorks says whether a device is a member of an array that works, by /proc/mdstat.
+// mdWorks says whether a device is a working member of an array, by /proc/mdstat.
 func mdWorks(text, array, device string) bool {
 	for line := range strings.Lines(text) {
 		name, after, _ := strings.Cut(line, " : ")
@@ -162,7 +162,7 @@ func mdWorks(text, array, device string) bool {
 	return false
 }
 
-// wait returns when nothing is being rebuilt; mdadm says 1 if there was nothing to wait for.
+// wait returns when no rebuild runs. It ignores the exit code, which is 1 if no rebuild ran.
 func (a *mdArray) wait(ctx context.Context) error {
 	_, _ = a.t.run(ctx, "mdadm", "--wait", a.device())
 	return ctx.Err()
@@ -172,7 +172,7 @@ func (a *mdArray) replace(ctx context.Context, _ string, _ int, old, new string)
 	if a.s.tolerates() == 0 {
 		return errNoCopy
 	}
-	_, _ = a.t.run(ctx, "mdadm", "--manage", a.device(), "--fail", old) // md may have seen it fail itself
+	_, _ = a.t.run(ctx, "mdadm", "--manage", a.device(), "--fail", old) // md may have noticed the failure itself
 	_, _ = a.t.run(ctx, "mdadm", "--manage", a.device(), "--remove", old)
 	if _, err := a.t.run(ctx, "mdadm", "--manage", a.device(), "--add", new); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (a *mdArray) replace(ctx context.Context, _ string, _ int, old, new string)
 
 func (a *mdArray) verify(ctx context.Context, _ string, _ bool) (verified, error) {
 	if a.s.tolerates() == 0 {
-		return verified{Note: "RAID 0 has no other copy to compare with"}, nil
+		return verified{Note: "RAID 0 has no second copy to compare"}, nil
 	}
 	if _, err := a.t.run(ctx, "mdadm", "--action=repair", a.device()); err != nil {
 		return verified{}, err
@@ -193,7 +193,7 @@ func (a *mdArray) verify(ctx context.Context, _ string, _ bool) (verified, error
 	text, _ := os.ReadFile(filepath.Join("/sys/block", a.kernelName(), "md/mismatch_cnt"))
 	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
-		return verified{Note: "the copies were compared; md does not say what it found"}, nil
+		return verified{Note: "the copies were compared, but md does not report the result"}, nil
 	}
-	return verified{Note: figure.Plural(int(n), "sector") + " differed and were made equal"}, nil
+	return verified{Note: figure.Plural(int(n), "differing sector") + " repaired"}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -18,7 +19,7 @@ type mounted struct {
 	point, kind, source, options string // options are those of the filesystem
 }
 
-// mountsAt returns what is mounted at a path, the topmost last.
+// mountsAt returns the mounts at a path, the topmost last.
 func mountsAt(path string) ([]mounted, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -47,25 +48,22 @@ func parseMounts(text string) []mounted {
 	return all
 }
 
-// unescape undoes the octal escapes of mountinfo.
+// unescape replaces the octal escapes of mountinfo.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// readOnly says whether a filesystem has given up writing.
+// readOnly says whether a filesystem is read-only, as after an error.
 func (m mounted) readOnly() bool {
-	for _, o := range strings.Split(m.options, ",") {
-		if o == "ro" || o == "emergency_ro" || o == "shutdown" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(m.options, ","), func(o string) bool {
+		return o == "ro" || o == "emergency_ro" || o == "shutdown"
+	})
 }
 
-// unmount unmounts a path as often as it is mounted. It waits for those who use it to let go; a mount that is
-// only detached would keep its devices for as long as somebody sees it. In the end no filesystem holds the device.
+// unmount unmounts a path as often as it is mounted, and returns when no filesystem uses the device. It waits for the
+// users of the mount, because a mount that is only detached keeps its devices in use.
 func unmount(ctx context.Context, path string, ours func(mounted) error) error {
-	deadline, device := time.Now().Add(settled), ""
+	deadline, device := time.Now().Add(releaseLimit), ""
 	for {
 		at, err := mountsAt(path)
 		if err != nil {
@@ -81,24 +79,24 @@ func unmount(ctx context.Context, path string, ours func(mounted) error) error {
 			device = source
 		}
 		err = unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
-		if err == nil || errors.Is(err, unix.EINVAL) { // EINVAL: it is gone already
+		if err == nil || errors.Is(err, unix.EINVAL) { // EINVAL: it is not mounted any more
 			continue
 		}
 		if !errors.Is(err, unix.EBUSY) {
 			return fmt.Errorf("cannot unmount %s: %w", path, err)
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
-			return fmt.Errorf("cannot unmount %s: %s; end what uses it and try again", path, busyText(path))
+			return fmt.Errorf("cannot unmount %s: %s. End the processes that use it and run the command again", path, busyText(path))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	if device == "" {
 		return nil
 	}
-	return released(ctx, device)
+	return awaitRelease(ctx, device)
 }
 
-// busyText names a process that has something open in a directory.
+// busyText names a process that has a file open in a directory.
 func busyText(path string) string {
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	cwds, _ := filepath.Glob("/proc/[0-9]*/cwd")
@@ -111,15 +109,15 @@ func busyText(path string) string {
 	return "it is in use"
 }
 
-// The requests of btrfs; linux/btrfs.h has them.
+// The requests of btrfs in linux/btrfs.h.
 const (
 	btrfsForgetDevice = 0x50009405 // _IOW(0x94, 5, 4096 bytes)
 	btrfsScrub        = 0xC400941B // _IOWR(0x94, 27, 1024 bytes)
 	btrfsScrubCancel  = 0x941C     // _IO(0x94, 28)
 )
 
-// forgetBtrfs makes the kernel forget that a device was part of a btrfs that is not mounted. Without it a new disk
-// under the same name could be taken for the old one.
+// forgetBtrfs makes the kernel forget that a device was part of a btrfs that is not mounted. Otherwise the kernel may
+// take a new disk with the same name for the old one.
 func forgetBtrfs(device string) {
 	control, err := os.OpenFile("/dev/btrfs-control", os.O_RDWR, 0)
 	if err != nil {
@@ -131,14 +129,14 @@ func forgetBtrfs(device string) {
 		name [4088]byte
 	}{}
 	copy(args.name[:4087], device)
-	// An error says that it is mounted or was not known: both are fine.
+	// It fails if the device is mounted or not known, which is fine.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, control.Fd(), btrfsForgetDevice, uintptr(unsafe.Pointer(&args)))
 }
 
-// noCopyOnWrite is the flag of files that are written in place, which btrfs keeps without checksums.
+// noCopyOnWrite is the flag of files that btrfs writes in place, without checksums.
 const noCopyOnWrite = 0x00800000 // FS_NOCOW_FL
 
-// writeInPlace sets the flag on a directory, whose new files inherit it, and makes sure that it holds.
+// writeInPlace sets noCopyOnWrite on a directory, whose new files inherit it, and checks that it is set.
 func writeInPlace(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -156,7 +154,7 @@ func writeInPlace(dir string) error {
 		err = errors.New("the filesystem does not keep the flag")
 	}
 	if err != nil {
-		return fmt.Errorf("cannot switch checksums off in %s: %w", dir, err)
+		return fmt.Errorf("cannot disable checksums in %s: %w", dir, err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -18,11 +19,11 @@ const (
 	LVM       = "lvm"
 )
 
-// maxDisks is how many disks a volume has at most.
+// maxDisks is the maximum for each volume.
 const maxDisks = 32
 
-// Plan turns a policy into a layout for a machine. It changes nothing. What the policy or this machine cannot do is
-// an error that names what can.
+// Plan returns the layout of a policy on a machine. It changes nothing. If the policy contradicts itself or the machine
+// does not support it, the error names an alternative.
 func Plan(p spec.Storage, f Facts) (record.LabLayout, error) {
 	if err := checkPolicy(p); err != nil {
 		return record.LabLayout{}, err
@@ -37,14 +38,14 @@ func Plan(p spec.Storage, f Facts) (record.LabLayout, error) {
 	return s.layout()
 }
 
-// scheme is a policy with everything decided: what the rooms that make volumes work from.
+// scheme is a policy with all decisions.
 type scheme struct {
 	policy  spec.Storage
 	backend string
-	// data is how many disks carry different data: the stripe width. copies is how many whole copies there are, parity
-	// how many disks' worth of parity.
+	// data is the stripe width: how many disks have different data. copies is the number of complete copies, parity the
+	// number of parity disks.
 	data, copies, parity int
-	chunk                int64 // stripe size in bytes, 0 for the backend's own
+	chunk                int64 // stripe size in bytes; 0 is the backend's default
 	filesystem           string
 	checksum             string // "none", or the algorithm
 	notes                []string
@@ -54,53 +55,31 @@ func (s scheme) disks() int { return s.data*s.copies + s.parity }
 
 func (s scheme) tolerates() int { return s.copies - 1 + s.parity }
 
-// checkPolicy refuses what makes no sense on any machine. Its limits are those of the record; here are only the values
-// that have a default, and have it by now.
+// checkPolicy checks a policy independently of the machine. Package spec checks most values; here are those with
+// defaults, which are set by now.
 func checkPolicy(p spec.Storage) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
 	switch {
 	case needsDisks(p) && p.Size == 0:
-		return errors.New("storage.size: it is needed for virtual disks: how much each volume must hold, size: 2GiB for example")
+		return errors.New("storage.size: virtual disks need the size of each volume, such as size: 2GiB")
 	case p.Cache != nil && (p.Cache.Device == "" || p.Cache.Size == 0):
-		return errors.New("storage.cache: it needs a device, such as nvme, and a size, such as 256MiB")
+		return errors.New("storage.cache: a cache needs a device, such as nvme, and a size, such as 256MiB")
 	}
 	return nil
 }
 
-// needsDisks says whether a policy asks for something that a directory does not have.
-func needsDisks(p spec.Storage) bool { return asksForDisks(p) != "" }
-
-// asksForDisks names the first thing in a policy that a directory does not have.
-func asksForDisks(p spec.Storage) string {
-	switch {
-	case p.Backend != "" && p.Backend != Auto && p.Backend != Directory:
-		return "backend"
-	case p.Stripe > 1:
-		return "stripe"
-	case p.StripeSize > 0:
-		return "stripe_size"
-	case p.Tolerate > 0:
-		return "tolerate"
-	case p.Checksum != nil:
-		return "checksum"
-	case p.Filesystem != "":
-		return "filesystem"
-	case p.Device != "":
-		return "device"
-	case p.Cache != nil:
-		return "cache"
-	case p.Faults:
-		return "faults"
-	}
-	return ""
+// needsDisks says whether a policy has an attribute that a directory does not support.
+func needsDisks(p spec.Storage) bool {
+	return p.Backend != "" && p.Backend != Auto && p.Backend != Directory || p.Stripe > 1 || p.StripeSize > 0 ||
+		p.Tolerate > 0 || p.Checksum != nil || p.Filesystem != "" || p.Device != "" || p.Cache != nil || p.Faults
 }
 
-// usesFaultfs says whether the disks of a policy stand on the fault filesystem.
+// usesFaultfs says whether the disks of a policy are files of the fault filesystem.
 func usesFaultfs(p spec.Storage) bool { return p.Faults || p.Device != "" || p.Cache != nil }
 
-// schemeOf decides the backend of a policy and everything that follows from it.
+// schemeOf chooses the backend of a policy, if it names none.
 func schemeOf(p spec.Storage, f Facts) (scheme, error) {
 	backend := p.Backend
 	if backend == "" || backend == Auto {
@@ -112,21 +91,22 @@ func schemeOf(p spec.Storage, f Facts) (scheme, error) {
 	return schemeFor(backend, p, f)
 }
 
-// schemeFor works out what a backend makes of a policy.
+// schemeFor returns the scheme of a policy with a backend.
 func schemeFor(backend string, p spec.Storage, f Facts) (scheme, error) {
-	s := scheme{policy: p, backend: backend, data: max(1, int(p.Stripe)), copies: 1, chunk: int64(p.StripeSize), checksum: "none"}
+	s := scheme{policy: p, backend: backend, data: max(1, int(p.Stripe)), copies: 1, chunk: int64(p.StripeSize),
+		checksum: "none"}
 	if p.Redundancy == "parity" {
 		s.parity = int(p.Tolerate)
 	} else {
 		s.copies = 1 + int(p.Tolerate)
 	}
 	if n := s.disks(); n > maxDisks {
-		return s, fmt.Errorf("storage: the policy needs %d disks for each volume: the most is %d", n, maxDisks)
+		return s, fmt.Errorf("storage: the policy needs %d disks for each volume: the maximum is %d", n, maxDisks)
 	}
 	var err error
 	switch backend {
 	case Directory:
-		s.asDirectory()
+		s.checksum, s.notes = "", []string{noteDirectory}
 	case Disk:
 		err = s.asDisk(f)
 	case Btrfs:
@@ -139,7 +119,6 @@ func schemeFor(backend string, p spec.Storage, f Facts) (scheme, error) {
 	return s, err
 }
 
-// choose finds the backend of a policy that names none.
 func choose(p spec.Storage, f Facts) (string, error) {
 	if p.Size == 0 && !needsDisks(p) {
 		return Directory, nil
@@ -149,7 +128,8 @@ func choose(p spec.Storage, f Facts) (string, error) {
 	switch {
 	case oneDisk && p.Filesystem != "btrfs" && !checked && p.StripeSize == 0:
 		return Disk, nil
-	case p.Redundancy == "parity" || p.StripeSize > 0 || p.Filesystem == "xfs" || p.Filesystem == "ext4" || stripedDeep(p):
+	case p.Redundancy == "parity" || p.StripeSize > 0 || p.Filesystem == "xfs" || p.Filesystem == "ext4" ||
+		p.Stripe > 1 && p.Tolerate > 1: // btrfs does not stripe more than two copies
 		return chooseRAID(p, f)
 	case f.Btrfs.OK() || checked || p.Filesystem == "btrfs":
 		return Btrfs, nil
@@ -158,19 +138,14 @@ func choose(p spec.Storage, f Facts) (string, error) {
 	case f.LVM.OK():
 		return LVM, nil
 	}
-	return Btrfs, nil // which then says what is missing
+	return Btrfs, nil // its check says what is missing
 }
 
-// stripedDeep says whether a policy stripes more than two copies, which btrfs cannot.
-func stripedDeep(p spec.Storage) bool {
-	return p.Redundancy != "parity" && p.Stripe > 1 && p.Tolerate > 1
-}
-
-// chooseRAID finds what can do what btrfs cannot, or says how to ask for less.
+// chooseRAID chooses md or LVM for a policy that btrfs does not support. The error names an alternative policy.
 func chooseRAID(p spec.Storage, f Facts) (string, error) {
 	checked := p.Checksum != nil && *p.Checksum
 	if checked && (p.Filesystem == "xfs" || p.Filesystem == "ext4") {
-		return "", fmt.Errorf("storage: %s has no checksums of data: use filesystem: btrfs, or checksum: false", p.Filesystem)
+		return "", fmt.Errorf("storage: %s has no checksums of data. Use filesystem: btrfs, or checksum: false", p.Filesystem)
 	}
 	fits := func(backend string, s Support) bool {
 		if !s.OK() {
@@ -185,24 +160,22 @@ func chooseRAID(p spec.Storage, f Facts) (string, error) {
 	if fits(LVM, f.LVM) {
 		return LVM, nil
 	}
-	why := fmt.Sprintf("md and LVM cannot be used here (%s; %s)", orElse(f.lacks("md", f.MD), "md does not fit the policy"), orElse(f.lacks("lvm", f.LVM), "LVM does not fit the policy"))
+	why := fmt.Sprintf("md and LVM cannot be used (%s; %s)",
+		cmp.Or(f.lacks(MD), "md does not support the policy"), cmp.Or(f.lacks(LVM), "LVM does not support the policy"))
 	if checked {
 		why = "md and LVM have no checksums of data"
 	}
 	switch {
 	case p.Redundancy == "parity":
-		return "", fmt.Errorf("storage: parity is not chosen on btrfs by itself, because its RAID 5 and 6 are not safe, and %s: use redundancy: mirror, or backend: btrfs to have it all the same", why)
+		return "", fmt.Errorf("storage: btrfs is not chosen for parity, because its RAID 5 and 6 are not safe, but %s. "+
+			"Use redundancy: mirror, or backend: btrfs to use it anyway", why)
 	case p.StripeSize > 0:
-		return "", fmt.Errorf("storage: stripe_size can be set with md and LVM only, and %s: leave it out to use btrfs, whose stripes are 64 KiB", why)
+		return "", fmt.Errorf("storage: stripe_size needs md or LVM, but %s. "+
+			"Remove it to use btrfs, which has stripes of 64 KiB", why)
 	case p.Filesystem != "":
-		return "", fmt.Errorf("storage: %s on more than one disk needs md or LVM, and %s: use filesystem: btrfs, or one disk", p.Filesystem, why)
+		return "", fmt.Errorf("storage: %s on more than one disk needs md or LVM, but %s. "+
+			"Use filesystem: btrfs, or one disk", p.Filesystem, why)
 	}
-	return "", fmt.Errorf("storage: striping %d copies needs md, and %s: use stripe: 1 (btrfs keeps %d copies), or tolerate: 1 (btrfs raid10)", p.Tolerate+1, why, p.Tolerate+1)
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
+	return "", fmt.Errorf("storage: striping %d copies needs md, but %s. "+
+		"Use stripe: 1 (btrfs with %d copies), or tolerate: 1 (btrfs raid10)", p.Tolerate+1, why, p.Tolerate+1)
 }

@@ -91,7 +91,8 @@ func checkSizes(t *testing.T, p spec.Storage, l record.LabLayout) {
 		return
 	}
 	raw := float64(l.Disks) * float64(l.DiskSize)
-	if raw*l.RawShare < float64(p.Size)*0.999 || l.RawShare > 1/l.WriteAmplification || raw < float64(p.Size)*l.WriteAmplification {
+	if raw*l.RawShare < float64(p.Size)*0.999 || l.RawShare > 1/l.WriteAmplification ||
+		raw < float64(p.Size)*l.WriteAmplification {
 		t.Errorf("%s: %d disks of %d bytes, raw share %v", p.Policy(), l.Disks, l.DiskSize, l.RawShare)
 	}
 }
@@ -109,7 +110,7 @@ func TestPlanRefusesWhatTheMachineCannot(t *testing.T) {
 		{spec.Storage{Size: gib, Tolerate: 1}, plain, []string{"as root", "directories"}},
 		{spec.Storage{Size: gib}, Facts{OS: "darwin", Root: true}, []string{"Linux", "directories"}},
 		{spec.Storage{Size: gib}, without(thisKernel(), func(f *Facts) { f.Loop = false }), []string{"loop"}},
-		{spec.Storage{Size: gib, Faults: true}, without(thisKernel(), func(f *Facts) { f.FUSE = false }), []string{"/dev/fuse", "leave them out"}},
+		{spec.Storage{Size: gib, Faults: true}, without(thisKernel(), func(f *Facts) { f.FUSE = false }), []string{"/dev/fuse", "remove them"}},
 	})
 }
 
@@ -127,7 +128,8 @@ func TestPlanRefusesWhatMakesNoSense(t *testing.T) {
 		{spec.Storage{Size: gib, Redundancy: "parity", Tolerate: 1}, thisKernel(), []string{"stripe: 3", "mirror"}},
 		{spec.Storage{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 3}, thisKernel(), []string{"3 is not between 0 and 2"}},
 		{spec.Storage{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1}, thisKernel(), []string{"no md", "mirror", "backend: btrfs"}},
-		{spec.Storage{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1, Checksum: yes(true)}, everything(), []string{"no checksums", "backend: btrfs"}},
+		{spec.Storage{Size: gib, Redundancy: "parity", Stripe: 3, Tolerate: 1, Checksum: yes(true)}, everything(),
+			[]string{"no checksums", "backend: btrfs"}},
 	})
 }
 
@@ -135,7 +137,8 @@ func TestPlanRefusesWhatBackendsCannot(t *testing.T) {
 	refused(t, []refusal{
 		{spec.Storage{Size: gib, Backend: "md", Tolerate: 1}, thisKernel(), []string{"no md", "btrfs"}},
 		{spec.Storage{Size: gib, Backend: "lvm", Tolerate: 1}, thisKernel(), []string{"device-mapper", "btrfs"}},
-		{spec.Storage{Size: gib, Backend: "md", Tolerate: 1}, without(everything(), func(f *Facts) { f.MD = Support{Kernel: true, Missing: "mdadm (package mdadm)"} }), []string{"mdadm (package mdadm)", "btrfs"}},
+		{spec.Storage{Size: gib, Backend: "md", Tolerate: 1},
+			without(everything(), func(f *Facts) { f.MD = Support{Kernel: true, Missing: "mdadm (package mdadm)"} }), []string{"mdadm (package mdadm)", "btrfs"}},
 		{spec.Storage{Size: gib, Backend: "md"}, everything(), []string{"backend: disk"}},
 		{spec.Storage{Size: gib, Backend: "lvm"}, everything(), []string{"backend: disk"}},
 		{spec.Storage{Size: gib, Backend: "lvm", Stripe: 2, Tolerate: 2}, everything(), []string{"raid10", "md"}},
@@ -144,8 +147,9 @@ func TestPlanRefusesWhatBackendsCannot(t *testing.T) {
 		{spec.Storage{Size: gib, Backend: "md", Tolerate: 1, StripeSize: 64 << 10}, everything(), []string{"without stripes"}},
 		{spec.Storage{Size: gib, Backend: "md", Tolerate: 1, Filesystem: "btrfs"}, everything(), []string{"backend: btrfs"}},
 		{spec.Storage{Size: gib, Backend: "md", Tolerate: 1, Checksum: yes(true)}, everything(), []string{"backend: btrfs"}},
-		{spec.Storage{Size: gib, Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"stripe_size", "leave it out"}},
-		{spec.Storage{Size: gib, Backend: "btrfs", Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"64KiB", "Remove it"}},
+		{spec.Storage{Size: gib, Stripe: 2, StripeSize: 64 << 10}, thisKernel(), []string{"stripe_size", "Remove it"}},
+		{spec.Storage{Size: gib, Backend: "btrfs", Stripe: 2, StripeSize: 64 << 10}, thisKernel(),
+			[]string{"64KiB", "Remove it"}},
 		{spec.Storage{Size: gib, Backend: "btrfs", Stripe: 2, Tolerate: 2}, thisKernel(), []string{"raid10", "stripe: 1"}},
 		{spec.Storage{Size: gib, Stripe: 2, Tolerate: 2}, thisKernel(), []string{"3 copies", "stripe: 1"}},
 		{spec.Storage{Size: gib, Backend: "btrfs", Filesystem: "xfs"}, thisKernel(), []string{"filesystem: btrfs"}},
@@ -161,9 +165,12 @@ func TestPlanRefusesWhatBackendsCannot(t *testing.T) {
 		{spec.Storage{Size: gib, Cache: &spec.CacheTier{Device: "hdd-7200"}}, thisKernel(), []string{"size, such as"}},
 		{spec.Storage{Size: gib, Cache: &spec.CacheTier{Device: "floppy", Size: 1 << 20}}, thisKernel(), []string{"cache", "floppy"}},
 		{spec.Storage{Size: gib, Cache: &spec.CacheTier{Device: "hdd-7200", Size: 9 * gib}}, thisKernel(), []string{"more than the volume"}},
-		{spec.Storage{Size: gib, Filesystem: "xfs"}, without(thisKernel(), func(f *Facts) { f.XFS = Support{Kernel: true, Missing: "mkfs.xfs (package xfsprogs)"} }), []string{"xfsprogs", "ext4 or btrfs"}},
-		{spec.Storage{Size: gib, Tolerate: 1}, without(thisKernel(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "directories"}},
-		{spec.Storage{Size: gib, Backend: "btrfs", Tolerate: 1}, without(everything(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "backend: md"}},
+		{spec.Storage{Size: gib, Filesystem: "xfs"}, without(thisKernel(),
+			func(f *Facts) { f.XFS = Support{Kernel: true, Missing: "mkfs.xfs (package xfsprogs)"} }), []string{"xfsprogs", "ext4 or btrfs"}},
+		{spec.Storage{Size: gib, Tolerate: 1}, without(thisKernel(), func(f *Facts) { f.Btrfs = Support{Tools: true} }),
+			[]string{"no btrfs", "directories"}},
+		{spec.Storage{Size: gib, Backend: "btrfs", Tolerate: 1},
+			without(everything(), func(f *Facts) { f.Btrfs = Support{Tools: true} }), []string{"no btrfs", "backend: md"}},
 	})
 }
 
@@ -192,7 +199,7 @@ func TestNotes(t *testing.T) {
 		{spec.Storage{Size: gib, Stripe: 2}, "one failed disk"},
 		{spec.Storage{Size: gib, Tolerate: 1, Checksum: yes(false)}, "cannot tell old data from new"},
 		{spec.Storage{Size: gib, Stripe: 2, Tolerate: 1, Redundancy: "parity", Backend: "btrfs"}, "write hole"},
-		{spec.Storage{Size: gib, Faults: true}, "own filesystem"},
+		{spec.Storage{Size: gib, Faults: true}, "fault filesystem"},
 	} {
 		l, err := Plan(c.p, thisKernel())
 		if err != nil || !strings.Contains(strings.Join(l.Notes, "\n"), c.want) {
@@ -214,8 +221,10 @@ func TestDeviceClassesAreDescribed(t *testing.T) {
 
 func FuzzPlan(f *testing.F) {
 	f.Add(int64(gib), int64(2), int64(1), int64(0), uint8(3), uint8(1), uint8(0), uint8(0), true)
-	f.Fuzz(func(t *testing.T, size, stripe, tolerate, piece int64, backend, redundancy, filesystem, checksum uint8, all bool) {
-		p := spec.Storage{Size: spec.Size(size % (1 << 45)), Stripe: spec.Count(stripe), Tolerate: spec.Count(tolerate), StripeSize: spec.Size(piece),
+	f.Fuzz(func(t *testing.T, size, stripe, tolerate, piece int64,
+		backend, redundancy, filesystem, checksum uint8, all bool) {
+		p := spec.Storage{Size: spec.Size(size % (1 << 45)), Stripe: spec.Count(stripe), Tolerate: spec.Count(tolerate),
+			StripeSize: spec.Size(piece),
 			Backend:    []string{"", Auto, Directory, Disk, Btrfs, MD, LVM}[backend%7],
 			Redundancy: []string{"", "mirror", "parity"}[redundancy%3], Filesystem: []string{"", "xfs", "ext4", "btrfs"}[filesystem%4],
 			Checksum: []*bool{nil, yes(true), yes(false)}[checksum%3]}

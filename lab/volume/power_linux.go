@@ -10,13 +10,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
-// LosePower takes the power of a host's disks away together with every write that was not flushed to them, except for
-// the share that the cut keeps. The filesystems of the volumes that are named stood in the memory of that host: they are
-// taken away, and nothing that they had not written reaches any disk, also not those on other hosts. kill ends what uses
-// them; it is called when that is made sure. [Maker.HostOn] and [Volume.Remount] bring everything back.
-func (m *Maker) LosePower(ctx context.Context, host string, volumes []string, cut faultfs.PowerCut, kill func() error) error {
+// LosePower takes the power of a host's disks away and discards all writes that were not flushed to them, except the
+// share that the cut keeps. The filesystems of the named volumes were in the memory of that host: they are unmounted,
+// and none of their dirty pages reaches any disk, not even one on another host. kill is called when that is certain, to
+// end the processes that use them. [Maker.Power] and [Volume.Remount] revert it.
+func (m *Maker) LosePower(ctx context.Context, host string, volumes []string, cut faultfs.PowerCut,
+	kill func() error) error {
 	if !usesFaultfs(m.o.Policy) {
-		return errors.New("only disks of the fault filesystem can lose what was not flushed: storage: faults: true makes these")
+		return errors.New("only disks of the fault filesystem lose writes that were not flushed. Use storage: faults: true")
 	}
 	var own []*blocks
 	for _, v := range m.all() {
@@ -30,9 +31,9 @@ func (m *Maker) LosePower(ctx context.Context, host string, volumes []string, cu
 		more, e := v.hold(ctx, host)
 		held, err = append(held, more...), errors.Join(err, e)
 	}
-	err = errors.Join(err, kill(), m.power(ctx, host, false))
+	err = errors.Join(err, kill(), m.Power(ctx, host, false))
 	for _, v := range own {
-		err = errors.Join(err, v.drop(ctx))
+		err = errors.Join(err, v.unmountAfterLoss(ctx))
 	}
 	for _, d := range held {
 		err = errors.Join(err, d.server.client.Clear(ctx, filepath.Base(d.file), faultfs.Dead))
@@ -40,7 +41,7 @@ func (m *Maker) LosePower(ctx context.Context, host string, volumes []string, cu
 	return err
 }
 
-// cut takes the power from the disk group of a host, all disks at the same moment.
+// cut cuts the power of all disks of a host at the same moment.
 func (m *Maker) cut(ctx context.Context, host string, cut faultfs.PowerCut) error {
 	m.mu.Lock()
 	var s *server
@@ -54,7 +55,7 @@ func (m *Maker) cut(ctx context.Context, host string, cut faultfs.PowerCut) erro
 	return s.client.Cut(ctx, "", cut)
 }
 
-// hold makes the disks on other hosts refuse everything for a while, without losing anything.
+// hold makes the disks on other hosts reject all requests for a while, without discarding data.
 func (v *blocks) hold(ctx context.Context, host string) ([]*disk, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -71,15 +72,15 @@ func (v *blocks) hold(ctx context.Context, host string) ([]*disk, error) {
 	return held, nil
 }
 
-// drop unmounts the filesystem of a host that lost power.
-func (v *blocks) drop(ctx context.Context) error {
+// unmountAfterLoss unmounts the filesystem of a host that lost power.
+func (v *blocks) unmountAfterLoss(ctx context.Context) error {
 	v.repair.Lock()
 	defer v.repair.Unlock()
 	if err := v.unmount(ctx); err != nil {
 		return fmt.Errorf("volume %s: %w", v.name, err)
 	}
 	for _, device := range v.Devices() {
-		if err := released(ctx, device); err != nil {
+		if err := awaitRelease(ctx, device); err != nil {
 			return fmt.Errorf("volume %s: %w", v.name, err)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	kindFaultfs   = "faultfs-mount"
 )
 
-// Removers remove what volumes are made of, in any process.
+// Removers remove the resources of volumes, in any process, by their kinds in the journal.
 func Removers() map[string]journal.Remover {
 	all := blockRemovers()
 	all[kindDirectory] = removeDirectory
@@ -38,12 +38,12 @@ func removeDirectory(_ context.Context, r journal.Resource) error {
 		return nil
 	}
 	if err == nil && !fi.IsDir() {
-		return errors.New("it is not a directory any more, so it was not made by this lab")
+		return errors.New("it is not a directory any more, so it is not of this lab")
 	}
 	return process.RemoveTree(r.Name)
 }
 
-// removeParent removes a directory that must be empty by now.
+// removeParent removes a directory, which must be empty by now.
 func removeParent(_ context.Context, r journal.Resource) error {
 	err := os.Remove(r.Name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func removeFile(_ context.Context, r journal.Resource) error {
 		return err
 	}
 	if id := r.Details["file"]; !fi.Mode().IsRegular() || id != "" && id != fileID(fi) {
-		return errors.New("another file has its name now: look at it and remove it by hand")
+		return errors.New("another file has its name now. Check it and remove it by hand")
 	}
 	return os.Remove(r.Name)
 }

@@ -8,18 +8,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
-// blockRemovers remove what volumes of disks are made of.
 func blockRemovers() map[string]journal.Remover {
-	return map[string]journal.Remover{kindLoop: removeLoop, kindMount: removeMount, kindMD: removeMD, kindLVM: removeLVMGroup,
-		kindServer: removeServer, kindFaultfs: removeFaultfs}
+	return map[string]journal.Remover{kindLoop: removeLoop, kindMount: removeMount, kindMD: removeMD,
+		kindLVM: removeLVMGroup, kindServer: removeServer, kindFaultfs: removeFaultfs}
 }
 
 func removeMount(ctx context.Context, r journal.Resource) error {
 	return unmount(ctx, r.Name, func(m mounted) error { return ourMount(m, r.Details["below"], r.Details["top"]) })
 }
 
-// removeLoop detaches the loop devices of a file. The volume that stands on them is unmounted first: a disk that came
-// later, in the place of another one, is looked at before the mount is.
+// removeLoop detaches the loop devices of a file. It unmounts their volume first, because the journal removes a disk
+// that replaced another one before it removes the mount.
 func removeLoop(ctx context.Context, r journal.Resource) error {
 	b := backing{path: r.Name, id: r.Details["file"], mark: r.Details["mark"]}
 	devices, err := loopsOf(b)
@@ -33,7 +32,7 @@ func removeLoop(ctx context.Context, r journal.Resource) error {
 	}
 	for _, device := range devices {
 		if r.Details["served"] != "" {
-			continue // never shut this way, and its server may be gone
+			continue // its device is never limited, and its server may have ended
 		}
 		if err := limitLoop(device, b, 0); err != nil {
 			return err
@@ -44,7 +43,7 @@ func removeLoop(ctx context.Context, r journal.Resource) error {
 
 func removeMD(ctx context.Context, r journal.Resource) error {
 	if _, err := os.Lstat("/dev/md/" + r.Name); err != nil {
-		return nil // it was not made, or stopped already
+		return nil // it was not made, or was stopped already
 	}
 	_, err := tools{r.Details["tools"]}.run(ctx, stopMD(r.Name)...)
 	return err

@@ -1,9 +1,11 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// find returns a disk by its name. v.mu must be held.
+// find returns a disk by its name. The caller holds v.mu.
 func (v *blocks) find(name string) (*disk, error) {
 	var names []string
 	for _, d := range v.disks {
@@ -23,7 +25,8 @@ func (v *blocks) find(name string) (*disk, error) {
 		}
 		names = append(names, d.name)
 	}
-	return nil, fmt.Errorf("volume %s has no disk %s%s: it has %s", v.name, name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
+	return nil, fmt.Errorf("volume %s has no disk %s%s (disks: %s)", v.name, name, nearest.DidYouMean(name, names),
+		strings.Join(names, ", "))
 }
 
 // FailDisk implements [Volume].
@@ -31,7 +34,8 @@ func (v *blocks) FailDisk(ctx context.Context, name string) error {
 	return v.change(ctx, name, func(d *disk) { d.failed = true })
 }
 
-// HealDisk implements [Volume]. A disk that the array could not tell from a good one stays out until it is replaced.
+// HealDisk implements [Volume]. If the array cannot tell old data of the disk from new, it does not use the disk until
+// it is replaced.
 func (v *blocks) HealDisk(ctx context.Context, name string) error {
 	return v.change(ctx, name, func(d *disk) {
 		d.failed = false
@@ -39,26 +43,26 @@ func (v *blocks) HealDisk(ctx context.Context, name string) error {
 	})
 }
 
-// retire keeps a disk out that would be read although it is old.
+// retire marks a disk as missing if the array would read its old data.
 func (d *disk) retire(a array) { d.missing = d.missing || d.behind && a.retired() }
 
-func (v *blocks) change(ctx context.Context, name string, how func(*disk)) error {
+func (v *blocks) change(ctx context.Context, name string, do func(*disk)) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	d, err := v.find(name)
 	if err != nil {
 		return err
 	}
-	how(d)
-	return v.settle(ctx, d)
+	do(d)
+	return v.apply(ctx, d)
 }
 
-// settle makes a disk answer or not, as it should. One that will not answer gets room first. v.mu must be held.
-func (v *blocks) settle(ctx context.Context, d *disk) error {
+// apply makes a disk answer or fail, as its state says. A disk that fails gets room first. The caller holds v.mu.
+func (v *blocks) apply(ctx context.Context, d *disk) error {
 	if !d.answers() && !d.shut {
-		_ = v.widenDead(ctx, d) // a filesystem that gave up cannot, and is beyond repair then
+		_ = v.widenDead(ctx, d) // it fails for a failed filesystem, which cannot be repaired anyway
 	}
-	return d.settle(ctx)
+	return d.apply(ctx)
 }
 
 func (v *blocks) power(ctx context.Context, host string, on bool) error {
@@ -72,12 +76,12 @@ func (v *blocks) power(ctx context.Context, host string, on bool) error {
 		if d.off = !on; on {
 			d.retire(v.array)
 		}
-		all = errors.Join(all, v.settle(ctx, d))
+		all = errors.Join(all, v.apply(ctx, d))
 	}
 	return all
 }
 
-// health judges the volume by what is known of its disks, its filesystem and the backend. v.mu must be held.
+// health is the health of the volume by the states of its disks, its filesystem and the array. The caller holds v.mu.
 func (v *blocks) health(e examined) (health, detail string) {
 	var gone, behind []string
 	for _, d := range v.disks {
@@ -88,24 +92,26 @@ func (v *blocks) health(e examined) (health, detail string) {
 			behind = append(behind, d.name)
 		}
 	}
-	var says []string
+	var details []string
 	if len(gone) > 0 {
-		says = append(says, strings.Join(gone, ", ")+": no answer, or not in the array")
+		details = append(details, strings.Join(gone, ", ")+": failed, or not in the array")
 	}
 	if len(behind) > 0 {
-		says = append(says, strings.Join(behind, ", ")+": may have missed writes, repair the volume")
+		details = append(details, strings.Join(behind, ", ")+": may have missed writes; repair the volume")
 	}
 	if e.detail != "" {
-		says = append(says, e.detail)
+		details = append(details, e.detail)
 	}
 	at, err := mountsAt(v.path)
 	down := err == nil && (len(at) == 0 || at[len(at)-1].readOnly())
 	ok, silent := v.listable()
 	switch {
 	case silent && !down:
-		return "failed", strings.Join(append(says, fmt.Sprintf("the filesystem has not answered for %v: its disks hang, or the machine is very busy", lookLimit)), "; ")
+		return "failed", strings.Join(append(details, fmt.Sprintf("the filesystem has not answered for %v, because its disks "+
+			"hang or the machine is very busy", probeLimit)), "; ")
 	case down || !ok:
-		return "failed", strings.Join(append(says, "the filesystem has given up: lab heal with --all lets its disks answer, mounts it again and starts its member"), "; ")
+		return "failed", strings.Join(append(details, "the filesystem has failed; lab heal --all heals its disks, "+
+			"remounts it and restarts its member"), "; ")
 	case len(gone) > v.m.scheme.tolerates():
 		health = "failed"
 	case v.repairing || e.rebuilding:
@@ -115,61 +121,61 @@ func (v *blocks) health(e examined) (health, detail string) {
 	default:
 		health = "healthy"
 	}
-	return health, strings.Join(says, "; ")
+	return health, strings.Join(details, "; ")
 }
 
-// lookLimit is how long a look at a volume waits for its filesystem: one whose disks hang never answers, and on a busy
-// machine a healthy one may take longer too. Nobody is ended for that alone: see [Answering].
-const lookLimit = 3 * time.Second
+// probeLimit is how long Describe waits for a filesystem. One on hanging disks never answers, and a healthy one may
+// take longer on a busy machine, so a silent filesystem alone is no reason to kill its member: see [Answering].
+const probeLimit = 3 * time.Second
 
-// look is a question to a filesystem whose answer may never come.
-type look struct {
+// probe is a read of a filesystem, which may never return.
+type probe struct {
 	done chan struct{}
-	ok   bool // after done
+	ok   bool // valid when done is closed
 }
 
-// listable says whether the filesystem can be read; silent is that it has not answered.
+// listable says whether the filesystem is readable. silent says that it has not answered.
 func (v *blocks) listable() (ok, silent bool) {
-	l := v.question()
+	p := v.startProbe()
 	select {
-	case <-l.done:
-		return l.ok, false
-	case <-time.After(lookLimit):
+	case <-p.done:
+		return p.ok, false
+	case <-time.After(probeLimit):
 		return false, true
 	}
 }
 
-// question asks the filesystem whether it can be read. At most one question waits for an answer: who asks meanwhile gets that.
-func (v *blocks) question() *look {
-	v.asking.Lock()
-	defer v.asking.Unlock()
-	if v.looking != nil {
-		return v.looking
+// startProbe starts to read the filesystem. If a read is under way already, it returns that one.
+func (v *blocks) startProbe() *probe {
+	v.probing.Lock()
+	defer v.probing.Unlock()
+	if v.probe != nil {
+		return v.probe
 	}
-	l := &look{done: make(chan struct{})}
-	v.looking = l
+	p := &probe{done: make(chan struct{})}
+	v.probe = p
 	go func() {
-		l.ok = listable(v.path)
-		v.asking.Lock()
-		v.looking = nil
-		v.asking.Unlock()
-		close(l.done)
+		p.ok = listable(v.path)
+		v.probing.Lock()
+		v.probe = nil
+		v.probing.Unlock()
+		close(p.done)
 	}()
-	return l
+	return p
 }
 
 // Answers implements [Answering].
 func (v *blocks) Answers(ctx context.Context) bool {
-	l := v.question()
+	p := v.startProbe()
 	select {
-	case <-l.done:
-		return l.ok
+	case <-p.done:
+		return p.ok
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// listable says whether a directory can be read: XFS that has shut down is still mounted.
+// listable says whether a directory is readable. An XFS that has shut down is still mounted.
 func listable(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -177,7 +183,7 @@ func listable(path string) bool {
 	}
 	defer f.Close()
 	_, err = f.Readdirnames(1)
-	return err == nil || err.Error() == "EOF"
+	return err == nil || errors.Is(err, io.EOF)
 }
 
 // Repair implements [Volume].
@@ -185,24 +191,25 @@ func (v *blocks) Repair(ctx context.Context) (string, error) {
 	v.repair.Lock()
 	defer v.repair.Unlock()
 	if v.closed {
-		return "", fmt.Errorf("volume %s is gone", v.name)
+		return "", fmt.Errorf("volume %s is closed", v.name)
 	}
 	v.setRepairing(true)
 	defer v.setRepairing(false)
-	did, err := v.mend(ctx)
-	v.keepRoom()
+	did, err := v.repairDisks(ctx)
+	v.restoreBallast()
 	return strings.Join(did, "; "), err
 }
 
-// mend replaces the disks that do not answer, takes the others back and compares the copies. It returns what was done.
-func (v *blocks) mend(ctx context.Context) (did []string, err error) {
-	back, bad := v.sick()
-	if err := v.reparable(len(bad)); err != nil {
+// repairDisks replaces failed disks, adds disks that answer again, and compares the copies. It returns texts about the
+// steps.
+func (v *blocks) repairDisks(ctx context.Context) (did []string, err error) {
+	back, bad := v.unhealthy()
+	if err := v.checkRepairable(len(bad)); err != nil {
 		return nil, err
 	}
 	for _, i := range back {
 		if err := v.array.rejoin(ctx, v.disks[i].device); err != nil {
-			return nil, fmt.Errorf("cannot take disk %s back into volume %s: %w", v.disks[i].name, v.name, err)
+			return nil, fmt.Errorf("cannot add disk %s to volume %s again: %w", v.disks[i].name, v.name, err)
 		}
 	}
 	if err := v.makeRoom(ctx); err != nil {
@@ -221,22 +228,24 @@ func (v *blocks) mend(ctx context.Context) (did []string, err error) {
 	}
 	did = append(did, counted.String())
 	if counted.Uncorrectable > 0 {
-		return did, fmt.Errorf("volume %s has lost data: %s cannot be corrected, because no copy of them is good", v.name, figure.Plural(int(counted.Uncorrectable), "error"))
+		return did, fmt.Errorf("volume %s has lost data: %s cannot be corrected, because no copy is correct", v.name,
+			figure.Plural(int(counted.Uncorrectable), "error"))
 	}
-	v.well(back)
+	v.markRepaired(back)
 	return did, nil
 }
 
-// reparable refuses what the copies that are left cannot carry.
-func (v *blocks) reparable(bad int) error {
-	carries := v.m.scheme.tolerates()
+// checkRepairable returns an error if more disks have failed than the policy tolerates.
+func (v *blocks) checkRepairable(failed int) error {
+	tolerated := v.m.scheme.tolerates()
 	switch {
-	case bad <= carries:
+	case failed <= tolerated:
 		return nil
-	case carries == 0:
+	case tolerated == 0:
 		return fmt.Errorf("cannot repair volume %s: %w", v.name, errNoCopy)
 	}
-	return fmt.Errorf("cannot repair volume %s: %s do not answer and it carries %d: heal some first", v.name, figure.Plural(bad, "disk"), carries)
+	return fmt.Errorf("cannot repair volume %s: %s do not answer, but it tolerates only %d. Heal some disks first",
+		v.name, figure.Plural(failed, "disk"), tolerated)
 }
 
 func (v *blocks) setRepairing(on bool) {
@@ -245,8 +254,8 @@ func (v *blocks) setRepairing(on bool) {
 	v.repairing = on
 }
 
-// sick returns the places of the disks that answer again and of those that must be replaced.
-func (v *blocks) sick() (back, bad []int) {
+// unhealthy returns the indices of the disks that answer again and of those that must be replaced.
+func (v *blocks) unhealthy() (back, bad []int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, d := range v.disks {
@@ -260,8 +269,8 @@ func (v *blocks) sick() (back, bad []int) {
 	return back, bad
 }
 
-// well says that the disks that were behind have everything again, unless they failed once more in between.
-func (v *blocks) well(back []int) {
+// markRepaired notes that disks are not behind any more, unless they failed again meanwhile.
+func (v *blocks) markRepaired(back []int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, i := range back {
@@ -270,7 +279,7 @@ func (v *blocks) well(back []int) {
 	v.degraded = false
 }
 
-// replace rebuilds a disk on a new one, in the disk group of the same host or of another that has power.
+// replace rebuilds a disk on a new one, in the disk group of the same host, or of another one with power.
 func (v *blocks) replace(ctx context.Context, i int) (string, error) {
 	v.mu.Lock()
 	old := v.disks[i]
@@ -286,8 +295,9 @@ func (v *blocks) replace(ctx context.Context, i int) (string, error) {
 		return "", err
 	}
 	fresh, err := v.newDisk(ctx, old.name, host)
-	if err == nil && v.arrayEntry != 0 { // who removes the array later must see its new disk
-		err = v.m.o.Journal.Note(v.arrayEntry, map[string]string{"devices": joinDevices(append(v.Devices(), fresh.device))})
+	if err == nil && v.arrayEntry != 0 { // the remover of the array needs the new disk
+		err = v.m.o.Journal.Note(v.arrayEntry,
+			map[string]string{"devices": joinDevices(append(v.Devices(), fresh.device))})
 	}
 	if err == nil {
 		err = v.rebuild(ctx, i, old.device, fresh.device)
@@ -298,17 +308,17 @@ func (v *blocks) replace(ctx context.Context, i int) (string, error) {
 	v.mu.Lock()
 	v.disks[i] = fresh
 	fresh.off = v.m.isOff(host) // its host may have lost power meanwhile
-	err = fresh.settle(ctx)
+	err = fresh.apply(ctx)
 	v.mu.Unlock()
 	text := fmt.Sprintf("%s replaced by a new disk on %s", old.name, host)
 	return text, errors.Join(err, old.remove(ctx))
 }
 
-// rebuilds is how often a disk is rebuilt at most while the load takes the room that this needs.
+// rebuilds is how often a rebuild is tried at most.
 const rebuilds = 4
 
-// rebuild puts a new disk in the place of one that does not answer. What is written meanwhile can take the room that
-// btrfs needs for it; then it gets more, and begins again.
+// rebuild replaces a failed disk by a new one. If writes of the load use up the space that btrfs needs for the rebuild,
+// it makes more space and tries again.
 func (v *blocks) rebuild(ctx context.Context, i int, old, fresh string) error {
 	for try := 1; ; try++ {
 		err := v.array.replace(ctx, v.path, i, old, fresh)
@@ -322,7 +332,7 @@ func (v *blocks) rebuild(ctx context.Context, i int, old, fresh string) error {
 	}
 }
 
-// hostFor finds the disk group for a new disk: that of the old one, else one that has none of the volume's disks.
+// hostFor chooses the disk group of a new disk: that of the old one, or else one without disks of the volume.
 func (v *blocks) hostFor(old *disk) (string, error) {
 	if !v.m.isOff(old.host) {
 		return old.host, nil
@@ -341,10 +351,10 @@ func (v *blocks) hostFor(old *disk) (string, error) {
 		if !used[host] {
 			return host, nil
 		}
-		second = orElse(second, host)
+		second = cmp.Or(second, host)
 	}
 	if second == "" {
-		return "", errors.New("no host with power has room for a new disk: power one on")
+		return "", errors.New("no host for a new disk has power. Power on a host")
 	}
 	return second, nil
 }

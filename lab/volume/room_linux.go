@@ -13,22 +13,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// ballast is a file without a name that holds the room for rebuilding a disk, so that nothing else is written there. It
-// takes no space on the real disk, and ends with its process or its mount, whatever ends those. Quotas of btrfs would
-// hold the size as well, but refuse writes while a disk is replaced.
+// ballast is a file without a name that reserves the space for rebuilding a disk. It takes no space on the real disk,
+// and ends with its process or its mount, however these end. Quotas of btrfs could reserve the space as well, but they
+// reject writes while a disk is replaced.
 type ballast struct {
 	file *os.File
 	size int64
 }
 
-// load makes the ballast so large that the rest of what was asked for can be written and hardly more. What data stand in
-// already is left to them. v.mu must be held.
-func (v *blocks) load() error {
+// fillBallast extends the ballast until the free space is the rest of the policy's size, and hardly more. The caller
+// holds v.mu.
+func (v *blocks) fillBallast() error {
 	if v.m.o.Layout.Reserve == 0 || v.degraded {
 		return nil
 	}
 	piece := int64(1) << 62
-	for range 20 { // what is free in all is not free at once beside a load: smaller pieces may be
+	for range 20 { // during load the free space is fragmented, so smaller pieces are tried
 		room, err := v.excess()
 		if err != nil || room <= int64(v.m.o.Policy.Size)/32 {
 			return err
@@ -46,13 +46,13 @@ func (v *blocks) load() error {
 		case errors.Is(err, unix.ENOSPC):
 			piece = max(piece/2, 8*mib)
 		default:
-			return fmt.Errorf("cannot hold the room for rebuilding disks: %w", err)
+			return fmt.Errorf("cannot reserve the space for rebuilding disks: %w", err)
 		}
 	}
 	return nil
 }
 
-// excess is how much more can be written than was asked for, in bytes. v.mu must be held.
+// excess is the free space beyond the policy's size, in bytes. The caller holds v.mu.
 func (v *blocks) excess() (int64, error) {
 	if err := syncAll(v.path); err != nil {
 		return 0, err
@@ -64,55 +64,57 @@ func (v *blocks) excess() (int64, error) {
 	return s.free - max(0, int64(v.m.o.Policy.Size)-v.used(s)), nil
 }
 
-// used is how much of the volume is used by whom it was made for, in bytes. v.mu must be held.
+// used is the space that the member uses, in bytes. The caller holds v.mu.
 func (v *blocks) used(s space) int64 { return max(0, s.used-v.own-v.ballast.size) }
 
-// unload gives the room that the ballast holds to whoever needs it. v.mu must be held.
-func (v *blocks) unload() {
+// dropBallast frees the space of the ballast. The caller holds v.mu.
+func (v *blocks) dropBallast() {
 	if v.ballast.file != nil {
-		v.ballast.file.Close() // what cannot be written any more is gone with the mount
+		v.ballast.file.Close() // an error is ignored, because the file has no data
 		v.ballast = ballast{}
 	}
 }
 
-// makeRoom sees to it that enough of every disk is in no chunk before one of them is rebuilt or all are compared: the chunk
-// in work is not written to, and what is written meanwhile needs another one. Without room on any disk, the one that
-// failed included, the rebuild fails, or worse, the filesystem gives up.
+// makeRoom makes sure that every disk has enough space outside of chunks before a disk is rebuilt or all are compared:
+// writes go to a new chunk instead of the one that is being copied. If a disk, even the failed one, has no such space,
+// the rebuild or the whole filesystem fails.
 func (v *blocks) makeRoom(ctx context.Context) error {
 	if v.m.o.Layout.Reserve == 0 {
 		return nil
 	}
 	v.mu.Lock()
-	v.unload()
+	v.dropBallast()
 	v.mu.Unlock()
 	if err := syncAll(v.path); err != nil {
 		return err
 	}
-	v.compact(ctx)
+	// Frees empty chunks. A failure is ignored, because it loses nothing.
+	_, _ = tools{v.m.o.Tools}.run(ctx, "btrfs", "balance", "start", "-dusage=0", "-musage=0", v.path)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, d := range v.disks {
 		if d.absent {
 			continue
 		}
-		if err := v.widen(ctx, i, d, v.m.o.Layout.Reserve); err != nil && d.answers() { // of the others the rebuild says it
-			return fmt.Errorf("rebuilding a disk beside the load of a server takes %s on every disk, and disk %s cannot have that: %w: heal the disks that failed, or delete data, and repair it again",
+		if err := v.widen(ctx, i, d, v.m.o.Layout.Reserve); err != nil && d.answers() { // else the rebuild reports it
+			return fmt.Errorf("a rebuild during load needs %s on every disk, but disk %s does not have it: %w. "+
+				"Heal the failed disks, or delete data, and repair the volume again",
 				figure.Bytes(v.m.o.Layout.Reserve), d.name, err)
 		}
 	}
 	return nil
 }
 
-// widenDead gives the filesystem room on a disk that is about to answer no more: nobody can give it any later, because the
-// kernel then takes the disk for an empty one, and rebuilding it takes room on all disks. The others may fill up meanwhile,
-// and take as much of it. v.mu must be held.
+// widenDead gives the filesystem space on a disk that is about to fail. That is not possible later, because the kernel
+// then sees the disk as an empty one, but a rebuild needs space on all disks. The other disks may fill up meanwhile,
+// and use the same amount of the failed one. The caller holds v.mu.
 func (v *blocks) widenDead(ctx context.Context, d *disk) error {
 	var free int64
 	for i, other := range v.disks {
 		if v.m.o.Layout.Reserve == 0 || other.absent {
 			continue
 		}
-		info, err := v.ask(i)
+		info, err := v.deviceInfo(i)
 		if err != nil {
 			return err
 		}
@@ -121,12 +123,12 @@ func (v *blocks) widenDead(ctx context.Context, d *disk) error {
 	return v.widen(ctx, slices.Index(v.disks, d), d, free+v.m.o.Layout.Reserve)
 }
 
-// widen gives the filesystem as much more of a disk as it lacks to have so much in no chunk. v.mu must be held.
+// widen extends the filesystem on a disk until it has room bytes outside of chunks. The caller holds v.mu.
 func (v *blocks) widen(ctx context.Context, i int, d *disk, room int64) error {
 	if v.m.o.Layout.Reserve == 0 || d.device == "" || d.absent {
 		return nil
 	}
-	info, err := v.ask(i)
+	info, err := v.deviceInfo(i)
 	if err != nil {
 		return err
 	}
@@ -136,30 +138,29 @@ func (v *blocks) widen(ctx context.Context, i int, d *disk, room int64) error {
 	}
 	to := int64(info.total) + lacks
 	if most := v.m.scheme.nominalSize(); to > most {
-		return fmt.Errorf("%s of it are taken", figure.Bytes(int64(info.used)))
+		return fmt.Errorf("%s of it are used", figure.Bytes(int64(info.used)))
 	}
 	_, err = tools{v.m.o.Tools}.run(ctx, "btrfs", "filesystem", "resize", fmt.Sprintf("%d:%d", i+1, to), v.path)
 	return err
 }
 
-// ask asks btrfs about a disk.
-func (v *blocks) ask(i int) (deviceInfo, error) {
+func (v *blocks) deviceInfo(i int) (deviceInfo, error) {
 	info := deviceInfo{device: uint64(i + 1)}
 	dir, err := os.Open(v.path)
 	if err != nil {
 		return info, err
 	}
 	defer dir.Close()
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), btrfsDeviceInfo, uintptr(unsafe.Pointer(&info))); errno != 0 {
-		return info, fmt.Errorf("cannot tell how full it is: %w", errno)
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), btrfsDeviceInfo, uintptr(unsafe.Pointer(&info)))
+	if errno != 0 {
+		return info, fmt.Errorf("cannot read how full it is: %w", errno)
 	}
 	return info, nil
 }
 
-// btrfsDeviceInfo is the request for what a device of a filesystem holds: _IOWR(0x94, 30, 4096 bytes).
-const btrfsDeviceInfo = 0xD000941E
+const btrfsDeviceInfo = 0xD000941E // _IOWR(0x94, 30, 4096 bytes)
 
-// deviceInfo is its answer; linux/btrfs.h has it.
+// deviceInfo is struct btrfs_ioctl_dev_info_args of linux/btrfs.h.
 type deviceInfo struct {
 	device      uint64
 	_           [16]byte // UUID
@@ -167,7 +168,7 @@ type deviceInfo struct {
 	_           [4096 - 40]byte
 }
 
-// syncAll writes what a filesystem holds in memory to its disks.
+// syncAll writes the dirty pages of a filesystem to its disks.
 func syncAll(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -177,15 +178,9 @@ func syncAll(path string) error {
 	return unix.Syncfs(int(dir.Fd()))
 }
 
-// keepRoom takes the room back when the repair is over. Without it more than the size can be written, which the volume
-// then says of itself.
-func (v *blocks) keepRoom() {
+// restoreBallast fills the ballast after a repair. If that fails, the volume reports a larger capacity.
+func (v *blocks) restoreBallast() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_ = v.load()
-}
-
-// compact gives back the chunks of a btrfs that are empty. Nothing is lost if it fails.
-func (v *blocks) compact(ctx context.Context) {
-	_, _ = tools{v.m.o.Tools}.run(ctx, "btrfs", "balance", "start", "-dusage=0", "-musage=0", v.path)
+	_ = v.fillBallast()
 }

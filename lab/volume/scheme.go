@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -13,76 +14,69 @@ const (
 	mib = int64(1) << 20
 )
 
-// The smallest stripe sizes: md's is a page, LVM's as well.
+// Stripe sizes. The minimum of md and LVM is a page.
 const (
-	minChunk     = 4 * kib
-	maxChunk     = 512 * mib
-	ownMDChunk   = 512 * kib // what mdadm takes by itself
-	ownLVMStripe = 64 * kib  // what LVM takes by itself
-	btrfsStripe  = 64 * kib
+	minChunk         = 4 * kib
+	maxChunk         = 512 * mib
+	defaultMDChunk   = 512 * kib // of mdadm
+	defaultLVMStripe = 64 * kib  // of LVM
 )
 
 // The notes of layouts.
 const (
-	noteParityBtrfs = "btrfs RAID 5 and 6 are not safe: a power failure can leave data and parity apart (the write hole), and this kernel's lost acknowledged writes with a disk missing"
-	noteNoChecksum  = "without checksums btrfs cannot tell old data from new: a disk that comes back is not read until a repair has replaced it"
-	noteDirectory   = "a directory has no size of its own: it shares the free space, speed and failures of the disk below"
-	noteStripe      = "one failed disk loses the volume"
+	noteParityBtrfs = "btrfs RAID 5 and 6 are not safe: after a power failure, data and parity may disagree (the write " +
+		"hole), and this kernel's btrfs has lost acknowledged writes while a disk was missing"
+	noteNoChecksum = "without checksums, btrfs cannot tell old data from new: it does not read a disk that returns " +
+		"until a repair has replaced it"
+	noteDirectory = "a directory has no size of its own: it shares the free space, speed and failures of the machine's disk"
+	noteStripe    = "one failed disk loses the volume"
 )
-
-// asDirectory has nothing to refuse: a policy that asks for more than a directory has does not come here.
-func (s *scheme) asDirectory() {
-	s.checksum, s.notes = "", []string{noteDirectory}
-}
 
 func (s *scheme) asDisk(f Facts) error {
 	if s.chunk > 0 {
-		return fmt.Errorf("storage: stripe_size means nothing on one disk: leave it out, or use stripe: 2")
+		return errors.New("storage: one disk has no stripe_size. Remove it, or use stripe: 2")
 	}
 	s.filesystem = s.policy.Filesystem
 	if s.filesystem == "" && s.wantsChecksum() {
 		s.filesystem = "btrfs"
 	}
-	return s.upon(f)
+	return s.chooseFilesystem(f)
 }
 
-// upon decides about the filesystem of a layout that is a block device.
-func (s *scheme) upon(f Facts) error {
+// chooseFilesystem chooses the filesystem on a block device, if the policy names none.
+func (s *scheme) chooseFilesystem(f Facts) error {
 	if s.filesystem == "" {
-		s.filesystem = "xfs" // what MongoDB recommends
+		s.filesystem = "xfs" // MongoDB's recommendation
 		if !f.XFS.OK() && f.Ext4.OK() {
 			s.filesystem = "ext4"
 		}
 	}
 	if s.filesystem == "btrfs" {
-		return s.btrfsChecksum()
-	}
-	if s.wantsChecksum() {
-		return fmt.Errorf("storage: %s has no checksums of data: use filesystem: btrfs, or checksum: false", s.filesystem)
+		s.btrfsChecksum()
+	} else if s.wantsChecksum() {
+		return fmt.Errorf("storage: %s has no checksums of data. Use filesystem: btrfs, or checksum: false", s.filesystem)
 	}
 	return nil
 }
 
 func (s *scheme) wantsChecksum() bool { return s.policy.Checksum != nil && *s.policy.Checksum }
 
-func (s *scheme) btrfsChecksum() error {
+func (s *scheme) btrfsChecksum() {
 	s.filesystem, s.checksum = "btrfs", "crc32c"
 	if s.policy.Checksum != nil && !*s.policy.Checksum {
 		s.checksum = "none"
 	}
-	return nil
 }
 
 func (s *scheme) asBtrfs() error {
 	if s.parity == 0 && s.data > 1 && s.copies > 2 {
-		return fmt.Errorf("storage: btrfs does not stripe %d copies: use stripe: 1, or tolerate: 1 (raid10), or backend: md where the kernel has it", s.copies)
+		return fmt.Errorf("storage: btrfs does not stripe %d copies. Use stripe: 1, or tolerate: 1 (raid10), "+
+			"or backend: md if the kernel has it", s.copies)
 	}
 	if s.parity > 0 {
 		s.notes = append(s.notes, noteParityBtrfs)
 	}
-	if err := s.btrfsChecksum(); err != nil {
-		return err
-	}
+	s.btrfsChecksum()
 	if s.checksum == "none" && s.tolerates() > 0 {
 		s.notes = append(s.notes, noteNoChecksum)
 	}
@@ -94,83 +88,89 @@ func (s *scheme) checkChunk(name string) error {
 		return nil
 	}
 	if s.data == 1 {
-		return fmt.Errorf("storage: stripe_size without stripes: use stripe: 2 or more, or leave it out")
+		return errors.New("storage: stripe_size without stripes. Use stripe: 2 or more, or remove it")
 	}
 	if s.chunk < minChunk || s.chunk > maxChunk || bits.OnesCount64(uint64(s.chunk)) != 1 {
-		return fmt.Errorf("storage: stripe_size: %s takes powers of two from 4KiB to 512MiB, not %s", name, spec.Size(s.chunk))
+		return fmt.Errorf("storage: stripe_size: %s is not valid for %s. Use one of the powers of two from 4KiB to 512MiB",
+			spec.Size(s.chunk), name)
 	}
 	return nil
 }
 
 func (s *scheme) asMD(f Facts) error {
 	if s.disks() == 1 {
-		return fmt.Errorf("storage: md combines disks, and the policy needs one: use backend: disk, or stripe: 2, or tolerate: 1")
+		return errors.New("storage: md combines disks, but the policy needs only one. " +
+			"Use backend: disk, or stripe: 2, or tolerate: 1")
 	}
 	if err := s.checkChunk("md"); err != nil {
 		return err
 	}
 	if s.chunk == 0 && s.data > 1 {
-		s.chunk = ownMDChunk
+		s.chunk = defaultMDChunk
 	}
 	s.filesystem = s.policy.Filesystem
-	return s.noBtrfsUpon(f, "md")
+	return s.filesystemOn("md", f)
 }
 
 func (s *scheme) asLVM(f Facts) error {
 	switch {
 	case s.disks() == 1:
-		return fmt.Errorf("storage: LVM over one disk adds nothing: use backend: disk, or stripe: 2, or tolerate: 1")
+		return errors.New("storage: LVM combines disks, but the policy needs only one. " +
+			"Use backend: disk, or stripe: 2, or tolerate: 1")
 	case s.parity == 2 && s.data < 3:
-		return fmt.Errorf("storage: LVM's raid6 needs three disks of data: use stripe: 3, or backend: md")
+		return errors.New("storage: raid6 of LVM needs three disks of data. Use stripe: 3, or backend: md")
 	case s.data > 1 && s.copies > 2:
-		return fmt.Errorf("storage: LVM's raid10 has two copies: use stripe: 1, or tolerate: 1, or backend: md")
+		return errors.New("storage: raid10 of LVM has two copies. Use stripe: 1, or tolerate: 1, or backend: md")
 	}
 	if err := s.checkChunk("LVM"); err != nil {
 		return err
 	}
 	if s.chunk == 0 && s.data > 1 {
-		s.chunk = ownLVMStripe
+		s.chunk = defaultLVMStripe
 	}
 	s.filesystem = s.policy.Filesystem
-	return s.noBtrfsUpon(f, "LVM")
+	return s.filesystemOn("LVM", f)
 }
 
-// noBtrfsUpon keeps btrfs off an array that cannot tell it which copy is good.
-func (s *scheme) noBtrfsUpon(f Facts, array string) error {
+// filesystemOn chooses the filesystem on an array. It refuses btrfs, because the array cannot tell which copy is
+// correct.
+func (s *scheme) filesystemOn(array string, f Facts) error {
 	if s.filesystem == "btrfs" || s.wantsChecksum() {
-		return fmt.Errorf("storage: checksums above %s are found wrong and cannot be repaired from another copy: use backend: btrfs, which does both, or filesystem: xfs without checksum", array)
+		return fmt.Errorf("storage: a filesystem on %s can find wrong checksums, but cannot repair them from another copy. "+
+			"Use backend: btrfs, which does both, or filesystem: xfs without checksum", array)
 	}
-	return s.upon(f)
+	return s.chooseFilesystem(f)
 }
 
-// possible refuses what this machine cannot do, with what it can.
+// possible returns an error with an alternative if this machine does not support the scheme.
 func (s scheme) possible(f Facts) error {
 	if s.backend == Directory {
 		return nil
 	}
-	const instead = ", or leave the storage policy out, which makes directories"
+	const instead = ", or remove the storage policy to use directories"
 	switch {
 	case f.OS != "linux":
-		return fmt.Errorf("storage: virtual disks are made on Linux only: run it there%s", instead)
+		return fmt.Errorf("storage: virtual disks need Linux. Run plimsoll on Linux%s", instead)
 	case !f.Root:
-		return fmt.Errorf("storage: virtual disks and mounts need root: call plimsoll as root%s", instead)
+		return fmt.Errorf("storage: virtual disks and mounts need root. Run plimsoll as root%s", instead)
 	case !f.Loop:
-		return fmt.Errorf("storage: this kernel has no loop devices (/dev/loop-control): load the module loop%s", instead)
+		return fmt.Errorf("storage: this kernel has no loop devices (/dev/loop-control). Load the module loop%s", instead)
 	case usesFaultfs(s.policy) && !f.FUSE:
-		return fmt.Errorf("storage: device, cache and faults put disks on plimsoll's own filesystem, which needs /dev/fuse: load the module fuse, or leave them out")
+		return errors.New("storage: device, cache and faults need the fault filesystem, which needs /dev/fuse. " +
+			"Load the module fuse, or remove them")
 	}
 	if s.backend == MD || s.backend == LVM {
-		if lack := f.lacks(s.backend, f.support(s.backend)); lack != "" {
-			return fmt.Errorf("storage: backend: %s: %s: use backend: btrfs or auto", s.backend, lack)
+		if lack := f.lacks(s.backend); lack != "" {
+			return fmt.Errorf("storage: backend: %s: %s. Use backend: btrfs or auto", s.backend, lack)
 		}
 	}
-	if lack := f.lacks(s.filesystem, f.support(s.filesystem)); lack != "" {
-		return fmt.Errorf("storage: %s: %s%s", s.filesystem, lack, s.otherFilesystem(f))
+	if lack := f.lacks(s.filesystem); lack != "" {
+		return fmt.Errorf("storage: %s: %s. %s", s.filesystem, lack, s.otherFilesystem(f))
 	}
 	return nil
 }
 
-// otherFilesystem names what could be used instead of a filesystem that is not there.
+// otherFilesystem names an alternative to a filesystem that is not supported.
 func (s scheme) otherFilesystem(f Facts) string {
 	var have []string
 	for _, k := range []string{"xfs", "ext4", "btrfs"} {
@@ -180,11 +180,11 @@ func (s scheme) otherFilesystem(f Facts) string {
 	}
 	switch {
 	case len(have) > 0:
-		return ": use filesystem: " + strings.Join(have, " or ")
+		return "Use filesystem: " + strings.Join(have, " or ")
 	case s.backend == Btrfs && f.MD.OK():
-		return ": install it, or use backend: md"
+		return "Install it, or use backend: md"
 	case s.backend == Btrfs && f.LVM.OK():
-		return ": install it, or use backend: lvm"
+		return "Install it, or use backend: lvm"
 	}
-	return ": install it, or leave the storage policy out, which makes directories"
+	return "Install it, or remove the storage policy to use directories"
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -15,19 +16,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// server is the program that serves the disks of one disk group, where they have to be slow, lie or lose power.
+// server is the process of the fault filesystem that serves the disks of one disk group.
 type server struct {
 	client  *faultfs.Client
 	mount   string
 	process *process.Process
 	log     *os.File
-	entries []parent // in the journal, in the order in which they were made
+	entries []parent // of the journal, in the order of creation
 }
 
-// startTime is how long the program may take until it answers.
-const startTime = 60 * time.Second
+// startLimit is how long the fault filesystem may take to answer after its start.
+const startLimit = 60 * time.Second
 
-// serverOf starts the server of a disk group when it is needed first.
+// serverOf returns the server of a disk group, and starts it if there is none.
 func (m *Maker) serverOf(ctx context.Context, host string) (*server, error) {
 	m.mu.Lock()
 	g := m.groups[host]
@@ -37,7 +38,8 @@ func (m *Maker) serverOf(ctx context.Context, host string) (*server, error) {
 	}
 	s := &server{}
 	if err := m.startServer(ctx, s, host); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot serve the disks of %s: %w", host, err), s.close(context.WithoutCancel(ctx), m.o.Journal))
+		return nil, errors.Join(fmt.Errorf("cannot serve the disks of %s: %w", host, err),
+			s.close(context.WithoutCancel(ctx), m.o.Journal))
 	}
 	m.mu.Lock()
 	g.server = s
@@ -70,12 +72,14 @@ func (m *Maker) startServer(ctx context.Context, s *server, host string) error {
 		return err
 	}
 	s.entries = append(s.entries, parent{"", id})
-	args := append(append([]string{}, m.o.Faultfs[1:]...), "--dir", filepath.Join(dir, "data"), "--mount", s.mount, "--socket", socket)
-	if s.process, err = process.Start(process.Spec{Role: "faultfs", Path: m.o.Faultfs[0], Args: args, Log: s.log}); err != nil {
+	args := slices.Concat(m.o.Faultfs[1:],
+		[]string{"--dir", filepath.Join(dir, "data"), "--mount", s.mount, "--socket", socket})
+	s.process, err = process.Start(process.Spec{Role: "faultfs", Path: m.o.Faultfs[0], Args: args, Log: s.log})
+	if err != nil {
 		return err
 	}
-	err = m.o.Journal.Note(id, map[string]string{"pid": strconv.Itoa(s.process.PID), "born": strconv.FormatUint(s.process.Born, 10)})
-	if err != nil {
+	details := map[string]string{"pid": strconv.Itoa(s.process.PID), "born": strconv.FormatUint(s.process.Born, 10)}
+	if err := m.o.Journal.Note(id, details); err != nil {
 		return err
 	}
 	return s.dial(ctx, socket)
@@ -83,7 +87,7 @@ func (m *Maker) startServer(ctx context.Context, s *server, host string) error {
 
 // dial waits until the server answers or has ended.
 func (s *server) dial(ctx context.Context, socket string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	go func() {
 		select {
@@ -99,11 +103,11 @@ func (s *server) dial(ctx context.Context, socket string) error {
 	return nil
 }
 
-// close ends the server; its disks are gone by then.
+// close ends the server, whose disks are removed already.
 func (s *server) close(ctx context.Context, j *journal.Journal) error {
 	if s.process != nil {
-		ending, cancel := context.WithTimeout(ctx, settled)
-		_ = s.process.End(ending, syscall.SIGTERM) // one that had to be killed has ended too
+		ending, cancel := context.WithTimeout(ctx, releaseLimit)
+		_ = s.process.End(ending, syscall.SIGTERM) // an error means that it was killed
 		cancel()
 	}
 	if s.log != nil {
@@ -132,12 +136,11 @@ func (s *server) close(ctx context.Context, j *journal.Journal) error {
 
 func isFaultfs(m mounted) error {
 	if m.kind != faultfs.FSType {
-		return fmt.Errorf("%s is mounted at %s, and this lab did not do that: unmount it by hand", m.kind, m.point)
+		return fmt.Errorf("%s is mounted at %s, but not by this lab. Unmount it by hand", m.kind, m.point)
 	}
 	return nil
 }
 
-// closeGroups ends the servers of all disk groups.
 func (m *Maker) closeGroups(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,7 +180,7 @@ func (m *Maker) serveFile(ctx context.Context, d *disk, name string) error {
 	return nil
 }
 
-// deviceOf is how fast the disks of the policy are.
+// deviceOf returns the speed of the policy's disks.
 func (m *Maker) deviceOf() (d faultfs.Device, c *faultfs.Cache, err error) {
 	p := m.o.Policy
 	if p.Device != "" {
@@ -192,7 +195,7 @@ func (m *Maker) deviceOf() (d faultfs.Device, c *faultfs.Cache, err error) {
 	return d, c, err
 }
 
-// power makes a disk answer or not.
+// power makes a disk answer or fail.
 func (s *server) power(ctx context.Context, d *disk, on bool) error {
 	if on {
 		return s.client.Clear(ctx, filepath.Base(d.file), faultfs.Dead)
@@ -204,7 +207,7 @@ func (s *server) remove(ctx context.Context, d *disk) error {
 	return s.client.Remove(ctx, filepath.Base(d.file))
 }
 
-// FaultDisk returns the control over a disk that stands on the fault filesystem, and its name there.
+// FaultDisk returns a client of the fault filesystem that serves a disk, and the disk's name there.
 func (m *Maker) FaultDisk(volume, disk string) (c *faultfs.Client, name string, err error) {
 	m.mu.Lock()
 	v, _ := m.made[volume].(*blocks)
@@ -219,20 +222,20 @@ func (m *Maker) FaultDisk(volume, disk string) (c *faultfs.Client, name string, 
 		return nil, "", err
 	}
 	if d.server == nil {
-		return nil, "", fmt.Errorf("disk %s of volume %s is plain: storage faults: true makes disks that can do this", disk, volume)
+		return nil, "", fmt.Errorf("disk %s of volume %s is a plain disk. Use storage: faults: true", disk, volume)
 	}
 	return d.server.client, filepath.Base(d.file), nil
 }
 
-// removeServer ends a server that was left behind.
+// removeServer ends a server whose lab was killed.
 func removeServer(_ context.Context, r journal.Resource) error {
 	pid, _ := strconv.Atoi(r.Details["pid"])
 	born, _ := strconv.ParseUint(r.Details["born"], 10, 64)
 	if pid == 0 || born == 0 || !process.Alive(pid, born) {
-		return nil // it was not started, or ended with its parent
+		return nil // it was not started, or has ended with its parent
 	}
 	process.KillTree(pid)
-	return process.Gone(map[int]uint64{pid: born}, settled)
+	return process.Gone(map[int]uint64{pid: born}, releaseLimit)
 }
 
 func removeFaultfs(ctx context.Context, r journal.Resource) error {

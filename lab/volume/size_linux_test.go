@@ -71,9 +71,11 @@ func TestSizesOfEmptyVolumes(t *testing.T) {
 	}
 	const gib = spec.Size(1 << 30)
 	for _, p := range []spec.Storage{
-		{Size: gib}, {Size: 10 * gib}, {Filesystem: "ext4", Size: gib}, {Filesystem: "ext4", Size: 3 * gib / 2}, {Filesystem: "ext4", Size: 10 * gib},
+		{Size: gib}, {Size: 10 * gib}, {Filesystem: "ext4", Size: gib}, {Filesystem: "ext4", Size: 3 * gib / 2},
+		{Filesystem: "ext4", Size: 10 * gib},
 		{Filesystem: "btrfs", Size: gib}, {Filesystem: "btrfs", Size: 8 * gib}, {Stripe: 3, Size: gib}, {Stripe: 2, Size: 8 * gib},
-		{Tolerate: 1, Size: gib}, {Tolerate: 1, Size: 3 * gib}, {Tolerate: 3, Size: gib}, {Stripe: 2, Tolerate: 1, Size: 4 * gib},
+		{Tolerate: 1, Size: gib}, {Tolerate: 1, Size: 3 * gib}, {Tolerate: 3, Size: gib},
+		{Stripe: 2, Tolerate: 1, Size: 4 * gib},
 		{Stripe: 4, Tolerate: 2, Redundancy: "parity", Backend: Btrfs, Size: 4 * gib},
 	} {
 		t.Run(p.Policy(), func(t *testing.T) {

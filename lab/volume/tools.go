@@ -9,22 +9,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// tools run the system's programs, or those of a directory.
+// tools runs programs of a directory; of the system if dir is empty.
 type tools struct{ dir string }
 
-// run runs a program to its end and returns what it printed.
+// run runs a program to its end and returns its output.
 func (t tools) run(ctx context.Context, args ...string) (string, error) {
-	path, err := lookProgram(t.dir, args[0])
+	path, err := findProgram(t.dir, args[0])
 	if err != nil {
 		return "", fmt.Errorf("%s is not installed: %w", args[0], err)
 	}
-	// A language of its own would change what is parsed; LVM would complain about descriptors that are not its own.
-	env := []string{"LC_ALL=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LVM_SUPPRESS_FD_WARNINGS=1"}
+	// LC_ALL, because the output is parsed. LVM prints warnings about inherited descriptors otherwise.
+	env := []string{"LC_ALL=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"LVM_SUPPRESS_FD_WARNINGS=1"}
 	out, err := process.Run(ctx, process.Spec{Role: args[0], Path: path, Args: args[1:], Env: env}, io.Discard)
 	return string(out), err
 }
 
-// runAll runs commands in order until one fails.
 func (t tools) runAll(ctx context.Context, commands [][]string) error {
 	for _, c := range commands {
 		if _, err := t.run(ctx, c...); err != nil {
@@ -34,7 +34,6 @@ func (t tools) runAll(ctx context.Context, commands [][]string) error {
 	return nil
 }
 
-// pause waits a moment before something is asked again.
 func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -66,7 +66,7 @@ func TestChecksumsAreOnOrOff(t *testing.T) {
 			must(t, os.Mkdir(filepath.Join(v.Dir(), "data"), 0o700))
 			fill(t, filepath.Join(v.Dir(), "data", "f"), 1<<20, 1)
 			dropCaches(t, v)
-			v.(*blocks).unload() // its file has no checksums
+			v.(*blocks).dropBallast() // its file has no checksums
 			must(t, syncAll(v.Dir()))
 			dir, err := os.Open(v.Dir())
 			must(t, err)
@@ -202,7 +202,7 @@ func TestDeadDiskIsReplaced(t *testing.T) {
 			b := newBench(t, spec.Storage{Size: small, Tolerate: 1})
 			v := b.volume(t)
 			sum := fill(t, filepath.Join(v.Dir(), "f"), 4<<20, 1)
-			must(t, b.HostOff(ctx, "h1"))
+			must(t, b.Power(ctx, "h1", false))
 			if remount {
 				must(t, v.Remount(ctx))
 			}
@@ -216,7 +216,7 @@ func TestDeadDiskIsReplaced(t *testing.T) {
 			if d.Disks[0].Host == "h1" || states(d) != "d1 ok, d2 ok" {
 				t.Errorf("disks after the repair: %+v", d.Disks)
 			}
-			must(t, b.HostOn(ctx, "h1"))
+			must(t, b.Power(ctx, "h1", true))
 			must(t, v.FailDisk(ctx, "d2"))
 			must(t, v.Remount(ctx))
 			verify(t, filepath.Join(v.Dir(), "f"), sum)
@@ -234,11 +234,10 @@ func watch(t *testing.T, b *bench) {
 	go func() {
 		defer close(done)
 		for n := 0; ctx.Err() == nil; n++ {
-			for _, v := range b.Volumes() {
+			for _, v := range b.all() {
 				v.Describe(ctx, n%20 == 0)
 				v.Devices()
 			}
-			b.Devices("h1")
 			time.Sleep(time.Millisecond)
 		}
 	}()

@@ -61,9 +61,9 @@ func FuzzStatistics(f *testing.F) {
 			Equivalent(r, part)
 		}
 		p, _ := MannWhitney(a, b)
-		number(t, "probability", append(append(Holm(xs), BenjaminiHochberg(xs)...), p, RareBound(len(xs), confidence))...)
+		number(t, "probability", append(Holm(xs), p, RareBound(len(xs), confidence))...)
 		power := Power(math.Abs(part), confidence, 0.05, len(xs), len(xs)%2 == 0)
-		number(t, "power", power, TQuantile(confidence, part), TTail(confidence, part), TCDF(part, confidence))
+		number(t, "power", power, TQuantile(confidence, part), TTail(confidence, part))
 		if power < 0 || power > 1 || Trials(part, confidence, 0.8, 0.05, true) < 0 || RareTrials(part, confidence) < 0 {
 			t.Errorf("power %v", power)
 		}
@@ -75,8 +75,6 @@ func checkMeans(t *testing.T, xs []float64, confidence float64) {
 	t.Helper()
 	for name, f := range map[string]func([]float64, float64) (float64, Interval, bool){
 		"Mean": Mean, "GeoMean": GeoMean, "MedianInterval": MedianInterval,
-		"BatchMeans": func(xs []float64, c float64) (float64, Interval, bool) { return BatchMeans(xs, 3, c) },
-		"Fieller":    func(xs []float64, c float64) (float64, Interval, bool) { return Fieller(xs[len(xs)/2:], xs, c) },
 	} {
 		mean, iv, ok := f(xs, confidence)
 		number(t, name, mean, iv.Low, iv.High)
@@ -99,7 +97,6 @@ func fraction(xs []float64) float64 {
 
 func checkSeries(t *testing.T, a, b, xs []float64, part float64) {
 	t.Helper()
-	number(t, "autocorrelation", Autocorrelation(xs, 1), EffectiveSize(xs))
 	last := 0
 	for _, p := range ChangePoints(xs, ChangeOptions{P: part, Magnitude: part}) {
 		number(t, "change point", p.Before, p.After, p.Change, p.P)
@@ -111,11 +108,6 @@ func checkSeries(t *testing.T, a, b, xs []float64, part float64) {
 	if i, ok := Kneedle(a, b); i < 0 || ok && (i == 0 || i >= len(a)-1) {
 		t.Errorf("knee at %d of %d", i, len(a))
 	}
-	n, _ := Nest(xs, []int{2, 2, 2}, 0.95)
-	for _, l := range n.Levels {
-		number(t, "level", l.Variance, l.Component)
-	}
-	n.BestCounts([]float64{1, part, 2})
 }
 
 func number(t *testing.T, what string, xs ...float64) {

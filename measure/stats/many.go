@@ -19,20 +19,6 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// BenjaminiHochberg corrects p-values so that, of what is called a finding, the expected share of false ones stays
-// below the level: a weaker promise than [Holm]'s, for sweeps of very many cells. (Benjamini and Hochberg, "Controlling
-// the false discovery rate", JRSS B 1995.)
-func BenjaminiHochberg(p []float64) []float64 {
-	adjusted, order := ranked(p)
-	running := 1.0
-	for k := len(order) - 1; k >= 0; k-- {
-		i := order[k]
-		running = min(running, adjusted[i]*float64(len(p))/float64(k+1))
-		adjusted[i] = running
-	}
-	return adjusted
-}
-
 // ranked returns a copy with all values between 0 and 1, and the indices in ascending order of value.
 func ranked(p []float64) (values []float64, order []int) {
 	values, order = make([]float64, len(p)), make([]int, len(p))

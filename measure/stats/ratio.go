@@ -136,32 +136,3 @@ func Equivalent(r Ratio, margin float64) bool {
 	iv, ok := r.At(1 - 2*equivalenceLevel)
 	return ok && margin > 0 && iv.Low >= 1/(1+margin) && iv.High <= 1+margin
 }
-
-// Fieller returns the ratio of the arithmetic means, value / base, of sides that are not paired, with its interval:
-//
-//	h = t·s/√n of each side
-//	(ā·b̄ ± √((ā·b̄)² − (ā²−h_a²)(b̄²−h_b²))) / (ā²−h_a²)
-//
-// It suits quantities whose sums matter, such as costs; values may be zero or negative. ok is false with fewer than two
-// values on a side, or where the base cannot be told from zero, so that the ratio has no bounds. (Fieller, "Some
-// problems in interval estimation", JRSS B 1954.)
-func Fieller(base, value []float64, confidence float64) (ratio float64, iv Interval, ok bool) {
-	a, ivA, okA := Mean(base, confidence)
-	b, ivB, okB := Mean(value, confidence)
-	if !okA || !okB {
-		return 0, Interval{}, false
-	}
-	// Everything is divided by the mean of the base, so that squares stay in range.
-	ha, hb := (ivA.High-a)/a, (ivB.High-b)/a
-	ratio = b / a
-	if !finite([]float64{ratio, ha, hb}) || math.Abs(ha) >= 1 {
-		return 0, Interval{}, false
-	}
-	below := 1 - ha*ha
-	root := math.Sqrt(max(0, ratio*ratio-below*(ratio*ratio-hb*hb)))
-	iv = Interval{(ratio - root) / below, (ratio + root) / below}
-	if !iv.bounded() {
-		return 0, Interval{}, false
-	}
-	return ratio, iv, true
-}

@@ -144,28 +144,3 @@ func TestRatioCV(t *testing.T) {
 		t.Errorf("the scatter of nothing is %v", got)
 	}
 }
-
-func TestFieller(t *testing.T) {
-	ratio, iv, ok := Fieller(baseValues, otherValues, 0.95)
-	if !ok {
-		t.Fatal("no interval")
-	}
-	near(t, "the ratio of means", ratio, 1.0526638393744618, 1e-12)
-	nearInterval(t, "the ratio of means", iv, 0.9038123058034103, 1.2018092408952588)
-
-	negative := []float64{-1, -1.1, -0.9}
-	if ratio, iv, ok := Fieller(negative, []float64{2, 2.1, 1.9}, 0.95); !ok || math.Abs(ratio+2) > 1e-9 ||
-		iv.Low >= iv.High || iv.Low > -2 || iv.High < -2 {
-		t.Errorf("against a negative base: %v, %v, %v", ratio, iv, ok)
-	}
-	for name, base := range map[string][]float64{
-		"that cannot be told from zero": {-1, 1, 0.5},
-		"of zero":                       {0, 0, 0},
-		"of one value":                  {3},
-		"that is not a number":          {1, math.NaN()},
-	} {
-		if _, iv, ok := Fieller(base, otherValues, 0.95); ok || iv != (Interval{}) {
-			t.Errorf("against a base %s the ratio has the interval %v", name, iv)
-		}
-	}
-}

@@ -60,10 +60,6 @@ func TestCoverage(t *testing.T) {
 			ratio, ok := UnpairedRatio(scatter(r, n, 1000, 0.05), scatter(r, n+2, 1070, 0.08), 0.95)
 			return ok && holds(ratio.Interval, 1.07)
 		}), 0.93, 0.97)
-		within(t, "ratio of means", share(repetitions, uint64(n), func(r *rand.Rand) bool {
-			_, iv, ok := Fieller(scatter(r, n, 1000, 0.05), scatter(r, n, 1070, 0.05), 0.95)
-			return ok && holds(iv, 1.07)
-		}), 0.93, 0.995) // known to be wide for few trials
 	}
 	within(t, "median of an odd distribution", share(repetitions, 1, func(r *rand.Rand) bool {
 		xs := make([]float64, 11)
@@ -185,27 +181,6 @@ func autoregressive(r *rand.Rand, n int, phi float64) []float64 {
 	return xs
 }
 
-// Neighbours that resemble each other: taken for independent, a mean would be far too sure of itself.
-func TestBatchMeansOfNeighbours(t *testing.T) {
-	t.Parallel()
-	naive := share(1500, 6, func(r *rand.Rand) bool {
-		_, iv, _ := Mean(autoregressive(r, 600, 0.8), 0.95)
-		return holds(iv, 100)
-	})
-	within(t, "taken for independent", naive, 0.3, 0.6)
-	within(t, "in batches of 60", share(1500, 6, func(r *rand.Rand) bool {
-		_, iv, _ := BatchMeans(autoregressive(r, 600, 0.8), 60, 0.95)
-		return holds(iv, 100)
-	}), 0.92, 0.97)
-	// (1−φ)/(1+φ) of the values count.
-	mean := 0.0
-	r := rand.New(rand.NewPCG(7, 1))
-	for range 50 {
-		mean += EffectiveSize(autoregressive(r, 2000, 0.8)) / 50
-	}
-	within(t, "effective share of the values", mean/2000, 0.10, 0.13)
-}
-
 // A history in which nothing happens has no changes, however long it is and whatever the noise looks like.
 func TestChangePointsFalseAlarms(t *testing.T) {
 	t.Parallel()
@@ -261,37 +236,5 @@ func TestChangePointsFound(t *testing.T) {
 			}
 			return true
 		}), c.least, 1)
-	}
-}
-
-// The components of nested repetition come out as they went in.
-func TestNestFindsComponents(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(9, 1))
-	var sums [3]float64
-	const repetitions = 400
-	for range repetitions {
-		var values []float64
-		for range 5 {
-			deployment := 100 + 3*r.NormFloat64()
-			for range 4 {
-				run := deployment + 2*r.NormFloat64()
-				for range 6 {
-					values = append(values, run+4*r.NormFloat64())
-				}
-			}
-		}
-		n, ok := Nest(values, []int{6, 4, 5}, 0.95)
-		if !ok {
-			t.Fatal("no components")
-		}
-		for i, l := range n.Levels {
-			sums[i] += l.Component / repetitions
-		}
-	}
-	for i, want := range []float64{16, 4, 9} {
-		if math.Abs(sums[i]-want) > 0.12*want {
-			t.Errorf("the component of level %d is %.2f on average, want %v", i+1, sums[i], want)
-		}
 	}
 }

@@ -1,17 +1,16 @@
-// Package stats holds the statistics that results are judged with: intervals over trials, ratios within blocks,
-// equivalence, corrections for many cells, sample sizes, change points, knees.
+// Package stats has the statistics for judging results: intervals over trials, ratios within blocks, equivalence,
+// correction for many comparisons, sample sizes, change points, knees.
 //
-// It is mathematics on slices of numbers and knows nothing of runs, metrics or units: what a value means, which
-// trials count and which verdict follows is decided by those who call it. Summaries of one run's histograms and the
-// search for its steady state are in package measure.
+// It works on slices of numbers without runs, metrics or units. Callers decide what a value means, which trials count
+// and which verdict follows. Package measure has the summaries of histograms and the search for the steady state of a
+// run.
 //
-// Everything here is deterministic: nothing is resampled, and equal input gives equal output. No function panics,
-// changes what it is given, or returns NaN or an infinity. Where a question has no answer (too few values, a value that
-// is not finite, a logarithm of nothing), ok is false. Values without any spread are taken at their word: the interval
-// has no width.
+// All functions are deterministic: nothing is resampled. No function panics, changes its arguments, or returns NaN or
+// an infinity. If there is no answer (too few values, a value that is not finite, the logarithm of zero), ok is false.
+// Values without spread give an interval without width.
 //
-// The unit of all intervals is a trial. Values of one run, such as its seconds, resemble their neighbours; only
-// [BatchMeans] and [EffectiveSize] are made for those.
+// The unit of all intervals is a trial. Values of one run, such as its seconds, resemble their neighbours and must not
+// be used.
 package stats
 
 import (
@@ -24,8 +23,7 @@ type Interval struct {
 	Low, High float64
 }
 
-// negligible is the relative spread that rounding alone can leave behind: below it, values count as equal. No
-// measurement is as exact as this.
+// negligible is the relative spread that rounding can cause. Below it, values count as equal.
 const negligible = 1e-12
 
 // finite says whether all values are numbers.

@@ -31,15 +31,6 @@ func TTail(t, df float64) float64 {
 	}
 }
 
-// TCDF is the probability of a t statistic of at most t with df degrees of freedom; 0.5 if either is not valid.
-func TCDF(t, df float64) float64 {
-	if tail := TTail(t, df) / 2; t > 0 {
-		return 1 - tail
-	} else {
-		return tail
-	}
-}
-
 // TQuantile returns the value that a t statistic with df degrees of freedom stays below with probability p: 2.776
 // for 0.975 and 4. It returns 0 if p is not between 0 and 1 or df is not positive.
 func TQuantile(p, df float64) float64 {

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// beyondSchema are the rules of a lab that its JSON schema does not have, by what the reader says, each with the reason.
-// What the reader refuses for one of these the schema may take. There is no rule the other way round.
+// beyondSchema are the rules of a lab that its JSON schema does not have, by what the reader says, each with the
+// reason. What the reader refuses for one of these the schema may take. There is no rule the other way round.
 var beyondSchema = map[string]string{
 	`are limits of isolated hosts`:                                                                                   "limits depend on hosts.mode",
 	`needs a second host`:                                                                                            "hosts.count depends on availability.restart",
@@ -88,7 +88,8 @@ func TestLabSchemaAndReaderAgree(t *testing.T) {
 }
 
 // values are what is tried for each key, of a kind that is right for it and of others.
-var values = []any{nil, "", 0, -1, 1, 2, 3, 4, 12, 13, 33, 51, 64, 65, 10_001, 0.01, 0.5, 5000.5, 1 << 28, 1 << 51, true, false, "1", "-1", "x", "yes", "off", "5m", "-5m", "nvme",
+var values = []any{nil, "", 0, -1, 1, 2, 3, 4, 12, 13, 33, 51, 64, 65, 10_001, 0.01, 0.5, 5000.5, 1 << 28, 1 << 51,
+	true, false, "1", "-1", "x", "yes", "off", "5m", "-5m", "nvme",
 	"1GiB", "1KiB", "xfs", "btrfs", "md", "mirror", "parity", "isolated", "mongod", "documentdb", "sharded", "standalone", "elect-fast", "hashed", "a.b",
 	[]any{}, []any{1}, []any{"a", "b"}, []any{nil}, map[string]any{}, map[string]any{"a": 1}, map[string]any{"a b": "x"}}
 

@@ -17,7 +17,7 @@ import (
 // Side is a record that is compared: its directory, and what the page calls it.
 type Side struct{ Name, Dir string }
 
-// Comparer holds records against the first of them. Pages judge nothing, so whoever makes one brings it.
+// Comparer compares records with the first of them. Pages judge nothing, so the caller provides it.
 type Comparer func(sides []Side) (*record.ComparisonReport, error)
 
 func comparable(sources []*Source) bool {

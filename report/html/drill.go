@@ -174,7 +174,7 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 
 func seconds64(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// drillOutages draws the outage of each round, in their order; each manner is a series with a median of its own.
+// drillOutages draws the outage of each round, in their order; each failure mode is a series with its own median.
 func drillOutages(d *record.Drill, prefix string) *Figure {
 	n := 0
 	c := &chart.XY{Frame: chart.Frame{ID: prefix + "drill-outages", Title: "Outage of each round"},
@@ -225,7 +225,7 @@ func mannerSeries(m record.DrillManner, dots chart.Series, number int, several b
 // fewestShares is how many rounds a distribution needs to be more than its points.
 const fewestShares = 5
 
-// drillShare draws in which share of the rounds of one manner operations succeeded again within a time.
+// drillShare draws in which share of the rounds of a failure mode operations succeeded again within a time.
 func drillShare(m *record.DrillManner, several bool, prefix string) *Figure {
 	if m.Outages == nil || len(m.Outages.Values) < fewestShares {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// standingTiles are what clients were told about their writes until now.
+// standingTiles are the acknowledgements of writes until now.
 func standingTiles(s *record.DrillStanding) []report.Tile {
 	if s == nil {
 		return nil

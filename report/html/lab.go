@@ -36,7 +36,7 @@ func labAgain(s *Source) Block {
 type labChart struct {
 	subject, kind, name string
 	unit                string
-	load                bool // what processes on this side used is drawn beside it
+	load                bool // what processes on this side used is drawn too
 }
 
 var labChartList = []labChart{

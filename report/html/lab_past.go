@@ -18,10 +18,10 @@ type LabMoment struct {
 	Usage []record.LabUsage
 }
 
-// fewestMoments is how often a lab must have been looked at before lines can be drawn.
+// fewestMoments is how many samples a line needs.
 const fewestMoments = 3
 
-// usageChart is one figure of all hosts over the time in which somebody looked.
+// usageChart is one figure of all hosts while the page was open.
 type usageChart struct {
 	id, title, label, unit string
 	// now is a value as it is, total one that grows; one of them is set.
@@ -42,7 +42,7 @@ var usageCharts = []usageChart{
 		total: func(u record.LabUsage) float64 { return float64(u.Sent) }},
 }
 
-// labPast draws what the hosts of a lab used since somebody looks at it.
+// labPast draws what the hosts of a lab used while its page was open.
 func labPast(v LabView) Section {
 	sec := Section{ID: "lab-past", Title: "Hosts over time"}
 	if len(v.Past) < fewestMoments {
@@ -112,7 +112,7 @@ func usageText(v float64, unit string) string {
 }
 
 // value is what a host used at a moment, NaN if that is not known: what grows has none at its first moment, nor after
-// the host was powered on anew.
+// the host was powered on again.
 func (c usageChart) value(past []LabMoment, i int, host string) float64 {
 	here, ok := usageOf(past[i], host)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Page is a whole page before it is written.
+// Page is a page before it is written.
 type Page struct {
 	Title    string
 	Answers  []Answer
@@ -27,13 +27,13 @@ type Page struct {
 	MadeBy string
 }
 
-// Options are what a page can be told besides its records.
+// Options are what a page needs besides its records.
 type Options struct {
 	// Tool is the program that writes the page.
 	Tool record.Tool
 	// Title is that of the page; absent, it follows from the records.
 	Title string
-	// Compare holds several records against each other; absent, they are only laid beside each other.
+	// Compare compares several records; without it they are shown side by side.
 	Compare Comparer
 }
 
@@ -75,7 +75,7 @@ type Answer struct {
 	Drawn *Figure
 }
 
-// add adds everything about a record. The kinds of records that have charts are told apart here and nowhere else.
+// add adds everything about a record. Only this function distinguishes the kinds of records that have charts.
 func (p *Page) add(s *Source, prefix string) {
 	d := report.Of(s.result())
 	title := d.Title
@@ -166,7 +166,7 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 	"safe":    func(h template.HTML) template.HTML { return h },
 }).ParseFS(assets, "assets/page.tmpl"))
 
-// Write writes the page: one HTML file that asks nobody for anything. The content policy names the hashes of its
+// Write writes the page: one HTML file that loads nothing from elsewhere. The content policy names the hashes of its
 // own style and script, so nothing else can run in it.
 func (p *Page) Write(w io.Writer) error {
 	style, script := StyleSheet(), Script()

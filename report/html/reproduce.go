@@ -17,7 +17,7 @@ const maxExact = 64 << 10
 type exact struct {
 	text   string
 	length int  // bytes, also of one that is not there
-	hidden bool // it has characters that nobody would see
+	hidden bool // it has invisible characters
 }
 
 func exactly(text string) exact {

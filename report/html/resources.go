@@ -20,7 +20,7 @@ const (
 	maxLines  = 4
 )
 
-// resourceSection shows what the load cost: the client, machines and servers beside it, and a single operation.
+// resourceSection shows what the load cost: the client, machines and servers, and a single operation.
 func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Track) Section {
 	sec := Section{ID: prefix + "resources", Title: "Machines and server"}
 	sec.Blocks = append(sec.Blocks, Block{Table: clientTable(p)})

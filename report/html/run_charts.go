@@ -99,7 +99,7 @@ func spectraOf(c *course.Course) []course.Spectrum {
 	return c.Spectra
 }
 
-// spectrumLine walks through the distribution; a point is kept when it can be told from the one before.
+// spectrumLine walks through the distribution; a point is kept if it is visibly different from the one before.
 func spectrumLine(n *measure.Histogram, largest int64) (x, y []float64) {
 	total := float64(n.Count())
 	last := math.Inf(-1)

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Samples are what machines and servers did beside the load, in bins of equal length.
+// Samples are what machines and servers did during the load, in bins of equal length.
 type Samples struct {
 	// At is the middle of each bin in seconds since the start of the run.
 	At []float64
@@ -129,7 +129,7 @@ func (g *sampleGroup) short(x *SampleSeries) string {
 	return strings.TrimPrefix(strings.TrimPrefix(x.Name, g.subject), ".")
 }
 
-// moves says whether anything of the group is worth a chart: some value that is not zero.
+// moves says whether any value of the group is not zero.
 func (g *sampleGroup) moves() bool {
 	for _, x := range g.series {
 		for _, v := range x.Values {

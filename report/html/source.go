@@ -17,7 +17,7 @@ import (
 
 // Source is a record that was opened for a page. One of Run, Study and Comparison is set.
 type Source struct {
-	// Dir is where it lies; Name is what it is called beside others.
+	// Dir is its directory; Name is its name among others.
 	Dir  string
 	Name string
 

@@ -225,9 +225,10 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 	}
 	kind := timeOf(s)
 	c := &chart.XY{
-		Frame: chart.Frame{ID: id, Title: report.Capitalised(metricWords(metric, kind)) + " over " + f.Title(), Description: rowsWords(rows)},
-		X:     chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
-		Y:     chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
+		Frame: chart.Frame{ID: id, Title: report.Capitalised(metricWords(metric, kind)) + " over " + f.Title(),
+			Description: rowsWords(rows)},
+		X: chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
+		Y: chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {
 		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x, Text: strconv.FormatFloat(x, 'f', -1, 64)})

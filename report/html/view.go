@@ -44,14 +44,14 @@ type Table struct {
 	Columns []Column
 	Rows    [][]string
 	Notes   []string
-	// Folded tables are shown when they are asked for; the caption of Quiet ones repeats a heading and is not shown.
+	// Folded tables are closed at first; the caption of Quiet ones repeats a heading and is not shown.
 	Folded bool
 	Quiet  bool
-	// Charted tables have the numbers of charts that stand before them.
+	// Charted tables have the numbers of the charts before them.
 	Charted bool
 }
 
-// mostPrinted is how many rows a folded table may have to be printed; more than some sheets help nobody.
+// mostPrinted is how many rows a folded table may have to be printed.
 const mostPrinted = 150
 
 // Class says what becomes of a folded table on paper: the numbers of charts are left out, and of a long one its name
@@ -79,7 +79,7 @@ type Figure struct {
 	Note    string
 	SVG     template.HTML
 	Numbers *Table
-	// Zoom is set where a script may draw the chart anew to look closer.
+	// Zoom is set if the script can draw the chart again to zoom in.
 	Zoom *Zoom
 }
 

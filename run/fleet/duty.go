@@ -11,22 +11,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// Duty is what a command wants of its clients besides the load: those of a drill keep a ledger each.
+// Duty is a task of clients besides the load. The clients of a drill keep ledgers.
 type Duty struct {
-	// Name is which of the [Duties] of the clients it is; "" is none.
+	// Name is the name in the [Duties] of the clients, "" for none.
 	Name string
-	// Brief is what they are told of it; it travels as JSON.
+	// Brief is its parameters, sent as JSON.
 	Brief any
-	// Started, if it is not nil, is told run time zero, a moment before it comes.
+	// Started, if it is not nil, is called with run time zero, shortly before it.
 	Started func(at time.Time)
 }
 
-// Duties are what clients know to do besides the load, by name. Each gets its brief and the options of its client's
-// run, which it may change, and returns what is done when the run has ended and left a record: what is to reach the
-// parent goes into a file beside that record. An error there is one of the client.
+// Duties are the duties of clients by name. Each gets its brief and the options of its client's run, which it may
+// change. It returns a function to call after a run with a record; results for the parent go into a file beside that
+// record. Its error is an error of the client.
 type Duties map[string]func(brief json.RawMessage, o *run.Options) (after func() error, err error)
 
-// order is the duty as a client is told it.
 func (d Duty) order() (name string, brief json.RawMessage, err error) {
 	if d.Name == "" {
 		return "", nil, nil
@@ -35,7 +34,6 @@ func (d Duty) order() (name string, brief json.RawMessage, err error) {
 	return d.Name, brief, err
 }
 
-// begin makes a client do its duty.
 func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (after func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil

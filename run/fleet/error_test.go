@@ -23,7 +23,7 @@ func standing(t *testing.T) *team {
 		for tm.alive() {
 			select {
 			case r := <-tm.reports:
-				tm.hear(r)
+				tm.receive(r)
 			case <-time.After(patience):
 				t.Fatal("a client was not ended")
 			}

@@ -1,8 +1,8 @@
-// Package fleet does one run with several load processes on this machine: it divides the load among them,
-// gives them one start, and merges what they measured into one record, bucket by bucket.
+// Package fleet performs one run with several load processes on this machine. It divides the load among them, starts
+// them at the same time, and merges their results into one record, bucket by bucket.
 //
-// It makes no load itself and opens no target: that is package run, which each of the processes calls, and
-// which takes the merged load for its own. How a process is started is the business of whoever calls.
+// It generates no load itself and opens no target. Package run does that in each process. The caller starts the
+// processes.
 package fleet
 
 import (
@@ -19,21 +19,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Launcher returns the command, not started yet, of a process that calls [Serve] with its standard input and
-// output. Nothing secret may be in it: a client is told what to do through its standard input.
+// Launcher returns the command of a process that calls [Serve] with its standard input and output. It must not have
+// secrets; a client gets its order on standard input.
 type Launcher func() *exec.Cmd
 
-// Execute does a run with as many load processes as the specification says. With one client it is
-// [run.Execute]; with more, start must not be nil.
+// Execute performs a run with the load processes of the specification. With one client it is [run.Execute]; with more,
+// start must not be nil.
 //
-// This process loads the data, once for all, and keeps the record; the clients make the measured load and
-// keep records of their own below it, in clients/00, clients/01, … The record is an ordinary one: its
-// intervals are the sums of those of the clients, and its result is the window that all of them share.
+// This process loads the data and writes the record. The clients run the measured load and write records of their own
+// below it, in clients/00, clients/01, … The intervals of the record are the sums of those of the clients, and its
+// result is the time that all of them share.
 func Execute(ctx context.Context, asked spec.Run, o run.Options, start Launcher) (*record.Run, error) {
 	return ExecuteWith(ctx, asked, o, start, Duty{})
 }
 
-// ExecuteWith is [Execute] with clients that do something besides the load.
+// ExecuteWith is [Execute] with clients that also have a duty.
 func ExecuteWith(ctx context.Context, asked spec.Run, o run.Options, start Launcher, duty Duty) (*record.Run, error) {
 	if asked.Load.Clients <= 1 {
 		return run.Execute(ctx, asked, o)
@@ -60,7 +60,7 @@ func ExecuteWith(ctx context.Context, asked spec.Run, o run.Options, start Launc
 	return run.Execute(ctx, asked, o)
 }
 
-// pids are the processes of the clients that live, for whoever watches them.
+// pids are the running processes of the clients, for sampling their use.
 type pids struct {
 	mu  sync.Mutex
 	all []int
@@ -84,5 +84,4 @@ func (p *pids) remove(pid int) {
 	p.all = slices.DeleteFunc(p.all, func(x int) bool { return x == pid })
 }
 
-// wrong marks an error of the specification.
 func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }

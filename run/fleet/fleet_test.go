@@ -336,7 +336,7 @@ func TestSilentClient(t *testing.T) {
 	for tm.alive() {
 		select {
 		case r := <-tm.reports:
-			tm.hear(r)
+			tm.receive(r)
 		case <-time.After(patience):
 			t.Fatal("a silent client was not ended")
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
-// process is a client as its parent sees it.
+// process is the process of a client in the parent.
 type process struct {
 	number int
 	cmd    *exec.Cmd
@@ -22,15 +22,15 @@ type process struct {
 	stderr tail
 }
 
-// report is what the parent hears of a client: a message, or that the process is gone.
+// report is a message of a client, or the end of its process.
 type report struct {
 	client int
 	message
 	gone bool
-	why  string // how it ended, if it is gone and did not end well
+	why  string // how it failed, if it is gone
 }
 
-// startProcess starts a client. What it says goes to reports, until a report that it is gone.
+// startProcess starts a client. Its messages go to reports; the last report is the end of its process.
 func startProcess(number int, launch Launcher, reports chan<- report) (*process, error) {
 	p := &process{number: number, cmd: launch()}
 	in, err := p.cmd.StdinPipe()
@@ -50,7 +50,7 @@ func startProcess(number int, launch Launcher, reports chan<- report) (*process,
 	return p, nil
 }
 
-// follow passes on what a client says until it is gone.
+// follow passes on the messages of a client until its process ends.
 func (p *process) follow(out io.Reader, reports chan<- report) {
 	lines := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
 	var broken error
@@ -62,7 +62,7 @@ func (p *process) follow(out io.Reader, reports chan<- report) {
 		reports <- report{client: p.number, message: m}
 	}
 	if !errors.Is(broken, io.EOF) {
-		p.kill() // it says what nobody understands, or was cut off in the middle of a word
+		p.kill() // it writes other data than messages, or was cut off
 	}
 	why := ""
 	if err := p.cmd.Wait(); err != nil {
@@ -74,12 +74,12 @@ func (p *process) follow(out io.Reader, reports chan<- report) {
 	reports <- report{client: p.number, gone: true, why: why}
 }
 
-func (p *process) kill() { _ = p.cmd.Process.Kill() } // it may have ended by itself
+func (p *process) kill() { _ = p.cmd.Process.Kill() } // fails if it has ended
 
-// tell sends a command. A client that is gone is noticed elsewhere.
-func (p *process) tell(c command) { _ = p.to.send(c) }
+// send sends a command. follow notices if the client has ended.
+func (p *process) send(c command) { _ = p.to.send(c) }
 
-// release ends the input of a client, which ends the client where it has not ended yet.
+// release closes the input of a client, which ends the client.
 func (p *process) release() {
 	p.to.close()
 	_ = p.in.Close()
@@ -104,7 +104,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last returns the first line that was kept, which is what a program that ends by itself says.
+// last returns the first line, which is the error of a program that failed.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,5 +112,4 @@ func (t *tail) last() string {
 	return line
 }
 
-// name is how a client is called in texts.
 func name(client int) string { return fmt.Sprintf("client %d", client) }

@@ -17,7 +17,7 @@ import (
 // input, the client writes [message]s to its standard output. The first command is an order; the end of the
 // input ends the client, so that none outlives its parent.
 
-// command is what the parent tells a client. One field is set.
+// command is a command of the parent. One field is set.
 type command struct {
 	Order *order `json:"order,omitempty"`
 	// Start is the wall clock, in nanoseconds of the Unix epoch, at which the load starts.
@@ -27,7 +27,7 @@ type command struct {
 	Abort bool `json:"abort,omitempty"`
 }
 
-// order is all that a client is told before it starts. It holds the credentials of the target.
+// order is the task of a client. It has the credentials of the target.
 type order struct {
 	Spec    spec.Run    `json:"spec"` // its part of the load
 	Dir     string      `json:"dir"`  // of its own record
@@ -38,14 +38,14 @@ type order struct {
 	Clients int         `json:"clients"`
 	Streams int         `json:"streams"` // of all clients together
 	Number  uint64      `json:"number"`  // see run.Options
-	// Duty is what the client does besides the load, and Brief what it is told of that.
+	// Duty is what the client does besides the load, and Brief its parameters.
 	Duty  string          `json:"duty,omitempty"`
 	Brief json.RawMessage `json:"brief,omitempty"`
 }
 
-// message is what a client tells its parent. One field is set, or none, which only says that it lives.
+// message is a message of a client. One field is set, or none as a sign of life.
 type message struct {
-	Ready bool `json:"ready,omitempty"` // everything is open, it waits for the start
+	Ready bool `json:"ready,omitempty"` // everything is open; it waits for the start
 	// Began is the wall clock at which it started.
 	Began    int64                  `json:"began,omitempty"`
 	Interval *record.PackedInterval `json:"interval,omitempty"`
@@ -58,7 +58,7 @@ type result struct {
 	Run   *record.Run `json:"run,omitempty"` // its own record, if it has one
 	Stage run.Stage   `json:"stage,omitempty"`
 	Error string      `json:"error,omitempty"`
-	// What kind of error it is, which a text cannot say: the client was told to end, or a disk is full.
+	// The kind of the error: the client was stopped, or a disk is full.
 	Stopped bool `json:"stopped,omitempty"`
 	Full    bool `json:"full,omitempty"`
 }
@@ -69,7 +69,6 @@ type fullError struct{ text string }
 func (e *fullError) Error() string { return e.text }
 func (e *fullError) Unwrap() error { return syscall.ENOSPC }
 
-// err returns the error of a client as one of its parent's, or nil.
 func (r *result) err() error {
 	switch {
 	case r.Error == "":
@@ -80,8 +79,7 @@ func (r *result) err() error {
 	return errors.New(r.Error)
 }
 
-// lines writes JSON lines from a goroutine of its own, so that a reader which stands still does not hold up
-// whoever has something to say.
+// lines writes JSON lines from its own goroutine, so that a slow reader does not block senders.
 type lines struct {
 	mu     sync.Mutex
 	filled sync.Cond

@@ -16,15 +16,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// beatEvery is how often a client says that it lives.
+// beatEvery is the period of a client's signs of life.
 const beatEvery = time.Second
 
-// endAtMost is how long a client may take to end after its parent is gone.
+// endAtMost is the time limit of a client after its parent has ended.
 const endAtMost = 5 * time.Second
 
-// Serve is what a client does: it reads its order from in, makes its part of the load when it is told to, and
-// says on out what it measured. It returns when that is done, or soon after in has ended: a client never
-// outlives its parent. Nothing else may write to out. duties are what it knows to do besides the load; nil for nothing.
+// Serve is a client. It reads its order from in, runs its part of the load after the start command, and writes its
+// results to out. It returns then, or soon after in has ended, so a client never outlives its parent. Nothing else may
+// write to out. duties are its duties besides the load; nil for none.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) error {
 	commands := json.NewDecoder(bufio.NewReader(in))
 	var first command
@@ -56,7 +56,6 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) erro
 	return nil
 }
 
-// server is a client at work.
 type server struct {
 	order  order
 	duties Duties
@@ -64,7 +63,7 @@ type server struct {
 	start  chan int64
 	once   sync.Once
 	abort  chan struct{}
-	orphan chan struct{} // closed when the parent is gone
+	orphan chan struct{} // closed when the parent has ended
 	stop   func()
 }
 
@@ -81,7 +80,7 @@ func (c *server) listen(commands *json.Decoder) {
 		case what.Start != 0:
 			select {
 			case c.start <- what.Start:
-			default: // there is one start
+			default: // only the first start counts
 			}
 		case what.Abort:
 			c.end()
@@ -97,21 +96,20 @@ func (c *server) end() {
 	c.stop()
 }
 
-// beat tells the parent that this process runs, whatever its operations do.
+// beat sends a sign of life, independently of operations.
 func (c *server) beat(ended <-chan struct{}) {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			_ = c.out.send(message{}) // a parent that cannot be told is gone, which listen notices
+			_ = c.out.send(message{}) // fails if the parent has ended, which listen notices
 		case <-ended:
 			return
 		}
 	}
 }
 
-// run does the client's part and says how it ended.
 func (c *server) run(ctx context.Context) {
 	r, err := c.execute(ctx)
 	done := &result{Run: r}
@@ -127,7 +125,6 @@ func (c *server) run(ctx context.Context) {
 	_ = c.out.send(message{Done: done})
 }
 
-// execute makes the client's part of the load, and does its duty.
 func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	o := c.order
 	opts := run.Options{
@@ -148,7 +145,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	return r, err
 }
 
-// ready says that everything is open and waits for the start.
+// ready reports that everything is open, and waits for the start.
 func (c *server) ready(ctx context.Context) error {
 	if err := c.out.send(message{Ready: true}); err != nil {
 		return fmt.Errorf("cannot report to the process that started this client: %w", err)
@@ -175,20 +172,20 @@ func sleepUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// Step and Begin implement [run.Progress]; the parent announces these things itself.
+// Step and Begin implement [run.Progress]. The parent shows its own progress.
 func (c *server) Step(string)    {}
 func (c *server) Begin(run.Plan) {}
 
-// Interval passes on what was measured.
+// Interval implements [run.Progress].
 func (c *server) Interval(d measure.Dims, iv *measure.Interval) {
 	w, err := record.Pack(d, iv)
 	if err == nil {
 		err = c.out.send(message{Interval: w})
 	}
 	if err != nil {
-		c.end() // results that do not arrive must not be measured any further
+		c.end() // no results without a parent
 	}
 }
 
-// Event passes on what happened.
+// Event implements [run.Progress].
 func (c *server) Event(e measure.Event) { _ = c.out.send(message{Event: &e}) }

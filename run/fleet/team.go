@@ -21,16 +21,15 @@ import (
 // EventLost is the kind of the event that a client was lost.
 const EventLost = "client-lost"
 
-// The patience of the parent.
 const (
-	// silentAtMost is how many seconds a client may say nothing. It says something every second, from a
-	// goroutine of its own, so one that does not stands still.
+	// silentAtMost is how many seconds a client may send no message. Its beat sends one every second, so a silent client
+	// does not run.
 	silentAtMost = 30
-	// abortAtMost is how long clients may take to end at once.
+	// abortAtMost is the time limit of clients after an abort.
 	abortAtMost = 3 * time.Second
 )
 
-// team is the clients of one run, as the parent sees them. Its methods are called from one goroutine.
+// team is the clients of one run in the parent. One goroutine calls its methods.
 type team struct {
 	spec    spec.Run
 	opts    run.Options
@@ -43,11 +42,11 @@ type team struct {
 	address string // of the lab that is loaded, with credentials
 	duty    Duty
 
-	started  time.Time // run time zero, once it is decided
-	stopping bool      // the clients were told to end
-	lost     bool      // … because one of them was lost
-	told     map[string]bool
-	err      error // the first one that ends the run
+	started  time.Time       // run time zero, once it is decided
+	stopping bool            // the clients were stopped
+	lost     bool            // … because one of them was lost
+	passed   map[string]bool // events of all clients that were passed on
+	err      error           // the first one that ends the run
 }
 
 // member is one client.
@@ -55,7 +54,7 @@ type member struct {
 	*process
 	ready  bool
 	gone   bool
-	silent int // seconds without a word
+	silent int // seconds without a message
 	skew   time.Duration
 	done   *result
 	status string // of a client that is not complete
@@ -64,13 +63,13 @@ type member struct {
 
 func newTeam(asked spec.Run, o run.Options, launch Launcher, d measure.Dims, sink run.Sink) *team {
 	n := int(asked.Load.Clients)
-	t := &team{spec: asked, opts: o, launch: launch, sink: sink, reports: make(chan report, n), told: map[string]bool{}}
+	t := &team{spec: asked, opts: o, launch: launch, sink: sink, reports: make(chan report, n), passed: map[string]bool{}}
 	t.merger = newMerger(d, load.DefaultInterval, n, sink.Interval)
 	return t
 }
 
-// load makes the load: it starts the clients, waits until all can start, and listens to them until the last
-// one has ended.
+// load starts the clients, starts their load when all are ready, and receives their messages until the last one has
+// ended.
 func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 	t.startAll()
 	ticker := time.NewTicker(time.Second)
@@ -80,7 +79,7 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 	for t.alive() {
 		select {
 		case r := <-t.reports:
-			t.hear(r)
+			t.receive(r)
 		case <-ticker.C:
 			t.watch()
 		case <-ended:
@@ -88,7 +87,7 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 			t.stop()
 		case <-abort:
 			abort = nil
-			t.each(func(m *member) { m.tell(command{Abort: true}) })
+			t.each(func(m *member) { m.send(command{Abort: true}) })
 			impatient = time.After(abortAtMost)
 		case <-impatient:
 			t.each(func(m *member) { m.kill() })
@@ -100,7 +99,6 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 	return t.teamwork(ctx)
 }
 
-// startAll starts the clients and gives them their orders.
 func (t *team) startAll() {
 	n := int(t.spec.Load.Clients)
 	if t.opts.Progress != nil {
@@ -120,7 +118,7 @@ func (t *team) startAll() {
 		}
 		t.members = append(t.members, &member{process: p})
 		t.living.add(p.cmd.Process.Pid)
-		p.tell(command{Order: &order{
+		p.send(command{Order: &order{
 			Spec: divide(t.spec, i, n), Dir: filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i))), Tool: t.opts.Tool,
 			Command: t.opts.Command, Address: t.address, Client: i, Clients: n, Streams: streams, Number: t.opts.Number,
 			Duty: duty, Brief: brief,
@@ -128,7 +126,7 @@ func (t *team) startAll() {
 	}
 }
 
-// recordOf is where the record of a client lies, below that of the run.
+// recordOf is the directory of the record of a client below that of the run.
 func recordOf(client int) string { return path.Join(record.ClientsDir, fmt.Sprintf("%02d", client)) }
 
 func (t *team) alive() bool {
@@ -143,13 +141,13 @@ func (t *team) each(do func(*member)) {
 	}
 }
 
-// stop ends the load: operations under way are awaited.
+// stop ends the load after the current operations.
 func (t *team) stop() {
 	t.stopping = true
-	t.each(func(m *member) { m.tell(command{Stop: true}) })
+	t.each(func(m *member) { m.send(command{Stop: true}) })
 }
 
-// fail ends the run because of an error.
+// fail ends the run with an error.
 func (t *team) fail(err error) {
 	if err == nil || t.err != nil {
 		return
@@ -158,8 +156,7 @@ func (t *team) fail(err error) {
 	t.stop()
 }
 
-// hear takes in what a client says.
-func (t *team) hear(r report) {
+func (t *team) receive(r report) {
 	m := t.members[r.client]
 	m.silent = 0
 	switch {
@@ -184,7 +181,7 @@ func (t *team) hear(r report) {
 	}
 }
 
-// startLoad gives all clients the same start, a moment ahead, once every one of them is ready.
+// startLoad sends all clients the same start time, slightly ahead, once all are ready.
 func (t *team) startLoad() {
 	if t.stopping || slices.ContainsFunc(t.members, func(m *member) bool { return !m.ready }) {
 		return
@@ -196,10 +193,10 @@ func (t *team) startLoad() {
 	}
 	t.sink.Clients(t.shares())
 	t.fail(t.sink.Begin(t.started))
-	t.each(func(m *member) { m.tell(command{Start: t.started.UnixNano()}) })
+	t.each(func(m *member) { m.send(command{Start: t.started.UnixNano()}) })
 }
 
-// finish takes the last word of a client.
+// finish receives the result of a client.
 func (t *team) finish(m *member, r *result) {
 	m.done = r
 	m.release()
@@ -216,11 +213,11 @@ func (t *team) finish(m *member, r *result) {
 	}
 	t.lose(m, "failed", r.Error)
 	if r.Full {
-		t.fail(failed) // a load that became smaller is a result of sorts, a record that ends early is none
+		t.fail(failed) // unlike a lower load, an incomplete record is no result
 	}
 }
 
-// leave notes that the process of a client is gone.
+// leave notes the end of the process of a client.
 func (t *team) leave(m *member, why string) {
 	m.gone = true
 	t.living.remove(m.cmd.Process.Pid)
@@ -275,10 +272,10 @@ func (t *team) pass(m *member, e measure.Event) {
 		return
 	case load.EventPhase, load.EventStage, load.EventInterrupted, load.EventAborted:
 		key := e.Kind + " " + e.Text
-		if t.told[key] {
+		if t.passed[key] {
 			return
 		}
-		t.told[key] = true
+		t.passed[key] = true
 	default:
 		e.Data = maps.Clone(e.Data)
 		if e.Data == nil {

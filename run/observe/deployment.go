@@ -10,23 +10,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Deployment is how the servers of a deployment are reached that is no lab.
+// Deployment is how to reach the servers of a deployment that is not a lab.
 type Deployment struct {
-	Address string // by which the whole is called
-	Open    Opener // the whole: the primary of a set, or a router
-	// Member opens one server by its address; it fails where no address of one server can be made.
+	Address string // name of the deployment
+	Open    Opener // opens the primary of a set, or a router
+	// Member opens one server by its address. It fails if the deployment's address does not allow that.
 	Member func(address string) (Opener, error)
 }
 
-// mostMembers is how many servers are looked at: beyond it the looking would be a load of its own.
+// mostMembers is how many servers are sampled. Sampling more would itself be a load.
 const mostMembers = 48
 
-// discoverWithin is how long the servers of a deployment may take to say who they are.
+// discoverWithin is the time limit of finding the servers of a deployment.
 const discoverWithin = 10 * time.Second
 
-// FollowDeployment looks at every server of a deployment that keeps data, and at the router that is loaded, once per
-// period. Who they are is asked once. Where that is refused the primary or router alone is looked at, and a note says
-// so.
+// FollowDeployment samples the servers with data of a deployment and its loaded router, once per period. It finds them
+// once. If that fails, it samples the primary or router only and adds a note.
 func (w *Watch) FollowDeployment(period time.Duration, d Deployment) {
 	w.group.Go(func() {
 		sources, err := d.sources(w.ctx)
@@ -40,7 +39,7 @@ func (w *Watch) FollowDeployment(period time.Duration, d Deployment) {
 	})
 }
 
-// sources finds the servers. There is always one: what is loaded.
+// sources finds the servers, at least the loaded one.
 func (d Deployment) sources(ctx context.Context) ([]Source, error) {
 	whole := NewServer(d.Address, d.Open)
 	sets, router, err := d.discover(ctx)
@@ -99,7 +98,7 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 		return nil, false, nil
 	}
 	if id.Hello.Router() {
-		list, err := server.AskShards(ctx, c)
+		list, err := server.QueryShards(ctx, c)
 		sets = map[string][]string{}
 		for _, s := range list {
 			sets[s.Set] = s.Hosts
@@ -110,7 +109,7 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 		return nil, false, nil
 	}
 	members := id.Hello.Data()
-	if config, err := server.AskConfig(ctx, c, id); err == nil { // hidden members are in no hello
+	if config, err := server.QueryConfig(ctx, c, id); err == nil { // hidden members are in no hello
 		members = nil
 		for _, m := range config.Members {
 			if !m.Arbiter {

@@ -120,7 +120,7 @@ func TestDeployment(t *testing.T) {
 		if members["a:1"].sets != 4 || members["b:1"].sets != 0 || members["d:1"].asked["getDiagnosticData"]+members["a:1"].asked["getDiagnosticData"] != 4 {
 			t.Errorf("asked for the set %d and %d times", members["a:1"].sets, members["b:1"].sets)
 		}
-		if notes := w.Notes(); len(notes) != 1 || notes[0] != "e:1 cannot be observed beside the load with the address and user of this run: dial it: no route" {
+		if notes := w.Notes(); len(notes) != 1 || notes[0] != "e:1 cannot be sampled with the address and user of this run: dial it: no route" {
 			t.Errorf("notes %q", notes)
 		}
 	})

@@ -9,17 +9,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Lab is a running lab, as far as it can be looked at.
+// Lab is a running lab.
 type Lab interface {
-	// Describe says how it stands; deep asks its servers for roles, lag and settings.
+	// Describe returns its state; deep includes roles, lag and settings from its servers.
 	Describe(ctx context.Context, deep bool) (record.Lab, error)
-	// Usage is what its hosts used up to now.
+	// Usage is the use of its hosts since their start.
 	Usage(ctx context.Context) ([]record.LabUsage, error)
-	// EventsSince returns what happened after the event with a number, 0 for all.
+	// EventsSince returns the events after the one with this number, 0 for all.
 	EventsSince(ctx context.Context, seq int64) ([]record.LabEvent, error)
 }
 
-// lab is a lab as a source of many: its hosts and its members.
 type lab struct {
 	name  string
 	lab   Lab
@@ -27,16 +26,16 @@ type lab struct {
 	rates rates
 }
 
-// NewLab returns the hosts of a lab as sources called "host:LAB/HOST", its members that are behind as
-// "member:LAB/MEMBER", and what happens in it as events. One call asks for all hosts.
+// NewLab returns the hosts of a lab as the sources "host:LAB/HOST", its members with lag as "member:LAB/MEMBER", and
+// its events.
 func NewLab(name string, l Lab) Source { return &lab{name: name, lab: l} }
 
-// Close implements [Source]. The lab belongs to whoever opened it.
+// Close implements [Source]. The caller of [NewLab] closes the lab.
 func (l *lab) Close() error { return nil }
 
 // Look implements [Source].
 func (l *lab) Look(ctx context.Context) (Reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookAtMost)
+	ctx, cancel := context.WithTimeout(ctx, sampleAtMost)
 	defer cancel()
 	var r Reading
 	err := errors.Join(l.hosts(ctx, &r), l.members(ctx, &r), l.events(ctx, &r))
@@ -46,7 +45,6 @@ func (l *lab) Look(ctx context.Context) (Reading, error) {
 	return r, nil
 }
 
-// hosts adds what each host uses.
 func (l *lab) hosts(ctx context.Context, r *Reading) error {
 	list, err := l.lab.Usage(ctx)
 	if err != nil {
@@ -56,7 +54,7 @@ func (l *lab) hosts(ctx context.Context, r *Reading) error {
 	l.rates.begin()
 	for _, u := range list {
 		values := map[string]float64{"memory.resident": float64(u.Memory)}
-		rate := func(name string, total float64) { // one that never grew is not counted on this host
+		rate := func(name string, total float64) { // this host does not count it
 			if total == 0 {
 				return
 			}
@@ -78,7 +76,7 @@ func (l *lab) hosts(ctx context.Context, r *Reading) error {
 	return nil
 }
 
-// members adds how far members are behind, as far as that is known without asking them.
+// members adds the replication lag of members, as far as the lab knows it.
 func (l *lab) members(ctx context.Context, r *Reading) error {
 	d, err := l.lab.Describe(ctx, false)
 	if err != nil {
@@ -99,7 +97,7 @@ func (l *lab) members(ctx context.Context, r *Reading) error {
 	return nil
 }
 
-// events adds what happened since the last look. How things are brought up is no event of a run.
+// events adds the events since the last sample, without the progress of starting the lab.
 func (l *lab) events(ctx context.Context, r *Reading) error {
 	list, err := l.lab.EventsSince(ctx, l.seq)
 	if err != nil {

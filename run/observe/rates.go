@@ -9,11 +9,10 @@ type rates struct {
 	next map[string]float64
 }
 
-// begin begins a look at the given moment.
 func (r *rates) begin() { r.next = map[string]float64{} }
 
-// add notes a counter and returns how much it grew since the last look; false at the first look and after
-// the counter began anew.
+// add notes a counter and returns its growth since the last sample. ok is false at the first sample and after a reset
+// of the counter.
 func (r *rates) add(name string, total float64) (grown float64, ok bool) {
 	r.next[name] = total
 	before, known := r.last[name]
@@ -23,7 +22,7 @@ func (r *rates) add(name string, total float64) (grown float64, ok bool) {
 	return total - before, true
 }
 
-// seconds is the time since the last look, 0 at the first one.
+// seconds is the time since the last sample, 0 at the first one.
 func (r *rates) seconds(now time.Time) float64 {
 	if r.at.IsZero() {
 		return 0
@@ -31,13 +30,11 @@ func (r *rates) seconds(now time.Time) float64 {
 	return now.Sub(r.at).Seconds()
 }
 
-// end ends a look.
 func (r *rates) end(now time.Time) { r.last, r.at = r.next, now }
 
-// reset forgets all counters: they belong to something else from now on.
 func (r *rates) reset() { *r = rates{} }
 
-// perSecond adds a counter as a rate to values, where it is known.
+// perSecond adds the rate of a counter to values, if it is known.
 func (r *rates) perSecond(values map[string]float64, name string, total float64, now time.Time) {
 	if grown, ok := r.add(name, total); ok {
 		if s := r.seconds(now); s > 0 {

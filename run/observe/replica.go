@@ -7,31 +7,31 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// The kinds of events that servers tell of.
+// The kinds of events of servers.
 const (
 	// EventCheckpoint: a checkpoint ended. Data: "server", "duration_ns".
 	EventCheckpoint = "checkpoint"
-	// EventElection: another primary was elected, or the same one anew. Data: "primary", "term".
+	// EventElection: a primary was elected. Data: "primary", "term".
 	EventElection = "election"
 )
 
 func nanoseconds(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }
 
-// replicaReader turns what members see of their set into values.
+// replicaReader turns the state of a replica set into values.
 type replicaReader struct {
 	term    int64
 	primary string
 	known   bool
 }
 
-// read adds how far the slowest healthy secondary is behind, and an event for an election since the last look.
+// read adds the largest replication lag of the healthy secondaries, and an event for an election since the last sample.
 func (r *replicaReader) read(set server.Set, values map[string]float64, now time.Time) []Event {
 	if lag, known := set.Lag(); known {
 		values["replication.lag"] = float64(lag)
 	}
 	term, primary := set.Term, set.Primary()
 	if !set.HasTerm || primary == "" {
-		return nil // nobody was elected yet
+		return nil // no primary yet
 	}
 	changed := r.known && (term > r.term || primary != r.primary)
 	r.term, r.primary, r.known = term, primary, true

@@ -18,47 +18,47 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// lookAtMost is how long a server may take for its statistics. One that is busy takes longer; the gaps show it.
-const lookAtMost = 5 * time.Second
+// sampleAtMost is the time limit of one sample. A busier server leaves gaps.
+const sampleAtMost = 5 * time.Second
 
-// openAgain is how long a member that could not be opened is left alone: each try may be a line in its log.
+// openAgain is the pause after a failed connection, because each attempt may be a line in the server's log.
 const openAgain = 10 * time.Second
 
-// Opener opens a store that is used for nothing but watching.
+// Opener opens a store for sampling only.
 type Opener func(ctx context.Context) (store.Store, error)
 
-// watched is one server of a deployment, or whichever is its primary.
+// watched is one server of a deployment, or its current primary.
 type watched struct {
 	open    Opener
-	address string // by which it is called when it does not say its own
+	address string // its name if it does not report one
 	st      store.Store
-	client  server.Commander // nil as long as it is not open
+	client  server.Commander // nil while it is not open
 	status  *statusReader
-	replica *setReader // nil where somebody else tells of the set
-	hosts   *hosts     // nil where its host is seen otherwise
+	replica *setReader // nil if the lab reports the set
+	hosts   *hosts     // nil if the lab samples its host
 	host    diagnosticReader
-	blind   bool      // it does not tell of its host
-	again   time.Time // when it may be opened again
+	blind   bool      // it refuses the data of its host
+	again   time.Time // of the next attempt to open it
 	away    error     // why it is not open
-	fixed   bool      // it is always the same server, so it has the name that others know it by
+	fixed   bool      // it is always the same server, named by its address
 }
 
-// setReader is what the members of a set have seen of it together.
+// setReader is the state of a replica set, shared by its members.
 type setReader struct {
 	mu sync.Mutex
 	replicaReader
 }
 
-// hosts are the machines of a deployment that somebody looks at already.
+// hosts are the machines of a deployment, each with the server that reports it.
 type hosts struct {
 	mu   sync.Mutex
 	seen map[string]*watched
-	away map[string]bool // servers of the deployment that could not be opened
-	// reason is why the first of them could not.
+	away map[string]bool // servers that could not be opened
+	// reason is the error of the first of them.
 	reason string
 }
 
-// unreached is why servers of a deployment are not seen: one sentence for all of them.
+// unreached is one error for all servers that cannot be opened.
 type unreached struct {
 	hosts  *hosts
 	reason string
@@ -67,10 +67,11 @@ type unreached struct {
 func (u *unreached) Error() string {
 	u.hosts.mu.Lock()
 	defer u.hosts.mu.Unlock()
-	return strings.Join(slices.Sorted(maps.Keys(u.hosts.away)), ", ") + " cannot be observed beside the load with the address and user of this run: " + u.reason
+	return strings.Join(slices.Sorted(maps.Keys(u.hosts.away)), ", ") + " cannot be sampled with the address and user of this run: " +
+		u.reason
 }
 
-// reached notes whether a server could be opened. The reason is that of the first that could not.
+// reached notes whether a server could be opened.
 func (h *hosts) reached(address string, err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +86,7 @@ func (h *hosts) reached(address string, err error) error {
 	return &unreached{h, h.reason}
 }
 
-// mine says whether a server is the one that tells of its host: the first one there.
+// mine reports whether a server reports its host: the first server on it does.
 func (h *hosts) mine(host string, s *watched) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,23 +96,21 @@ func (h *hosts) mine(host string, s *watched) bool {
 	return h.seen[host] == s
 }
 
-// newHosts are machines of which this one is seen already.
 func newHosts() *hosts {
 	h := &hosts{seen: map[string]*watched{}, away: map[string]bool{}}
 	if name, err := os.Hostname(); err == nil {
-		h.seen[name] = &watched{} // nobody's: NewHost looks at it
+		h.seen[name] = &watched{} // sampled by NewHost
 	}
 	return h
 }
 
-// NewServer returns the server behind a store as a source called "server:ADDRESS". The store is opened at the
-// first look, and again after a failure.
+// NewServer returns the server behind a store as the source "server:ADDRESS". The store is opened at the first sample,
+// and again after a failure.
 func NewServer(address string, open Opener) Source {
 	return &watched{open: open, address: address, status: newStatusReader(), replica: &setReader{}, hosts: newHosts()}
 }
 
-// NewMember returns one server of a lab as [NewServer] does. It is not asked for its replica set: the lab tells of
-// elections and of who is behind. Its host is seen by the lab.
+// NewMember returns one server of a lab like [NewServer]. The lab reports its replica set and its host.
 func NewMember(address string, open Opener) Source {
 	return &watched{open: open, address: address, status: newStatusReader()}
 }
@@ -128,12 +127,12 @@ func (s *watched) Close() error {
 
 // Look implements [Source].
 func (s *watched) Look(ctx context.Context) (Reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookAtMost)
+	ctx, cancel := context.WithTimeout(ctx, sampleAtMost)
 	defer cancel()
 	if err := s.connect(ctx); err != nil {
 		return Reading{}, err
 	}
-	doc, err := server.AskStatistics(ctx, s.client)
+	doc, err := server.QueryStatistics(ctx, s.client)
 	if err != nil {
 		return Reading{}, s.lost("the statistics of the server (serverStatus)", err)
 	}
@@ -141,38 +140,38 @@ func (s *watched) Look(ctx context.Context) (Reading, error) {
 	values, events := s.status.read(doc, now)
 	r := Reading{Source: "server:" + s.name(), Values: values, Events: events}
 	if len(values) == 0 {
-		return r, never("the server's serverStatus says nothing about what it does, so there are no statistics of it beside the load")
+		return r, never("the server's serverStatus has no statistics, so the server is not sampled")
 	}
 	if s.replica != nil {
-		r.Events = append(r.Events, s.lookAtSet(ctx, doc, values)...)
+		r.Events = append(r.Events, s.readSet(ctx, doc, values)...)
 	}
 	if s.hosts != nil && !s.blind {
-		s.lookAtHost(ctx, &r)
+		s.readHost(ctx, &r)
 	}
 	return r, nil
 }
 
-// lookAtSet asks for the replica set. Of members that are looked at one by one only the primary is asked.
-func (s *watched) lookAtSet(ctx context.Context, status bson.Raw, values map[string]float64) []Event {
+// readSet reads the replica set. Of fixed members only the primary does.
+func (s *watched) readSet(ctx context.Context, status bson.Raw, values map[string]float64) []Event {
 	if primary, told := writablePrimary.number(status); s.fixed && (!told || primary == 0) {
 		return nil
 	}
-	set, err := server.AskSet(ctx, s.client)
+	set, err := server.QuerySet(ctx, s.client)
 	var refused *store.ServerError
 	switch {
 	case errors.As(err, &refused) && !store.ChangesPrimary(refused.Code):
-		s.replica = nil // there is none, or nobody may know
+		s.replica = nil // there is none, or it is refused
 		return nil
 	case err != nil:
-		return nil // the next look finds out
+		return nil // the next sample tries again
 	}
 	s.replica.mu.Lock()
 	defer s.replica.mu.Unlock()
 	return s.replica.read(set, values, time.Now())
 }
 
-// lookAtHost adds what the server says of its machine. One that may not be asked is not asked again.
-func (s *watched) lookAtHost(ctx context.Context, r *Reading) {
+// readHost adds the server's data of its machine, unless the server has refused them.
+func (s *watched) readHost(ctx context.Context, r *Reading) {
 	name, _, err := net.SplitHostPort(s.status.server)
 	if err != nil {
 		name = s.status.server
@@ -180,16 +179,16 @@ func (s *watched) lookAtHost(ctx context.Context, r *Reading) {
 	if name == "" || !s.hosts.mine(name, s) {
 		return
 	}
-	reply, err := server.AskDiagnostics(ctx, s.client)
+	reply, err := server.QueryDiagnostics(ctx, s.client)
 	var refused *store.ServerError
 	if errors.As(err, &refused) {
 		s.blind = true
-		r.Notes = append(r.Notes, "the machines of the servers are not observed: "+store.OneLine(refused.Error())+
-			"; a user with the role clusterMonitor may run getDiagnosticData, which tells of CPU, disks and memory")
+		r.Notes = append(r.Notes, "the machines of the servers are not sampled: "+store.OneLine(refused.Error())+
+			". A user with the role clusterMonitor may run getDiagnosticData, which has CPU, disks and memory")
 		return
 	}
 	if err != nil {
-		return // the next look finds out
+		return // the next sample tries again
 	}
 	if values := s.host.read(reply, time.Now()); len(values) > 0 {
 		r.Others = append(r.Others, Reading{Source: "host:" + name, Values: values})
@@ -203,7 +202,6 @@ func (s *watched) name() string {
 	return s.address
 }
 
-// connect opens the store where it is not open.
 func (s *watched) connect(ctx context.Context) error {
 	if s.client != nil {
 		return nil
@@ -223,13 +221,13 @@ func (s *watched) connect(ctx context.Context) error {
 	}
 	client, ok := st.(server.Commander)
 	if !ok {
-		return errors.Join(never("this target has no statistics of its own"), st.Close())
+		return errors.Join(never("this target has no statistics"), st.Close())
 	}
 	s.st, s.client = st, client
 	return nil
 }
 
-// lost decides whether asking again can help: a refusal is final, a lost connection is not.
+// lost makes an error final if the server refused, and not after a lost connection.
 func (s *watched) lost(what string, err error) error {
 	var refused *store.ServerError
 	if errors.As(err, &refused) && !store.ChangesPrimary(refused.Code) {

@@ -8,8 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// field is where a server says something, under the names of different versions: the first one that is there
-// counts.
+// field is the paths of a field in different versions of servers. The first existing one counts.
 type field [][]string
 
 func at(paths ...string) field {
@@ -20,7 +19,7 @@ func at(paths ...string) field {
 	return f
 }
 
-// number returns the value of a field, whatever numeric type a server uses for it.
+// number returns the value of a field of any numeric type.
 func (f field) number(doc bson.Raw) (float64, bool) {
 	for _, path := range f {
 		v, err := doc.LookupErr(path...)
@@ -54,8 +53,8 @@ func numeric(v bson.RawValue) (float64, bool) {
 	return 0, false
 }
 
-// Where serverStatus has what people know from mongostat and from dashboards. Versions differ: 7.x moved the
-// tickets, 8.0 the checkpoints and the queues.
+// The fields of serverStatus that mongostat and dashboards show. 7.x moved the tickets, 8.0 the checkpoints and the
+// queues.
 var (
 	gauges = map[string]field{
 		"connections.current":     at("connections/current"),
@@ -107,13 +106,13 @@ var (
 		"capacity.eviction_bytes":      at("wiredTiger/capacity/bytes written for eviction"),
 		"capacity.log_bytes":           at("wiredTiger/capacity/bytes written for log"),
 	}
-	// timed are counters of microseconds: threads that waited, or a state that held, on average since the last look.
+	// timed are counters of microseconds: mean number of waiting threads, or share of a state, since the last sample.
 	timed = map[string]field{
 		"flow_control.waiting":     at("flowControl/timeAcquiringMicros"),
 		"flow_control.lagged_time": at("flowControl/isLaggedTimeMicros"),
 		"capacity.waiting":         at("wiredTiger/capacity/time waiting due to total capacity (usecs)"),
 	}
-	// averages are counters of time and of what took it: the mean time of those since the last look.
+	// averages are counters of time and of events: the mean time of an event since the last sample.
 	averages = map[string]average{
 		"latency.reads":    {at("opLatencies/reads/latency"), at("opLatencies/reads/ops"), time.Microsecond},
 		"latency.writes":   {at("opLatencies/writes/latency"), at("opLatencies/writes/ops"), time.Microsecond},
@@ -126,7 +125,7 @@ var (
 	residentMiB      = at("mem/resident")
 	checkpointCount  = at("wiredTiger/transaction/transaction checkpoints", "wiredTiger/checkpoint/total succeed number of checkpoints")
 	checkpointRecent = at("wiredTiger/transaction/transaction checkpoint most recent time (msecs)", "wiredTiger/checkpoint/most recent time (msecs)")
-	checkpointState  = at("wiredTiger/checkpoint/progress state") // 0 if none is under way
+	checkpointState  = at("wiredTiger/checkpoint/progress state") // 0 if none is running
 	uptimeMillis     = at("uptimeMillis")
 	writablePrimary  = at("repl/isWritablePrimary", "repl/ismaster")
 )
@@ -142,12 +141,12 @@ type statusReader struct {
 	rates       rates
 	server      string
 	up          float64
-	checkpoints float64 // counted at the last look, negative before the first one
+	checkpoints float64 // at the last sample, negative before the first
 }
 
 func newStatusReader() *statusReader { return &statusReader{checkpoints: -1} }
 
-// read takes what a server said at a moment. What it does not say is left out, whatever the reason.
+// read reads one document. Missing fields are left out.
 func (r *statusReader) read(doc bson.Raw, now time.Time) (values map[string]float64, events []Event) {
 	r.recognise(doc)
 	values = map[string]float64{}
@@ -169,8 +168,7 @@ func (r *statusReader) read(doc bson.Raw, now time.Time) (values map[string]floa
 	return values, events
 }
 
-// recognise notices that another server answers, or that the same one was started again: its counters are
-// not those of before.
+// recognise resets the counters if another server replies, or the same one was restarted.
 func (r *statusReader) recognise(doc bson.Raw) {
 	server, _ := doc.Lookup("host").StringValueOK()
 	up, known := uptimeMillis.number(doc)
@@ -181,7 +179,7 @@ func (r *statusReader) recognise(doc bson.Raw) {
 	r.server, r.up = server, up
 }
 
-// waits adds what took how long, and by how much operations were held back.
+// waits adds the mean times and the waits.
 func (r *statusReader) waits(doc bson.Raw, values map[string]float64, now time.Time) {
 	seconds := r.rates.seconds(now)
 	for name, f := range timed {
@@ -202,7 +200,7 @@ func (r *statusReader) waits(doc bson.Raw, values map[string]float64, now time.T
 			values[name] = took / n * float64(a.unit)
 		}
 	}
-	if values["flow_control.lagged"] > 0 { // what is written in the seconds in which flow control is on
+	if values["flow_control.lagged"] > 0 { // the writes during flow control
 		if _, known := values["opcounters.insert"]; known {
 			values["flow_control.writes"] = values["opcounters.insert"] + values["opcounters.update"] + values["opcounters.delete"]
 		}
@@ -217,7 +215,7 @@ func (r *statusReader) waits(doc bson.Raw, values map[string]float64, now time.T
 	}
 }
 
-// derived adds what follows from several fields.
+// derived adds values of several fields.
 func (r *statusReader) derived(doc bson.Raw, values map[string]float64, now time.Time) {
 	if x, ok := residentMiB.number(doc); ok {
 		values["memory.resident"] = x * (1 << 20)
@@ -243,7 +241,7 @@ func (r *statusReader) derived(doc bson.Raw, values map[string]float64, now time
 	}
 }
 
-// checkpoint adds how long the last checkpoint took, and an event for one that ended since the last look.
+// checkpoint adds the time of the last checkpoint, and an event if one ended since the last sample.
 func (r *statusReader) checkpoint(doc bson.Raw, values map[string]float64, now time.Time) []Event {
 	took := time.Duration(0)
 	if ms, ok := checkpointRecent.number(doc); ok && ms >= 0 {
@@ -259,6 +257,6 @@ func (r *statusReader) checkpoint(doc bson.Raw, values map[string]float64, now t
 	if before < 0 || n <= before {
 		return nil
 	}
-	return []Event{{Time: now, Kind: EventCheckpoint, Text: "a checkpoint ended; it took " + took.String(),
+	return []Event{{Time: now, Kind: EventCheckpoint, Text: "a checkpoint ended after " + took.String(),
 		Data: map[string]string{"server": r.server, "duration_ns": nanoseconds(took)}}}
 }

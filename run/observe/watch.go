@@ -1,9 +1,7 @@
-// Package observe says what machines and servers do beside the load: it looks at them once a second and keeps
-// what it saw until somebody takes it, for the record.
+// Package observe samples machines and servers during the load, once a second, and keeps the samples for the record.
 //
-// It knows neither the load nor the record's clock, judges nothing and writes nothing. What is looked at must
-// never disturb the run: every source has a goroutine of its own, and one that is slow or refuses only leaves
-// gaps.
+// It knows neither the load nor the clock of the record, judges nothing and writes nothing. Sampling must not disturb
+// the run: each source has its own goroutine, and a slow or failing source only leaves gaps.
 package observe
 
 import (
@@ -17,33 +15,31 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Every is how often sources are looked at.
+// Every is the sampling period.
 const Every = time.Second
 
-// Source is something that can be looked at. Its methods are called from one goroutine.
+// Source is something to sample. One goroutine calls its methods.
 type Source interface {
-	// Look reads the state of now. An error leaves a gap; one that is [ErrNever] says that looking again is
-	// useless.
+	// Look reads the current state. An error leaves a gap; after [ErrNever] the source is not sampled again.
 	Look(ctx context.Context) (Reading, error)
-	// Close gives back what the source holds.
 	Close() error
 }
 
-// ErrNever says that a source cannot be looked at, now or later.
+// ErrNever says that a source can never be sampled.
 var ErrNever = errors.New("")
 
-// Reading is what was seen at one look.
+// Reading is one sample of a source.
 type Reading struct {
 	Source string // as in [record.Sample]
-	// Values are gauges, or rates per second since the look before; the first look has none of those.
+	// Values are gauges, or rates per second since the last sample; the first sample has no rates.
 	Values map[string]float64
 	Events []Event
-	Notes  []string // what cannot be seen, and why; each is kept once
-	// Others were seen at the same look: sources that are asked together.
+	Notes  []string // what cannot be sampled, and why; each is kept once
+	// Others are further sources that are sampled together with this one.
 	Others []Reading
 }
 
-// Event is something that happened beside the load.
+// Event is an event of a machine, a server or a lab.
 type Event struct {
 	Time time.Time
 	Kind string
@@ -51,7 +47,7 @@ type Event struct {
 	Data map[string]string
 }
 
-// Sample is what was seen of a source at a moment.
+// Sample is the values of a source at a time.
 type Sample struct {
 	Time   time.Time
 	Source string
@@ -63,13 +59,13 @@ func (s Sample) Record(start time.Time) record.Sample {
 	return record.Sample{At: int64(s.Time.Sub(start)), Source: s.Source, Values: s.Values}
 }
 
-// Limits of what is kept while nobody takes it.
+// Limits between two calls of [Watch.Take].
 const (
 	maxSamples = 10_000
 	maxEvents  = 1_000
 )
 
-// Watch looks at sources until it is stopped. Its methods may be called from any goroutine.
+// Watch samples sources until it is stopped. Any goroutine may call its methods.
 type Watch struct {
 	mu      sync.Mutex
 	samples []Sample
@@ -82,26 +78,26 @@ type Watch struct {
 	group  sync.WaitGroup
 }
 
-// New returns a watch over nothing yet.
+// New returns a watch without sources.
 func New() *Watch {
 	w := &Watch{}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }
 
-// Follow begins to look at sources, each of them once per period. The watch closes them in the end.
+// Follow samples sources, each of them once per period. The watch closes them at the end.
 func (w *Watch) Follow(period time.Duration, sources ...Source) {
 	for _, s := range sources {
 		w.group.Go(func() { w.follow(period, s) })
 	}
 }
 
-// follow looks at one source again and again. A look that takes longer than a period leaves out the next.
+// follow samples one source. A sample that takes longer than a period skips the next.
 func (w *Watch) follow(period time.Duration, s Source) {
 	defer s.Close()
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
-	var last error // of a source that never showed anything
+	var last error // noted if the source never has values
 	seen := false
 	defer func() {
 		if !seen && last != nil {
@@ -112,11 +108,11 @@ func (w *Watch) follow(period time.Duration, s Source) {
 		r, err := s.Look(w.ctx)
 		w.keep(r)
 		seen = seen || !r.empty()
-		if err != nil && w.ctx.Err() == nil { // being stopped is no reason
+		if err != nil && w.ctx.Err() == nil { // not if the watch was stopped
 			last = err
 		}
 		if err != nil && errors.Is(err, ErrNever) {
-			seen = true // that is said here
+			seen = true // noted here
 			w.note(err.Error())
 			return
 		}
@@ -131,7 +127,7 @@ func (w *Watch) follow(period time.Duration, s Source) {
 	}
 }
 
-// never wraps an error that will not go away.
+// never returns an [ErrNever].
 func never(format string, args ...any) error {
 	return &neverError{fmt.Errorf(format, args...)}
 }
@@ -161,7 +157,6 @@ func (w *Watch) keepOne(r Reading) {
 	}
 }
 
-// empty reports whether nothing was seen.
 func (r *Reading) empty() bool {
 	return len(r.Values) == 0 && !slices.ContainsFunc(r.Others, func(o Reading) bool { return !o.empty() })
 }
@@ -180,24 +175,20 @@ func (w *Watch) note(text string) {
 	w.remember(text)
 }
 
-// remember keeps a note once.
 func (w *Watch) remember(text string) {
-	for _, n := range w.notes {
-		if n == text {
-			return
-		}
+	if !slices.Contains(w.notes, text) {
+		w.notes = append(w.notes, text)
 	}
-	w.notes = append(w.notes, text)
 }
 
-// Tell adds an event from elsewhere, such as a driver's view of the servers. It returns at once.
+// Tell adds an event from elsewhere, such as a driver. It returns at once.
 func (w *Watch) Tell(kind, text string, data map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.add(Event{Time: time.Now(), Kind: kind, Text: text, Data: data})
 }
 
-// Take returns what was seen since the last call, in order of time, and how many events were not kept.
+// Take returns the samples and events since the last call, in order of time, and how many events were discarded.
 func (w *Watch) Take() (samples []Sample, events []Event, lost int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,17 +197,17 @@ func (w *Watch) Take() (samples []Sample, events []Event, lost int64) {
 	return samples, events, lost
 }
 
-// Notes returns what cannot be seen, and why.
+// Notes returns what cannot be sampled, and why.
 func (w *Watch) Notes() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]string(nil), w.notes...)
+	return slices.Clone(w.notes)
 }
 
-// stopAtMost is how long Stop waits for a look that is under way.
+// stopAtMost is how long Stop waits for current samples.
 const stopAtMost = time.Second
 
-// Stop ends the looking. It does not wait for a source that hangs.
+// Stop ends the sampling. It does not wait for a source that hangs.
 func (w *Watch) Stop() {
 	w.cancel()
 	done := make(chan struct{})

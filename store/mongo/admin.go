@@ -63,7 +63,7 @@ func (s *Store) verify(ctx context.Context) error {
 	}
 	// FerretDB (seen in 2.7) replies to unacknowledged writes. The driver does not expect these replies and takes each one
 	// for the reply to the next request on the connection.
-	id, err := server.AskBuild(ctx, server.Driver(s.clients[0]))
+	id, err := server.QueryBuild(ctx, server.Driver(s.clients[0]))
 	if err == nil && id.Kind == server.FerretDB {
 		return errAnswersAll
 	}

@@ -193,7 +193,7 @@ func (s *Store) Count(ctx context.Context, name string) (int64, error) {
 
 // Drop implements [store.Store]: it fails, because the API has no drop.
 func (s *Store) Drop(context.Context, string) error {
-	return fmt.Errorf("cannot drop the data of %s, which is a REST service: "+
+	return fmt.Errorf("the REST service at %s does not support drop: "+
 		"drop the collection person in its MongoDB, or load without --load drop", s.base)
 }
 

@@ -256,7 +256,7 @@ func (m *Map) Check(ctx context.Context, c server.Commander, database, collectio
 		if want < 0 {
 			return fmt.Errorf("the shard of documents of %s.%s does not follow from their _id", database, collection)
 		}
-		reply, err := server.AskOf(ctx, c, database, bson.D{{Key: "explain", Value: bson.D{{Key: "find", Value: collection},
+		reply, err := server.QueryDB(ctx, c, database, bson.D{{Key: "explain", Value: bson.D{{Key: "find", Value: collection},
 			{Key: "filter", Value: bson.Raw(filter)}}}, {Key: "verbosity", Value: "queryPlanner"}})
 		if err != nil {
 			return fmt.Errorf("the router does not return the shard of a document of %s.%s: %w", database, collection, err)
@@ -291,7 +291,7 @@ func find(ctx context.Context, c server.Commander, collection string, filter, so
 	if limit > 0 {
 		cmd = append(cmd, bson.E{Key: "limit", Value: limit}, bson.E{Key: "batchSize", Value: limit})
 	}
-	reply, err := server.AskOf(ctx, c, "config", append(cmd, bson.E{Key: "singleBatch", Value: true}))
+	reply, err := server.QueryDB(ctx, c, "config", append(cmd, bson.E{Key: "singleBatch", Value: true}))
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func Spread(ctx context.Context, c server.Commander, database, collection string
 }
 
 func holdsAny(ctx context.Context, c server.Commander, database, collection string) (bool, error) {
-	reply, err := server.AskOf(ctx, c, database, bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: bson.D{}},
+	reply, err := server.QueryDB(ctx, c, database, bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: bson.D{}},
 		{Key: "limit", Value: int32(1)}, {Key: "singleBatch", Value: true}})
 	if err != nil {
 		return false, err
@@ -77,7 +77,7 @@ func whenFree(ctx context.Context, c server.Commander, command bson.D) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		_, err := server.Ask(ctx, c, command)
+		_, err := server.Query(ctx, c, command)
 		if err == nil || !busy(err) {
 			return err
 		}

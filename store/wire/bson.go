@@ -15,8 +15,8 @@ type element struct {
 	value []byte
 }
 
-// nextElement reads the first element of body, which is what follows a document's length. more is false
-// at the closing zero; err is set where the bytes are not BSON.
+// nextElement reads the first element of body, the bytes after a document's length. more is false at the closing zero.
+// err is set for invalid BSON.
 func nextElement(body []byte) (e element, rest []byte, more bool, err error) {
 	if len(body) == 0 {
 		return e, nil, false, errBSON
@@ -39,7 +39,6 @@ func nextElement(body []byte) (e element, rest []byte, more bool, err error) {
 	return element{kind: body[0], key: body[1 : end+1], value: body[start : start+size]}, body[start+size:], true, nil
 }
 
-// body returns the elements of a document or array value.
 func (e element) body() ([]byte, bool) {
 	if e.kind != rawbson.Document && e.kind != rawbson.Array {
 		return nil, false
@@ -67,7 +66,6 @@ func (e element) number() (int64, bool) {
 	return 0, false
 }
 
-// text reads a string value.
 func (e element) text() ([]byte, bool) {
 	if e.kind != rawbson.String || e.value[len(e.value)-1] != 0 {
 		return nil, false
@@ -122,8 +120,7 @@ func appendBinary(dst []byte, key string, subtype byte, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// appendDocument appends a whole document, or an array under rawbson.Array. A nil document becomes an
-// empty one.
+// appendDocument appends a document, or an array with rawbson.Array. A nil document is an empty one.
 func appendDocument(dst []byte, kind byte, key string, doc []byte) []byte {
 	dst = appendKey(dst, kind, key)
 	if doc == nil {
@@ -137,12 +134,12 @@ func beginDocument(dst []byte) (start int, _ []byte) {
 	return len(dst), append(dst, 0, 0, 0, 0)
 }
 
-// maxDepth is how deeply a server nests documents (its own limit is 200).
+// maxDepth is the nesting of documents by a server (its limit is 200).
 const maxDepth = 250
 
 // checkDepth refuses documents nested so deeply that a recursive reader could run out of stack.
 func checkDepth(doc []byte) error {
-	var open [][]byte // what is left of the documents around the present one
+	var open [][]byte // the rest of the documents around the current one
 	body, _, ok := rawbson.Split(doc)
 	if !ok {
 		return errBSON

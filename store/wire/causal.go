@@ -6,15 +6,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// causal is what a causally consistent session has seen, on all of its connections: the operation time that its next
-// read must not be behind, and the cluster time that a server needs to be told before it accepts such a read. Its
-// methods do nothing on nil, which is a session that is not causally consistent.
+// causal has the times of a causally consistent session on all of its connections: the operation time that its next
+// read must not precede, and the cluster time that a server needs to accept such a read. The methods do nothing on nil,
+// for a session that is not causally consistent.
 type causal struct {
-	operation uint64 // the latest operationTime of any answer
+	operation uint64 // the latest operationTime of any reply
 	cluster   []byte // the latest $clusterTime
 	clusterAt uint64
 	settings  *settings
-	concern   []byte // readConcern and lsid of the read being built
+	concern   []byte // readConcern and lsid of the current read
 }
 
 func newCausal(st *settings) *causal {
@@ -24,7 +24,7 @@ func newCausal(st *settings) *causal {
 	return &causal{settings: st}
 }
 
-// note takes in an answer, also one that refuses the command: it has its operation time all the same.
+// note keeps the times of a reply. The reply to a refused command has them too.
 func (c *causal) note(r *reply) {
 	if c == nil {
 		return
@@ -39,15 +39,14 @@ func (c *causal) note(r *reply) {
 	}
 }
 
-// join tells a connection what the others of its session have seen. A server refuses to wait for a time after the
-// cluster time that it knows.
+// join gives a connection the cluster time of the other connections of its session. A server refuses to wait for a time
+// after its cluster time.
 func (c *causal) join(l *link) {
 	if c != nil && c.cluster != nil {
 		l.noteClusterTime(c.cluster)
 	}
 }
 
-// reading returns readConcern and lsid of the next read.
 func (c *causal) reading(s *shape) []byte {
 	if c == nil || c.operation == 0 {
 		return s.read
@@ -56,7 +55,7 @@ func (c *causal) reading(s *shape) []byte {
 	return c.concern
 }
 
-// appendAfter writes the time that a read must not be behind.
+// appendAfter writes the time that a read must not precede.
 func appendAfter(dst []byte, at uint64) []byte {
 	return binary.LittleEndian.AppendUint64(appendKey(dst, rawbson.Timestamp, "afterClusterTime"), at)
 }

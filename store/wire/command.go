@@ -9,8 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// shape holds the parts of commands that stay the same for one connection. The order of elements is
-// that of the official driver:
+// shape has the constant parts of commands of one connection. The order of elements is that of the official driver:
 //
 //	command, its arguments, readConcern, writeConcern, lsid, $clusterTime, maxTimeMS, $db, $readPreference
 type shape struct {
@@ -22,8 +21,7 @@ type shape struct {
 	database  string
 }
 
-// newShape prepares the constant parts for a server with the given greeting. lsid is the session's
-// {id: UUID} document.
+// newShape makes the constant parts for a server. lsid is the session's {id: UUID} document.
 func newShape(st *settings, g *greeting, lsid []byte) shape {
 	var session []byte
 	if g.sessions {
@@ -42,8 +40,8 @@ func newShape(st *settings, g *greeting, lsid []byte) shape {
 	return s
 }
 
-// finish appends what follows a command's own arguments, closes the document and the message.
-// maxTimeMS is left out when it is not positive.
+// finish appends the elements after the arguments of a command, and closes the document and the message. maxTimeMS is
+// omitted if it is not positive.
 func (l *link) finish(msg, fixed []byte, maxTimeMS int64, tail []byte) []byte {
 	msg = append(msg, fixed...)
 	if l.clusterTime != nil {
@@ -57,8 +55,8 @@ func (l *link) finish(msg, fixed []byte, maxTimeMS int64, tail []byte) []byte {
 	return msg
 }
 
-// maxTime turns the time left into maxTimeMS as the official driver does: rounded up to milliseconds,
-// left out (0) where there is no deadline or more than the server accepts.
+// maxTime converts the remaining time into maxTimeMS like the official driver: rounded up to milliseconds, omitted (0)
+// without a deadline or above the server's limit.
 func maxTime(left time.Duration) int64 {
 	ms := int64((left + time.Millisecond - 1) / time.Millisecond)
 	if ms > 1<<31-1 {
@@ -67,8 +65,8 @@ func maxTime(left time.Duration) int64 {
 	return ms
 }
 
-// appendFind writes a find. With a limit of 1 no cursor stays open and the server is told the time left;
-// with any other limit maxTimeMS is left out, as it would apply to the whole cursor.
+// appendFind writes a find. With a limit of 1 no cursor stays open, and maxTimeMS is the remaining time. With other
+// limits maxTimeMS is omitted, because it would apply to the whole cursor.
 func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration) []byte {
 	msg = beginMessage(msg)
 	msg = appendString(msg, "find", req.Collection)
@@ -93,7 +91,7 @@ func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration)
 	return l.finish(msg, l.causal.reading(&l.shape), ms, l.shape.readTail)
 }
 
-// appendAggregate writes an aggregate with the server's own batch size.
+// appendAggregate writes an aggregate with the server's default batch size.
 func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	msg = beginMessage(msg)
 	msg = appendString(msg, "aggregate", req.Collection)
@@ -102,8 +100,8 @@ func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	return l.finish(msg, l.causal.reading(&l.shape), 0, l.shape.readTail)
 }
 
-// appendGetMore writes a getMore for a cursor on the namespace ns, which the server has named. It has
-// neither a read concern, a read preference nor a time limit.
+// appendGetMore writes a getMore for a cursor on the server's namespace ns. It has no read concern, read preference or
+// time limit.
 func (l *link) appendGetMore(msg []byte, cursor int64, ns []byte) []byte {
 	db, collection, _ := bytes.Cut(ns, []byte{'.'})
 	msg = beginMessage(msg)
@@ -117,7 +115,7 @@ func (l *link) appendGetMore(msg []byte, cursor int64, ns []byte) []byte {
 	return l.finish(msg, l.shape.more, 0, tail)
 }
 
-// appendInsert writes an insert of as many of docs as fit into one message and returns how many.
+// appendInsert writes an insert of the docs that fit into one message, and returns their number.
 func (l *link) appendInsert(msg []byte, req *workload.Request, docs [][]byte, left time.Duration) ([]byte, int) {
 	msg = beginMessage(msg)
 	msg = appendString(msg, "insert", req.Collection)
@@ -145,8 +143,7 @@ func (l *link) appendInsert(msg []byte, req *workload.Request, docs [][]byte, le
 	return msg, n
 }
 
-// appendUpdate writes an update with as many of the statements as fit into one message and returns how
-// many.
+// appendUpdate writes an update with the statements that fit into one message, and returns their number.
 func (l *link) appendUpdate(msg []byte, req *workload.Request, list []workload.Statement,
 	left time.Duration) ([]byte, int) {
 	msg = beginMessage(msg)

@@ -2,11 +2,11 @@ package wire
 
 import "time"
 
-// watchEvery is how often servers are asked what they are while reads may go elsewhere than to the primary: a secondary
-// that comes back gets its share of the reads again, and one that becomes primary loses it.
+// watchEvery is the interval of greetings to all servers if reads may go to other servers than the primary: a secondary
+// that is available again gets its share of the reads again, and a new primary loses it.
 const watchEvery = time.Second
 
-// watch asks all servers again and again until the store is closed.
+// watch greets all servers at intervals until the store is closed.
 func (t *topology) watch() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -22,7 +22,7 @@ func (t *topology) watch() {
 	}
 }
 
-// suits reports which server a worker's reads should go to now, "" if none suits.
+// suits returns the server for a worker's reads, "" if none is suitable.
 func (t *topology) suits(want preference, worker int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,9 +32,8 @@ func (t *topology) suits(want preference, worker int) string {
 	return ""
 }
 
-// reconsider closes the connection for reads if there was news and the reads should go to another server now. A
-// connection whose server suits no more while there is no other that does is kept: it fails by itself, or the server
-// suits again.
+// reconsider closes the connection for reads if the topology has changed and another server is suitable for the reads.
+// If no server is suitable, it keeps the connection: that fails, or its server becomes suitable again.
 func (s *Session) reconsider() {
 	t := s.store.topology
 	if s.reads.link == nil || s.turn == t.turn.Load() {

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// exchange is one request on its way: the round trips that it takes and the result that it fills.
+// exchange is the state of one request: its round trips and its result.
 type exchange struct {
 	s        *Session
 	p        *port
@@ -19,8 +19,8 @@ type exchange struct {
 	write    bool
 }
 
-// call sends the message in the session's buffer and parses the answer, which lies in reply buffer slot.
-// It fills the result and returns false if there is no usable answer.
+// call sends the message in the session's buffer and parses the reply in reply buffer slot. If there is no usable
+// reply, it fills the result and returns false.
 func (x *exchange) call(r *reply, slot int) bool {
 	x.res.Server = x.l.addr
 	doc, f := x.l.roundTrip(x.s.out, x.now, x.deadline, slot)
@@ -41,8 +41,8 @@ func (x *exchange) call(r *reply, slot int) bool {
 	return true
 }
 
-// broken fills the result for a round trip that failed, and drops the connection: what still arrives on
-// it would be taken for the answer to something else.
+// broken fills the result of a failed round trip and closes the connection, because a late reply on it would be taken
+// for the reply to another request.
 func (x *exchange) broken(f fault) {
 	msg := store.OneLine(f.err.Error())
 	outcome := store.Unsent(x.write)
@@ -56,8 +56,8 @@ func (x *exchange) broken(f fault) {
 	x.s.drop(x.p, msg)
 }
 
-// refused fills the result for an answer with ok: 0. Where the code says that the server is not the
-// primary any more, the next request looks for the new one.
+// refused fills the result for a reply with ok: 0. If the code says that the server is no longer the primary, the next
+// request searches for the new one.
 func (x *exchange) refused(r *reply) {
 	e := r.serverError()
 	x.res.SetServerError(x.write, e)
@@ -74,7 +74,7 @@ func (x *exchange) read(req *workload.Request) {
 		x.s.out = x.l.appendAggregate(x.s.out, req)
 	}
 	var r reply
-	var ns []byte // lies in the first reply buffer, which further batches leave alone
+	var ns []byte // in the first reply buffer, which further batches do not use
 	for slot := 0; ; slot = 1 {
 		if !x.call(&r, slot) {
 			return
@@ -100,7 +100,7 @@ func (x *exchange) read(req *workload.Request) {
 	}
 }
 
-// timeLeft is what the server is told in maxTimeMS: nothing where there is no deadline.
+// timeLeft is the remaining time for maxTimeMS, 0 without a deadline.
 func (x *exchange) timeLeft() time.Duration {
 	if x.left >= forever {
 		return 0

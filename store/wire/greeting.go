@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// role is what a server says it is.
+// role of a server.
 type role uint8
 
 const (
@@ -24,7 +24,7 @@ var roleNames = [...]string{"unknown", "standalone", "primary", "secondary", "me
 
 func (r role) String() string { return roleNames[r] }
 
-// greeting is what a server says in its answer to hello.
+// greeting is the reply to hello.
 type greeting struct {
 	role       role
 	setName    string
@@ -36,15 +36,15 @@ type greeting struct {
 	maxBatch   int
 	maxMessage int
 	maxWire    int64
-	sessions   bool // logicalSessionTimeoutMinutes was there
+	sessions   bool // the reply has logicalSessionTimeoutMinutes
 
 	mechanisms  []string
 	clusterTime []byte
 	rtt         time.Duration
 }
 
-// helloCommand is the first command on every connection. user is "DB.NAME" to ask for its
-// authentication mechanisms, or empty. name is "hello", or "isMaster" for servers that are too old.
+// helloCommand is the first command on every connection. user is "DB.NAME" to get its authentication mechanisms, or
+// empty. name is "hello", or "isMaster" for old servers.
 func helloCommand(name, app, user string) []byte {
 	start, d := beginDocument(nil)
 	d = appendInt32(d, name, 1)
@@ -56,7 +56,6 @@ func helloCommand(name, app, user string) []byte {
 	return rawbson.Close(d, start)
 }
 
-// pingCommand asks for nothing but an answer.
 func pingCommand() []byte {
 	start, d := beginDocument(nil)
 	return rawbson.Close(appendInt32(d, "ping", 1), start)
@@ -81,7 +80,7 @@ func pair(keysAndValues ...string) []byte {
 	return rawbson.Close(d, start)
 }
 
-// parseGreeting reads a successful answer to hello or isMaster.
+// parseGreeting parses a successful reply to hello or isMaster.
 func parseGreeting(doc []byte) (*greeting, error) {
 	g := &greeting{maxBatch: defaultMaxBatch, maxMessage: defaultMaxMessage}
 	var flags greetingFlags
@@ -107,8 +106,8 @@ type greetingFlags struct {
 	writable, secondary, router, ghost bool
 }
 
-// role follows the rules of server discovery: a router says so, a member of a set names it, and what is
-// left is a standalone server.
+// role follows the rules of server discovery: a router has "isdbgrid", a member of a set has a set name, and other
+// servers are standalone.
 func (f greetingFlags) role(g *greeting) role {
 	switch {
 	case f.router:
@@ -177,13 +176,13 @@ func (g *greeting) takeLimit(e element) {
 	}
 }
 
-// isTrue reads a boolean, or a number as servers of old.
+// isTrue reads a boolean, or a number of an old server.
 func (e element) isTrue() bool {
 	n, ok := e.number()
 	return ok && n != 0
 }
 
-// clamp reads a limit and keeps it within what is sensible.
+// clamp reads a limit and keeps it in a sensible range.
 func clamp(e element, least, most, otherwise int) int {
 	n, ok := e.number()
 	if !ok || n < int64(least) {

@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	firstBuffer = 2 << 10 // an answer with a record of 1 KB fits; ten thousand connections should stay small
-	// growStep bounds how far a reply buffer grows ahead of what has arrived, so that a false length
-	// costs no memory.
+	firstBuffer = 2 << 10 // a reply with a record of 1 KB fits, and ten thousand connections need little memory
+	// growStep bounds the growth of a reply buffer beyond the received bytes, so that a false length costs no memory.
 	growStep = 1 << 20
 )
 
-// link is one connection to one server. It is used by one goroutine at a time and is dropped after any
-// fault, because the next answer on it could belong to an earlier request.
+// link is one connection to one server. One goroutine at a time uses it. It is closed after any fault, because the next
+// reply on it could belong to an earlier request.
 type link struct {
 	nc       net.Conn
-	under    *socket // what nc is, or what its TLS is on
+	under    *socket // nc, or the socket below its TLS
 	addr     string
 	secure   bool
 	greeting *greeting
@@ -34,18 +33,18 @@ type link struct {
 	ids      *objectIDs // the session's
 	causal   *causal    // the session's; nil if it is not causally consistent
 
-	armed       time.Time // the deadline that the connection has now
+	armed       time.Time // the current deadline of the connection
 	lastID      int32
-	unanswered  int32     // the first of the messages since the last answer that asked for none; 0 without
-	sends       int       // such messages, of all time
-	held        int       // bytes in the first reply buffer that belong to answers nobody asked for
+	unanswered  int32     // the first message without a reply since the last reply; 0 for none
+	sends       int       // number of such messages in total
+	held        int       // bytes in the first reply buffer that belong to replies to such messages
 	replies     [2][]byte // the second one keeps a first batch alive while further ones are read
-	tail        []byte    // the end of a getMore on another database than ours
-	clusterTime []byte    // the latest $clusterTime seen, sent with every command
+	tail        []byte    // the end of a getMore on another database
+	clusterTime []byte    // the latest $clusterTime, sent with every command
 	clusterAt   uint64
 }
 
-// fault is why a round trip failed. The zero fault is none.
+// fault is why a round trip failed. The zero value is none.
 type fault struct {
 	err  error
 	why  store.Reason
@@ -62,7 +61,7 @@ func openLink(ctx context.Context, st *settings, addr string) (*link, error) {
 	l.nc = l.under
 	if st.tls != nil {
 		if err := l.startTLS(ctx, st.tls); err != nil {
-			_ = nc.Close() // the handshake's failure is what matters
+			_ = nc.Close() // the error of the handshake is returned
 			return nil, err
 		}
 	}
@@ -85,7 +84,7 @@ func (l *link) startTLS(ctx context.Context, cfg *tls.Config) error {
 	return nil
 }
 
-// greet sends hello, or isMaster to a server that does not know hello.
+// greet sends hello, or isMaster to a server without hello.
 func (l *link) greet(ctx context.Context, st *settings) error {
 	user := ""
 	if st.auth != nil {
@@ -108,16 +107,16 @@ func (l *link) greet(ctx context.Context, st *settings) error {
 	return nil
 }
 
-// hintTLS is a piece of advice for a server that closes a connection in the clear at our first words.
+// hintTLS is a hint for a server that closes an unencrypted connection at the first message.
 func (l *link) hintTLS(err error) string {
 	if l.secure || !errors.Is(err, errClosed) && !errors.Is(err, syscall.ECONNRESET) {
 		return ""
 	}
-	return " (a server that wants TLS does that: if this one does, add tls=true to the address)"
+	return " (if the server requires TLS, add tls=true to the address)"
 }
 
-// run sends one command that is not part of the load and returns the answer's document, which is valid
-// until the next use of l. A refusal is a *store.ServerError. It must not be used on an event loop.
+// run sends one command that is not part of the load and returns the document of the reply, which is valid until the
+// next use of l. A refusal is a *store.ServerError. Do not call it on an event loop.
 func (l *link) run(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -126,12 +125,12 @@ func (l *link) run(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		_ = l.nc.SetDeadline(time.Unix(1, 0)) // wakes the read; a dead connection fails anyway
+		_ = l.nc.SetDeadline(time.Unix(1, 0)) // ends the read
 	})
 	doc, err := l.ask(deadline, db, cmd)
 	if !stop() {
 		<-done
-		l.armed = time.Time{} // the connection's deadline is not what arm believes
+		l.armed = time.Time{} // SetDeadline has changed the deadline
 	}
 	return doc, err
 }
@@ -159,8 +158,8 @@ func (l *link) ask(deadline time.Time, db string, cmd []byte) ([]byte, error) {
 	return doc, nil
 }
 
-// arm makes the connection's deadline fall into [deadline, deadline + 10 % of the time left], at
-// least 1 ms wide. Moving it costs more than a read, so one that already falls there stays.
+// arm moves the connection's deadline into [deadline, deadline + 10 % of the remaining time], at least 1 ms wide.
+// Moving it costs more than a read, so a deadline in that range stays.
 func (l *link) arm(now, deadline time.Time) error {
 	slack := max(deadline.Sub(now)/10, time.Millisecond)
 	if !l.armed.Before(deadline) && l.armed.Sub(deadline) <= slack {
@@ -170,7 +169,7 @@ func (l *link) arm(now, deadline time.Time) error {
 	return l.nc.SetDeadline(l.armed)
 }
 
-// roundTrip sends msg and returns the body of its answer, which lies in reply buffer slot.
+// roundTrip sends msg and returns the body of its reply, which is in reply buffer slot.
 func (l *link) roundTrip(msg []byte, now, deadline time.Time, slot int) ([]byte, fault) {
 	l.lastID++
 	sealMessage(msg, l.lastID, 0)
@@ -183,13 +182,11 @@ func (l *link) roundTrip(msg []byte, now, deadline time.Time, slot int) ([]byte,
 	return l.receive(l.held, slot)
 }
 
-// drainEvery is how many messages without answer are sent between two looks for answers that come all
-// the same.
+// drainEvery is the number of messages without a reply between two reads of unexpected replies.
 const drainEvery = 64
 
-// send sends msg with the flag that no answer is expected. FerretDB answers nevertheless: such answers
-// are stepped over when the next wanted one is read, and thrown away now and then, before they fill the
-// socket's buffer and block the server.
+// send sends msg with the flag that no reply is expected. FerretDB replies nevertheless: such replies are skipped when
+// the next expected one is read, and discarded at intervals, before they fill the socket's buffer and block the server.
 func (l *link) send(msg []byte, now, deadline time.Time) fault {
 	l.lastID++
 	if l.unanswered == 0 {
@@ -207,18 +204,18 @@ func (l *link) send(msg []byte, now, deadline time.Time) fault {
 	return l.write(msg)
 }
 
-// settle waits until the server has read all that asked for no answer, by asking for one: requests of one
-// connection are done in order. What lies unread in the buffers of a connection that is closed is lost,
-// thousands of writes if the server is slower than the client.
+// settle waits until the server has read all messages without a reply, by a ping, because a server handles the requests
+// of a connection in order. Unread messages in the buffers of a closed connection are lost: thousands of writes, if the
+// server is slower than the client.
 func (l *link) settle(limit time.Duration) {
 	if l.unanswered == 0 {
 		return
 	}
-	until := time.Now().Add(limit * 3 / 4)      // arming adds up to a tenth
-	_, _ = l.ask(until, "admin", pingCommand()) // if it fails the writes are what they were: unacknowledged
+	until := time.Now().Add(limit * 3 / 4)      // arm adds up to a tenth
+	_, _ = l.ask(until, "admin", pingCommand()) // if it fails, the writes are still unacknowledged
 }
 
-// write writes all of msg. What TLS may have sent of a failed write cannot be known.
+// write writes all of msg. After a failed write, TLS may have sent a part.
 func (l *link) write(msg []byte) fault {
 	n, err := l.nc.Write(msg)
 	if err != nil {
@@ -227,7 +224,7 @@ func (l *link) write(msg []byte) fault {
 	return fault{}
 }
 
-// receive reads the rest of an answer of which n bytes are already in buffer slot.
+// receive reads the rest of a reply whose first n bytes are in buffer slot.
 func (l *link) receive(n, slot int) ([]byte, fault) {
 	for {
 		h, n2, f := l.receiveOne(n, slot)
@@ -239,7 +236,7 @@ func (l *link) receive(n, slot int) ([]byte, fault) {
 			continue
 		}
 		if n > h.length {
-			return nil, protocolFault(fmt.Errorf("%d bytes follow the answer", n-h.length))
+			return nil, protocolFault(fmt.Errorf("%d bytes follow the reply", n-h.length))
 		}
 		body, err := messageBody(l.replies[slot][:h.length], h, l.lastID)
 		if err != nil {
@@ -250,13 +247,13 @@ func (l *link) receive(n, slot int) ([]byte, fault) {
 	}
 }
 
-// stale reports whether a message answers one that asked for no answer.
+// stale reports whether a message is the reply to a message without a reply.
 func (l *link) stale(h header) bool {
 	return l.unanswered != 0 && h.responseTo >= l.unanswered && h.responseTo < l.lastID
 }
 
-// receiveOne reads until buffer slot, which holds n bytes, begins with a whole message, and returns how
-// many bytes it holds then.
+// receiveOne reads until buffer slot, which has n bytes, begins with a complete message. It returns the number of bytes
+// in the buffer then.
 func (l *link) receiveOne(n, slot int) (header, int, fault) {
 	var h header
 	var readErr error
@@ -280,8 +277,7 @@ func (l *link) receiveOne(n, slot int) (header, int, fault) {
 	}
 }
 
-// space returns the free part of a reply buffer that holds n bytes of need, and makes room if there is
-// none.
+// space returns the free part of a reply buffer that has n bytes of need, and grows the buffer if it is full.
 func (l *link) space(slot, n, need int) []byte {
 	buf := l.replies[slot]
 	if n == len(buf) || len(buf) == 0 {
@@ -294,10 +290,10 @@ func (l *link) space(slot, n, need int) []byte {
 	return buf[n:]
 }
 
-// errClosed is the end of a connection in good order.
+// errClosed reports an orderly end of a connection.
 var errClosed = errors.New("the server closed it")
 
-// fault says what a network error means.
+// fault converts a network error.
 func (l *link) fault(err error, sent bool) fault {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fault{err: errors.New("no answer from " + l.addr + " before the deadline"), why: store.Timeout, sent: sent}
@@ -305,7 +301,7 @@ func (l *link) fault(err error, sent bool) fault {
 	if errors.Is(err, io.EOF) {
 		err = errClosed
 	}
-	return fault{err: fmt.Errorf("the connection to %s broke: %w", l.addr, err), why: store.Network, sent: sent}
+	return fault{err: fmt.Errorf("the connection to %s failed: %w", l.addr, err), why: store.Network, sent: sent}
 }
 
 func protocolFault(err error) fault { return fault{err: err, why: store.Protocol, sent: true} }

@@ -14,13 +14,13 @@ const (
 
 	flagChecksum   = 1 << 0
 	flagMoreToCome = 1 << 1
-	flagsRequired  = 0xffff // unknown flags among these must be refused
+	flagsRequired  = 0xffff // refuse unknown flags of these
 
-	// bodyStart is where the command document begins: header, flags, kind of the first section.
+	// bodyStart is the index of the command document, after the header, the flags and the kind of the first section.
 	bodyStart = headerLen + 4 + 1
 
-	// maxMessageLimit bounds what is believed of any length in a message. Servers announce 48,000,000
-	// bytes; a server that announced more would still be held to this.
+	// maxMessageLimit bounds any length in a message. Servers announce 48,000,000 bytes; this limit also applies to a
+	// server that announces more.
 	maxMessageLimit = 64 << 20
 
 	defaultMaxMessage = 48_000_000
@@ -28,11 +28,11 @@ const (
 )
 
 var (
-	errBSON     = errors.New("the answer is not valid BSON")
-	errUnasked  = errors.New("the server sent something that was not asked for")
-	errNoOK     = errors.New("the answer does not say whether the command succeeded (no field ok)")
-	errNoBatch  = errors.New("the answer to a query holds no cursor that can be read")
-	errSections = errors.New("the answer has no single body section")
+	errBSON     = errors.New("the reply is not valid BSON")
+	errUnasked  = errors.New("the server sent an unexpected message")
+	errNoOK     = errors.New("the reply has no field ok, so the result of the command is not known")
+	errNoBatch  = errors.New("the reply to a query has no valid cursor")
+	errSections = errors.New("the reply does not have exactly one body section")
 )
 
 // header is the start of every message.
@@ -43,7 +43,7 @@ type header struct {
 	opcode     int32
 }
 
-// parseHeader reads the 16 bytes at the start of b and refuses lengths that cannot be.
+// parseHeader reads the 16 bytes at the start of b and refuses invalid lengths.
 func parseHeader(b []byte, maxMessage int) (header, error) {
 	h := header{
 		length:     int(int32(binary.LittleEndian.Uint32(b))),
@@ -52,26 +52,26 @@ func parseHeader(b []byte, maxMessage int) (header, error) {
 		opcode:     int32(binary.LittleEndian.Uint32(b[12:])),
 	}
 	if h.length < headerLen || h.length > maxMessage {
-		return h, fmt.Errorf("the answer claims to be %d bytes long (allowed: %d to %d); is this a MongoDB port?",
+		return h, fmt.Errorf("the reply has an invalid length of %d bytes (allowed: %d to %d); is this a MongoDB port?",
 			h.length, headerLen, maxMessage)
 	}
 	return h, nil
 }
 
-// messageBody returns the body document of a whole OP_MSG that answers request id.
+// messageBody returns the body document of an OP_MSG that is the reply to request id.
 func messageBody(msg []byte, h header, id int32) ([]byte, error) {
 	if h.responseTo != id {
-		return nil, fmt.Errorf("the answer belongs to request %d, not to %d", h.responseTo, id)
+		return nil, fmt.Errorf("the reply belongs to request %d, not to %d", h.responseTo, id)
 	}
 	if h.opcode != opMsg {
-		return nil, fmt.Errorf("the answer has opcode %d instead of OP_MSG (%d)", h.opcode, opMsg)
+		return nil, fmt.Errorf("the reply has opcode %d instead of OP_MSG (%d)", h.opcode, opMsg)
 	}
 	if len(msg) < bodyStart {
 		return nil, errSections
 	}
 	flags := binary.LittleEndian.Uint32(msg[headerLen:])
 	if flags&flagsRequired&^flagChecksum != 0 {
-		return nil, fmt.Errorf("the answer has flags %#x that were not asked for", flags)
+		return nil, fmt.Errorf("the reply has unexpected flags %#x", flags)
 	}
 	sections := msg[headerLen+4:]
 	if flags&flagChecksum != 0 {
@@ -83,7 +83,7 @@ func messageBody(msg []byte, h header, id int32) ([]byte, error) {
 	return bodySection(sections)
 }
 
-// bodySection finds the one section of kind 0 and steps over document sequences.
+// bodySection finds the section of kind 0 and skips document sequences.
 func bodySection(b []byte) (body []byte, err error) {
 	for len(b) > 0 {
 		kind := b[0]
@@ -110,7 +110,7 @@ func beginMessage(dst []byte) []byte {
 	return append(dst, 0, 0, 0, 0)                                              // length of the document
 }
 
-// sealMessage writes what is known only at the end: length, request id and flags.
+// sealMessage writes the length, the request id and the flags into the finished message.
 func sealMessage(msg []byte, id int32, flags uint32) {
 	binary.LittleEndian.PutUint32(msg, uint32(len(msg)))
 	binary.LittleEndian.PutUint32(msg[4:], uint32(id))

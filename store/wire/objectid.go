@@ -11,8 +11,8 @@ import (
 // idElement is the length of an _id element with an ObjectID: type, "_id", zero, 12 bytes.
 const idElement = 1 + 3 + 1 + 12
 
-// objectIDs makes the _id of documents that have none, as drivers do: seconds, five random bytes that
-// tell this session apart, and a counter of three bytes.
+// objectIDs makes the _id of documents without one, like drivers: seconds, five random bytes of the session, and a
+// counter of three bytes.
 type objectIDs struct {
 	unique  [5]byte
 	counter uint32
@@ -33,7 +33,7 @@ func hasID(doc []byte) bool {
 	for ok {
 		e, rest, more, err := nextElement(body)
 		if err != nil || !more {
-			return err != nil // broken: leave it alone, the server will refuse it
+			return err != nil // invalid BSON: the server refuses it
 		}
 		if string(e.key) == "_id" {
 			return true

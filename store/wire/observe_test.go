@@ -37,19 +37,19 @@ func TestObserver(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		status, err := server.AskStatistics(t.Context(), s)
+		status, err := server.QueryStatistics(t.Context(), s)
 		if current, ok := status.Lookup("connections", "current").AsInt64OK(); err != nil || !ok || current != 7 {
 			t.Errorf("status %v: %v", status, err)
 		}
 		var refused *store.ServerError
-		if _, err := server.AskSet(t.Context(), s); !errors.As(err, &refused) || refused.Code != 76 {
+		if _, err := server.QuerySet(t.Context(), s); !errors.As(err, &refused) || refused.Code != 76 {
 			t.Errorf("a server without a replica set: %v", err)
 		}
 		n.set(func() { slow = true })
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		begun := time.Now()
-		if _, err := server.AskStatistics(ctx, s); err == nil || errors.As(err, &refused) ||
+		if _, err := server.QueryStatistics(ctx, s); err == nil || errors.As(err, &refused) ||
 			time.Since(begun) > 6*time.Second {
 			t.Errorf("a server that does not answer: %v after %v", err, time.Since(begun))
 		}

@@ -13,7 +13,7 @@ import (
 	closest "github.com/plimsoll-bench/plimsoll/internal/nearest" // "nearest" is a read preference here
 )
 
-// optionUse says what the wire client does with an option of a connection string.
+// optionUse is the support of an option of a connection string.
 type optionUse uint8
 
 const (
@@ -21,8 +21,7 @@ const (
 	idle           // accepted, but has no effect here; noted
 )
 
-// optionUses lists the options by lower-case name. An option that is not here is refused, because it may
-// change what is measured.
+// optionUses has the options by lower-case name. Other options are refused, because they may change the measurement.
 var optionUses = map[string]optionUse{
 	"appname": used, "authmechanism": used, "authsource": used, "connect": used, "connecttimeoutms": used,
 	"directconnection": used, "j": used, "journal": used, "localthresholdms": used, "readconcernlevel": used,
@@ -41,7 +40,7 @@ var optionUses = map[string]optionUse{
 	"zstdcompressionlevel": idle,
 }
 
-// checkOptions refuses what this client cannot do and notes what it does not need.
+// checkOptions refuses unsupported options and notes those without effect.
 func (s *settings) checkOptions(cs *connstring.ConnString) error {
 	names := make([]string, 0, len(cs.Options))
 	for name := range cs.Options {
@@ -52,7 +51,7 @@ func (s *settings) checkOptions(cs *connstring.ConnString) error {
 		use, known := optionUses[name]
 		_, misspelled := cs.UnknownOptions[name]
 		switch {
-		case misspelled && !known: // this client knows some that the parser does not
+		case misspelled && !known: // the parser does not know all options of this client
 			return errors.New("there is no option " + name + closest.DidYouMean(name, optionNames()))
 		case !known:
 			if off := strings.ToLower(strings.Join(cs.Options[name], ",")); harmless(name, off) {
@@ -71,10 +70,10 @@ func (s *settings) checkOptions(cs *connstring.ConnString) error {
 	return nil
 }
 
-// optionNames lists the options that this client knows, for the nearest one in a message.
+// optionNames lists the known options, for suggestions.
 func optionNames() []string { return slices.Sorted(maps.Keys(optionUses)) }
 
-// harmless reports whether an option that this client does not have is switched off by its value.
+// harmless reports whether the value switches an unsupported option off.
 func harmless(name, value string) bool {
 	switch name {
 	case "compressors":

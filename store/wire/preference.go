@@ -32,9 +32,8 @@ func parsePreference(name string) (preference, error) {
 	return primary, fmt.Errorf("unknown read preference %q: use one of %s", name, strings.Join(preferenceNames[:], ", "))
 }
 
-// appendReadPreference writes $readPreference where the official driver does: never to a standalone
-// server, and for mode primary only to a member of a replica set that is addressed directly, which
-// would otherwise refuse to read as a secondary.
+// appendReadPreference writes $readPreference like the official driver: never to a standalone server, and for mode
+// primary only to a directly addressed member of a replica set, which would refuse reads as a secondary otherwise.
 func (s *settings) appendReadPreference(dst []byte, g *greeting) []byte {
 	mode := s.preference
 	switch {

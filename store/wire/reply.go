@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// reply is what an answer says, as slices into it. Unset fields were not there.
+// reply has the fields of a reply as slices into it. Missing fields are unset.
 type reply struct {
 	ok       bool
 	hasOK    bool
@@ -29,7 +29,6 @@ type reply struct {
 	operation   uint64 // timestamp operationTime
 }
 
-// parse reads an answer's body document.
 func (r *reply) parse(doc []byte) error {
 	*r = reply{}
 	body, rest, ok := rawbson.Split(doc)
@@ -51,7 +50,7 @@ func (r *reply) parse(doc []byte) error {
 	}
 }
 
-// take keeps one element of the answer if it matters.
+// take keeps one element of the reply if it is used.
 func (r *reply) take(e element) error {
 	switch string(e.key) {
 	case "ok":
@@ -86,7 +85,7 @@ func (r *reply) take(e element) error {
 	return nil
 }
 
-// takeBody keeps the body of an error document. One that cannot be read must not pass for no error.
+// takeBody keeps the body of an error document. An invalid one must not count as no error.
 func takeBody(dst *[]byte, e element) error {
 	body, ok := e.body()
 	if !ok {
@@ -96,7 +95,7 @@ func takeBody(dst *[]byte, e element) error {
 	return nil
 }
 
-// complete checks what every answer must have.
+// complete checks the fields that every reply must have.
 func (r *reply) complete() error {
 	if !r.hasOK {
 		return errNoOK
@@ -148,7 +147,7 @@ func walkBatch(batch []byte) (first []byte, docs, size int, err error) {
 	}
 }
 
-// serverError makes the error of a refused command. It copies, because it outlives the buffer.
+// serverError makes the error of a refused command. It copies, because the buffer is reused.
 func (r *reply) serverError() *store.ServerError {
 	return &store.ServerError{
 		Code: r.code, CodeName: string(r.codeName), Message: string(r.errmsg), Labels: stringsOf(r.labels),
@@ -165,11 +164,11 @@ func (r *reply) concern() *store.ServerError {
 	return &e
 }
 
-// maxKeptErrors bounds how many entries of writeErrors are looked at after the first indeterminate one
-// could no longer change the outcome; a batch holds at most 100,000.
+// maxKeptErrors bounds the entries of writeErrors that are read after the first indeterminate one, which decides the
+// outcome. A batch has at most 100,000.
 const maxKeptErrors = defaultMaxBatch
 
-// statementErrors makes the errors of writeErrors, with the labels of the answer.
+// statementErrors makes the errors of writeErrors, with the labels of the reply.
 func (r *reply) statementErrors() []store.ServerError {
 	var out []store.ServerError
 	labels := stringsOf(r.labels)
@@ -230,7 +229,7 @@ func stringsOf(body []byte) []string {
 	return out
 }
 
-// clusterTimestamp reads the clusterTime of a $clusterTime document, by which two are compared.
+// clusterTimestamp reads the clusterTime of a $clusterTime document, for comparisons.
 func clusterTimestamp(doc []byte) uint64 {
 	body, _, ok := rawbson.Split(doc)
 	if !ok {

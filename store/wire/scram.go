@@ -21,18 +21,17 @@ const (
 	mechanismSHA1   = "SCRAM-SHA-1"
 	mechanismSHA256 = "SCRAM-SHA-256"
 
-	// minIterations is the least work per password guess that a server may ask for (RFC 7677).
+	// minIterations is the smallest accepted number of iterations (RFC 7677).
 	minIterations = 4096
-	// maxSteps is more than any SCRAM conversation needs.
+	// maxSteps exceeds the steps of any SCRAM conversation.
 	maxSteps = 8
 )
 
-// credentials authenticate connections. The derived keys are kept, so that only the first connection
-// pays for them.
+// credentials authenticate connections. They keep the derived keys, which only the first connection computes.
 type credentials struct {
 	user      string
-	source    string // database that knows the user
-	mechanism string // empty: the strongest that the server offers
+	source    string // database of the user
+	mechanism string // empty: the strongest one of the server
 	sha1      *scram.Client
 	sha256    *scram.Client
 	sha256Err error // the password cannot be used with SCRAM-SHA-256
@@ -57,7 +56,7 @@ func newCredentials(cs *connstring.ConnString) (*credentials, error) {
 		c.sha256, err = scram.SHA256.NewClientUnprepped(cs.Username, password, "")
 	}
 	if err != nil {
-		c.sha256Err = errors.New("the user name or password holds characters that SCRAM-SHA-256 does not allow")
+		c.sha256Err = errors.New("the user name or password has characters that SCRAM-SHA-256 does not allow")
 		return c, nil
 	}
 	c.sha256.WithMinIterations(minIterations)
@@ -65,7 +64,6 @@ func newCredentials(cs *connstring.ConnString) (*credentials, error) {
 	return c, nil
 }
 
-// choose picks the mechanism for a server.
 func (c *credentials) choose(g *greeting) (string, *scram.Client, error) {
 	mech := c.mechanism
 	if mech == "" {
@@ -80,13 +78,13 @@ func (c *credentials) choose(g *greeting) (string, *scram.Client, error) {
 	return mech, c.sha1, nil
 }
 
-// authError is a failed authentication. It is not worth another attempt.
+// authError is a failed authentication, which is not retried.
 type authError struct{ err error }
 
 func (e *authError) Error() string { return e.err.Error() }
 func (e *authError) Unwrap() error { return e.err }
 
-// authenticate proves the user to the server, and the server to us.
+// authenticate authenticates the user and the server to each other.
 func (l *link) authenticate(ctx context.Context, c *credentials) error {
 	mech, client, err := c.choose(l.greeting)
 	if err != nil {
@@ -103,7 +101,7 @@ func (l *link) authenticate(ctx context.Context, c *credentials) error {
 		return &authError{err}
 	}
 	if errors.As(err, &refusal) {
-		// A server that could not look the user up says nothing of the password: the next attempt may succeed.
+		// If the server could not read the user, the password may be right, and the next attempt may succeed.
 		if o, _ := store.ClassifyServerError(true, refusal.Code, refusal.CodeName, nil,
 			refusal.Message); o == store.Rejected {
 			return &authError{err}
@@ -112,12 +110,12 @@ func (l *link) authenticate(ctx context.Context, c *credentials) error {
 	return err
 }
 
-// scramError says that the server's side of the conversation is wrong.
+// scramError reports an invalid message of the server.
 type scramError struct{ err error }
 
 func (e *scramError) Error() string { return e.err.Error() }
 
-// converse leads the SCRAM conversation to its end.
+// converse does the SCRAM conversation.
 func (l *link) converse(ctx context.Context, c *credentials, mech string, conv *scram.ClientConversation) error {
 	first, err := conv.Step("")
 	if err != nil {
@@ -150,7 +148,7 @@ func (l *link) converse(ctx context.Context, c *credentials, mech string, conv *
 	return &scramError{errors.New("the server does not end the conversation")}
 }
 
-// verified checks that the server has proved that it knows the password, too.
+// verified checks the server's proof that it knows the password.
 func verified(conv *scram.ClientConversation) error {
 	if !conv.Done() || !conv.Valid() {
 		return &scramError{errors.New("the server ended the conversation without proving that it knows the password")}

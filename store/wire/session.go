@@ -12,28 +12,28 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// forever stands for the deadline of a request that has none.
+// forever is the deadline of a request without one.
 const forever = 24 * time.Hour
 
-// Session is one worker's connection. Where reads go to another member than writes it has two.
+// Session is the connection of one worker. It has two if reads go to another member than writes.
 type Session struct {
 	store  *Store
 	worker int
-	task   *loop.Task // what runs the session on an event loop, nil on a goroutine
+	task   *loop.Task // of the event loop, nil on a goroutine
 	lsid   []byte     // {id: UUID}
 	ids    objectIDs
-	out    []byte // the message being built
+	out    []byte // the current message
 	writes port
-	reads  port // used only while reads have a server of their own
+	reads  port // used only if reads have another server than writes
 	causal *causal
-	turn   uint64 // of the topology when the place of reads was last looked at
+	turn   uint64 // of the topology at the last check of the server for reads
 }
 
-// port is a place for a connection: which servers suit it and the connection, if there is one.
+// port has the preference for a server and the connection, if there is one.
 type port struct {
 	want preference
 	link *link
-	from choice // on what the choice of the server was based
+	from choice // of the server
 }
 
 func newSession(s *Store, worker int) *Session {
@@ -53,9 +53,9 @@ func newLSID() []byte {
 	return rawbson.Close(appendBinary(d, "id", 4, id[:]), start)
 }
 
-// Do sends req once and waits for the answer at most until deadline (plus a tenth of the time left, at
-// least 1 ms). A zero deadline is none. getMore commands and the further messages of a batch that
-// is too large for one are not counted as attempts.
+// Do sends req once and waits for the reply until deadline (plus a tenth of the remaining time, at least 1 ms). A zero
+// deadline is none. getMore commands and the further messages of a batch that is too large for one do not count as
+// attempts.
 func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
 	now := time.Now()
@@ -93,8 +93,8 @@ func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	}
 }
 
-// port returns the place for the connection of a read or a write. Reads have one of their own only in
-// a replica set that is asked to serve them elsewhere.
+// port returns the port of a read or a write. Reads have a separate one only in a replica set with a read preference
+// other than primary.
 func (s *Session) port(write bool) *port {
 	if write || s.reads.want == primary || s.writes.link != nil && s.writes.link.greeting.setName == "" {
 		return &s.writes
@@ -103,7 +103,7 @@ func (s *Session) port(write bool) *port {
 	return &s.reads
 }
 
-// unsent is the result of a request of which nothing was sent.
+// unsent fills the result of a request that was not sent.
 func (s *Session) unsent(res *store.Result, write bool, why store.Reason, msg string) {
 	res.Fail(store.Unsent(write), why, msg)
 }
@@ -131,7 +131,8 @@ func (s *Session) connect(p *port, now, deadline time.Time, write bool, res *sto
 	return false
 }
 
-// open gives p a connection. On an event loop others go on meanwhile: looking for a server and connecting may block.
+// open gives p a connection. Finding a server and connecting may block, so an event loop runs other tasks during that
+// time.
 func (s *Session) open(ctx context.Context, p *port) error {
 	var l *link
 	var c choice
@@ -154,8 +155,8 @@ func (s *Session) open(ctx context.Context, p *port) error {
 	return nil
 }
 
-// RunOn implements [loop.Session]. A connection that cannot wait there is made anew by the next request, which says why
-// if that fails too.
+// RunOn implements [loop.Session]. If a connection cannot wait on the loop, the next request makes a new one, and
+// reports the error if that fails too.
 func (s *Session) RunOn(t *loop.Task) {
 	s.task = t
 	for _, p := range []*port{&s.writes, &s.reads} {
@@ -169,15 +170,15 @@ func (s *Session) RunOn(t *loop.Task) {
 	}
 }
 
-// drop closes p's connection and has its server looked at again.
+// drop closes p's connection and reports its server for another greeting.
 func (s *Session) drop(p *port, why string) {
 	s.store.topology.report(p.from, why)
 	p.link.close()
 	p.link = nil
 }
 
-// Close closes the session's connections. After unacknowledged writes it waits, most of the configured time
-// at most, until the server has read them all.
+// Close closes the session's connections. After unacknowledged writes it first waits until the server has read them
+// all, for three quarters of the timeout at most.
 func (s *Session) Close() error {
 	for _, p := range []*port{&s.writes, &s.reads} {
 		if p.link != nil {

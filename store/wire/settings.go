@@ -22,30 +22,30 @@ type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // Option changes how a store is opened.
 type Option func(*settings)
 
-// WithDialer makes the store open its connections through d, for tests and for measuring.
+// WithDialer makes the store open its connections by d, for tests and measurements.
 func WithDialer(d Dialer) Option { return func(s *settings) { s.dial, s.dialer = d, true } }
 
-// settings is what the address and the configuration ask for.
+// settings of the address and the configuration.
 type settings struct {
 	seeds    []string // host:port
-	direct   bool     // use the one server whatever its role
+	direct   bool     // use the one server in any role
 	setName  string
 	database string
 	appName  string
-	tls      *tls.Config // nil for a connection in the clear
+	tls      *tls.Config // nil for an unencrypted connection
 	auth     *credentials
 
 	concern        store.Concern
 	unacknowledged bool
 	preference     preference
 
-	timeout   time.Duration // of administrative commands, and for finding a server where there is no deadline
+	timeout   time.Duration // of administrative commands, and for finding a server without a deadline
 	connect   time.Duration // for one connection with TLS, greeting and authentication
-	threshold time.Duration // servers this much slower than the nearest one are passed over
+	threshold time.Duration // ignore servers that are slower than the nearest one by more
 
 	notes  []string
 	dial   Dialer
-	dialer bool // dial is not our own
+	dialer bool // dial is that of [WithDialer]
 }
 
 const (
@@ -54,7 +54,7 @@ const (
 	defaultThreshold = 15 * time.Millisecond
 )
 
-// newSettings reads the address in cfg. Looking up a mongodb+srv address may take as long as ctx allows.
+// newSettings reads the address in cfg. ctx bounds the lookup of a mongodb+srv address.
 func newSettings(ctx context.Context, cfg store.Config) (*settings, error) {
 	cs, err := parseAddress(ctx, cfg.Target)
 	if err != nil {
@@ -85,7 +85,7 @@ func newSettings(ctx context.Context, cfg store.Config) (*settings, error) {
 	return s, s.complete(cs, cfg)
 }
 
-// complete reads the parts that can be wrong.
+// complete reads the parts that can be invalid.
 func (s *settings) complete(cs *connstring.ConnString, cfg store.Config) error {
 	if s.database == "" {
 		return errors.New("no database: name one in the address (mongodb://HOST/DATABASE) or in the configuration")
@@ -104,8 +104,8 @@ func (s *settings) complete(cs *connstring.ConnString, cfg store.Config) error {
 	return err
 }
 
-// parseAddress parses a connection string with the official driver's parser. No error repeats any part
-// of the address that could be a password.
+// parseAddress parses a connection string with the official driver's parser. Its errors contain no part of the address
+// that could be a password.
 func parseAddress(ctx context.Context, target string) (*connstring.ConnString, error) {
 	type parsed struct {
 		cs  *connstring.ConnString
@@ -123,12 +123,12 @@ func parseAddress(ctx context.Context, target string) (*connstring.ConnString, e
 		}
 		return p.cs, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("looking up the address %s took too long (%w): check DNS, or give the hosts as mongodb://HOST,HOST",
+		return nil, fmt.Errorf("cannot look up the address %s in time (%w): check DNS, or use mongodb://HOST,HOST",
 			store.Redact(target), ctx.Err())
 	}
 }
 
-// explainParse turns a parser's message into one that holds no part of the user information.
+// explainParse removes the user information from a message of the parser.
 func explainParse(msg string) string {
 	switch {
 	case strings.Contains(msg, "username required"), strings.Contains(msg, "password required"):
@@ -141,7 +141,7 @@ func explainParse(msg string) string {
 	return msg
 }
 
-// withPorts adds MongoDB's port where a host has none.
+// withPorts adds MongoDB's port to hosts without one.
 func withPorts(hosts []string) []string {
 	out := make([]string, 0, len(hosts))
 	for _, h := range hosts {
@@ -158,7 +158,7 @@ func withPort(host string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), "27017")
 }
 
-// mergeConcern takes what the address says where the configuration says nothing.
+// mergeConcern adds the settings of the address that the configuration does not have.
 func (s *settings) mergeConcern(cs *connstring.ConnString, c store.Concern) error {
 	if c.W == "" {
 		c.W = cs.WString
@@ -182,7 +182,8 @@ func (s *settings) mergeConcern(cs *connstring.ConnString, c store.Concern) erro
 		return fmt.Errorf("write concern w=%s is out of range: use 0, 1, 2, … or majority", c.W)
 	}
 	if c.Unacknowledged() && c.Journal != nil && *c.Journal {
-		return errors.New("write concern w=0 with j=true contradicts itself: a write that is not acknowledged cannot be acknowledged as journaled")
+		return errors.New("write concern w=0 and j=true contradict each other: " +
+			"a write without acknowledgement cannot be acknowledged as journaled")
 	}
 	mode, err := parsePreference(c.Preference)
 	if c.Causal && c.Unacknowledged() {
@@ -192,7 +193,7 @@ func (s *settings) mergeConcern(cs *connstring.ConnString, c store.Concern) erro
 	return err
 }
 
-// shortJournal reads j=true, which servers' documentation uses beside journal=true.
+// shortJournal reads j=true, which the documentation of servers uses as well as journal=true.
 func shortJournal(cs *connstring.ConnString) *bool {
 	values := cs.UnknownOptions["j"]
 	if len(values) == 0 {
@@ -202,7 +203,7 @@ func shortJournal(cs *connstring.ConnString) *bool {
 	return &on
 }
 
-// appendWriteConcern writes writeConcern if one is asked for.
+// appendWriteConcern writes writeConcern, if there is one.
 func (s *settings) appendWriteConcern(dst []byte) []byte {
 	if s.concern.W == "" && s.concern.Journal == nil {
 		return dst
@@ -220,7 +221,7 @@ func (s *settings) appendWriteConcern(dst []byte) []byte {
 	return rawbson.Close(dst, start)
 }
 
-// appendReadConcern writes readConcern if one is asked for, or the read must not be behind a time; 0 is none.
+// appendReadConcern writes readConcern, if there is one or the read must not precede a time. A time of 0 is none.
 func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
 	if s.concern.Read == "" && after == 0 {
 		return dst
@@ -236,7 +237,7 @@ func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
 	return rawbson.Close(dst, start)
 }
 
-// describe writes down what decides how this client behaves, under the names that store/mongo uses.
+// describe returns the settings that affect the measurement, with the names of store/mongo.
 func (s *settings) describe(text map[string]string) {
 	text["client"] = "wire"
 	text["client retryWrites"], text["client retryReads"] = "false", "false"

@@ -10,12 +10,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// socket is the connection below the messages, and below TLS where that is used. It begins as one that blocks its
-// goroutine, which dialing, TLS handshakes and authentication may do for long, and may move to an event loop after
-// that.
+// socket is the connection below the messages and TLS. First it blocks its goroutine during dialing, the TLS handshake
+// and authentication, which may take long. Then it may move to an event loop.
 type socket struct{ net.Conn }
 
-// tryRead reads what is there and does not wait. It returns 0 if that is nothing, or if there is no way to know.
+// tryRead reads available data without waiting. It returns 0 if there are none, or if that is not known.
 func (s *socket) tryRead(b []byte) (n int, err error) {
 	switch c := s.Conn.(type) {
 	case *loop.Conn:
@@ -40,19 +39,19 @@ func (s *socket) tryRead(b []byte) (n int, err error) {
 	return 0, nil
 }
 
-// moveTo has the link wait on the loop of a task from now on.
+// moveTo makes the link wait on the loop of a task.
 func (l *link) moveTo(t *loop.Task) error {
 	c, err := t.Adopt(l.under.Conn)
 	if err != nil {
 		return fmt.Errorf("the connection to %s cannot be used on an event loop: %w", l.addr, err)
 	}
 	l.under.Conn = c
-	l.armed = time.Time{} // that was the deadline of the other one
+	l.armed = time.Time{} // the new connection has no deadline
 	return nil
 }
 
-// drain throws away the answers to messages that asked for none. What it leaves of the last one is held.
-// An end of the connection is left for the next write to find.
+// drain discards the replies to messages without a reply. l.held is the rest of an incomplete one. The next write
+// reports an end of the connection.
 func (l *link) drain() fault {
 	for {
 		n, err := l.under.tryRead(l.space(0, l.held, l.held+firstBuffer))

@@ -16,10 +16,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// settleTime is how long opening a store waits for the servers that have not answered yet.
+// settleTime is the time for which opening a store waits for further servers.
 const settleTime = time.Second
 
-// Store is an opened deployment.
+// Store is an open deployment.
 type Store struct {
 	st       *settings
 	topology *topology
@@ -36,10 +36,9 @@ var (
 	_ loop.Session     = (*Session)(nil)
 )
 
-// Open connects to the deployment that cfg.Target names, a mongodb:// or mongodb+srv:// address, and
-// checks that it answers and accepts the credentials. The database of cfg wins over that of the
-// address; so do the parts of cfg.Concern that are set. It fails within cfg.Timeout (10 s if zero),
-// or when ctx ends, with an error that says what was tried and what to check, without credentials.
+// Open connects to the deployment of cfg.Target, a mongodb:// or mongodb+srv:// address, and checks that it replies and
+// accepts the credentials. The database of cfg and the fields of cfg.Concern that are set override the address. It
+// fails within cfg.Timeout (10 s if zero) or when ctx ends. Its errors contain no credentials.
 func Open(ctx context.Context, cfg store.Config, opts ...Option) (*Store, error) {
 	timeout := cfg.Timeout
 	if timeout <= 0 {
@@ -62,8 +61,7 @@ func Open(ctx context.Context, cfg store.Config, opts ...Option) (*Store, error)
 	return s, nil
 }
 
-// check finds a server, authenticates once, and gives the other servers a moment to answer, so that
-// sessions spread over all of them.
+// check finds a server, authenticates once, and waits a moment for the other servers, so that sessions use all of them.
 func (s *Store) check(ctx context.Context) error {
 	l, _, err := s.connect(ctx, s.st.preference, 0)
 	if err != nil {
@@ -83,7 +81,7 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// greet asks a server what it is, on a connection of its own.
+// greet gets the greeting of a server on a new connection.
 func (s *Store) greet(ctx context.Context, addr string) (*greeting, error) {
 	l, err := openLink(ctx, s.st, addr)
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *Store) greet(ctx context.Context, addr string) (*greeting, error) {
 	return l.greeting, nil
 }
 
-// connect finds a server for a preference and connects to it, again and again until ctx ends.
+// connect finds a server for a preference and connects to it, and retries until ctx ends.
 func (s *Store) connect(ctx context.Context, want preference, worker int) (*link, choice, error) {
 	var last error
 	for {
@@ -117,8 +115,7 @@ func (s *Store) connect(ctx context.Context, want preference, worker int) (*link
 	}
 }
 
-// dial makes an authenticated connection to a server and checks that it is still what it was picked
-// for.
+// dial makes an authenticated connection to a server and checks that it still has the role of the choice.
 func (s *Store) dial(ctx context.Context, addr string, want preference) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.st.connect)
 	defer cancel()
@@ -139,7 +136,7 @@ func (s *Store) dial(ctx context.Context, addr string, want preference) (*link, 
 	return l, nil
 }
 
-// Session opens a session and connects it within the configured time.
+// Session opens a session and connects it within cfg.Timeout.
 func (s *Store) Session(worker int) (store.Session, error) {
 	ctx, cancel := context.WithTimeout(s.topology.ctx, s.st.timeout)
 	defer cancel()
@@ -154,7 +151,7 @@ func (s *Store) Session(worker int) (store.Session, error) {
 	return c, nil
 }
 
-// OnLoops implements [loop.Store]. What another dialer makes may be anything.
+// OnLoops implements [loop.Store]. The connections of [WithDialer] may not support a loop.
 func (s *Store) OnLoops() bool { return !s.st.dialer }
 
 // Close closes the store's own connections. Sessions must be closed before.
@@ -169,9 +166,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// RunCommand runs an administrative command on the primary or a router, within ctx or, if that has no
-// deadline, the configured time. Where the connection was lost since the last command it connects
-// again and sends the command once more.
+// RunCommand runs an administrative command on the primary or a router. ctx bounds it, or cfg.Timeout if ctx has no
+// deadline. If the connection was lost since the last command, it connects again and repeats the command once.
 func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -200,7 +196,7 @@ func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, 
 	}
 }
 
-// runOnce runs a command on the administrative connection and makes one if there is none.
+// runOnce runs a command on the administrative connection, and connects if there is none.
 func (s *Store) runOnce(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	if s.admin == nil {
 		l, _, err := s.connect(ctx, primary, 0)
@@ -219,13 +215,12 @@ func (s *Store) runOnce(ctx context.Context, db string, cmd []byte) ([]byte, err
 	return bytes.Clone(doc), nil
 }
 
-// Info says what the deployment is.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	info := store.ServerInfo(ctx, s)
 	info.Notes = append(info.Notes, s.st.notes...)
 	s.st.describe(info.Settings)
 	if info.Kind == "" {
-		return info, fmt.Errorf("the deployment does not describe itself: %s", strings.Join(info.Notes, "; "))
+		return info, fmt.Errorf("the description of the deployment could not be read: %s", strings.Join(info.Notes, "; "))
 	}
 	if len(info.Hosts) == 0 {
 		info.Hosts = slices.Clone(s.st.seeds)
@@ -233,8 +228,8 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	return info, nil
 }
 
-// wholeCollection is how long a command may take that reads or removes a whole collection, where the caller sets no
-// deadline: counting 100 million documents on a disk that turns takes most of an hour.
+// wholeCollection bounds a command on a whole collection without a deadline: counting 100 million documents on a hard
+// disk takes most of an hour.
 const wholeCollection = 2 * time.Hour
 
 func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -244,22 +239,19 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, wholeCollection)
 }
 
-// EnsureIndexes creates the indexes that do not exist yet. Building one over existing documents takes as long as it
-// takes.
+// EnsureIndexes creates the indexes that do not exist yet.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []workload.Index) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	return store.EnsureIndexes(ctx, s, s.st.database, indexes)
 }
 
-// Count returns the exact number of documents in a collection.
 func (s *Store) Count(ctx context.Context, collection string) (int64, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	return store.CountDocuments(ctx, s, s.st.database, collection)
 }
 
-// Drop removes a collection.
 func (s *Store) Drop(ctx context.Context, collection string) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()

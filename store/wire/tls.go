@@ -11,8 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 )
 
-// tlsConfig reads the TLS options, nil if TLS is not asked for. The server's name is filled in for each
-// connection.
+// tlsConfig reads the TLS options. It is nil without TLS. startTLS adds the server's name for each connection.
 func tlsConfig(cs *connstring.ConnString) (*tls.Config, error) {
 	if cs.SSLClientCertificateKeyPasswordSet {
 		return nil, unsupported("the option tlsCertificateKeyFilePassword (decrypt the key)")
@@ -33,7 +32,7 @@ func tlsConfig(cs *connstring.ConnString) (*tls.Config, error) {
 	}
 	switch {
 	case cs.SSLInsecure || switchedOn(cs, "tlsallowinvalidcertificates"):
-		cfg.InsecureSkipVerify = true // asked for by name in the address
+		cfg.InsecureSkipVerify = true // an option of the address
 	case switchedOn(cs, "tlsallowinvalidhostnames"):
 		verifyChainOnly(cfg)
 	}
@@ -76,7 +75,7 @@ func loadCertificate(cfg *tls.Config, cs *connstring.ConnString) error {
 
 // verifyChainOnly checks the certificate's chain but not the name in it.
 func verifyChainOnly(cfg *tls.Config) {
-	cfg.InsecureSkipVerify = true // the chain is verified below instead
+	cfg.InsecureSkipVerify = true // the chain is verified below
 	cfg.VerifyConnection = func(st tls.ConnectionState) error {
 		if len(st.PeerCertificates) == 0 {
 			return errors.New("the server sent no certificate")

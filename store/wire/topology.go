@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// probePause and probePauseMax bound the time between two greetings to one server while somebody looks
-	// for a primary. An outage is seen to end so much too late, so it is short; all sessions share one greeting.
+	// probePause and probePauseMax bound the time between two greetings to one server while a session searches for a
+	// primary. It is short, because the client notices the end of an outage later by this time. All sessions share one
+	// greeting.
 	probePause    = 4 * time.Millisecond
 	probePauseMax = 250 * time.Millisecond
-	// probeShare is how many times as long as a greeting took nobody asks again: a server that is hard at work
-	// to come back, or that takes milliseconds for a handshake, is not kept busy with greetings.
+	// probeShare is the pause after a greeting as a multiple of its duration, so that greetings do not keep a server busy
+	// that is starting or that needs milliseconds for a handshake.
 	probeShare = 4
-	// probePrecision is how small the pause is beside the time for which somebody has been looking: a server that
-	// has been away for minutes is asked less often, and the outage is still known to half a thousandth.
+	// probePrecision bounds the pause as a share of the duration of the search: a server that has been down for minutes is
+	// greeted less often, and the outage is still known to half a thousandth.
 	probePrecision = 2000
-	// probePatience is how long the first greeting to a silent server may take. It doubles each time,
-	// up to the time for connecting: short enough to notice a server that comes back, long enough
-	// in the end for one that is slow.
+	// probePatience is the timeout of the first greeting to a server that does not reply. It doubles each time up to the
+	// timeout for connecting: at first short enough to notice a restart soon, later long enough for a slow server.
 	probePatience = time.Second
 )
 
-// topology is what is known about the deployment's servers. All sessions of a store share it, and each
-// server is asked by at most one of them at a time. Sessions with a working connection never touch it.
+// topology has the state of the deployment's servers. All sessions of a store share it, and at most one of them at a
+// time greets a server. Sessions with a working connection do not use it.
 type topology struct {
 	st    *settings
 	probe func(ctx context.Context, addr string) (*greeting, error)
@@ -43,28 +43,28 @@ type topology struct {
 
 	mu      sync.Mutex
 	members []*member     // sorted by address
-	changed chan struct{} // closed when there is news
-	waiting int           // how many look for a server that is not there
-	// roleUnknown until the first answer; roleRouter, roleStandalone, or rolePrimary for a replica set
+	changed chan struct{} // closed at a change
+	waiting int           // number of sessions that search for a server
+	// roleUnknown until the first reply; roleRouter, roleStandalone, or rolePrimary for a replica set
 	role    role
-	opening bool // while the store is being opened, a hopeless deployment is given up at once
+	opening bool // while the store is being opened, a hopeless deployment fails at once
 	setVer  int64
 	elected [12]byte
 
-	turn atomic.Uint64 // counts the news, so that sessions see without the lock that there are some
+	turn atomic.Uint64 // counts the changes, so that sessions notice one without the lock
 }
 
 // member is one server.
 type member struct {
 	addr     string
 	now      role
-	gen      uint64 // counts the answers; a report about an older one is ignored
+	gen      uint64 // counts the replies; a report about an older one is ignored
 	rtt      time.Duration
 	why      string // why it is not usable
-	hopeless bool   // and that will not change by itself
+	hopeless bool   // only a change of settings can make it usable
 	probing  bool
-	since    time.Time // when the search began in which it is asked
-	until    time.Time // and when the last one ended
+	since    time.Time // start of the current search
+	until    time.Time // end of the last one
 	patience time.Duration
 }
 
@@ -88,7 +88,7 @@ func (t *topology) add(addr string) {
 		return strings.Compare(m.addr, a)
 	})
 	if !found {
-		t.members = slices.Insert(t.members, i, &member{addr: addr, why: "not asked yet", patience: min(probePatience, t.st.connect)})
+		t.members = slices.Insert(t.members, i, &member{addr: addr, why: "no greeting yet", patience: min(probePatience, t.st.connect)})
 	}
 }
 
@@ -101,14 +101,14 @@ func (t *topology) find(addr string) *member {
 	return nil
 }
 
-// choice is a server that was picked, and which of its answers that was based on.
+// choice is a server and the number of the reply that the choice was based on.
 type choice struct {
 	addr string
 	gen  uint64
 }
 
-// pick returns a server that suits the preference, asking for one until ctx ends. worker spreads the
-// sessions over servers that suit equally well.
+// pick returns a server for the preference, and searches until ctx ends. worker distributes sessions over equally
+// suitable servers.
 func (t *topology) pick(ctx context.Context, want preference, worker int) (choice, error) {
 	for {
 		t.mu.Lock()
@@ -132,9 +132,9 @@ func (t *topology) pick(ctx context.Context, want preference, worker int) (choic
 	}
 }
 
-// wait waits for news, or for the end of ctx. Servers are asked again and again meanwhile. Whoever calls it has counted
-// itself as waiting in the same breath in which it had them asked: otherwise whoever asks could stop in between, and
-// nobody would be told.
+// wait waits for a change or for the end of ctx, while servers are greeted at intervals. The caller must increment
+// t.waiting under the same lock as it starts the greetings: otherwise they could stop in between, and no change would
+// follow.
 func (t *topology) wait(ctx context.Context, changed <-chan struct{}) {
 	select {
 	case <-changed:
@@ -146,7 +146,7 @@ func (t *topology) wait(ctx context.Context, changed <-chan struct{}) {
 	t.waiting--
 }
 
-// wanted names what a preference looks for.
+// wanted names the servers of a preference.
 func (t *topology) wanted(want preference) string {
 	switch {
 	case t.st.direct:
@@ -157,8 +157,7 @@ func (t *topology) wanted(want preference) string {
 	return "server for read preference " + preferenceNames[want]
 }
 
-// settle ends the opening: it waits until all servers have answered or failed once, at most until ctx
-// ends.
+// settle ends the opening: it waits until all servers have replied or failed once, or ctx ends.
 func (t *topology) settle(ctx context.Context) {
 	t.mu.Lock()
 	t.opening = false
@@ -179,15 +178,15 @@ func (t *topology) settle(ctx context.Context) {
 	}
 }
 
-// isSet reports whether the deployment is a replica set that is not addressed directly.
+// isSet reports whether the deployment is a replica set and not one directly addressed server.
 func (t *topology) isSet() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.role == rolePrimary
 }
 
-// report says that the server of c did not behave as its answer promised. The next pick looks at it
-// again. Of many sessions that lost the same server only the first report counts.
+// report reports that the server of c failed or has another role than in its last reply. The next pick greets it again.
+// Of many sessions with the same server only the first report counts.
 func (t *topology) report(c choice, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,7 +196,7 @@ func (t *topology) report(c choice, why string) {
 	}
 }
 
-// ask has every server be asked from now on, until nobody waits any more.
+// ask starts greetings to all servers until no session waits.
 func (t *topology) ask(now time.Time) {
 	if t.ctx.Err() != nil {
 		return
@@ -207,15 +206,15 @@ func (t *topology) ask(now time.Time) {
 			continue
 		}
 		m.probing = true
-		if now.Sub(m.until) > probePauseMax { // otherwise it is the same search still, as of a client whose operations fail
+		if now.Sub(m.until) > probePauseMax { // otherwise the search continues, as for a client whose operations fail
 			m.since = now
 		}
 		t.working.Go(func() { t.keepAsking(m) })
 	}
 }
 
-// keepAsking asks one server until nobody waits for any. Those who wait are woken by news alone: there may be a
-// thousand of them, and they would have no processor left for what they wait for.
+// keepAsking greets one server until no session waits. Only a change wakes waiting sessions: a thousand of them would
+// leave no processor time for the server that they wait for.
 func (t *topology) keepAsking(m *member) {
 	for {
 		pause := time.NewTimer(jitter(t.probeOne(m)))
@@ -234,9 +233,9 @@ func (t *topology) keepAsking(m *member) {
 	}
 }
 
-// probeOne asks one server, takes in its answer, and returns after what pause it may be asked again.
+// probeOne greets one server, applies its reply, and returns the pause until the next greeting.
 func (t *topology) probeOne(m *member) time.Duration {
-	ctx, cancel := context.WithTimeout(t.ctx, m.patience) // which only who asks changes
+	ctx, cancel := context.WithTimeout(t.ctx, m.patience) // only keepAsking changes m.patience
 	defer cancel()
 	began := time.Now()
 	g, err := t.probe(ctx, m.addr)
@@ -263,12 +262,12 @@ func (t *topology) probeOne(m *member) time.Duration {
 	return min(max(probeShare*now.Sub(began), now.Sub(m.since)/probePrecision, probePause), probePauseMax)
 }
 
-// jitter spreads a pause by a quarter in both directions, so that clients do not ask in step.
+// jitter varies a pause by a quarter in both directions, so that clients do not send greetings at the same times.
 func jitter(d time.Duration) time.Duration {
 	return d*3/4 + time.Duration(rand.Int64N(int64(d)/2+1))
 }
 
-// learn takes in what a server says of itself and of the others.
+// learn applies the reply of a server.
 func (t *topology) learn(m *member, g *greeting) {
 	m.rtt, m.why = g.rtt, "is a "+g.role.String()
 	m.now = g.role
@@ -289,7 +288,7 @@ func (t *topology) learn(m *member, g *greeting) {
 	}
 }
 
-// learnMember takes in the answer of a member of a replica set.
+// learnMember applies the reply of a member of a replica set.
 func (t *topology) learnMember(m *member, g *greeting) {
 	if t.st.setName != "" && g.setName != t.st.setName {
 		m.now, m.why = roleUnknown, fmt.Sprintf("belongs to replica set %q, not %q", g.setName, t.st.setName)
@@ -311,8 +310,8 @@ func (t *topology) learnMember(m *member, g *greeting) {
 	t.learnHosts(m, g)
 }
 
-// newest reports whether no primary of a later election has been seen. Since wire version 17 the
-// election decides before the version of the configuration.
+// newest reports whether no primary of a later election is known. Since wire version 17 the election counts before the
+// version of the configuration.
 func (t *topology) newest(g *greeting) bool {
 	byElection := bytes.Compare(g.electionID[:], t.elected[:])
 	bySet := 0
@@ -333,9 +332,9 @@ func (t *topology) newest(g *greeting) bool {
 	return true
 }
 
-// learnHosts follows the set's own list of members: the primary's replaces what was known, another
-// member's adds to it. A server that is not on its own list was reached under a name that the set
-// does not know, and is not used: after a failover only the set's names lead anywhere.
+// learnHosts applies the set's list of members: the primary's list replaces the known members, another member's list
+// adds to them. A server that is not on its own list has an address that the set does not know. It is not used, because
+// after a failover only the addresses of the set work.
 func (t *topology) learnHosts(m *member, g *greeting) {
 	if len(g.hosts) == 0 {
 		return
@@ -354,7 +353,7 @@ func (t *topology) learnHosts(m *member, g *greeting) {
 	}
 }
 
-// choose returns a member that suits, nil if there is none.
+// choose returns a suitable member, nil if there is none.
 func (t *topology) choose(want preference, worker int) *member {
 	if t.ctx.Err() != nil {
 		return nil
@@ -384,8 +383,7 @@ func first(a, b *member) *member {
 	return b
 }
 
-// spread returns the member for a worker among those that suit and are not much slower than the
-// nearest one.
+// spread returns the member for a worker among the suitable ones that are not much slower than the nearest one.
 func (t *topology) spread(worker int, suits func(*member) bool) *member {
 	nearest, n := time.Duration(-1), 0
 	for _, m := range t.members {
@@ -414,12 +412,12 @@ func (t *topology) spread(worker int, suits func(*member) bool) *member {
 	return nil
 }
 
-// hopeless reports whether no server can become usable without somebody changing a setting.
+// hopeless reports whether no server can become usable without a change of settings.
 func (t *topology) hopeless() bool {
 	return !slices.ContainsFunc(t.members, func(m *member) bool { return !m.hopeless })
 }
 
-// describe lists the servers and what is wrong with them, for a person.
+// describe lists the servers and their problems.
 func (t *topology) describe() string {
 	if t.ctx.Err() != nil {
 		return "the store was closed"

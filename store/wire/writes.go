@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// tally is what has become of the messages of one write request so far.
+// tally has the results of the messages of one write request.
 type tally struct {
 	messages int
 	sent     int // documents or statements in them
@@ -17,7 +17,7 @@ type tally struct {
 	concern  *store.ServerError
 }
 
-// insert sends documents, in as many messages as the server's limits ask for.
+// insert sends documents, in several messages if the server's limits require it.
 func (x *exchange) insert(req *workload.Request) {
 	var t tally
 	docs, n := req.Docs, 0
@@ -43,7 +43,7 @@ func (x *exchange) insert(req *workload.Request) {
 	}
 }
 
-// update sends statements, in as many messages as the server's limits ask for.
+// update sends statements, in several messages if the server's limits require it.
 func (x *exchange) update(req *workload.Request) {
 	var t tally
 	list, n := req.Updates, 0
@@ -75,8 +75,7 @@ func (x *exchange) again(t *tally) {
 	}
 }
 
-// put sends one message with n documents or statements and takes in the answer. It returns false if the
-// result is final.
+// put sends one message with n documents or statements and applies the reply. It returns false if the result is final.
 func (x *exchange) put(t *tally, n int, more bool) bool {
 	if n == 0 {
 		x.unfit(t, more)
@@ -105,7 +104,7 @@ func (x *exchange) put(t *tally, n int, more bool) bool {
 	return true
 }
 
-// take adds the answer to a message with n documents or statements.
+// take adds the reply to a message with n documents or statements.
 func (t *tally) take(r *reply, n int) {
 	if r.concernError != nil {
 		t.concern = r.concern()
@@ -120,7 +119,7 @@ func (t *tally) take(r *reply, n int) {
 	t.applied += int(min(max(r.n, 0), int64(n)))
 }
 
-// handOver sends the last message of an unacknowledged write. Nobody will say what becomes of it.
+// handOver sends the last message of an unacknowledged write, which has no reply.
 func (x *exchange) handOver(t *tally, n int) bool {
 	if f := x.l.send(x.s.out, x.now, x.deadline); f.err != nil {
 		x.broken(f)
@@ -131,8 +130,8 @@ func (x *exchange) handOver(t *tally, n int) bool {
 	return true
 }
 
-// settled fills the result of a write whose messages were all answered, or not to be answered. It
-// returns false if the server reported no error, which leaves the counts to judge.
+// settled fills the result of a write when all replies have arrived or none is expected. It returns false if the server
+// reported no error; then the counts decide.
 func (x *exchange) settled(t *tally) bool {
 	switch {
 	case len(t.failed) > 0 || t.concern != nil:
@@ -148,8 +147,8 @@ func (x *exchange) settled(t *tally) bool {
 	return true
 }
 
-// partly corrects a failure in the middle of a batch that took several messages: what was proven not
-// applied was so only for the rest.
+// partly corrects a failure in the middle of a batch of several messages: the proof that nothing was applied is valid
+// for the rest only.
 func (x *exchange) partly(t *tally) {
 	x.res.Docs = t.applied
 	if t.messages > 0 && t.sent > 0 {
@@ -163,7 +162,7 @@ func (x *exchange) partly(t *tally) {
 	}
 }
 
-// unfit is the result of a request whose next document fits into no message, or that has none.
+// unfit is the result of a request without documents, or with a document that is too large for a message.
 func (x *exchange) unfit(t *tally, more bool) {
 	msg := "the request holds no documents"
 	if more {

@@ -10,8 +10,8 @@ import (
 //
 //	ln y = mean + Σ effects of the levels of the factors
 //
-// fitted by least squares to the trials of the block. Interactions of factors are not in it: a part of a grid cannot
-// tell them from main effects. Blocks whose trials do not determine the model are left out.
+// fitted by least squares to the trials of the block. It has no interactions: a fraction of a grid cannot
+// distinguish them from main effects. Blocks whose trials do not determine the model are left out.
 type additive struct {
 	column       map[[2]string]int // by factor and level
 	coefficients [][]float64       // of each block
@@ -58,7 +58,7 @@ func (j *judgement) additive(factors []factorLevels, blocks map[int]map[string]f
 	return model
 }
 
-// normal are the normal equations of least squares whose rows hold only zeros and ones.
+// normal is the normal equations of least squares with rows of zeros and ones.
 type normal struct {
 	a [][]float64 // the last column is the right side
 	n int
@@ -72,7 +72,7 @@ func newNormal(size int) *normal {
 	return s
 }
 
-// add takes an observation, given by the columns that are one.
+// add adds an observation, given by the columns that are one.
 func (s *normal) add(ones []int, y float64) {
 	s.n++
 	for _, i := range ones {
@@ -83,7 +83,7 @@ func (s *normal) add(ones []int, y float64) {
 	}
 }
 
-// solve eliminates with pivots; ok is false if the observations do not determine all coefficients.
+// solve returns ok false if the observations do not determine all coefficients.
 func (s *normal) solve() (x []float64, ok bool) {
 	const singular = 1e-9 // counts are whole numbers, so a pivot is either far larger or zero
 	size := len(s.a)

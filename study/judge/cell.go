@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,10 +14,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// observation is what one trial that counts says of one metric.
+// observation is the value of one valid trial in one metric.
 type observation struct {
 	value float64
-	block int // trials of the same block, other than 0, ran near each other
+	block int // trials of the same block ran close in time; 0 is none
 }
 
 // cell is one comparison while it is being judged.
@@ -27,7 +28,7 @@ type cell struct {
 	tested bool // there is a ratio with its interval
 	p      float64
 	notes  []string
-	silent string // why nothing may be claimed
+	silent string // why there is no verdict
 	rankUp bool   // more pairs of trials rise than fall, where only ranks can be compared
 }
 
@@ -45,16 +46,16 @@ func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
 	}
 	switch {
 	case len(xs) == 0 && len(ys) == 0:
-		c.silent = "no trial that counts has it"
+		c.silent = "no valid trial has it"
 	case len(xs) == 0:
-		c.silent = "no trial of the baseline that counts has it"
+		c.silent = "no valid trial of the baseline has it"
 	case len(ys) == 0:
-		c.silent = "no trial of the configuration that counts has it"
+		c.silent = "no valid trial of the configuration has it"
 	case !positive(xs) || !positive(ys):
 		c.compareZeros(xs, ys)
 	case len(xs) < 2 || len(ys) < 2:
 		c.Ratio = record.Finite(*c.Value / *c.Base)
-		c.silent = "one trial on a side tells nothing of how much trials differ"
+		c.silent = "one trial on a side does not show how much trials differ"
 	default:
 		c.compareRatio(base, value, paired, r)
 	}
@@ -66,12 +67,12 @@ func (c *cell) compareZeros(xs, ys []float64) {
 	c.Difference = record.Finite(*c.Value - *c.Base)
 	switch {
 	case len(xs) < 2 || len(ys) < 2:
-		c.silent = "one trial on a side tells nothing of how much trials differ"
+		c.silent = "one trial on a side does not show how much trials differ"
 	case allZero(xs) && allZero(ys):
 		c.Verdict = record.Equivalent
 		c.notes = append(c.notes, "zero in every trial of both")
 	default:
-		c.notes = append(c.notes, "some values are zero, so there is no ratio; the rank test decides")
+		c.notes = append(c.notes, "some values are zero, so there is no ratio. The rank test decides")
 		c.rankUp = risingPairs(xs, ys) > 0
 		if c.RankP != nil {
 			c.p = *c.RankP
@@ -100,7 +101,7 @@ func (c *cell) compareRatio(base, value []observation, paired bool, r rules) {
 		c.Pairs = len(xs)
 		c.ratio, c.tested = stats.PairedRatio(xs, ys, r.confidence)
 		if left := max(len(base), len(value)) - c.Pairs; left > 0 {
-			c.notes = append(c.notes, figure.Plural(left, "trial")+" without the other one in its block left out of the ratio")
+			c.notes = append(c.notes, figure.Plural(left, "trial")+" without counterpart in the block ignored")
 		}
 	} else {
 		c.ratio, c.tested = stats.UnpairedRatio(valuesOf(base), valuesOf(value), r.confidence)
@@ -110,11 +111,12 @@ func (c *cell) compareRatio(base, value []observation, paired bool, r rules) {
 	}
 	if !c.tested {
 		c.Ratio = record.Finite(*c.Value / *c.Base)
-		c.silent = "the interval of the ratio cannot be told from these trials"
+		c.silent = "these trials give no interval of the ratio"
 		return
 	}
 	c.p = c.ratio.P
-	c.Ratio, c.Low, c.High, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.Low), record.Finite(c.ratio.High), record.Finite(c.ratio.P)
+	c.Ratio, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.P)
+	c.Low, c.High = record.Finite(c.ratio.Low), record.Finite(c.ratio.High)
 }
 
 // decide gives the cells of a sweep with the same metric their verdicts.
@@ -148,7 +150,7 @@ func (c *cell) decide(r rules) {
 	case c.tested && stats.Equivalent(c.ratio, r.margin):
 		c.Verdict = record.Equivalent
 		if significant {
-			c.notes = append(c.notes, "a change that is certain, but smaller than the margin")
+			c.notes = append(c.notes, "a significant change, but smaller than the margin")
 		}
 	case significant && c.up() == c.Higher:
 		c.Verdict = record.Better
@@ -160,18 +162,19 @@ func (c *cell) decide(r rules) {
 	}
 	claimed := c.Verdict == record.Better || c.Verdict == record.Worse
 	if c.tested && c.Pairs == 0 && claimed && c.RankP != nil && *c.RankP > 2*r.alpha() {
-		c.notes = append(c.notes, "the rank test does not confirm it; look at the single trials")
+		c.notes = append(c.notes, "the rank test does not confirm it. See the single trials")
 	}
 	if c.tested && c.Value != nil && c.Base != nil && (*c.Value-*c.Base)*(c.ratio.Ratio-1) < 0 {
-		c.notes = append(c.notes, "the two values differ the other way: each is that of all trials of its side, the change is the mean of the "+c.changes())
+		c.notes = append(c.notes, "the two values differ in the opposite direction, because each is that of all trials of its "+
+			"side, but the change is the mean of the "+c.changes())
 	}
 }
 
-// trialsForVerdict is of how many pairs, or trials on each side, a verdict is given: a spread that was estimated from
-// two hits its interval by luck, and one disturbed trial of two cannot be seen.
+// trialsForVerdict is the smallest number of pairs, or of trials on each side, for a verdict. The spread of two is
+// unreliable, and one disturbed trial of two is not recognised.
 const trialsForVerdict = 3
 
-// repetitions is how many pairs there are, or trials on the smaller side where there are no pairs.
+// repetitions returns the number of pairs or, without pairs, of trials on the smaller side.
 func (c *cell) repetitions() int {
 	if c.Pairs > 0 {
 		return c.Pairs
@@ -186,7 +189,7 @@ func (c *cell) unit() string {
 	return "trials on each side"
 }
 
-// changes says of what the ratio is the mean.
+// changes names what the ratio is the mean of.
 func (c *cell) changes() string {
 	if c.Pairs > 0 {
 		return "changes within blocks"
@@ -194,7 +197,7 @@ func (c *cell) changes() string {
 	return "logarithms"
 }
 
-// up says whether the configuration has the greater values.
+// up reports whether the configuration has the greater values.
 func (c *cell) up() bool {
 	if c.tested {
 		return c.ratio.Ratio > 1
@@ -202,28 +205,28 @@ func (c *cell) up() bool {
 	return c.rankUp
 }
 
-// maxAdvised is the number of trials beyond which advice to repeat is no advice.
+// maxAdvised is the greatest number of trials that is worth advising.
 const maxAdvised = 1000
 
-// askForMore says about how many trials would find a change as large as the margin, with a probability of 80 %, if
-// trials differ as much as these did.
+// askForMore notes how many trials would find a change as large as the margin with a probability of 80 %, if trials
+// differ as much as these.
 func (c *cell) askForMore(r rules) {
 	n, ok := needed(c.ratio, r)
 	margin := percent(r.margin)
 	switch {
 	case !c.tested || !ok:
 	case min(c.N, c.NBase) < 3:
-		c.notes = append(c.notes, "more trials would tell; from so few nobody knows how many")
+		c.notes = append(c.notes, "more trials are needed; from so few, how many is not known")
 	case n <= max(c.N, c.NBase):
-		c.notes = append(c.notes, "on the edge; some more trials would tell")
+		c.notes = append(c.notes, "borderline; a few more trials would decide")
 	case n > maxAdvised:
-		c.notes = append(c.notes, "trials differ too much to find a change of "+margin+" by repeating them")
+		c.notes = append(c.notes, "trials differ too much to find a change of "+margin+" by more trials")
 	default:
 		c.notes = append(c.notes, fmt.Sprintf("about %d trials of each would find a change of %s", n, margin))
 	}
 }
 
-// percent prints a share that somebody chose: "3 %".
+// percent formats a chosen share: "3 %".
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 3, 64) + " %" }
 
 // needed is the number of trials of each configuration that find a change as large as the margin with a probability
@@ -247,8 +250,8 @@ func needed(ratio stats.Ratio, r rules) (int, bool) {
 	return int(math.Ceil(min(x, 1e9))), true
 }
 
-// typical is the value that stands for several trials, with its interval where there is one: the geometric mean of
-// rates, the median of the trials' own values of everything else.
+// typical returns the representative value of several trials with its interval, if there is one: the geometric mean of
+// rates, the median of everything else.
 func typical(m Metric, xs []float64, r rules) (value, low, high *float64) {
 	if len(xs) == 0 {
 		return nil, nil, nil
@@ -293,19 +296,9 @@ func valuesOf(list []observation) []float64 {
 }
 
 func positive(xs []float64) bool {
-	for _, x := range xs {
-		if !(x > 0) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(xs, func(x float64) bool { return !(x > 0) || math.IsInf(x, 0) })
 }
 
 func allZero(xs []float64) bool {
-	for _, x := range xs {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(xs, func(x float64) bool { return x != 0 })
 }

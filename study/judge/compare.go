@@ -13,44 +13,35 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Side is one of the things compared: one record, several of the same thing, or a configuration of a study.
+// Side is one side of a comparison: one record, several records of the same thing, or a configuration of a study.
 type Side struct {
-	// Name is what tables call it.
-	Name string
-	// Point is empty, or what the side is to be matched by: of two studies, equal configurations are compared. The
-	// first side of each point is its baseline.
-	Point string
-	// Trials are what was measured.
+	Name string // in tables
+	// Point matches sides: of two studies, equal configurations are compared. The first side of a point is its baseline.
+	Point  string
 	Trials []Trial
 	// Varied are the paths that its study changed on purpose.
 	Varied []string
-	// Study is the directory of the study that it belongs to. Its trials ran in blocks with those of the other
-	// configurations of the same Batch.
+	// Study is the directory of its study. Configurations of the same Batch ran in the same blocks.
 	Study, Batch string
 }
 
-// pairedWith says whether the trials of two sides ran in the same blocks.
+// pairedWith reports whether the trials of two sides ran in the same blocks.
 func (s *Side) pairedWith(o *Side) bool {
 	return s.Study != "" && s.Study == o.Study && s.Batch == o.Batch
 }
 
 // Trial is one run of a side.
 type Trial struct {
-	// Record is its directory.
-	Record  string
+	Record  string // its directory
 	Started time.Time
-	// Block is that of its study, 0 if there is none.
-	Block int
-	// Values are its figures by the names of metrics; Facts are what should be equal.
-	Values map[string]float64
-	Facts  Facts
-	// Why it does not count, empty if it does.
-	Why string
-	// Doubts are the names of the warnings about it.
-	Doubts []string
+	Block   int                // of its study, or 0
+	Values  map[string]float64 // by metric
+	Facts   Facts              // that should be equal
+	Why     string             // it does not count, "" if it does
+	Doubts  []string           // ids of its warnings
 }
 
-// counted returns the trials that count, in the order of time.
+// counted returns the valid trials in the order of time.
 func (s *Side) counted() []Trial {
 	var list []Trial
 	for _, t := range s.Trials {
@@ -62,23 +53,22 @@ func (s *Side) counted() []Trial {
 	return list
 }
 
-// CompareOptions say what is compared and when a change matters. Zero values stand for the defaults.
+// CompareOptions configure [Compare].
 type CompareOptions struct {
-	// Metrics are compared; none means throughput, errors, and per operation class mean and p99.
+	// Metrics is by default throughput, errors, and per operation class mean and p99.
 	Metrics []string
-	// Margin is the smallest change that matters, as a share; Confidence is the level of all intervals.
+	// Margin is the smallest relevant change, as a share; Confidence is the level of all intervals. 0 is the default.
 	Margin, Confidence float64
 	// Varied are paths that differ on purpose, such as "durability".
 	Varied []string
-	// Force compares in spite of differences in what must be equal.
+	// Force ignores differences in what must be equal.
 	Force bool
-	// Tool is the program that compares.
-	Tool record.Tool
+	Tool  record.Tool
 }
 
-// Compare holds each side against the first one of the same point. Where sides differ in what must be equal, the
-// figures are shown but nothing is claimed of them, and the validity has the finding "not-comparable", unless
-// Force is set. It returns an error if there is nothing to compare.
+// Compare compares each side with the first one of the same point. If sides differ in what must be equal, the values
+// are shown without verdicts, and the validity has the finding "not-comparable", unless Force is set. It returns an
+// error if there is nothing to compare.
 func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	for _, name := range o.Metrics {
 		if _, err := ParseMetric(name); err != nil {
@@ -89,11 +79,12 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 		return nil, err
 	}
 	if len(sides) < 2 {
-		return nil, errors.New("a comparison needs at least two sides: give a second record or study")
+		return nil, errors.New("a comparison needs at least two sides. Give a second record or study")
 	}
 	points := group(sides)
 	if !slices.ContainsFunc(points, func(p []*Side) bool { return len(p) > 1 }) {
-		return nil, fmt.Errorf("%s and %s have no configuration in common: name the ones to be compared, as in DIR#CONFIGURATION", sides[0].Name, sides[1].Name)
+		return nil, fmt.Errorf("%s and %s have no configuration in common. Name those to compare, as in DIR#CONFIGURATION",
+			sides[0].Name, sides[1].Name)
 	}
 	c := &comparing{o: o, rules: newRules(o.Margin, o.Confidence), report: &record.ComparisonReport{
 		Head:        record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: o.Tool},
@@ -110,7 +101,7 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	return c.report, nil
 }
 
-// checkVaried refuses paths that no side has anything at or below: a typing error would leave a refusal unexplained.
+// checkVaried rejects paths that no side has, because a typing error would otherwise have no visible effect.
 func checkVaried(varied []string, sides []Side) error {
 	known := map[string]bool{}
 	for i := range sides {
@@ -123,20 +114,20 @@ func checkVaried(varied []string, sides []Side) error {
 	}
 	for _, v := range varied {
 		if !known[v] {
-			return fmt.Errorf("%q is nothing that the sides say of themselves%s (for example durability, client, workload, load.rate, target.version, environment.cpu)",
-				v, nearest.DidYouMean(v, slices.Sorted(maps.Keys(known))))
+			return fmt.Errorf("no side has %q%s (examples: durability, client, workload, load.rate, target.version, "+
+				"environment.cpu)", v, nearest.DidYouMean(v, slices.Sorted(maps.Keys(known))))
 		}
 	}
 	return nil
 }
 
-// comparing is a comparison while it is made.
+// comparing holds the state of [Compare].
 type comparing struct {
 	o       CompareOptions
 	rules   rules
 	metrics []Metric
 	report  *record.ComparisonReport
-	unknown []string // metrics that nothing can state
+	unknown []string // metrics that no trial has
 	mixed   []measure.Finding
 	refused bool
 }
@@ -145,7 +136,7 @@ func anyInvalid(list []record.Difference) bool {
 	return slices.ContainsFunc(list, func(d record.Difference) bool { return d.Severity == measure.Invalid })
 }
 
-// group puts the sides of the same point together, in the order of the first one.
+// group groups sides by point, in the order of the first one of each.
 func group(sides []Side) [][]*Side {
 	place := map[string]int{}
 	var points [][]*Side
@@ -191,10 +182,10 @@ func (c *comparing) addSide(s *Side) {
 	c.report.Sides = append(c.report.Sides, side)
 }
 
-// differ lists in what sides of the same point differ. Sides of different points that do so alike are told once.
+// differ lists the differences between sides of the same point, each once over all points.
 func (c *comparing) differ(points [][]*Side) []record.Difference {
 	all := []record.Difference{}
-	place := map[string]int{} // of a difference that was found already at another point
+	place := map[string]int{} // of a difference at another point
 	for _, p := range points {
 		facts := make([]Facts, 0, len(p))
 		varied := slices.Clone(c.o.Varied)
@@ -216,7 +207,7 @@ func (c *comparing) differ(points [][]*Side) []record.Difference {
 	return all
 }
 
-// facts are those of the first trial that counts; in what the others differ is told by mixed.
+// facts returns those of the first valid trial. Differences of the others are reported by checkMixed.
 func (s *Side) facts() Facts {
 	if trials := s.counted(); len(trials) > 0 {
 		return trials[0].Facts
@@ -227,7 +218,7 @@ func (s *Side) facts() Facts {
 	return nil
 }
 
-// variants returns the different facts of the trials of a side, at most eight: they should be of the same thing.
+// variants returns the distinct facts of the trials of a side, at most eight. There should be one.
 func (s *Side) variants() []Facts {
 	var different []Facts
 	for _, t := range s.counted() {
@@ -241,7 +232,7 @@ func (s *Side) variants() []Facts {
 	return different
 }
 
-// same says whether two trials have the same facts but for those that differ from run to run.
+// same reports whether two trials have the same facts, except those that differ from run to run.
 func same(a, b Facts) bool {
 	if len(a) != len(b) {
 		return false
@@ -254,7 +245,7 @@ func same(a, b Facts) bool {
 	return true
 }
 
-// compare makes the comparisons: one family of cells per metric, over all points.
+// compare compares all points, with one family of cells per metric.
 func (c *comparing) compare(points [][]*Side) {
 	families := make([][]*cell, len(c.metrics))
 	var all []*cell
@@ -270,7 +261,7 @@ func (c *comparing) compare(points [][]*Side) {
 					continue
 				}
 				if c.refused {
-					one.silent = "what must be equal is not, see the differences"
+					one.silent = "the sides differ in what must be equal, see the differences"
 				}
 				families[i] = append(families[i], one)
 				all = append(all, one)

@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// findings looks for reasons not to believe a comparison.
 func (c *comparing) findings(sides []Side, points [][]*Side) []measure.Finding {
 	all := []measure.Finding{}
 	for _, f := range [][]measure.Finding{
@@ -36,19 +35,20 @@ func (c *comparing) checkDifferences() []measure.Finding {
 	var all []measure.Finding
 	switch {
 	case len(must) > 0 && c.o.Force:
-		all = finding("not-comparable", measure.Warning, "the sides differ in what must be equal (%s) and were compared because that was asked for: "+
-			"a change may be the effect of any of it", some(must))
+		all = finding("not-comparable", measure.Warning, "the sides differ in what must be equal (%s) and were compared "+
+			"because of --force. Any of these may be the cause of a difference", some(must))
 	case len(must) > 0:
-		all = finding("not-comparable", measure.Invalid, "the sides differ in what must be equal (%s), so no verdict is given; make them equal, "+
-			"or say that it is what you compare (--varied %s) or that you take the risk (--force)", some(must), root(must[0]))
+		all = finding("not-comparable", measure.Invalid, "the sides differ in what must be equal (%s), so there is no "+
+			"verdict. Make them equal, or compare them on purpose (--varied %s), or ignore it (--force)", some(must), root(must[0]))
 	}
 	if len(should) > 0 {
-		all = append(all, finding("differences", measure.Warning, "the sides differ in what should be equal (%s): a change may be the effect of any of it", some(should))...)
+		all = append(all, finding("differences", measure.Warning, "the sides differ in what should be equal (%s). Any of these "+
+			"may be the cause of a difference", some(should))...)
 	}
 	return all
 }
 
-// root is the first part of a path, which is what people compare: durability rather than durability.journal.
+// root returns the first part of a path, which is what users compare: durability rather than durability.journal.
 func root(path string) string {
 	first, rest, _ := strings.Cut(path, ".")
 	if first == "environment" || first == "workload" || first == "target" {
@@ -58,7 +58,7 @@ func root(path string) string {
 	return first
 }
 
-// some lists names, not all of many.
+// some lists names, at most 6.
 func some(names []string) string {
 	const most = 6
 	names = slices.Compact(slices.Clone(names))
@@ -68,7 +68,7 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// checkSides tells of trials that do not count, or only with care.
+// checkSides finds trials that do not count, or that have warnings.
 func checkSides(sides []Side) []measure.Finding {
 	var all []measure.Finding
 	left, total, doubtful := 0, 0, 0
@@ -89,20 +89,22 @@ func checkSides(sides []Side) []measure.Finding {
 			}
 		}
 		if len(sides[i].counted()) == 0 {
-			all = append(all, finding("no-records", measure.Invalid, "no record of %s counts, so nothing can be said of it; see why below, and run it again", sides[i].Name)...)
+			all = append(all, finding("no-records", measure.Invalid, "%s has no valid record, so there is no comparison. See why "+
+				"below, and run it again", sides[i].Name)...)
 		}
 	}
 	if left > 0 {
-		all = append(all, finding("left-out", measure.Warning, "%s of %d do not count: %s", plural(left, "record"), total, tally(why))...)
+		all = append(all, finding("left-out", measure.Warning, "%s of %d do not count: %s", plural(left, "record"),
+			total, tally(why))...)
 	}
 	if doubtful > 0 {
-		all = append(all, finding("doubtful-trials", measure.Warning, "%s of %d that count are to be believed with care: %s; see the records",
-			plural(doubtful, "record"), total, tally(doubts))...)
+		all = append(all, finding("doubtful-trials", measure.Warning, "%s of %d have warnings: %s. They count. "+
+			"See the records", plural(doubtful, "record"), total, tally(doubts))...)
 	}
 	return all
 }
 
-// checkMixed tells of sides whose own records are not of the same thing.
+// checkMixed finds sides whose own records are not comparable.
 func checkMixed(sides []Side, force bool) []measure.Finding {
 	var all []measure.Finding
 	for i := range sides {
@@ -125,8 +127,8 @@ func checkMixed(sides []Side, force bool) []measure.Finding {
 		if force && severity == measure.Invalid {
 			severity = measure.Warning
 		}
-		all = append(all, finding("mixed-records", severity, "the records of %s are not of the same thing, so they tell nothing of how much runs differ: %s; "+
-			"compare those that belong together", sides[i].Name, some(what))...)
+		all = append(all, finding("mixed-records", severity, "the records of %s are not repetitions of each other, so they do "+
+			"not show how much runs differ: %s. Compare only records of the same settings", sides[i].Name, some(what))...)
 	}
 	return all
 }
@@ -142,24 +144,27 @@ func (c *comparing) checkFew(sides []Side) []measure.Finding {
 	case least < 0 || least >= trialsForMedian:
 		return nil
 	case least == 1:
-		return finding("one-record", measure.Warning, "there is a single record of %s, and one run tells nothing of how much runs differ: the interval of a percentile "+
-			"within a run is far too narrow for that; repeat it (plimsoll study), %d times for an interval of medians", name, trialsForMedian)
+		return finding("one-record", measure.Warning, "%s has a single record, and one run does not show how much runs "+
+			"differ. The interval of a percentile within a run is far too narrow for that. Repeat it (plimsoll study), %d times for "+
+			"an interval of medians", name, trialsForMedian)
 	case least < trialsForRanks:
-		return finding("few-trials", measure.Warning, "there are only %d records of %s, so a verdict rests on the t distribution alone; repeat it, "+
-			"%d times for an interval of medians", least, name, trialsForMedian)
+		return finding("few-trials", measure.Warning, "%[2]s has only %[1]d records, so verdicts rely on the t "+
+			"distribution alone. Repeat it, %[3]d times for an interval of medians", least, name, trialsForMedian)
 	}
-	return finding("few-trials", measure.Note, "there are %d records of %s: medians have no interval of 95 %% below %d", least, name, trialsForMedian)
+	return finding("few-trials", measure.Note, "%[2]s has %[1]d records. The 95 %% interval of a median needs %[3]d", least,
+		name, trialsForMedian)
 }
 
-// checkInterleaved tells of sides that ran one after the other, so that a drift of the machine looks like an effect.
+// checkInterleaved finds sides that ran one after the other, so that a drift of the machine looks like a difference.
 func checkInterleaved(points [][]*Side) []measure.Finding {
 	for _, p := range points {
 		for _, s := range p[1:] {
 			if s.pairedWith(p[0]) || !apart(p[0].counted(), s.counted()) {
 				continue
 			}
-			return finding("not-interleaved", measure.Warning, "all records of %s are from before or after all those of %s, so whatever changed on the machine in between "+
-				"counts as difference, and intervals do not cover it; a study runs both in turns", p[0].Name, s.Name)
+			return finding("not-interleaved", measure.Warning, "%s and %s were measured one after the other, so a change of the "+
+				"machine in between looks like a difference, and the intervals do not cover it. Use a study, which alternates",
+				p[0].Name, s.Name)
 		}
 	}
 	return nil
@@ -174,7 +179,6 @@ func apart(a, b []Trial) bool {
 	return last(a).Before(first(b)) || last(b).Before(first(a))
 }
 
-// checkSame tells of records that are on both sides.
 func checkSame(points [][]*Side) []measure.Finding {
 	for _, p := range points {
 		mine := map[string]bool{}
@@ -184,7 +188,8 @@ func checkSame(points [][]*Side) []measure.Finding {
 		for _, s := range p[1:] {
 			for _, t := range s.counted() {
 				if mine[filepath.Clean(t.Record)] {
-					return finding("same-records", measure.Warning, "%s is on both sides, so it is compared with itself; give another side", t.Record)
+					return finding("same-records", measure.Warning, "%s is on both sides, so it is compared with itself. Give "+
+						"another record", t.Record)
 				}
 			}
 		}
@@ -202,5 +207,6 @@ func checkUnmatched(points [][]*Side, sides []Side) []measure.Finding {
 	if len(alone) == 0 {
 		return nil
 	}
-	return finding("unmatched", measure.Note, "%s of %d have no counterpart and are not compared: %s", plural(len(alone), "configuration"), len(sides), some(alone))
+	return finding("unmatched", measure.Note, "%s of %d have no counterpart and are not compared: %s",
+		plural(len(alone), "configuration"), len(sides), some(alone))
 }

@@ -413,7 +413,7 @@ func TestCompareErrors(t *testing.T) {
 	other := made(1, 2, 0.01, 1)
 	other.Configurations[0].ID = "another"
 	two := keepStudy(t, filepath.Join(top, "two"), other)
-	for name, says := range map[string]string{top + "/nowhere": "is not there", run + "#x": "no study", top: ""} {
+	for name, says := range map[string]string{top + "/nowhere": "does not exist", run + "#x": "is not a study", top: ""} {
 		if _, err := Open(name); says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%s: %v", name, err)
 		}

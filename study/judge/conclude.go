@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Conclude says what a study comes to. It misses what was expected where an objective that decides does not hold or
-// cannot be told, and where a search for the capacity confirmed no rate.
+// Conclude returns the outcome of a study. It is [record.Missed] if a deciding objective does not hold or is not known,
+// or if a capacity search confirmed no rate.
 func Conclude(s *record.Study) record.Conclusion {
 	switch {
 	case s.Status == record.Interrupted || s.Status == record.Killed:
@@ -27,8 +27,7 @@ func Conclude(s *record.Study) record.Conclusion {
 	return record.Satisfied
 }
 
-// ConcludeComparison says what a comparison comes to; it misses what was expected where it has one of the verdicts in
-// unwanted.
+// ConcludeComparison returns the outcome of a comparison. It is [record.Missed] if it has one of the unwanted verdicts.
 func ConcludeComparison(r *record.ComparisonReport, unwanted ...string) record.Conclusion {
 	switch {
 	case measure.Worst(r.Validity) == measure.Invalid:
@@ -41,8 +40,8 @@ func ConcludeComparison(r *record.ComparisonReport, unwanted ...string) record.C
 	return record.Satisfied
 }
 
-// ConcludeHistory says what a history comes to; it misses what was expected where the latest change of some metric is
-// one of unwanted.
+// ConcludeHistory returns the outcome of a history. It is [record.Missed] if the latest change of a metric has one of
+// the unwanted verdicts.
 func ConcludeHistory(h *record.HistoryReport, unwanted ...string) record.Conclusion {
 	if measure.Worst(h.Validity) == measure.Invalid {
 		return record.Incredible

@@ -106,7 +106,7 @@ func TestOpenFindsWhatIsThere(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	keepStudy(t, filepath.Join(top, "two"), made(1, 2, 0.01, 1))
-	if _, err := Open(top); err == nil || !strings.Contains(err.Error(), "holds 2 studies") {
+	if _, err := Open(top); err == nil || !strings.Contains(err.Error(), "has 2 studies") {
 		t.Errorf("%v", err)
 	}
 	keepJSON(t, filepath.Join(top, "torn", "a"), record.RunFile, 5)
@@ -126,7 +126,7 @@ func TestObjectivesInAllDirections(t *testing.T) {
 	}
 	for i, want := range [][3]bool{{true, false, false}, {true, true, false}, {false, false, true}, {false, true, true}} {
 		for k, x := range []float64{1, 2, 3} {
-			if got := met(objectives[i], x); got != want[k] {
+			if got := objectives[i].MetBy(x); got != want[k] {
 				t.Errorf("%v %s is %v", x, objectives[i].Text, got)
 			}
 		}

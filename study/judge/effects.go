@@ -11,12 +11,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// effects are the main effects of the levels of each factor where all combinations of several factors were run, or a
+// effects returns the main effects of the levels of each factor, if all combinations of several factors were run or a
 // balanced part of them: what a level changes on average over the levels of all other factors.
 //
 // The unit of repetition is the block. Within each block the effect is estimated once: in a grid as the mean of the
 // log-ratios of all pairs of configurations that differ in nothing but this level, in a fraction as the coefficient of
-// an additive model of the logarithms. The t test over blocks then says how sure that is. (Box, Hunter and Hunter,
+// an additive model of the logarithms. The t test over blocks then gives the confidence. (Box, Hunter and Hunter,
 // "Statistics for Experimenters", 2005, chapters 5 and 6.)
 func (j *judgement) effects() []record.Effect {
 	asked := &j.study.Specification
@@ -36,7 +36,7 @@ func (j *judgement) effects() []record.Effect {
 	var all []record.Effect
 	for _, m := range j.metrics {
 		if m.Unit == measure.UnitShare {
-			continue // mostly zero, so that there are no ratios
+			continue // mostly zero, so there are no ratios
 		}
 		blocks := j.logsByBlock(m.Name)
 		var model additive
@@ -68,7 +68,7 @@ func (j *judgement) effects() []record.Effect {
 	return all
 }
 
-// factorLevels is a factor with the names of its levels, that of the baseline first.
+// factorLevels is a factor with the names of its levels, the baseline's first.
 type factorLevels struct {
 	name   string
 	levels []string
@@ -108,7 +108,7 @@ func (j *judgement) levelsOf() []factorLevels {
 	return list
 }
 
-// logsByBlock are the logarithms of a metric by block and configuration. Values that have none are left out.
+// logsByBlock returns the logarithms of a metric by block and configuration, without values that have none.
 func (j *judgement) logsByBlock(metric string) map[int]map[string]float64 {
 	blocks := map[int]map[string]float64{}
 	for id, trials := range j.counted {
@@ -128,7 +128,7 @@ func (j *judgement) logsByBlock(metric string) map[int]map[string]float64 {
 // twin is a pair of configurations that differ in the level of one factor only.
 type twin struct{ base, value string }
 
-// twins pairs the configurations of a level with those of the level of the baseline that are equal in all else.
+// twins pairs the configurations of a level with those of the baseline's level that are otherwise equal.
 func (j *judgement) twins(factor, reference, level string) []twin {
 	rest := func(c *record.Configuration) string {
 		key := ""
@@ -155,8 +155,8 @@ func (j *judgement) twins(factor, reference, level string) []twin {
 	return list
 }
 
-// matched is the effect of a level over the pairs of configurations that differ in nothing else. A pair counts with all
-// blocks that have both; where no block has (another batch), each pair is one observation, made of all its trials.
+// matched returns the effect of a level over the pairs of configurations that differ in nothing else. A pair counts in
+// all blocks that have both. If no block has both (other batches), each pair is one observation from all its trials.
 func matched(e *record.Effect, m Metric, list []twin, blocks map[int]map[string]float64, r rules) *cell {
 	byPair := make([][]float64, len(list))
 	var changes []float64
@@ -190,7 +190,7 @@ func matched(e *record.Effect, m Metric, list []twin, blocks map[int]map[string]
 	return c
 }
 
-// addRange says how far apart the changes of the pairs are.
+// addRange sets the range of the changes of the pairs.
 func addRange(e *record.Effect, byPair [][]float64) {
 	for _, d := range byPair {
 		if len(d) == 0 {
@@ -207,7 +207,7 @@ func addRange(e *record.Effect, byPair [][]float64) {
 	}
 }
 
-// pairsApart is the change of each pair of configurations whose trials share no block, from the means of their
+// pairsApart returns the change of each pair of configurations whose trials share no block, from the means of their
 // logarithms.
 func pairsApart(list []twin, blocks map[int]map[string]float64) [][]float64 {
 	of := map[string][]float64{}
@@ -244,18 +244,19 @@ func newEffect(m Metric, changes []float64, r rules) *cell {
 	}
 	switch len(changes) {
 	case 0:
-		c.silent = "no block has trials that tell this level from the others"
+		c.silent = "no block has trials that distinguish this level from the others"
 		return c
 	case 1:
-		c.Ratio, c.silent = record.Finite(value[0]), "one block tells nothing of how much blocks differ"
+		c.Ratio, c.silent = record.Finite(value[0]), "one block does not show how much blocks differ"
 		return c
 	}
 	c.Comparison.Pairs = len(changes)
 	if c.ratio, c.tested = stats.PairedRatio(base, value, r.confidence); !c.tested {
-		c.silent = "the interval of the ratio cannot be told from these trials"
+		c.silent = "these trials give no interval of the ratio"
 		return c
 	}
 	c.p = c.ratio.P
-	c.Ratio, c.Low, c.High, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.Low), record.Finite(c.ratio.High), record.Finite(c.ratio.P)
+	c.Ratio, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.P)
+	c.Low, c.High = record.Finite(c.ratio.Low), record.Finite(c.ratio.High)
 	return c
 }

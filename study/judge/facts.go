@@ -14,27 +14,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Facts are what was asked for and where it ran, by paths of the specification and of the environment. Those of
-// sides that are compared should be equal, but for what is compared.
+// Facts are the specification and the environment of a run, by path. Sides of a comparison should have equal facts,
+// except what is compared.
 type Facts map[string]string
 
-// partial marks the facts of a configuration whose records were not read: those of the target are not known then.
+// partial marks the facts of a configuration whose records were not read, so those of the target are not known.
 const partial = "\x00partial"
 
-// unknown says whether a side cannot know a fact.
+// unknown reports whether a side cannot know a fact.
 func (f Facts) unknown(path string) bool {
 	if _, ok := f[partial]; !ok {
 		return false
 	}
 	first, _, _ := strings.Cut(path, ".")
 	_, known := f[path]
-	return !known && slices.Contains([]string{"target", "client_settings", "scheduled", "data", "lab"}, first) || path == partial
+	fromRecord := slices.Contains([]string{"target", "client_settings", "scheduled", "data", "lab"}, first)
+	return !known && fromRecord || path == partial
 }
 
 // absent stands for a fact that a side does not have.
 const absent = "-"
 
-// NewFacts takes the facts out of a run.
 func NewFacts(r *record.Run) Facts {
 	f := Facts{"scheduled": strconv.FormatBool(r.Scheduled)}
 	f.put("", r.Specification)
@@ -55,7 +55,7 @@ func NewFacts(r *record.Run) Facts {
 
 func (f Facts) addTool(t record.Tool) { f.put("tool", t) }
 
-// addLab adds what a lab is made of. How it is called, and where it lies, says nothing about it.
+// addLab adds what a lab consists of, without its name and labels.
 func (f Facts) addLab(l spec.Lab) {
 	l.Name, l.Labels, l.Deadline = "", nil, 0
 	f.put("lab", l)
@@ -66,7 +66,7 @@ func (f Facts) addTarget(t record.Target) {
 	f.put("target", t)
 }
 
-// addEnvironment adds the machine. Memory is given with three digits: a few pages less after a reboot are nothing.
+// addEnvironment adds the machine. Memory has three digits, because a reboot may change it by a few pages.
 func (f Facts) addEnvironment(e record.Environment) {
 	memory, limit := e.MemoryBytes, e.MemoryLimit
 	e.MemoryBytes, e.MemoryLimit, e.Load1, e.SwapBytes = 0, 0, nil, 0
@@ -85,20 +85,19 @@ func (f Facts) addEnvironment(e record.Environment) {
 	}
 }
 
-// drop removes what says nothing about the result. The seed of arrivals is chance, and differs from block to block.
+// drop removes what does not influence the result. The seed of arrivals differs from block to block.
 func (f Facts) drop() {
-	for path := range f {
-		if path == "out" || strings.HasPrefix(path, "labels") || path == "name" || path == "environment.gomaxprocs" || path == "load.seed" || path == "target" {
-			delete(f, path)
-		}
-	}
+	irrelevant := []string{"out", "name", "environment.gomaxprocs", "load.seed", "target"}
+	maps.DeleteFunc(f, func(path, _ string) bool {
+		return strings.HasPrefix(path, "labels") || slices.Contains(irrelevant, path)
+	})
 }
 
-// put flattens what would be written as JSON: a.b.0.c.
+// put adds a value by the paths of its JSON, such as a.b.0.c.
 func (f Facts) put(path string, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return // the types of records can all be written
+		return // cannot happen with the types of records
 	}
 	d := json.NewDecoder(strings.NewReader(string(b)))
 	d.UseNumber()
@@ -145,60 +144,59 @@ func (f Facts) setAll(set map[string]any) {
 	}
 }
 
-// weight says how grave a difference is, and why.
+// weight is the severity of a difference, and the reason.
 type weight struct {
 	severity measure.Severity
 	why      string
 }
 
-// weights are for paths and everything below them; the longest path that fits counts.
+// weights apply to paths and everything below them. The longest matching path counts.
 var weights = map[string]weight{
 	"":                            {measure.Warning, ""},
 	"workload":                    {measure.Invalid, "other operations on other data"},
 	"workload.seed":               {measure.Note, "other keys in the same proportions"},
-	"workload.records":            {measure.Invalid, "more data fit less into the caches"},
-	"data.records":                {measure.Invalid, "more data fit less into the caches"},
-	"durability":                  {measure.Invalid, "writes that wait for less are faster and are lost more easily"},
-	"client":                      {measure.Invalid, "the clients cost different amounts of processor time"},
-	"client_settings":             {measure.Warning, "clients that are set up differently behave differently"},
-	"client_settings.client":      {measure.Invalid, "the clients cost different amounts of processor time"},
+	"workload.records":            {measure.Invalid, "more data fit into the caches less well"},
+	"data.records":                {measure.Invalid, "more data fit into the caches less well"},
+	"durability":                  {measure.Invalid, "writes with a lower durability are faster and are lost more easily"},
+	"client":                      {measure.Invalid, "the clients use different amounts of processor time"},
+	"client_settings":             {measure.Warning, "clients with other settings behave differently"},
+	"client_settings.client":      {measure.Invalid, "the clients use different amounts of processor time"},
 	"scheduled":                   {measure.Invalid, "an open and a closed loop measure different times"},
 	"load":                        {measure.Warning, "another load has other response times"},
 	"load.workers":                {measure.Note, "more workers, more throughput and longer response times"},
-	"load_phase":                  {measure.Note, "it says how the data were loaded"},
+	"load_phase":                  {measure.Note, "how the data were loaded"},
 	"capacity":                    {measure.Note, "what the capacity search of the study found"},
-	"objectives":                  {measure.Note, "objectives change no result"},
+	"objectives":                  {measure.Note, "objectives do not change the result"},
 	"database":                    {measure.Note, "a name"},
 	"target":                      {measure.Warning, "another deployment"},
-	"target.address":              {measure.Note, "another deployment, perhaps a like one"},
-	"target.hosts":                {measure.Note, "other members, perhaps like ones"},
+	"target.address":              {measure.Note, "another deployment, possibly an equal one"},
+	"target.hosts":                {measure.Note, "other members, possibly equal ones"},
 	"target.set_name":             {measure.Note, "a name"},
 	"target.version":              {measure.Warning, "another version of the server"},
 	"target.settings.directory":   {measure.Note, "a name"},
-	"target.settings":             {measure.Warning, "the server is set up differently"},
-	"environment":                 {measure.Warning, "another machine, or one that is set up differently"},
+	"target.settings":             {measure.Warning, "the server has other settings"},
+	"environment":                 {measure.Warning, "another machine, or other settings of it"},
 	"environment.cpu":             {measure.Invalid, "another processor"},
 	"environment.arch":            {measure.Invalid, "another processor"},
 	"environment.os":              {measure.Invalid, "another operating system"},
 	"environment.cores_available": {measure.Invalid, "another number of cores"},
 	"environment.cpu_threads":     {measure.Warning, "another number of cores in the machine"},
-	"environment.host":            {measure.Note, "another machine, perhaps a like one"},
+	"environment.host":            {measure.Note, "another machine, possibly an equal one"},
 	"environment.go":              {measure.Note, "built with another compiler"},
 	"lab":                         {measure.Warning, "another lab"},
 	"lab.hosts":                   {measure.Invalid, "hosts with other limits"},
 	"lab.hosts.count":             {measure.Warning, "members share hosts, or do not"},
 	"lab.storage":                 {measure.Invalid, "another storage policy"},
-	"lab.storage.dir":             {measure.Warning, "perhaps another disk"},
-	"lab.engine":                  {measure.Invalid, "another server, or one that is set up differently"},
+	"lab.storage.dir":             {measure.Warning, "possibly another disk"},
+	"lab.engine":                  {measure.Invalid, "another server, or other settings of it"},
 	"lab.version":                 {measure.Warning, "another version of the server"},
 	"lab.topology":                {measure.Invalid, "another cluster"},
-	"lab.topology.election":       {measure.Warning, "faster elections beat more often"},
-	"lab.availability":            {measure.Note, "it says what happens when something fails"},
+	"lab.topology.election":       {measure.Warning, "faster elections send more heartbeats"},
+	"lab.availability":            {measure.Note, "what happens when something fails"},
 	"tool":                        {measure.Warning, "another version of plimsoll may measure differently"},
 	"tool.go":                     {measure.Note, "built with another compiler"},
 }
 
-// weigh finds the weight of a path.
 func weigh(path string) weight {
 	for p := path; ; {
 		if w, ok := weights[p]; ok {
@@ -212,8 +210,8 @@ func weigh(path string) weight {
 	}
 }
 
-// differences lists the facts in which the sides differ, the gravest first. What is below one of the varied paths
-// differs on purpose.
+// differences lists the facts in which the sides differ, most severe first. Paths at or below a varied one differ on
+// purpose.
 func differences(sides []Facts, varied []string) []record.Difference {
 	paths := map[string]bool{}
 	for _, f := range sides {

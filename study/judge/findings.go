@@ -17,11 +17,11 @@ import (
 
 var plural = figure.Plural
 
-// ownFindings are the findings about a study that are made here.
-var ownFindings = []string{"no-baseline", "few-trials", "failed-trials", "invalid-trials", "doubtful-trials", "repeated-trials",
-	"missing-trials", "unknown-objective", "unknown-metric", "batched-order", "drift", "outliers", "not-settled", "not-confirmed", "no-capacity"}
+// ownFindings are the ids of the findings of this package about a study.
+var ownFindings = []string{"no-baseline", "few-trials", "failed-trials", "invalid-trials", "doubtful-trials",
+	"repeated-trials", "missing-trials", "unknown-objective", "unknown-metric", "batched-order", "drift", "outliers",
+	"not-settled", "not-confirmed", "no-capacity"}
 
-// findings looks for reasons not to believe a study.
 func (j *judgement) findings() []measure.Finding {
 	var all []measure.Finding
 	for _, check := range []func() []measure.Finding{
@@ -37,11 +37,9 @@ func finding(id string, severity measure.Severity, text string, args ...any) []m
 	return []measure.Finding{{ID: id, Severity: severity, Text: fmt.Sprintf(text, args...)}}
 }
 
-// The numbers of trials from which on something can be said; see statistics on trials and intervals in the
-// documentation of comparisons.
 const (
-	trialsForRanks  = 4 // the rank test can reach 5 %
-	trialsForMedian = 6 // the median has an interval of 95 %
+	trialsForRanks  = 4 // with fewer, the rank test cannot reach 5 %
+	trialsForMedian = 6 // with fewer, the median has no interval of 95 %
 )
 
 func (j *judgement) checkBaseline() []measure.Finding {
@@ -49,7 +47,7 @@ func (j *judgement) checkBaseline() []measure.Finding {
 		return nil
 	}
 	return finding("no-baseline", measure.Invalid,
-		"no trial of the baseline counts, so nothing can be compared with it; see what became of its trials and run them again")
+		"the baseline has no valid trial, so nothing can be compared with it. See why its trials failed and repeat them")
 }
 
 func (j *judgement) checkNumber() []measure.Finding {
@@ -65,23 +63,23 @@ func (j *judgement) checkNumber() []measure.Finding {
 	severity, text := measure.Warning, ""
 	switch {
 	case least == 0:
-		text = "nothing can be said of it"
+		text = "Without trials there is no result"
 	case least == 1:
-		text = "one trial tells nothing of how much trials differ"
+		text = "One trial does not show how much trials differ"
 	case least < trialsForRanks && len(j.study.Configurations) < 2:
-		text = "they say little of how much trials differ"
+		text = "So few hardly show how much trials differ"
 	case least < trialsForRanks:
-		text = fmt.Sprintf("a verdict rests on the t distribution alone, and the rank test, which needs %d, cannot confirm it", trialsForRanks)
+		text = fmt.Sprintf("Verdicts rely on the t distribution alone, because the rank test needs %d trials", trialsForRanks)
 	default:
-		severity, text = measure.Note, fmt.Sprintf("a median has no interval of 95 %% below %d", trialsForMedian)
+		severity, text = measure.Note, fmt.Sprintf("The 95 %% interval of a median needs %d", trialsForMedian)
 	}
-	f := finding("few-trials", severity, "the fewest trials that count are those of %s, %d: %s; raise trials", which, least, text)
+	f := finding("few-trials", severity, "%s has the fewest valid trials: %d. %s. Increase trials", which, least, text)
 	value, limit := float64(least), float64(trialsForMedian)
 	f[0].Value, f[0].Limit, f[0].Unit = &value, &limit, "trials"
 	return f
 }
 
-// named lists trials by their numbers, not all of many.
+// named lists trials by number, at most 12.
 func named(trials []*record.Trial) string {
 	const most = 12
 	var list []string
@@ -107,14 +105,14 @@ func (j *judgement) pick(is func(*record.Trial) bool) []*record.Trial {
 
 func (j *judgement) checkFailed() []measure.Finding {
 	failed := j.pick(func(t *record.Trial) bool {
-		return t.Status == record.TrialFailed ||
-			t.Status == record.TrialTimeout
+		return t.Status == record.TrialFailed || t.Status == record.TrialTimeout
 	})
 	if len(failed) == 0 {
 		return nil
 	}
-	return finding("failed-trials", measure.Warning, "%s of %d failed or ran out of time (%s); they are kept and shown but count for nothing, "+
-		"and what makes trials fail may be what is compared: see why, and run them again", plural(len(failed), "trial"), len(j.final), named(failed))
+	return finding("failed-trials", measure.Warning, "%s of %d failed or timed out (%s). They are shown but do not count, which biases the result if "+
+		"the failures depend on what is compared. See why they failed and repeat them",
+		plural(len(failed), "trial"), len(j.final), named(failed))
 }
 
 func (j *judgement) checkInvalid() []measure.Finding {
@@ -124,10 +122,10 @@ func (j *judgement) checkInvalid() []measure.Finding {
 	}
 	severity, text := measure.Warning, ""
 	if 2*len(invalid) > len(j.final) {
-		severity, text = measure.Invalid, "; that is more than half of the study"
+		severity, text = measure.Invalid, " These are more than half of the study."
 	}
-	return finding("invalid-trials", severity, "%s of %d must not be believed (%s) because of %s; they are shown but count for nothing%s: remove the cause and run them again",
-		plural(len(invalid), "trial"), len(j.final), named(invalid), reasons(invalid, measure.Invalid), text)
+	return finding("invalid-trials", severity, "%s of %d are invalid (%s) because of %s. They are shown but do not count.%s Remove the cause "+
+		"and repeat them", plural(len(invalid), "trial"), len(j.final), named(invalid), reasons(invalid, measure.Invalid), text)
 }
 
 func (j *judgement) checkDoubtful() []measure.Finding {
@@ -135,11 +133,11 @@ func (j *judgement) checkDoubtful() []measure.Finding {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	return finding("doubtful-trials", measure.Warning, "%s of %d that count are to be believed with care: %s; see the trials",
+	return finding("doubtful-trials", measure.Warning, "%s of %d have warnings: %s. They count. See the trials",
 		plural(len(doubtful), "trial"), len(j.final), reasons(doubtful, measure.Warning))
 }
 
-// reasons lists the findings of a severity and in how many trials they were made, the most frequent first.
+// reasons lists the findings of a severity with the number of trials that have them, most frequent first.
 func reasons(trials []*record.Trial, severity measure.Severity) string {
 	count := map[string]int{}
 	for _, t := range trials {
@@ -154,7 +152,7 @@ func reasons(trials []*record.Trial, severity measure.Severity) string {
 	return tally(count)
 }
 
-// tally lists what was counted, the most frequent first.
+// tally lists names with their counts, most frequent first.
 func tally(count map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(count[b]-count[a], cmp.Compare(a, b))
@@ -169,7 +167,7 @@ func (j *judgement) checkRepeated() []measure.Finding {
 	if len(j.earlier) == 0 {
 		return nil
 	}
-	return finding("repeated-trials", measure.Note, "%s had to be repeated after failing or being lost (%s), at another time than the rest of their block",
+	return finding("repeated-trials", measure.Note, "%s failed or was lost and was repeated (%s), at another time than the rest of the block",
 		plural(len(j.earlier), "attempt"), named(j.earlier))
 }
 
@@ -180,11 +178,11 @@ func (j *judgement) checkMissing() []measure.Finding {
 	if len(missing) == 0 {
 		return nil
 	}
-	return finding("missing-trials", measure.Warning, "%s of %d have not been done, so this is what can be said so far; plimsoll study resume does them",
+	return finding("missing-trials", measure.Warning, "%s of %d have not been run yet, so the result is preliminary. Run them with: plimsoll study resume",
 		plural(len(missing), "trial"), len(j.final))
 }
 
-// checkObjectives tells of objectives of which nobody knows whether they hold.
+// checkObjectives finds objectives that not every trial could measure.
 func (j *judgement) checkObjectives() []measure.Finding {
 	var unknown []string
 	for _, o := range objectives(j.study.Specification) {
@@ -198,8 +196,8 @@ func (j *judgement) checkObjectives() []measure.Finding {
 	if len(unknown) == 0 {
 		return nil
 	}
-	return finding("unknown-objective", measure.Warning, "not every trial could state what %s limits, so nobody knows whether it holds: there is no such operation in the workload, "+
-		"or too few of them for such a percentile; run longer, or ask for another one", strings.Join(unknown, ", "))
+	return finding("unknown-objective", measure.Warning, "not every trial measured the metric of %s, so whether it holds is not known. The workload has no "+
+		"such operation, or too few for this percentile. Use longer trials or another objective", strings.Join(unknown, ", "))
 }
 
 func (j *judgement) checkMetrics() []measure.Finding {
@@ -212,25 +210,26 @@ func (j *judgement) checkMetrics() []measure.Finding {
 	return unknownMetrics(unstated(j.metrics, values))
 }
 
-// unknownMetrics tells of metrics that were asked for and that nobody can compare.
+// unknownMetrics reports requested metrics that no trial measured.
 func unknownMetrics(names []string) []measure.Finding {
 	if len(names) == 0 {
 		return nil
 	}
-	return finding("unknown-metric", measure.Warning, "nothing could state %s, so it is not compared: there is no such operation in the workload, "+
-		"or too few of them for such a percentile; see the operations with plimsoll show", strings.Join(names, ", "))
+	return finding("unknown-metric", measure.Warning, "no trial measured %s, so it is not compared. The workload has no such operation, or too few for "+
+		"this percentile. See the operations with: plimsoll show", strings.Join(names, ", "))
 }
 
 func (j *judgement) checkOrder() []measure.Finding {
 	if !j.batched() {
 		return nil
 	}
-	return finding("batched-order", measure.Warning, "trials that share %s ran one after the other, so in comparisons between batches whatever else changed on the machine "+
-		"meanwhile counts as their effect; order: blocks is the certain way, and the canary shows how much moved", strings.Join(j.study.Specification.Batch, ", "))
+	return finding("batched-order", measure.Warning, "trials with the same %s ran one after the other, so a drift of the machine looks like a difference "+
+		"between batches. Use order: blocks. The canary shows how much the machine drifted",
+		strings.Join(j.study.Specification.Batch, ", "))
 }
 
-// maxBlockDrift is the drift beyond which even a study in blocks is doubted: ratios within blocks stand it, but the
-// values of its beginning and its end are not those of the same system.
+// maxBlockDrift is the drift beyond which even a study in blocks is doubtful: ratios within blocks tolerate it, but the
+// system is not the same at the beginning and at the end.
 const maxBlockDrift = 0.1
 
 func (j *judgement) checkDrift() []measure.Finding {
@@ -238,14 +237,15 @@ func (j *judgement) checkDrift() []measure.Finding {
 	if c == nil || c.P == nil || *c.P >= j.rules.alpha() || math.Abs(c.Drift) <= j.rules.margin {
 		return nil
 	}
-	severity, text := measure.Note, "the comparison within blocks is made to stand that; single values are not comparable over time"
+	severity, text := measure.Note, "Comparisons within blocks tolerate that, but single values are not comparable over time"
 	switch {
 	case j.batched():
-		severity, text = measure.Invalid, "in batched order nobody can tell that from the effect of what was varied: find what moved, or use order: blocks"
+		severity, text = measure.Invalid, "In batched order it cannot be distinguished from the effect of the factors. Find the cause, or use order: blocks"
 	case math.Abs(c.Drift) > maxBlockDrift:
-		severity, text = measure.Warning, "the comparison within blocks is made to stand a drift, but this is another system at the end than at the beginning: find what moved"
+		severity, text = measure.Warning, "Comparisons within blocks tolerate a drift, but this system is not the same at the beginning and at the end. "+
+			"Find the cause"
 	}
-	f := finding("drift", severity, "the %s of the repeated baseline moved by %s from the first to the last of %d trials; %s",
+	f := finding("drift", severity, "the %s of the repeated baseline changed by %s from the first to the last of %d trials. %s",
 		c.Metric, figure.Change(1+c.Drift), c.N, text)
 	drift, limit := c.Drift, j.rules.margin
 	f[0].Value, f[0].Limit, f[0].Unit = &drift, &limit, measure.UnitShare
@@ -275,30 +275,31 @@ func (j *judgement) checkOutliers() []measure.Finding {
 	if len(found) == 0 {
 		return nil
 	}
-	return finding("outliers", measure.Note, "the %s of %s lies far from that of the other trials of its configuration (number %s); it counts like all others, "+
-		"and its record may say why", m.Name, plural(len(found), "trial"), named(found))
+	return finding("outliers", measure.Note, "the %s of %s is far from that of the other trials of its configuration (number %s). They count. "+
+		"Their records may say why", m.Name, plural(len(found), "trial"), named(found))
 }
 
 func (j *judgement) checkProcedures() []measure.Finding {
 	var all []measure.Finding
 	for _, p := range j.study.Procedures {
 		if !p.Settled {
-			all = append(all, finding("not-settled", measure.Warning, "the procedure %s did not find what it looked for: %s; what it chose is the best that was tried",
-				p.Name, strings.TrimSuffix(p.Reason, "."))...)
+			all = append(all, finding("not-settled", measure.Warning, "procedure %s found no answer: %s. It chose "+
+				"the best value that was tried", p.Name, strings.TrimSuffix(p.Reason, "."))...)
 		}
 	}
 	switch c := j.study.Capacity; {
 	case c == nil || c.Confirmed:
 	case c.Rate > 0:
-		all = append(all, finding("not-confirmed", measure.Warning, "the capacity was not confirmed by fresh trials: %s", strings.TrimSuffix(c.Reason, "."))...)
+		all = append(all, finding("not-confirmed", measure.Warning, "confirming trials did not confirm the capacity: %s",
+			strings.TrimSuffix(c.Reason, "."))...)
 	default:
-		all = append(all, finding("no-capacity", measure.Warning, "the search for the capacity found no rate that holds: %s", strings.TrimSuffix(c.Reason, "."))...)
+		all = append(all, finding("no-capacity", measure.Warning, "the capacity search found no rate that holds: %s",
+			strings.TrimSuffix(c.Reason, "."))...)
 	}
 	return all
 }
 
-// canary says how the repeated baseline moved. All trials of the baseline are looked at, those of the comparison as
-// well: they are the same configuration.
+// canary returns the drift of the baseline over all its trials, canaries and compared ones.
 func (j *judgement) canary() *record.CanaryResult {
 	metric := j.canaryMetric()
 	trials := j.pick(func(t *record.Trial) bool {
@@ -320,8 +321,8 @@ func (j *judgement) canary() *record.CanaryResult {
 	return c
 }
 
-// driftOf is the trend from the first to the last value as a share of where it began. It is estimated on logarithms, so
-// that nothing can shrink by more than all of it; where a value is zero, it is a share of the median and bounded.
+// driftOf returns the trend from the first to the last value as a share of the first. It is estimated on logarithms, so
+// it cannot be below −100 %. If a value is zero, it is a share of the median instead, and bounded.
 func driftOf(at, values []float64) float64 {
 	length := slices.Max(at) - slices.Min(at)
 	if !positive(values) {
@@ -334,7 +335,7 @@ func driftOf(at, values []float64) float64 {
 	return math.Expm1(measure.TheilSen(at, logs) * length)
 }
 
-// course returns when trials ran, in seconds or, where that is not known of all, by their numbers, and their values.
+// course returns the values of trials, and their times in seconds, or their numbers if not all times are known.
 func course(trials []*record.Trial, metric string) (at, values []float64) {
 	timed := !slices.ContainsFunc(trials, func(t *record.Trial) bool { return t.Started == nil })
 	for _, t := range trials {
@@ -347,8 +348,8 @@ func course(trials []*record.Trial, metric string) (at, values []float64) {
 	return at, values
 }
 
-// canaryMetric is the throughput, but for an offered rate, which is the same whatever the target does: there it is the
-// first time that is compared.
+// canaryMetric returns throughput. At an offered rate, throughput is the same whatever the target does, so it returns
+// the first compared latency then.
 func (j *judgement) canaryMetric() string {
 	if j.study.Base.Load.Open() || j.study.Specification.Run.Load.Open() {
 		for _, m := range j.metrics {
@@ -360,10 +361,10 @@ func (j *judgement) canaryMetric() string {
 	return "throughput"
 }
 
-// maxTrend is how many points a trend is made of; it takes as many steps as there are pairs of them.
+// maxTrend bounds the points of a trend, because its cost is quadratic.
 const maxTrend = 400
 
-// thin takes the medians of neighbours where there are very many values.
+// thin replaces groups of neighbours by their medians if there are very many values.
 func thin(at, values []float64) (x, y []float64) {
 	if len(values) <= maxTrend {
 		return at, values

@@ -152,10 +152,10 @@ func TestValuesThatContradictTheChange(t *testing.T) {
 	}
 	Study(s)
 	c := verdict(s, "level=1", "read.mean")
-	if *c.Ratio >= 1 || *c.Value <= *c.Base || !strings.Contains(c.Note, "the other way") {
+	if *c.Ratio >= 1 || *c.Value <= *c.Base || !strings.Contains(c.Note, "opposite direction") {
 		t.Errorf("ratio %v, %v against %v: %s", *c.Ratio, *c.Value, *c.Base, c.Note)
 	}
-	if c = verdict(s, "level=1", "throughput"); strings.Contains(c.Note, "the other way") || math.Abs(*c.Ratio-1) > 1e-9 {
+	if c = verdict(s, "level=1", "throughput"); strings.Contains(c.Note, "opposite direction") || math.Abs(*c.Ratio-1) > 1e-9 {
 		t.Errorf("%+v", c)
 	}
 }

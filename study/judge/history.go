@@ -14,27 +14,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// HistoryOptions say what is looked for in a history. Zero values stand for the defaults.
+// HistoryOptions configure [History].
 type HistoryOptions struct {
-	// Metrics are looked at; none means throughput, errors, and per operation class mean and p99.
+	// Metrics is by default throughput, errors, and per operation class mean and p99.
 	Metrics []string
-	// Margin is the smallest change that counts, as a share.
+	// Margin is the smallest relevant change, as a share; 0 is [DefaultMargin].
 	Margin float64
-	// Tool is the program that looks.
-	Tool record.Tool
+	Tool   record.Tool
 }
 
-// minHistory is the number of points from which on changes are looked for; see [stats.ChangePoints].
+// minHistory is the smallest number of points for finding changes; see [stats.ChangePoints].
 const minHistory = 10
 
-// OpenAll reads the records and studies in a directory, each as a source of its own.
+// OpenAll reads the records and studies in a directory, each as one source.
 func OpenAll(dir string) ([]Source, []record.SkippedRecord, error) {
 	runs, studies, err := find(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot look for records in %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("cannot search %s for records: %w", dir, err)
 	}
 	if len(runs)+len(studies) == 0 {
-		return nil, nil, fmt.Errorf("%s holds no record: there is neither %s nor %s in it or below", dir, record.RunFile, record.StudyFile)
+		return nil, nil, fmt.Errorf("%s has no record: there is no %s and no %s in it or below", dir, record.RunFile,
+			record.StudyFile)
 	}
 	var sources []Source
 	var skipped []record.SkippedRecord
@@ -70,9 +70,8 @@ func HistorySides(sources []Source, metrics []string) []Side {
 	return sides
 }
 
-// History puts sides that are equal in what must be equal into groups, in the order of time, and finds where their
-// results change. Each side is one point: a record, or the trials of one configuration of a study. The same records
-// give the same answer, in whatever order they come.
+// History groups sides that are equal in what must be equal, orders them by time, and finds where their results change.
+// Each side is one point: a record, or the trials of one configuration of a study. The order of sides does not matter.
 func History(sides []Side, o HistoryOptions) (*record.HistoryReport, error) {
 	for _, name := range o.Metrics {
 		if _, err := ParseMetric(name); err != nil {
@@ -98,8 +97,8 @@ func History(sides []Side, o HistoryOptions) (*record.HistoryReport, error) {
 	return h, nil
 }
 
-// identifying says whether a fact tells one thing that is measured from another. Versions, settings and the state of
-// the machine may change in the course of a history; where they do at a change, it names them.
+// identifying reports whether a fact distinguishes groups. Versions, settings and the state of the machine may change
+// within a group; if they change where the results do, the change names them.
 func identifying(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	return weigh(path).severity == measure.Invalid || first == "load" || path == "target.kind" || path == "target.topology"
@@ -116,7 +115,7 @@ func (s *Side) key() string {
 	return b.String()
 }
 
-// start is when the first trial of a side began.
+// start returns the first trial of a side.
 func (s *Side) start() (t Trial) {
 	for i, x := range s.Trials {
 		if i == 0 || x.Started.Before(t.Started) {
@@ -164,7 +163,7 @@ func newPoint(s *Side, metrics []Metric, r rules) record.HistoryPoint {
 	trials := s.counted()
 	p := record.HistoryPoint{Record: s.Name, Started: s.start().Started, N: len(trials), Values: map[string]float64{}}
 	if len(trials) == 0 {
-		p.Why = "no trial counts"
+		p.Why = "no valid trial"
 		if len(s.Trials) > 0 {
 			p.Why = s.Trials[0].Why
 		}
@@ -177,7 +176,7 @@ func newPoint(s *Side, metrics []Metric, r rules) record.HistoryPoint {
 	return p
 }
 
-// newSeries looks for the changes of one metric.
+// newSeries finds the changes of one metric.
 func newSeries(m Metric, points []record.HistoryPoint, sides []*Side, r rules) record.HistorySeries {
 	s := record.HistorySeries{Metric: m.Name, Unit: m.Unit, Higher: m.Higher, Changes: []record.HistoryChange{}}
 	var values []float64
@@ -195,7 +194,7 @@ func newSeries(m Metric, points []record.HistoryPoint, sides []*Side, r rules) r
 		s.Spread = (slices.Max(values) - slices.Min(values)) / s.Median
 	}
 	if s.N < minHistory {
-		s.Note = fmt.Sprintf("too short to speak of changes: %s, and it takes %d", plural(s.N, "point"), minHistory)
+		s.Note = fmt.Sprintf("too short to find changes: %s of at least %d", plural(s.N, "point"), minHistory)
 		return s
 	}
 	found := stats.ChangePoints(values, stats.ChangeOptions{Magnitude: r.margin})
@@ -227,7 +226,7 @@ func newChange(m Metric, before, after []float64, p float64) record.HistoryChang
 	return c
 }
 
-// counted puts a noun behind a number that is a text already.
+// counted is [figure.Plural] for a number that is text.
 func counted(n, noun string) string {
 	if n == "1" {
 		return "1 " + noun
@@ -235,7 +234,7 @@ func counted(n, noun string) string {
 	return n + " " + noun + "s"
 }
 
-// name gives the groups short names that tell them apart.
+// name gives the groups short, distinct names.
 func name(groups []record.HistoryGroup) {
 	taken := map[string]int{}
 	for i := range groups {
@@ -276,10 +275,12 @@ func checkHistory(h *record.HistoryReport) []measure.Finding {
 		}
 	}
 	if left > 0 {
-		all = append(all, finding("left-out", measure.Warning, "left out: %s of %d, invalid or failed; the reasons are shown", plural(left, "point"), total)...)
+		all = append(all, finding("left-out", measure.Warning, "%s of %d skipped because they are invalid or failed. The reasons "+
+			"are shown", plural(left, "point"), total)...)
 	}
 	if longest < minHistory {
-		all = append(all, finding("short-history", measure.Note, "no more than %s are of the same thing, and changes are looked for from %d on", figure.Plural(longest, "record"), minHistory)...)
+		all = append(all, finding("short-history", measure.Note, "the longest group has %s. Finding changes needs %d",
+			figure.Plural(longest, "record"), minHistory)...)
 	}
 	return all
 }

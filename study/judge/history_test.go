@@ -135,7 +135,7 @@ func TestHistoryOfStudies(t *testing.T) {
 }
 
 func TestHistoryErrors(t *testing.T) {
-	if _, _, err := OpenAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "holds no record") {
+	if _, _, err := OpenAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no record") {
 		t.Errorf("%v", err)
 	}
 	if _, err := History(nil, HistoryOptions{Metrics: []string{"nonsense"}}); err == nil {

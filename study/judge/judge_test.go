@@ -161,7 +161,7 @@ func TestNothingToCompareWith(t *testing.T) {
 	}
 	Study(s)
 	c := verdict(s, "level=1", "throughput")
-	if c == nil || c.Verdict != record.Inconclusive || !strings.Contains(c.Note, "no trial of the baseline") {
+	if c == nil || c.Verdict != record.Inconclusive || !strings.Contains(c.Note, "no valid trial of the baseline") {
 		t.Errorf("%+v", c)
 	}
 	if !hasFinding(s.Validity, "no-baseline", measure.Invalid) {

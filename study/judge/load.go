@@ -15,23 +15,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Source is what one argument of a comparison names: a record, a directory with several, a study, or a configuration
-// of a study (DIR#CONFIGURATION).
+// Source is one argument of a comparison: a record, a directory with several records, a study, or a configuration of a
+// study (DIR#CONFIGURATION).
 type Source struct {
-	// Name is how it was named, and Path where it is.
-	Name, Path string
-	// Label is what tables call a study instead of its path, if it is set.
-	Label string
-	// Runs are its records, by directory. A study has none.
-	Runs []Run
-	// Study is the study, and Configuration the one that was named, if any.
-	Study         *record.Study
+	Name, Path string                 // the argument, and the directory
+	Label      string                 // of a study in tables, instead of its path, if set
+	Runs       []Run                  // records by directory; none for a study
+	Skipped    []record.SkippedRecord // records that could not be read
+	Study      *record.Study
+	// Configuration is the one in the argument, or "".
 	Configuration string
-	// Skipped says which records could not be read, and why.
-	Skipped []record.SkippedRecord
-	// trials are those of the study, by configuration, as far as they began; opened is how many were read for facts.
-	trials map[string][]*record.Trial
-	opened int
+
+	trials map[string][]*record.Trial // of the study, begun, by configuration
+	opened int                        // records that were read for facts
 }
 
 // Run is a record with its directory.
@@ -40,7 +36,7 @@ type Run struct {
 	*record.Run
 }
 
-// Open reads what an argument names.
+// Open reads an argument of a comparison.
 func Open(name string) (Source, error) {
 	s := Source{Name: name, Path: name}
 	info, err := os.Stat(name)
@@ -49,14 +45,14 @@ func Open(name string) (Source, error) {
 			s.Path, s.Configuration = name[:i], name[i+1:]
 		}
 	} else if !info.IsDir() && record.KindOf(filepath.Base(name)) != "" {
-		s.Path = filepath.Dir(name) // a file of the record stands for it
+		s.Path = filepath.Dir(name) // name is a file of the record
 	}
 	kind := record.KindIn(s.Path)
 	if kind == record.KindStudy {
 		return s.openStudy()
 	}
 	if s.Configuration != "" {
-		return s, fmt.Errorf("%s is no study, so it has no configuration %q", s.Path, s.Configuration)
+		return s, fmt.Errorf("%s is not a study, so it has no configuration %q", s.Path, s.Configuration)
 	}
 	if kind == record.KindRun {
 		r, err := record.OpenRun(s.Path)
@@ -87,7 +83,7 @@ func (s Source) openStudy() (Source, error) {
 		}
 		known = append(known, c.ID)
 	}
-	return s, fmt.Errorf("the study %s has no configuration %q (it has %s)", s.Path, s.Configuration, some(known))
+	return s, fmt.Errorf("study %s has no configuration %q (it has %s)", s.Path, s.Configuration, some(known))
 }
 
 // openAll reads every record below a directory.
@@ -95,16 +91,16 @@ func (s Source) openAll() (Source, error) {
 	runs, studies, err := find(s.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s, fmt.Errorf("%s is not there: give the directory of a record, of a study, or one that holds records", s.Path)
+		return s, fmt.Errorf("%s does not exist. Give the directory of a record, of a study, or of several records", s.Path)
 	case err != nil:
-		return s, fmt.Errorf("cannot look for records in %s: %w", s.Path, err)
+		return s, fmt.Errorf("cannot search %s for records: %w", s.Path, err)
 	case len(runs) == 0 && len(studies) == 1:
 		s.Path = studies[0]
 		return s.openStudy()
 	case len(runs) == 0 && len(studies) > 1:
-		return s, fmt.Errorf("%s holds %d studies: name one of them, for example %s", s.Path, len(studies), studies[0])
+		return s, fmt.Errorf("%s has %d studies. Name one of them, for example %s", s.Path, len(studies), studies[0])
 	case len(runs) == 0:
-		return s, fmt.Errorf("%s holds no record: there is no %s in it or below", s.Path, record.RunFile)
+		return s, fmt.Errorf("%s has no record: there is no %s in it or below", s.Path, record.RunFile)
 	}
 	for _, dir := range runs {
 		r, err := record.OpenRun(dir)
@@ -120,15 +116,15 @@ func (s Source) openAll() (Source, error) {
 	return s, nil
 }
 
-// find returns the directories of records and of studies at or below a directory, in alphabetical order. Those inside
-// a record or a study belong to it.
+// find returns the directories of records and of studies at or below a directory, in alphabetical order, without those
+// inside a record or a study.
 func find(top string) (runs, studies []string, err error) {
 	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path == top:
 			return err
 		case err != nil || !d.IsDir():
-			return nil // what may not be read holds nothing for us
+			return nil // skip what cannot be read
 		}
 		switch record.KindIn(path) {
 		case record.KindStudy:
@@ -143,8 +139,8 @@ func find(top string) (runs, studies []string, err error) {
 	return runs, studies, err
 }
 
-// Sides turns sources into the sides of a comparison. Studies are matched configuration by configuration; next to
-// a record, a study stands for its baseline. Metrics are those that will be compared, none the usual ones.
+// Sides turns sources into the sides of a comparison. Studies are matched configuration by configuration. Next to a
+// record, the side of a study is its baseline. Without metrics, the default ones are compared.
 func Sides(sources []Source, metrics []string) []Side {
 	matched := true
 	for i := range sources {
@@ -163,7 +159,7 @@ func Sides(sources []Source, metrics []string) []Side {
 				sides = append(sides, side)
 			}
 		case s.Configuration == "":
-			sides = append(sides, s.configuration(newJudgement(s.Study).baseline, metrics))
+			sides = append(sides, s.configuration(s.Study.BaselineID(), metrics))
 		default:
 			sides = append(sides, s.configuration(s.Configuration, metrics))
 		}
@@ -171,7 +167,6 @@ func Sides(sources []Source, metrics []string) []Side {
 	return sides
 }
 
-// side makes a side of records.
 func (s *Source) side(metrics []string) Side {
 	side := Side{Name: s.Name}
 	for _, r := range s.Runs {
@@ -199,7 +194,7 @@ func newTrial(dir string, r *record.Run, metrics []string) Trial {
 	return t
 }
 
-// standing says why findings make a result count for nothing, and what makes it doubtful.
+// standing returns the first finding that makes a result invalid, and the ids of its warnings.
 func standing(findings []measure.Finding) (why string, doubts []string) {
 	for _, f := range findings {
 		switch {
@@ -212,7 +207,6 @@ func standing(findings []measure.Finding) (why string, doubts []string) {
 	return why, doubts
 }
 
-// configuration makes a side of the trials of one configuration of a study.
 func (s *Source) configuration(id string, metrics []string) Side {
 	side := Side{Name: cmp.Or(s.Label, s.Path) + "#" + id, Study: s.Path}
 	for _, c := range s.Study.Configurations {
@@ -234,7 +228,7 @@ func (s *Source) configuration(id string, metrics []string) Side {
 	return side
 }
 
-// trial takes the figures from the list of trials, and those that it does not have from the record.
+// trial takes the values from the list of trials and, if a metric is missing, from the record.
 func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
 	trial := Trial{Block: t.Block, Values: t.Values, Facts: facts}
 	if t.Record != "" {
@@ -256,11 +250,10 @@ func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
 	return trial
 }
 
-// maxOpened is how many records of a study are read for facts: reading one takes a while, and a study of a thousand
-// configurations need not wait for that.
+// maxOpened bounds the records of a study that are read for facts, because a study may have a thousand configurations.
 const maxOpened = 100
 
-// facts are those of the record of the first trial that counts, or, where that is gone, what the study says.
+// facts returns those of the first valid trial's record or, if that is gone, what the study knows.
 func (s *Source) facts(id string) Facts {
 	for _, t := range s.trials[id] {
 		if !counts(t) || !filepath.IsLocal(t.Record) || s.opened >= maxOpened {

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Metric is a figure of a run that can be compared with that of another.
+// Metric is a figure of a run that can be compared.
 type Metric struct {
 	Name   string // as it is written: "throughput", "read.p99", "update.service.mean"
 	Class  string // operation class, "" for all operations together
@@ -23,11 +23,10 @@ type Metric struct {
 	Higher bool   // more is better
 }
 
-// The figures by their unit. Percentiles are those that a record states.
 var (
-	percentiles = []string{"p50", "p90", "p95", "p99", "p99.9", "p99.99"}
-	ofAll       = []string{"achieved", "dropped", "cpu"} // known for all operations together only
-	figures     = append([]string{"throughput", "errors", "not-found", "achieved", "dropped", "cpu", "mean", "max"}, percentiles...)
+	ofAll   = []string{"achieved", "dropped", "cpu"} // known for all operations together only
+	figures = []string{"throughput", "errors", "not-found", "achieved", "dropped", "cpu", "mean", "max",
+		"p50", "p90", "p95", "p99", "p99.9", "p99.99"}
 )
 
 var percentileForm = regexp.MustCompile(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
@@ -37,19 +36,19 @@ func ParseMetric(name string) (Metric, error) {
 	m := parseMetric(name)
 	switch {
 	case !slices.Contains(figures, m.Figure):
-		return m, fmt.Errorf("unknown metric %q%s (known: %s, each also of an operation class, as in read.p99, and times also of the service, as in read.service.p99)",
-			name, nearest.DidYouMean(m.Figure, figures), strings.Join(figures, ", "))
+		return m, fmt.Errorf("unknown metric %q%s (known: %s, each also of an operation class, as in read.p99, and times "+
+			"also of the service, as in read.service.p99)", name, nearest.DidYouMean(m.Figure, figures), strings.Join(figures, ", "))
 	case m.Kind == "service" && m.Unit != measure.UnitTime:
 		return m, fmt.Errorf("metric %q: %s is not a time, so it has no service", name, m.Figure)
 	case m.Kind == "service" && m.Figure == "cpu":
-		return m, fmt.Errorf("metric %q: cpu is what the hosts of a lab use for an operation, and no time of the service", name)
+		return m, fmt.Errorf("metric %q: cpu is what the hosts of a lab use for an operation, not a time of the service", name)
 	case m.Class != "" && slices.Contains(ofAll, m.Figure):
 		return m, fmt.Errorf("metric %q: %s is known for all operations together only", name, m.Figure)
 	}
 	return m, nil
 }
 
-// parseMetric takes a name apart without asking whether there is such a figure.
+// parseMetric parses a name without checking the figure.
 func parseMetric(name string) Metric {
 	m := Metric{Name: name, Kind: "response", Figure: name, Unit: measure.UnitTime}
 	if parts := percentileForm.FindStringSubmatch(name); parts != nil {
@@ -74,7 +73,7 @@ func parseMetric(name string) Metric {
 	return m
 }
 
-// ofObjective is the name of the metric that an objective limits.
+// ofObjective returns the name of the metric that an objective limits.
 func ofObjective(o measure.Objective) string {
 	figure := o.Metric
 	if figure == "rate" {
@@ -90,9 +89,8 @@ func ofObjective(o measure.Objective) string {
 	return strings.Join(parts, ".")
 }
 
-// Values returns the figures of the measured phase of a run by the names of the metrics: operations per second,
-// nanoseconds or shares. What the run cannot state is absent: a percentile of too few operations, a class that it
-// does not have, everything if nothing was measured.
+// Values returns the figures of the measured phase of a run by metric: operations per second, nanoseconds or shares.
+// What is not known is absent: a percentile of too few operations, a missing class, everything if nothing was measured.
 func Values(r *record.Run, metrics []string) map[string]float64 {
 	values := map[string]float64{}
 	p := r.Phase("measure")
@@ -132,10 +130,10 @@ func (m Metric) of(r *record.Run, p *record.PhaseResult) (float64, bool) {
 	return m.time(r, class)
 }
 
-// share returns a part of the operations that were due.
+// share returns a share of the operations that were due.
 func (m Metric) share(r *record.Run, p *record.PhaseResult, t measure.Tally) (float64, bool) {
 	due := t.Attempted
-	if m.Class == "" { // of which class operations were that were never sent, nobody knows
+	if m.Class == "" { // the class of operations that were never sent is not known
 		t = p.Counts
 		due = t.Attempted + p.Dropped + r.Course.Unsent
 	}
@@ -149,8 +147,8 @@ func (m Metric) share(r *record.Run, p *record.PhaseResult, t measure.Tally) (fl
 	return share(float64(part), float64(due))
 }
 
-// usedByHosts is the processor time that all hosts of a lab used for one successful operation, in nanoseconds. What the
-// kernel does for their disks, the load and a service before them are not among it.
+// usedByHosts returns the processor time in nanoseconds that all hosts of a lab used per successful operation, without
+// the kernel's work for their disks, the load and a service in front of them.
 func usedByHosts(r *record.Run) (float64, bool) {
 	if r.Lab == nil {
 		return 0, false
@@ -171,8 +169,8 @@ func share(part, whole float64) (float64, bool) {
 	return part / whole, true
 }
 
-// time returns a time of the answered operations. Operations that were never sent waited longer than all others;
-// where they are more than lie above a percentile, that is not known.
+// time returns a latency of the answered operations. Operations that were never sent waited longer than all others, so
+// a percentile with fewer operations above it is not known.
 func (m Metric) time(r *record.Run, class *record.ClassResult) (float64, bool) {
 	l := class.Response
 	if m.Kind == "service" {
@@ -184,7 +182,7 @@ func (m Metric) time(r *record.Run, class *record.ClassResult) (float64, bool) {
 	switch m.Figure {
 	case "mean":
 		return l.Mean, true
-	case "max": // what was never sent waited longer
+	case "max": // operations that were never sent waited longer
 		return float64(l.Max), r.Course.Unsent == 0
 	}
 	q := map[string]*int64{"p50": l.P50, "p90": l.P90, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "p99.99": l.P9999}
@@ -198,13 +196,13 @@ func (m Metric) time(r *record.Run, class *record.ClassResult) (float64, bool) {
 	return float64(*ns), true
 }
 
-// beyond says whether so many operations were never sent that a percentile of the answered ones is too low.
+// beyond reports whether so many operations were never sent that a percentile of the answered ones is too low.
 func beyond(percentile string, answered, unsent int64) bool {
 	q := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}[percentile]
 	return unsent > 0 && q*float64(answered+unsent) > float64(answered)
 }
 
-// stated finds a percentile that the record has only because an objective of the run asked for it.
+// stated finds a percentile that the record has only because of an objective.
 func (m Metric) stated(r *record.Run) (float64, bool) {
 	for _, o := range r.Objectives {
 		parsed, err := measure.ParseObjectives(o.Objective)
@@ -215,9 +213,9 @@ func (m Metric) stated(r *record.Run) (float64, bool) {
 	return 0, false
 }
 
-// Metrics returns the names of what to keep of a trial: what the study asks for, or else throughput, errors and of
-// each operation class the mean and the p99 of the response time and its errors; and beside it whatever its objectives
-// limit, or, where that cannot be stated, the greatest time, which may prove it.
+// Metrics returns the metrics to keep of a trial: those of the study, or else throughput, errors, and per operation
+// class mean and p99 of the response time and errors. In addition those that its objectives limit or, if such a
+// percentile is not known, the maximum, which may prove it.
 func Metrics(asked spec.Study, r *record.Run) []string {
 	names := slices.Clone(asked.Metrics)
 	if len(names) == 0 {
@@ -234,8 +232,8 @@ func Metrics(asked spec.Study, r *record.Run) []string {
 	return names
 }
 
-// needsBound says whether a run had too few operations for the percentile that an objective limits, so that only the
-// greatest time of all of them may tell.
+// needsBound reports whether a run had too few operations for the percentile that an objective limits, so only the
+// maximum may prove it.
 func needsBound(r *record.Run, o measure.Objective) bool {
 	values := Values(r, []string{ofObjective(o), boundOf(o)})
 	_, stated := values[ofObjective(o)]
@@ -251,7 +249,7 @@ func defaults(classes []string) []string {
 	return names
 }
 
-// kept are the defaults and the errors of each class, which are shown where there are any.
+// kept returns the defaults and the errors of each class, which are shown if there are any.
 func kept(classes []string) []string {
 	names := defaults(classes)
 	for _, c := range classes {
@@ -273,7 +271,7 @@ func classes(r *record.Run) []string {
 	return names
 }
 
-// objectives returns those of a study and of its base run. A specification that was kept was checked before.
+// objectives returns those of a study and of its base run. Malformed ones cannot be in a stored specification.
 func objectives(asked spec.Study) []measure.Objective {
 	var list []measure.Objective
 	for _, text := range slices.Concat(asked.Objectives, asked.Run.Objectives) {
@@ -290,8 +288,7 @@ func objectives(asked spec.Study) []measure.Objective {
 	return list
 }
 
-// compared returns the metrics in which a study is compared, in the order in which they are shown, from what its
-// trials have.
+// compared returns the metrics to compare, in order: the requested ones, or the usual ones that trials have.
 func compared(asked []string, trials []map[string]float64) []Metric {
 	names := asked
 	if len(names) == 0 {
@@ -306,7 +303,7 @@ func compared(asked []string, trials []map[string]float64) []Metric {
 	return metrics
 }
 
-// unstated returns the metrics that no trial has, none if there are no trials.
+// unstated returns the metrics that no trial has; none without trials.
 func unstated(metrics []Metric, trials []map[string]float64) []string {
 	var names []string
 	for _, m := range metrics {
@@ -320,7 +317,7 @@ func unstated(metrics []Metric, trials []map[string]float64) []string {
 	return names
 }
 
-// found returns the usual metrics that some trial has. Errors of a class are among them only if there were any.
+// found returns the usual metrics that some trial has. Errors of a class count only if there were any.
 func found(trials []map[string]float64) []string {
 	has, positive := map[string]bool{}, map[string]bool{}
 	for _, values := range trials {

@@ -7,9 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// AddSpectra reads the distributions of the operations of each side from its records and puts them into the report, so
-// that it can be drawn when the records are gone. Records that are not there, or cannot be read, are left out: each
-// spectrum says of how many it is.
+// AddSpectra adds the latency distributions of each side to the report, so that they can be drawn without the records.
+// Records that cannot be read are skipped; each spectrum has its number of records.
 func AddSpectra(r *record.ComparisonReport) error {
 	for i := range r.Sides[:min(len(r.Sides), record.MaxSpectra)] {
 		side := &r.Sides[i]
@@ -27,7 +26,7 @@ type pooled struct {
 	class string
 	times [2]*measure.Histogram // in the order of spectrumTimes
 	of    int
-	// unscheduled is true if there was no schedule in one of them, so that response times would be of some records only.
+	// unscheduled is true if one record had no schedule, so response times would be of some records only.
 	unscheduled bool
 }
 
@@ -40,7 +39,7 @@ func spectraOf(dirs []string) ([]record.SideSpectrum, error) {
 	for _, dir := range dirs {
 		s, err := record.RebuildSummary(dir, "measure")
 		if err != nil || s == nil {
-			continue // its figures are in the report; only this picture lacks it
+			continue // its figures are in the report, only the picture lacks it
 		}
 		for i := range s.Classes {
 			if s.Dims.Classes[i].Part {
@@ -63,7 +62,6 @@ func spectraOf(dirs []string) ([]record.SideSpectrum, error) {
 	return list, nil
 }
 
-// poolOf returns the pool of a class, a new one if there is none.
 func poolOf(all *[]*pooled, class string) *pooled {
 	for _, p := range *all {
 		if p.class == class {
@@ -89,7 +87,7 @@ func (p *pooled) add(c *measure.ClassInterval, scheduled bool) error {
 	return nil
 }
 
-// spectra are those of the kinds of times that all records have.
+// spectra returns those of the kinds of times that all records have.
 func (p *pooled) spectra() (list []record.SideSpectrum, err error) {
 	for i, kind := range spectrumTimes {
 		h := p.times[i]

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Study judges a study from its trials alone: it fills in Canary, Comparisons, Effects, Objectives and the findings
-// about trials in Validity. Findings of others stay; judging once more changes nothing.
+// Study judges a study from its trials. It sets Canary, Comparisons, Effects, Objectives and the findings about trials
+// in Validity. Other findings stay. It is idempotent.
 func Study(s *record.Study) {
 	j := newJudgement(s)
 	s.Canary = j.canary()
@@ -25,15 +25,14 @@ func Study(s *record.Study) {
 	measure.SortFindings(s.Validity)
 }
 
-// judgement is a study while it is judged.
 type judgement struct {
 	study    *record.Study
 	rules    rules
 	metrics  []Metric
 	baseline string
-	final    []*record.Trial // the last attempt of each trial that is no procedure's, in order
-	earlier  []*record.Trial // attempts before it
-	counted  map[string][]*record.Trial
+	final    []*record.Trial            // the last attempt of each trial, except those of procedures, in order
+	earlier  []*record.Trial            // previous attempts
+	counted  map[string][]*record.Trial // valid trials by configuration
 }
 
 func newJudgement(s *record.Study) *judgement {
@@ -51,7 +50,7 @@ func newJudgement(s *record.Study) *judgement {
 	return j
 }
 
-// sortAttempts takes the last attempt of each trial, and the others apart.
+// sortAttempts separates the last attempt of each trial from the previous ones.
 func (j *judgement) sortAttempts() {
 	last := map[int]*record.Trial{}
 	var order []int
@@ -78,8 +77,8 @@ func (j *judgement) sortAttempts() {
 	}
 }
 
-// later says whether an attempt stands for a trial rather than another one: a finished one before one that is not,
-// then the later one.
+// later reports whether an attempt replaces another one: a finished one replaces an unfinished one, otherwise the later
+// one counts.
 func later(t, than *record.Trial) bool {
 	if a, b := t.Status == record.TrialDone, than.Status == record.TrialDone; a != b {
 		return a
@@ -87,12 +86,12 @@ func later(t, than *record.Trial) bool {
 	return t.Attempt >= than.Attempt
 }
 
-// counts says whether a trial may stand for anything.
+// counts reports whether a trial is valid.
 func counts(t *record.Trial) bool {
 	return t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
 }
 
-// observations returns what the trials of a configuration that count say of a metric, in the order of the plan.
+// observations returns the values of trials in a metric, in the order of the plan.
 func observations(trials []*record.Trial, metric string) []observation {
 	list := make([]observation, 0, len(trials))
 	for _, t := range trials {
@@ -105,7 +104,8 @@ func observations(trials []*record.Trial, metric string) []observation {
 
 func (j *judgement) batched() bool { return j.study.Specification.Order == "batched" }
 
-// batchOf names the batch of a configuration: its levels of what is expensive to change. In blocks there is one batch.
+// batchOf names the batch of a configuration: its levels of the factors that are expensive to change. In blocks there
+// is one batch.
 func batchOf(asked *spec.Study, c *record.Configuration) string {
 	if asked.Order != spec.OrderBatched {
 		return ""
@@ -117,8 +117,8 @@ func batchOf(asked *spec.Study, c *record.Configuration) string {
 	return strings.Join(levels, ",")
 }
 
-// comparisons holds every configuration against the baseline in every metric. Those of another batch did not run near
-// it, so they are no pairs, whatever their blocks are called.
+// comparisons compares every configuration with the baseline in every metric. Trials of another batch ran at another
+// time, so they are not pairs, even if the blocks have the same number.
 func (j *judgement) comparisons() []record.Comparison {
 	var all []*cell
 	batch := map[string]string{}
@@ -141,7 +141,7 @@ func (j *judgement) comparisons() []record.Comparison {
 			}
 			one.Configuration, one.Baseline = c.ID, j.baseline
 			if missing := len(j.counted[c.ID]) - len(value); missing > 0 && len(value) > 0 {
-				one.notes = append(one.notes, plural(missing, "trial")+" could not state it")
+				one.notes = append(one.notes, plural(missing, "trial")+" without a value")
 			}
 			family = append(family, one)
 		}
@@ -151,7 +151,7 @@ func (j *judgement) comparisons() []record.Comparison {
 	return j.ordered(all)
 }
 
-// ordered puts the comparisons in the order of the configurations, and of the metrics within.
+// ordered sorts the comparisons by configuration, then by metric.
 func (j *judgement) ordered(cells []*cell) []record.Comparison {
 	place := map[string]int{}
 	for i, c := range j.study.Configurations {
@@ -170,11 +170,10 @@ func (j *judgement) ordered(cells []*cell) []record.Comparison {
 }
 
 // otherBatch is the note of comparisons between batches.
-const otherBatch = "it ran in another batch than the baseline: whatever drifted in the meantime counts as its effect"
+const otherBatch = "it ran in another batch than the baseline, so a drift in between looks like its effect"
 
-// objectives holds the objectives against the trials of each configuration. A trial that failed did not meet them; one
-// that is invalid can neither meet nor miss them. A study that compares nothing, such as a search for a capacity, has
-// no configuration that they could hold for.
+// objectives checks the objectives for the trials of each configuration. A failed trial does not meet them. An invalid
+// one does not count. A study that compares nothing, such as a capacity search, has no results.
 func (j *judgement) objectives() []record.ConfigurationObjective {
 	tried := map[string][]*record.Trial{}
 	for _, t := range j.final {
@@ -209,35 +208,23 @@ func (j *judgement) objectives() []record.ConfigurationObjective {
 	return results
 }
 
-// objectiveOf holds an objective against a trial. A time that it could not state is below any limit that its greatest
-// time is below.
+// objectiveOf checks an objective for a trial. A percentile that the trial could not state is below a limit if the
+// trial's maximum is.
 func objectiveOf(t *record.Trial, o measure.Objective) (holds, known bool) {
 	if x, ok := t.Values[ofObjective(o)]; ok {
-		return met(o, x), true
+		return o.MetBy(x), true
 	}
 	x, ok := t.Values[boundOf(o)]
 	below := o.Op == "<" || o.Op == "<="
-	return true, ok && below && met(o, x)
+	return true, ok && below && o.MetBy(x)
 }
 
-// boundOf is the metric that no percentile of an objective exceeds: the greatest time of the same operations. It is
-// empty for objectives of other figures.
+// boundOf returns the maximum of the operations whose percentile an objective limits; "" for objectives of other
+// metrics.
 func boundOf(o measure.Objective) string {
 	if !strings.HasPrefix(o.Metric, "p") {
 		return ""
 	}
 	o.Metric = "max"
 	return ofObjective(o)
-}
-
-func met(o measure.Objective, x float64) bool {
-	switch o.Op {
-	case "<":
-		return x < o.Limit
-	case "<=":
-		return x <= o.Limit
-	case ">":
-		return x > o.Limit
-	}
-	return x >= o.Limit
 }

@@ -63,6 +63,7 @@ func gone(d *record.Drill) (unanswered, gone int64) {
 	return unanswered, gone
 }
 
+// GoneText says how many of the writes without an answer are gone.
 func GoneText(unanswered, gone int64) string {
 	if unanswered == 0 {
 		return "none"

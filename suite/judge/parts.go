@@ -432,6 +432,7 @@ func (s *Suite) inPlaceOf(sweep *published.Sweep) (lines []string) {
 	return lines
 }
 
+// NoMoreHelp says above which number of threads throughput does not rise.
 func NoMoreHelp(threads int) string {
 	if threads == 1 {
 		return "a second thread does not help"

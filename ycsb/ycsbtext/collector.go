@@ -77,6 +77,7 @@ type collectedClass struct {
 	part bool
 }
 
+// NewCollector makes a collector of intervals with these dimensions. tracked decides the names of the series of failures.
 func NewCollector(m *Measurements, dims measure.Dims, tracked Tracked) *Collector {
 	c := &Collector{m: m, tracked: tracked, corrupt: -1}
 	for _, class := range dims.Classes {

@@ -34,6 +34,7 @@ type entry struct {
 	statuses []statusCount
 }
 
+// New makes measurements without series. Options that are not set have YCSB's defaults.
 func New(opts Options) *Measurements {
 	opts.EnsureDefaults()
 	return &Measurements{

@@ -29,6 +29,7 @@ var typeNames = [firstTypeBeyond]string{
 	"hdrhistogram", "histogram", "hdrhistogram+histogram", "hdrhistogram+raw", "timeseries", "raw",
 }
 
+// ParseType reads a value of the property "measurementtype".
 func ParseType(name string) (Type, error) {
 	if i := slices.Index(typeNames[:], name); i >= 0 {
 		return Type(i), nil
@@ -51,6 +52,7 @@ const (
 
 var intervalNames = [...]string{"op", "intended", "both"}
 
+// ParseInterval reads a value of the property "measurement.interval".
 func ParseInterval(name string) (Interval, error) {
 	if i := slices.Index(intervalNames[:], name); i >= 0 {
 		return Interval(i), nil

@@ -2,7 +2,8 @@ package enginetest
 
 import "github.com/plimsoll-bench/plimsoll/lab/process"
 
-// alive says whether there is a process with this id that has not ended. In the moment of a test ids are not used again.
+// alive says whether there is a process with this id that has not ended. In the moment of a test ids are not used
+// again.
 func alive(pid int) bool {
 	born, err := process.StartTime(pid)
 	return err == nil && process.Alive(pid, born)

@@ -20,7 +20,8 @@ func Hosts(t testing.TB, mode string, names ...string) (*journal.Journal, map[st
 }
 
 // LimitedHosts makes hosts with limits.
-func LimitedHosts(t testing.TB, mode string, limits host.Limits, names ...string) (*journal.Journal, map[string]host.Host) {
+func LimitedHosts(t testing.TB, mode string, limits host.Limits,
+	names ...string) (*journal.Journal, map[string]host.Host) {
 	t.Helper()
 	// Tests that run side by side, also of other packages, share the promises of ports and networks. The directory is
 	// empty when nothing runs.
@@ -29,7 +30,7 @@ func LimitedHosts(t testing.TB, mode string, limits host.Limits, names ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := host.NewGround(t.Context(), host.GroundOptions{Lab: "test", Dir: dir, Home: home, Mode: mode, Journal: j})
+	g, err := host.NewMaker(t.Context(), host.MakerOptions{Lab: "test", Dir: dir, Home: home, Mode: mode, Journal: j})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -179,7 +179,8 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[spec.Level]():
 		// A level may be written as its value alone.
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
-			{Type: "string"}, {Type: "number"}, {Type: "boolean"}, {Type: "object", Properties: levelProperties(), AdditionalProperties: jsonschema.FalseSchema},
+			{Type: "string"}, {Type: "number"}, {Type: "boolean"}, {Type: "object", Properties: levelProperties(),
+				AdditionalProperties: jsonschema.FalseSchema},
 		}}
 	case reflect.TypeFor[spec.Rate]():
 		return number("number", `^[-+0-9_.eE]+[kKMG]?(/s)?$`, "20k")

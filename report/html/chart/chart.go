@@ -50,7 +50,7 @@ type Style int
 const (
 	// Solid is for what counts (class "ln").
 	Solid Style = iota
-	// Dashed is for what stands beside it, such as service time beside response time (class "ln dash").
+	// Dashed is for secondary lines, such as service time with response time (class "ln dash").
 	Dashed
 	// Dotted is for what was not measured, such as an extrapolation (class "ln dot").
 	Dotted

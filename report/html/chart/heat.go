@@ -89,7 +89,7 @@ func drawCell(d *pathBuilder, p plot, c Cell) {
 	d.raw("M", number(x), " ", number(top), "H", number(right), "V", number(y), "H", number(x), "Z")
 }
 
-// key draws the shades with the least and the most that they stand for.
+// key draws the shades with the lowest and the highest count.
 func (c *Heat) key(b *builder, s Size, most int64) {
 	text := figure.Count(most) + " " + c.What + " in a cell"
 	x := s.Width - width(text) - 4

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// placed is the name of a line beside the line.
+// placed is the name of a line, next to the line.
 type placed struct {
 	x, y  float64
 	text  string

@@ -28,11 +28,11 @@ type Row struct {
 	Group string // a heading is drawn where it changes
 	// Value, Low and High may be NaN.
 	Value, Low, High float64
-	// Text stands at the end of the row, such as "12,300 ± 2 %, n = 5".
+	// Text is at the end of the row, such as "12,300 ± 2 %, n = 5".
 	Text   string
 	Colour int
 	Hollow bool
-	// Published is a figure that somebody else stated, drawn as a diamond; NaN for none.
+	// Published is a figure of another source, drawn as a diamond; NaN for none.
 	Published float64
 	// Class replaces the colour of a dot: "good", "warn", "bad" or "note".
 	Class string
@@ -50,7 +50,7 @@ const (
 type rowsLayout struct {
 	x           scale
 	left, right float64 // of the plot
-	under       bool    // names stand above their bars, because there is no room beside them
+	under       bool    // names are above their bars, because there is no room on the left
 	step        float64
 }
 

@@ -4,7 +4,7 @@ import "math"
 
 // Spark is a small line without axes, for a row of a list. Its scale begins at zero.
 type Spark struct {
-	// Label is the whole picture in words, for those who cannot see it.
+	// Label describes the picture for screen readers.
 	Label  string
 	Values []float64 // evenly spaced; NaN leaves a gap
 	// Measured is the index of the first value that counts; those before it are paler.

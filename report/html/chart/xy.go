@@ -40,7 +40,7 @@ type Series struct {
 	Hollow bool
 	// Notes are shown when a pointer rests on the mark of a point.
 	Notes []string
-	// Unnamed lines have no name beside them, because another one says it.
+	// Unnamed lines have no name, because another line has it.
 	Unnamed bool
 }
 

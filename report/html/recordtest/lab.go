@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
+// Lab is a lab of three hosts with mirrored volumes, whose second member has a name that the caller chooses.
 func Lab(name string) record.Lab {
 	asked := spec.Lab{Name: "three"}
 	asked.Hosts.Mode, asked.Hosts.Cores, asked.Hosts.Memory = "isolated", 1, 2<<30

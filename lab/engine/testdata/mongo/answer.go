@@ -70,8 +70,8 @@ func (c *conn) answer(db string, command bson.D) (reply bson.D) {
 	return reply
 }
 
-// dispatch knows the commands; each answer is that of the manual's page of the command. It is nil for one that needs what
-// all processes share.
+// dispatch knows the commands; each answer is that of the manual's page of the command. It is nil for one that needs
+// what all processes share.
 func (s *server) dispatch(db, name string, command bson.D) bson.D {
 	switch name {
 	case "hello", "isMaster", "ismaster":
@@ -96,12 +96,14 @@ func (s *server) dispatch(db, name string, command bson.D) bson.D {
 	case "serverStatus":
 		return s.serverStatus()
 	case "listDatabases":
-		return good(bson.E{Key: "databases", Value: bson.A{bson.D{{Key: "name", Value: "admin"}, {Key: "sizeOnDisk", Value: int64(40960)}, {Key: "empty", Value: false}}}},
+		return good(bson.E{Key: "databases", Value: bson.A{bson.D{{Key: "name", Value: "admin"},
+			{Key: "sizeOnDisk", Value: int64(40960)}, {Key: "empty", Value: false}}}},
 			bson.E{Key: "totalSize", Value: int64(40960)}, bson.E{Key: "totalSizeMb", Value: int64(0)})
 	case "dbStats":
 		return good(bson.E{Key: "dataSize", Value: 4096.0}, bson.E{Key: "indexSize", Value: 4096.0})
 	case "hostInfo":
-		return good(bson.E{Key: "system", Value: bson.D{{Key: "hostname", Value: "standin:27017"}, {Key: "memSizeMB", Value: int64(4096)}, {Key: "memLimitMB", Value: int64(2048)}, {Key: "numCores", Value: int32(2)}}},
+		return good(bson.E{Key: "system", Value: bson.D{{Key: "hostname", Value: "standin:27017"},
+			{Key: "memSizeMB", Value: int64(4096)}, {Key: "memLimitMB", Value: int64(2048)}, {Key: "numCores", Value: int32(2)}}},
 			bson.E{Key: "os", Value: bson.D{{Key: "type", Value: "Linux"}}},
 			bson.E{Key: "extra", Value: bson.D{{Key: "kernelVersion", Value: "6.1.0"}, {Key: "maxOpenFiles", Value: int32(64000)}}})
 	case "getLog":
@@ -169,7 +171,8 @@ func (s *server) serverStatus() bson.D {
 		bson.E{Key: "wiredTiger", Value: bson.D{{Key: "cache", Value: cache}, {Key: "log", Value: log}}})
 	if s.atLeast(8, 0) { // production notes, "TCMalloc Performance Optimization for a Self-Managed Deployment"
 		perCPU := strings.Contains(os.Getenv("GLIBC_TUNABLES"), "glibc.pthread.rseq=0")
-		reply = append(reply, bson.E{Key: "tcmalloc", Value: bson.D{{Key: "usingPerCPUCaches", Value: perCPU}, {Key: "generic", Value: bson.D{{Key: "heap_size", Value: int64(1)}}}}})
+		reply = append(reply, bson.E{Key: "tcmalloc", Value: bson.D{{Key: "usingPerCPUCaches", Value: perCPU},
+			{Key: "generic", Value: bson.D{{Key: "heap_size", Value: int64(1)}}}}})
 	}
 	return reply
 }

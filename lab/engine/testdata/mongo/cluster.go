@@ -46,8 +46,8 @@ func (s *server) dispatchRouter(st *state, db, name string, command bson.D) bson
 	return failed(59, "CommandNotFound", "no such command: '"+name+"'")
 }
 
-// notYet is what a cluster whose config servers have just elected a primary says for a while: here more often than somebody
-// tries who gives up after ten refusals.
+// notYet is what a cluster whose config servers have just elected a primary says for a while: here more often than
+// somebody tries who gives up after ten refusals.
 func (s *server) notYet(c *cluster) bson.D {
 	said := []bson.D{
 		failed(133, "FailedToSatisfyReadPreference", "Could not find host matching read preference { mode: \"primary\" }"),
@@ -160,7 +160,9 @@ func (c *cluster) split(command bson.D) bson.D {
 		return failed(118, "NamespaceNotSharded", "not sharded")
 	}
 	at := text(sub(command, "middle"), col.Key)
-	i, there := slices.BinarySearchFunc(col.Chunks, at, func(ch chunk, low string) int { return strings.Compare(ch.Low, low) })
+	i, there := slices.BinarySearchFunc(col.Chunks, at, func(ch chunk, low string) int {
+		return strings.Compare(ch.Low, low)
+	})
 	if there || at == "" {
 		return failed(96, "OperationFailed", "new split key is a boundary key of an existing chunk")
 	}
@@ -215,7 +217,8 @@ func (c *cluster) find(s *server, command bson.D) bson.D {
 		if c.Collections[id].Hashed {
 			by = "hashed"
 		}
-		batch = bson.A{bson.D{{Key: "_id", Value: id}, {Key: "uuid", Value: uuidOf(id)}, {Key: "key", Value: bson.D{{Key: c.Collections[id].Key, Value: by}}}}}
+		batch = bson.A{bson.D{{Key: "_id", Value: id}, {Key: "uuid", Value: uuidOf(id)},
+			{Key: "key", Value: bson.D{{Key: c.Collections[id].Key, Value: by}}}}}
 	case of == "shards":
 		for _, name := range c.Shards {
 			batch = append(batch, bson.D{{Key: "_id", Value: name}, {Key: "host", Value: c.Hosts[name]}})
@@ -241,7 +244,8 @@ func (c *cluster) chunksOf(s *server, filter bson.D) bson.A {
 		}
 		for i := range col.Chunks {
 			if meant {
-				list = append(list, bson.D{{Key: "min", Value: bson.D{{Key: col.Key, Value: col.low(i)}}}, {Key: "shard", Value: col.Chunks[i].Shard}})
+				list = append(list, bson.D{{Key: "min", Value: bson.D{{Key: col.Key, Value: col.low(i)}}},
+					{Key: "shard", Value: col.Chunks[i].Shard}})
 			}
 		}
 	}
@@ -259,7 +263,8 @@ func (col *collection) low(i int) any {
 	return int64(uint64(1)<<63 + uint64(i)*(math.MaxUint64/uint64(len(col.Chunks))))
 }
 
-// explain says to which shard a router would send a find by _id (manual: "explain", sharded collections; "Hashed Indexes").
+// explain says to which shard a router would send a find by _id (manual: "explain", sharded collections; "Hashed
+// Indexes").
 func (c *cluster) explain(db string, command bson.D) bson.D {
 	find := sub(command, "explain")
 	col := c.Collections[db+"."+text(find, "find")]

@@ -15,8 +15,8 @@ type concern struct {
 	expired  bson.D    // what is said when it comes
 }
 
-// concern reads the write concern of a command, or refuses it. Where none is given, a set has its implicit default, which
-// is majority since 5.0, unless arbiters leave no more voting members with data than a majority.
+// concern reads the write concern of a command, or refuses it. Where none is given, a set has its implicit default,
+// which is majority since 5.0, unless arbiters leave no more voting members with data than a majority.
 func (r *replica) concern(command bson.D) (c concern, refusal bson.D) {
 	wc := sub(command, "writeConcern")
 	c.members = 1

@@ -98,7 +98,8 @@ func (w *writing) keep(op string, stmt int, key string, after bson.Raw, e entry)
 }
 
 func (w *writing) fail(index, code int, message string) {
-	w.errs = append(w.errs, bson.D{{Key: "index", Value: int32(index)}, {Key: "code", Value: int32(code)}, {Key: "errmsg", Value: message}})
+	w.errs = append(w.errs, bson.D{{Key: "index", Value: int32(index)}, {Key: "code", Value: int32(code)},
+		{Key: "errmsg", Value: message}})
 }
 
 // done is the answer to the three commands that write documents.
@@ -347,7 +348,8 @@ func (r *replica) committed(ns string) map[string]bson.Raw {
 	return docs
 }
 
-// mostOfBatch is how many bytes of documents an answer has at most (manual: "MongoDB Limits", 16 MiB and what is around).
+// mostOfBatch is how many bytes of documents an answer has at most (manual: "MongoDB Limits", 16 MiB and what is
+// around).
 const mostOfBatch = 16<<20 - 1<<12
 
 // batch answers with the first documents, and keeps the rest for getMore.
@@ -392,7 +394,8 @@ func (r *replica) more(command bson.D) bson.D {
 // countAll is the one aggregation that is known: {$match: {}} and {$group: {_id: 1, n: {$sum: 1}}}.
 func (r *replica) countAll(ns string, docs map[string]bson.Raw, command bson.D) bson.D {
 	pipeline, _ := get(command, "pipeline").(bson.A)
-	if len(pipeline) != 2 || len(asD(pipeline[0])) != 1 || len(sub(asD(pipeline[0]), "$match")) > 0 || get(sub(asD(pipeline[1]), "$group"), "n") == nil {
+	if len(pipeline) != 2 || len(asD(pipeline[0])) != 1 || len(sub(asD(pipeline[0]), "$match")) > 0 ||
+		get(sub(asD(pipeline[1]), "$group"), "n") == nil {
 		return failed(2, "BadValue", "of aggregations the stand-in knows the count of all documents alone")
 	}
 	batch := bson.A{}

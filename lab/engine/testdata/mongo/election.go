@@ -19,8 +19,8 @@ func (r *replica) watchElections() {
 	}
 }
 
-// occasion says why this member has to stand for election now (manual: "Replica Set Elections"). The first election of a
-// set does not wait for the election timeout, as it would in a real one: tests start many sets.
+// occasion says why this member has to stand for election now (manual: "Replica Set Elections"). The first election of
+// a set does not wait for the election timeout, as it would in a real one: tests start many sets.
 func (r *replica) occasion() string {
 	me := r.me()
 	if me == nil || me.arbiter || r.s.is("never-elects") {
@@ -89,8 +89,8 @@ func (r *replica) reached() (n int) {
 	return n
 }
 
-// stand asks for the votes of a new term. Before that it asks whether it would get them, so that a member that nobody hears
-// does not go from term to term: the others would have to follow it when it comes back.
+// stand asks for the votes of a new term. Before that it asks whether it would get them, so that a member that nobody
+// hears does not go from term to term: the others would have to follow it when it comes back.
 func (r *replica) stand(why string) {
 	for _, dry := range []bool{true, false} {
 		r.mu.Lock()
@@ -154,7 +154,8 @@ func (r *replica) poll(members []member, need int, limit time.Duration, ask bson
 	return false
 }
 
-// vote gives at most one vote in each term, and none to who has less than this member. A dry run only says what it would be.
+// vote gives at most one vote in each term, and none to who has less than this member. A dry run only says what it
+// would be.
 func (r *replica) vote(command bson.D) bson.D {
 	term, dry := int64(number(command, "term")), get(command, "dryRun") == true
 	if !dry {
@@ -189,8 +190,8 @@ func (r *replica) win(term int64) {
 	go r.publish()
 }
 
-// handOver is "replSetStepDown": the primary takes no writes any more, waits until an electable secondary has everything,
-// becomes a secondary and asks that one to stand.
+// handOver is "replSetStepDown": the primary takes no writes any more, waits until an electable secondary has
+// everything, becomes a secondary and asks that one to stand.
 //
 // Where there is no such secondary it does not wait for one to come.
 func (r *replica) handOver(catchUp, frozen time.Duration) bool {

@@ -273,8 +273,8 @@ func (r *replica) take(l *link, limit time.Duration, reply bson.D) error {
 	return nil
 }
 
-// common is the last entry that this member has of those that another one names. Both logs are in order, so one pass from their
-// ends finds it. It must not take long: nobody hears the primary meanwhile.
+// common is the last entry that this member has of those that another one names. Both logs are in order, so one pass
+// from their ends finds it. It must not take long: nobody hears the primary meanwhile.
 func (r *replica) common(command bson.D) optime {
 	theirs, _ := get(command, "points").(bson.Binary)
 	n := len(r.log)

@@ -10,7 +10,8 @@ import (
 var wireVersions = map[int]int32{4: 9, 5: 13, 6: 17, 7: 21, 8: 25}
 
 // hello is the answer to "hello": its page in the manual has a list of fields for each kind of server. One that is told
-// which topology the client knows waits for another (drivers' specification "Server Discovery and Monitoring", streaming).
+// which topology the client knows waits for another (drivers' specification "Server Discovery and Monitoring",
+// streaming).
 func (s *server) hello(command bson.D) bson.D {
 	r := s.replica
 	r.mu.Lock()

@@ -2,14 +2,14 @@
 // MongoDB's manual; comments name the page. It writes down how it was started and which commands it got, and answers
 // them as the manual says.
 //
-// A replica set is real: its members know of each other by messages over TCP alone. There are heartbeats, terms, one vote
-// for each term, an oplog that secondaries fetch from the primary, a point up to where a majority has everything in its
-// journal, write concerns that wait for that, reads at majority, and retried writes that are done once ("Replica Set
-// Elections", "Replica Set Oplog", "Write Concern", "Read Concern majority", "Retryable Writes"). A primary that reaches
-// no majority for the election timeout, or hears of a later term, steps down; a former primary gives up what the next one
-// does not have and keeps it in DBPATH/rollback/UUID/removed.TIME.bson ("Rollbacks During Replica Set Failover"). The
-// journal is written every 100 ms and when somebody waits for it ("Journaling"): who is killed loses what was not. The
-// answers to hello and replSetGetStatus have the fields that drivers and labs read.
+// A replica set is real: its members know of each other by messages over TCP alone. There are heartbeats, terms, one
+// vote for each term, an oplog that secondaries fetch from the primary, a point up to where a majority has everything
+// in its journal, write concerns that wait for that, reads at majority, and retried writes that are done once ("Replica
+// Set Elections", "Replica Set Oplog", "Write Concern", "Read Concern majority", "Retryable Writes"). A primary that
+// reaches no majority for the election timeout, or hears of a later term, steps down; a former primary gives up what
+// the next one does not have and keeps it in DBPATH/rollback/UUID/removed.TIME.bson ("Rollbacks During Replica Set
+// Failover"). The journal is written every 100 ms and when somebody waits for it ("Journaling"): who is killed loses
+// what was not. The answers to hello and replSetGetStatus have the fields that drivers and labs read.
 //
 // It differs from a real server in this:
 //
@@ -219,8 +219,8 @@ func (s *server) checkKeyFile() {
 	}
 }
 
-// loadTLS reads the certificate that the server shows, and that it shows the other members (manual: "Configure mongod and
-// mongos for TLS/SSL").
+// loadTLS reads the certificate that the server shows, and that it shows the other members (manual: "Configure mongod
+// and mongos for TLS/SSL").
 func (s *server) loadTLS() {
 	if s.args["tlsMode"] != "requireTLS" {
 		return
@@ -233,7 +233,8 @@ func (s *server) loadTLS() {
 	if !pool.AppendCertsFromPEM(authority) {
 		check(fmt.Errorf("there is no certificate in %s", s.args["tlsCAFile"]))
 	}
-	s.tls = &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS12}
+	s.tls = &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool,
+		MinVersion: tls.VersionTLS12}
 	if s.args["tlsAllowConnectionsWithoutCertificates"] == "" {
 		s.tls.ClientAuth = tls.RequireAndVerifyClientCert
 	}

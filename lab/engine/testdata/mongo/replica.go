@@ -25,8 +25,8 @@ const (
 var stateWords = map[int]string{stStartup: "STARTUP", stPrimary: "PRIMARY", stSecondary: "SECONDARY", stArbiter: "ARBITER", stStartup2: "STARTUP2",
 	stDown: "(not reachable/healthy)", stRollback: "ROLLBACK", stRemoved: "REMOVED"}
 
-// replica is what a server holds, and what it knows of the set that it is a member of. What it knows it has from its own
-// disk and from messages of other members.
+// replica is what a server holds, and what it knows of the set that it is a member of. What it knows it has from its
+// own disk and from messages of other members.
 type replica struct {
 	s       *server
 	process bson.ObjectID // of the topologyVersion
@@ -78,8 +78,9 @@ type peer struct {
 
 // openReplica finds what a server had before.
 func openReplica(s *server) *replica {
-	r := &replica{s: s, process: bson.NewObjectID(), bell: make(chan struct{}), kick: make(chan struct{}, 1), contents: newContents(),
-		peers: map[string]*peer{}, cursors: map[int64]*cursor{}, counted: map[string]int64{}, heard: time.Now()}
+	r := &replica{s: s, process: bson.NewObjectID(), bell: make(chan struct{}), kick: make(chan struct{}, 1),
+		contents: newContents(),
+		peers:    map[string]*peer{}, cursors: map[int64]*cursor{}, counted: map[string]int64{}, heard: time.Now()}
 	var err error
 	r.journal, err = openJournal(s.args["dbpath"], &r.contents)
 	check(err)
@@ -166,8 +167,8 @@ func (r *replica) begin() {
 	go r.follow()
 }
 
-// copies says whether the member shows itself as one that copies all data when it was started again, and how much it has
-// copied: for some seconds, or for ever without any progress.
+// copies says whether the member shows itself as one that copies all data when it was started again, and how much it
+// has copied: for some seconds, or for ever without any progress.
 func (r *replica) copies() (documents int64, still bool) {
 	age := time.Since(r.copying)
 	switch {
@@ -222,8 +223,8 @@ func (r *replica) adopt(config []byte) {
 	r.save()
 }
 
-// expect begins to wait for the next sign of a primary: the election timeout and up to 15 % more, so that members do not
-// all stand at once.
+// expect begins to wait for the next sign of a primary: the election timeout and up to 15 % more, so that members do
+// not all stand at once.
 func (r *replica) expect() {
 	r.heard = time.Now()
 	r.patience = r.rules.election + time.Duration(rand.Float64()*0.15*float64(r.rules.election))
@@ -231,7 +232,8 @@ func (r *replica) expect() {
 
 // info is what members tell each other of themselves in each message.
 func (r *replica) info() bson.D {
-	d := bson.D{{Key: "from", Value: r.s.address}, {Key: "set", Value: r.s.args["replSet"]}, {Key: "term", Value: r.term}, {Key: "state", Value: int32(r.state)},
+	d := bson.D{{Key: "from", Value: r.s.address}, {Key: "set", Value: r.s.args["replSet"]}, {Key: "term", Value: r.term},
+		{Key: "state", Value: int32(r.state)},
 		{Key: "applied", Value: r.last().doc()}, {Key: "durable", Value: r.durable.doc()}, {Key: "elected", Value: r.elected}}
 	if r.config != nil {
 		d = append(d, bson.E{Key: "config", Value: bson.Raw(r.config)})
@@ -314,8 +316,8 @@ func (r *replica) publish() {
 	}))
 }
 
-// advance moves the point up to where a majority of the members with votes and data has everything, which is only ever an
-// entry of the present term, and those before it.
+// advance moves the point up to where a majority of the members with votes and data has everything, which is only ever
+// an entry of the present term, and those before it.
 func (r *replica) advance() {
 	if r.state != stPrimary || r.alone() {
 		return

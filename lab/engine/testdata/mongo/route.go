@@ -47,7 +47,8 @@ func (s *server) look() *state {
 // routes says whether a command is one that a router passes on to shards.
 func (s *server) routes(db, name string) bool {
 	_, documents := onDocuments[name]
-	return s.router && documents && name != "getMore" && !slices.Contains([]string{"admin", "config", "local"}, db) && len(s.look().Cluster.Shards) > 0
+	return s.router && documents && name != "getMore" && !slices.Contains([]string{"admin", "config", "local"}, db) &&
+		len(s.look().Cluster.Shards) > 0
 }
 
 // route does a command on documents on the shards that have them (manual: "mongos").
@@ -81,8 +82,8 @@ func (s *server) route(db, name string, command bson.D) bson.D {
 	return s.gather(db, name, command, targets)
 }
 
-// shardOf is the shard of the document that a filter, or the document itself, names by its key; false if it names none, or
-// several could have it.
+// shardOf is the shard of the document that a filter, or the document itself, names by its key; false if it names none,
+// or several could have it.
 func (c *cluster) shardOf(db, of string, filter bson.Raw) (string, bool) {
 	col := c.Collections[db+"."+of]
 	if col == nil {
@@ -116,10 +117,11 @@ func (col *collection) hashed(hash int64) (shard string) {
 	return shard
 }
 
-// hash is that of hashed indexes for the types that keys have here (manual: "Hashed Indexes"): a seed, the place of the type
-// in the order of types, and the bytes of the value; whole numbers have 64 bits.
+// hash is that of hashed indexes for the types that keys have here (manual: "Hashed Indexes"): a seed, the place of the
+// type in the order of types, and the bytes of the value; whole numbers have 64 bits.
 func hash(v bson.RawValue) int64 {
-	place, value := map[bson.Type]byte{bson.TypeString: 15, bson.TypeObjectID: 35, bson.TypeInt32: 10, bson.TypeInt64: 10}[v.Type], v.Value
+	place, value := map[bson.Type]byte{bson.TypeString: 15, bson.TypeObjectID: 35, bson.TypeInt32: 10,
+		bson.TypeInt64: 10}[v.Type], v.Value
 	if v.Type == bson.TypeInt32 {
 		value = binary.LittleEndian.AppendUint64(nil, uint64(int64(v.Int32())))
 	}
@@ -134,8 +136,8 @@ type part struct {
 	list   bson.A
 }
 
-// split sends each statement of a writing command to its shard, and those that name no single document to all. Ordered ones
-// are done one after the other, and end with the first that fails.
+// split sends each statement of a writing command to its shard, and those that name no single document to all. Ordered
+// ones are done one after the other, and end with the first that fails.
 func (s *server) split(db string, command bson.D, field string, c *cluster, where func(any) (string, bool)) bson.D {
 	list, ordered := statements(command, field)
 	var parts []part
@@ -273,8 +275,9 @@ func (s *server) gather(db, name string, command bson.D, shards []string) bson.D
 	return r.batch("firstBatch", db+"."+of, found, size, get(command, "singleBatch") == true)
 }
 
-// onShard does a command on a member of a shard: its primary, or a secondary for who reads those. It looks for one while
-// there is none, and tries again what may be tried again (manual: "Retryable Writes"). addr is the member that answered.
+// onShard does a command on a member of a shard: its primary, or a secondary for who reads those. It looks for one
+// while there is none, and tries again what may be tried again (manual: "Retryable Writes"). addr is the member that
+// answered.
 func (s *server) onShard(db, shard string, command bson.D) (reply bson.D, addr string) {
 	limit := findShardLimit
 	if n := number(command, "maxTimeMS"); n > 0 {

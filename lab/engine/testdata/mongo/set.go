@@ -89,9 +89,11 @@ func (r *replica) status() bson.D {
 			}
 			d = append(d, bson.E{Key: "lastHeartbeatRecv", Value: p.heard}, bson.E{Key: "lastHeartbeatMessage", Value: p.problem})
 		}
-		d = append(d, bson.E{Key: "health", Value: health}, bson.E{Key: "state", Value: int32(state)}, bson.E{Key: "stateStr", Value: stateWords[state]})
+		d = append(d, bson.E{Key: "health", Value: health}, bson.E{Key: "state", Value: int32(state)},
+			bson.E{Key: "stateStr", Value: stateWords[state]})
 		if state == stPrimary {
-			d = append(d, bson.E{Key: "electionTime", Value: bson.Timestamp{T: uint32(elected.Unix()), I: 1}}, bson.E{Key: "electionDate", Value: elected})
+			d = append(d, bson.E{Key: "electionTime", Value: bson.Timestamp{T: uint32(elected.Unix()), I: 1}},
+				bson.E{Key: "electionDate", Value: elected})
 		}
 		if !m.arbiter {
 			d = append(d, bson.E{Key: "optime", Value: applied.doc()}, bson.E{Key: "optimeDurable", Value: durable.doc()},
@@ -111,7 +113,8 @@ func (r *replica) status() bson.D {
 			{Key: "totalInitialSyncElapsedMillis", Value: time.Since(r.copying).Milliseconds()}, {Key: "databases", Value: bson.D{
 				{Key: "plimsoll", Value: bson.D{{Key: "plimsoll.usertable", Value: bson.D{{Key: "documentsCopied", Value: documents}}}}}}}}})
 	}
-	return good(append(d, bson.E{Key: "set", Value: r.s.args["replSet"]}, bson.E{Key: "date", Value: time.Now()}, bson.E{Key: "myState", Value: int32(state)},
+	return good(append(d, bson.E{Key: "set", Value: r.s.args["replSet"]}, bson.E{Key: "date", Value: time.Now()},
+		bson.E{Key: "myState", Value: int32(state)},
 		bson.E{Key: "term", Value: r.term}, bson.E{Key: "heartbeatIntervalMillis", Value: r.rules.interval.Milliseconds()},
 		bson.E{Key: "optimes", Value: bson.D{{Key: "lastCommittedOpTime", Value: r.commit.doc()}, {Key: "appliedOpTime", Value: r.last().doc()},
 			{Key: "durableOpTime", Value: r.durable.doc()}}}, bson.E{Key: "members", Value: members})...)

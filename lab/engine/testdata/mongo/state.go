@@ -54,7 +54,8 @@ type cluster struct {
 }
 
 func newCluster() cluster {
-	return cluster{Hosts: map[string]string{}, Balancer: true, Databases: map[string]string{}, Enabled: map[string]bool{}, Collections: map[string]*collection{}}
+	return cluster{Hosts: map[string]string{}, Balancer: true, Databases: map[string]string{}, Enabled: map[string]bool{},
+		Collections: map[string]*collection{}}
 }
 
 type collection struct {
@@ -76,7 +77,8 @@ func (s *server) change(f func(*state) error) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	st := &state{Servers: map[string]info{}, Sets: map[string]*replicaSet{}, Alone: map[string]map[string]credential{}, shared: s.shared}
+	st := &state{Servers: map[string]info{}, Sets: map[string]*replicaSet{}, Alone: map[string]map[string]credential{},
+		shared: s.shared}
 	st.Cluster = newCluster()
 	file := filepath.Join(s.shared, "state.json")
 	before, err := os.ReadFile(file)
@@ -119,7 +121,8 @@ func (st *state) users(s *server) map[string]credential {
 	if name == "" {
 		return st.Alone[s.address]
 	}
-	if r := s.replica; !s.router && (!r.initiated() || r.arbiter()) { // those that are kept are of another set of the name; arbiters keep none
+	// those that are kept are of another set of the name; arbiters keep none
+	if r := s.replica; !s.router && (!r.initiated() || r.arbiter()) {
 		return nil
 	}
 	if rs := st.Sets[name]; rs != nil {

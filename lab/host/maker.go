@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
-// GroundOptions are the options of [NewGround].
-type GroundOptions struct {
+// MakerOptions are the options of [NewMaker].
+type MakerOptions struct {
 	// Lab is the name of the lab, which becomes part of the names of resources.
 	Lab string
 	// Dir is the directory of the lab; each host gets a directory in it.
@@ -28,10 +28,10 @@ type GroundOptions struct {
 	Journal *journal.Journal
 }
 
-// Ground is shared by the hosts of one lab: the reserved ports and, for isolated hosts, a network with a bridge.
+// Maker is shared by the hosts of one lab: the reserved ports and, for isolated hosts, a network with a bridge.
 // Its methods may be called from several goroutines.
-type Ground struct {
-	opts  GroundOptions
+type Maker struct {
+	opts  MakerOptions
 	token string // random part of the names of resources, so that two labs never use the same name
 
 	mu     sync.Mutex // held while a host is made or all are closed
@@ -43,8 +43,8 @@ type Ground struct {
 // names are the names of labs and hosts that can be parts of the names of files and groups.
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
-// NewGround makes the resources that the hosts of a lab share.
-func NewGround(ctx context.Context, o GroundOptions) (*Ground, error) {
+// NewMaker makes the resources that the hosts of a lab share.
+func NewMaker(ctx context.Context, o MakerOptions) (*Maker, error) {
 	if !names.MatchString(o.Lab) {
 		return nil, fmt.Errorf("%q cannot be the name of a lab: use up to 63 letters, digits, '-', '_' and '.'", o.Lab)
 	}
@@ -54,7 +54,7 @@ func NewGround(ctx context.Context, o GroundOptions) (*Ground, error) {
 	if err := Check(o.Mode); err != nil {
 		return nil, err
 	}
-	g := &Ground{opts: o, token: newToken()}
+	g := &Maker{opts: o, token: newToken()}
 	if o.Mode == Isolated {
 		var err error
 		if g.net, err = newNetwork(ctx, g); err != nil {
@@ -110,7 +110,7 @@ func CheckLimits(mode string, l Limits) error {
 }
 
 // Make makes a host and powers it on.
-func (g *Ground) Make(ctx context.Context, name, role string, l Limits) (Host, error) {
+func (g *Maker) Make(ctx context.Context, name, role string, l Limits) (Host, error) {
 	if !names.MatchString(name) {
 		return nil, fmt.Errorf("%q cannot be the name of a host: use up to 63 letters, digits, '-', '_' and '.'", name)
 	}
@@ -137,16 +137,16 @@ func (g *Ground) Make(ctx context.Context, name, role string, l Limits) (Host, e
 	return h, nil
 }
 
-func (g *Ground) make(ctx context.Context, b *body) (Host, error) {
+func (g *Maker) make(ctx context.Context, b *body) (Host, error) {
 	if g.opts.Mode == Isolated {
 		return newIsolated(ctx, b)
 	}
 	return &plainHost{body: b, usage: &treeUsage{}}, nil
 }
 
-// Close closes all hosts and removes their shared resources. The directories of the hosts have logs; they are removed with
-// the directory of the lab.
-func (g *Ground) Close(ctx context.Context) error {
+// Close closes all hosts and removes their shared resources. The directories of the hosts have logs; they are removed
+// with the directory of the lab.
+func (g *Maker) Close(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
@@ -166,4 +166,4 @@ func (g *Ground) Close(ctx context.Context) error {
 // groupPrefix is the prefix of the names of control groups and namespaces.
 const groupPrefix = "plimsoll-"
 
-func (g *Ground) hostDir(name string) string { return filepath.Join(g.opts.Dir, "hosts", name) }
+func (g *Maker) hostDir(name string) string { return filepath.Join(g.opts.Dir, "hosts", name) }
