@@ -55,16 +55,20 @@ func addressOf(env *environment, word string) (string, error) {
 }
 
 func readAddress(env *environment, name string) ([]byte, error) {
-	in := env.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+	in, err := openFile(env, name)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	return io.ReadAll(io.LimitReader(in, maxAddressFile+1))
+}
+
+// openFile opens a file, or standard input for the name "-".
+func openFile(env *environment, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(env.stdin), nil
+	}
+	return os.Open(name)
 }
 
 // readAddresses replaces words by the addresses that they stand for.

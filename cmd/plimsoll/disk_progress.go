@@ -21,8 +21,7 @@ type diskProgress struct {
 }
 
 func newDiskProgress(env *environment, quiet, iostat bool) *diskProgress {
-	return &diskProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}, env: env,
-		quiet: quiet, iostat: iostat}
+	return &diskProgress{lines: newProgressLines(env), env: env, quiet: quiet, iostat: iostat}
 }
 
 func (d *diskProgress) plan(s record.ProbeSpec) {

@@ -341,19 +341,15 @@ func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err e
 }
 
 func readDrillSpec(env *environment, name string) (spec.Drill, error) {
-	r := env.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-			return spec.Drill{}, usageError("the file %q does not exist; if you mean the lab of that name, write lab:%s", name, name)
-		}
-		if err != nil {
-			return spec.Drill{}, usageError("cannot read the specification of the drill: %v", err)
-		}
-		defer f.Close()
-		r = f
+	f, err := openFile(env, name)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
+		return spec.Drill{}, usageError("the file %q does not exist; if you mean the lab of that name, write lab:%s", name, name)
 	}
-	asked, err := spec.ReadDrill(r)
+	if err != nil {
+		return spec.Drill{}, usageError("cannot read the specification of the drill: %v", err)
+	}
+	defer f.Close()
+	asked, err := spec.ReadDrill(f)
 	if err != nil {
 		return asked, usageError("%s: %v", name, err)
 	}

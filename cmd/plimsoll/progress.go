@@ -35,6 +35,10 @@ func newProgress(env *environment, quiet bool) run.Progress {
 	if quiet {
 		return nil
 	}
+	return newProgressLines(env)
+}
+
+func newProgressLines(env *environment) *progressLines {
 	return &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}
 }
 

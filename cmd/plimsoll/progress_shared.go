@@ -16,7 +16,7 @@ type sharedProgress struct {
 }
 
 func newSharedProgress(env *environment) *sharedProgress {
-	return &sharedProgress{lines: &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}}
+	return &sharedProgress{lines: newProgressLines(env)}
 }
 
 func (p *sharedProgress) Note(text string) {

@@ -148,7 +148,7 @@ func TestWhatWentWrongIsSaidEverywhere(t *testing.T) {
 	r.Phases[0].All.Retries = 17
 	d := report.Of(r)
 	texts := strings.Join(told(d), "\n")
-	for _, want := range []string{"12 operations were given up", "3 operations were due but not sent", "17 commands were sent again", "no document with that key", "9,666/s"} {
+	for _, want := range []string{"12 operations were dropped", "3 operations were due but not sent", "17 commands were retried", "no document with that key", "9,666/s"} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("the document does not have %q", want)
 		}

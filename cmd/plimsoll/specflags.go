@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -285,16 +283,12 @@ func setLoadPhase(p *spec.LoadPhase, text string) error {
 }
 
 func readSpec(env *environment, name string) (spec.Run, error) {
-	var r io.Reader = env.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return spec.Run{}, usageError("cannot read the specification: %v", err)
-		}
-		defer f.Close()
-		r = f
+	f, err := openFile(env, name)
+	if err != nil {
+		return spec.Run{}, usageError("cannot read the specification: %v", err)
 	}
-	asked, err := spec.ReadRun(r)
+	defer f.Close()
+	asked, err := spec.ReadRun(f)
 	if err != nil {
 		return asked, usageError("%s: %v", name, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,16 +49,13 @@ func (f *studyFlags) readStudy(env *environment, name string) (complete spec.Stu
 }
 
 func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, error) {
-	var r io.Reader = env.stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err), "'plimsoll study init FILE' writes an example")
-		}
-		defer file.Close()
-		r = file
+	file, err := openFile(env, name)
+	if err != nil {
+		return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err),
+			"'plimsoll study init FILE' writes an example")
 	}
-	asked, err := spec.ReadStudy(r)
+	defer file.Close()
+	asked, err := spec.ReadStudy(file)
 	if err != nil {
 		return asked, usageError("%s: %v", name, err)
 	}

@@ -26,20 +26,6 @@ var longFunctions = map[string]string{
 // longFiles are exceptions from maxFile, with a reason.
 var longFiles = map[string]string{}
 
-// wideFolders still have lines longer than maxLine. DIR/... is a folder and all folders below it.
-var wideFolders = []string{"drill/ledger", "record", "study/conduct", "study/judge", "suite", "suite/fit"}
-
-// isWide returns the entry of wideFolders for a folder, or "".
-func isWide(folder string) string {
-	for _, wide := range wideFolders {
-		tree, all := strings.CutSuffix(wide, "/...")
-		if folder == tree || all && strings.HasPrefix(folder, tree+"/") {
-			return wide
-		}
-	}
-	return ""
-}
-
 // outside are calls that use the environment of the process. Only the command line may do that.
 var outside = map[string][]string{
 	"fmt": {"Print", "Printf", "Println"},
@@ -173,18 +159,9 @@ func wideLines(s source) []string {
 }
 
 func TestLineLengths(t *testing.T) {
-	wide := map[string]bool{}
 	for _, s := range sources(t) {
-		entry := isWide(s.folder())
 		for _, line := range wideLines(s) {
-			if wide[entry] = true; entry == "" {
-				t.Error(line)
-			}
-		}
-	}
-	for _, entry := range wideFolders {
-		if !wide[entry] {
-			t.Errorf("%s has no line longer than %d columns: remove it from wideFolders", entry, maxLine)
+			t.Error(line)
 		}
 	}
 }

@@ -106,8 +106,8 @@ func recording(err error) error {
 }
 
 // Run runs a complete study ([study.Complete]) in a new directory. It returns the record without credentials, also with
-// an error. The error is a [*Stop] if the study can be resumed, otherwise a [*run.Error]. The record is nil if the study
-// could not begin.
+// an error. The error is a [*Stop] if the study can be resumed, otherwise a [*run.Error]. The record is nil if the
+// study could not begin.
 func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error) {
 	o.defaults()
 	plan, err := study.NewPlan(want, o.Plan)

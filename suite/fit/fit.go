@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Part is one part of a suite that is to be fitted into a time. Exactly one of Study, Drill and Probe is given, complete,
-// unless it is out.
+// Part is one part of a suite that is to be fitted into a time. Unless it is out, exactly one of Study, Drill and Probe
+// is given, and it is complete.
 type Part struct {
 	// Name is that of the part, for what is left out.
 	Name  string
