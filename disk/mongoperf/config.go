@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Config has the options of mongoperf.
@@ -44,6 +45,9 @@ func Read(r io.Reader) (Config, error) {
 
 // Parse reads a document.
 func Parse(text string) (Config, error) {
+	if !utf8.ValidString(text) {
+		return Config{}, errors.New("the configuration is not text in UTF-8")
+	}
 	p := &parser{rest: text}
 	fields, err := p.document()
 	if err != nil {
@@ -52,7 +56,7 @@ func Parse(text string) (Config, error) {
 	c := Config{Threads: 1, FileSizeMB: 1, RecordKB: 4}
 	var shown []string
 	for _, f := range fields {
-		shown = append(shown, f.key+": "+f.text)
+		shown = append(shown, shownKey(f.key)+": "+f.text)
 		c.set(f)
 	}
 	c.Text = "{}"
@@ -60,6 +64,18 @@ func Parse(text string) (Config, error) {
 		c.Text = "{ " + strings.Join(shown, ", ") + " }"
 	}
 	return c, c.check()
+}
+
+// shownKey quotes a key that needs quotes.
+func shownKey(key string) string {
+	if bare(key) == len(key) && key != "" {
+		return key
+	}
+	return shownText(key)
+}
+
+func shownText(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
 // set sets one field. Numbers and booleans are converted into each other, as in mongoperf.
@@ -172,17 +188,23 @@ func (p *parser) here() string {
 	return strconv.Quote(string([]rune(p.rest)[:1]))
 }
 
+// bare is how many bytes at the start of a text can be a key without quotes.
+func bare(text string) int {
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return r != '_' && r != '$' && (r >= unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
+	if end < 0 {
+		return len(text)
+	}
+	return end
+}
+
 func (p *parser) key() (string, error) {
 	p.space()
 	if text, ok, err := p.quoted(); ok || err != nil {
 		return text, err
 	}
-	end := strings.IndexFunc(p.rest, func(r rune) bool {
-		return r != '_' && r != '$' && (r >= unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
-	})
-	if end < 0 {
-		end = len(p.rest)
-	}
+	end := bare(p.rest)
 	if end == 0 {
 		return "", fmt.Errorf("%s instead of a key", p.here())
 	}
@@ -203,7 +225,7 @@ func (p *parser) quoted() (text string, ok bool, err error) {
 		case c == quote:
 			p.rest = p.rest[i+1:]
 			return b.String(), true, nil
-		case c == '\\' && i+1 < len(p.rest):
+		case c == '\\' && i+1 < len(p.rest) && p.rest[i+1] >= ' ':
 			i++
 			b.WriteByte(p.rest[i])
 		case c < ' ':
@@ -218,7 +240,7 @@ func (p *parser) quoted() (text string, ok bool, err error) {
 func (p *parser) value() (field, error) {
 	p.space()
 	if text, ok, err := p.quoted(); ok || err != nil {
-		return field{text: strconv.Quote(text), truth: true}, err // a text is 0 as a number
+		return field{text: shownText(text), truth: true}, err // a text is 0 as a number
 	}
 	end := strings.IndexAny(p.rest, ",} \t\r\n")
 	if end < 0 {
