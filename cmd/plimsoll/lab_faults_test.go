@@ -55,7 +55,7 @@ func TestFailFlags(t *testing.T) {
 		{"three kill primary secondary", spec.Fault{}, "one fault at a time"},
 		{"three kill primary --for ever", spec.Fault{}, "--for"},
 		{"three cut host1 --direction up", spec.Fault{}, "both, in or out"},
-		{"three kill primary --keep 0.5", spec.Fault{}, "which is for power-loss"},
+		{"three kill primary --keep 0.5", spec.Fault{}, "kill does not accept keep (only: power-loss)"},
 	} {
 		var f failFlags
 		cmd := &cobra.Command{}
