@@ -16,7 +16,7 @@ import (
 // listLimit is how long a list waits for the answer of each supervisor.
 const listLimit = 5 * time.Second
 
-// Entry is a lab in a list.
+// Entry is one lab in a list.
 type Entry struct {
 	record.Lab
 	// Alive is false if the supervisor has ended. The lab can only be removed then.

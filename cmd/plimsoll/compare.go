@@ -24,10 +24,10 @@ type judgeFlags struct {
 
 func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) {
 	formatFlag(cmd.Flags(), &f.format, "result", formats...)
-	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "metrics, for example throughput,read.p99,errors (default: throughput, errors, and mean and p99 of each operation)")
-	cmd.Flags().StringVar(&f.margin, "margin", "3%", "smallest change that matters")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output file (default: standard output)")
-	cmd.Flags().StringSliceVar(&f.failIf, "fail-if", nil, "exit with code 4 if there is one of these verdicts: "+verdicts)
+	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "`metrics`, for example throughput,read.p99,errors (default: throughput, errors, and mean and p99 of each operation)")
+	cmd.Flags().StringVar(&f.margin, "margin", "3%", "smallest `change` that matters")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output `file` (default: standard output)")
+	cmd.Flags().StringSliceVar(&f.failIf, "fail-if", nil, "exit with code 4 if there is one of these `verdicts`: "+verdicts)
 }
 
 // check validates the flags before anything is read.
@@ -112,10 +112,10 @@ Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a
 		},
 	}
 	f.add(cmd, formats(), strings.Join(compareVerdicts(), ", "))
-	cmd.Flags().StringVar(&confidence, "confidence", "95%", "confidence level of the intervals")
-	cmd.Flags().StringSliceVar(&o.Varied, "varied", nil, "intended differences, for example durability or environment.cpu")
+	cmd.Flags().StringVar(&confidence, "confidence", "95%", "confidence `level` of the intervals")
+	cmd.Flags().StringSliceVar(&o.Varied, "varied", nil, "intended `differences`, for example durability or environment.cpu")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "compare despite differences of workload, data, durability, client or processor")
-	cmd.Flags().StringVar(&out, "out", "", "directory for a record of the comparison (default none)")
+	cmd.Flags().StringVar(&out, "out", "", "`directory` for a record of the comparison (default none)")
 	return cmd
 }
 

@@ -60,8 +60,8 @@ finding.` + addressHelp,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&uri, "uri", "", "address of a server; env:NAME, @FILE or @- hide it")
-	cmd.Flags().StringVar(&probe, "probe", "", "record of plimsoll disk, for measured values")
+	cmd.Flags().StringVar(&uri, "uri", "", "`address` of a server; env:NAME, @FILE or @- hide it")
+	cmd.Flags().StringVar(&probe, "probe", "", "`record` of plimsoll disk, for measured values")
 	formatFlag(cmd.Flags(), &format, "result", "text", "md", "json")
 	return cmd
 }

@@ -54,7 +54,7 @@ test file is removed. At the end, a summary with latencies goes to standard erro
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&step, "step", "", "time of each number of threads, including the last (default 8s; the last until Ctrl-C)")
+	cmd.Flags().StringVar(&step, "step", "", "`time` of each number of threads, including the last (default 8s; the last until Ctrl-C)")
 	return cmd
 }
 

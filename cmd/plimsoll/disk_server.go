@@ -15,14 +15,6 @@ import (
 
 const serverPatience = 10 * time.Second
 
-func addressError(uri string, err error) error {
-	text := fmt.Sprintf("cannot use the address %s: %s", store.Redact(uri), store.OneLine(err.Error()))
-	if name, ok := spec.LabOf(uri); ok {
-		text += fmt.Sprintf("; 'plimsoll lab connect %s' prints the address of the lab", name)
-	}
-	return usageError("%s", text)
-}
-
 // queryServer reads the facts that the doctor judges. It sends read-only commands.
 func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
@@ -30,7 +22,11 @@ func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll doctor").SetServerSelectionTimeout(serverPatience)
 	client, err := driver.Connect(o)
 	if err != nil {
-		return server.Facts{}, addressError(uri, err)
+		hint := ""
+		if name, ok := spec.LabOf(uri); ok {
+			hint = fmt.Sprintf("; 'plimsoll lab connect %s' prints the address of the lab", name)
+		}
+		return server.Facts{}, usageError("cannot use the address %s: %s%s", store.Redact(uri), store.OneLine(err.Error()), hint)
 	}
 	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
 	facts, err := server.QueryFacts(ctx, server.Driver(client))

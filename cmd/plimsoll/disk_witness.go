@@ -50,11 +50,11 @@ Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 r
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&listen, "listen", "", "address to listen at, such as 0.0.0.0:7717")
-	flags.StringVar(&file, "state", "", "with --listen: file that keeps the numbers when the witness restarts")
-	flags.StringVar(&verify, "verify", "", "directory of the records, after the power cut")
-	flags.StringVar(&address, "witness", "", "with --verify: HOST:PORT of the witness")
-	flags.StringVar(&session, "session", defaultSession, "with --verify: name of the power cut test")
+	flags.StringVar(&listen, "listen", "", "`address` to listen at, such as 0.0.0.0:7717")
+	flags.StringVar(&file, "state", "", "with --listen: `file` that keeps the numbers when the witness restarts")
+	flags.StringVar(&verify, "verify", "", "`directory` of the records, after the power cut")
+	flags.StringVar(&address, "witness", "", "with --verify: `HOST:PORT` of the witness")
+	flags.StringVar(&session, "session", defaultSession, "with --verify: `name` of the power cut test")
 	flags.BoolVar(&keep, "keep", false, "with --verify: keep the records")
 	formatFlag(flags, &format, "result", "text", "json")
 	return cmd

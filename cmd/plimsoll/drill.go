@@ -71,15 +71,15 @@ had no effect or the audit failed), 130 interrupted.` + addressHelp,
 	}
 	cmd.Long = strings.Replace(cmd.Long, "ACTIONS", wrap(strings.Join(action.Names(), ", "), 92, "  "), 1)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.faults, "fault", nil, "fault, ACTION:TARGET, for example kill:primary or power-loss:host1 (repeatable)")
-	fs.StringVar(&o.at, "at", "", "start of the faults after the start of the measured time, or at workers=N (default 20s, at most a quarter of --duration)")
-	fs.StringVar(&o.last, "for", "", "length of the faults (default: until the end of the measured time)")
+	fs.StringArrayVar(&o.faults, "fault", nil, "`fault`, ACTION:TARGET, for example kill:primary or power-loss:host1 (repeatable)")
+	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default 20s, at most a quarter of --duration)")
+	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
-	fs.StringVar(&o.recovery, "recovery", "", "longest time until all members are in sync after the faults (default 2m)")
+	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
 	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
 	fs.BoolVar(&o.fresh, "fresh", false, "create a new lab for each round (needs a lab in SPEC)")
-	fs.StringVar(&o.loss, "expect-loss", "", "allowed loss of acknowledged writes: none, any, or window:TIME (default: as the durability promises)")
-	fs.StringVar(&o.outage, "expect-outage", "", "longest allowed outage, for example 15s (default: any)")
+	fs.StringVar(&o.loss, "expect-loss", "", "allowed `loss` of acknowledged writes: none, any, or window:TIME (default: as the durability promises)")
+	fs.StringVar(&o.outage, "expect-outage", "", "longest allowed outage, a `time` such as 15s (default: any)")
 	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "allow no failed operations: the fault must not be visible to clients")
 	o.spec = addSpecFlags(fs)
 	for name, usage := range drillUsage {
@@ -95,7 +95,7 @@ had no effect or the audit failed), 130 interrupted.` + addressHelp,
 
 // drillUsage replaces the usage of flags that a drill shares with a run.
 var drillUsage = map[string]string{
-	"file":     "YAML file with the specification of the drill; flags override it",
+	"file":     "YAML `file` with the specification of the drill; flags override it",
 	"out":      "directory of the record (default plimsoll-data/drills/TIME-NAME)",
 	"rate":     "operations per second, sent on schedule without waiting for answers (default 500; none with --pace or --stage)",
 	"threads":  "number of workers: operations in progress at the same time; enough for some to hang (default 64)",
@@ -297,7 +297,13 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 		}
 	} else {
 		for i := range asked.Faults {
-			overrideTimes(&asked.Faults[i], times)
+			f := &asked.Faults[i]
+			if times.At > 0 || times.AtWorkers > 0 {
+				f.At, f.AtWorkers = times.At, times.AtWorkers
+			}
+			if times.For > 0 {
+				f.For = times.For
+			}
 		}
 	}
 	if o.repeat < 0 {
@@ -309,15 +315,6 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	asked.External = asked.External || o.external
 	asked.Fresh = asked.Fresh || o.fresh
 	return o.applyExpect(cmd, asked)
-}
-
-func overrideTimes(f *spec.Fault, times spec.Fault) {
-	if times.At > 0 || times.AtWorkers > 0 {
-		f.At, f.AtWorkers = times.At, times.AtWorkers
-	}
-	if times.For > 0 {
-		f.For = times.For
-	}
 }
 
 func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err error) {

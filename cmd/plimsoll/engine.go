@@ -115,15 +115,15 @@ reported before the installation starts. It takes five to ten minutes and 800 MB
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.Version, "version", "", "mongod: series (8.0: its newest patch release) or release (8.0.21) (default 8.0)")
-	f.StringVar(&opts.Feed, "feed", "", "mongod: URL or file of the release feed (default: MongoDB's full.json)")
-	f.StringVar(&opts.Archive, "archive", "", "mongod: URL or file of the archive (.tgz)")
-	f.StringVar(&opts.SHA256, "sha256", "", "mongod: checksum of the archive, instead of its signature")
-	f.StringVar(&opts.Key, "key", "", "mongod: file with the OpenPGP key of the signature (default: MongoDB's key)")
-	f.StringVar(&opts.Platform, "platform", "", "mongod: platform of the build, such as debian12 (default: this machine's)")
-	f.StringVar(&opts.Mirror, "mirror", "", "mongod: URL or directory with the archives;\ndocumentdb: URL of a Debian mirror (default: this machine's)")
-	f.StringVar(&opts.Suite, "suite", "", "documentdb: Debian suite (default: sid, then testing)")
-	f.StringVar(&opts.Gateway, "gateway", "", "documentdb: FerretDB executable (default: built with the Go tool)")
+	f.StringVar(&opts.Version, "version", "", "mongod: `version`: a series (8.0: its newest patch release) or a release (8.0.21) (default 8.0)")
+	f.StringVar(&opts.Feed, "feed", "", "mongod: `URL` or file of the release feed (default: MongoDB's full.json)")
+	f.StringVar(&opts.Archive, "archive", "", "mongod: `URL` or file of the archive (.tgz)")
+	f.StringVar(&opts.SHA256, "sha256", "", "mongod: `checksum` of the archive, instead of its signature")
+	f.StringVar(&opts.Key, "key", "", "mongod: `file` with the OpenPGP key of the signature (default: MongoDB's key)")
+	f.StringVar(&opts.Platform, "platform", "", "mongod: `platform` of the build, such as debian12 (default: this machine's)")
+	f.StringVar(&opts.Mirror, "mirror", "", "mongod: `URL` or directory with the archives;\ndocumentdb: URL of a Debian mirror (default: this machine's)")
+	f.StringVar(&opts.Suite, "suite", "", "documentdb: Debian `suite` (default: sid, then testing)")
+	f.StringVar(&opts.Gateway, "gateway", "", "documentdb: FerretDB `executable` (default: built with the Go tool)")
 	return cmd
 }
 
@@ -163,17 +163,17 @@ With --tls, it has the name of the file with the certificate authority (tlsCAFil
 	}
 	f := cmd.Flags()
 	f.IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
-	f.StringVar(&opts.DataDir, "data", "", "data directory, not removed at the end (default: a temporary one)")
-	f.StringArrayVar(&parameters, "set", nil, "setting of PostgreSQL or parameter of mongod, NAME=VALUE (repeatable)")
-	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: synchronous_commit: on, off, local, remote_write or remote_apply (default on)")
+	f.StringVar(&opts.DataDir, "data", "", "data `directory`, not removed at the end (default: a temporary one)")
+	f.StringArrayVar(&parameters, "set", nil, "setting of PostgreSQL or parameter of mongod, `NAME=VALUE` (repeatable)")
+	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: `value` of synchronous_commit: on, off, local, remote_write or remote_apply (default on)")
 	f.IntVar(&opts.Connections, "connections", 0, "documentdb: highest number of PostgreSQL sessions of the gateway (default 64)")
 	f.BoolVar(&access.auth, "auth", false, "require clients to log in (SCRAM-SHA-256); the printed address has the password")
-	f.StringVar(&access.user, "user", "", "user for --auth (default client)")
-	f.StringVar(&access.passwordFile, "password-file", "", "file with the password for --auth (default: a new password for each start)")
+	f.StringVar(&access.user, "user", "", "`user` for --auth (default client)")
+	f.StringVar(&access.passwordFile, "password-file", "", "`file` with the password for --auth (default: a new password for each start)")
 	f.BoolVar(&opts.TLS, "tls", false, "accept TLS connections only, with a new certificate for each start")
 	f.BoolVar(&opts.Standalone, "standalone", false, "mongod: run a standalone server instead of a replica set of one member")
 	f.Float64Var(&opts.CacheGB, "cache-gb", 0, "mongod: size of the WiredTiger cache in GiB (default: chosen by mongod)")
-	f.StringVar(&opts.Binary, "binary", "", "mongod: path of the program (default: the newest installed one, then PATH)")
+	f.StringVar(&opts.Binary, "binary", "", "mongod: `path` of the program (default: the newest installed one, then PATH)")
 	return cmd
 }
 

@@ -18,8 +18,8 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.engine, "engine", "", "engine of labs: mongod or documentdb (default: from the file; else mongod if installed, else documentdb)")
-	fs.StringVar(&f.binary, "binary", "", "path of the mongod of labs (default: the newest installed one, then PATH)")
+	fs.StringVar(&f.engine, "engine", "", "`engine` of labs: mongod or documentdb (default: from the file; else mongod if installed, else documentdb)")
+	fs.StringVar(&f.binary, "binary", "", "`path` of the mongod of labs (default: the newest installed one, then PATH)")
 }
 
 func (f *engineFlags) check() error {

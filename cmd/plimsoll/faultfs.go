@@ -33,9 +33,9 @@ Exit codes: 0 stopped, 1 other failure or disks still in use, 2 usage error.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serveDisks(cmd.Context(), env, o) },
 	}
-	cmd.Flags().StringVar(&o.Data, "dir", "", "directory of the contents of the disks")
-	cmd.Flags().StringVar(&o.Mount, "mount", "", "mount directory of the disks; must be empty")
-	cmd.Flags().StringVar(&o.Socket, "socket", "", "path of the control socket, at most 107 characters")
+	cmd.Flags().StringVar(&o.Data, "dir", "", "`directory` of the contents of the disks")
+	cmd.Flags().StringVar(&o.Mount, "mount", "", "mount `directory` of the disks; must be empty")
+	cmd.Flags().StringVar(&o.Socket, "socket", "", "`path` of the control socket, at most 107 characters")
 	cmd.AddCommand(newFaultfsControlCommand(env), newFaultfsClassesCommand(env))
 	return cmd
 }

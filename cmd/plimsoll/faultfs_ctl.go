@@ -50,7 +50,7 @@ func newFaultfsControlCommand(env *environment) *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&c.socket, "socket", "", "control socket of the faultfs")
+	cmd.PersistentFlags().StringVar(&c.socket, "socket", "", "control `socket` of the faultfs")
 	cmd.AddCommand(c.list(), c.stats(), c.create(), c.remove(), c.set(), c.clear(), c.cut(), c.restore())
 	return cmd
 }
@@ -111,8 +111,8 @@ func (c *diskControl) create() *cobra.Command {
 		},
 	}
 	cmd.Flags().Var(&size, "size", "size of the disk, for example 10GiB")
-	cmd.Flags().StringVar(&class, "class", "", "device class to simulate (default: as fast as this machine's disk)")
-	cmd.Flags().StringVar(&cacheClass, "cache-class", "", "device class of a cache in front of the disk")
+	cmd.Flags().StringVar(&class, "class", "", "device `class` to simulate (default: as fast as this machine's disk)")
+	cmd.Flags().StringVar(&cacheClass, "cache-class", "", "device `class` of a cache in front of the disk")
 	cmd.Flags().Var(&cacheSize, "cache-size", "size of the cache")
 	return cmd
 }
@@ -160,8 +160,8 @@ func (c *diskControl) set() *cobra.Command {
 			return c.do(cmd, func(ctx context.Context, client *faultfs.Client) error { return client.Set(ctx, args[0], f) })
 		},
 	}
-	cmd.Flags().StringSliceVar(&f.Ops, "ops", nil, "affected requests: read, write, flush (default: all that the kind applies to)")
-	cmd.Flags().StringVar(&f.Errno, "errno", "", "error to return, for the kind error (default EIO)")
+	cmd.Flags().StringSliceVar(&f.Ops, "ops", nil, "affected `requests`: read, write, flush (default: all that the kind applies to)")
+	cmd.Flags().StringVar(&f.Errno, "errno", "", "`error` to return, for the kind error (default EIO)")
 	cmd.Flags().DurationVar(&f.Delay, "delay", 0, "additional latency, for the kind slow")
 	cmd.Flags().Float64Var(&f.Probability, "probability", 0, "share of affected requests, 0 to 1 (default: all)")
 	cmd.Flags().Uint64Var(&f.Seed, "seed", 0, "seed of the choice of requests")

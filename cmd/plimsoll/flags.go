@@ -30,7 +30,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // formatFlag adds --format with the known formats of a result; the first one is the default.
 func formatFlag(fs *pflag.FlagSet, format *string, of string, known ...string) {
 	*format = known[0]
-	fs.Var(&formatValue{format, known}, "format", "format of the "+of+": "+strings.Join(known, ", "))
+	fs.Var(&formatValue{format, known}, "format", "`format` of the "+of+": "+strings.Join(known, ", "))
 }
 
 type formatValue struct {

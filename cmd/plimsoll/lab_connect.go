@@ -52,7 +52,7 @@ Exit codes: that of the program, 127 program not found, 126 program not executab
 			return startWith(env, args[1:], args[0], uri)
 		},
 	}
-	cmd.Flags().StringVar(&level, "durability", "", "durability level of the address: throughput, balanced, durable or majority")
+	cmd.Flags().StringVar(&level, "durability", "", "durability `level` of the address: throughput, balanced, durable or majority")
 	return cmd
 }
 

@@ -72,7 +72,7 @@ limits a fault to some kinds of requests, --probability to a share of them.
 }
 
 func (f *failFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.limit, "for", "", "revert the fault after this time, for example 10s (default: never)")
+	flags.StringVar(&f.limit, "for", "", "revert the fault after this `time`, for example 10s (default: never)")
 	flags.StringVar(&f.from, "from", "", "")
 	flags.StringVar(&f.direction, "direction", "", "")
 	flags.StringVar(&f.rate, "rate", "", "")

@@ -61,28 +61,28 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 		f.String(name, "", usage)
 		l.set[name] = func(s *spec.Lab, v string) (err error) { *to(s), err = spec.ParseSize(v); return err }
 	}
-	text("name", "name of the lab (default: from the file, or lab)", func(s *spec.Lab) *string { return &s.Name })
-	text("engine", "database engine: mongod, documentdb, or none for volumes only (default: mongod if installed, else documentdb)", func(s *spec.Lab) *string { return &s.Engine.Name })
-	text("binary", "mongod: path of the program (default: the newest installed one, then PATH)", func(s *spec.Lab) *string { return &s.Engine.Binary })
-	text("hosts", "kind of hosts: plain (processes and ports) or isolated (namespaces and limits; root on Linux) (default plain)", func(s *spec.Lab) *string { return &s.Hosts.Mode })
-	text("election", "election timeouts: elect-fast (short drills) or elect-default (MongoDB's own)", func(s *spec.Lab) *string { return &s.Topology.Election })
-	text("redundancy", "redundancy of volumes: mirror or parity", func(s *spec.Lab) *string { return &s.Storage.Redundancy })
-	text("device", "device class that the disks simulate, for example hdd-7200 (default: this machine's disk)", func(s *spec.Lab) *string { return &s.Storage.Device })
-	text("backend", "volume manager: auto, directory, disk, btrfs, md or lvm (default auto)", func(s *spec.Lab) *string { return &s.Storage.Backend })
-	some("members", "members with data of the replica set or of each shard; number of volumes if the engine is none", func(s *spec.Lab) *spec.Count { return &s.Topology.Members })
-	some("shards", "number of shards of a sharded cluster", func(s *spec.Lab) *spec.Count { return &s.Topology.Shards })
-	some("host-count", "number of hosts with members (default: one for each member of a set)", func(s *spec.Lab) *spec.Count { return &s.Hosts.Count })
-	some("stripe", "number of disks of a volume that each copy is striped over", func(s *spec.Lab) *spec.Count { return &s.Storage.Stripe })
-	count("tolerate", "number of disks of a volume that may fail without data loss", func(s *spec.Lab) *spec.Count { return &s.Storage.Tolerate })
-	size("memory", "memory of each isolated host, including its page cache", func(s *spec.Lab) *spec.Size { return &s.Hosts.Memory })
-	size("size", "usable size of each volume (default: a directory without a limit)", func(s *spec.Lab) *spec.Size { return &s.Storage.Size })
-	size("cache", "cache of each member: WiredTiger cache or PostgreSQL shared_buffers", func(s *spec.Lab) *spec.Size { return &s.Engine.Cache })
+	text("name", "`name` of the lab (default: from the file, or lab)", func(s *spec.Lab) *string { return &s.Name })
+	text("engine", "database `engine`: mongod, documentdb, or none for volumes only (default: mongod if installed, else documentdb)", func(s *spec.Lab) *string { return &s.Engine.Name })
+	text("binary", "mongod: `path` of the program (default: the newest installed one, then PATH)", func(s *spec.Lab) *string { return &s.Engine.Binary })
+	text("hosts", "`kind` of hosts: plain (processes and ports) or isolated (namespaces and limits; root on Linux) (default plain)", func(s *spec.Lab) *string { return &s.Hosts.Mode })
+	text("election", "election `timeouts`: elect-fast (short drills) or elect-default (MongoDB's own)", func(s *spec.Lab) *string { return &s.Topology.Election })
+	text("redundancy", "`redundancy` of volumes: mirror or parity", func(s *spec.Lab) *string { return &s.Storage.Redundancy })
+	text("device", "device `class` that the disks simulate, for example hdd-7200 (default: this machine's disk)", func(s *spec.Lab) *string { return &s.Storage.Device })
+	text("backend", "volume `manager`: auto, directory, disk, btrfs, md or lvm (default auto)", func(s *spec.Lab) *string { return &s.Storage.Backend })
+	some("members", "`number` of members with data, of the replica set or of each shard; of volumes if the engine is none", func(s *spec.Lab) *spec.Count { return &s.Topology.Members })
+	some("shards", "`number` of shards of a sharded cluster", func(s *spec.Lab) *spec.Count { return &s.Topology.Shards })
+	some("host-count", "`number` of hosts with members (default: one for each member of a set)", func(s *spec.Lab) *spec.Count { return &s.Hosts.Count })
+	some("stripe", "`number` of disks of a volume that each copy is striped over", func(s *spec.Lab) *spec.Count { return &s.Storage.Stripe })
+	count("tolerate", "`number` of disks of a volume that may fail without data loss", func(s *spec.Lab) *spec.Count { return &s.Storage.Tolerate })
+	size("memory", "memory `size` of each isolated host, including its page cache", func(s *spec.Lab) *spec.Size { return &s.Hosts.Memory })
+	size("size", "usable `size` of each volume (default: a directory without a limit)", func(s *spec.Lab) *spec.Size { return &s.Storage.Size })
+	size("cache", "cache `size` of each member: WiredTiger cache or PostgreSQL shared_buffers", func(s *spec.Lab) *spec.Size { return &s.Engine.Cache })
 	l.addOthers(f)
 	return l
 }
 
 func (l *labFlags) addOthers(f *pflag.FlagSet) {
-	f.Float64("cores", 0, "CPU cores of each isolated host")
+	f.Float64("cores", 0, "CPU `cores` of each isolated host")
 	l.set["cores"] = func(s *spec.Lab, v string) error {
 		_, err := fmt.Sscan(v, &s.Hosts.Cores)
 		return err
@@ -97,7 +97,7 @@ func (l *labFlags) addOthers(f *pflag.FlagSet) {
 	yes("ha", "restart the members of a failed host on another host", func(s *spec.Lab, on bool) { s.Availability.Restart = on })
 	yes("auth", "require a user and a password from clients", func(s *spec.Lab, on bool) { s.Engine.Authentication = on })
 	yes("tls", "accept TLS connections only, with certificates made for the lab", func(s *spec.Lab, on bool) { s.Engine.TLS = on })
-	f.String("deadline", "", "longest time until clients can use the lab")
+	f.String("deadline", "", "longest `time` until clients can use the lab")
 	l.set["deadline"] = func(s *spec.Lab, v string) (err error) {
 		s.Deadline, err = spec.ParseDuration(v)
 		return err

@@ -65,17 +65,13 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	h, err := lab.Up(ctx, spec, lab.Options{Home: home, Executable: self, Keep: o.keep,
 		Progress: labProgress(env, o.quiet)})
 	if err != nil {
-		return upError(o.flags.named(err))
+		if errors.Is(err, context.Canceled) {
+			return withExit(exitInterrupted, errors.New("interrupted; the lab was removed"))
+		}
+		return labError(o.flags.named(err))
 	}
 	defer h.Close()
 	return o.show(ctx, env, h)
-}
-
-func upError(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return withExit(exitInterrupted, errors.New("interrupted; the lab was removed"))
-	}
-	return labError(err)
 }
 
 func (o *labUpOptions) show(ctx context.Context, env *environment, h *lab.Handle) error {

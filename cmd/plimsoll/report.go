@@ -41,7 +41,7 @@ Exit codes: 0 report written, 1 report not written, 2 usage error or unreadable 
 		},
 	}
 	formatFlag(cmd.Flags(), &format, "report", reportFormats()...)
-	cmd.Flags().StringVarP(&out, "output", "o", "", "output file, - for standard output (default: RECORD.html; standard output for other formats)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "output `file`, - for standard output (default: RECORD.html; standard output for other formats)")
 	return cmd
 }
 

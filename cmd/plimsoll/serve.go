@@ -53,9 +53,9 @@ Exit codes: 0 stopped by Ctrl-C, 1 cannot listen, 2 usage error.`,
 			return o.serve(env, dir)
 		},
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", anyPort, "address and port to listen on; other than loopback, it needs --token-file")
-	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "file with the token, one line, readable only by you (default: a new token each time)")
-	cmd.Flags().StringArrayVar(&o.names, "name", nil, "further address of the server: https://NAME behind a TLS proxy, or http://NAME:PORT (repeatable)")
+	cmd.Flags().StringVar(&o.listen, "listen", anyPort, "`address` and port to listen on; other than loopback, it needs --token-file")
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "`file` with the token, one line, readable only by you (default: a new token each time)")
+	cmd.Flags().StringArrayVar(&o.names, "name", nil, "further `address` of the server: https://NAME behind a TLS proxy, or http://NAME:PORT (repeatable)")
 	cmd.Flags().BoolVar(&o.metrics, "metrics", false, "serve /metrics of running measurements for Prometheus")
 	return cmd
 }
@@ -110,7 +110,7 @@ func newServer(listen string, o serve.Options) (*serve.Server, error) {
 }
 
 func webFlag(cmd *cobra.Command, web *string) {
-	cmd.Flags().StringVar(web, "web", "", "show progress on a page in the browser; --web=127.0.0.1:PORT sets the port")
+	cmd.Flags().StringVar(web, "web", "", "show progress in the browser, at this loopback `address` (default: a free port)")
 	cmd.Flags().Lookup("web").NoOptDefVal = anyPort
 }
 

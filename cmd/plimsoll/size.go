@@ -60,16 +60,16 @@ measured capacity, 6 no answer: not measured, or the records are invalid.`,
 
 func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.need, "need", "", "load to size for, for example 'ops=50000,p99<20ms,data=2TiB'")
-	flags.StringArrayVar(&f.match, "match", nil, "record of another deployment, to calculate how many nodes match it (repeatable, one per workload)")
+	flags.StringVar(&f.need, "need", "", "`load` to size for, for example 'ops=50000,p99<20ms,data=2TiB'")
+	flags.StringArrayVar(&f.match, "match", nil, "`record` of another deployment, to calculate how many nodes match it (repeatable, one per workload)")
 	flags.IntVar(&f.nodes, "nodes", 0, "number of nodes with data in the measured deployment (default: from the record)")
 	flags.IntVar(&f.copies, "copies", 0, "number of nodes with a copy of each document (default: from the record)")
-	flags.StringVar(&f.memory, "memory", "", "memory of each measured node, for example 64GiB (default: the cache size reported by the server)")
+	flags.StringVar(&f.memory, "memory", "", "memory `size` of each measured node, for example 64GiB (default: the cache size reported by the server)")
 	flags.Float64Var(&f.cores, "cores", 0, "CPU cores of each measured node")
-	flags.StringVar(&f.fsync, "fsync", "", "time of one journal sync of the disk, for example 2.1ms")
-	flags.StringVar(&f.probe, "probe", "", "record of plimsoll disk for that disk, instead of --fsync")
+	flags.StringVar(&f.fsync, "fsync", "", "`time` of one journal sync of the disk, for example 2.1ms")
+	flags.StringVar(&f.probe, "probe", "", "`record` of plimsoll disk for that disk, instead of --fsync")
 	flags.Float64Var(&f.batch, "batch", 0, "highest number of durable commits per sync (default: half of the workers)")
-	flags.StringVar(&f.price, "price", "", "file with node types and prices; the answer is the cheapest sufficient type")
+	flags.StringVar(&f.price, "price", "", "`file` with node types and prices; the answer is the cheapest sufficient type")
 	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 

@@ -51,7 +51,7 @@ func (f *specFlag) Set(text string) error {
 
 func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	s := &specFlags{}
-	fs.StringVarP(&s.file, "file", "f", "", "YAML file with the specification of the run (- for standard input); flags override it")
+	fs.StringVarP(&s.file, "file", "f", "", "YAML `file` with the specification of the run (- for standard input); flags override it")
 	define := func(name, short, kind, help string, set func(*spec.Run, string) error, many bool) {
 		fs.VarP(&specFlag{set: set, flags: s, kind: kind, many: many}, name, short, help)
 	}
@@ -66,7 +66,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("mode", "core|ycsb", "generators: core (corrected) or ycsb (identical to YCSB) (default core)", text(func(r *spec.Run) *string { return &r.Workload.Mode }))
 	one("records", "count", "number of documents, for example 1M (default 100k)", parsed("workload.records", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Workload.Records }))
 	one("seed", "number", "seed of data and operations (default 1)", setSeed)
-	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "YCSB property file (repeatable; workloada to workloadf are built in); other flags override it")
+	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "YCSB property `file` (repeatable; workloada to workloadf are built in); other flags override it")
 	define("set", "p", "name=value", "workload parameter or YCSB property, for example fieldlength=200 (repeatable)", setParam, true)
 
 	one("threads", "count", "number of workers: operations in progress at the same time (default 16; 0 if stages set workers)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
@@ -81,7 +81,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("operations", "count", "number of operations after which the run ends", parsed("load.operations", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Operations }))
 	one("timeout", "time", "deadline of each operation (default 10s)", parsed("load.timeout", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Timeout }))
 
-	fs.StringVar(&s.load, "load", "auto", "load phase: auto inserts missing documents, drop replaces existing data, skip uses existing data, only ends after loading (drop,only combines them)")
+	fs.StringVar(&s.load, "load", "auto", "`mode` of the load phase: auto inserts missing documents, drop replaces existing data, skip uses existing data, only ends after loading (drop,only combines them)")
 	one("batch", "count", "documents per insert in the load phase (default 1000)", parsed("load_phase.batch", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Batch }))
 	one("load-threads", "count", "parallel inserts in the load phase (default 16)", parsed("load_phase.parallel", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Parallel }))
 

@@ -29,9 +29,9 @@ type studyFlags struct {
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.trials, "trials", "", "number of trials of each configuration (default: from the file)")
+	cmd.Flags().StringVar(&f.trials, "trials", "", "`number` of trials of each configuration (default: from the file)")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the order of the trials (default: from the file)")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer, for example 8h (default: from the file)")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer than this `time`, for example 8h (default: from the file)")
 	f.engine.add(cmd.Flags())
 }
 

@@ -59,7 +59,7 @@ study. 'plimsoll study resume DIR' continues a study that ended early, without r
 	o.flags.add(cmd)
 	o.alias.add(cmd)
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVar(&o.out, "out", "", "directory of the study (default plimsoll-data/studies/TIME-NAME)")
+	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the study (default plimsoll-data/studies/TIME-NAME)")
 	return cmd
 }
 
@@ -84,9 +84,9 @@ credentials: if the target needs them, give the file again (--file).
 	for _, name := range []string{"trials", "seed", "budget", "engine", "binary"} {
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
-	cmd.Flags().Lookup("budget").Usage = "stop if this session takes longer, for example 8h; needs --file"
+	cmd.Flags().Lookup("budget").Usage = "stop if this session takes longer than this `time`, for example 8h; needs --file"
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file of the study, for its credentials (- for standard input); all other keys must be unchanged")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`file` of the study, for its credentials (- for standard input); all other keys must be unchanged")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat trials that failed or timed out")
 	cmd.Flags().StringVar(&o.alias.target, "target", "", "target of a suite")
 	_ = cmd.Flags().MarkHidden("target") // an alias

@@ -50,15 +50,15 @@ type suiteFlags struct {
 
 func (f *suiteFlags) add(cmd *cobra.Command) {
 	f.addFitting(cmd)
-	cmd.Flags().StringVar(&f.budget, "budget", "", "scale the suite to this time, for example 30m; the result lists what was left out")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "scale the suite to this `time`, for example 30m; the result lists what was left out")
 	f.engine.add(cmd.Flags())
 }
 
 func (f *suiteFlags) addFitting(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "scale the suite to ten minutes; the result lists what was left out")
 	cmd.Flags().BoolVar(&f.smoke, "smoke", false, "scale the suite to one minute, to test that it runs; the results prove nothing")
-	cmd.Flags().StringVar(&f.scale, "scale", "", "size relative to the document's hardware, for example data=1/64,workers=1/4,cores=1/8,rates=1/10")
-	cmd.Flags().StringVar(&f.target, "target", "", "load this deployment instead of labs: mongodb://HOST, env:NAME, @FILE or @- (which hide the address), "+
+	cmd.Flags().StringVar(&f.scale, "scale", "", "`size` relative to the document's hardware, for example data=1/64,workers=1/4,cores=1/8,rates=1/10")
+	cmd.Flags().StringVar(&f.target, "target", "", "load this `target` instead of labs: mongodb://HOST, env:NAME, @FILE or @- (which hide the address), "+
 		"or embedded: for an embedded database")
 }
 

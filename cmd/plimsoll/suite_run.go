@@ -48,7 +48,7 @@ continues without repeating finished parts.
 	}
 	o.flags.add(cmd)
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVar(&o.out, "out", "", "directory of the suite (default plimsoll-data/suites/TIME-NAME)")
+	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the suite (default plimsoll-data/suites/TIME-NAME)")
 	return cmd
 }
 
@@ -71,8 +71,8 @@ stay out, unless --budget gives the suite more time.
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "total time of the suite, including the time already used, for example 3h")
-	cmd.Flags().StringVar(&o.flags.target, "target", "", "target with its credentials (they are not stored); env:NAME, @FILE or @- hide the address")
+	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "total `time` of the suite, including the time already used, for example 3h")
+	cmd.Flags().StringVar(&o.flags.target, "target", "", "`target` with its credentials (they are not stored); env:NAME, @FILE or @- hide the address")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat failed parts")
 	return cmd
 }

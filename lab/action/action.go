@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Action is one kind of fault.
+// Action is one kind of fault, with what a lab needs to check, apply, undo and prove it.
 type Action struct {
 	Name string
 	On   Kind

@@ -35,7 +35,7 @@ type Counters struct {
 	Links []LinkCounters `json:"links,omitempty"`
 }
 
-// DiskCounters are the counters of a disk of the fault filesystem.
+// DiskCounters are the counters of one virtual disk of a volume, by which the effect of a disk fault is proven.
 type DiskCounters struct {
 	Volume string        `json:"volume"`
 	Disk   string        `json:"disk"`
@@ -43,7 +43,7 @@ type DiskCounters struct {
 	Stats  faultfs.Stats `json:"stats"`
 }
 
-// LinkCounters are the counters of the link of an isolated host.
+// LinkCounters count the packets that the link of a host dropped or delayed, by which the effect of a cut is proven.
 type LinkCounters struct {
 	Host string       `json:"host"`
 	Seen host.Traffic `json:"seen"`

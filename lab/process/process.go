@@ -73,7 +73,7 @@ type Process struct {
 	Exit error // valid when Done is closed
 }
 
-// Status is the state of a process at one moment.
+// Status is the state of a program that the lab started.
 type Status struct {
 	Role    string // "postgres", "gateway", "mongod"
 	PID     int
