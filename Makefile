@@ -42,8 +42,8 @@ help: ## this list
 build: ## bin/plimsoll
 	$(GO) build -o $(BIN) ./cmd/plimsoll
 
-demo: build ## a run of half a minute on this machine's disk
-	$(BIN) run --workload a --records 20000 --threads 8 --warmup 3s --duration 15s
+demo: build ## a run of 45 seconds on this machine's disk
+	$(BIN) run --workload a --records 20000 --threads 8 --warmup 5s --duration 40s
 
 test: ## everything that must pass
 	@for check in $(CHECKS); do \

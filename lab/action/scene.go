@@ -43,7 +43,7 @@ type DiskCounters struct {
 	Stats  faultfs.Stats `json:"stats"`
 }
 
-// LinkCounters are the packets that a host sent, received and dropped, by which the effect of a cut is proven.
+// LinkCounters count the packets that the link of a host dropped or delayed, by which the effect of a cut is proven.
 type LinkCounters struct {
 	Host string       `json:"host"`
 	Seen host.Traffic `json:"seen"`
