@@ -108,7 +108,7 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"{published: policy-storage, parts: [{study: base.yaml, shows: [figure-999]}]}":         "part 1 (base): shows: ",
 		"parts: [{study: broken.yaml}]":                                                         "part 1 (broken): study: broken.yaml: ",
 		"{scale: {data: 1/0}, parts: [{study: base.yaml}]}":                                     "scale.data",
-		"{scale: {applied: true}, parts: [{study: base.yaml}]}":                                 "scale: applied is written by plimsoll",
+		"{scale: {applied: true}, parts: [{study: base.yaml}]}":                                 "scale: plimsoll writes applied",
 		"parts: [{study: base.yaml}, {name: threads, study: threads.yaml}, {study: gone.yaml}]": "part 3 (gone)",
 	} {
 		_, err := Read(folder(t, text, map[string]string{"broken.yaml": "{runn: {}}"}))
