@@ -91,7 +91,7 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"parts: &p [{study: base.yaml, each: {load.workers: *p}}]": "suite",
 		"parts: [{study: threads.yaml, each: {load.workers: " + numbers(40) + ", workload.seed: " + numbers(40) + "}}]": "each: more than 1000 combinations",
 		"parts: [{study: threads.yaml, each: {workload.name: [" + strings.Repeat("a", 300) + "]}}]":                     "is longer than 200 characters",
-		"parts: [{}]":                                                                           "part 1: exactly one of study, drill and probe",
+		"parts: [{}]":                                                                           "part 1: it must have exactly one of study, drill and probe",
 		"parts: [{probe: {storage: {}}}]":                                                       "part 1: name: a probe needs one",
 		"parts: [{name: a/b, study: base.yaml}]":                                                `name: "a/b" cannot be the name of a directory`,
 		"parts: [{study: base.yaml, needs: [rot]}]":                                             `needs: there is no "rot", did you mean root?`,
