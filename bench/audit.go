@@ -25,8 +25,8 @@ const (
 	auditPayload   = 1000
 )
 
-// auditSpeed compares an audit with scans that only count the documents, through the same client and server, in turns:
-// the plain scan of any program, and the scan that the audit makes.
+// auditSpeed compares an audit with scans that only count the documents, through the same client and server,
+// alternating: the plain scan of any program, and the scan that the audit makes.
 func auditSpeed(ctx context.Context, w io.Writer, c config) error {
 	uri, end, err := documentDB(ctx)
 	if err != nil {

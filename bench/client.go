@@ -31,7 +31,7 @@ type job struct {
 	Memory     bool          `json:"memory,omitempty"` // measure the live heap
 }
 
-// outcome is what a client process reports.
+// outcome is the result of a client process.
 type outcome struct {
 	Operations int64   `json:"operations"`
 	CPUMicros  float64 `json:"cpu_us_per_op"`
@@ -172,7 +172,7 @@ func (s *sink) outcome(used, took time.Duration) (outcome, error) {
 	return out, nil
 }
 
-// peakKiB is the largest resident set of this process until now, 0 where the system does not tell it.
+// peakKiB is the largest resident set of this process until now, 0 if it is not known.
 func peakKiB() int64 {
 	self, err := procfs.Self()
 	if err != nil {

@@ -43,9 +43,9 @@ type diskPlace struct {
 	busy bool
 }
 
-// diskPeers compares the probe with fio on the same file, in turns within one run, and the group commit with its model.
-// It uses the disk of this directory and a virtual disk with fixed latencies, on which other load of the machine has
-// little effect.
+// diskPeers compares the probe with fio on the same file, alternating within one run, and the group commit with its
+// model. It uses the disk of this directory and a virtual disk with fixed latencies, on which other load of the machine
+// has little effect.
 func diskPeers(ctx context.Context, w io.Writer, c config) error {
 	if _, err := exec.LookPath("fio"); err != nil {
 		return errors.New("fio is not installed: apt-get install fio")
@@ -229,7 +229,7 @@ func paired(list []float64, low, high float64) string {
 	return fmt.Sprintf("× %.3f (%.3f to %.3f) %-6s", median, from, to, word)
 }
 
-// flushRatio compares the duration of fdatasync with one client. Both append to reserved files of their own. The files
+// flushRatio compares the duration of fdatasync with one client. Each appends to its own reserved files. The files
 // of fio are removed at the end, because discarding their blocks would slow down the next turn.
 func flushRatio(ctx context.Context, w io.Writer, at diskPlace) error {
 	s := benchSpec(at.dir)

@@ -31,7 +31,7 @@ type fixedMount struct {
 	dir, loop string
 }
 
-// faultsProcess is a faultfs in a process of its own, with its files in a scratch directory.
+// faultsProcess is a faultfs in a separate process, with its files in a scratch directory.
 type faultsProcess struct {
 	base   string
 	cmd    *exec.Cmd

@@ -56,8 +56,9 @@ func ledgerTargets() []ledgerTarget {
 	}
 }
 
-// ledgerCost compares runs with and without a ledger, in turns within one process. The targets go from the worst case,
-// in which an operation costs its generation only, to a real server. It takes less than two minutes for each round.
+// ledgerCost compares runs with and without a ledger, alternating within one process. The targets go from the worst
+// case, in which an operation costs its generation only, to a real server. It takes less than two minutes for each
+// round.
 func ledgerCost(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "\nRuns with a ledger relative to runs without: median of blocks without-with-with-without "+
 		"(95 %% interval).\nGoal: throughput × %.2f. If that is open: processor time of this process × %.3f, which depends "+
@@ -130,7 +131,7 @@ func (t ledgerTarget) row(ctx context.Context, w io.Writer, st store.Store, name
 }
 
 // block does two runs of each side: without, with, with, without, or the reverse. A drift of the machine then affects
-// both alike. Each run has a workload of its own: setting the values of the last run again would change nothing, and a
+// both alike. Each run has a new workload: setting the values of the last run again would change nothing, and a
 // store that notices it does less work without a ledger than with one, whose counters always change.
 func (t ledgerTarget) block(ctx context.Context, open func() (workload.Workload, error), books *ledger.Ledger,
 	st store.Store, first int) (sum [2]ledgerRun, err error) {
@@ -240,7 +241,7 @@ func openResponder(ctx context.Context, workers int) (store.Store, func() error,
 	return st, r.Close, nil
 }
 
-// openEmbedded opens a store in a directory of its own. Writes with w:majority wait for the disk, as in a drill by
+// openEmbedded opens a store in a new directory. Writes with w:majority wait for the disk, as in a drill by
 // default. Others do not wait, and take 10 µs.
 func openEmbedded(w string) func(context.Context, int) (store.Store, func() error, error) {
 	return func(ctx context.Context, _ int) (store.Store, func() error, error) {

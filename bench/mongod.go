@@ -115,7 +115,7 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 	}
 	defer stop()
 	if p.goycsbErr == nil { // its keys differ from ours, so its records are in the same collection
-		b := bout{c: c, addr: addr, operation: "load", peers: p}
+		b := comparison{c: c, addr: addr, operation: "load", peers: p}
 		cmd, err := b.command(ctx, peerYCSB)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 	}
 	home := os.Getenv(javaVariable)
 	if home != "" {
-		b := bout{c: c, addr: addr}
+		b := comparison{c: c, addr: addr}
 		if _, err := b.java(ctx, home, "-load"); err != nil {
 			return fmt.Errorf("load the records of YCSB: %w", err)
 		}
@@ -137,7 +137,7 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "workers\tclient\tops/s\tmin–max\tµs/op\tserver µs/op\twire ×\t\t\n")
 	for _, workers := range []int{16, 64} {
-		b := bout{c: c, addr: addr, operation: mixed, peers: p, dir: dir, server: used, serverCPU: figures{}}
+		b := comparison{c: c, addr: addr, operation: mixed, peers: p, dir: dir, server: used, serverCPU: figures{}}
 		b.c.workers = workers
 		clients := []string{clientWire, clientDriver, peerYCSB, peerJava}
 		f, rates, err := b.measure(ctx, clients)

@@ -42,7 +42,7 @@ func buildPeers(ctx context.Context, dir string) peers {
 	p.slowErr = build("the slow server", ccHint, compile(ctx, p.slow, filepath.Join(source, "peers", "slow", "slow.c")))
 	goBuild := exec.CommandContext(ctx, "go", "build", "-o", p.goycsb, ".")
 	goBuild.Dir = filepath.Join(source, "peers", "goycsb")
-	goBuild.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=") // it is a module of its own
+	goBuild.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=") // it is a separate module
 	p.goycsbErr = build("go-ycsb", "it needs the Go module proxy once", goBuild)
 	return p
 }

@@ -136,7 +136,7 @@ func child(ctx context.Context, role string, arg any) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// processorTime is what a running process used until now, to a hundredth of a second.
+// processorTime is the processor time of a running process until now, to a hundredth of a second.
 func processorTime(pid int) (time.Duration, error) {
 	seconds, _, ok := process.CPUSeconds(pid)
 	if !ok {

@@ -43,11 +43,11 @@ func scratch(parent, part string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, makerFile), maker, 0o600)
 }
 
-// sweep removes the directories of processes that have ended. If one cannot be removed, sweep reports it and goes on.
+// sweep removes the directories of processes that have ended. If one cannot be removed, sweep reports it and continues.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // MkdirTemp says why
+		return // MkdirTemp fails too
 	}
 	for _, e := range entries {
 		dir := filepath.Join(parent, e.Name())

@@ -47,7 +47,7 @@ func speed(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "\nClient CPU per operation (user + system, µs): %d workers, %d operations, median of %d rounds\n",
 		c.workers, c.operations, c.rounds)
 	for _, operation := range []string{"read", "update"} {
-		b := bout{c: c, addr: addr, operation: operation, peers: peers, dir: dir}
+		b := comparison{c: c, addr: addr, operation: operation, peers: peers, dir: dir}
 		if err := b.capture(ctx); err != nil {
 			return err
 		}
@@ -60,8 +60,8 @@ func speed(ctx context.Context, w io.Writer, c config) error {
 	return peers.report(w)
 }
 
-// bout is the comparison for one operation.
-type bout struct {
+// comparison is the comparison for one operation.
+type comparison struct {
 	c         config
 	addr      string
 	operation string
@@ -72,10 +72,10 @@ type bout struct {
 }
 
 // message is the file with the message for the C loop.
-func (b bout) message() string { return filepath.Join(b.dir, b.operation+".msg") }
+func (b comparison) message() string { return filepath.Join(b.dir, b.operation+".msg") }
 
 // capture saves the message that wire sends for the operation.
-func (b bout) capture(ctx context.Context) error {
+func (b comparison) capture(ctx context.Context) error {
 	all, err := captureMessages(ctx, b.operation, 1)
 	if err != nil {
 		return fmt.Errorf("capture a message of wire: %w", err)
@@ -84,7 +84,7 @@ func (b bout) capture(ctx context.Context) error {
 }
 
 // measure runs the clients in turn and returns their processor time per operation and their throughput.
-func (b bout) measure(ctx context.Context, clients []string) (cpu, rates figures, err error) {
+func (b comparison) measure(ctx context.Context, clients []string) (cpu, rates figures, err error) {
 	cpu, rates = figures{}, figures{}
 	for range b.c.rounds {
 		for _, client := range clients {
@@ -118,7 +118,7 @@ func (b bout) measure(ctx context.Context, clients []string) (cpu, rates figures
 }
 
 // once runs one client once. ok is false if the peer is not installed or could not be built.
-func (b bout) once(ctx context.Context, client string) (o outcome, ok bool, err error) {
+func (b comparison) once(ctx context.Context, client string) (o outcome, ok bool, err error) {
 	if client == peerJava {
 		home := os.Getenv(javaVariable)
 		if home == "" {
@@ -136,7 +136,7 @@ func (b bout) once(ctx context.Context, client string) (o outcome, ok bool, err 
 }
 
 // command returns the command of one client, nil for a peer that could not be built.
-func (b bout) command(ctx context.Context, client string) (*exec.Cmd, error) {
+func (b comparison) command(ctx context.Context, client string) (*exec.Cmd, error) {
 	n, workers := strconv.Itoa(b.c.operations), strconv.Itoa(b.c.workers)
 	switch client {
 	case peerC:

@@ -144,7 +144,7 @@ func (d duel) rounds(ctx context.Context, n int) (duelRounds, error) {
 	var r duelRounds
 	for round := range n {
 		for turn := range 2 {
-			who := (turn + round) % 2 // in turns, so that a drift of the machine affects both alike
+			who := (turn + round) % 2 // alternating, so that a drift of the machine affects both alike
 			cmd, err := d.command(ctx, who)
 			if err != nil {
 				return r, err

@@ -16,7 +16,7 @@ const javaVariable = "PLIMSOLL_BENCH_YCSB"
 
 // javaArguments run a phase of workload A by YCSB, with the records and the durability of the other clients. It has a
 // database of its own, because its keys are equal to ours.
-func (b bout) javaArguments(home, phase string) []string {
+func (b comparison) javaArguments(home, phase string) []string {
 	path := filepath.Join(home, "lib", "*") + string(os.PathListSeparator) + filepath.Join(home, "mongodb-binding", "lib", "*")
 	args := []string{"-cp", path, "site.ycsb.Client", phase, "-db", "site.ycsb.db.MongoDbClient",
 		"-threads", strconv.Itoa(b.c.workers)}
@@ -33,7 +33,7 @@ func (b bout) javaArguments(home, phase string) []string {
 
 // java runs a phase of YCSB once. The processor time is that of the whole process with the start of its virtual
 // machine. The duration is the one that YCSB prints for the phase.
-func (b bout) java(ctx context.Context, home, phase string) (o outcome, err error) {
+func (b comparison) java(ctx context.Context, home, phase string) (o outcome, err error) {
 	cmd := exec.CommandContext(ctx, "java", b.javaArguments(home, phase)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

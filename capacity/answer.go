@@ -221,7 +221,7 @@ func (s *sizer) chooseLikeMeasured(shards int, decides string) {
 	}
 	like := first(shards, func(n int) bool { return s.kept(cache, n) })
 	if like == 0 {
-		s.refuse(record.SizeImpossible, fmt.Sprintf("no number of shards up to %s keeps the hit ratio of the measurement with %s of cache per member: plan nodes with more memory (--price)",
+		s.refuse(record.SizeImpossible, fmt.Sprintf("up to %s shards, none keeps the measured hit ratio with %s of cache per member. Plan nodes with more memory (--price)",
 			figure.Count(maxShards), figure.Bytes(int64(cache))))
 		return
 	}
@@ -242,7 +242,7 @@ func (s *sizer) chooseType(shards int, decides string) {
 		cores = max(cores, d.cores)
 	}
 	if cores == 0 {
-		s.doubt("cores-unknown", measure.Warning, "how many cores the measured nodes have is not in the records, so node types were not held against it: give --cores")
+		s.doubt("cores-unknown", measure.Warning, "the cores of the measured nodes are not in the records, so node types were not compared with them. Give --cores")
 	}
 	var fit []record.SizeAnswer
 	for _, t := range s.in.Prices.Nodes {
@@ -270,7 +270,7 @@ func (s *sizer) chooseType(shards int, decides string) {
 // withType is the answer in nodes of one type, or why they do not fit.
 func (s *sizer) withType(t spec.NodeType, cores float64, shards int, decides string) (record.SizeAnswer, string) {
 	if t.Cores < cores {
-		return record.SizeAnswer{}, fmt.Sprintf("it has %s cores and the measured nodes have %s; what fewer carry was not measured", number(t.Cores), number(cores))
+		return record.SizeAnswer{}, fmt.Sprintf("it has %s cores, but the measured nodes have %s, and fewer were not measured", number(t.Cores), number(cores))
 	}
 	cache := WiredTigerCache(float64(t.Memory))
 	memory := func(n int) bool { return s.kept(cache, n) }
@@ -278,9 +278,9 @@ func (s *sizer) withType(t spec.NodeType, cores float64, shards int, decides str
 	byMemory, byDisk := first(shards, memory), first(shards, disk)
 	switch {
 	case byMemory == 0:
-		return record.SizeAnswer{}, fmt.Sprintf("its %s of memory keep the hit ratio of the measurement with no number of shards", figure.Bytes(int64(t.Memory)))
+		return record.SizeAnswer{}, fmt.Sprintf("with its %s of memory no number of shards keeps the measured hit ratio", figure.Bytes(int64(t.Memory)))
 	case byDisk == 0:
-		return record.SizeAnswer{}, fmt.Sprintf("its %s of disk are too few for any number of shards", figure.Bytes(int64(t.Disk)))
+		return record.SizeAnswer{}, fmt.Sprintf("its %s of disk are too small for any number of shards", figure.Bytes(int64(t.Disk)))
 	}
 	n := max(shards, byMemory, byDisk)
 	switch {

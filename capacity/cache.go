@@ -74,7 +74,7 @@ type Prediction struct {
 // It fails where cache or documents have no size.
 func (k Keys) Predict(c Cache) (Prediction, error) {
 	if !(k.Records >= 1) || !(k.DocBytes > 0) {
-		return Prediction{}, fmt.Errorf("%v records of %v bytes cannot be cached", k.Records, k.DocBytes)
+		return Prediction{}, fmt.Errorf("no cache model for %v records of %v bytes", k.Records, k.DocBytes)
 	}
 	if !(c.Bytes > 0) || math.IsInf(c.Bytes, 0) {
 		return Prediction{}, fmt.Errorf("a cache of %v bytes holds nothing", c.Bytes)

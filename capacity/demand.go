@@ -65,11 +65,13 @@ func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 	if known {
 		d.out.Low, d.out.High = &iv.Low, &iv.High
 	} else {
-		s.doubt("no-interval", measure.Warning, "workload %s was measured once, so nothing is known of how much the result varies: run it 3 times or more", w.name)
+		s.doubt("no-interval", measure.Warning, "workload %s was measured once, so its variation is not known. Run it at least 3 times",
+			w.name)
 	}
 	if d.p.source == sourceClosed {
-		s.doubt("closed-loop", measure.Warning, "workload %s was measured in a closed loop (no --rate): its rate is the most that %s reached, with everybody waiting "+
-			"for everybody; users do not wait with their next request, so at that rate their queue grows. A capacity search, or a run with --rate that holds, is a safe figure",
+		s.doubt("closed-loop", measure.Warning, "workload %s was measured in a closed loop (no --rate), so its rate is the maximum of %s. Users "+
+			"do not wait for each other, so at that rate their queue grows. For a safe figure use a capacity search, or a run with "+
+			"a --rate that holds",
 			w.name, figure.Plural(int(d.p.load), "worker"))
 	}
 	return d, s.characterise(d)
@@ -98,14 +100,15 @@ func (s *sizer) deployment(d *demand) error {
 		d.copies = len(t.Hosts)
 	}
 	if d.nodes == 0 && t.Topology == "sharded" {
-		return unusable{fmt.Sprintf("%s: the target is sharded, and its routers do not say how many nodes keep the data: give --nodes, and --copies where shards are replica sets", d.p.trials[0].dir)}
+		return unusable{fmt.Sprintf("%s: the target is sharded, and its routers do not report how many nodes have the data. Give --nodes and, for shards "+
+			"that are replica sets, --copies", d.p.trials[0].dir)}
 	}
 	d.nodes, d.copies = max(d.nodes, 1), max(d.copies, 1)
 	if d.w.sizedBy("shards") && d.p.size > 0 {
 		d.nodes = int(math.Round(d.p.size)) * d.copies
 	}
 	if d.nodes < d.copies || d.nodes%d.copies != 0 {
-		return unusable{fmt.Sprintf("%d nodes cannot hold shards of %d copies each: give --nodes and --copies of what was measured", d.nodes, d.copies)}
+		return unusable{fmt.Sprintf("%d nodes cannot have shards of %d copies each. Give --nodes and --copies of the measured deployment", d.nodes, d.copies)}
 	}
 	return nil
 }
@@ -148,7 +151,8 @@ func (s *sizer) scale(d *demand, points []*point) error {
 			problem = err.Error()
 		}
 		d.out.Scaling = scalingResult(d.w.explaining, d.w.explained, fit, problem)
-		d.out.Scaling.Warnings = append(d.out.Scaling.Warnings, "this is throughput by "+d.w.explaining+", which explains the measured deployment and says nothing about more nodes")
+		d.out.Scaling.Warnings = append(d.out.Scaling.Warnings, "this is throughput by "+d.w.explaining+"; it says nothing about "+
+			"more nodes")
 	}
 	return nil
 }
@@ -173,7 +177,7 @@ func (s *sizer) characterise(d *demand) error {
 	d.durable = waitsForJournal(spec.Durability)
 	keys, err := KeysOf(spec.Workload)
 	if err != nil {
-		s.doubt("no-memory-model", measure.Warning, "%v; memory is not part of the answer", err)
+		s.doubt("no-memory-model", measure.Warning, "%v. The answer has no memory", err)
 		d.out.Memory = nil
 		return nil
 	}
@@ -231,10 +235,10 @@ func (s *sizer) remember(d *demand, run *record.Run) error {
 	m.Distribution, m.Records, m.DocBytes, m.Required = keys.String(), keys.Records, keys.DocBytes, assumedHit
 	d.required = assumedHit
 	if kind := run.Target.Kind; kind != "mongod" && kind != "mongos" && kind != "" {
-		s.doubt("memory-of-mongod", measure.Warning, "workload %s was measured on %s, whose cache is not WiredTiger's: all figures of memory are those of a mongod", d.w.name, kind)
+		s.doubt("memory-of-mongod", measure.Warning, "workload %s was measured on %s, whose cache is not WiredTiger's. The memory figures are for a mongod", d.w.name, kind)
 	}
 	if d.cache == 0 {
-		s.doubt("cache-unknown", measure.Warning, "the cache of the servers that did %s is not in the record, so it is assumed that %s of the requests found their page in it: give --memory of a node",
+		s.doubt("cache-unknown", measure.Warning, "the cache size of the servers for %s is not in the record, so a hit ratio of %s is assumed. Give --memory of a node",
 			d.w.name, figure.Percent(assumedHit))
 		return nil
 	}
@@ -313,15 +317,15 @@ func (s *sizer) weigh(d *demand) {
 	need := s.in.Need
 	switch {
 	case d.p.verdict == misses:
-		s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: at the load that was measured (%s) %s. Measure at a lower rate, or let a study search the capacity with this objective; "+
-			"more nodes of which each carries less may do", d.w.name, d.p.describe(), d.p.why))
+		s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: at the measured load (%s) %s. Measure at a lower rate, or use a capacity search with this "+
+			"objective. More nodes with less load each may suffice", d.w.name, d.p.describe(), d.p.why))
 		return
 	case d.p.verdict == untold:
-		advice := "Measure longer, and with every operation that has an objective"
+		advice := "Use longer runs, with all operations that have an objective"
 		if d.p.behind {
-			advice = "Measure at a lower rate, or let a study search the capacity"
+			advice = "Measure at a lower rate, or use a capacity search (study)"
 		} else if d.p.source == sourceClosed {
-			advice = "Run it with --rate, or let a study search the capacity"
+			advice = "Run it with --rate, or use a capacity search (study)"
 		}
 		s.refuse(record.SizeUnknown, fmt.Sprintf("workload %s (%s): %s. %s", d.w.name, d.p.describe(), d.p.why, advice))
 		return
@@ -346,7 +350,7 @@ func (s *sizer) weigh(d *demand) {
 		s.doubt("scaling-"+e.Assumption, measure.Warning, "workload %s: %s", d.w.name, doubt)
 	}
 	if math.IsInf(safe, 0) {
-		s.doubt("interval-open", measure.Warning, "workload %s: the interval of the nodes has no upper end, as the largest size may not carry the need; the estimate was taken instead", d.w.name)
+		s.doubt("interval-open", measure.Warning, "workload %s: the interval of the nodes has no upper end, because the largest size may not suffice. The estimate is used", d.w.name)
 		safe = e.N
 	}
 	d.shards = max(1, int(math.Ceil(safe/float64(d.copies)-1e-9)))
@@ -365,9 +369,9 @@ func (p *point) describe() string {
 	text := figure.Rate(geoMean(offered)) + "/s offered"
 	switch {
 	case p.source == sourceCapacity:
-		text += ", the capacity that a search confirmed"
+		text += ", confirmed by a capacity search"
 	case p.verdict == holds:
-		text += " and held, so they carry at least that"
+		text += " and held, so the capacity is at least that"
 	}
 	return text
 }
@@ -411,7 +415,8 @@ func (s *sizer) compareMisses(d *demand, run *record.Run) {
 	m := d.out.Memory
 	m.MissesMeasured = &total
 	if more := math.Abs(total - *m.Misses); more > 0.1 && more > 0.5*max(total, *m.Misses) {
-		s.doubt("memory-model-off", measure.Warning, "workload %s: the server read %s pages per operation into its cache, the model predicts %s: the memory of this answer is worth as little as that agreement",
+		s.doubt("memory-model-off", measure.Warning, "workload %s: the server read %s pages per operation into its cache, but the model predicts %s, so the memory of this "+
+			"answer is unreliable",
 			d.w.name, figure.Significant(total), figure.Significant(*m.Misses))
 	}
 }

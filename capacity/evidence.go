@@ -129,7 +129,7 @@ func (g *gathered) addRun(t trial, in *record.Study) error {
 		if in == nil {
 			return unusable{fmt.Sprintf("%s: %s", t.dir, why)}
 		}
-		g.note("trial-left-out", measure.Warning, "%s was left out: %s", t.dir, why)
+		g.note("trial-left-out", measure.Warning, "%s was ignored: %s", t.dir, why)
 		return nil
 	}
 	g.passOn(t)
@@ -150,14 +150,14 @@ func whyUnusable(r *record.Run) string {
 	p := r.Phase("measure")
 	switch {
 	case p == nil || p.Rates.Achieved <= 0:
-		return "nothing was measured in it, so it says nothing about capacity: run it again"
+		return "it measured nothing. Run it again"
 	case measure.Worst(r.Validity) == measure.Invalid:
-		return "its result must not be believed (" + firstInvalid(r.Validity) + "), so no size follows from it: run it again without that"
+		return "it is invalid (" + firstInvalid(r.Validity) + "). Remove the cause and run it again"
 	case strings.HasPrefix(r.Target.Address, "null:") ||
 		slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "null" }):
-		return "its target stores nothing, so it speaks of the client only: run against the deployment"
+		return "its target stores nothing, so it measured the client only. Run it against the deployment"
 	case len(r.Specification.Load.Stages) > 0:
-		return "its load changes on purpose (stages), so no single rate was held: run it with one rate"
+		return "its load changes (stages), so there is no single rate. Run it with one rate"
 	}
 	return ""
 }
@@ -205,10 +205,10 @@ func (g *gathered) addStudy(dir string) error {
 		return err
 	}
 	if measure.Worst(s.Validity) == measure.Invalid {
-		return unusable{fmt.Sprintf("%s: the study must not be believed (%s), so no size follows from it", dir, firstInvalid(s.Validity))}
+		return unusable{fmt.Sprintf("%s: the study is invalid (%s), so it gives no size", dir, firstInvalid(s.Validity))}
 	}
 	if s.Status != record.Complete {
-		g.note("study-incomplete", measure.Warning, "%s: the study is not complete (%s), so this is what its finished trials say", dir, s.Status)
+		g.note("study-incomplete", measure.Warning, "%s: the study is not complete (%s), so only its finished trials are used", dir, s.Status)
 	}
 	before := g.count()
 	if err := g.addCapacity(dir, s); err != nil {
@@ -221,7 +221,7 @@ func (g *gathered) addStudy(dir string) error {
 		}
 		size, varies := sizeOf(configurationOf(s, t.Configuration), factor)
 		if paths := ofAnother(s, t.Configuration); !varies && len(paths) > 0 {
-			g.note("configuration-left-out", measure.Note, "%s: configuration %s differs from the baseline in %s, so it is sized apart from it: give the records of its trials to do that",
+			g.note("configuration-left-out", measure.Note, "%s: configuration %s differs from the baseline in %s, so it is not used. To size it, give the records of its trials",
 				dir, t.Configuration, strings.Join(paths, " and "))
 			continue
 		}
@@ -239,7 +239,7 @@ func (g *gathered) addStudy(dir string) error {
 		}
 	}
 	if g.count() == before {
-		return unusable{fmt.Sprintf("%s: the study has no trial that counts: run it, or resume it", dir)}
+		return unusable{fmt.Sprintf("%s: the study has no valid trial. Run it, or resume it", dir)}
 	}
 	g.explain(s, factor)
 	return nil
@@ -263,10 +263,10 @@ func (g *gathered) addCapacity(dir string, s *record.Study) error {
 		g.note("capacity-unconfirmed", measure.Warning, "%s: the capacity search did not confirm a rate (%s)", dir, c.Reason)
 	}
 	for _, doubt := range c.Doubts {
-		g.note("capacity-doubtful", measure.Warning, "%s: the capacity search is in doubt: %s", dir, doubt)
+		g.note("capacity-doubtful", measure.Warning, "%s: the capacity is doubtful: %s", dir, doubt)
 	}
 	if c.AtLeast && c.Confirmed {
-		g.note("capacity-at-least", measure.Note, "%s: the search ended at the highest rate that it was allowed, which held: the capacity is higher, and fewer nodes may do", dir)
+		g.note("capacity-at-least", measure.Note, "%s: the highest allowed rate of the search held, so the capacity is higher, and fewer nodes may suffice", dir)
 	}
 	for _, step := range c.Steps {
 		if step.Phase != "confirm" || !step.Holds || step.Trial == "" || step.Offered < c.Rate*0.999 || step.Offered > c.Rate*1.001 {
@@ -380,6 +380,6 @@ func (w *workloadRuns) largestData(g *gathered) {
 	all := len(w.trials)
 	w.trials = slices.DeleteFunc(w.trials, func(t trial) bool { return t.run.Specification.Workload.Records != most })
 	if left := all - len(w.trials); left > 0 {
-		g.note("smaller-data", measure.Note, "workload %s was measured with several sizes of data; %d trials with less than the most were left out", w.name, left)
+		g.note("smaller-data", measure.Note, "workload %s was measured with several data sizes. %d trials with less than the largest were ignored", w.name, left)
 	}
 }

@@ -77,7 +77,7 @@ func FitUSL(points []ScalePoint, o FitOptions) (*Fit, error) {
 	}
 	u, ok := solveUSL(sorted)
 	if !ok {
-		return nil, errors.New("throughput over size has no form that the scalability law can take (it does not rise at all)")
+		return nil, errors.New("throughput does not rise with size, so the scalability law does not fit")
 	}
 	f := &Fit{USL: u, Points: sorted, Error: fitError(u, sorted), confidence: o.Confidence}
 	f.resample(o)
@@ -90,11 +90,11 @@ func checkPoints(points []ScalePoint) ([]ScalePoint, error) {
 	byN := map[float64][]float64{}
 	for _, p := range points {
 		if !(p.N > 0) || math.IsInf(p.N, 0) {
-			return nil, fmt.Errorf("a size of %v cannot be fitted: it must be above 0", p.N)
+			return nil, fmt.Errorf("a size of %v is not above 0", p.N)
 		}
 		for _, x := range p.Throughput {
 			if !(x > 0) || math.IsInf(x, 0) {
-				return nil, fmt.Errorf("a throughput of %v at N = %v cannot be fitted: it must be above 0", x, p.N)
+				return nil, fmt.Errorf("a throughput of %v at N = %v is not above 0", x, p.N)
 			}
 		}
 		byN[p.N] = append(byN[p.N], p.Throughput...)
@@ -106,7 +106,7 @@ func checkPoints(points []ScalePoint) ([]ScalePoint, error) {
 		}
 	}
 	if len(out) < 3 {
-		return nil, fmt.Errorf("the scalability law has three parameters and cannot be fitted to %s: measure at least %d sizes",
+		return nil, fmt.Errorf("the scalability law has three parameters, so it cannot be fitted to %s. Measure at least %d sizes",
 			figure.Plural(len(out), "size"), minScalePoints)
 	}
 	slices.SortFunc(out, func(a, b ScalePoint) int { return int(math.Copysign(1, a.N-b.N)) })
@@ -300,20 +300,21 @@ func (f *Fit) judge() {
 	f.Reached = has && f.Largest() >= peakMargin*peak
 	warn := func(format string, a ...any) { f.Warnings = append(f.Warnings, fmt.Sprintf(format, a...)) }
 	if n := len(f.Points); n < minScalePoints {
-		warn("only %s were measured: three parameters always fit three points, so the fit proves nothing (measure %d or more)", figure.Plural(n, "size"), minScalePoints)
+		warn("only %s were measured. Three parameters always fit three points, so the fit proves nothing. Measure %d or more", figure.Plural(n, "size"), minScalePoints)
 	}
 	if r := f.Largest() / f.Points[0].N; r < minScaleRange {
-		warn("the largest size is %s times the smallest: contention and coherency cannot be told apart within that (measure over a factor of %s or more)",
+		warn("the largest size is %s times the smallest, so contention and coherency cannot be distinguished. Measure a factor of "+
+			"at least %s",
 			figure.Significant(r), figure.Significant(minScaleRange))
 	}
 	if f.Error > maxFitError {
-		warn("points lie %s off the curve (root mean square): the law does not describe this course", figure.Percent(f.Error))
+		warn("points are %s off the curve (root mean square), so the law does not describe them", figure.Percent(f.Error))
 	}
 	if at, ok := f.risesAgain(); ok {
-		warn("throughput falls and then rises again at N = %s: something else than size changed, and no scalability law has this form", figure.Significant(at))
+		warn("throughput falls and then rises again at N = %s, so something else than the size changed", figure.Significant(at))
 	}
 	if !f.Known {
-		warn("some sizes were measured once only, so the uncertainty of the fit is unknown (run 3 or more trials of each)")
+		warn("some sizes were measured once, so the uncertainty of the fit is not known. Run at least 3 trials of each")
 	}
 }
 
@@ -371,7 +372,7 @@ func (f *Fit) Predict(n float64) (x float64, iv stats.Interval, err error) {
 		iv = f.interval(func(u USL) float64 { return u.At(n) })
 	}
 	if n > f.Largest()*maxReach {
-		err = fmt.Errorf("size %s is more than %s times the largest size that was measured (%s)",
+		err = fmt.Errorf("size %s is more than %s times the largest measured size (%s)",
 			figure.Significant(n), figure.Significant(maxReach), figure.Significant(f.Largest()))
 	}
 	return x, iv, err
@@ -386,7 +387,7 @@ func (f *Fit) Nodes(x float64) (n float64, iv stats.Interval, err error) {
 		if f.Reached {
 			return 0, iv, fmt.Errorf("no size reaches %s/s: by the fit, throughput peaks at N = %s with %s/s", figure.Rate(x), figure.Significant(peak), figure.Rate(f.At(peak)))
 		}
-		return 0, iv, fmt.Errorf("by the fit no size reaches %s/s, but its peak lies beyond what was measured", figure.Rate(x))
+		return 0, iv, fmt.Errorf("by the fit no size reaches %s/s, but its peak is beyond the measured sizes", figure.Rate(x))
 	}
 	iv = stats.Interval{Low: n, High: n}
 	if f.Known {
@@ -398,7 +399,7 @@ func (f *Fit) Nodes(x float64) (n float64, iv stats.Interval, err error) {
 		})
 	}
 	if n > f.Largest()*maxReach {
-		err = fmt.Errorf("the fit needs N = %s for %s/s, more than %s times the largest size that was measured (%s)",
+		err = fmt.Errorf("the fit needs N = %s for %s/s, more than %s times the largest measured size (%s)",
 			figure.Significant(n), figure.Rate(x), figure.Significant(maxReach), figure.Significant(f.Largest()))
 	}
 	return n, iv, err

@@ -39,7 +39,7 @@ func KeysOf(asked spec.Workload) (Keys, error) {
 	}
 	k := Keys{Distribution: values["requestdistribution"], Original: strings.HasPrefix(name, "ycsb")}
 	if k.Distribution == "" {
-		return Keys{}, fmt.Errorf("workload %s asks for documents by other things than their keys, so there is no model of its cache hits", name)
+		return Keys{}, fmt.Errorf("workload %s does not query by key, so there is no model of its cache hits", name)
 	}
 	number := func(key string) float64 {
 		x, convErr := strconv.ParseFloat(strings.TrimSpace(values[key]), 64)
@@ -60,7 +60,7 @@ func KeysOf(asked spec.Workload) (Keys, error) {
 		return Keys{}, err
 	}
 	if scan > 0 {
-		return Keys{}, fmt.Errorf("workload %s scans: which pages a scan needs follows from the order of the keys, and there is no model of that", name)
+		return Keys{}, fmt.Errorf("workload %s scans, and there is no model of the pages of scans", name)
 	}
 	if sum > 0 {
 		k.Inserts = insert / sum

@@ -89,11 +89,11 @@ func TestScalingSaysWhatItStandsOn(t *testing.T) {
 		{"one size, several trials", scale(t, ScalePoint{3, []float64{99, 100, 101}}), 870, 26.1, Linear, true, "assumed"},
 		{"less than one size", scale(t, ScalePoint{3, []float64{100}}), 50, 1.5, Linear, false, ""},
 		{"below the smallest", scale(t, three...), 50, 2, Measured, true, ""},
-		{"between", scale(t, three...), 240, 6, Interpolated, true, "next size that was, and carried it, is 8"},
+		{"between", scale(t, three...), 240, 6, Interpolated, true, "next measured size that suffices is 8"},
 		{"beyond three sizes", scale(t, three...), 400, 8 * math.Pow(400.0/300, 1/(math.Log(300.0/180)/math.Log(2))), ByPower, false, "beyond the largest"},
 		{"far beyond three sizes", scale(t, three...), 900, 8 * math.Pow(3, 1/(math.Log(300.0/180)/math.Log(2))), ByPower, false, "twice the largest"},
-		{"beyond five sizes", scale(t, law...), known.At(24), 24, ByLaw, true, "extrapolated, not a measurement"},
-		{"far beyond five sizes", scale(t, law...), known.At(40), 40, ByLaw, true, "measure a larger size"},
+		{"beyond five sizes", scale(t, law...), known.At(24), 24, ByLaw, true, "extrapolated by the scalability law, not measured"},
+		{"far beyond five sizes", scale(t, law...), known.At(40), 40, ByLaw, true, "Measure a larger size"},
 	} {
 		e, err := c.s.Nodes(c.x)
 		if err != nil {
@@ -141,11 +141,11 @@ func TestScalingRefusesWhatNoSizeReaches(t *testing.T) {
 func TestFitWarnings(t *testing.T) {
 	three := func(n, x float64) ScalePoint { return ScalePoint{n, []float64{x * 0.99, x, x * 1.01}} }
 	for want, points := range map[string][]ScalePoint{
-		"three parameters always fit three points": {three(1, 100), three(2, 190), three(4, 340)},
-		"measure over a factor of":                 {three(4, 100), three(5, 120), three(6, 139), three(7, 155)},
-		"falls and then rises again":               {three(1, 100), three(2, 190), three(4, 150), three(8, 400)},
-		"off the curve":                            {three(1, 100), three(2, 300), three(4, 200), three(8, 900)},
-		"measured once only":                       {three(1, 100), three(2, 190), three(4, 340), {8, []float64{600}}},
+		"hree parameters always fit three points": {three(1, 100), three(2, 190), three(4, 340)},
+		"Measure a factor of":                     {three(4, 100), three(5, 120), three(6, 139), three(7, 155)},
+		"falls and then rises again":              {three(1, 100), three(2, 190), three(4, 150), three(8, 400)},
+		"off the curve":                           {three(1, 100), three(2, 300), three(4, 200), three(8, 900)},
+		"measured once":                           {three(1, 100), three(2, 190), three(4, 340), {8, []float64{600}}},
 	} {
 		f, err := FitUSL(points, FitOptions{Seed: 1})
 		if err != nil {
@@ -156,7 +156,7 @@ func TestFitWarnings(t *testing.T) {
 	}
 	for want, points := range map[string][]ScalePoint{
 		"cannot be fitted to 2 sizes": {three(1, 100), three(2, 190)},
-		"must be above 0":             {three(1, 100), three(2, 190), {4, []float64{-1}}},
+		"not above 0":                 {three(1, 100), three(2, 190), {4, []float64{-1}}},
 		"size of -1":                  {three(1, 100), three(2, 190), three(-1, 4)},
 	} {
 		if _, err := FitUSL(points, FitOptions{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -56,7 +56,7 @@ func ParseNeed(text string) (Need, error) {
 		}
 	}
 	if n.Operations == 0 && n.Data == 0 {
-		return Need{}, errors.New("the need says neither how many operations nor how much data: write it like 'ops=50000,p99<20ms,data=2TiB'")
+		return Need{}, errors.New("the need has neither operations nor data. Write it like 'ops=50000,p99<20ms,data=2TiB'")
 	}
 	return n, nil
 }
@@ -73,7 +73,7 @@ func (n *Need) add(part string, seen map[string]bool) error {
 		return fmt.Errorf("need %q: unknown key %q%s (known: %s, and objectives like p99<20ms)", part, key, keyHint(key), strings.Join(needKeys(), ", "))
 	}
 	if seen[key] {
-		return fmt.Errorf("need %q: %s is there twice", part, key)
+		return fmt.Errorf("need %q: %s is given twice", part, key)
 	}
 	seen[key] = true
 	if err := n.set(key, value); err != nil {
@@ -105,16 +105,16 @@ func (n *Need) set(key, value string) (err error) {
 	case needOps:
 		var r spec.Rate
 		if r, err = spec.ParseRate(value); err == nil && !(r > 0 && float64(r) <= maxRate) {
-			err = fmt.Errorf("%s operations per second are none that a deployment is needed for", value)
+			err = fmt.Errorf("%s operations per second need no deployment", value)
 		}
 		n.Operations = float64(r)
 	case needData:
 		var s spec.Size
 		if s, err = spec.ParseSize(value); err == nil && s < minData {
-			err = fmt.Errorf("%d bytes are less than any disk: did you forget the unit, as in 2TiB?", s)
+			err = fmt.Errorf("%d bytes are less than any disk. Did you forget the unit, as in 2TiB?", s)
 		}
 		if err == nil && s > maxData {
-			err = fmt.Errorf("%s is more than any deployment holds: at most 128PiB can be sized", value)
+			err = fmt.Errorf("%s is too much. At most 128PiB can be sized", value)
 		}
 		n.Data = int64(s)
 	case needCopies:
@@ -124,7 +124,7 @@ func (n *Need) set(key, value string) (err error) {
 	case needFree:
 		var s spec.Share
 		if s, err = spec.ParseShare(value); err == nil && !(s >= 0 && s <= 0.9) {
-			err = fmt.Errorf("%s of each disk cannot stay free: say a share from 0 to 90%%", value)
+			err = fmt.Errorf("%s of each disk cannot stay free. Give a share from 0 to 90%%", value)
 		}
 		n.Free = float64(s)
 	}
@@ -143,7 +143,7 @@ func whole(text string, low, high int) (int, error) {
 func (n *Need) addObjective(part string) error {
 	name, _, _ := strings.Cut(strings.ReplaceAll(part, ">", "<"), "<")
 	if name = strings.TrimSpace(strings.TrimSuffix(name, "=")); slices.Contains(needKeys(), name) {
-		return fmt.Errorf("need %q: write %s=…, what is needed is meant as at least that", part, name)
+		return fmt.Errorf("need %q: write %s=…, which means at least that", part, name)
 	}
 	list, err := measure.ParseObjectives(part)
 	switch {

@@ -107,7 +107,7 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 		return err
 	}
 	if s == nil {
-		return unusable{t.dir + ": its intervals are gone, so no objective can be held against it"}
+		return unusable{t.dir + ": its intervals are gone, so objectives cannot be checked"}
 	}
 	s.Unsent = t.run.Course.Unsent
 	for i, o := range objectives {
@@ -128,9 +128,9 @@ func fellBehind(phase *record.PhaseResult) string {
 	worked := (float64(phase.Ended.Succeeded) + underWay) / float64(max(1, phase.Offered))
 	switch offered := figure.Rate(phase.Rates.Offered); {
 	case done < minAchieved:
-		return fmt.Sprintf("only %s of the %s/s offered were done in time, so it carries less, and how much less was not measured", figure.Percent(done), offered)
+		return fmt.Sprintf("only %s of the %s/s offered finished in time, so the capacity is lower by an unknown amount", figure.Percent(done), offered)
 	case worked < minAchieved:
-		return fmt.Sprintf("only %s of the %s/s offered succeeded, so it carries less, and how much less was not measured", figure.Percent(worked), offered)
+		return fmt.Sprintf("only %s of the %s/s offered succeeded, so the capacity is lower by an unknown amount", figure.Percent(worked), offered)
 	}
 	return ""
 }
@@ -144,15 +144,15 @@ func (p *point) judgeObjective(to *record.SizeObjective, o measure.Objective, r 
 	switch {
 	case r.Unknown:
 		to.Unknown++
-		p.worsen(untold, fmt.Sprintf("whether %s holds cannot be told: %s", o.Text, r.Why))
+		p.worsen(untold, fmt.Sprintf("whether %s holds is not known: %s", o.Text, r.Why))
 	case r.Met && service:
 		to.Unknown++
-		p.worsen(untold, fmt.Sprintf("whether %s holds was not measured: it was a closed loop, in which an operation is sent when the last "+
-			"one was answered, so nobody ever waits in a queue as users do", o.Text))
+		p.worsen(untold, fmt.Sprintf("whether %s holds was not measured, because a closed loop sends an operation only after the last one "+
+			"was answered, so there is no queue as with real users", o.Text))
 	case r.Met:
 		to.Met++
 	case p.behind: // by how much at a load that it carries, nobody knows
-		p.worsen(untold, fmt.Sprintf("%s is missed at a load that was not carried: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
+		p.worsen(untold, fmt.Sprintf("%s is missed at a load that was not sustained: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
 	default:
 		p.worsen(misses, fmt.Sprintf("%s is missed: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
 	}

@@ -32,7 +32,7 @@ func (s *sizer) checkJournal() bool {
 	}
 	s.doubtProbe()
 	if !waits && (s.in.Sync > 0 || s.in.Probe != nil) {
-		s.doubt("journal-unused", measure.Note, "no workload waits for the journal, so --fsync and --probe change nothing")
+		s.doubt("journal-unused", measure.Note, "no workload waits for the journal, so --fsync and --probe have no effect")
 	}
 	return possible
 }
@@ -62,25 +62,25 @@ func (s *sizer) doubtProbe() {
 	case p == nil || s.in.Sync > 0:
 		return
 	case p.Journal == nil || p.Journal.Flush == nil:
-		s.doubt("probe-without-journal", measure.Warning, "the probe did not measure the journal, so nothing is taken from it: run plimsoll disk with --profile journal")
+		s.doubt("probe-without-journal", measure.Warning, "the probe did not measure the journal, so it is ignored. Run plimsoll disk with --profile journal")
 		return
 	}
 	if p.Verdict == record.Lying || p.Verdict == record.Suspicious {
-		s.doubt("probe-durability", measure.Warning, "the probe calls its storage %s about durability, so that its syncs may be faster than those that keep anything", p.Verdict)
+		s.doubt("probe-durability", measure.Warning, "the probe found its storage %s about durability, so its syncs may be faster than durable ones", p.Verdict)
 	}
 	if measure.Worst(p.Validity) == measure.Invalid {
-		s.doubt("probe-invalid", measure.Warning, "the probe itself must not be believed: see plimsoll show of it")
+		s.doubt("probe-invalid", measure.Warning, "the probe is invalid. See: plimsoll show")
 	}
 }
 
 func syncText(from string) string {
 	switch from {
 	case "given":
-		return "given, not probed"
+		return "given, not measured"
 	case fromProbe:
-		return "probed with one client"
+		return "measured with one client"
 	}
-	return "the mean of the measured servers' own"
+	return "mean of the measured servers"
 }
 
 // journal says what a sync time means for a workload.
@@ -95,7 +95,8 @@ func (s *sizer) journal(d *demand, g GroupCommit, from string) *record.SizeJourn
 	j.Clients = g.Clients(j.Needed)
 	j.Mean, j.P99 = int64(g.OpenLatency(j.Needed)), int64(g.Quantile(j.Needed, 0.99))
 	if j.Needed > j.Ceiling && s.in.Batch == 0 {
-		s.doubt("journal-clients", measure.Warning, "workload %s: %s durable commits per second and shard need %s writing at once when a sync takes %s; the workers of the measurement reach %s/s",
+		s.doubt("journal-clients", measure.Warning, "workload %s: %s durable commits per second and shard need %s writing at once if a sync takes %s. The workers of the "+
+			"measurement reach %s/s",
 			d.w.name, figure.Rate(j.Needed), figure.Plural(j.Clients, "client"), figure.Duration(g.Sync), figure.Rate(j.Ceiling))
 	}
 	return j
@@ -126,8 +127,8 @@ func (s *sizer) checkSync(d *demand, g GroupCommit) bool {
 		}
 		rate := s.commits(d)
 		if at := g.Quantile(rate, q); q > 0 && float64(at) > o.Limit {
-			s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: with %s durable writes per second and shard on a disk that syncs in %s, %s cannot hold: it would be %s from the journal alone. "+
-				"Plan a disk that syncs in %s or less", d.w.name, figure.Rate(rate), figure.Duration(g.Sync), o.Text, figure.Duration(at),
+			s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: with %s durable writes per second and shard on a disk that syncs in %s, %s cannot "+
+				"hold, because the journal alone takes %s. Plan a disk that syncs in %s or less", d.w.name, figure.Rate(rate), figure.Duration(g.Sync), o.Text, figure.Duration(at),
 				figure.Duration(time.Duration(o.Limit/(1+q)))))
 			possible = false
 		}
@@ -139,15 +140,15 @@ func (s *sizer) checkSync(d *demand, g GroupCommit) bool {
 func assumptionText(a string) string {
 	switch a {
 	case Linear:
-		return "if twice the nodes carry twice the load (linear scaling, assumed)"
+		return "assuming linear scaling"
 	case Measured:
-		return "which is a size that was measured"
+		return "which is a measured size"
 	case Interpolated:
-		return "on the line between two sizes that were measured"
+		return "interpolated between two measured sizes"
 	case ByLaw:
-		return "on the fitted scalability law, beyond what was measured"
+		return "extrapolated by the fitted scalability law"
 	}
-	return "as throughput went on between the two largest sizes, beyond what was measured"
+	return "extrapolated from the two largest measured sizes"
 }
 
 // explainDemands says of every workload what its operations need.
@@ -169,7 +170,8 @@ func (s *sizer) explainDemands() {
 			s.reason("workload %s: keys are %s, so %s of cache for %s of documents give a hit ratio of %s (predicted); the rate holds as long as that does.",
 				d.w.name, m.Distribution, figure.Bytes(m.Cache), figure.Bytes(int64(m.Records*m.DocBytes)), figure.Percent(*m.Hit))
 			if *m.Hit == 1 {
-				s.doubt("all-cached", measure.Warning, "workload %s was measured with all its data in the cache, so the size keeps all data in the cache; measure with as much data per node as is planned to need less memory", d.w.name)
+				s.doubt("all-cached", measure.Warning, "workload %s was measured with all data in the cache, so the size keeps all data in the cache. To need less memory, "+
+					"measure with the planned data per node", d.w.name)
 			}
 		}
 		if j := d.out.Journal; j != nil {
@@ -179,7 +181,8 @@ func (s *sizer) explainDemands() {
 				number(j.Batch), figure.Rate(j.Ceiling))
 		}
 		if s.copies() > d.copies {
-			s.doubt("copies-unmeasured", measure.Warning, "workload %s was measured with %s of each document and the answer has %d: what the others cost (majority, replication) is not in the measurement",
+			s.doubt("copies-unmeasured", measure.Warning, "workload %s was measured with %s of each document, but the answer has %d. The cost of the others (majority, "+
+				"replication) was not measured",
 				d.w.name, copiesText(d.copies), s.copies())
 		}
 	}
@@ -198,9 +201,10 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 	what := map[string]string{
 		"operations": "The operations decide the number of shards",
 		"data":       "One shard holds the data",
-		"memory":     "Memory decides the number of shards: with fewer, the cache would hold less of each member's data than it did in the measurement",
-		"disk":       "The disk decides the number of shards: with fewer, a member's data would not fit",
-		"journal":    "The journal decides the number of shards: with fewer, its syncs would not carry the durable writes",
+		"memory": "Memory decides the number of shards: with fewer, the cache would hold a smaller share of the data than in the " +
+			"measurement",
+		"disk":    "The disk decides the number of shards: with fewer, a member's data would not fit",
+		"journal": "The journal decides the number of shards: with fewer, its syncs would be too slow for the durable writes",
 	}[a.Decides]
 	s.reason("%s: %s of %s%s.", what, figure.Plural(a.Shards, "shard"), copiesText(a.Copies), spareText(a.Spare))
 	if a.Parts != nil {
@@ -209,7 +213,7 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 	}
 	switch f := s.in.Need.Failures; {
 	case f == 0:
-		s.reason("No failed node was asked to be survived (failures=0): if one fails, its part of the data is not served until it is back, or less is carried.")
+		s.reason("No node failure is planned for (failures=0): if a node fails, its data is not available until it is back, or the capacity is lower.")
 	case a.Spare == 0:
 		s.reason("If %s, another member of the same shard, of the same size, takes over: no spare node is needed for the load.", failText(f))
 	default:
@@ -217,7 +221,7 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 			"(shared or replicated storage), or be restored first.", failText(f), copiesText(a.Copies))
 	}
 	if s.in.Need.Data == 0 {
-		s.doubt("data-as-measured", measure.Note, "no amount of data was given, so it is that of the measurement: say data=… for another")
+		s.doubt("data-as-measured", measure.Note, "no data size was given, so it is that of the measurement. Use data=… for another")
 	}
 }
 

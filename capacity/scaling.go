@@ -53,7 +53,7 @@ func NewScaling(points []ScalePoint, seed uint64) (*Scaling, error) {
 		if !(p.N > 0) || len(p.Throughput) == 0 || slices.ContainsFunc(p.Throughput, func(x float64) bool {
 			return !(x > 0)
 		}) {
-			return nil, fmt.Errorf("size %v with throughput %v cannot be used: both must be above 0", p.N, p.Throughput)
+			return nil, fmt.Errorf("size %v with throughput %v: both must be above 0", p.N, p.Throughput)
 		}
 	}
 	s := &Scaling{points: slices.Clone(points)}
@@ -95,7 +95,8 @@ func (s *Scaling) linear(x float64) Estimate {
 		e.Interval = stats.Interval{Low: p.N * x / iv.High, High: p.N * x / iv.Low}
 	}
 	if e.N > p.N {
-		e.Doubts = append(e.Doubts, fmt.Sprintf("that %s nodes carry %s times what %s carry is assumed, not measured (linear scaling): vary the nodes in a study to know",
+		e.Doubts = append(e.Doubts, fmt.Sprintf("that %s nodes carry %s times what %s carry is assumed, not measured (linear scaling). Vary the nodes in a study to "+
+			"measure it",
 			number(e.N), figure.Significant(e.N/p.N), number(p.N)))
 	}
 	return e
@@ -145,7 +146,7 @@ func (s *Scaling) inside(x, n float64) Estimate {
 	}
 	if e.Assumption == Interpolated {
 		next := s.points[slices.IndexFunc(s.points, func(p ScalePoint) bool { return p.N > n })]
-		e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes were not measured; the next size that was, and carried it, is %s", number(n), number(next.N)))
+		e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes were not measured. The next measured size that suffices is %s", number(n), number(next.N)))
 	}
 	return e
 }
@@ -156,10 +157,10 @@ func (s *Scaling) byLaw(x float64) (Estimate, error) {
 		return Estimate{}, err
 	}
 	e := Estimate{N: n, Interval: iv, Known: s.fit.Known, Assumption: ByLaw}
-	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes lie beyond the largest size that was measured (%s): this is the scalability law extrapolated, not a measurement",
+	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes are beyond the largest measured size (%s), so this is extrapolated by the scalability law, not measured",
 		number(n), number(s.fit.Largest())))
 	if err != nil {
-		e.Doubts = append(e.Doubts, err.Error()+": measure a larger size before relying on it")
+		e.Doubts = append(e.Doubts, err.Error()+". Measure a larger size before you rely on it")
 	}
 	return e, nil
 }
@@ -170,19 +171,20 @@ func (s *Scaling) byPower(x float64) (Estimate, error) {
 	top := geoMean(last.Throughput)
 	a := min(1, math.Log(top/geoMean(before.Throughput))/math.Log(last.N/before.N))
 	if a <= 0 {
-		return Estimate{}, fmt.Errorf("throughput did not rise from %s to %s nodes, so more of them are not known to carry %s/s",
+		return Estimate{}, fmt.Errorf("throughput did not rise from %s to %s nodes, so it is not known whether more nodes reach %s/s",
 			number(before.N), number(last.N), figure.Rate(x))
 	}
 	n := last.N * math.Pow(x/top, 1/a)
 	if math.IsInf(n, 0) || n > 1e6 {
-		return Estimate{}, fmt.Errorf("throughput rose so little from %s to %s nodes that no sensible number of them reaches %s/s",
+		return Estimate{}, fmt.Errorf("throughput rose so little from %s to %s nodes that no reasonable number of nodes reaches %s/s",
 			number(before.N), number(last.N), figure.Rate(x))
 	}
 	e := Estimate{N: n, Interval: stats.Interval{Low: n, High: n}, Assumption: ByPower}
-	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes lie beyond the largest size that was measured (%s): it is assumed that throughput goes on as from %s to %s nodes (N^%s), without an interval",
+	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes are beyond the largest measured size (%s). It is assumed that throughput continues as from %s to %s nodes "+
+		"(N^%s), without an interval",
 		number(n), number(last.N), number(before.N), number(last.N), figure.Significant(a)))
 	if n > maxReach*last.N {
-		e.Doubts = append(e.Doubts, "that is more than twice the largest size: measure a larger one before relying on it")
+		e.Doubts = append(e.Doubts, "that is more than twice the largest size. Measure a larger one before you rely on it")
 	}
 	return e, nil
 }
@@ -216,7 +218,7 @@ func scalingResult(factor string, points []ScalePoint, fit *Fit, problem string)
 			}
 		}
 	} else {
-		out.Warnings = append(out.Warnings, "the peak was not reached by the sizes that were measured, so it is not reported")
+		out.Warnings = append(out.Warnings, "the measured sizes did not reach the peak, so it is not reported")
 	}
 	return out
 }

@@ -110,14 +110,14 @@ func (in Input) check() error {
 	case len(in.Records) == 0:
 		return errors.New("a size needs at least one record of a run or a study")
 	case in.Need == nil && len(in.Match) == 0:
-		return errors.New("say what is needed (--need 'ops=50000,p99<20ms,data=2TiB'), or which records to match (--match DIR)")
+		return errors.New("give the need (--need 'ops=50000,p99<20ms,data=2TiB'), or the records to match (--match DIR)")
 	case d.Nodes < 0 || d.Copies < 0 || d.Memory < 0 || d.Cores < 0 || math.IsNaN(d.Cores) || in.Sync < 0 ||
 		!(in.Batch >= 0):
 		return errors.New("nodes, copies, memory, cores, fsync and batch must not be negative")
 	case d.Nodes > 0 && d.Copies > 0 && d.Nodes%d.Copies != 0:
-		return fmt.Errorf("%d nodes cannot hold shards of %d copies each: give the nodes that keep data, of all shards together", d.Nodes, d.Copies)
+		return fmt.Errorf("%d nodes cannot have shards of %d copies each. Give the number of nodes with data, of all shards together", d.Nodes, d.Copies)
 	case in.Sync > time.Minute:
-		return fmt.Errorf("a sync of %v is longer than any disk takes: write it like 2.1ms", in.Sync)
+		return fmt.Errorf("a sync of %v is too long for a disk. Write it like 2.1ms", in.Sync)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (s *sizer) checkTargets() {
 		}
 	}
 	if len(seen) > 1 {
-		s.doubt("several-targets", measure.Warning, "the records are of several targets (%s) and are taken for one deployment: size one at a time", strings.Join(seen, ", "))
+		s.doubt("several-targets", measure.Warning, "the records are of several targets (%s) but are treated as one deployment. Size one at a time", strings.Join(seen, ", "))
 	}
 }
 
@@ -207,7 +207,7 @@ func (s *sizer) match() error {
 	for _, w := range other.workloads {
 		i := slices.IndexFunc(s.demands, func(d *demand) bool { return d.w.name == w.name })
 		if i < 0 {
-			s.doubt("workload-unmatched", measure.Warning, "workload %s is among the records to match, and not among those to size: it was left out", w.name)
+			s.doubt("workload-unmatched", measure.Warning, "workload %s is in the records to match but not in those to size, so it was ignored", w.name)
 			continue
 		}
 		found++
@@ -216,7 +216,7 @@ func (s *sizer) match() error {
 		}
 	}
 	if found == 0 {
-		return unusable{"no workload was measured on both deployments, with the same parameters and durability: nothing can be matched"}
+		return unusable{"no workload was measured on both deployments with the same parameters and durability, so there is nothing to match"}
 	}
 	return nil
 }
@@ -230,9 +230,9 @@ func (s *sizer) matchOne(d *demand, w *workloadRuns) error {
 	}
 	value, _ := best(points)
 	if value.source == sourceClosed != (d.p.source == sourceClosed) {
-		s.doubt("loads-differ", measure.Warning, "workload %s: one side is what workers reached in a closed loop, the other what was offered and held; multiply like with like", w.name)
+		s.doubt("loads-differ", measure.Warning, "workload %s: one side is a closed loop, the other an offered rate that held, so they are not comparable", w.name)
 	} else if value.source == sourceClosed && value.load != d.p.load {
-		s.doubt("workers-differ", measure.Warning, "workload %s: %v workers on one side, %v on the other; multiply like with like", w.name, d.p.load, value.load)
+		s.doubt("workers-differ", measure.Warning, "workload %s: %v workers on one side, %v on the other, so they are not comparable", w.name, d.p.load, value.load)
 	}
 	m, err := Multiply(d.p.rates, value.rates, float64(d.nodes), d.scalingIfMeasured())
 	if err != nil {

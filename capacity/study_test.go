@@ -73,7 +73,7 @@ func TestSizeUsesMeasuredScaling(t *testing.T) {
 	}
 	// The law has its peak at N = 70 with 17,300/s: no number of nodes does more, as far as can be told.
 	s := size(t, Input{Records: []string{dir}, Need: need(t, "ops=20000")})
-	if s.Verdict != record.SizeImpossible || !strings.Contains(strings.Join(s.Reasons, " "), "beyond what was measured") {
+	if s.Verdict != record.SizeImpossible || !strings.Contains(strings.Join(s.Reasons, " "), "beyond the measured sizes") {
 		t.Error(text(s))
 	}
 }
@@ -88,7 +88,7 @@ func TestSizeBeyondThreeSizes(t *testing.T) {
 		t.Fatal(text(s))
 	}
 	near(t, "the number of nodes", *w.Needed, math.Pow(8, 1/0.8), 0.01)
-	if !strings.Contains(text(s), "three parameters always fit three points") || !strings.Contains(text(s), "scaling-power") {
+	if !strings.Contains(text(s), "hree parameters always fit three points") || !strings.Contains(text(s), "scaling-power") {
 		t.Error("it is not said that the law may not be used")
 	}
 }

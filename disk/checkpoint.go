@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// stallAfter is from when on a pause between acknowledgements counts as a stall, while somebody waits: the interval
-	// after which MongoDB flushes its journal without being asked.
+	// stallAfter is the minimal pause between acknowledgements, while commits wait, that counts as a stall: the interval
+	// of MongoDB's periodic journal flushes.
 	stallAfter = 100 * time.Millisecond
-	// readers is how many threads read what the cache missed.
+	// readers is the number of threads for cache misses.
 	readers = 8
-	// readPatience is how long after the end of a step reads are done that were due before it.
+	// readPatience is the time after the end of a step for reads that were due before it.
 	readPatience = 5 * time.Second
-	// behindBelow is the share of what was due below which the storage did not keep up.
+	// behindBelow is the share of due operations below which the storage did not keep up.
 	behindBelow = 0.95
 )
 
-// arrivals are independent ones at a rate per second: a Poisson process. It may be used by several threads.
+// arrivals is a Poisson process with a rate per second. It may be used by several threads.
 type arrivals struct {
 	mu     sync.Mutex
 	source *rand.Rand
@@ -47,8 +47,8 @@ func newArrivals(rate float64, seed uint64) *arrivals {
 
 func (a *arrivals) gap() time.Duration { return time.Duration(a.source.ExpFloat64() * a.mean) }
 
-// take returns when the next one is due, which nobody else gets.
-func (a *arrivals) take() time.Duration {
+// next returns the due time of the next arrival. Each arrival is returned once.
+func (a *arrivals) next() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	due := a.due
@@ -56,7 +56,7 @@ func (a *arrivals) take() time.Duration {
 	return due
 }
 
-// until returns all that are due by now, and when the next one is.
+// until returns the due times until now, and the next one.
 func (a *arrivals) until(now time.Duration, into []time.Duration) (due []time.Duration, next time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +67,7 @@ func (a *arrivals) until(now time.Duration, into []time.Duration) (due []time.Du
 	return into, a.due
 }
 
-// burst is the checkpoints of a step.
+// burst has the checkpoints of a step.
 type burst struct {
 	p       *probe
 	begin   time.Time
@@ -77,13 +77,13 @@ type burst struct {
 	windows []window
 }
 
-// window is one checkpoint, in times since the start of the step. to is 0 as long as it goes on.
+// window is one checkpoint, in times since the start of the step. to is 0 while it runs.
 type window struct {
 	from, to, writing time.Duration
 	bytes             int64
 }
 
-// during says whether a checkpoint was under way at any moment from one time to another.
+// during reports whether a checkpoint ran at any time in an interval.
 func (b *burst) during(from, to time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,12 +95,12 @@ func (b *burst) during(from, to time.Duration) bool {
 	return false
 }
 
-// ended says whether the step reached its end, and was not interrupted. What was due by then and still waits is done
-// and counted: to leave it out would hide the stall that it waits for.
+// ended reports whether the step reached its end without an interrupt. Then operations that were due and still wait are
+// done and counted, because they may wait for a stall.
 func (b *burst) ended() bool { return time.Since(b.begin) >= time.Duration(b.p.spec.Duration) }
 
-// stall is how long those who waited for an acknowledgement saw none: from the last one, at which the flush began, or
-// from when the first of them came. Short pauses are none.
+// stall returns the time without an acknowledgement while commits waited: from the last acknowledgement, at which the
+// flush began, or from the first arrival. Times below stallAfter count as 0.
 func stall(due, begin, now time.Duration) time.Duration {
 	if pause := now - max(due, begin); pause > stallAfter {
 		return pause
@@ -108,7 +108,7 @@ func stall(due, begin, now time.Duration) time.Duration {
 	return 0
 }
 
-// checkpoint measures commits and cache misses at set rates while checkpoints are written.
+// checkpoint measures commits and cache misses at fixed rates during checkpoints.
 func (p *probe) checkpoint(ctx context.Context) error {
 	if err := p.dataFile(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -130,7 +130,7 @@ func (p *probe) checkpoint(ctx context.Context) error {
 	return p.checkpointStep(ctx, l, tables)
 }
 
-// tables reserves the files that checkpoints write to.
+// tables reserves the files of checkpoints.
 func (p *probe) tables() ([]*files.File, error) {
 	each := (2*p.spec.Dirty/int64(p.spec.Files) + 1<<20) / 4096 * 4096
 	var list []*files.File
@@ -195,7 +195,7 @@ func (p *probe) checkpointStep(ctx context.Context, l *log, tables []*files.File
 	return err
 }
 
-// doubtRates says that the storage fell behind: then times grow with the length of the step, and say little else.
+// doubtRates adds a finding if the storage did not keep up: then times grow with the length of the step.
 func (p *probe) doubtRates(b *burst, c *committer, s *record.ProbeStep) {
 	if s.Interrupted {
 		return
@@ -206,14 +206,15 @@ func (p *probe) doubtRates(b *burst, c *committer, s *record.ProbeStep) {
 		rate float64
 	}{{"commits", c.done, p.spec.CommitRate}, {"reads", b.read.Load(), p.spec.ReadRate}} {
 		due := x.rate * time.Duration(p.spec.Duration).Seconds()
-		if float64(x.done) < behindBelow*due-3*math.Sqrt(due) { // a number that comes at random varies by its root
-			p.find("behind", measure.Warning, fmt.Sprintf("only %s of some %s %s that were due were done, so the storage did not keep up with %s/s: times grow with the length of the step, so lower the rate",
+		if float64(x.done) < behindBelow*due-3*math.Sqrt(due) { // the standard deviation of a Poisson number is its root
+			p.find("behind", measure.Warning, fmt.Sprintf("only %s of about %s due %s were done, so the storage did not keep up with %s/s. "+
+				"Times grow with the length of the step. Lower the rate",
 				figure.Count(x.done), figure.Count(int64(due)), x.what, figure.Rate(x.rate)))
 		}
 	}
 }
 
-// modeOf names how a file is opened.
+// modeOf returns the mode of a file.
 func modeOf(direct bool) string {
 	if direct {
 		return files.Direct
@@ -221,7 +222,7 @@ func modeOf(direct bool) string {
 	return files.Buffered
 }
 
-// committer is the journal with commits that arrive on their own, whatever became of the ones before.
+// committer is the journal with commits that arrive independently of earlier ones.
 type committer struct {
 	burst    *burst
 	log      *log
@@ -230,7 +231,7 @@ type committer struct {
 	done     int64
 }
 
-// run flushes for those who came until each flush began. A commit's time counts from its arrival.
+// run flushes the commits that arrived before each flush. The time of a commit starts at its arrival.
 func (c *committer) run(t *tally, stop *atomic.Bool) error {
 	var due []time.Duration
 	for !stop.Load() {
@@ -250,7 +251,7 @@ func (c *committer) run(t *tally, stop *atomic.Bool) error {
 	return nil
 }
 
-// flush makes those durable who are due.
+// flush writes and syncs the due commits.
 func (c *committer) flush(t *tally, due []time.Duration, begin time.Duration) error {
 	both, flush, err := c.log.append(len(due))
 	if err != nil {
@@ -291,7 +292,7 @@ func (b *burst) run(tables []*files.File, t *tally, stop *atomic.Bool) error {
 	return nil
 }
 
-// one writes dirty blocks of 4 to 32 KiB to random places of all files, then makes the files durable in turn.
+// one writes dirty blocks of 4 to 32 KiB to random offsets of all files, then syncs the files one after the other.
 func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []byte, sequence *uint64,
 	stop *atomic.Bool) error {
 	w := window{from: time.Since(b.begin)}
@@ -329,8 +330,8 @@ func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []
 	return nil
 }
 
-// await waits until a read is due. It is false at the end of the step, but for those that were due before it: they are
-// still done, for as long as the patience lasts.
+// await waits until a read is due. It returns false at the end of the step, except for reads that were due before the
+// end, for at most readPatience.
 func (b *burst) await(at time.Duration, stop *atomic.Bool) bool {
 	for {
 		now := time.Since(b.begin)
@@ -345,13 +346,13 @@ func (b *burst) await(at time.Duration, stop *atomic.Bool) bool {
 	}
 }
 
-// reads reads random blocks when they are due. A read's time counts from then.
+// reads reads random blocks when they are due. The time of a read starts at its due time.
 func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *atomic.Bool) error {
 	p := b.p
 	block := files.Buffer(int(p.spec.Block))
 	defer files.Unmap(block)
 	source := rand.NewPCG(p.spec.Seed, uint64(thread)<<8|3)
-	for at := due.take(); ; at = due.take() {
+	for at := due.next(); ; at = due.next() {
 		if !b.await(at, stop) {
 			return nil
 		}
@@ -376,7 +377,7 @@ func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *
 	}
 }
 
-// result sums up the checkpoints that ended.
+// result summarizes the complete checkpoints.
 func (b *burst) result(c *committer, s *record.ProbeStep,
 	kinds map[string]*measure.Histogram) *record.ProbeCheckpointResult {
 	r := &record.ProbeCheckpointResult{

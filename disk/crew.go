@@ -15,15 +15,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// tally is what one thread did since it was last looked at.
+// tally has the counters of one thread since the last drain.
 type tally struct {
 	mu    sync.Mutex
-	kinds map[string]*measure.Histogram // what was timed, by name; "" is the operation as a whole
+	kinds map[string]*measure.Histogram // times by kind; "" is all operations
 	ops   int64
 	bytes int64
 }
 
-// add counts an operation of some bytes that took a time in nanoseconds. kind is "" or one to be told apart.
+// add counts an operation with its bytes and its time in nanoseconds. kind may be "".
 func (t *tally) add(kind string, ns, bytes int64) {
 	t.mu.Lock()
 	t.ops++
@@ -35,7 +35,7 @@ func (t *tally) add(kind string, ns, bytes int64) {
 	t.mu.Unlock()
 }
 
-// aside counts a time that is no operation of its own, such as a flush.
+// aside records a time of a part of an operation, such as a flush.
 func (t *tally) aside(kind string, ns int64) {
 	t.mu.Lock()
 	t.record(kind, ns)
@@ -51,8 +51,8 @@ func (t *tally) record(kind string, ns int64) {
 	h.Record(ns)
 }
 
-// take moves what was counted into other histograms and returns the numbers.
-func (t *tally) take(into map[string]*measure.Histogram) (ops, bytes int64, err error) {
+// drain moves the histograms into others, and returns and resets the numbers.
+func (t *tally) drain(into map[string]*measure.Histogram) (ops, bytes int64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ops, bytes, t.ops, t.bytes = t.ops, t.bytes, 0, 0
@@ -66,25 +66,25 @@ func (t *tally) take(into map[string]*measure.Histogram) (ops, bytes int64, err 
 	return ops, bytes, err
 }
 
-// job is a step that threads do.
+// job is a step of the probe.
 type job struct {
 	step record.ProbeStep
-	// threads each run body until stop is set, each in a thread of the system of its own (see undisturbed).
+	// threads run body until stop is set, each in its own thread of the system (see undisturbed).
 	threads int
-	// ready is called right before the threads begin; may be nil.
+	// ready is called directly before the threads start; may be nil.
 	ready func()
-	// length is how long it goes on, the duration of the specification if absent.
+	// length of the step; 0 for the duration of the specification.
 	length time.Duration
 	body   func(thread int, t *tally, stop *atomic.Bool) error
-	// meanwhile runs beside them, if there is one.
+	// meanwhile runs concurrently with the threads; may be nil.
 	meanwhile func(t *tally, stop *atomic.Bool) error
-	// busy says whether a checkpoint is under way, for the timeline.
+	// busy reports whether a checkpoint runs, for the timeline; may be nil.
 	busy func() bool
-	// syncs says how many syncs were asked for, given the histograms; nil for none.
+	// syncs returns the number of requested syncs from the histograms; nil for none.
 	syncs func(kinds map[string]*measure.Histogram, ops int64) int64
 }
 
-// crew is the threads of a step under way.
+// crew has the threads of a running step.
 type crew struct {
 	p      *probe
 	job    *job
@@ -107,7 +107,7 @@ func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histog
 	}
 	c.start()
 	interrupted, err := c.watch(ctx, len(p.out.Steps))
-	s.CPUSeconds = (measure.ProcessCPU() - cpu).Seconds() // without what the samples take
+	s.CPUSeconds = (measure.ProcessCPU() - cpu).Seconds() // before the sample, which needs CPU time too
 	after := p.System.Sample()
 	s.Seconds = device.Seconds(before, after)
 	s.Interrupted = interrupted
@@ -133,45 +133,47 @@ func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histog
 	return c.total, &p.out.Steps[len(p.out.Steps)-1], errors.Join(err, p.save())
 }
 
-// collectAt is how much memory a step may take before garbage is collected, in bytes.
+// collectAt is the memory limit of a step without garbage collection, in bytes.
 const collectAt = 512 << 20
 
-// undisturbed gives each thread a place to run, so that one that comes back from the kernel never waits for another
-// one, and keeps the collector, which stops all threads, from running without need. It returns what ends that. As a
-// read or write keeps its place (see files), there are as many threads of the system at work as threads of the step.
-// They are not locked: the scheduler stops each of them a hundred times a second, and a locked one would be handed over
-// to another thread and back each time (six times as many calls of futex with 16 threads, measured).
+// undisturbed raises GOMAXPROCS, so that a thread never waits for another one after a system call, and disables garbage
+// collection, which stops all threads, up to a memory limit. The returned function restores both. A read or write keeps
+// its P (see files), so there are as many running threads of the system as threads of the step. Threads are not locked
+// with LockOSThread: the scheduler preempts each of them a hundred times a second, and would switch from a locked
+// thread to another one and back each time (six times as many futex calls with 16 threads, measured).
 func undisturbed(threads int) (end func()) {
-	calm.Lock()
-	defer calm.Unlock()
-	if calm.steps == 0 {
-		calm.places, calm.limit, calm.percent = runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1), debug.SetGCPercent(-1)
-		debug.SetMemoryLimit(min(calm.limit, collectAt))
+	runtimeSettings.Lock()
+	defer runtimeSettings.Unlock()
+	old := &runtimeSettings.old
+	if runtimeSettings.steps == 0 {
+		old.procs, old.limit, old.percent = runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1), debug.SetGCPercent(-1)
+		debug.SetMemoryLimit(min(old.limit, collectAt))
 	}
-	calm.steps++
-	calm.threads += threads
-	runtime.GOMAXPROCS(max(calm.places, calm.threads+2))
+	runtimeSettings.steps++
+	runtimeSettings.threads += threads
+	runtime.GOMAXPROCS(max(old.procs, runtimeSettings.threads+2))
 	return func() {
-		calm.Lock()
-		defer calm.Unlock()
-		calm.threads -= threads
-		if calm.steps--; calm.steps == 0 {
-			debug.SetGCPercent(calm.percent)
-			debug.SetMemoryLimit(calm.limit)
-			runtime.GOMAXPROCS(calm.places)
+		runtimeSettings.Lock()
+		defer runtimeSettings.Unlock()
+		runtimeSettings.threads -= threads
+		if runtimeSettings.steps--; runtimeSettings.steps == 0 {
+			debug.SetGCPercent(old.percent)
+			debug.SetMemoryLimit(old.limit)
+			runtime.GOMAXPROCS(old.procs)
 		}
 	}
 }
 
-// calm is what undisturbed changed of the whole process, for all steps that are under way in it, and how it was before.
-var calm struct {
+// runtimeSettings counts the running steps and threads of the process, and has the settings before them.
+var runtimeSettings struct {
 	sync.Mutex
-	steps, threads  int
-	places, percent int
-	limit           int64
+	steps, threads int
+	old            struct {
+		procs, percent int
+		limit          int64
+	}
 }
 
-// start begins all threads.
 func (c *crew) start() {
 	run := func(f func(t *tally, stop *atomic.Bool) error) {
 		t := &tally{kinds: map[string]*measure.Histogram{}}
@@ -180,7 +182,7 @@ func (c *crew) start() {
 			if err := f(t, &c.stop); err != nil {
 				select {
 				case c.failed <- err:
-				default: // the first failure tells
+				default: // keep the first error
 				}
 			}
 		})
@@ -193,7 +195,7 @@ func (c *crew) start() {
 	}
 }
 
-// watch closes a second after the other until the step is over.
+// watch writes the results of each second until the step ends.
 func (c *crew) watch(ctx context.Context, step int) (interrupted bool, err error) {
 	begin := time.Now()
 	length := c.job.length
@@ -239,12 +241,12 @@ func (c *crew) watch(ctx context.Context, step int) (interrupted bool, err error
 	return interrupted, err
 }
 
-// second moves what the threads did into the step and writes a line of the timeline.
+// second adds the results of the threads to the step, and writes a line of the timeline.
 func (c *crew) second(step int, at, length time.Duration, before, after device.Sample) (err error) {
 	recent := map[string]*measure.Histogram{}
 	s := record.ProbeSecond{Step: step, At: int64(at), Length: int64(length)}
 	for _, t := range c.talls {
-		ops, bytes, e := t.take(recent)
+		ops, bytes, e := t.drain(recent)
 		s.Operations += ops
 		s.Bytes += bytes
 		err = errors.Join(err, e)
@@ -270,5 +272,4 @@ func (c *crew) second(step int, at, length time.Duration, before, after device.S
 	return errors.Join(err, c.p.Writer.Second(s))
 }
 
-// threadsText is "4 threads".
 func threadsText(n int) string { return figure.Plural(n, "thread") }

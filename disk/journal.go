@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// group is a group commit with the semantics of MongoDB's journal flusher: one thread flushes; a commit waits for the
-// next flush that begins, never for one that runs.
+// group is a group commit with the semantics of MongoDB's journal flusher: one thread flushes. A commit waits for the
+// next flush that begins; a flush that already runs does not count.
 type group struct {
 	mu      sync.Mutex
 	waiting int           // commits that came since the last flush began
@@ -25,7 +25,7 @@ type group struct {
 
 func newGroup() *group { return &group{next: make(chan struct{}), wake: make(chan struct{}, 1)} }
 
-// commit waits until a flush that began after now ended.
+// commit waits for the end of a flush that begins after the call.
 func (g *group) commit() {
 	g.mu.Lock()
 	if g.closed {
@@ -44,7 +44,7 @@ func (g *group) commit() {
 	<-done
 }
 
-// begin takes those who wait. The flusher calls done when they are durable.
+// begin returns the number of waiting commits. The flusher calls done when they are durable.
 func (g *group) begin() (commits int, done func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,7 +54,7 @@ func (g *group) begin() (commits int, done func()) {
 	return commits, func() { close(ended) }
 }
 
-// close lets everybody go; later commits return at once.
+// close releases all waiting commits. Later commits return immediately.
 func (g *group) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +64,7 @@ func (g *group) close() {
 	}
 }
 
-// journal measures the group commit with more and more clients.
+// journal measures the group commit with increasing numbers of clients.
 func (p *probe) journal(ctx context.Context) error {
 	l, err := p.openLog()
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *probe) journal(ctx context.Context) error {
 	return nil
 }
 
-// concludeJournal takes a step into the result.
+// concludeJournal adds a step to the result.
 func (p *probe) concludeJournal(r *record.ProbeJournalResult, s *record.ProbeStep,
 	kinds map[string]*measure.Histogram) {
 	if s.Rate > r.Ceiling {
@@ -111,7 +111,7 @@ func (p *probe) concludeJournal(r *record.ProbeJournalResult, s *record.ProbeSte
 	r.Majority = majority(one, many, p.spec.Peers)
 }
 
-// journalStep measures so many clients, each of which commits again as soon as it was acknowledged.
+// journalStep measures a number of clients. Each commits again immediately after an acknowledgement.
 func (p *probe) journalStep(ctx context.Context, l *log,
 	clients int) (*record.ProbeStep, map[string]*measure.Histogram, error) {
 	p.Progress.Step(fmt.Sprintf("journal, commits of %s by %s", figure.Bytes(p.spec.Record), figure.Plural(clients, "client")))
@@ -125,7 +125,7 @@ func (p *probe) journalStep(ctx context.Context, l *log,
 	j.syncs = func(kinds map[string]*measure.Histogram, _ int64) int64 { return kinds["sync"].Count() }
 	j.body = func(_ int, t *tally, stop *atomic.Bool) error {
 		if clients == 1 {
-			return alone(l, t, stop, &thinking, &thoughts)
+			return singleClient(l, t, stop, &thinking, &thoughts)
 		}
 		var group sync.WaitGroup
 		for range clients {
@@ -145,9 +145,9 @@ func (p *probe) journalStep(ctx context.Context, l *log,
 	return s, kinds, err
 }
 
-// alone is one client without others: it flushes by itself, because to wake a flusher and be woken takes longer than a
-// flush of a fast device.
-func alone(l *log, t *tally, stop *atomic.Bool, thinking, thoughts *atomic.Int64) error {
+// singleClient runs one client without a flusher: it flushes itself, because switching between two threads takes longer
+// than a flush of a fast device.
+func singleClient(l *log, t *tally, stop *atomic.Bool, thinking, thoughts *atomic.Int64) error {
 	var last time.Time
 	for !stop.Load() {
 		begin := time.Now()
@@ -168,7 +168,7 @@ func alone(l *log, t *tally, stop *atomic.Bool, thinking, thoughts *atomic.Int64
 	return nil
 }
 
-// client commits, one commit after the other. What is under way when the step ends does not count.
+// client commits in a loop. A commit in progress at the end of the step does not count.
 func client(g *group, t *tally, size int64, stop, failed *atomic.Bool, thinking, thoughts *atomic.Int64) {
 	var acknowledged time.Time
 	var idle time.Duration
@@ -190,7 +190,7 @@ func client(g *group, t *tally, size int64, stop, failed *atomic.Bool, thinking,
 	thoughts.Add(n)
 }
 
-// flusher writes and flushes for all who wait, until stop.
+// flusher writes and flushes all waiting commits, until stop.
 func flusher(g *group, l *log, t *tally, stop, failed *atomic.Bool) error {
 	for !stop.Load() {
 		select {

@@ -10,16 +10,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// The model of the group commit: one flusher; a commit that comes while a flush runs waits for the rest of it and for
-// the whole next one. S is one turn of the flusher: the records are put together, written and flushed, and who waited
-// is let go. On all but the fastest devices that is the time of the flush. e is the time between an acknowledgement and
-// the next commit of a client.
+// The model of the group commit has one flusher. A commit that arrives during a flush waits for the rest of that flush
+// and for the next one. S is the time of one cycle of the flusher: it collects the records, writes and flushes them,
+// and acknowledges the commits. Except for the fastest devices that is the time of the flush. e is the time between an
+// acknowledgement and the next commit of a client.
 //
-// One client waits for one flush: S. From two on, a client that was acknowledged at the end of flush k comes back e
-// later, when flush k+1 has begun for those who waited meanwhile; it waits for the rest of that, S − e, and for flush
-// k+2: 2S − e, as long as e < S. Each client takes two flushes per commit, so that C of them do C/(2S) per second.
+// One client waits for one flush: S. With two or more, a client that was acknowledged at the end of flush k commits
+// again e later, when flush k+1 has begun for the clients that waited. It waits for the rest of that flush, S − e, and
+// for flush k+2: 2S − e in total, for e < S. Each client needs two flushes per commit, so C clients do C/(2S) commits
+// per second.
 
-// modelLatency is the expected mean time of a commit of so many clients in a closed loop.
+// modelLatency returns the expected mean time of a commit for a number of clients in a closed loop.
 func modelLatency(clients int, flush, think time.Duration) time.Duration {
 	if clients <= 1 {
 		return flush
@@ -27,7 +28,7 @@ func modelLatency(clients int, flush, think time.Duration) time.Duration {
 	return max(flush, 2*flush-think)
 }
 
-// modelRate is the expected commits per second.
+// modelRate returns the expected commits per second.
 func modelRate(clients int, flush, think time.Duration) float64 {
 	cycle := (modelLatency(clients, flush, think) + think).Seconds()
 	if cycle <= 0 {
@@ -36,7 +37,7 @@ func modelRate(clients int, flush, think time.Duration) float64 {
 	return float64(clients) / cycle
 }
 
-// modelOf holds a step against the model with the step's own flushes.
+// modelOf compares a step with the model for the step's own flush times.
 func modelOf(clients int, flush, commits *measure.Histogram, think time.Duration) *record.ProbeModel {
 	if flush.Count() == 0 || commits.Count() == 0 {
 		return nil
@@ -49,7 +50,7 @@ func modelOf(clients int, flush, commits *measure.Histogram, think time.Duration
 	return m
 }
 
-// meanSquare is E[S²] in s², from the buckets of a histogram.
+// meanSquare returns E[S²] in s² from the buckets of a histogram.
 func meanSquare(h *measure.Histogram) float64 {
 	var sum, n float64
 	for ns, count := range h.Buckets() {
@@ -67,20 +68,19 @@ func over(a, b float64) float64 {
 	return a / b
 }
 
-// amongOthers is the expected mean time of a commit with j:true among those of other clients: its own flush, E[S], and
-// before that the rest of the flush that runs when it comes. How long that rest is depends on when commits come, and
-// the longer of two answers is taken:
+// amongOthers returns the expected mean time of a commit with j:true with other clients: the rest of the running flush,
+// and its own flush, E[S]. The rest depends on the arrival of commits; amongOthers uses the longer of two cases:
 //
-//   - clients that come back at once come at the beginning of a flush, whose rest is the whole of it: E[S]
-//   - clients that come back later than a short flush takes (their processors are busy), or that know nothing of
-//     each other, come at any time, and so mostly into long flushes: E[S²]/(2·E[S])
+//   - clients that commit again immediately arrive at the start of a flush, so the rest is E[S]
+//   - clients that commit again later than a short flush (because their processors are busy), or independently of each
+//     other, arrive at any time, and so mostly during long flushes: E[S²]/(2·E[S])
 //
-// If all flushes take about the same the first is longer, and a commit takes 2·E[S]. A device that is mostly fast and
-// at times slow, as behind a token bucket, makes the second one many times longer than the mean says.
+// If all flushes take the same time, the first is longer, and a commit takes 2·E[S]. For a device that is mostly fast
+// and sometimes slow, as behind a token bucket, the second is many times longer than the mean.
 //
-// Source: a MongoDB 4.4 with j:true. A constant flush of 5.4 ms gave 2.00 to 2.14 flushes with 2 to 32 clients. Flushes
-// of 0.2 or 97 ms, 7 to 9 ms on average, gave 17 ms with 4 clients (they came back at once), 51 ms with 32 and 68 ms
-// with 128, where this says 56 ms.
+// Source: MongoDB 4.4 with j:true. With a constant flush of 5.4 ms a commit took 2.00 to 2.14 flushes with 2 to 32
+// clients. With flushes of 0.2 or 97 ms, on average 7 to 9 ms, it took 17 ms with 4 clients (they commit again
+// immediately), 51 ms with 32 and 68 ms with 128, where the model gives 56 ms.
 func amongOthers(mean time.Duration, square float64) time.Duration {
 	s := mean.Seconds()
 	if s <= 0 {
@@ -89,9 +89,9 @@ func amongOthers(mean time.Duration, square float64) time.Duration {
 	return time.Duration((s + max(s, square/(2*s))) * 1e9)
 }
 
-// openLatency is the expected mean time of a commit of independent clients that make rate commits per second: one
-// flush, and for those that come while another one runs the rest of that, which is E[S²]/(2·E[S]) because more commits
-// fall into long flushes. A flush runs for the share b = x·eˣ/(1+x·eˣ) of the time, x = rate·S.
+// openLatency returns the expected mean time of a commit of independent clients with rate commits per second: one
+// flush, and the rest of a running flush, which is E[S²]/(2·E[S]) because more commits arrive during long flushes. A
+// flush runs for the share b = x·eˣ/(1+x·eˣ) of the time, x = rate·S.
 func openLatency(rate float64, mean time.Duration, square float64) time.Duration {
 	s := mean.Seconds()
 	if s <= 0 {
@@ -102,10 +102,9 @@ func openLatency(rate float64, mean time.Duration, square float64) time.Duration
 	return time.Duration((s + busy*max(square, s*s)/(2*s)) * 1e9)
 }
 
-// majority is the expected time of w:majority with journal. A member has a commit durable after its own flush; another
-// one hears of it half a round trip later and its answer takes the other half. The commit is acknowledged when as many
-// members as a majority takes have it: the slowest of the fastest ones. Applying the operation takes time as well,
-// which is not in here.
+// majority returns the expected time of w:majority with journal. A commit is durable on a member after its own flush.
+// It reaches another member half a round trip later, and the answer needs the other half. The commit is acknowledged
+// when the slowest member of the fastest majority has answered. The time to apply the operation is not included.
 func majority(one, many time.Duration, peers []record.ProbePeer) *record.ProbeMajority {
 	if len(peers) == 0 {
 		return nil

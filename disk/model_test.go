@@ -188,14 +188,14 @@ func TestCourse(t *testing.T) {
 	fast := []int64{1000, 1020, 990, 1005, 1010, 995, 1000, 1015, 990, 1000}
 	slow := []int64{200, 201, 199, 200, 200, 201, 200, 199, 200, 201}
 	step := &record.ProbeStep{BytesRate: 600}
-	r := course(seconds(append(append([]int64{}, fast...), slow...)...), step)
+	r := findDrop(seconds(append(append([]int64{}, fast...), slow...)...), step)
 	if !r.Fell || r.At != 10e9 || r.After != 10025 || math.Abs(r.Ceiling-200.1) > 0.2 || r.Like != "burst credits" {
 		t.Errorf("%+v", r)
 	}
-	if r := course(seconds(append(append(append([]int64{}, fast...), slow...), fast...)...), step); r.Fell {
+	if r := findDrop(seconds(append(append(append([]int64{}, fast...), slow...), fast...)...), step); r.Fell {
 		t.Errorf("a dip was taken for a fall: %+v", r)
 	}
-	if r := course(seconds(fast...), step); r.Fell || r.Ceiling != 600 {
+	if r := findDrop(seconds(fast...), step); r.Fell || r.Ceiling != 600 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -1,9 +1,9 @@
-// Package disk probes what storage can do for MongoDB, without a database: random reads and durable writes, the group
-// commit of the journal, checkpoints beside commits, and what is left when caches are full; and it says whether the
-// storage tells the truth about durability.
+// Package disk measures storage for MongoDB without a database: random reads and durable writes, the group commit of
+// the journal, commits during checkpoints, and sustained writes with full caches. It also tests whether the storage is
+// honest about durability.
 //
-// [Run] does one probe and fills a record. Devices are seen by disk/device, test files are kept by disk/files, their
-// data is made by disk/pattern. Nothing is printed here.
+// [Run] runs one probe and fills a record. Package disk/device reads devices, disk/files has the test files,
+// disk/pattern their data. This package prints nothing.
 package disk
 
 import (
@@ -21,35 +21,35 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Progress hears how a probe goes on. Its methods are called from one goroutine at a time.
+// Progress receives the progress of a probe. Its methods are called from one goroutine at a time.
 type Progress interface {
-	// Step says what begins now.
+	// Step is called at the start of a step.
 	Step(text string)
-	// Second has what happened in the last second of a step.
+	// Second is called with the results of each second of a step.
 	Second(s record.ProbeSecond)
-	// Note says what the user should know.
+	// Note is called with messages for the user.
 	Note(text string)
 }
 
-// Options are what a probe needs.
+// Options are the options of a probe.
 type Options struct {
 	Writer   *record.ProbeWriter
 	Progress Progress
-	// System is where the kernel tells about devices; the zero value is this machine.
+	// System reads devices from the kernel; the zero value is this machine.
 	System device.System
-	// Cutter takes away the power of the disks below the directory; nil where nobody can.
+	// Cutter cuts the power of the disks below the directory; nil if that is impossible.
 	Cutter PowerCutter
-	// Live adds what the devices do to each second.
+	// Live adds the activity of devices to each second.
 	Live bool
-	// Endless lets the last step of the profile random go on until the context ends.
+	// Endless runs the last step of the profile random until the context ends.
 	Endless bool
-	// Pause is how long a thread of the profile random waits after each turn, divided by the number of threads.
+	// Pause is the wait of a thread of the profile random after each operation, divided by the number of threads.
 	Pause time.Duration
-	// Synced hears how long each sync of the mode mmap took; may be nil. It is called from another goroutine.
+	// Synced is called with the duration of each sync in the mode mmap, from another goroutine; it may be nil.
 	Synced func(took time.Duration)
 }
 
-// probe is one probe under way.
+// probe is one running probe.
 type probe struct {
 	Options
 	out     *record.Probe
@@ -58,15 +58,15 @@ type probe struct {
 	pool    *pattern.Pool
 	direct  bool // O_DIRECT works
 	align   files.Alignment
-	names   []string // devices that are accounted
+	names   []string // of measured devices
 	begin   time.Time
-	written uint64 // sequence of blocks, for data that is written by one thread
+	written uint64 // sequence number of blocks that one thread writes
 	data    int64  // size of the data file, 0 until it is written
 	idle    idleness
 }
 
-// Run does what the specification of the record asks for. What was measured before an error or an interrupt stays in
-// the record, and all test files are removed. The caller finishes the record.
+// Run runs the specification of the record. After an error or an interrupt the record has the results until then. Run
+// removes all test files. The caller finishes the record.
 func Run(ctx context.Context, o Options) (err error) {
 	p := &probe{Options: o, out: o.Writer.Probe, spec: &o.Writer.Probe.Specification, begin: time.Now()}
 	if p.System == (device.System{}) {
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := p.account(ctx); err != nil {
 		return err
 	}
-	if err := p.save(); err != nil { // what is known is known, should the first step be killed
+	if err := p.save(); err != nil { // in case that the probe is killed in its first step
 		return err
 	}
 	for _, profile := range p.spec.Profiles {
@@ -95,7 +95,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	return p.conclude(ctx)
 }
 
-// profile runs one profile.
 func (p *probe) profile(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return nil
@@ -113,7 +112,7 @@ func (p *probe) profile(ctx context.Context, name string) error {
 	return fmt.Errorf("unknown profile %q", name)
 }
 
-// prepare looks at the directory and makes the one for test files.
+// prepare checks the directory and makes the directory of test files.
 func (p *probe) prepare() error {
 	if err := files.Refuse(p.spec.Directory); err != nil {
 		var r *files.RefusedError
@@ -127,7 +126,7 @@ func (p *probe) prepare() error {
 	}
 	if storage.Memory && !p.spec.Forced {
 		return &files.RefusedError{Forced: true, Text: fmt.Sprintf(
-			"%s is in memory (%s), so there is no storage to probe: give a directory on a disk, or --force for a result that is labelled as memory", p.spec.Directory, storage.Filesystem)}
+			"%s is in memory (%s): use a directory on a disk, or --force for a result that is labelled as memory", p.spec.Directory, storage.Filesystem)}
 	}
 	set, removed, err := files.Open(p.spec.Directory)
 	for _, dir := range removed {
@@ -152,7 +151,7 @@ func (p *probe) prepare() error {
 	return nil
 }
 
-// room checks that the test files fit and leave a little.
+// room checks that the test files fit, with some reserve.
 func (p *probe) room() error {
 	need := p.needs()
 	if have := p.set.Room(); have < need+need/20+16<<20 {
@@ -162,7 +161,7 @@ func (p *probe) room() error {
 	return nil
 }
 
-// needs is how much the test files take at most.
+// needs returns the maximal size of the test files in bytes.
 func (p *probe) needs() int64 {
 	var n int64
 	for _, name := range p.spec.Profiles {
@@ -181,8 +180,8 @@ func (p *probe) needs() int64 {
 	return n
 }
 
-// alignment finds out whether O_DIRECT works and what it asks for. What was asked for and cannot be had is an error, or
-// a fallback that is stated.
+// alignment checks whether O_DIRECT works, and its alignment. If the specification requires O_DIRECT and it does not
+// work, alignment returns an error or, with the option Fallback, adds a finding.
 func (p *probe) alignment() error {
 	err := p.set.TryDirect()
 	p.direct = err == nil
@@ -218,7 +217,7 @@ func (p *probe) alignment() error {
 	return nil
 }
 
-// logical is the largest logical block of the devices below, 0 if there are none.
+// logical returns the largest logical block size of the devices, 0 if there are none.
 func (p *probe) logical() int64 {
 	var n int64
 	for _, d := range p.out.Storage.Devices {
@@ -227,7 +226,7 @@ func (p *probe) logical() int64 {
 	return n
 }
 
-// find adds a reason for doubt, once.
+// find adds a finding, once for each id.
 func (p *probe) find(id string, severity measure.Severity, text string) {
 	for _, f := range p.out.Validity {
 		if f.ID == id {
@@ -237,10 +236,9 @@ func (p *probe) find(id string, severity measure.Severity, text string) {
 	p.out.Validity = append(p.out.Validity, measure.Finding{ID: id, Severity: severity, Text: text})
 }
 
-// save keeps what is known so far.
 func (p *probe) save() error { return p.Writer.Save() }
 
-// write fills a test file with data and makes it durable. It ends early when ctx does.
+// write fills a test file with data and syncs it. It ends early when ctx ends.
 func (p *probe) write(ctx context.Context, name string, size int64) error {
 	f, err := p.set.Create(name, p.direct, false)
 	if err != nil {
@@ -265,8 +263,8 @@ func (p *probe) write(ctx context.Context, name string, size int64) error {
 	return nil
 }
 
-// dataFile makes sure that the data file is there in its full size. Blocks of the data file begin at multiples of the
-// pieces that hold headers, so that each can be checked.
+// dataFile writes the data file, unless it is already complete. Its blocks begin at multiples of the parts with
+// headers, so that each can be checked.
 func (p *probe) dataFile(ctx context.Context) error {
 	if p.data == p.spec.Size {
 		return nil

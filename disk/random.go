@@ -15,14 +15,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// gain is how much twice the threads must add for more threads to be called a help.
+// gain is the minimal increase of the rate for twice the threads to count as an improvement.
 const gain = 0.10
 
-// wholeChecks is how often a block that was read is compared to its last byte. The header of every block is checked; to
-// touch all of it each time would cost as much processor time as the read itself.
+// wholeChecks is the interval of complete comparisons of read blocks. The header of every block is checked; a complete
+// check needs as much processor time as the read.
 const wholeChecks = 16
 
-// random measures random reads and durable writes with more and more threads.
+// random measures random reads and durable writes with increasing numbers of threads.
 func (p *probe) random(ctx context.Context) error {
 	if err := p.dataFile(ctx); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *probe) random(ctx context.Context) error {
 	return p.save()
 }
 
-// rampOf finds the smallest number of threads that the next step did not improve by the gain.
+// rampOf returns the smallest number of threads after which the next step improves the rate by less than gain.
 func rampOf(op string, steps []record.ProbeStep) *record.ProbeRamp {
 	if len(steps) == 0 {
 		return nil
@@ -72,10 +72,10 @@ func rampOf(op string, steps []record.ProbeStep) *record.ProbeRamp {
 	return r
 }
 
-// endless is how long a step takes that only an interrupt ends.
+// endless is the length of a step that only an interrupt ends.
 const endless = 100 * 365 * 24 * time.Hour
 
-// randomStep measures one operation with so many threads.
+// randomStep measures one operation with a number of threads.
 func (p *probe) randomStep(ctx context.Context, op string, threads int,
 	length time.Duration) (*record.ProbeStep, error) {
 	p.Progress.Step(fmt.Sprintf("random %s of %s, %s", op, figure.Bytes(p.spec.Block), threadsText(threads)))
@@ -115,7 +115,8 @@ func (p *probe) randomStep(ctx context.Context, op string, threads int,
 	return s, err
 }
 
-// newSource is the source of offsets of one thread: the same in each probe of a seed, and different in each step.
+// newSource returns the random source of offsets of one thread: the same in each probe of a seed, different in each
+// step.
 func newSource(s *record.ProbeSpec, op string, threads, thread int) *rand.PCG {
 	return rand.NewPCG(s.Seed^uint64(op[0])<<56, uint64(threads)<<32|uint64(thread))
 }
@@ -132,8 +133,8 @@ type accesses struct {
 	begin           time.Time
 }
 
-// offset chooses the next block. Threads that read and write at once keep to blocks of their own, because nobody
-// promises that a read beside a write sees the block before or after it and nothing between.
+// offset chooses the next block. Threads that read and write concurrently use separate blocks, because a read during a
+// write may return a mix of both versions.
 func (a *accesses) offset(own bool) int64 {
 	size := a.p.spec.Block
 	n := uint64(a.p.spec.Size / size)
@@ -160,14 +161,14 @@ func (a *accesses) loop(op string, stop *atomic.Bool) error {
 	return nil
 }
 
-// pause waits after a turn, if that was asked for.
+// pause waits for [Options].Pause after an operation.
 func (a *accesses) pause() {
 	if wait := a.p.Pause / time.Duration(a.threads); wait > 0 {
 		time.Sleep(wait)
 	}
 }
 
-// read reads a block, and checks it outside of the time.
+// read reads a block, and checks it outside of the measured time.
 func (a *accesses) read(own bool) error {
 	at := a.offset(own)
 	begin := time.Since(a.begin)
@@ -181,7 +182,7 @@ func (a *accesses) read(own bool) error {
 	return a.p.pool.Check(a.block, at)
 }
 
-// write writes a block and makes it durable, in one time.
+// write writes and syncs a block; the measured time includes both.
 func (a *accesses) write(own bool) error {
 	at := a.offset(own || a.threads > 1)
 	a.sequence++
@@ -199,7 +200,7 @@ func (a *accesses) write(own bool) error {
 	return nil
 }
 
-// kindIn tells reads and writes apart only where there are both.
+// kindIn returns the kind of an operation in a mixed step, "" in others.
 func kindIn(mixed bool, kind string) string {
 	if mixed {
 		return kind
@@ -207,7 +208,7 @@ func kindIn(mixed bool, kind string) string {
 	return ""
 }
 
-// mapped reads and writes in a mapping of the file, which one more thread makes durable from time to time.
+// mapped reads and writes in a mapping of the file. Another thread syncs the mapping periodically.
 func (p *probe) mapped(ctx context.Context, j *job) (*record.ProbeStep, error) {
 	f, err := p.set.Create(files.Data, false, false)
 	if err != nil {
@@ -234,8 +235,8 @@ func (p *probe) mapped(ctx context.Context, j *job) (*record.ProbeStep, error) {
 	return s, err
 }
 
-// copies moves whole records between the mapping and a block. A page that cannot be read or written is an error here
-// and not the end of the process.
+// copies copies records between the mapping and a block. It returns an error for a fault on a page, which would end the
+// process otherwise.
 func (a *accesses) copies(m []byte, op string, stop *atomic.Bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -266,7 +267,7 @@ func (a *accesses) copies(m []byte, op string, stop *atomic.Bool) (err error) {
 	return nil
 }
 
-// syncOften writes what is dirty, waits, and does so again; at the end it does so once more.
+// syncOften syncs the mapping, waits, and repeats both until stop; then it syncs it again.
 func (p *probe) syncOften(m []byte, t *tally, stop *atomic.Bool) error {
 	for {
 		begin := time.Now()

@@ -8,11 +8,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 )
 
-// slotBytes is the most that one write of the journal has: WiredTiger's slot buffer.
+// slotBytes is the maximal size of one write of the journal: WiredTiger's slot buffer.
 const slotBytes = 256 << 10
 
-// log is a journal in files of a fixed length, as WiredTiger keeps it: each is reserved before it is needed, is filled
-// with appended records, and is removed when two newer ones are there. One thread appends.
+// log is a journal in files of a fixed length, as in WiredTiger: each file is reserved in advance, filled with appended
+// records, and removed when there are two newer files. One thread appends.
 type log struct {
 	p       *probe
 	file    *files.File
@@ -61,7 +61,7 @@ func (l *log) reserve(number int) (*files.File, error) {
 	return f, l.p.set.SyncDir()
 }
 
-// ahead reserves the next file beside the appends.
+// ahead reserves the next file concurrently with appends.
 func (l *log) ahead() {
 	next, number := make(chan prepared, 1), l.number+1
 	l.next = next
@@ -71,7 +71,7 @@ func (l *log) ahead() {
 	}()
 }
 
-// rotate goes on in the next file.
+// rotate continues with the next file.
 func (l *log) rotate() error {
 	ready := <-l.next
 	if ready.err != nil {
@@ -89,8 +89,8 @@ func (l *log) rotate() error {
 	return nil
 }
 
-// append writes so many records of the size of a commit in as few writes as the slot buffer allows, and makes them
-// durable. It returns the times of the writes with the flush, and of the flush alone.
+// append writes the records of a number of commits with as few writes as the slot buffer allows, and syncs them. It
+// returns the time of the writes and the flush, and of the flush alone.
 func (l *log) append(commits int) (both, flush time.Duration, err error) {
 	size := l.p.spec.Record
 	left := int64(commits) * size

@@ -16,7 +16,7 @@ func Profiles() []string {
 	return []string{spec.ProbeRandom, spec.ProbeJournal, spec.ProbeCheckpoint, spec.ProbeSustained}
 }
 
-// Defaults is the specification of a probe of a directory when nothing else is said.
+// Defaults returns the default specification of a probe of a directory.
 func Defaults(dir string) record.ProbeSpec {
 	return record.ProbeSpec{
 		Directory: dir, Profiles: []string{spec.ProbeRandom, spec.ProbeJournal}, Size: 4 << 30,
@@ -37,24 +37,24 @@ const (
 	Checkpoint = "checkpoint"
 )
 
-// What makes a write durable.
+// Methods to sync writes.
 const (
 	SyncData = "fdatasync" // a call of its own after each write
 	SyncOpen = "dsync"     // the file is opened with O_DSYNC
 	SyncNone = "none"      // nothing: the device may keep it in its cache
 )
 
-// journalAlign is what WiredTiger aligns the records of its journal to.
+// journalAlign is the alignment of records in WiredTiger's journal.
 const journalAlign = 128
 
-// Check says what is wrong with a specification, and brings into order what may be written in several ways.
+// Check checks a specification and normalizes it.
 func Check(s *record.ProbeSpec) error {
 	for _, err := range []error{checkNames(s), checkRates(s), checkSizes(s)} {
 		if err != nil {
 			return err
 		}
 	}
-	// The range is a whole number of blocks and of pieces, or a block would stand across the end.
+	// The size is a multiple of blocks and pieces, or the last block would cross the end.
 	s.Record = (s.Record + journalAlign - 1) / journalAlign * journalAlign
 	s.Size -= s.Size % max(s.Block, 4096)
 	return nil
@@ -134,7 +134,7 @@ func checkRates(s *record.ProbeSpec) error {
 	return nil
 }
 
-// Doubling returns 1, 2, 4 … up to most, which is always the last one.
+// Doubling returns 1, 2, 4 … and most as the last one.
 func Doubling(most int) []int {
 	var list []int
 	for n := 1; n < most; n *= 2 {
@@ -151,7 +151,7 @@ func Ramp(s record.ProbeSpec) []int {
 	return Doubling(s.Threads)
 }
 
-// Estimate is how long the measured steps of a specification take, without writing the test files.
+// Estimate returns the number and the duration of the steps of a specification, without the writing of test files.
 func Estimate(s record.ProbeSpec) (steps int, total time.Duration) {
 	for _, name := range s.Profiles {
 		switch name {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// sustainedBlock is how long one write is: long enough that bytes and not requests are what counts.
+	// sustainedBlock is the size of a write, so large that the bandwidth and not the request rate is the limit.
 	sustainedBlock = 256 << 10
-	// fallen is the share of the rate before below which a lower rate counts as a fall.
+	// fallen is the share of the earlier rate below which a lower rate counts as a drop.
 	fallen = 0.8
-	// even is the coefficient of variation below which a rate is that of a limit somebody set.
+	// even is the coefficient of variation below which a rate counts as that of a configured limit.
 	even = 0.05
 )
 
-// sustained writes the test file over and over, and looks for the moment from which on less is written.
+// sustained rewrites the test file repeatedly, and finds the time at which the rate drops.
 func (p *probe) sustained(ctx context.Context) error {
 	threads := min(4, p.spec.Threads)
 	block := max(p.spec.Block, sustainedBlock)
@@ -57,7 +57,7 @@ func (p *probe) sustained(ctx context.Context) error {
 			if err := f.WriteAt(b, at); err != nil {
 				return err
 			}
-			// Without O_DIRECT the page cache would take everything: each block is made durable.
+			// Without O_DIRECT each block is synced, or the page cache would absorb all writes.
 			if !p.direct {
 				if err := f.Sync(); err != nil {
 					return err
@@ -74,7 +74,7 @@ func (p *probe) sustained(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.out.Sustained = course(seconds.list, s)
+	p.out.Sustained = findDrop(seconds.list, s)
 	if len(seconds.list) < 30 {
 		p.find("short-sustained", measure.Note, "the profile sustained ran for less than 30 s. Device caches and burst credits last for minutes, "+
 			"so the result may be too high. Use --duration 30m")
@@ -82,7 +82,7 @@ func (p *probe) sustained(ctx context.Context) error {
 	return nil
 }
 
-// secondsOf keeps the seconds of a step.
+// secondsOf collects the seconds of a step.
 type secondsOf struct {
 	Progress
 	list []record.ProbeSecond
@@ -93,9 +93,9 @@ func (s *secondsOf) Second(x record.ProbeSecond) {
 	s.Progress.Second(x)
 }
 
-// course looks for the fall. The rates of neighbouring seconds resemble each other, so that only a large change counts,
-// and only one that lasts until the end.
-func course(list []record.ProbeSecond, s *record.ProbeStep) *record.ProbeSustainedResult {
+// findDrop finds a drop of the rate. The rates of adjacent seconds are correlated, so only a large change counts, and
+// only if it lasts until the end.
+func findDrop(list []record.ProbeSecond, s *record.ProbeStep) *record.ProbeSustainedResult {
 	var rates []float64
 	var kept []record.ProbeSecond
 	for _, x := range list {
@@ -132,7 +132,7 @@ func mean(xs []float64) float64 {
 	return over(sum, float64(len(xs)))
 }
 
-// variation is the coefficient of variation.
+// variation returns the coefficient of variation.
 func variation(xs []float64) float64 {
 	if len(xs) < 2 {
 		return 0

@@ -187,7 +187,7 @@ func checkInterruptedProbe(t *testing.T, name string, e ended) {
 		d.Grade != "C" || d.Verdict != record.Honest {
 		t.Errorf("the record: %s %s, %d steps, %+v", r.Status, r.Problem, len(r.Steps), d)
 	}
-	if !strings.Contains(e.stderr, "the power is back, and the filesystem is mounted again") {
+	if !strings.Contains(e.stderr, "the power is restored and the filesystem is mounted again") {
 		t.Errorf("it says nothing of the disk:\n%s", e.stderr)
 	}
 	l := status(t, name)

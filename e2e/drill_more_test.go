@@ -41,10 +41,10 @@ func testDrillSupervisorKilled(t *testing.T, name string) {
 	c.signal(t, syscall.SIGINT)
 	d := drillOf(t, c.wait(t).must(t, 130))
 	said := strings.Join(d.Reasons, " ")
-	if d.Verdict != record.Unknown || !strings.Contains(said, "its supervisor is gone") || !strings.Contains(said, "plimsoll lab down "+name) {
+	if d.Verdict != record.Unknown || !strings.Contains(said, "its supervisor has ended") || !strings.Contains(said, "plimsoll lab down "+name) {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
-	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed != 0 || !strings.Contains(f[0].Problem, "its supervisor is gone") {
+	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed != 0 || !strings.Contains(f[0].Problem, "its supervisor has ended") {
 		t.Errorf("what nobody healed is %+v", f)
 	}
 	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; !strings.Contains(lineOf(list, name), "dead") {

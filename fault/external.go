@@ -20,7 +20,7 @@ type external struct {
 	known Injection
 }
 
-var errNoMark = errors.New("nobody marked the moment")
+var errNoMark = errors.New("no mark arrived")
 
 // next waits for a mark.
 func (e *external) next(ctx context.Context) (time.Time, error) {

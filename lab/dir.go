@@ -63,7 +63,7 @@ type order struct {
 var ErrNoLab = errors.New("there is no such lab")
 
 // ErrGone says that a lab's supervisor has ended, so that the lab can only be removed.
-var ErrGone = errors.New("its supervisor is gone")
+var ErrGone = errors.New("its supervisor has ended")
 
 func noLab(home, name string) error {
 	names, err := Names(home)

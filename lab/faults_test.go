@@ -119,7 +119,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustRefuse(t, broken("disk-slow:rs0-1"), "needs a delay")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Ops: []string{"read"}}, "never affects read")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Probability: 2}, "probability")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Errno: "EIO"}, "which is for disk-error")
+	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Errno: "EIO"}, "(only: disk-error)")
 	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("power-off:rs0-1"), Keep: 0.5}, "power-loss")
 	l.mustRefuse(t, broken("power-loss:rs0-1"), "--faults")
 	l.mustRefuse(t, broken("disk-fail:rs0-1/d7"), "disks: d1, d2")

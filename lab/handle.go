@@ -84,8 +84,8 @@ func (h *Handle) Describe(ctx context.Context, deep bool) (record.Lab, error) {
 	return h.describe(ctx, topology.Known)
 }
 
-// Observe returns the state of the lab with roles, lag and the health of volumes, but without the settings of its servers.
-// It costs each server a command or two, so it may be called often during a measurement.
+// Observe returns the state of the lab with roles, lag and the health of volumes, but without the settings of its
+// servers. It costs each server a command or two, so it may be called often during a measurement.
 func (h *Handle) Observe(ctx context.Context) (record.Lab, error) {
 	return h.describe(ctx, topology.Roles)
 }

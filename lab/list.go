@@ -106,7 +106,7 @@ func lastKnown(home, name string, err error) record.Lab {
 	}
 	if errors.Is(err, ErrGone) {
 		markDead(&l)
-		l.Problem = cmp.Or(l.Problem, "its supervisor is gone")
+		l.Problem = cmp.Or(l.Problem, "its supervisor has ended")
 	} else if err != nil && l.Problem == "" {
 		l.Problem = err.Error()
 	}

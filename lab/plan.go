@@ -80,8 +80,8 @@ func findEngine(ctx context.Context, home string, asked spec.Lab) (engine.Instal
 		return engine.Installation{Engine: engine.None}, nil
 	}
 	if asked.Engine.Name == engine.DocumentDB && os.Geteuid() != 0 {
-		return engine.Installation{}, errors.New("engine: documentdb needs root, because PostgreSQL runs in a root directory " +
-			"of its own. Run plimsoll as root, or use mongod, which runs as any user")
+		return engine.Installation{}, errors.New("engine: documentdb needs root, because PostgreSQL runs in a separate root " +
+			"directory. Run plimsoll as root, or use mongod, which runs as any user")
 	}
 	if asked.Engine.Binary != "" {
 		return engine.MongodAt(ctx, asked.Engine.Binary)

@@ -26,13 +26,13 @@ func (a Arrivals) String() string {
 	return "constant"
 }
 
-// LatePolicy is what becomes of an operation that was due while all workers were busy.
+// LatePolicy is the treatment of an operation that was due while all workers were busy.
 type LatePolicy uint8
 
 const (
-	// Queue: it is sent late, and its response time counts from when it was due.
+	// Queue: it is sent late. Its response time begins when it was due.
 	Queue LatePolicy = iota
-	// Drop: if it is later than DropAfter it is abandoned and counted as dropped.
+	// Drop: if it is later than DropAfter, it is not sent and counted as dropped.
 	Drop
 )
 
@@ -60,29 +60,27 @@ type Stage struct {
 
 // The values that replace zeros in a [Config] or [FillConfig].
 const (
-	// DefaultTimeout is long enough for a failover (2–12 s) to be seen as one slow operation by those
-	// who wait for it, and short enough for a run to end.
+	// DefaultTimeout is long enough for operations to survive a failover (2–12 s), and short enough for a run to end.
 	DefaultTimeout = 10 * time.Second
 	// DefaultInterval is the grain of all time series.
 	DefaultInterval = time.Second
 	// DefaultDropAfter is how late an operation may be sent under [Drop].
 	DefaultDropAfter = time.Second
-	// DefaultGrace is how long after the deadline of an operation its worker is abandoned.
+	// DefaultGrace is the time after the deadline of an operation until its worker is abandoned.
 	DefaultGrace = time.Second
 )
 
-// Limits that keep a mistyped number from eating the machine.
+// Limits against mistyped numbers.
 const (
 	maxWorkers = 1 << 20
 	maxRate    = 1e8
 )
 
-// Config says how a run is done. Whether it is an open or a closed loop follows from it: any Rate, in
-// the configuration or in a stage, makes it an open loop; Pace makes every worker follow ticks of its
-// own; otherwise each worker sends the next operation when it has the answer to the last.
+// Config configures a run. A Rate, in the configuration or in a stage, makes it an open loop. Pace makes every worker
+// follow its own ticks. Otherwise each worker sends the next operation after the reply to the last.
 type Config struct {
-	// Workers is how many operations can be under way at once; where stages set workers, how many
-	// there are before the first stage (0 is possible then).
+	// Workers is the largest number of operations in flight. If stages set workers, it is their number before the first
+	// stage and may be 0.
 	Workers int
 	// Rate is the rate of an open loop in operations per second, for all workers together; where
 	// stages set rates, the rate before the first stage (during the warm-up and where its ramp begins).
@@ -95,37 +93,34 @@ type Config struct {
 	// at start + k/Pace, a late worker sends back to back until it has caught up, and workers of at
 	// most 1000/s start after a random part of their first tick.
 	Pace float64
-	// Late is what becomes of late operations of an open loop, DropAfter how late is too late (default
-	// 1 s). Paced workers always queue.
+	// Late is the treatment of late operations of an open loop, DropAfter the limit of [Drop] (default 1 s). Paced workers
+	// always queue.
 	Late      LatePolicy
 	DropAfter time.Duration
 	// Stages changes the rate of an open loop or the number of workers of a closed or paced one.
 	Stages []Stage
-	// Warmup comes before the measured window and is counted apart.
+	// Warmup is before the measured window and is counted separately.
 	Warmup time.Duration
-	// Duration is the length of the measured window; 0 with Stages stands for their sum, 0 with
-	// Operations for no limit.
+	// Duration is the length of the measured window; 0 with Stages is their sum, 0 with Operations is no limit.
 	Duration time.Duration
 	// Operations ends the run when so many measured operations are done, if Duration does not before.
 	Operations int64
-	// Timeout is the deadline of every operation from when it is sent, whatever it consists of.
+	// Timeout is the deadline of every operation from when it is sent, with all its requests.
 	Timeout time.Duration
-	// Grace is how long after its deadline a session may take to return (default 1 s). Then its worker
-	// is abandoned: the operation counts as indeterminate or failed with reason timeout, in
-	// Report.Abandoned, and nothing more is sent by that worker.
+	// Grace is the time after its deadline for a session to return (default 1 s). Then its worker is abandoned: the
+	// operation counts as indeterminate or failed with reason timeout and in Report.Abandoned, and the worker sends
+	// nothing more.
 	Grace time.Duration
 	// Interval is the width of the intervals.
 	Interval time.Duration
-	// PlainTimers makes workers wait with the runtime's own timers, which wake up to about 1 ms late on
-	// Linux. Tests under testing/synctest need it: bubbles cannot fake the kernel's timers.
+	// PlainTimers makes workers wait with the runtime's timers, which are up to 1 ms late on Linux. Tests under
+	// testing/synctest need it.
 	PlainTimers bool
-	// Ready, if not nil, is called when all sessions are open; the run starts the moment it returns, so
-	// processes that share a load can start together. An error ends the run before its first operation.
+	// Ready, if not nil, is called when all sessions are open. The run starts when it returns, so processes that share a
+	// load can start together. An error ends the run before its first operation.
 	Ready func(context.Context) error
-	// Abort, when closed, ends the run at once: what is under way is not awaited but abandoned, and
-	// what was counted so far is returned. Sessions are closed by their workers when their calls
-	// return, as no session may be used by two goroutines at a time; a process that aborts because of a
-	// second Ctrl-C exits anyway.
+	// Abort, when closed, ends the run at once: current operations are abandoned, and the counts so far are returned.
+	// Workers close their sessions when their calls return, because only one goroutine may use a session.
 	Abort <-chan struct{}
 }
 

@@ -9,20 +9,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// controller conducts a run: it moves time along, watches over the workers and alone talks to the sink. The goroutine
-// of the caller of [Run] or [Fill] is the only one that touches it and its parts; workers do not know it, but only the
-// crew.
+// controller runs a load: it advances phases and stages, watches the workers and calls the sink. Only the goroutine of
+// the caller of [Run] or [Fill] uses it and its parts. Workers know the crew only.
 type controller struct {
 	*crew
-	counter *counter // of what an open loop owes; paced workers know it themselves
+	counter *counter // of due operations of an open loop; paced workers count their own
 	books   books
 	out     outlet
 	watch   watch
 	step    int    // next of steps
 	stage   int    // next of stages
-	phase   string // that was announced last
-	gauged  int64  // when operations under way are counted next
-	pauses  bool   // it was announced that workers back off
+	phase   string // announced last
+	gauged  int64  // next time to count the operations in flight
+	pauses  bool   // EventBackoff was announced
 
 	interrupted bool
 	cut         int64 // when that was
@@ -32,7 +31,6 @@ func newController(c *crew, sink measure.Sink) *controller {
 	return &controller{crew: c, out: outlet{sink: sink}, watch: watch{crew: c}}
 }
 
-// conduct runs the crew to its end.
 func (c *controller) conduct(ctx context.Context) (Report, error) {
 	if err := c.start(); err != nil {
 		c.closeSessions()
@@ -61,8 +59,8 @@ func (c *controller) conduct(ctx context.Context) (Report, error) {
 	return c.finish()
 }
 
-// start sets the workers going. The run begins when everything is made that can be made before: for very many workers
-// that takes seconds, which would be missing from the window.
+// start starts the workers. The run begins after everything is allocated, because that takes seconds for very many
+// workers.
 func (c *controller) start() error {
 	if err := c.books.open(&c.plan); err != nil {
 		return err
@@ -96,8 +94,8 @@ func (c *controller) start() error {
 	return nil
 }
 
-// over reports whether nothing more can happen. A window with an end is always seen through, even if
-// all workers are done before it ends: its length is part of the result.
+// over reports whether the run has ended. A window with an end always runs to its end, also if all workers are done
+// before, because its length is part of the result.
 func (c *controller) over() bool {
 	if c.roster.left.Load() > 0 {
 		return false
@@ -105,14 +103,13 @@ func (c *controller) over() bool {
 	return c.stopping.Load() || c.until == never || c.allSent() || c.outOfWork() || c.now() >= c.until
 }
 
-// outOfWork reports whether the streams of all workers have come to their end, but for those of workers
-// that were abandoned.
+// outOfWork reports whether the streams of all workers have ended, except those of abandoned workers.
 func (c *controller) outOfWork() bool {
 	ended := c.limit.ended.Load()
 	return ended > 0 && ended+c.watch.abandoned >= int64(len(c.workers))
 }
 
-// allSent reports whether a schedule of limited length was used up.
+// allSent reports whether a limited schedule has ended.
 func (c *controller) allSent() bool {
 	return c.schedule != nil && c.schedule.ticket.Load() >= c.tickets
 }
@@ -129,7 +126,7 @@ func (c *controller) interrupt(kind, text string) {
 	c.event(c.now(), kind, text)
 }
 
-// end is when operations stop falling due.
+// end is when the last operation is due.
 func (c *controller) end() int64 {
 	if c.interrupted {
 		return min(c.cut, c.until)
@@ -137,17 +134,16 @@ func (c *controller) end() int64 {
 	return c.until
 }
 
-// gaugeMean is the mean distance between two looks at how many operations are under way. Distances are
-// random (half to one and a half of it), so that they cannot fall in step with the load.
+// gaugeMean is the mean interval between two counts of the operations in flight. Intervals are random (half to one and
+// a half of it), so that they do not synchronise with the load.
 const gaugeMean = int64(10 * time.Millisecond)
 
-// wakePause is how long the controller sleeps at most, abortPause while it waits for aborted workers.
+// wakePause is the longest sleep of the controller, abortPause while it waits for aborted workers.
 const (
 	wakePause  = int64(100 * time.Millisecond)
 	abortPause = int64(time.Millisecond)
 )
 
-// catchUp does everything that is due until now.
 func (c *controller) catchUp(now int64) {
 	c.moveUsers(now)
 	c.announce(now)
@@ -173,21 +169,21 @@ func (c *controller) catchUp(now int64) {
 			c.hand(c.books.closeWarmup(now))
 		}
 	}
-	if c.out.err != nil && !c.stopping.Load() { // what cannot be kept need not be measured
+	if c.out.err != nil && !c.stopping.Load() { // no results without a sink
 		c.cut, c.interrupted = c.now(), true
 		c.halt()
 	}
 	c.watch.sink(c.now())
 }
 
-// countOffered counts the operations that fell due until now.
+// countOffered counts the operations that were due until now.
 func (c *controller) countOffered(now int64) {
 	if c.dims.Scheduled {
 		c.books.countOffered(min(now, c.end()), c.offered)
 	}
 }
 
-// hand gives closed intervals to the sink, with how many workers there were.
+// hand gives closed intervals to the sink, with the number of workers.
 func (c *controller) hand(closed []*measure.Interval, err error) {
 	c.out.fail(err)
 	for _, iv := range closed {
@@ -196,7 +192,7 @@ func (c *controller) hand(closed []*measure.Interval, err error) {
 	c.out.intervals(closed)
 }
 
-// nextWake returns when the controller has to look again.
+// nextWake is the next time at which the controller has something to do.
 func (c *controller) nextWake(now int64) int64 {
 	next := min(c.gauged, c.border(now), now+wakePause)
 	if c.step < len(c.steps) {
@@ -216,7 +212,6 @@ func (c *controller) nextWake(now int64) int64 {
 	return max(next, now+1)
 }
 
-// moveUsers starts and stops virtual users.
 func (c *controller) moveUsers(now int64) {
 	for c.step < len(c.steps) && c.steps[c.step].at <= now {
 		before := int(c.active.Load())
@@ -227,7 +222,7 @@ func (c *controller) moveUsers(now int64) {
 		}
 		c.step++
 	}
-	if now >= c.until && c.phase != PhaseDrain { // those that are parked have to see that it is over
+	if now >= c.until && c.phase != PhaseDrain { // wakes parked workers
 		for _, w := range c.workers {
 			w.wait.wakeUp()
 		}
@@ -278,8 +273,7 @@ func (c *controller) skipLate(now int64) {
 	}
 }
 
-// offered returns how many operations fell due before t, by phase, whether or not a worker took them. t must not
-// decrease.
+// offered returns how many operations were due before t, by phase. t must not decrease.
 func (c *controller) offered(t int64) (n [2]int64) {
 	if c.counter != nil {
 		return c.counter.before(t)

@@ -11,27 +11,27 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// crew is the workers of a run and what they share, with each other and with the [controller]. It is on the path of
-// every operation: what is not atomic or behind a lock of its own does not change after start.
+// crew is the workers of a run and their shared state. It is on the path of every operation: fields that are not atomic
+// and have no lock do not change after start.
 type crew struct {
 	plan
 	clock
 	store    store.Store
 	workers  []*worker
-	loops    []*eventLoop // none: every worker is a goroutine
+	loops    []*eventLoop // nil if every worker is a goroutine
 	schedule *schedule    // of an open loop, otherwise nil
 	limit    *limit
 	roster   *roster
 
-	stop     chan struct{}   // closed when no new operation shall be sent
+	stop     chan struct{}   // closed to send no new operation
 	once     sync.Once       // closes it
-	stopping atomic.Bool     // the same, for workers that do not wait
-	aborted  atomic.Bool     // what is under way is not awaited either
-	active   atomic.Int64    // virtual users that shall work: the workers with lower numbers
-	warming  atomic.Int64    // workers that may still count for the warm-up
+	stopping atomic.Bool     // the same, for running workers
+	aborted  atomic.Bool     // do not wait for current operations
+	active   atomic.Int64    // active virtual users: the workers with lower numbers
+	warming  atomic.Int64    // workers that may still record warm-up operations
 	pausing  atomic.Int64    // workers that back off
 	backoffs atomic.Int64    // pauses taken for that
-	dropped  [2]atomic.Int64 // operations given up, by phase
+	dropped  [2]atomic.Int64 // operations, by phase
 	outage   outage
 	events   eventQueue
 }
@@ -47,7 +47,6 @@ func newCrew(p plan, n int, st store.Store) *crew {
 	return c
 }
 
-// newRun builds the crew of [Run] and who conducts it.
 func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) *controller {
 	n := cfg.MaxWorkers()
 	crew := newCrew(planOf(cfg, w), n, st)
@@ -76,12 +75,11 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 	return c
 }
 
-// openers is how many sessions are opened at the same time: authentication takes tens of milliseconds
-// of both sides' processors per session.
+// openers is how many sessions are opened at the same time. Authentication takes tens of milliseconds of processor time
+// per session on both sides.
 const openers = 16
 
-// open opens the session of every worker. If one fails, or ctx ends or the run is aborted before all
-// are open, the others are closed again.
+// open opens the sessions of all workers. If one fails, ctx ends or the run is aborted, it closes the others.
 func (c *crew) open(ctx context.Context) error {
 	var next atomic.Int64
 	var stopping atomic.Bool
@@ -101,7 +99,7 @@ func (c *crew) open(ctx context.Context) error {
 		})
 	}
 	go func() { group.Wait(); close(done) }()
-	giveUp := func(why error) error { // sessions that are being opened are closed when they are open
+	giveUp := func(why error) error { // sessions that are being opened are closed then
 		stopping.Store(true)
 		go func() { <-done; c.closeSessions() }()
 		return fmt.Errorf("load: interrupted while opening sessions: %w", why)
@@ -122,7 +120,7 @@ func (c *crew) open(ctx context.Context) error {
 	return nil
 }
 
-// closeSessions closes sessions that nothing was done with.
+// closeSessions closes unused sessions.
 func (c *crew) closeSessions() {
 	for _, w := range c.workers {
 		if w.session != nil {
@@ -131,22 +129,22 @@ func (c *crew) closeSessions() {
 	}
 }
 
-// halt makes all workers end after what they have under way.
+// halt makes all workers end after their current operations.
 func (c *crew) halt() {
 	c.stopping.Store(true)
 	c.once.Do(func() {
 		close(c.stop)
-		for _, l := range c.loops { // its workers cannot watch a channel
+		for _, l := range c.loops { // workers of a loop do not watch a channel
 			l.wakeAll()
 		}
 	})
 }
 
-// roster counts the workers that have not ended. Only the last one that ends wakes the controller, which looks at every
-// worker when it wakes: if every worker woke it, the end of a run would take the square of their number.
+// roster counts the running workers. Only the last one wakes the controller, which then checks every worker. Otherwise
+// the end of a run would take time quadratic in the number of workers.
 type roster struct {
 	left atomic.Int64
-	gone chan struct{} // closed when nobody is left
+	gone chan struct{} // closed when all workers have ended
 }
 
 func newRoster(n int) *roster {
@@ -155,14 +153,14 @@ func newRoster(n int) *roster {
 	return r
 }
 
-// leave takes one worker off, one that ended or one that was abandoned.
+// leave removes a worker that ended or was abandoned.
 func (r *roster) leave() {
 	if r.left.Add(-1) == 0 {
 		close(r.gone)
 	}
 }
 
-// drop counts n operations of a phase that are abandoned.
+// drop counts n dropped operations of a phase.
 func (c *crew) drop(rec *measure.Recorder, phase int, now, n int64) {
 	rec.Dropped(now, n)
 	c.dropped[phase].Add(n)

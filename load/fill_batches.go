@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// windowLeast is how many batches may at least be begun after the oldest one that is not done.
+// windowLeast is the least number of batches that may begin after the oldest unfinished one.
 const windowLeast = 64
 
-// batches hands out the batches of a load phase in order and knows which of them are done.
+// batches hands out the batches of a load phase in order and tracks which are done.
 type batches struct {
 	size, total int64 // records per batch, number of batches
 	records     int64
 	window      int64
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced when a waiting worker should look again
+	changed chan struct{} // closed and replaced to wake waiting workers
 	next    int64         // batch to hand out next
 	oldest  int64         // first batch that is neither done nor abandoned
 	missing int64         // first batch that was abandoned, total if none was
 	done    []bool        // of the batches [oldest, oldest+window), at their number modulo window
 	pending int           // batches handed out and not done
 	judging bool          // a worker counts documents
-	over    bool          // nothing more is handed out
+	over    bool          // no more batches
 
-	tolerant    bool // duplicates are documents that are already there
+	tolerant    bool // duplicates are documents that exist already
 	repairing   bool
 	complete    bool
 	err         error
@@ -54,8 +54,8 @@ const (
 	leaveFill
 )
 
-// claim returns the next batch, or that it is time to count, or that all is over. It waits where only
-// the progress of others can tell, and gives up when stop is closed.
+// claim returns the next batch, or that the worker must count, or that all is over. It waits for the progress of others
+// if that decides, and returns when stop is closed.
 func (b *batches) claim(stop <-chan struct{}) (what int, batch int64) {
 	b.mu.Lock()
 	for {
@@ -85,19 +85,18 @@ func (b *batches) claim(stop <-chan struct{}) (what int, batch int64) {
 	}
 }
 
-// wake makes waiting workers look again. The caller holds the lock.
+// wake wakes waiting workers. The caller holds the lock.
 func (b *batches) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
-// recordsOf returns the records of a batch.
 func (b *batches) recordsOf(batch int64) (seq int64, n int) {
 	seq = batch * b.size
 	return seq, int(min(b.size, b.records-seq))
 }
 
-// checkOff notes that a batch is out of hand, done or abandoned. The caller holds the lock.
+// checkOff notes that a batch is done or abandoned. The caller holds the lock.
 func (b *batches) checkOff(batch int64) {
 	b.pending--
 	b.done[batch%b.window] = true

@@ -10,16 +10,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// gapLeast is the shortest time without any success that is worth an event. Single failures among
-// successes are in the counts; events are for what stands out in a timeline.
+// gapLeast is the shortest time without a success that makes an event. Single failures are only counted.
 const gapLeast = 100 * time.Millisecond
 
-// outage notices when operations begin to fail with none succeeding in between, and when the first one
-// succeeds again. Workers look at open after every success, which is a read of a shared but seldom
-// written word; the lock is taken for failures and for the first success after one only.
+// outage detects when all operations fail, and when the first one succeeds again. Workers read open after every
+// success; it is a shared word that is seldom written. Only failures and the first success after one take the lock.
 //
-// Failures and successes may take turns, thousands of times a second, so neither may cost more the more workers there
-// are. When the last success was is therefore looked up only for an outage that lasts, see [latestSuccess].
+// Failures and successes may alternate thousands of times a second, so their cost must not depend on the number of
+// workers. The time of the last success is therefore only searched for an outage that lasts ([latestSuccess]).
 type outage struct {
 	open atomic.Bool
 
@@ -32,7 +30,7 @@ type outage struct {
 	codeName  string
 }
 
-// failed notes an operation, sent at start, that a broken or overloaded target did not do.
+// failed notes a failed operation that was sent at start.
 func (c *crew) failed(start, end int64, res *store.Result) {
 	if c.outage.open.Load() {
 		return
@@ -71,8 +69,8 @@ func (c *crew) succeeded(end int64) {
 		Data: map[string]string{"gap_ns": strconv.FormatInt(end-from, 10)}})
 }
 
-// latestSuccess returns when an operation succeeded last, -1 if none did. It ends with the first success that it finds
-// at or after enough: the more operations succeed, the fewer workers it looks at.
+// latestSuccess returns the time of the last success, -1 if there is none. It returns the first success that it finds
+// at or after enough, so it checks fewer workers if more operations succeed.
 func latestSuccess(workers []*worker, enough int64) int64 {
 	last := int64(-1)
 	for _, w := range workers {
@@ -83,7 +81,7 @@ func latestSuccess(workers []*worker, enough int64) int64 {
 	return last
 }
 
-// watchOutage announces an outage that lasts, so that a live view shows it before it is over.
+// watchOutage announces a current outage for live views.
 func (c *crew) watchOutage(now int64) {
 	o := &c.outage
 	if !o.open.Load() {
@@ -96,8 +94,8 @@ func (c *crew) watchOutage(now int64) {
 	}
 }
 
-// announce reports the beginning of an outage once. last is when an operation succeeded before it, -1 if none did. The
-// caller holds the lock.
+// announce reports the begin of an outage once. last is the last success before it, -1 if there is none. The caller
+// holds the lock.
 func (o *outage) announce(c *crew, last int64) {
 	if o.announced {
 		return
@@ -117,17 +115,16 @@ func (o *outage) announce(c *crew, last int64) {
 		Text: "operations fail and none succeeds", Data: data})
 }
 
-// maxEvents bounds the queue of events between two looks of the controller.
+// maxEvents bounds the queue of events until the controller takes them.
 const maxEvents = 4096
 
-// eventQueue takes events from anywhere until the controller hands them to the sink.
+// eventQueue holds events from any goroutine until the controller gives them to the sink.
 type eventQueue struct {
 	mu     sync.Mutex
 	events []measure.Event
 	lost   int64
 }
 
-// event reports what happened at a moment of run time.
 func (c *crew) event(at int64, kind, text string) {
 	c.events.add(measure.Event{At: time.Duration(at), Kind: kind, Text: text})
 }

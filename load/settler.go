@@ -5,55 +5,54 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Settlement is what became of one operation, as far as the client that sent it can know. Times are
-// nanoseconds of run time.
+// Settlement is the result of one operation as its client knows it. Times are nanoseconds of run time.
 type Settlement struct {
 	// Outcome is that of the request that failed, otherwise [store.OK], [store.Unacknowledged] or
 	// [store.Batched]. A read among the requests whose content was wrong makes it [store.Corrupt].
 	Outcome store.Outcome
 	Reason  store.Reason
-	// Confirmed is how many requests, from the first on, were answered with [store.OK].
+	// Confirmed is how many requests from the first on had the reply [store.OK].
 	Confirmed int
-	// Failed is the index of the request that failed, after which no other was sent; -1 if none did. If
-	// Abandoned, nobody knows how many were sent.
+	// Failed is the index of the failed request, the last one sent; -1 if none failed. If Abandoned, the number of sent
+	// requests is unknown.
 	Failed int
-	// Attempts is how many commands were sent for the request that failed, or for all of them. More commands
-	// than requests are hidden retries: what the last one was told does not say what the first one did.
+	// Attempts is how many commands were sent for the failed request, or for all requests. More commands than requests are
+	// hidden retries; the reply to the last one does not show the effect of the first.
 	Attempts int
-	// Intended is when the operation was due, Sent when its first request was sent, Ended when the last
-	// answer was there or was abandoned.
+	// Intended is when the operation was due, Sent when its first request was sent, Ended when the last reply was received
+	// or the operation was abandoned.
 	Intended, Sent, Ended int64
-	// Server is host:port of the server that the last request was sent to, "" if that is not known.
+	// Server is host:port of the server of the last request, "" if it is unknown.
 	Server string
 	// Abandoned means that the session did not return and its worker was abandoned. A write among the
 	// requests may still be applied, long after Ended.
 	Abandoned bool
 }
 
-// Settler is implemented by streams that keep books about their operations: a ledger of writes.
+// Settler is implemented by streams that record the results of their operations, such as a ledger of writes.
 //
 // Settle is called exactly once for each operation that Next or Flush returned, before Done, and never while
-// another method of the stream runs. The worker calls it right after the operation; if that was abandoned, the
-// controller calls it in its place, with the outcome [store.Indeterminate] (writes) or [store.Failed], and
-// nothing of the stream is called after that. The session of a worker that was abandoned may still read the
-// requests of op, so Settle must not change them or the bytes that they refer to.
+// another method of the stream runs. The worker calls it right after the operation. After an abandoned operation the
+// controller calls it, with the outcome [store.Indeterminate] (writes) or [store.Failed], and calls no other method
+// after that. The session of a worker that was abandoned may still read the requests of op, so Settle must not change
+// them or the bytes that they refer to.
 //
 // Settle is on the path of every operation: it should not allocate. s is valid until it returns.
 type Settler interface {
 	Settle(op *workload.Op, s *Settlement)
 }
 
-// Apart is implemented by Settlers whose Settle and Verify share nothing, so that one may be called while the other
-// runs. A worker then needs no turn with the controller each time that it compares what it read.
+// Apart is implemented by Settlers whose Settle and Verify share no state, so that they may run at the same time. A
+// worker then compares reads without excluding the controller.
 type Apart interface {
 	SettlesApart()
 }
 
-// compare has the stream compare what was read, unless the worker was abandoned: then it returns false. If
-// the worker were abandoned meanwhile, the controller would settle the operation while the stream is busy with it.
+// compare lets the stream verify a read. It returns false if the worker was abandoned. It keeps the controller from
+// abandoning the worker, and so from settling the operation, during the verification.
 func (w *worker) compare(i int, deadline int64) (compared, alive bool) {
 	if !w.turns || w.op.Requests[i].Verb != workload.Find {
-		return w.check(i), true // which does not call the stream, or nobody minds
+		return w.check(i), true // which does not call the stream, or may run at the same time as Settle
 	}
 	if !w.hold(deadline) {
 		return false, false
@@ -63,7 +62,7 @@ func (w *worker) compare(i int, deadline int64) (compared, alive bool) {
 	return compared, true
 }
 
-// reportOutcome tells the stream what became of the operation that has just ended.
+// reportOutcome settles the operation that has ended.
 func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 	if w.settler == nil {
 		return
@@ -77,8 +76,8 @@ func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 	w.settler.Settle(&w.op, s)
 }
 
-// reportLost tells the stream of a worker that was abandoned that nothing is known about its operation. Only
-// the controller calls it, once it has custody of the worker.
+// reportLost settles the operation of an abandoned worker as unknown. Only the controller calls it, when it has custody
+// of the worker.
 func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int64) {
 	if w.settler == nil {
 		return

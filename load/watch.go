@@ -10,23 +10,23 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// watch abandons workers whose session does not return, and notices when this process could not watch.
+// watch abandons workers whose session does not return, and detects when this process did not run.
 type watch struct {
 	crew      *crew
-	looked    int64 // when it looked last
+	looked    int64 // last check of this process
 	amnesty   int64 // until when no worker is abandoned
-	next      int64 // when all workers are looked at next
-	looks     int64 // how often they were
+	next      int64 // next check of all workers
+	looks     int64 // number of checks
 	abandoned int64 // operations whose worker was abandoned
 
-	lost func(*worker) // told of every worker that was abandoned, nil for nobody
+	lost func(*worker) // called for every abandoned worker, if not nil
 }
 
-// If the controller did not run for stallLeast, the whole process did not.
+// If the controller did not run for stallLeast, the process did not run.
 const stallLeast = int64(500 * time.Millisecond)
 
-// lookShare is how many times as long as a look at all workers took the next one waits, so that a million workers do
-// not cost the machine a processor.
+// lookShare is the pause between two checks of all workers as a multiple of the time of a check, so that a million
+// workers do not take a core.
 const lookShare = 10
 
 // self detects that this process did not run. Its sessions could not return meanwhile, so they get the grace again.
@@ -43,14 +43,13 @@ func (a *watch) self(now int64) {
 // sink distinguishes a slow sink, during which workers ran, from a process that did not run.
 func (a *watch) sink(now int64) {
 	if took := now - a.looked; took >= stallLeast {
-		a.amnesty = now + int64(a.crew.grace) // it may have been the whole process after all
+		a.amnesty = now + int64(a.crew.grace) // the process may not have run
 		a.crew.event(now, EventSlowRecord, "keeping the results took "+time.Duration(took).Round(time.Millisecond).String())
 	}
 	a.looked = now
 }
 
-// overdue abandons workers whose session does not return: past deadline and grace, or at once if
-// the run is aborted.
+// overdue abandons workers whose session does not return after deadline and grace, or at once after an abort.
 func (a *watch) overdue(now int64, books *books) {
 	if now < a.next {
 		return
@@ -70,7 +69,7 @@ func (a *watch) overdue(now int64, books *books) {
 	a.next = now + lookShare*(a.crew.now()-now)
 }
 
-// abandon counts the operation of a worker that was abandoned. What it did is unknown.
+// abandon counts the operation of an abandoned worker, whose outcome is unknown.
 func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	if a.lost != nil {
 		a.lost(w)
@@ -93,7 +92,7 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	}
 	w.reportLost(outcome, reason, now)
 	w.rec[w.phase].End()
-	rec := books.of[w.phase].rec // that of the worker may be in use by others of its loop
+	rec := books.of[w.phase].rec // the worker's own recorder may be in use by others of its loop
 	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,
 		Class: uint8(w.op.Class), Outcome: uint8(outcome)})
 	rec.Fail(measure.Failure{Class: a.crew.dims.Classes[w.op.Class].Name, Outcome: outcome.String(),

@@ -12,22 +12,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The indices of a run's phases: what is counted apart.
+// The indices of the phases that are counted separately.
 const (
 	warm     = 0
 	measured = 1
 )
 
-// task is what a worker does: one kind of loop.
+// task is the loop of a worker.
 type task interface {
 	// step does the next operation of w; it returns false when there is nothing more to do.
 	step(w *worker) bool
-	// finish ends what is held back, after the last step.
+	// finish sends held back operations after the last step.
 	finish(w *worker)
 }
 
-// worker is one goroutine, or one task of an event loop, with one session. What it has beside its custody, lastOK and
-// pace belongs to whoever has custody of it.
+// worker is one goroutine, or one task of an event loop, with one session. Except custody, lastOK and pace, its fields
+// belong to the holder of its custody.
 type worker struct {
 	crew    *crew
 	id      int
@@ -35,7 +35,7 @@ type worker struct {
 	stream  workload.Stream   // nil in the load phase
 	verify  workload.Verifier // nil if the stream cannot
 	ender   workload.Ender    // nil if the stream is endless
-	settler Settler           // nil if the stream keeps no books
+	settler Settler           // nil if the stream is no Settler
 	turns   bool              // it must not settle while it verifies
 	task    task
 	wait    waiter
@@ -44,8 +44,8 @@ type worker struct {
 	lastOK atomic.Int64 // end of the last success, for the length of an outage
 	_      [48]byte
 
-	rec     [2]*measure.Recorder // by phase; the warm-up's is nil once it is over for this worker
-	sharing *int                 // how many workers have not given the warm-up's recorder back
+	rec     [2]*measure.Recorder // by phase; that of the warm-up is nil after it
+	sharing *int                 // workers that still hold the warm-up's recorder
 	unsent  int                  // consecutive operations that could not even be sent
 	paused  bool
 	pace    pace
@@ -53,7 +53,6 @@ type worker struct {
 	operation
 }
 
-// account is what a worker did.
 type account struct {
 	sent    [2]int64 // by phase
 	ended   int64    // when the last operation ended
@@ -69,7 +68,7 @@ func (a *account) add(b *account) {
 	a.checks.add(b.checks)
 }
 
-// checks counts the comparisons of what was read with what was written.
+// checks counts the verified reads.
 type checks struct{ verified, mismatch, missing int64 }
 
 func (c *checks) add(d checks) {
@@ -78,7 +77,7 @@ func (c *checks) add(d checks) {
 	c.missing += d.missing
 }
 
-// operation is what a worker has under way.
+// operation is the current operation of a worker.
 type operation struct {
 	op         workload.Op
 	phase      int
@@ -92,19 +91,19 @@ type operation struct {
 	settlement Settlement
 }
 
-// custody decides who may touch a worker: its goroutine, or the controller, once that has abandoned a session that does
-// not return. Only one of them ends a call, by exchanging its deadline: that makes it safe to go on without the worker.
+// custody decides who may use a worker: its goroutine or, after abandoning it, the controller. Only one of them can end
+// a call, by exchanging its deadline, so the run can safely continue without the worker.
 type custody struct {
-	state atomic.Int64 // the deadline of the call under way in run time, or one of the following
+	state atomic.Int64 // the deadline of the current call in run time, or one of the following
 }
 
 const (
 	idle      = 0
 	abandoned = -1 // the controller has it
-	checking  = -2 // the stream looks at a document: for so long the worker cannot be abandoned
+	checking  = -2 // the stream verifies a document; the worker cannot be abandoned
 )
 
-// begin starts a call. The worker has custody and keeps it, or else it would not get here.
+// begin starts a call of a worker that has custody.
 func (c *custody) begin(deadline int64) { c.state.Store(deadline) }
 
 // end ends a call and reports whether the worker still has custody.
@@ -116,21 +115,20 @@ func (c *custody) kept(deadline int64) bool { return c.state.Load() == deadline 
 // lost reports whether the controller has custody.
 func (c *custody) lost() bool { return c.state.Load() == abandoned }
 
-// hold keeps the controller from abandoning the worker until release. It returns false if that has happened.
+// hold keeps the controller from abandoning the worker until release. It returns false if the worker is abandoned.
 func (c *custody) hold(deadline int64) bool { return c.state.CompareAndSwap(deadline, checking) }
 
 func (c *custody) release(deadline int64) { c.state.Store(deadline) }
 
-// deadline returns until when the call under way shall return; busy is false if there is none that could be abandoned.
+// deadline returns the deadline of the current call; busy is false without a call that can be abandoned.
 func (c *custody) deadline() (deadline int64, busy bool) {
 	deadline = c.state.Load()
 	return deadline, deadline > 0
 }
 
-// giveUp gives custody to the controller, unless the call has returned meanwhile.
+// giveUp gives custody to the controller, unless the call has returned.
 func (c *custody) giveUp(deadline int64) bool { return c.state.CompareAndSwap(deadline, abandoned) }
 
-// main is the life of a worker.
 func (w *worker) main() {
 	for w.task.step(w) {
 	}
@@ -142,8 +140,7 @@ func (w *worker) main() {
 	}
 }
 
-// leave closes the session, watched like an operation, and reports whether the crew still waits for
-// this worker.
+// leave closes the session under the watch of an operation, and reports whether the crew still waits for this worker.
 func (w *worker) leave() bool {
 	w.wait.close()
 	alive := !w.lost()
@@ -152,13 +149,12 @@ func (w *worker) leave() bool {
 		w.quiet = true
 		w.begin(deadline)
 	}
-	_ = w.session.Close() // nothing is lost with it: every operation has its outcome
+	_ = w.session.Close() // every operation has its outcome already
 	return alive && w.end(deadline)
 }
 
-// perform sends the operation in w.op, which belongs to the given phase and was due at the given time,
-// and counts it. It returns false if the worker was abandoned meanwhile: then nothing of it may be
-// touched any more.
+// perform sends the operation in w.op, which belongs to the phase and was due at the time, and counts it. It returns
+// false if the worker was abandoned; the caller must then not use the worker.
 func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	deadline := start + int64(w.crew.timeout)
 	rec := w.recorder(phase)
@@ -179,8 +175,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	return outcome, true
 }
 
-// recorder returns the recorder of a phase. The first use of the second one gives the warm-up's back:
-// a worker never returns to an earlier phase.
+// recorder returns the recorder of a phase. Its first use for the measured phase releases that of the warm-up.
 func (w *worker) recorder(phase int) *measure.Recorder {
 	if phase == measured && w.rec[warm] != nil {
 		if *w.sharing--; *w.sharing == 0 {
@@ -192,8 +187,8 @@ func (w *worker) recorder(phase int) *measure.Recorder {
 	return w.rec[phase]
 }
 
-// exchange sends the requests of the operation one after the other until one fails, all before the
-// same deadline, and returns the outcome of the whole and when it was known.
+// exchange sends the requests of the operation in order until one fails, with one deadline, and returns the outcome of
+// the operation and its end.
 func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 	if len(w.op.Requests) == 0 {
 		return store.Batched, start
@@ -220,14 +215,14 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 			w.settlement.Failed = i
 			break
 		}
-		if begin = end; compared { // comparing documents is not part of the next request
+		if begin = end; compared { // verifying is not part of the next request
 			begin = w.crew.now()
 		}
 	}
 	return outcome, end
 }
 
-// check compares what a read returned, where the workload can. It returns whether that took time.
+// check verifies a read, if the workload can. It returns whether that took time.
 func (w *worker) check(i int) bool {
 	if w.verify == nil || w.op.Requests[i].Verb != workload.Find {
 		return false
@@ -250,8 +245,8 @@ func (w *worker) check(i int) bool {
 	return true
 }
 
-// part adds one request to its operation, and keeps its sample if it is timed apart. The wait of the
-// operation counts in the response time of each of its parts.
+// part adds one request to its operation, and keeps a sample for it if it has a class. The wait of the operation is
+// part of the response time of each of its requests.
 func (w *worker) part(i int, begin, end int64) {
 	t, r := &w.total, &w.res
 	t.Docs += int32(r.Docs)
@@ -270,7 +265,6 @@ func (w *worker) part(i int, begin, end int64) {
 	}
 }
 
-// count records the operation that has just ended.
 func (w *worker) count(rec *measure.Recorder, outcome store.Outcome, end int64) {
 	w.ended = end
 	w.checks.add(w.checked)
@@ -290,8 +284,8 @@ func (w *worker) count(rec *measure.Recorder, outcome store.Outcome, end int64) 
 	w.fail(rec, outcome, end)
 }
 
-// fail keeps what is known about a failure. A plain not-found has nothing to tell beyond its outcome,
-// and workloads that look for absent keys would take the lock of this path for every operation.
+// fail records the details of a failure. A plain not-found has none, and workloads with absent keys would take the lock
+// here for every operation.
 func (w *worker) fail(rec *measure.Recorder, outcome store.Outcome, end int64) {
 	if outcome == store.NotFound && w.res.Code == 0 {
 		return

@@ -33,7 +33,7 @@ func checkClientCPU(s *Summary, c Circumstances) []Finding {
 	}
 	return finding("client-cpu", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
 		"the load generator used %s of its %s cores. The client may limit the result, not the target. Give the client more "+
-			"cores or a machine of its own, or lower the load.", percent(used), figure.Significant(c.Cores))
+			"cores or a separate machine, or lower the load.", percent(used), figure.Significant(c.Cores))
 }
 
 func checkCeiling(s *Summary, c Circumstances) []Finding {

@@ -56,7 +56,7 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if kept < minMeaningful {
 		severity = Invalid
 	}
-	effect := "Response times grow with the length of the run and mean nothing by themselves"
+	effect := "Response times grow with the length of the run and have no meaning"
 	if s.Dropped > 0 {
 		effect = figure.Count(s.Dropped) + " operations were dropped, and response times do not cover them"
 	}
@@ -144,7 +144,7 @@ func checkAcknowledged(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("unacknowledged", Note, float64(t.Unacknowledged), 0, "operations",
-		"%s writes were unacknowledged (w:0). The rate of writes is what was sent, not what was stored. Use w:1 or majority "+
+		"%s writes were unacknowledged (w:0). Their rate is that of sent writes, not of stored writes. Use w:1 or majority "+
 			"to measure stored writes.", t.Unacknowledged)
 }
 
@@ -154,7 +154,7 @@ func checkIndeterminate(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("indeterminate", Note, float64(t.Indeterminate), 0, "operations",
-		"%s writes have an unknown outcome, because no answer says whether they were applied. The number of documents may "+
+		"%s writes have an unknown outcome, because no reply confirms or denies them. The number of documents may "+
 			"differ by that many. Count the documents if you need their number.", t.Indeterminate)
 }
 
@@ -184,7 +184,7 @@ func checkSteady(s *Summary, c Circumstances) []Finding {
 	if need := c.steadyLength(); s.Duration() < need {
 		why := fmt.Sprintf("%d checkpoint cycles of %s", minCycles, figure.Duration(c.Cycle))
 		if c.InProcess {
-			why = fmt.Sprintf("%d seconds, because fewer do not show a trend", minSettleBins)
+			why = fmt.Sprintf("%d s, because a shorter series does not show a trend", minSettleBins)
 		}
 		found = append(found, finding("too-short", Warning, s.Duration().Seconds(), need.Seconds(), "s",
 			"the measured time is %s; a steady state needs %s. The result may be that of a target that was still warming up. "+
@@ -225,13 +225,13 @@ func checkVariation(s *Summary, c Circumstances) []Finding {
 			return nil
 		}
 	}
-	dip := "no dip below half of the median"
+	dip := "No dip reached half of the median"
 	if longest > 0 {
-		dip = fmt.Sprintf("the longest dip took %s and went down to %s of the median",
+		dip = fmt.Sprintf("The longest dip lasted %s and went down to %s of the median",
 			figure.Duration(time.Duration(longest)*width), percent(depth))
 	}
 	return finding("throughput-variation", Warning, value, limit, UnitShare,
-		"the coefficient of variation of throughput is %s (%s parts of %s), with %s. The mean is not the throughput of a steady "+
+		"the coefficient of variation of throughput is %s (%s parts of %s). %s. The mean is not the throughput of a steady "+
 			"target. Look for the cause in the course of the run and in the target's log.",
 		percent(varied), len(rates), width, dip)
 }
@@ -269,15 +269,23 @@ func trends(s *Summary, width time.Duration, test bool) []Finding {
 	if math.Abs(change) > maxTrend && (!test || p < trendChance) {
 		found = append(found, finding("not-steady", Warning, change, maxTrend, UnitShare,
 			"throughput changed by %s during the measured time (Theil–Sen; Mann–Kendall %s). The result depends on when it was "+
-				"taken. Warm up longer or measure longer.", figure.Change(1+change), chance(p))...)
+				"taken. Warm up longer or measure longer.", changeText(change), chance(p))...)
 	}
 	change, p = trend(at, times)
 	if math.Abs(change) > maxDrift && p < trendChance {
 		found = append(found, finding("latency-drift", Warning, change, maxDrift, UnitShare,
 			"the mean response time changed by %s during the measured time (Mann–Kendall %s). The percentiles depend on when they "+
-				"were taken. Warm up longer or measure longer.", figure.Change(1+change), chance(p))...)
+				"were taken. Warm up longer or measure longer.", changeText(change), chance(p))...)
 	}
 	return found
+}
+
+// changeText writes a change as a share of the mean. The slope of a short series can reach beyond zero.
+func changeText(change float64) string {
+	if change <= -1 {
+		return "-100 % or more"
+	}
+	return figure.Change(1 + change)
 }
 
 // trend returns the change over the whole series relative to its mean, and the probability that there

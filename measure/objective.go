@@ -88,7 +88,7 @@ func parseObjective(text string) (Objective, error) {
 	case "=>":
 		o.Op = ">="
 	case "=", "==":
-		return o, fmt.Errorf("objective %q asks for equality, which no measurement has: use < <= > or >=", text)
+		return o, fmt.Errorf("objective %q: a measurement is never equal to a limit. Use < <= > or >=", text)
 	}
 	if err := o.parseName(m[1]); err != nil {
 		return o, fmt.Errorf("objective %q: %w", text, err)

@@ -37,7 +37,7 @@ func TestObjectiveErrorsNameTheUnknownPart(t *testing.T) {
 		"p99":                   "not of the form",
 		"p99<20":                `"20" is not a time with a unit`,
 		"p99<-1ms":              "not a time",
-		"p99=5ms":               "asks for equality",
+		"p99=5ms":               "never equal to a limit",
 		"p100<5ms":              "not a percentile",
 		"erors<1%":              `unknown metric "erors", did you mean errors?`,
 		"errors<5":              "did you mean 5%?",

@@ -2,31 +2,30 @@ package record
 
 import "github.com/plimsoll-bench/plimsoll/measure"
 
-// Conclusion is what a result comes to as a whole, in the word by which those act who do not read it: scripts, by the
-// exit code that the command line has for each, and suites, which have the result as a part. The rooms that judge a
-// kind of record decide it.
+// Conclusion is the result of a record in one word, for scripts (each has an exit code) and for suites. The room that
+// judges a kind of record decides it.
 type Conclusion string
 
 const (
-	// Satisfied: it is done, and everything that was expected holds.
+	// Satisfied: it is complete, and all expectations hold.
 	Satisfied Conclusion = "satisfied"
-	// Missed: it is done, and something that was expected does not hold or cannot be told.
+	// Missed: it is complete, and an expectation does not hold or is unknown.
 	Missed Conclusion = "missed"
-	// WritesLost: an acknowledged write that had to survive is gone.
+	// WritesLost: an acknowledged write was lost that had to survive.
 	WritesLost Conclusion = "writes lost"
-	// Incredible: it is done, and must not be believed.
+	// Incredible: it is complete and invalid.
 	Incredible Conclusion = "invalid"
-	// Ended: it was asked to stop, or killed. What was measured is kept.
+	// Ended: it was interrupted or killed. The results until then are kept.
 	Ended Conclusion = "interrupted"
-	// Refused: what was asked for is wrong, so that nothing was done.
+	// Refused: the request is wrong, and nothing was done.
 	Refused Conclusion = "refused"
-	// OutOfReach: the target cannot be reached, or refuses the credentials.
+	// OutOfReach: the target is unreachable or refused the credentials.
 	OutOfReach Conclusion = "unreachable"
-	// NoResult: it ended without a result, for any other reason.
+	// NoResult: it ended without a result for another reason.
 	NoResult Conclusion = "failed"
 )
 
-// ConcludeHead is what a record comes to by its head alone, for kinds that nobody judges further.
+// ConcludeHead is the conclusion of a record from its head alone, for kinds without further judgement.
 func ConcludeHead(h *Head) Conclusion {
 	switch {
 	case h.Status == Interrupted, h.Status == Killed:

@@ -4,10 +4,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// KindDrill is the kind of record that a drill leaves.
+// KindDrill is the kind of records of drills.
 const KindDrill = "drill"
 
-// DrillVerdict says whether what a drill, or a round of it, was to show holds.
+// DrillVerdict says whether the expectations of a drill or a round hold.
 type DrillVerdict string
 
 // The verdicts of a drill.
@@ -17,27 +17,26 @@ const (
 	Unknown  DrillVerdict = "unknown"
 )
 
-// Drill is drill.json: what one drill found. Each repetition is a record of a run below it.
+// Drill is drill.json: the result of a drill. Each round is a record of a run below it.
 type Drill struct {
 	Head
 	Specification spec.Drill `json:"specification"`
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is
-	// known.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
 	Engine string `json:"engine,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
 	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
 	Reasons []string     `json:"reasons"`
 	// Rounds are the repetitions, in order.
 	Rounds []DrillRound `json:"rounds"`
-	// Outages and Losses are over all rounds; Statement is what so many rounds allow to say. They are absent if clients
-	// noticed different things in different rounds: Manners has each of those by itself.
+	// Outages and Losses are over all rounds, and Statement is what so many rounds show. They are absent if the rounds
+	// have different failure modes; Manners then has each of them.
 	Outages   *Spread       `json:"outages,omitempty"`
 	Losses    *Spread       `json:"losses,omitempty"`
 	Statement string        `json:"statement,omitempty"`
 	Manners   []DrillManner `json:"manners,omitempty"`
 }
 
-// Spread is a distribution over few rounds: all values are kept, because a percentile of three says nothing.
+// Spread is a distribution over few rounds. It has all values, because a percentile of three has no meaning.
 type Spread struct {
 	Unit   string    `json:"unit"`
 	Values []float64 `json:"values"`
@@ -50,16 +49,16 @@ type DrillRound struct {
 	Number int `json:"number"`
 	// Record is the directory of the run's record, below that of the drill.
 	Record string `json:"record"`
-	// Status says how far it came, Problem what went wrong.
+	// Status is its status, Problem what went wrong.
 	Status  Status       `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
 	Problem string       `json:"problem,omitempty"`
 	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
 	Reasons []string     `json:"reasons,omitempty"`
-	// Level is the durability level of the servers that were loaded, where a lab has servers for each, and Means what it
-	// comes to in the words of the engine.
+	// Level is the durability level of the loaded servers if a lab has servers for each level, and Means that level in the
+	// engine's settings.
 	Level string `json:"level,omitempty"`
 	Means string `json:"means,omitempty"`
-	// Expect is what had to hold, and Promise why.
+	// Expect is the expectation, and Promise its reason.
 	Expect  spec.Expect `json:"expect"`
 	Promise string      `json:"promise,omitempty"`
 	// WindowStart and WindowEnd are the borders of the measured time, in nanoseconds of run time.
@@ -67,30 +66,30 @@ type DrillRound struct {
 	WindowEnd   int64 `json:"window_end_ns,omitempty"`
 	// Members is how many servers hold data.
 	Members int `json:"members,omitempty"`
-	// Seeds are records that were written and read before anything else, and SeedsFound those that were there in the end.
+	// Seeds are documents that were written and read before the load, and SeedsFound those that the final read found.
 	Seeds      int `json:"seeds,omitempty"`
 	SeedsFound int `json:"seeds_found,omitempty"`
-	// CPUSeconds is what all hosts of the lab used from before the load until redundancy was back.
+	// CPUSeconds is the use of all hosts of the lab from before the load until redundancy returned.
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
-	// WrittenBytes is what they wrote in the same time, where the hosts know it: isolated ones do.
+	// WrittenBytes is what they wrote in the same time; only isolated hosts count it.
 	WrittenBytes int64 `json:"written_bytes,omitempty"`
-	// ClientCPUSeconds is what the load processes used while they loaded, and ServiceCPUSeconds what the REST service
-	// between them and the target did (via: rest). Neither is among CPUSeconds, nor in each other.
+	// ClientCPUSeconds is the use of the load processes during the load, and ServiceCPUSeconds that of the REST service
+	// (via: rest). CPUSeconds includes neither.
 	ClientCPUSeconds  float64 `json:"client_cpu_seconds,omitempty"`
 	ServiceCPUSeconds float64 `json:"service_cpu_seconds,omitempty"`
 	// Unread are members that no read of the audit covered, with the reason.
 	Unread []string `json:"unread,omitempty"`
 	// Shards are the shards of a sharded cluster, and Placement says how the shard of an operation is known, or why it is
-	// not.
+	// unknown.
 	Shards    []DrillShard `json:"shards,omitempty"`
 	Placement string       `json:"placement,omitempty"`
-	// Faults are what was broken, as it happened.
+	// Faults are the injected faults.
 	Faults []DrillFault `json:"faults"`
 	// Moments are the timeline: what happened first after each fault, in nanoseconds of run time.
 	Moments []DrillMoment `json:"moments"`
-	// Effects say what it meant for operations, by class; "" is all of them.
+	// Effects are the effects on operations by class; "" is all of them.
 	Effects []DrillEffect `json:"effects"`
-	// Ledger says what became of the writes.
+	// Ledger is the result of the audit of writes.
 	Ledger *LedgerResult `json:"ledger,omitempty"`
 }
 
@@ -98,43 +97,42 @@ type DrillRound struct {
 // ledger.
 type DrillShard struct {
 	Name string `json:"name"`
-	// Struck says whether a fault struck a member of it. Of a target that others break that is not known, so all of them
-	// count.
+	// Struck says whether a fault hit one of its members. With external faults this is unknown, and all shards count.
 	Struck bool `json:"struck,omitempty"`
-	// AcknowledgedBefore is how many writes it acknowledged in the second before the fault that struck it first, or before
-	// the first one.
+	// AcknowledgedBefore is how many writes it acknowledged in the second before its first fault, or before the first
+	// fault.
 	AcknowledgedBefore int64 `json:"acknowledged_before"`
-	// NewPrimary is how long after that fault another member was its primary, in nanoseconds; 0 if that was not seen.
+	// NewPrimary is the time from that fault to a new primary, in nanoseconds; 0 if none was seen.
 	NewPrimary int64 `json:"new_primary_ns,omitempty"`
 }
 
-// DrillFault is one fault as it happened, on the clock of the run.
+// DrillFault is one injected fault, on the clock of the run.
 type DrillFault struct {
-	Fault  spec.Strike `json:"fault"`  // what was asked for
+	Fault  spec.Strike `json:"fault"`  // as specified
 	Target string      `json:"target"` // what it was resolved to
 	// Shards are those that have a member with data on the target, of a sharded cluster.
 	Shards []string `json:"shards,omitempty"`
-	// Manner is "crash" (connections break), "black-hole" (they hang), "planned", "disk" or "slow": outages of
-	// different manners are not compared.
+	// Manner is the failure mode: "crash" (connections break), "black-hole" (they hang), "planned", "disk" or "slow".
+	// Outages of different failure modes are not compared.
 	Manner   string `json:"manner"`
 	Injected int64  `json:"injected_ns"`
-	// Done is when the injector knew that it was in effect.
+	// Done is when the injector had confirmed it.
 	Done   int64 `json:"done_ns"`
 	Healed int64 `json:"healed_ns,omitempty"`
-	// Hit says whether something other than the injector saw it, and Evidence what.
+	// Hit says whether something besides the injector confirms it, and Evidence what.
 	Hit      bool   `json:"hit"`
 	Evidence string `json:"evidence,omitempty"`
 	Problem  string `json:"problem,omitempty"`
 }
 
-// The kinds of moments, in the order in which they usually come.
+// The kinds of moments, in their usual order.
 const (
 	MomentFault      = "fault"
 	MomentFirstError = "first-error"
-	MomentPrimaryOut = "primary-gone"    // the old primary is gone from the client's view
+	MomentPrimaryOut = "primary-gone"    // clients lost the old primary
 	MomentElected    = "primary-elected" // by term, election date or timeline
-	MomentFirstRead  = "first-read"      // the first read that was answered, where none was before
-	MomentFirstWrite = "first-write"     // the first acknowledged write, where none was before
+	MomentFirstRead  = "first-read"      // the first successful read after none succeeded
+	MomentFirstWrite = "first-write"     // the first acknowledged write after none was acknowledged
 	MomentReadsBack  = "reads-back"      // 95 % of the reads before
 	MomentWritesBack = "writes-back"     // 95 % of the writes before
 	MomentThroughput = "throughput-back" // 95 % of the throughput before, of reads and writes together: in older records
@@ -148,30 +146,30 @@ type DrillMoment struct {
 	At   int64  `json:"at_ns"`
 	// Fault is the index of the fault that it follows.
 	Fault int `json:"fault"`
-	// Shard is the one it is about, of a sharded cluster; empty for what concerns all of it.
+	// Shard is its shard of a sharded cluster, empty for the cluster.
 	Shard string `json:"shard,omitempty"`
 	Text  string `json:"text,omitempty"`
 }
 
-// DrillEffect is what the faults meant for one class of operations.
+// DrillEffect is the effect of the faults on one class of operations.
 type DrillEffect struct {
 	Class string `json:"class"`
 	// Kind is "reads" or "writes": all classes that read, or that write, together.
 	Kind string `json:"kind,omitempty" jsonschema:"enum=reads,enum=writes"`
-	// Shard is the one on which they were, of a sharded cluster; empty for all of them, also those that asked several.
+	// Shard is their shard of a sharded cluster, empty for all operations, including those on several shards.
 	Shard string `json:"shard,omitempty"`
 	// Client is the number of a load process; -1 is all of them.
 	Client int `json:"client"`
 	// Before is the rate of successes per second before the first fault.
 	Before float64 `json:"before"`
-	// During is the same from when the first fault was in effect until it was healed, or until the load ended.
+	// During is the same while the first fault was in effect, at most until the end of the load.
 	During float64 `json:"during"`
-	// Outage is the longest time without a success, from the last one before to the first one after; OutageFrom is when it
-	// began. Recovery is from the fault until 95 % of Before. Both are nanoseconds; -1 if it did not come.
+	// Outage is the longest time without a success, from the last success before to the first one after; OutageFrom is its
+	// begin. Recovery is the time from the fault until 95 % of Before. Both are nanoseconds; -1 if it did not end.
 	Outage     int64 `json:"outage_ns"`
 	OutageFrom int64 `json:"outage_from_ns"`
 	Recovery   int64 `json:"recovery_ns"`
-	// Missing is the area lost: operations that would have succeeded at the rate before, and did not.
+	// Missing is how many more operations would have succeeded at the rate before.
 	Missing float64 `json:"missing"`
 	Failed  int64   `json:"failed"`
 }
@@ -182,13 +180,13 @@ const (
 	KindWrites = "writes"
 )
 
-// The classes that a ledger gives to writes.
+// The classes of writes in a ledger.
 const (
 	WriteOK         = "ok"         // acknowledged and present
 	WriteLost       = "lost"       // acknowledged and absent
 	WriteRecovered  = "recovered"  // indeterminate and present
 	WriteDropped    = "dropped"    // indeterminate and absent
-	WritePhantom    = "phantom"    // declared not applied, and present
+	WritePhantom    = "phantom"    // reported as not applied, and present
 	WriteUnexpected = "unexpected" // present, and never attempted
 	WriteDuplicated = "duplicated" // applied more than once
 	WriteStale      = "stale"      // acknowledged, missing in a read begun after that, and present later
@@ -197,61 +195,60 @@ const (
 	WriteCorrupt    = "corrupt"    // present with other content than was written
 )
 
-// LedgerResult is what became of the writes of a run.
+// LedgerResult is the result of the audit of the writes of a run.
 type LedgerResult struct {
 	Writers int `json:"writers"`
-	// Attempted writes: Acknowledged, Indeterminate and NotApplied of them by what the client was told.
+	// Attempted is the sum of Acknowledged, Indeterminate and NotApplied, by the replies to the client.
 	Attempted     int64 `json:"attempted"`
 	Acknowledged  int64 `json:"acknowledged"`
 	Indeterminate int64 `json:"indeterminate"`
 	NotApplied    int64 `json:"not_applied"`
-	// Classes count the writes by what was found, inserts and updates apart.
+	// Inserts and Updates count the writes by class.
 	Inserts map[string]int64 `json:"inserts"`
 	Updates map[string]int64 `json:"updates,omitempty"`
 	// Lost are the first of the lost writes; LostRanges name all of them by writer, as "3: 17-19 42".
 	Lost       []LostWrite `json:"lost,omitempty"`
 	LostRanges []string    `json:"lost_ranges,omitempty"`
-	// LossWindow is how long before the fault the oldest lost write had been acknowledged, in nanoseconds: the
-	// measured recovery point. -1 if nothing is lost.
+	// LossWindow is the time from the acknowledgement of the oldest lost write to the fault, in nanoseconds: the measured
+	// recovery point. -1 without loss.
 	LossWindow int64 `json:"loss_window_ns"`
-	// Shards are the acknowledged and lost writes by shard, of a sharded cluster. One without a name has the writes whose
-	// shard is not known.
+	// Shards are the acknowledged and lost writes by shard of a sharded cluster. The one without a name has the writes
+	// whose shard is unknown.
 	Shards []LedgerShard `json:"shards,omitempty"`
-	// Examples of other classes that should not be there, by class.
+	// Examples are writes of other unexpected classes, by class.
 	Examples map[string][]string `json:"examples,omitempty"`
-	// Reads are what the audit read: the final read, and each member.
+	// Reads are the passes of the audit: the final read and each member.
 	Reads []LedgerRead `json:"reads"`
-	// Judged is what reads returned during the load, where the workload has reads that can be judged.
+	// Judged is the result of the reads during the load, if the workload has reads that can be judged.
 	Judged *ReadsResult `json:"judged_reads,omitempty"`
-	// Notes say what the numbers do not: which writes cannot be judged, and why.
+	// Notes say which writes cannot be judged, and why.
 	Notes []string `json:"notes,omitempty"`
-	// Bytes is the memory that the ledger took.
+	// Bytes is the memory of the ledger.
 	Bytes int64 `json:"bytes"`
 }
 
-// LedgerShard is what became of the acknowledged writes of one shard.
+// LedgerShard is the result of the acknowledged writes of one shard.
 type LedgerShard struct {
 	Shard        string `json:"shard,omitempty"`
 	Acknowledged int64  `json:"acknowledged"`
 	Lost         int64  `json:"lost"`
-	// LossWindow is that of [LedgerResult] for the writes of this shard; -1 if none is lost, or nobody knows when it was
-	// acknowledged.
+	// LossWindow is that of [LedgerResult] for this shard; -1 without loss, or if the time of the write is unknown.
 	LossWindow int64 `json:"loss_window_ns"`
 }
 
-// LostWrite is one acknowledged write that is gone.
+// LostWrite is one lost acknowledged write.
 type LostWrite struct {
 	Writer   int    `json:"writer"`
 	Sequence int64  `json:"sequence"`
 	ID       string `json:"id"`
-	// Shard is the one that it went to, of a sharded cluster.
+	// Shard is its shard of a sharded cluster.
 	Shard string `json:"shard,omitempty"`
-	// Acknowledged is when, in run time, -1 if that is no longer known; Age is how long before the fault.
-	// It was then or up to Within later: exact times are kept of the last writes only.
+	// Acknowledged is its time in run time, -1 if it is unknown, and Age the time from then to the fault. The true time is
+	// up to Within later, because only the last writes have exact times.
 	Acknowledged int64 `json:"acknowledged_ns"`
 	Within       int64 `json:"within_ns,omitempty"`
 	Age          int64 `json:"age_ns"`
-	// Found says where it still is: a rollback file, or the old timeline of a member.
+	// Found is where it still exists: a rollback file, or the old timeline of a member.
 	Found string `json:"found,omitempty"`
 }
 
@@ -261,18 +258,18 @@ type LedgerRead struct {
 	Source    string  `json:"source"`
 	Documents int64   `json:"documents"`
 	Seconds   float64 `json:"seconds"`
-	// Missing are writes that the final read had and this one has not, Extra those that only this one has.
+	// Missing are writes of the final read that this one lacks, Extra those that only this one has.
 	Missing int64 `json:"missing,omitempty"`
 	Extra   int64 `json:"extra,omitempty"`
-	// Behind says how far the member was behind the primary when it was read; empty if it was not, or nobody knows.
+	// Behind is the replication lag of the member when it was read; empty if there was none, or it is unknown.
 	Behind string `json:"behind,omitempty"`
-	// State says how a member stands against the final read: "agrees"; "stale", it only lacks what it had not applied yet;
-	// "diverged", it is otherwise; "never-read", one of the two was not read to its end. Empty for the final read.
+	// State compares a member with the final read: "agrees"; "stale" (it only lacks writes that it had not applied yet);
+	// "diverged" (it differs otherwise); "never-read" (one of the two reads is incomplete). Empty for the final read.
 	State   string `json:"state,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
 
-// How a member stands against the final read, in [LedgerRead.State].
+// Values of [LedgerRead.State].
 const (
 	MemberAgrees    = "agrees"
 	MemberStale     = WriteStale

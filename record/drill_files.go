@@ -25,10 +25,10 @@ func (d *Drill) complete(_ string, held bool) error {
 	return nil
 }
 
-// killed says what is known of a drill whose process is gone.
+// killed completes the record of a drill whose process was killed.
 func (d *Drill) killed() {
 	d.Status = Killed
-	why := "the drill was killed before it had audited what was written; the lab heals its faults by itself when their time is over"
+	why := "the drill was killed before its audit. The lab reverts its faults when their time is over"
 	if d.Verdict != Violated {
 		d.Verdict, d.Reasons = Unknown, append([]string{why}, d.Reasons...)
 	}

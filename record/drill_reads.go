@@ -121,11 +121,11 @@ func (c *ReadConflict) Text() string {
 	first := c.First.text(c.Writer, c.Sequence)
 	switch c.Guarantee {
 	case "committed":
-		return fmt.Sprintf("%s returned %s (%s), which was rolled back", second, version, first)
+		return fmt.Sprintf("%s returned %s (%s), and that was rolled back", second, version, first)
 	case "written":
 		return fmt.Sprintf("%s returned %s (%s)", second, version, first)
 	case "writes-follow-reads":
-		return fmt.Sprintf("%s returned %s, which was rolled back, and %s survived", first, version, second)
+		return fmt.Sprintf("%s returned %s, and that was rolled back, but %s survived", first, version, second)
 	}
 	if c.First.Kind == "read" {
 		return fmt.Sprintf("%s returned %s, and %s did not", first, version, second)

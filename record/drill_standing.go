@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// StandingFile says how a running drill. It is replaced about once a second and is gone when the drill has
-// ended: drill.json has what came of it.
+// StandingFile is the state of a running drill. It is replaced about once a second and removed when the drill has ended;
+// drill.json has the result.
 const StandingFile = "standing.json"
 
 // The stages of a round, in their order.
@@ -19,7 +19,7 @@ const (
 	StageLoad     = "load"     // nothing is broken yet
 	StageBroken   = "broken"   // a fault is in place
 	StageHealing  = "healing"  // a fault is being undone
-	StageHealed   = "healed"   // the load goes on, nothing is broken any more
+	StageHealed   = "healed"   // the load is running, and all faults are healed
 	StageRecovery = "recovery" // the load is over, redundancy is waited for
 	StageAudit    = "audit"    // everything is read back
 )
@@ -29,7 +29,7 @@ func DrillStages() []string {
 	return []string{StagePrepare, StageLoad, StageBroken, StageHealing, StageHealed, StageRecovery, StageAudit}
 }
 
-// DrillStanding is standing.json: how a drill stands at this moment.
+// DrillStanding is standing.json: the current state of a drill.
 type DrillStanding struct {
 	// Round is the number of the round that is under way, Rounds how many there are to be.
 	Round  int `json:"round"`
@@ -73,7 +73,7 @@ func (s *DrillStanding) Stage() DrillStage {
 	return s.Stages[len(s.Stages)-1]
 }
 
-// Stand replaces standing.json. It may be called from several goroutines.
+// Stand replaces standing.json. Several goroutines may call it.
 func (w *DrillWriter) Stand(s *DrillStanding) error {
 	return writeFile(w.Store, StandingFile, s, false) // what is lost with the machine is of no use to anybody
 }
@@ -81,7 +81,7 @@ func (w *DrillWriter) Stand(s *DrillStanding) error {
 // Ended takes standing.json away.
 func (w *DrillWriter) Ended() { _ = os.Remove(filepath.Join(w.dir, StandingFile)) } // it may never have been there
 
-// ReadStanding reads how a running drill, nil if nothing says so.
+// ReadStanding reads the state of a running drill, nil if there is none.
 func ReadStanding(dir string) (*DrillStanding, error) {
 	b, err := safeopen.ReadFile(dir, StandingFile, safeopen.MaxDocument)
 	if os.IsNotExist(err) {

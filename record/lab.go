@@ -7,24 +7,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Lab is a lab as it is: what was asked for, what was made of it, and how it stands.
+// Lab is the specification, the parts and the state of a lab.
 type Lab struct {
 	// SchemaVersion is the version of this format.
 	SchemaVersion string `json:"schema_version"`
 	Name          string `json:"name"`
-	// State is "starting", "up", "stopping", "failed" or "gone"; "planned" of a plan, of which nothing was made.
+	// State is "starting", "up", "stopping", "failed" or "gone"; "planned" for a plan.
 	State string `json:"state" jsonschema:"enum=planned,enum=starting,enum=up,enum=stopping,enum=failed,enum=gone"`
 	// Problem is why it failed.
 	Problem string    `json:"problem,omitempty"`
 	Started time.Time `json:"started,omitzero"`
-	// UsableAfter is how long it took until it was usable, in nanoseconds.
+	// UsableAfter is the time until it was usable, in nanoseconds.
 	UsableAfter int64 `json:"usable_after_ns,omitempty"`
 	// Specification is the specification, with all defaults.
 	Specification spec.Lab `json:"specification"`
-	// URI is where clients connect, without credentials, with the durability level that the engine itself has.
+	// URI is the address without credentials, with the default durability level of the engine.
 	URI string `json:"uri,omitempty"`
-	// URIs are the addresses by durability, where each has servers of its own (documentdb): "throughput", "balanced",
-	// "durable", "majority", …
+	// URIs are the addresses by durability if each has its own servers (documentdb): "throughput", "balanced", "durable",
+	// "majority", …
 	URIs map[string]string `json:"uris,omitempty"`
 	// Engine is the software as it was started.
 	Engine  string      `json:"engine"`
@@ -32,11 +32,11 @@ type Lab struct {
 	Hosts   []LabHost   `json:"hosts"`
 	Members []LabMember `json:"members"`
 	Volumes []LabVolume `json:"volumes,omitempty"`
-	// Sharding is how the collection is spread, for sharded clusters.
+	// Sharding is the distribution of the collection of a sharded cluster.
 	Sharding *LabSharding `json:"sharding,omitempty"`
-	// Notes say what differs from what a reader would expect.
+	// Notes say what a reader would not expect.
 	Notes []string `json:"notes,omitempty"`
-	// Faults are those that are not healed yet.
+	// Faults are the current faults.
 	Faults []LabFault `json:"faults,omitempty"`
 }
 
@@ -47,22 +47,22 @@ type LabHost struct {
 	Role    string `json:"role"`
 	Mode    string `json:"mode"`
 	Address string `json:"address"`
-	// State is "on", "off" or "paused"; a host that is cut off is on.
+	// State is "on", "off" or "paused"; a host without network is on.
 	State string `json:"state" jsonschema:"enum=on,enum=off,enum=paused"`
-	// CutFrom are the hosts it does not reach, "*" for all, with the direction if it is one only.
+	// CutFrom are the hosts that it cannot reach, "*" for all, with the direction if it is only one.
 	CutFrom []string `json:"cut_from,omitempty"`
-	// Cores, Memory in bytes and Network in bytes per second are its limits, absent where it has none.
+	// Cores, Memory in bytes and Network in bytes per second are its limits; absent without.
 	Cores   float64 `json:"cores,omitempty"`
 	Memory  int64   `json:"memory_bytes,omitempty"`
 	Network int64   `json:"network_bytes_per_second,omitempty"`
-	// Members are the names of the members that stand on it now.
+	// Members are the names of its current members.
 	Members []string `json:"members,omitempty"`
 }
 
 // LabMember is one server of a lab.
 type LabMember struct {
 	Name string `json:"name"`
-	// Kind is "mongod", "mongos", "postgres" or "gateway"; "volume" where there is storage and no server (engine none).
+	// Kind is "mongod", "mongos", "postgres" or "gateway"; "volume" for storage without a server (engine none).
 	Kind string `json:"kind"`
 	// Set is the replica set or shard it belongs to.
 	Set  string `json:"set,omitempty"`
@@ -73,62 +73,62 @@ type LabMember struct {
 	State string `json:"state" jsonschema:"enum=running,enum=stopped,enum=paused,enum=dead,enum=starting"`
 	// Role is "primary", "secondary", "arbiter", "router", "gateway", "config", "standalone", "volume" or "unknown".
 	Role string `json:"role,omitempty"`
-	// LagSeconds and LagBytes are how far it is behind the primary, absent if that is not known.
+	// LagSeconds and LagBytes are its replication lag, absent if it is unknown.
 	LagSeconds *float64 `json:"lag_seconds,omitempty"`
 	LagBytes   *int64   `json:"lag_bytes,omitempty"`
-	// Idle says that the primary has written nothing for a second or more, and that the member has all that it wrote.
+	// Idle says that the primary has written nothing for a second or more, and that the member has all writes.
 	Idle bool `json:"idle,omitempty"`
 	// Term is the election term or timeline it is on.
 	Term int64 `json:"term,omitempty"`
-	// Durability is the level a gateway stands for.
+	// Durability is the level of a gateway.
 	Durability string `json:"durability,omitempty"`
 	Volume     string `json:"volume,omitempty"`
 	PIDs       []int  `json:"pids,omitempty"`
 	// Logs are its log files, absolute paths on the machine of the lab.
 	Logs []string `json:"logs,omitempty"`
-	// Problem is why it does not run as it should.
+	// Problem is what is wrong with it.
 	Problem string `json:"problem,omitempty"`
-	// Settings are the effective settings, when they were asked for.
+	// Settings are the effective settings, if they were read.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// LabVolume is the storage of a member: the policy, and what was made of it.
+// LabVolume is the storage of a member: its policy and layout.
 type LabVolume struct {
 	Name   string `json:"name"`
 	Member string `json:"member"`
-	// Policy is the policy in one line, and Layout what was made of it.
+	// Policy is the policy in one line, and Layout its implementation.
 	Policy string    `json:"policy"`
 	Layout LabLayout `json:"layout"`
 	Disks  []LabDisk `json:"disks,omitempty"`
 	// Mount is the directory the member sees.
 	Mount string `json:"mount"`
-	// Capacity is what can be written in all, Used what of it is, in bytes. What the empty filesystem took is in neither.
-	// A directory has no capacity of its own, and what it uses are its files; it is absent where nobody asked for it.
+	// Capacity and Used are in bytes, without the space of the empty filesystem. A directory has no capacity, and Used is
+	// the size of its files; absent if it was not read.
 	Capacity int64 `json:"capacity_bytes,omitempty"`
 	Used     int64 `json:"used_bytes,omitempty"`
-	// Health is "healthy", "degraded", "repairing", "failed" or "unknown", Detail what the backend says.
+	// Health is "healthy", "degraded", "repairing", "failed" or "unknown", and Detail the backend's state.
 	Health string `json:"health" jsonschema:"enum=healthy,enum=degraded,enum=repairing,enum=failed,enum=unknown"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// LabLayout is how a policy becomes real storage.
+// LabLayout is the implementation of a policy.
 type LabLayout struct {
 	// Backend is "directory", "disk", "btrfs", "md" or "lvm".
 	Backend string `json:"backend"`
 	// Profile is the backend's word: "raid10", "raid1c3", "RAID 5, 64 KiB chunks", …
 	Profile    string `json:"profile,omitempty"`
 	Filesystem string `json:"filesystem,omitempty"`
-	// Checksum is the algorithm, "none", or "" where it is not known.
+	// Checksum is the algorithm, "none", or "" if it is unknown.
 	Checksum string `json:"checksum,omitempty"`
-	// Disks is how many there are, each of DiskSize bytes.
+	// Disks is the number of disks, each of DiskSize bytes.
 	Disks    int   `json:"disks,omitempty"`
 	DiskSize int64 `json:"disk_size_bytes,omitempty"`
-	// Reserve is how many bytes of each disk only a repair uses.
+	// Reserve is the bytes of each disk that only a repair uses.
 	Reserve int64 `json:"reserve_bytes,omitempty"`
 	// Tolerates is how many disks may fail.
 	Tolerates int `json:"tolerates"`
-	// WriteAmplification is how many bytes reach disks for each byte of the volume, as the policy implies for whole
-	// stripes: 2 for two copies, 4/3 for parity over four disks. RawShare is usable over raw capacity.
+	// WriteAmplification is the bytes on disks per byte of the volume for full stripes: 2 for two copies, 4/3 for parity
+	// over four disks. RawShare is usable over raw capacity.
 	WriteAmplification float64 `json:"write_amplification"`
 	RawShare           float64 `json:"raw_share"`
 	// Device is the class of its disks, Cache that of the tier in front of them.
@@ -141,41 +141,41 @@ type LabLayout struct {
 // LabDisk is one virtual disk of a volume.
 type LabDisk struct {
 	Name string `json:"name"`
-	// Host has it in its disk group.
+	// Host is the host of its disk group.
 	Host string `json:"host"`
-	// File holds its data, Device is what the kernel calls it.
+	// File has its data; Device is its name in the kernel.
 	File   string `json:"file"`
 	Device string `json:"device,omitempty"`
 	// State is "ok", "failed", "missing" or "rebuilding".
 	State string `json:"state" jsonschema:"enum=ok,enum=failed,enum=missing,enum=rebuilding"`
-	// Errors are those that the volume counted on it.
+	// Errors is the volume's count of its errors.
 	Errors int64 `json:"errors,omitempty"`
 }
 
-// LabSharding is how a collection is spread.
+// LabSharding is the distribution of a collection over shards.
 type LabSharding struct {
 	Namespace string `json:"namespace"`
-	// Key is the shard key; empty for a collection of a sharded cluster that is not sharded itself.
+	// Key is the shard key; empty for an unsharded collection.
 	Key    string `json:"key"`
 	Unique bool   `json:"unique,omitempty"`
-	// Zones is how many ranges of the key are bound to a zone.
+	// Zones is the number of key ranges with a zone.
 	Zones int `json:"zones,omitempty"`
 	// Chunks are counted per shard.
 	Chunks map[string]int64 `json:"chunks"`
 }
 
-// LabFault is something that was broken on purpose and is not healed yet.
+// LabFault is a current fault.
 type LabFault struct {
 	ID     int       `json:"id"`
 	Action string    `json:"action"`
 	Target string    `json:"target"`
 	From   string    `json:"from,omitempty"`
 	Since  time.Time `json:"since"`
-	// Until is when the supervisor heals it by itself, absent if it does not.
+	// Until is when the supervisor reverts it, absent if it does not.
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// LabEvent is something that happened in a lab.
+// LabEvent is an event of a lab.
 type LabEvent struct {
 	// Seq counts from 1 without gaps.
 	Seq  int64     `json:"seq"`
@@ -186,17 +186,17 @@ type LabEvent struct {
 	Data map[string]string `json:"data,omitempty"`
 }
 
-// LabUsage is what one host used up to now, or uses.
+// LabUsage is the use of one host.
 type LabUsage struct {
 	Host string `json:"host"`
-	// CPUSeconds of all its processes since it was powered on; ThrottledSeconds it had to wait at its limit.
+	// CPUSeconds is the use of all its processes since power-on, and ThrottledSeconds the time that it waited at its
+	// limit.
 	CPUSeconds       float64 `json:"cpu_seconds"`
 	ThrottledSeconds float64 `json:"throttled_seconds,omitempty"`
-	// Memory is resident now, in bytes.
+	// Memory is resident memory in bytes.
 	Memory int64 `json:"memory_bytes"`
-	// Bytes and operations since it was powered on, 0 where they are not known. On hosts without control groups only what
-	// was read is: the kernel tells of a process what it made dirty, in units of up to megabytes, and not what reached a
-	// disk.
+	// Bytes and operations since power-on, 0 if unknown. Hosts without control groups have reads only, because the kernel
+	// counts dirtied pages of a process, not writes to a disk.
 	ReadBytes  int64 `json:"read_bytes"`
 	WriteBytes int64 `json:"write_bytes"`
 	Reads      int64 `json:"reads,omitempty"`

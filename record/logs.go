@@ -50,7 +50,7 @@ func (w *RunWriter) AddLog(member string, parts []LogPart) error {
 	if err := w.writeLog(filepath.Join(w.dir, filepath.FromSlash(name)), parts); err != nil {
 		return fmt.Errorf("the log of %s is not in the record: %w", member, err)
 	}
-	w.run.Files = append(w.run.Files, File{name, "what " + w.text(member) + " wrote into its log during the run, compressed with zstd"})
+	w.run.Files = append(w.run.Files, File{name, "the log of " + w.text(member) + " during the run, compressed with zstd"})
 	return nil
 }
 

@@ -7,12 +7,12 @@ import (
 // KindProbe is the kind of record that `plimsoll disk` leaves.
 const KindProbe = "probe"
 
-// ProbeVerdict says whether storage keeps what it acknowledges.
+// ProbeVerdict says whether storage keeps acknowledged writes.
 type ProbeVerdict string
 
 // The words of a durability verdict.
 const (
-	// Honest: what was acknowledged reached the layer that was looked at.
+	// Honest: acknowledged writes reached the checked layer.
 	Honest ProbeVerdict = "honest"
 	// Suspicious: it is faster than a device of this class can be, or something is missing that should be there.
 	Suspicious ProbeVerdict = "suspicious"
@@ -29,7 +29,7 @@ type Probe struct {
 	Specification ProbeSpec `json:"specification"`
 	// Volume is what a lab made, in a few words, where the directory is a volume of one.
 	Volume string `json:"volume,omitempty"`
-	// Storage is what the directory stands on.
+	// Storage is the storage of the directory.
 	Storage ProbeStorage `json:"storage"`
 	// Steps are what was measured, in order of time.
 	Steps []ProbeStep `json:"steps"`
@@ -69,7 +69,7 @@ type ProbeSpec struct {
 	// Mode is "direct", "buffered" or "mmap"; Sync what makes a write durable: "fdatasync", "dsync" or "none".
 	Mode string `json:"mode" jsonschema:"enum=direct,enum=buffered,enum=mmap"`
 	Sync string `json:"sync" jsonschema:"enum=fdatasync,enum=dsync,enum=none"`
-	// Fallback lets a direct probe go on buffered where the filesystem has no O_DIRECT; it is stated.
+	// Fallback lets a direct probe use the page cache if the filesystem has no O_DIRECT; a finding says so.
 	Fallback bool `json:"fallback,omitempty"`
 	// SyncDelay is how long the mode mmap waits between two syncs, in nanoseconds.
 	SyncDelay int64 `json:"sync_delay_ns,omitempty"`
@@ -101,7 +101,7 @@ type ProbePeer struct {
 	RTT   int64 `json:"rtt_ns"`
 }
 
-// ProbeStorage is what a directory stands on.
+// ProbeStorage is the storage of a directory.
 type ProbeStorage struct {
 	// Filesystem is its type, Options those of the mount that matter.
 	Filesystem string `json:"filesystem"`
@@ -130,7 +130,7 @@ type ProbeBlock struct {
 	Name string `json:"name"`
 	// Kind is "disk", "partition", "loop", "md", "dm" or "bcache".
 	Kind string `json:"kind"`
-	// Above are the devices that stand on it; Leaf ones stand on none.
+	// Above are the devices that use it; a Leaf uses none.
 	Above []string `json:"above,omitempty"`
 	Leaf  bool     `json:"leaf"`
 	// Bus is "nvme", "scsi", "virtio", "xen", "mmc", "zram" or "".
@@ -195,7 +195,7 @@ type ProbeStep struct {
 	Histograms map[string]string `json:"histograms,omitempty"`
 	Devices    []ProbeDevice     `json:"devices,omitempty"`
 	Host       ProbeHost         `json:"host"`
-	// CPUSeconds is what this process used.
+	// CPUSeconds is the use of this process.
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// Interrupted steps ended before their time.
 	Interrupted bool `json:"interrupted,omitempty"`
@@ -210,7 +210,7 @@ type ProbeModel struct {
 	Error float64 `json:"error"`
 }
 
-// ProbeDevice is what a block device did during a step, as iostat -x counts it.
+// ProbeDevice is the statistics of a block device during a step, as in iostat -x.
 type ProbeDevice struct {
 	Name     string  `json:"name"`
 	Reads    float64 `json:"reads_per_s"`
@@ -236,7 +236,7 @@ type ProbeDevice struct {
 	FlushAwait float64 `json:"flush_await_ms"`
 	Queue      float64 `json:"queue"`
 	Util       float64 `json:"util_percent"`
-	// FlushesPerSync and WritesPerSync are per sync that was asked for, absent where none was.
+	// FlushesPerSync and WritesPerSync are per requested sync; absent without.
 	FlushesPerSync *float64 `json:"flushes_per_sync,omitempty"`
 	WritesPerSync  *float64 `json:"writes_per_sync,omitempty"`
 	// FlushCount and WriteCount are totals of the step.
@@ -259,7 +259,7 @@ type ProbeHost struct {
 	Throttled float64 `json:"throttled_seconds,omitempty"`
 }
 
-// ProbeRamp says where more threads stop helping.
+// ProbeRamp is the number of threads beyond which more do not help.
 type ProbeRamp struct {
 	Operation string `json:"operation"`
 	// Threads is the smallest number after which doubling gained less than Gain; 0 if the ramp ended before.
@@ -270,7 +270,7 @@ type ProbeRamp struct {
 	Best float64 `json:"best"`
 }
 
-// ProbeJournalResult is what the journal carries.
+// ProbeJournalResult is the capacity of the journal.
 type ProbeJournalResult struct {
 	// Flush is the distribution of one write and flush with one client: S.
 	Flush *Latency `json:"flush"`
@@ -301,7 +301,7 @@ type ProbeMajority struct {
 	Decided string `json:"decided"`
 }
 
-// ProbeCheckpointResult is what checkpoints do to commits.
+// ProbeCheckpointResult is the effect of checkpoints on commits.
 type ProbeCheckpointResult struct {
 	Checkpoints int `json:"checkpoints"`
 	// Dirty is what one of them wrote, in bytes, Took its mean length, WriteTook and SyncTook its parts, in nanoseconds.
@@ -323,12 +323,12 @@ type ProbeCheckpointResult struct {
 	// Reached is the rate of the checkpoints, Needed the rate with which they end within the period, in bytes/s.
 	Reached float64 `json:"reached"`
 	Needed  float64 `json:"needed"`
-	// Commits that were asked for and done, per second.
+	// Asked and Done are the requested and the achieved commits per second.
 	Asked float64 `json:"asked"`
 	Done  float64 `json:"done"`
 }
 
-// ProbeSustainedResult is what the device keeps up.
+// ProbeSustainedResult is the sustained rate of the device.
 type ProbeSustainedResult struct {
 	// Fell says that the rate fell for good; At is when, in nanoseconds since the start of the step, and After how many
 	// bytes had been written then.
@@ -340,7 +340,7 @@ type ProbeSustainedResult struct {
 	Ceiling float64 `json:"ceiling"`
 	// Variation is the coefficient of variation of the rates behind the fall, or of all.
 	Variation float64 `json:"variation"`
-	// Like is what it looks like: "burst credits", "write cache", "steady".
+	// Like is the pattern: "burst credits", "write cache", "steady".
 	Like string `json:"like"`
 }
 
@@ -349,11 +349,11 @@ type ProbeDurability struct {
 	// Grade is "A" (flush accounting), "B" (plausibility), "C" (simulated power cut) or "D" (external witness).
 	Grade   string       `json:"grade" jsonschema:"enum=A,enum=B,enum=C,enum=D"`
 	Verdict ProbeVerdict `json:"verdict" jsonschema:"enum=honest,enum=suspicious,enum=lying,enum=not-provable-here"`
-	// Text says why, Covers what was looked at, Blind what could not be seen.
+	// Text is the reason, Covers what was checked, Blind what could not be checked.
 	Text   string `json:"text"`
 	Covers string `json:"covers"`
 	Blind  string `json:"blind"`
-	// Syncs that were asked for and Flushes that a device counted (grade A); Acknowledged and Missing records (C, D).
+	// Syncs are requested, Flushes counted by a device (grade A); Acknowledged and Missing are records (C, D).
 	Syncs        int64  `json:"syncs,omitempty"`
 	Flushes      int64  `json:"flushes,omitempty"`
 	Device       string `json:"device,omitempty"`
@@ -364,7 +364,7 @@ type ProbeDurability struct {
 // ProbeClass is the class of devices that a result is like.
 type ProbeClass struct {
 	Name string `json:"name"`
-	// Text is the verdict in one sentence, with what it is good for.
+	// Text is the verdict in one sentence, with its suitable use.
 	Text string `json:"text"`
 	// Provenance says where the figures of the class come from.
 	Provenance string `json:"provenance"`
@@ -382,9 +382,9 @@ type ProbeSecond struct {
 	P50        int64 `json:"p50_ns"`
 	P99        int64 `json:"p99_ns"`
 	Max        int64 `json:"max_ns"`
-	// Checkpoint says that a checkpoint was under way at its end.
+	// Checkpoint says that a checkpoint was running at its end.
 	Checkpoint bool `json:"checkpoint,omitempty"`
-	// Devices are what those below did, if that was asked for.
+	// Devices are the block devices below, if they were requested.
 	Devices []ProbeDevice `json:"devices,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// hidden stands where a credential was.
+// hidden replaces a credential.
 const hidden = redact.Hidden
 
 // redactor keeps credentials out of everything that is written. It removes them from addresses wherever these appear,

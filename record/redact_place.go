@@ -9,11 +9,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
-// place is where in a record a value stands.
+// place is the place of a value in a record.
 type place struct {
 	in   reflect.Type // the structure, nil for none
 	name string       // in JSON: of the field, or the key of a free mapping
-	kept bool         // programs choose what stands here, or rely on it
+	kept bool         // the value is chosen by programs, or they rely on it
 }
 
 // keptFields are the texts, by their names in JSON, that are words of our own or that tell what belongs together.
@@ -25,7 +25,7 @@ var keptFields = []string{
 	"Target.level", "Target.topology", "Target.set_name", "Target.version", "Part.name", "PartPlan.name", "Finding.id", "Workload.name", "Workload.mode", "Tool.name", "Tool.version", "Tool.commit", "Tool.go",
 }
 
-// placeOf returns where the value of a field stands.
+// placeOf returns the place of a field.
 func placeOf(in reflect.Type, f reflect.StructField) place {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	kept := slices.Contains(keptFields, name) || slices.Contains(keptFields, in.Name()+"."+name) ||

@@ -5,15 +5,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// KindRun is the kind of record that one run leaves.
+// KindRun is the kind of records of runs.
 const KindRun = "run"
 
-// Run is run.json: everything about one run but its course in time.
+// Run is run.json: everything about a run except its intervals.
 type Run struct {
 	Head
 	// Specification is the specification, without credentials.
 	Specification spec.Run `json:"specification"`
-	// Target is what was loaded, as it really was.
+	// Target is the loaded target.
 	Target Target `json:"target"`
 	// ClientSettings are the effective settings of the client: pool sizes, compression, retries, …
 	ClientSettings map[string]string `json:"client_settings,omitempty"`
@@ -23,9 +23,9 @@ type Run struct {
 	Outcomes []measure.Outcome `json:"outcomes"`
 	// Scheduled is true if operations had an intended time. Otherwise response equals service time.
 	Scheduled bool `json:"scheduled"`
-	// Fill is what the load phase did.
+	// Fill is the result of the load phase.
 	Fill *FillResult `json:"fill,omitempty"`
-	// Course is what happened during the run besides operations.
+	// Course is the course of the run.
 	Course Course `json:"course"`
 	// Phases are the results, in order of time. "measure" is the one that counts.
 	Phases []PhaseResult `json:"phases"`
@@ -33,9 +33,9 @@ type Run struct {
 	Objectives []measure.ObjectiveResult `json:"objectives,omitempty"`
 	// Clients are the load processes, where there were several.
 	Clients []ClientShare `json:"clients,omitempty"`
-	// Series describe what the machines and the server did beside the load; the values are in samples.ndjson.zst.
+	// Series are the statistics of machines and servers during the load; samples.ndjson.zst has the values.
 	Series []Series `json:"series,omitempty"`
-	// Lab is the lab that was loaded, as it was before the measured time, and LabAfter as it was in the end.
+	// Lab is the loaded lab before the measured time, and LabAfter after the run.
 	Lab      *Lab `json:"lab,omitempty"`
 	LabAfter *Lab `json:"lab_after,omitempty"`
 	// Files lists the other files of the record.
@@ -63,9 +63,9 @@ type Tool struct {
 	Go       string `json:"go,omitempty"`
 }
 
-// Target is what was loaded, as it is, not as it was asked for.
+// Target is the loaded target.
 type Target struct {
-	// Address is how the user named it, without credentials.
+	// Address is the specified target, without credentials.
 	Address string `json:"address"`
 	// Kind is the software: mongod, mongos, ferretdb, embedded, null, …
 	Kind     string `json:"kind,omitempty"`
@@ -74,25 +74,25 @@ type Target struct {
 	SetName  string `json:"set_name,omitempty"`
 	// Hosts are the members or routers, host:port.
 	Hosts []string `json:"hosts,omitempty"`
-	// Level is the durability level whose servers of a lab were used, where a lab has servers for each.
+	// Level is the durability level of the loaded servers if a lab has servers for each level.
 	Level string `json:"level,omitempty"`
 	// Settings are the effective settings of the server: default concerns, cache size, journal, …
 	Settings map[string]string `json:"settings,omitempty"`
-	// Sharded are the workload's collections of a sharded target, and how they were spread before the load that counts.
+	// Sharded is the distribution of the workload's collections over shards before the measured load.
 	Sharded []LabSharding `json:"sharded,omitempty"`
 	// Notes say what could not be read, and why.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// FillResult is what the load phase did.
+// FillResult is the result of the load phase.
 type FillResult struct {
-	// Records is how many documents there had to be.
+	// Records is the number of documents of the workload.
 	Records int64 `json:"records"`
-	// Inserted is how many were inserted by this run.
+	// Inserted is how many this run inserted.
 	Inserted int64 `json:"inserted"`
-	// Present is how many were there already.
+	// Present is how many existed before.
 	Present int64 `json:"present"`
-	// Counted is how many the server counted afterwards, -1 if it was not asked.
+	// Counted is the server's count afterwards, -1 without one.
 	Counted int64 `json:"counted"`
 	// Seconds is how long it took.
 	Seconds float64 `json:"seconds"`
@@ -100,71 +100,71 @@ type FillResult struct {
 	Skipped bool `json:"skipped,omitempty"`
 }
 
-// Course is what happened during a run besides operations.
+// Course is the course of a run.
 type Course struct {
 	// WindowStart and WindowEnd are the borders of the measured time, in nanoseconds since the start.
 	WindowStart int64 `json:"window_start_ns"`
 	WindowEnd   int64 `json:"window_end_ns"`
-	// Offered operations of the measured time fell due; Sent ones were handed to a session, Dropped
-	// ones given up because they were too late, Unsent ones left over when the run ended.
+	// Offered operations were due in the measured time. Sent ones were given to a session, Dropped ones were too late, and
+	// Unsent ones were left when the run ended.
 	Offered int64 `json:"offered,omitempty"`
 	Sent    int64 `json:"sent,omitempty"`
 	Dropped int64 `json:"dropped,omitempty"`
 	Unsent  int64 `json:"unsent,omitempty"`
 	// Flushed is the number of short batches sent at the very end.
 	Flushed int64 `json:"flushed,omitempty"`
-	// Verified reads had their content compared, Mismatched ones differed, VerifiedMissing ones found
-	// no document.
+	// Verified reads were compared with what was written. Mismatched ones differed, VerifiedMissing ones found no
+	// document.
 	Verified        int64 `json:"verified,omitempty"`
 	Mismatched      int64 `json:"mismatched,omitempty"`
 	VerifiedMissing int64 `json:"verified_missing,omitempty"`
-	// Abandoned operations did not return past their deadline.
+	// Abandoned operations did not return after their deadline.
 	Abandoned int64 `json:"abandoned,omitempty"`
-	// Backoffs are pauses of workers because nothing could even be sent.
+	// Backoffs are pauses of workers because nothing could be sent.
 	Backoffs int64 `json:"backoffs,omitempty"`
 	// Displaced samples came after their interval was closed and count in a later one.
 	Displaced int64 `json:"displaced,omitempty"`
-	// EventsLost are events beyond what the queue could hold.
+	// EventsLost are events that did not fit into the queue.
 	EventsLost int64 `json:"events_lost,omitempty"`
-	// EndedBy is what ended the run: "duration", "operations", "interrupt", "error", "client-lost".
+	// EndedBy is the end of the run: "duration", "operations", "interrupt", "error", "client-lost".
 	EndedBy string `json:"ended_by,omitempty"`
 }
 
-// PhaseResult is what came out of one phase.
+// PhaseResult is the result of one phase.
 type PhaseResult struct {
 	// Phase is its name: load, warmup or measure.
 	Phase string `json:"phase"`
 	// Start and End are nanoseconds since the start of the run.
 	Start int64 `json:"start_ns"`
 	End   int64 `json:"end_ns"`
-	// Seconds is its length, what rates are made with.
+	// Seconds is its length.
 	Seconds float64 `json:"seconds"`
-	// Workers is the most workers there were.
+	// Workers is the largest number of workers.
 	Workers int `json:"workers"`
 	// Counts are all operations of the phase, also those that ended after it.
 	Counts measure.Tally `json:"counts"`
-	// Ended are the operations that ended within the phase: what rates are made of.
+	// Ended are the operations that ended within the phase. Rates count these.
 	Ended measure.Tally `json:"ended"`
-	// Offered operations fell due in the phase (scheduled loads only); Dropped ones were abandoned.
+	// Offered operations were due in the phase (scheduled loads only); Dropped ones were too late to be sent.
 	Offered int64 `json:"offered"`
 	Dropped int64 `json:"dropped"`
 	// Rates are per second of the phase.
 	Rates Rates `json:"rates"`
-	// InFlight is the mean number of operations under way, sampled at random moments; LittleInFlight is
-	// the same from rate and service time (N = X·R). They should agree.
+	// InFlight is the mean number of operations in flight, sampled at random times; LittleInFlight is the same from rate
+	// and service time (N = X·R). They should agree.
 	InFlight       *float64 `json:"in_flight" jsonschema:"nullable"`
 	LittleInFlight float64  `json:"in_flight_by_littles_law"`
 	// All is the result of all operation classes together.
 	All ClassResult `json:"all"`
 	// Classes are the results of each operation class.
 	Classes []ClassResult `json:"classes"`
-	// Failures are the ways in which operations did not succeed, the most frequent first.
+	// Failures are the kinds of failures, the most frequent first.
 	Failures []measure.FailureCount `json:"failures"`
-	// Lateness is how late operations were sent although a worker was free.
+	// Lateness is the delay of sending although a worker was free.
 	Lateness *Latency `json:"lateness,omitempty"`
-	// Client is what the client itself used.
+	// Client is the use of the load generator.
 	Client ClientResult `json:"client"`
-	// Service is what the REST service between load and target used, where plimsoll started one (via: rest).
+	// Service is the use of the REST service between load and target, if plimsoll started one (via: rest).
 	Service *ServiceResult `json:"service,omitempty"`
 }
 
@@ -178,19 +178,19 @@ func (p *PhaseResult) Class(name string) *ClassResult {
 	return nil
 }
 
-// Rates are operations per second, but for Documents and Bytes.
+// Rates are operations per second, except Documents and Bytes.
 type Rates struct {
-	// Offered is how many fell due (scheduled loads only).
+	// Offered is how many were due (scheduled loads only).
 	Offered float64 `json:"offered"`
 	// Attempted is how many ended, with any outcome.
 	Attempted float64 `json:"attempted"`
 	// Achieved is how many succeeded: the throughput.
 	Achieved float64 `json:"achieved"`
-	// Failed is how many did not do what was asked.
+	// Failed is how many failed.
 	Failed float64 `json:"failed"`
 	// Indeterminate is how many may or may not have been applied.
 	Indeterminate float64 `json:"indeterminate"`
-	// Documents and Bytes are what was moved within the phase, with any outcome.
+	// Documents and Bytes were transferred within the phase by operations with any outcome.
 	Documents float64 `json:"documents"`
 	Bytes     float64 `json:"bytes"`
 }
@@ -200,32 +200,31 @@ type ClassResult struct {
 	Name string `json:"name"`
 	// Part is true for a step of a larger operation, which does not count as an operation.
 	Part bool `json:"part,omitempty"`
-	// Counts sums up the outcomes, Outcomes has those that happened by their name.
+	// Counts sums up the outcomes; Outcomes has the number of each.
 	Counts   measure.Tally    `json:"counts"`
 	Outcomes map[string]int64 `json:"outcomes"`
-	// Rate is the successful operations that ended within the phase, per second of it. Counts may have
-	// more: those that ended after it.
+	// Rate is the successful operations per second that ended within the phase. Counts include those that ended after it.
 	Rate float64 `json:"rate"`
-	// Documents and Bytes were moved. Attempts commands were sent; Retries of them were beyond one per
-	// request, which the official driver sends by itself and hides in one slow operation.
+	// Documents and Bytes were transferred. Attempts is the number of commands; Retries of them are retries of the
+	// official driver, which hides them in one slow operation.
 	Documents int64 `json:"documents"`
 	Bytes     int64 `json:"bytes"`
 	Attempts  int64 `json:"attempts"`
 	Retries   int64 `json:"retries"`
-	// Response is the time from when an operation was due to its answer: what a user feels. Without a
-	// schedule it equals Service, the time from sending to the answer. Both are of successful operations.
+	// Response is the time from when an operation was due to its reply, as a user sees it. Without a schedule it equals
+	// Service, the time from sending to the reply. Both are of successful operations.
 	Response *Latency `json:"response,omitempty"`
 	Service  *Latency `json:"service,omitempty"`
 	// Wait is the time from when an operation was due to its sending, of all operations.
 	Wait *Latency `json:"wait,omitempty"`
 	// Failed is the response time of operations that did not succeed.
 	Failed *Latency `json:"failed,omitempty"`
-	// PoolWait is the time spent waiting for a connection, where there was any.
+	// PoolWait is the time of waiting for a connection; absent without.
 	PoolWait *Latency `json:"pool_wait,omitempty"`
 }
 
-// Latency sums up a distribution of times, all in nanoseconds. A percentile is null where there are too
-// few values for a 95 % confidence interval of it.
+// Latency sums up a distribution of times in nanoseconds. A percentile is null if there are too few values for its 95 %
+// confidence interval.
 type Latency struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean_ns"`
@@ -241,7 +240,7 @@ type Latency struct {
 	OutOfRange int64 `json:"out_of_range,omitempty"`
 }
 
-// ClientResult is what the client itself used during a phase.
+// ClientResult is the use of the load generator during a phase.
 type ClientResult struct {
 	// CPUSeconds is user and system time; CPUShare is its share of the cores that the client may use.
 	CPUSeconds float64 `json:"cpu_seconds"`
@@ -256,14 +255,14 @@ type ClientResult struct {
 	LatenessOver int64  `json:"lateness_over_1ms"`
 }
 
-// ServiceResult is what a REST service used during a phase. It is a process of its own: the client has nothing of it,
-// and neither have the servers.
+// ServiceResult is the use of a REST service during a phase. It is a separate process, so neither client nor servers
+// include it.
 type ServiceResult struct {
 	// CPUSeconds is user and system time.
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// CPUPerOperation is nanoseconds per operation that ended within the phase.
 	CPUPerOperation float64 `json:"cpu_per_operation_ns"`
-	// MemoryBytes is the most that was resident when an interval closed.
+	// MemoryBytes is the largest resident memory at the end of an interval.
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
@@ -273,7 +272,7 @@ type File struct {
 	About string `json:"about"`
 }
 
-// Environment is the machine that made the load. What could not be found out is absent.
+// Environment is the machine of the load generator. Unknown values are absent.
 type Environment struct {
 	Host    string `json:"host,omitempty"`
 	OS      string `json:"os"`
@@ -284,7 +283,7 @@ type Environment struct {
 	Threads int    `json:"cpu_threads"`
 	// Cores is how many cores this process may use, after affinity and cgroup limits.
 	Cores float64 `json:"cores_available"`
-	// MemoryBytes is what the machine has, MemoryLimit what this process may use.
+	// MemoryBytes is the memory of the machine, MemoryLimit the limit of this process.
 	MemoryBytes uint64 `json:"memory_bytes,omitempty"`
 	MemoryLimit uint64 `json:"memory_limit_bytes,omitempty"`
 	SwapBytes   uint64 `json:"swap_bytes,omitempty"`
@@ -293,7 +292,7 @@ type Environment struct {
 	HugePages string `json:"transparent_huge_pages,omitempty"`
 	// Clock is the clock source of the kernel.
 	Clock string `json:"clock_source,omitempty"`
-	// Virtual is the kind of virtual machine or container, as far as it shows.
+	// Virtual is the kind of virtual machine or container, if it is known.
 	Virtual string `json:"virtualization,omitempty"`
 	Go      string `json:"go"`
 	MaxProc int    `json:"gomaxprocs"`
@@ -303,9 +302,9 @@ type Environment struct {
 	Load1 *float64 `json:"load_average_1m,omitempty"`
 }
 
-// Filesystem is where a directory lies.
+// Filesystem is the filesystem of a directory.
 type Filesystem struct {
-	// Use is what it is used for: "record", "embedded".
+	// Use is its purpose: "record", "embedded".
 	Use     string `json:"use"`
 	Type    string `json:"type,omitempty"`
 	Device  string `json:"device,omitempty"`

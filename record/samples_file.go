@@ -58,7 +58,7 @@ func (w *RunWriter) Samples(list []Sample) error {
 		if w.samples, err = createSamples(w.dir); err != nil {
 			return w.check(err)
 		}
-		w.run.Files = append(w.run.Files, File{SamplesFile, "one JSON line per second and source, of machines and servers beside the load, compressed with zstd"})
+		w.run.Files = append(w.run.Files, File{SamplesFile, "one JSON line per second and source, of machines and servers during the load, compressed with zstd"})
 	}
 	if err := w.check(w.samples.write(list)); err != nil {
 		return err

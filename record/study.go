@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// KindStudy is the kind of record that a study leaves.
+// KindStudy is the kind of records of studies.
 const KindStudy = "study"
 
 // The files of a study besides the records of its trials, which are directories below TrialsDir.
@@ -23,21 +23,20 @@ const (
 	ProceduresIn = "procedures" // below it: the records of the procedures' trials
 )
 
-// Study is study.json: everything about a study but the records of its trials.
+// Study is study.json: everything about a study except the records of its trials.
 type Study struct {
 	Head
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up or is
-	// known.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
 	Engine string `json:"engine,omitempty"`
 	// Specification is the complete specification, with its scale applied, without credentials.
 	Specification spec.Study `json:"specification"`
 	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.
 	Asked *spec.Study `json:"asked,omitempty"`
-	// Base is the run specification after the procedures chose what was left to them.
+	// Base is the base run with the choices of the procedures.
 	Base spec.Run `json:"base"`
-	// Procedures are what was found before the comparison.
+	// Procedures are the results of the procedures.
 	Procedures []ProcedureResult `json:"procedures,omitempty"`
-	// Capacity is the measured capacity, if it was asked for.
+	// Capacity is the measured capacity; absent without that procedure.
 	Capacity *CapacityResult `json:"capacity,omitempty"`
 	// Configurations are the points of the study; the first one is the baseline.
 	Configurations []Configuration `json:"configurations"`
@@ -198,12 +197,12 @@ type ConfigurationObjective struct {
 	// Met is how many of N trials met it. It holds if all did and there was one.
 	Met int `json:"met"`
 	N   int `json:"n"`
-	// Unknown is of how many of the N trials nobody can tell: they had too few operations for the percentile.
+	// Unknown is how many of the N trials had too few operations for the percentile.
 	Unknown int  `json:"unknown,omitempty"`
 	Holds   bool `json:"holds"`
 	// Exploratory ones do not decide the exit code.
 	Exploratory bool `json:"exploratory,omitempty"`
 }
 
-// Missed says whether a trial did not meet the objective. One that is neither missed nor holds is unknown.
+// Missed reports whether a trial did not meet the objective. An objective that is neither missed nor holds is unknown.
 func (o *ConfigurationObjective) Missed() bool { return o.N > o.Met+o.Unknown }

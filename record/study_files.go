@@ -32,7 +32,7 @@ func (s *Study) complete(dir string, held bool) error {
 	}
 	for i := range s.Trials {
 		if t := &s.Trials[i]; t.Status == TrialRunning {
-			t.Status, t.Problem = TrialLost, "the study was killed while it was under way"
+			t.Status, t.Problem = TrialLost, "the study was killed during this trial"
 		}
 	}
 	return nil

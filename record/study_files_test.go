@@ -106,7 +106,7 @@ func TestStudyIsReadWithItsJournal(t *testing.T) {
 	release()
 	want.Status = Killed
 	last := &want.Trials[len(want.Trials)-1]
-	last.Status, last.Problem = TrialLost, "the study was killed while it was under way"
+	last.Status, last.Problem = TrialLost, "the study was killed during this trial"
 	if got, err = OpenStudy(dir); err != nil {
 		t.Fatal(err)
 	}

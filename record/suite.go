@@ -7,21 +7,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// KindSuite is the kind of record that a suite leaves.
+// KindSuite is the kind of records of suites.
 const KindSuite = "suite"
 
 // The files of a suite besides the records of its parts, which are directories below PartsDir.
 const (
 	SuiteFile    = "suite.json"
 	SuiteJournal = "parts.ndjson" // a line before and after each part, appended and synced
-	SuitePlan    = "plan.json"    // what each part is asked to do, for a resume
+	SuitePlan    = "plan.json"    // the specification of each part, for a resume
 	PartsDir     = "parts"
 )
 
-// Budgets that a suite may be fitted into.
+// Budgets of a suite.
 const (
 	BudgetFull  = "full"  // as written
-	BudgetTime  = "time"  // a time that a person gave
+	BudgetTime  = "time"  // a given time
 	BudgetQuick = "quick" // ten minutes in all
 	BudgetSmoke = "smoke" // about a minute: shows that it works, and proves nothing
 )
@@ -29,44 +29,43 @@ const (
 // Suite is suite.json: everything about a suite but the records of its parts.
 type Suite struct {
 	Head
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent where no lab was brought up
-	// or is known.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
 	Engine string `json:"engine,omitempty"`
 	// Specification is suite.yaml, without credentials; Source the folder where it was.
 	Specification spec.Suite `json:"specification"`
 	Source        string     `json:"source,omitempty"`
-	// Budget is full, time, quick or smoke, and Limit the time that it was fitted into; absent where it is full.
+	// Budget is full, time, quick or smoke, and Limit its time; absent for full.
 	Budget string        `json:"budget" jsonschema:"enum=full,enum=time,enum=quick,enum=smoke"`
 	Limit  spec.Duration `json:"limit,omitempty"`
-	// Scale is what was applied, and Against the deployment that is loaded instead of labs.
+	// Scale is the applied scale, and Against the deployment that is loaded instead of labs.
 	Scale   spec.Scale `json:"scale"`
 	Against string     `json:"against,omitempty"`
-	// Parts are all parts in their order, those that were left out too.
+	// Parts are all parts in their order, including those left out.
 	Parts []Part `json:"parts"`
-	// Left says what was scaled or left out, why, and what it was before.
+	// Left lists what was scaled or left out, with the reason and the former value.
 	Left []spec.Left `json:"left,omitempty"`
-	// SuiteJudgement is nil until the suite has ended once, and in records of before there was one.
+	// SuiteJudgement is nil until the suite has ended once, and in older records.
 	*SuiteJudgement
 }
 
-// Judged says whether the judgement that is stored is about everything that the suite did.
+// Judged reports whether the stored judgement covers all parts that ran.
 func (s *Suite) Judged() bool {
 	return s.SuiteJudgement != nil && s.Status != Running && s.Status != Killed
 }
 
-// PartStatus says what became of a part.
+// PartStatus is the status of a part.
 type PartStatus string
 
 const (
 	// PartPlanned: it has not begun.
 	PartPlanned PartStatus = "planned"
-	// PartRunning: it has begun, and not ended as far as is known.
+	// PartRunning: it has begun and not ended.
 	PartRunning PartStatus = "running"
-	// PartDone: its record is complete, whatever its verdict.
+	// PartDone: its record is complete, with any verdict.
 	PartDone PartStatus = "done"
 	// PartFailed: it ended without a result; Problem says why.
 	PartFailed PartStatus = "failed"
-	// PartLeft: it was left out; Problem says why. One that had begun has a record of what it came to.
+	// PartLeft: it was left out; Problem says why. If it had begun, it has a record.
 	PartLeft PartStatus = "left out"
 )
 
@@ -84,20 +83,19 @@ type Part struct {
 	// Shows and Level are as in the specification.
 	Shows []string `json:"shows,omitempty"`
 	Level string   `json:"level,omitempty"`
-	// Set are the values by key of what the part was repeated for (Each), and what an earlier part gave.
+	// Set are the values by key that the part was repeated for (Each), and those from earlier parts.
 	Set     map[string]any `json:"set,omitempty"`
 	Started *time.Time     `json:"started,omitempty"`
-	// Seconds is how long it took; Estimate how long it was thought to take.
+	// Seconds is its time, and Estimate the estimate before.
 	Seconds  float64 `json:"seconds,omitempty"`
 	Estimate float64 `json:"estimate_seconds,omitempty"`
-	// Conclusion is what its record comes to, or its error; absent as long as there is neither, and in records of
-	// before.
+	// Conclusion is the conclusion of its record or error; absent without either, and in older records.
 	Conclusion Conclusion `json:"conclusion,omitempty" jsonschema:"enum=satisfied,enum=missed,enum=writes lost,enum=invalid,enum=interrupted,enum=refused,enum=unreachable,enum=failed"`
-	// Exit is the exit code that the command of the part alone would have had.
+	// Exit is the exit code of a command for the part alone.
 	Exit int `json:"exit"`
 }
 
-// LateParts are the names of the parts of which something was left out because the suite ran late, in order.
+// LateParts are the names of the parts that were reduced because the suite ran late, in order.
 func (s *Suite) LateParts() []string {
 	var names []string
 	for _, l := range s.Left {

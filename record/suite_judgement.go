@@ -1,10 +1,9 @@
 package record
 
-// SuiteJudgement is what the parts of a suite say of the document that it repeats. Package suite/judge makes it from
-// their records when the suite ends; of a suite that goes on, or of one that is older than this, it is made when
-// somebody reads it.
+// SuiteJudgement compares the parts of a suite with the document that it repeats. Package suite/judge makes it from
+// their records when the suite ends, or when a running or an older suite is read.
 type SuiteJudgement struct {
-	// Counts are the statements by what became of them.
+	// Counts are the numbers of statements by agreement.
 	Counts map[Agreement]int `json:"counts,omitzero"`
 	// Statements are those of the document, in the order of the figures.
 	Statements []SuiteStatement `json:"statements,omitzero"`
@@ -15,9 +14,9 @@ type SuiteJudgement struct {
 	Headlines []int `json:"headlines,omitempty"`
 	// Advice is what the document recommends, with what was found about it here.
 	Advice []SuiteAdvice `json:"advice,omitempty"`
-	// Practices are what the measurements advise, whatever the document says.
+	// Practices are the advice that follows from the measurements alone.
 	Practices []SuitePractice `json:"practices,omitempty"`
-	// Losses are what failures took of what had been acknowledged, and Used what drills used for each write.
+	// Losses are the losses of acknowledged writes by failures, and Used the resources of drills per write.
 	Losses []SuiteLoss `json:"losses,omitempty"`
 	Used   []SuiteUse  `json:"used,omitempty"`
 }
@@ -41,7 +40,7 @@ type SuiteNote struct {
 	Level string `json:"level,omitempty"`
 }
 
-// Agreement is how a statement of the document stands to what was measured.
+// Agreement compares a statement of the document with the measurement.
 type Agreement string
 
 // The words of an agreement. What is only drawn, not stated or a setting is no statement, and is not counted.

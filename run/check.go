@@ -74,9 +74,9 @@ func checkSingle(t Target, asked spec.Run) error {
 	case err == nil && members > 1:
 		return fmt.Errorf("durability.w: %s has one member, so %d cannot acknowledge", t, members)
 	case err == nil && members < 0:
-		return fmt.Errorf("durability.w: %d is no number of members", members)
+		return fmt.Errorf("durability.w: %d is not a number of members", members)
 	case err != nil && d.W != "" && d.W != "majority":
-		return fmt.Errorf("durability.w: %s has one member without tags, so nobody is %q: say 0, 1 or majority", t, d.W)
+		return fmt.Errorf("durability.w: %s has one member without tags, so no member is %q. Set 0, 1 or majority", t, d.W)
 	}
 	if d.ReadPreference == "secondary" {
 		return fmt.Errorf("durability.read_preference: %s has no secondary", t)

@@ -164,7 +164,7 @@ func (t *labTarget) shared(cores float64) []measure.Finding {
 	if !known || !knownLoad || cores <= 0 {
 		return []measure.Finding{{ID: "shared-machine", Severity: measure.Note,
 			Text: fmt.Sprintf("lab %s and the load share the cores of this machine, and their use is unknown. One may have slowed the other. "+
-				"Use a machine of its own for the load if the result must not depend on this.", t.name)}}
+				"Use a separate machine for the load if the result must not depend on this.", t.name)}}
 	}
 	share, limit := (lab+load)/cores, maxShared
 	f := measure.Finding{ID: "shared-machine", Severity: measure.Note, Value: &share, Limit: &limit, Unit: measure.UnitShare}

@@ -80,7 +80,7 @@ func unlikeApplication(t Target, client string) []measure.Finding {
 	}
 	for name, values := range options {
 		if strings.EqualFold(name, "retryWrites") && strings.EqualFold(values[0], "true") {
-			return []measure.Finding{{ID: "unlike-application", Severity: measure.Note, Text: "the address asks for retryable writes, " +
+			return []measure.Finding{{ID: "unlike-application", Severity: measure.Note, Text: "the address enables retryable writes, " +
 				"and the wire client sends writes without transaction numbers. A server does a little more for each write of an application. Use --client driver to include this."}}
 		}
 	}

@@ -129,7 +129,7 @@ func (r *runner) identify(ctx context.Context, st store.Store) (store.Info, erro
 	if info.Settings == nil {
 		info.Settings = map[string]string{}
 	}
-	info.Settings["via"] = "a REST service on this machine, a process of its own"
+	info.Settings["via"] = "a REST service on this machine, in a separate process"
 	return info, nil
 }
 

@@ -52,7 +52,8 @@ func (c *courses) of(e Entry, dir string, lines *int) course {
 	if e.Kind == record.KindDrill {
 		runDir = filepath.Join(dir, record.RoundsDir, "1")
 	}
-	state := fmt.Sprint(e.Live) + stateOfFile(dir, record.StudyFile) + stateOfFile(dir, record.TimelineFile) +
+	state := fmt.Sprint(e.Live) + stateOfFile(dir, record.StudyFile) + stateOfFile(dir, record.DrillFile) +
+		stateOfFile(dir, record.TimelineFile) +
 		stateOfFile(runDir, record.RunFile) + stateOfFile(runDir, record.IntervalsFile)
 	c.mu.Lock()
 	old, known := c.kept[e.ID]
@@ -86,7 +87,7 @@ func drawCourse(e Entry, dir string, lines *int) (course, error) {
 	case record.KindStudy:
 		return studyCourse(dir)
 	case record.KindProbe:
-		return probeCourse(dir)
+		return probeCourse(dir, lines)
 	}
 	return course{}, nil
 }
@@ -236,11 +237,12 @@ func studyCourse(dir string) (course, error) {
 }
 
 // probeCourse draws the operations per second of all steps of a probe, one after the other.
-func probeCourse(dir string) (course, error) {
+func probeCourse(dir string, lines *int) (course, error) {
 	seconds, err := record.ProbeTimeline(dir)
 	if err != nil {
 		return course{}, err
 	}
+	*lines -= len(seconds)
 	var values []float64
 	for _, s := range seconds {
 		if s.Length > 0 {

@@ -43,7 +43,7 @@ func (f *fakeLabs) lab() record.Lab {
 }
 
 func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
-	dead := record.Lab{Name: "dead", State: "failed", Problem: "its supervisor is gone " + hostileName}
+	dead := record.Lab{Name: "dead", State: "failed", Problem: "its supervisor has ended " + hostileName}
 	return []record.Lab{f.lab(), dead}, nil
 }
 
@@ -67,7 +67,7 @@ func TestLabsAreListed(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Dir: t.TempDir(), Labs: &fakeLabs{broken: true}})
 	_, body := getKnown(t, s, "/")
-	for _, want := range []string{`<a href="/lab/three">three</a>`, "power-off of host1", "replica set of 3 members", "its supervisor is gone"} {
+	for _, want := range []string{`<a href="/lab/three">three</a>`, "power-off of host1", "replica set of 3 members", "its supervisor has ended"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the list does not have %q", want)
 		}

@@ -51,7 +51,7 @@ func (d Durability) causal() error {
 	case d.ReadConcern == "available" || d.ReadConcern == "linearizable":
 		return fmt.Errorf("durability.causal: servers do not combine it with read concern %s. Set local or majority, or remove causal", d.ReadConcern)
 	case d.ReadConcern == "snapshot":
-		return errors.New("durability.causal: snapshot reads outside of transactions have times of their own. Set majority, or remove causal")
+		return errors.New("durability.causal: snapshot reads outside of transactions have separate times. Set majority, or remove causal")
 	}
 	return nil
 }

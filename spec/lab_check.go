@@ -168,7 +168,7 @@ func (e *Engine) validate() error {
 	if e.Name == LabNone && (e.Version != "" || e.Binary != "" || e.Cache != 0 || e.Connections != 0 ||
 		len(e.Parameters) > 0 || len(e.Args) > 0 ||
 		len(roles) > 1 || e.Authentication || e.TLS) {
-		errs = append(errs, errors.New("engine: none is no server, so it has no version, binary, cache, connections, parameters, args, authentication or "+
+		errs = append(errs, errors.New("engine: none has no server, and so no version, binary, cache, connections, parameters, args, authentication or "+
 			"tls. Remove them, or set name: mongod or documentdb"))
 	}
 	if e.Name == LabDocumentDB && len(roles) > 1 {
@@ -312,7 +312,7 @@ func (s *Lab) checkEngineAndTopology() error {
 	}
 	if s.Engine.Name != LabDocumentDB {
 		if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
-			return errors.New("availability: promote_after and no_promotion are for documentdb. mongod elects by itself " +
+			return errors.New("availability: promote_after and no_promotion are for documentdb. mongod elects a primary automatically " +
 				"(topology.settings.electionTimeoutMillis)")
 		}
 		return s.checkRoles()
@@ -348,7 +348,7 @@ func (s *Lab) checkBare() error {
 // loadable checks that a lab has a database.
 func (s *Lab) loadable() error {
 	if s.Engine.Name == LabNone {
-		return errors.New("lab.engine.name: none is no database, so there is nothing to load. Set mongod or documentdb")
+		return errors.New("lab.engine.name: none has no database, so there is nothing to load. Set mongod or documentdb")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (p *Procedures) unfold() {
 func (p *Procedures) validate(objectives bool) error {
 	var errs []error
 	if p.Baseline != nil {
-		errs = append(errs, errors.New("procedures.baseline: it includes threads and steady. Put their keys below baseline, and remove the two beside it"))
+		errs = append(errs, errors.New("procedures.baseline: it includes threads and steady. Put their keys below baseline, and remove threads and steady"))
 	}
 	if p.Threads != nil {
 		errs = append(errs, indented("procedures.threads", p.Threads.validate()))

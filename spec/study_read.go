@@ -140,7 +140,7 @@ func (r *valueReader) mapping(n *yaml.Node, depth int) (any, error) {
 			return nil, fmt.Errorf("line %d: a key must be a single word", key.Line)
 		}
 		if _, twice := m[key.Value]; twice {
-			return nil, fmt.Errorf("line %d: the key %q is there twice", key.Line, key.Value)
+			return nil, fmt.Errorf("line %d: the key %q is duplicate", key.Line, key.Value)
 		}
 		v, err := r.value(n.Content[i+1], depth+1)
 		if err != nil {

@@ -63,7 +63,7 @@ func hundredths(x float64) float64 { return math.Round(x*100) / 100 }
 // scaledKeys are the keys that a scale changes, by their paths.
 var scaledKeys = map[string]scaled{
 	"workload.records":            {byData, digits3, 1000, countUnit, "fewer documents fit into any cache", true},
-	"load.operations":             {byData, digits3, 100, countUnit, "fewer operations tell nothing", true},
+	"load.operations":             {byData, digits3, 100, countUnit, "fewer operations give no result", true},
 	"load.workers":                {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
 	"load.stages.workers":         {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
 	"load.rate":                   {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
@@ -81,7 +81,7 @@ var scaledKeys = map[string]scaled{
 	"lab.topology.routers":        {byServers, math.Round, 1, countUnit, "one router is the least", false},
 	"lab.topology.config_servers": {byServers, odd, 1, countUnit, "one config server is the least", false},
 	"procedures.threads":          {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
-	"procedures.steady":           {byData, digits3, 100, countUnit, "fewer operations tell nothing", false}, // where it is by operations
+	"procedures.steady":           {byData, digits3, 100, countUnit, "fewer operations give no result", false}, // where it is by operations
 	"procedures.capacity":         {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
 	"probe.threads":               {byWorkers, math.Round, 1, countUnit, "one thread is the least", false},
 	"probe.size":                  {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache", false},

@@ -112,7 +112,7 @@ func (p *Part) mistakes() []error {
 		}
 	}
 	if kinds != 1 {
-		bad("exactly one of study, drill and probe says what it is, and it has %d of them", kinds)
+		bad("it must have exactly one of study, drill and probe, and has %d", kinds)
 		return errs
 	}
 	kind := p.Kind()
@@ -157,7 +157,7 @@ func (p *Part) mistakes() []error {
 		errs = append(errs, p.Probe.mistakes()...)
 	}
 	if p.Level != "" && kind == partStudy {
-		bad("level: a study has levels of its own; level is for drills and probes")
+		bad("level: it is for drills and probes, because a study has levels")
 	}
 	return errs
 }

@@ -39,7 +39,7 @@ const (
 	labelNoWrites   = "NoWritesPerformed"
 )
 
-// meaning is what a code proves for a write.
+// meaning of a code for a write.
 type meaning uint8
 
 const (

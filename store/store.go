@@ -102,7 +102,7 @@ type AddressError struct {
 	Problem string // what is wrong, and what to do
 }
 
-// WrongAddress returns an [*AddressError], or another error if the name could not be looked up: then the address may be
+// WrongAddress returns an [*AddressError], or another error if the lookup of the name failed: then the address may be
 // valid.
 func WrongAddress(target, problem string) error {
 	if strings.Contains(problem, "lookup ") {

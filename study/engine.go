@@ -8,9 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// ForEngine returns a study as the engine of its lab can do it: what the study says for a capability that the engine
-// lacks takes the place of what needs it. The values are those of the document's hardware, so a scale comes afterwards.
-// What was done instead is in the specification that is returned ([spec.Study.Instead]).
+// ForEngine adapts a study to the engine of its lab: for each capability that the engine lacks, the study's alternative
+// replaces what needs it. The alternatives are recorded in [spec.Study.Instead]. Values are those of the document's
+// hardware, so scaling comes afterwards.
 func ForEngine(asked spec.Study) (spec.Study, error) {
 	if asked.Lab == nil || asked.Lab.Engine.Name == "" {
 		return asked, nil
@@ -34,9 +34,8 @@ func ForEngine(asked spec.Study) (spec.Study, error) {
 	return withoutDone(asked), nil
 }
 
-// setKeys sets keys of the base by their paths.
 func setKeys(asked *spec.Study, set map[string]any) error {
-	w := wholeOf(asked).copied()
+	w := baseOf(asked).copied()
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		c, err := newChange(path, set[path])
 		if err != nil {
@@ -48,7 +47,7 @@ func setKeys(asked *spec.Study, set map[string]any) error {
 	return nil
 }
 
-// levelsWithout gives the levels of a factor the values that they have without a capability.
+// levelsWithout sets the levels of a factor to their values without a capability.
 func levelsWithout(f *spec.Factor, capability string) {
 	for i := range f.Levels {
 		l := &f.Levels[i]
@@ -69,7 +68,7 @@ func levelsWithout(f *spec.Factor, capability string) {
 	}
 }
 
-// withoutDone forgets what was said for capabilities, so that a study is taken to its engine once.
+// withoutDone removes the alternatives, so that a study is adapted once.
 func withoutDone(asked spec.Study) spec.Study {
 	asked.Without = nil
 	for i := range asked.Factors {

@@ -296,8 +296,8 @@ const (
 	mostDescent  = 12 // steps down from a first rate that does not hold
 )
 
-// mostCapacityTrials returns the most trials of a search, with the assumed ramp: every step is tried twice, every round of
-// confirming trials fails with its last trial, and the search goes up again as often as it may.
+// mostCapacityTrials returns the most trials of a search, with the assumed ramp: every step is tried twice, every round
+// of confirming trials fails with its last trial, and the search goes up again as often as it may.
 func mostCapacityTrials(c *spec.Capacity) int {
 	ramp, bisection := capacitySteps(c)
 	around := 2 * ((int(c.Confirm) + 2) / 3) // trials above and below a rate in a round

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// factor is a factor whose paths were followed and whose values were read.
+// factor is a factor with resolved paths and parsed values.
 type factor struct {
 	spec.Factor
 	levels   []level
@@ -34,7 +34,7 @@ type change struct {
 	unset bool
 }
 
-// readFactors follows the paths of all factors and reads the values of all levels. The error has a line per mistake.
+// readFactors resolves the paths of all factors and parses the values of all levels. The error has a line per mistake.
 func readFactors(asked *spec.Study) ([]factor, error) {
 	var factors []factor
 	var errs []error
@@ -43,7 +43,7 @@ func readFactors(asked *spec.Study) ([]factor, error) {
 		for _, l := range f.Levels {
 			changes, err := readLevel(f, l)
 			if err == nil {
-				err = errors.Join(needsLab(asked, changes), noDefaults(wholeOf(asked), changes, asked.Lab != nil))
+				err = errors.Join(needsLab(asked, changes), noDefaults(baseOf(asked), changes, asked.Lab != nil))
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("factor %q, level %q: %w", f.Name, l.Name, err))
@@ -74,9 +74,9 @@ func readLevel(f spec.Factor, l spec.Level) ([]change, error) {
 	return changes, nil
 }
 
-// noDefaults refuses levels that set a number to nothing where nothing stands for a default: what would run is not what
-// tables would call it. Who wants the default names it, or unsets the key with null.
-func noDefaults(base whole, changes []change, lab bool) error {
+// noDefaults rejects levels that set a key to zero if zero is replaced by a default, because tables would show a value
+// that was not run. For the default, name its value or unset the key with null.
+func noDefaults(base settings, changes []change, lab bool) error {
 	w := base.copied()
 	for _, c := range changes {
 		c.field.set(&w, c.value)
@@ -88,30 +88,32 @@ func noDefaults(base whole, changes []change, lab bool) error {
 			continue
 		}
 		if v, given := c.field.get(&w); given && !v.IsZero() {
-			errs = append(errs, fmt.Errorf("%s: %v stands for the default, which is %v here: name that, or leave the level out", c.field.path, c.value.Interface(), v.Interface()))
+			errs = append(errs, fmt.Errorf("%s: %v means the default, which is %v here. Use that value, or remove the level",
+				c.field.path, c.value.Interface(), v.Interface()))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// needsLab refuses keys of a lab where the study does not bring one up.
+// needsLab rejects keys of a lab if the study does not bring one up.
 func needsLab(asked *spec.Study, changes []change) error {
 	_, isLab := spec.LabOf(asked.Run.Target)
 	for _, c := range changes {
 		switch {
 		case !c.field.lab || asked.Lab != nil:
 		case isLab:
-			return fmt.Errorf("%s: %s runs already and is taken as it is; describe the lab below the key lab, and the study brings it up itself", c.field.path, asked.Run.Target)
+			return fmt.Errorf("%s: %s is already running, so the study cannot change it. Describe the lab under the key lab, so that "+
+				"the study brings it up", c.field.path, asked.Run.Target)
 		default:
-			return fmt.Errorf("%s: the study has no lab; describe the one that it is to bring up below the key lab", c.field.path)
+			return fmt.Errorf("%s: the study has no lab. Describe it under the key lab", c.field.path)
 		}
 	}
 	return nil
 }
 
 // wholeOf is the base of a study.
-func wholeOf(asked *spec.Study) whole {
-	w := whole{Run: asked.Run}
+func baseOf(asked *spec.Study) settings {
+	w := settings{Run: asked.Run}
 	if asked.Lab != nil {
 		w.Lab = *asked.Lab
 	}
@@ -130,8 +132,8 @@ func newChange(path string, value any) (change, error) {
 	return change{f, v, plain(v), value == nil}, nil
 }
 
-// checkShared refuses two factors that set the same key, because which of them wins would depend on their order.
-// One at a time they may, if their baselines agree: then only one of them ever says something of its own.
+// checkShared rejects two factors that set the same key, because the result would depend on their order. One at a time
+// is allowed if their baselines agree, because then only one of them differs from the baseline.
 func checkShared(asked *spec.Study, factors []factor) error {
 	type owner struct {
 		factor   string
@@ -156,9 +158,9 @@ func checkShared(asked *spec.Study, factors []factor) error {
 			case !shared || !other.says && asked.Combine == spec.CombineOneAtATime:
 				owners[path] = m
 			case asked.Combine != spec.CombineOneAtATime:
-				return fmt.Errorf("factors %q and %q both set %s: put what belongs together into one factor, with set", other.factor, m.factor, path)
+				return fmt.Errorf("factors %q and %q both set %s. Combine them in one factor, with set", other.factor, m.factor, path)
 			case m.says && !reflect.DeepEqual(other.baseline, m.baseline):
-				return fmt.Errorf("factors %q and %q both set %s, and their baselines differ (%v and %v): mark the levels that are the baseline",
+				return fmt.Errorf("factors %q and %q both set %s, but their baselines differ (%v and %v). Mark the baseline levels",
 					other.factor, m.factor, path, other.baseline, m.baseline)
 			}
 		}
@@ -166,7 +168,7 @@ func checkShared(asked *spec.Study, factors []factor) error {
 	return nil
 }
 
-// notFoundByProcedures refuses factors that override what a procedure is to find.
+// notFoundByProcedures rejects factors that override what a procedure finds.
 func notFoundByProcedures(asked *spec.Study, factors []factor) error {
 	p := asked.Procedures
 	if p == nil {
@@ -183,7 +185,8 @@ func notFoundByProcedures(asked *spec.Study, factors []factor) error {
 	for _, f := range factors {
 		for _, path := range slices.Sorted(maps.Keys(found)) {
 			if procedure := found[path]; f.everywhere(path) {
-				errs = append(errs, fmt.Errorf("factor %q sets %s in all its levels, so what procedures.%s finds would never be used: leave one of them out", f.Name, path, procedure))
+				errs = append(errs, fmt.Errorf("factor %q sets %s in all its levels, so the result of procedures.%s would never be "+
+					"used. Remove one of them", f.Name, path, procedure))
 			}
 		}
 	}
@@ -200,9 +203,9 @@ func (f *factor) everywhere(path string) bool {
 	return true
 }
 
-// findBaseline chooses the level that the others are compared with: the marked one, else the one that the base run
-// has, else the first. The note says where that overrides something that the base run says.
-func (f *factor) findBaseline(raw, base *whole) (note string) {
+// findBaseline chooses the baseline level: the marked one, else the one that the base run has, else the first. The note
+// says if that overrides the base run.
+func (f *factor) findBaseline(raw, base *settings) (note string) {
 	for i, l := range f.Levels {
 		if l.Baseline {
 			f.baseline = i
@@ -217,15 +220,15 @@ func (f *factor) findBaseline(raw, base *whole) (note string) {
 	}
 	for _, c := range f.levels[0].set {
 		if v, given := c.field.get(raw); given {
-			return fmt.Sprintf("the base %s has %s: %s, which is no level of %s; its baseline is %s, the first level",
+			return fmt.Sprintf("the base %s has %s: %s, which is not a level of %s. The baseline is %s, the first level",
 				c.field.of(), c.field.path, fmt.Sprint(plain(v)), f.Name, f.levels[0].name)
 		}
 	}
 	return ""
 }
 
-// in reports whether a run has all that the level sets.
-func (l *level) in(base *whole) bool {
+// in reports whether the base has all that the level sets.
+func (l *level) in(base *settings) bool {
 	for _, c := range l.set {
 		v, given := c.field.get(base)
 		if !given && strings.HasPrefix(c.field.path, "workload.params.") {
@@ -239,7 +242,6 @@ func (l *level) in(base *whole) bool {
 	return true
 }
 
-// paramDefault is the value of a parameter that a run does not give.
 func paramDefault(name, param string) any {
 	params, err := workload.ParamsOf(name)
 	if err != nil {
@@ -283,14 +285,14 @@ func points(asked *spec.Study, factors []factor) ([]point, error) {
 	return all, nil
 }
 
-// maxConfigurations is more than anybody can run; a grid grows without being noticed.
 const maxConfigurations = 10_000
 
 // grid lists all combinations, the baseline first, the last factor changing fastest.
 func grid(factors []factor, base point) ([]point, error) {
 	size := gridSize(factors)
 	if size > maxConfigurations {
-		return nil, fmt.Errorf("the grid has %s configurations, the limit is %d: leave out levels, or run a part of it with combine: fraction", large(size), maxConfigurations)
+		return nil, fmt.Errorf("the grid has %s configurations, the limit is %d. Remove levels, or run a part with combine: "+
+			"fraction", large(size), maxConfigurations)
 	}
 	all := []point{base}
 	p := make(point, len(factors))
@@ -311,7 +313,7 @@ func grid(factors []factor, base point) ([]point, error) {
 	}
 }
 
-// gridSize is the number of all combinations; a float, because sixty-four factors multiply to more than any integer.
+// gridSize is a float, because the product of 64 factors exceeds any integer.
 func gridSize(factors []factor) float64 {
 	size := 1.0
 	for _, f := range factors {
@@ -327,9 +329,9 @@ func large(x float64) string {
 	return "more than a billion"
 }
 
-// configuration makes the record's form of a point. Its ID names the levels that differ from the baseline, and all of
-// them where several may.
-func configuration(factors []factor, p, base point, raw *whole, several bool) record.Configuration {
+// configuration makes the record of a point. Its ID names the levels that differ from the baseline, or all levels if
+// several may differ.
+func configuration(factors []factor, p, base point, raw *settings, several bool) record.Configuration {
 	c := record.Configuration{Baseline: slices.Equal(p, base)}
 	var id, differ []string
 	for i, f := range factors {
@@ -369,7 +371,7 @@ func configuration(factors []factor, p, base point, raw *whole, several bool) re
 	return c
 }
 
-// changes lists what a point changes: the levels that are the baseline first, so that the others win.
+// changes lists what a point changes, with baseline levels first, so that the others override them.
 func changes(factors []factor, p, base point) []change {
 	var first, then []change
 	for i, f := range factors {
@@ -383,7 +385,7 @@ func changes(factors []factor, p, base point) []change {
 }
 
 // apply returns the run and the lab of a point, complete, and what is wrong with them.
-func apply(factors []factor, p, base point, raw whole, lab bool) (w whole, wrong error) {
+func apply(factors []factor, p, base point, raw settings, lab bool) (w settings, wrong error) {
 	w = raw.copied()
 	for _, c := range changes(factors, p, base) {
 		c.field.set(&w, c.value)

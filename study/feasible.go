@@ -13,10 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// What is certain before anything runs is refused before anything runs.
-
-// atLeast is how long a run takes even if nothing is slow: its warm-up and its measured time. Operations that end it
-// take the time that their rate gives them, or none that is known.
+// atLeast returns the shortest time of a run: warm-up and measured time. A limit of operations counts with the offered
+// rate, or not at all if that is not known.
 func atLeast(l spec.Load) time.Duration {
 	measured := l.Duration.Std()
 	if measured == 0 && l.Operations == 0 {
@@ -40,7 +38,7 @@ func atLeast(l spec.Load) time.Duration {
 	return l.Warmup.Std() + measured
 }
 
-// checkDeadline refuses a deadline that every trial of some configuration, or of a procedure, would miss.
+// checkDeadline rejects a deadline that every trial of a configuration or of a procedure would miss.
 func (p *Plan) checkDeadline() error {
 	deadline := p.Spec.Deadline.Std()
 	if deadline == 0 {
@@ -49,8 +47,8 @@ func (p *Plan) checkDeadline() error {
 	var errs []error
 	refuse := func(what string, takes time.Duration) {
 		if takes >= deadline {
-			errs = append(errs, fmt.Errorf("deadline: %v is too short for %s, which takes at least %v: allow more, or leave the deadline out and it is derived from the run",
-				p.Spec.Deadline, what, spec.Duration(takes)))
+			errs = append(errs, fmt.Errorf("deadline: %v is too short for %s, which takes at least %v. Increase it, or remove it to "+
+				"derive it from the run", p.Spec.Deadline, what, spec.Duration(takes)))
 		}
 	}
 	p.eachProcedure(func(name string, l spec.Load) { refuse("a trial of procedures."+name, atLeast(l)) })
@@ -64,7 +62,7 @@ func (p *Plan) checkDeadline() error {
 	return errors.Join(errs...)
 }
 
-// eachProcedure gives the longest load that each procedure tries.
+// eachProcedure calls do with the longest load of each procedure.
 func (p *Plan) eachProcedure(do func(name string, l spec.Load)) {
 	procedures := p.Spec.Procedures
 	if procedures == nil {
@@ -92,7 +90,7 @@ func (p *Plan) eachProcedure(do func(name string, l spec.Load)) {
 	}
 }
 
-// checkProcedures refuses procedures that cannot come to a result.
+// checkProcedures rejects procedures that cannot have a result.
 func (p *Plan) checkProcedures() error {
 	if p.Spec.Procedures == nil {
 		return nil
@@ -100,35 +98,37 @@ func (p *Plan) checkProcedures() error {
 	return errors.Join(p.checkSteady(p.Spec.Procedures.Steady), p.checkCapacity(p.Spec.Procedures.Capacity))
 }
 
-// CyclesToSettle is how many cycles of the target a run must hold before it can be told to be steady (as in
-// study/procedure): with fewer, too much depends on how many checkpoints happened to fall into it.
+// CyclesToSettle is the fewest cycles of the target in a run that can be called steady (as in study/procedure). With
+// fewer, the result depends too much on the number of checkpoints in it.
 const CyclesToSettle = 4
 
-// checkSteady refuses limits with which no length can be called steady: one is, if it and the next one hold
+// checkSteady rejects limits with which no length can be called steady. A length is steady if it and the next one have
 // [CyclesToSettle] cycles and give the same result.
 func (p *Plan) checkSteady(s *spec.Steady) error {
 	if s == nil || s.By == "operations" || s.Cycle == 0 || s.Factor <= 1 {
 		return nil
 	}
 	cycle := s.Cycle.Std().Seconds()
-	whole := func(x float64) float64 { return math.Ceil(x/cycle - 1e-9) } // runs are as long as whole cycles
+	cycles := func(x float64) float64 { return math.Ceil(x/cycle - 1e-9) } // runs are as long as settings cycles
 	lengths := map[float64]bool{}
 	for _, x := range steadyLengths(s) {
-		if n := whole(x); n >= CyclesToSettle {
+		if n := cycles(x); n >= CyclesToSettle {
 			lengths[n] = true
 		}
 	}
 	if len(lengths) > 1 {
 		return nil
 	}
-	first := max(whole(float64(s.From)), CyclesToSettle)
-	least := spec.Duration(whole(max(first+1, first*s.Factor)*cycle) * cycle * float64(time.Second))
-	return fmt.Errorf("procedures.steady: up to %v no run can be called steady: two lengths must agree, each of at least %d cycles of %v; raise to to %s (%v), or say how short the cycle is",
-		spec.Duration(float64(s.To)*float64(time.Second)), CyclesToSettle, s.Cycle, figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
+	first := max(cycles(float64(s.From)), CyclesToSettle)
+	least := spec.Duration(cycles(max(first+1, first*s.Factor)*cycle) * cycle * float64(time.Second))
+	return fmt.Errorf("procedures.steady: up to %v no run can be steady, because two lengths must agree, each of at least %d "+
+		"cycles of %v. Increase to: %s (%v), or set a shorter cycle",
+		spec.Duration(float64(s.To)*float64(time.Second)), CyclesToSettle, s.Cycle,
+		figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
 }
 
-// checkCapacity refuses a search whose highest rate gives too few operations for a percentile that its objectives
-// limit, and notes where only its lower rates do.
+// checkCapacity rejects a search whose highest rate gives too few operations for a percentile in its objectives. If
+// only its lower rates do, it adds a note.
 func (p *Plan) checkCapacity(c *spec.Capacity) error {
 	if c == nil {
 		return nil
@@ -149,25 +149,27 @@ func (p *Plan) checkCapacity(c *spec.Capacity) error {
 		switch {
 		case seconds == 0 || l.Operations > 0 || need == 0:
 		case c.To > 0 && float64(c.To)*seconds < need:
-			errs = append(errs, fmt.Errorf("procedures.capacity: %s needs %s operations, and a trial of %v at %s/s has about %s: make its duration %v, or raise to",
-				o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(float64(c.To)), figure.Count(int64(float64(c.To)*seconds)), wholeSeconds(spare*need/float64(c.To))))
+			errs = append(errs, fmt.Errorf("procedures.capacity: %s needs %s operations, but a trial of %v at %s/s has about %s. Set "+
+				"duration to %v, or increase to", o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(float64(c.To)),
+				figure.Count(int64(float64(c.To)*seconds)), wholeSeconds(spare*need/float64(c.To))))
 		case c.From > 0 && float64(c.From)*seconds < need:
-			p.Notes = append(p.Notes, fmt.Sprintf("procedures.capacity: %s needs %s operations, so trials of %v cannot confirm a capacity below %s/s; a duration of %v can from %s/s on",
-				o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(need/seconds), wholeSeconds(spare*need/float64(c.From)), figure.Rate(float64(c.From))))
+			p.Notes = append(p.Notes, fmt.Sprintf("procedures.capacity: %s needs %s operations, so trials of %v cannot confirm a "+
+				"capacity below %s/s. A duration of %v can, from %s/s on", o.Text, figure.Count(int64(need)), l.Duration,
+				figure.Rate(need/seconds), wholeSeconds(spare*need/float64(c.From)), figure.Rate(float64(c.From))))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// spare is how many more operations are advised than are needed: those of Poisson arrivals vary.
+// spare is a reserve of operations in advice, because Poisson arrivals vary.
 const spare = 1.2
 
 func wholeSeconds(x float64) spec.Duration {
 	return spec.Duration(math.Ceil(x) * float64(time.Second))
 }
 
-// stated adds the objectives of the study to those of a run, as far as the run has the operations that they are of, so
-// that its record states whatever they limit.
+// stated adds the objectives of the study to those of a run, if the run has their operations, so that its record has
+// the metrics that they limit.
 func (p *Plan) stated(asked spec.Run, classes []string) []string {
 	out := slices.Clone(asked.Objectives)
 	objectives, err := measure.ParseObjectives(strings.Join(p.Spec.Objectives, ","))

@@ -38,10 +38,10 @@ trials: 2`, "takes at least 10s")
 func TestProceduresThatCannotSucceed(t *testing.T) {
 	mistake(t, `
 run: {target: "null:"}
-procedures: {steady: {from: 5, to: 20, cycle: 60s}}`, "procedures.steady: up to 20s", "4 cycles of 1m", "raise to to 480 (8m)")
+procedures: {steady: {from: 5, to: 20, cycle: 60s}}`, "procedures.steady: up to 20s", "4 cycles of 1m", "Increase to: 480 (8m)")
 	mistake(t, `
 run: {target: "null:"}
-procedures: {steady: {from: 240, to: 240, cycle: 60s}}`, "raise to to 480")
+procedures: {steady: {from: 240, to: 240, cycle: 60s}}`, "Increase to: 480")
 	plan(t, `
 run: {target: "null:"}
 procedures: {steady: {from: 5, to: 480, cycle: 60s}}`)
@@ -51,12 +51,12 @@ procedures: {steady: {from: 4, to: 16, cycle: 1s}}`)
 	mistake(t, `
 run: {target: "null:"}
 objectives: [p99<1s, errors<1%]
-procedures: {capacity: {from: 100, to: 400, duration: 500ms}}`, "procedures.capacity: p99<1s needs 368 operations", "at 400/s has about 200", "make its duration 2s")
+procedures: {capacity: {from: 100, to: 400, duration: 500ms}}`, "procedures.capacity: p99<1s needs 368 operations", "at 400/s has about 200", "Set duration to 2s")
 	p := plan(t, `
 run: {target: "null:"}
 objectives: [p99<1s]
 procedures: {capacity: {from: 100, duration: 500ms}}`)
-	if text := strings.Join(p.Notes, "\n"); !strings.Contains(text, "cannot confirm a capacity below 736/s; a duration of 5s can") {
+	if text := strings.Join(p.Notes, "\n"); !strings.Contains(text, "cannot confirm a capacity below 736/s. A duration of 5s can") {
 		t.Errorf("notes %q", text)
 	}
 }
@@ -94,10 +94,10 @@ factors: [{path: workload.name, levels: [a, catalog]}]`)
 
 // A level that is nothing would silently be the default.
 func TestLevelsThatAreNothing(t *testing.T) {
-	mistake(t, "factors: [{path: load.workers, levels: [0, 4]}]", `factor "workers", level "0": load.workers: 0 stands for the default, which is 16 here`)
-	mistake(t, "factors: [{path: workload.records, levels: [100, 0]}]", "workload.records: 0 stands for the default, which is 100k here")
-	mistake(t, "factors: [{path: load.duration, levels: [0s, 1s]}]", "load.duration: 0s stands for the default, which is 1m here")
-	mistake(t, "factors: [{name: both, levels: [{name: x, set: {load.workers: 0}}, {name: y, set: {load.workers: 2}}]}]", "load.workers: 0 stands for")
+	mistake(t, "factors: [{path: load.workers, levels: [0, 4]}]", `factor "workers", level "0": load.workers: 0 means the default, which is 16 here`)
+	mistake(t, "factors: [{path: workload.records, levels: [100, 0]}]", "workload.records: 0 means the default, which is 100k here")
+	mistake(t, "factors: [{path: load.duration, levels: [0s, 1s]}]", "load.duration: 0s means the default, which is 1m here")
+	mistake(t, "factors: [{name: both, levels: [{name: x, set: {load.workers: 0}}, {name: y, set: {load.workers: 2}}]}]", "load.workers: 0 means")
 	plan(t, "run: {target: 'null:', load: {operations: 100}}\nfactors: [{path: load.duration, levels: [0s, 1s]}]")
 	plan(t, "run: {target: 'null:'}\nfactors: [{path: load.warmup, levels: [0s, 1s]}]")
 	plan(t, "run: {target: 'null:'}\nfactors: [{name: end, levels: [{name: time, set: {load.operations: null, load.duration: 1s}}, {name: count, set: {load.operations: 10, load.duration: 0s}}]}]")

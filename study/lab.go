@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// A study may bring up the lab that it loads. If configurations differ in the lab, it removes the lab, brings up the other
-// one and loads the data. That is the most expensive change in a study, so the plan counts it.
+// A study may bring up the lab that it loads. If configurations differ in the lab, it removes the lab, brings up the
+// other one and loads the data. That is the most expensive change in a study, so the plan counts it.
 
 // assumedRedeploy is the assumed time in seconds to remove a lab and bring up another one. It was 3 to 12 for replica
 // sets, more on a busy machine.

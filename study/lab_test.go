@@ -67,11 +67,11 @@ func TestRedeploys(t *testing.T) {
 	blocks := plan(t, labStudy+factors)
 	batched := plan(t, labStudy+"order: batched\n"+factors)
 	text := strings.Join(blocks.Order, "\n")
-	if !strings.Contains(text, "2 different ones") || !strings.Contains(text, "order: batched would") {
+	if !strings.Contains(text, "2 different labs") || !strings.Contains(text, "order: batched would") {
 		t.Errorf("blocks: %s", text)
 	}
 	if text := strings.Join(batched.Order, "\n"); !strings.Contains(text, "brought up 2 times") ||
-		!strings.Contains(text, "the price:") || !strings.Contains(text, "batched by members") {
+		!strings.Contains(text, "limitation:") || !strings.Contains(text, "batched by members") {
 		t.Errorf("batched: %s", text)
 	}
 	if b, c := blocks.Estimate, batched.Estimate; b.Redeploys < c.Redeploys || c.Redeploys != 2 ||
@@ -90,7 +90,7 @@ func TestRedeploys(t *testing.T) {
 		t.Errorf("%v s for %d redeploys (%v)", measured.Estimate.Redeploying, measured.Estimate.Redeploys, err)
 	}
 	one := plan(t, labStudy+"factors: [{path: load.workers, levels: [16, 4]}]\n")
-	if text := strings.Join(one.Order, "\n"); one.Estimate.Redeploys != 1 || !strings.Contains(text, "nothing of it is varied") {
+	if text := strings.Join(one.Order, "\n"); one.Estimate.Redeploys != 1 || !strings.Contains(text, "no factor changes it") {
 		t.Errorf("%d redeploys: %s", one.Estimate.Redeploys, text)
 	}
 }
@@ -101,9 +101,9 @@ func TestMistakesOfLabs(t *testing.T) {
 	mistake(t, labStudy+"factors: [{path: lab.hosts.cores, levels: [1, 2]}]", "configuration baseline: lab.hosts: cores, memory and network are limits of isolated hosts")
 	mistake(t, labStudy+"factors: [{path: lab.hosts.cores, levels: [one, 2]}]", `lab.hosts.cores: "one" is not a number`)
 	mistake(t, labStudy+"factors: [{path: lab.storage.backend, levels: [btfrs, disk]}]", `unknown value "btfrs"`)
-	mistake(t, withTarget("factors: [{path: lab.hosts.cores, levels: [1, 2]}]"), "the study has no lab; describe the one")
-	mistake(t, "run: {target: 'lab:mine'}\nfactors: [{path: lab.hosts.cores, levels: [1, 2]}]", "lab:mine runs already and is taken as it is")
-	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study brings up the lab study-members-and-more")
+	mistake(t, withTarget("factors: [{path: lab.hosts.cores, levels: [1, 2]}]"), "the study has no lab. Describe it")
+	mistake(t, "run: {target: 'lab:mine'}\nfactors: [{path: lab.hosts.cores, levels: [1, 2]}]", "lab:mine is already running")
+	mistake(t, strings.Replace(labStudy, "run: {", "run: {target: 'lab:mine', ", 1), "run.target: the study starts the lab study-members-and-more")
 	mistake(t, strings.Replace(labStudy, "lab:", "lab:\n  name: My Lab", 1), "is not a name for a lab")
 	_, err := newPlan(read(t, labStudy+"factors: [{path: lab.storage.stripe, levels: [1, 8]}]"), PlanOptions{
 		CheckLab: func(l spec.Lab, _ spec.Run) error {
@@ -132,7 +132,7 @@ func TestAllKeysOfALab(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			var w whole
+			var w settings
 			f.set(&w, v)
 			if got, given := f.get(&w); given && fmt.Sprint(plain(got)) == fmt.Sprint(plain(v)) {
 				set = true

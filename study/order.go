@@ -181,11 +181,14 @@ func (o *order) text() []string {
 	if asked.Order == spec.OrderBatched {
 		groups := len(o.groups())
 		out = append(out,
-			fmt.Sprintf("batched by %s, drawn with seed %d: %d batches, each with blocks of its own; %s changes %d times, in randomised blocks it would be up to %d",
-				strings.Join(asked.Batch, ", "), asked.Seed, groups, strings.Join(asked.Batch, ", "), o.changes(), len(o.trials)-1),
-			"the price: within a batch comparisons are as sure as in blocks. Between batches whatever drifts in the meantime counts as their effect, and no interval shows it: in simulations of order alone, with no difference at all, a third to nearly all comparisons of one batch after the other found one, where 1 in 20 should. Believe differences between batches only where they are far larger than what the canaries show")
+			fmt.Sprintf("batched by %s with seed %d: %d batches, each with its own blocks; %s changes %d times, compared with up to %d "+
+				"in randomised blocks", strings.Join(asked.Batch, ", "), asked.Seed, groups, strings.Join(asked.Batch, ", "), o.changes(), len(o.trials)-1),
+			"limitation: comparisons within a batch are as reliable as in blocks. Between batches a drift looks like an effect, "+
+				"and no interval shows it. In simulations without any difference, a third to nearly all comparisons between "+
+				"batches found one, where 1 in 20 should. Trust a difference between batches only if it is far larger than the "+
+				"drift of the canaries")
 	} else {
-		out = append(out, fmt.Sprintf("randomised blocks, drawn with seed %d: every configuration once per block, the baseline in every block", asked.Seed))
+		out = append(out, fmt.Sprintf("randomised blocks with seed %d: every configuration once per block, including the baseline", asked.Seed))
 	}
 	return append(out, o.canaryText())
 }
@@ -193,11 +196,11 @@ func (o *order) text() []string {
 func (o *order) canaryText() string {
 	switch {
 	case len(o.configs) < 2:
-		return "no canaries: there is only the baseline, and each of its trials shows drift"
+		return "no canaries, because all trials are of the baseline and show drift"
 	case o.canary == 0:
-		return "no canaries, as asked for: drift between trials is not shown"
+		return "no canaries (canary: -1), so drift between trials is not visible"
 	case o.spec.Order == spec.OrderBatched && o.spec.Canary == 0:
-		return "canaries: the baseline before each batch and after the last one (canary: -1 saves the changes that they take)"
+		return "canaries: the baseline before each batch and after the last one (canary: -1 avoids the changes that they need)"
 	case o.spec.Canary > 0:
 		return fmt.Sprintf("canaries: the baseline before the first trial and after every %d", o.canary)
 	}

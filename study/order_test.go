@@ -202,8 +202,8 @@ func checkBatches(t *testing.T, where string, p *Plan) {
 	if len(batches) != len(p.Spec.Factors[0].Levels) {
 		t.Errorf("%s: batches %v of %d levels", where, batches, len(p.Spec.Factors[0].Levels))
 	}
-	if text := strings.Join(p.Order, "\n"); !strings.Contains(text, "the price: ") {
-		t.Errorf("%s: the price is not told: %s", where, text)
+	if text := strings.Join(p.Order, "\n"); !strings.Contains(text, "limitation: ") {
+		t.Errorf("%s: the limitation is missing: %s", where, text)
 	}
 }
 

@@ -17,16 +17,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Apply returns base with the keys of set changed. A key is the path of a field of the run specification, such as
-// load.workers, or of a parameter or label, such as workload.params.fieldlength; a value has the form that it has in
-// a specification file, or that of JSON; nil unsets the key. An unknown path is an error that names the nearest one,
-// a value that the key cannot take one that says why. base is left as it is. Defaults are not filled in.
+// Apply returns a copy of base with the keys of set changed. A key is the path of a field of the run specification,
+// such as load.workers, or of a parameter or label, such as workload.params.fieldlength. A value has the form of a
+// specification file or of JSON; nil unsets the key. The error for an unknown path names the nearest one. Defaults are
+// not filled in.
 func Apply(base spec.Run, set map[string]any) (spec.Run, error) {
-	w := whole{Run: copySpec(base)}
+	w := settings{Run: copySpec(base)}
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		f, err := find(path)
 		if err == nil && f.lab {
-			err = fmt.Errorf("path %q: it is of a lab, not of a run", path)
+			err = fmt.Errorf("path %q belongs to a lab, not to a run", path)
 		}
 		if err != nil {
 			return spec.Run{}, err
@@ -40,17 +40,16 @@ func Apply(base spec.Run, set map[string]any) (spec.Run, error) {
 	return w.Run, nil
 }
 
-// whole is what the levels of a study change: the run, and the lab that the study brings up.
-type whole struct {
+// settings is what the levels of a study change: the run, and the lab that the study brings up.
+type settings struct {
 	Run spec.Run
 	Lab spec.Lab
 }
 
-// copied copies what [field.set] changes in place.
-func (w whole) copied() whole { return whole{copySpec(w.Run), copyLab(w.Lab)} }
+func (w settings) copied() settings { return settings{copySpec(w.Run), copyLab(w.Lab)} }
 
 // complete fills in what neither base nor levels say, and checks the result.
-func (w *whole) complete(lab bool) error {
+func (w *settings) complete(lab bool) error {
 	err := w.Run.Complete()
 	if !lab {
 		return err
@@ -64,7 +63,7 @@ func (w *whole) complete(lab bool) error {
 	return errors.Join(errs...)
 }
 
-// copySpec copies what [field.set] changes in place.
+// copySpec copies the maps that [field.set] changes in place.
 func copySpec(s spec.Run) spec.Run {
 	s.Workload.Params = maps.Clone(s.Workload.Params)
 	s.Labels = maps.Clone(s.Labels)
@@ -88,16 +87,15 @@ func copyServer(s *spec.Server) *spec.Server {
 	return s
 }
 
-// field is what a path leads to.
+// field is the field at a path.
 type field struct {
 	path  string
-	lab   bool         // it is of the lab, not of the run
+	lab   bool         // of the lab, not of the run
 	index []int        // of the field, from the root type
-	key   string       // in the map that the field is, if it is one
+	key   string       // if the field is a map
 	typ   reflect.Type // of the value
 }
 
-// of says what the field is of.
 func (f field) of() string {
 	if f.lab {
 		return "lab"
@@ -105,10 +103,10 @@ func (f field) of() string {
 	return "run"
 }
 
-// labPrefix begins the paths that lead into the lab.
+// labPrefix begins the paths of the lab.
 const labPrefix = "lab."
 
-// root returns what a path leads into, and the rest of the path.
+// root returns the root of a path, and the rest of the path.
 func root(path string) (field, string) {
 	if path == "lab" || strings.HasPrefix(path, labPrefix) {
 		return field{path: path, lab: true, typ: reflect.TypeFor[spec.Lab]()}, strings.TrimPrefix(path[len("lab"):], ".")
@@ -116,7 +114,7 @@ func root(path string) (field, string) {
 	return field{path: path, typ: reflect.TypeFor[spec.Run]()}, path
 }
 
-// find follows a path through the specification of a run or, behind "lab.", through that of a lab.
+// find follows a path through the specification of a run or, after "lab.", of a lab.
 func find(path string) (field, error) {
 	f, rest := root(path)
 	for rest != "" {
@@ -134,14 +132,15 @@ func find(path string) (field, error) {
 	}
 	switch f.typ.Kind() {
 	case reflect.Struct:
-		return field{}, fmt.Errorf("path %q: it has keys below it, name one of them: %s", path, strings.Join(below(f.typ, strings.TrimSuffix(path, ".")), ", "))
+		return field{}, fmt.Errorf("path %q has keys below it. Name one of them: %s", path,
+			strings.Join(below(f.typ, strings.TrimSuffix(path, ".")), ", "))
 	case reflect.Map:
-		return field{}, fmt.Errorf("path %q: it has names below it, write %s.NAME", path, path)
+		return field{}, fmt.Errorf("path %q has names below it. Write %s.NAME", path, path)
 	}
 	return f, decidedByStudy(path)
 }
 
-// structOf looks through a pointer: a part of a lab that may be left out.
+// structOf dereferences the pointer of an optional part of a lab.
 func structOf(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
@@ -149,18 +148,18 @@ func structOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// decidedByStudy refuses what the levels of a study cannot be.
+// decidedByStudy rejects paths that levels cannot set.
 func decidedByStudy(path string) error {
 	switch path {
 	case "out":
-		return fmt.Errorf("path %q: the study says where the records of its trials go", path)
+		return fmt.Errorf("path %q: the study sets the directories of its trials", path)
 	case "load_phase.only":
 		return fmt.Errorf("path %q: a trial that ends after loading measures nothing", path)
 	case "lab.name":
 		return fmt.Errorf("path %q: the lab of a study has one name", path)
 	}
 	if strings.HasPrefix(path, "lab.labels") {
-		return fmt.Errorf("path %q: labels change nothing", path)
+		return fmt.Errorf("path %q: labels have no effect", path)
 	}
 	return nil
 }
@@ -177,7 +176,7 @@ func fieldNamed(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// below lists the paths of what can be set below a type.
+// below lists the paths that can be set below a type.
 func below(t reflect.Type, path string) []string {
 	var paths []string
 	for i := range t.NumField() {
@@ -196,11 +195,12 @@ func below(t reflect.Type, path string) []string {
 	return paths
 }
 
-// otherWords are what other tools and the write concern call the keys of a run.
+// otherWords are the names of keys in other tools and in the write concern.
 var otherWords = map[string]string{
 	"threads": "load.workers", "threadcount": "load.workers", "recordcount": "workload.records",
 	"operationcount": "load.operations", "j": "durability.journal", "readconcern": "durability.read_concern",
-	"nodes": "lab.topology.members", "replicas": "lab.topology.members", "ftt": "lab.storage.tolerate", "raid": "lab.storage.redundancy",
+	"nodes": "lab.topology.members", "replicas": "lab.topology.members", "ftt": "lab.storage.tolerate",
+	"raid":         "lab.storage.redundancy",
 	"stripe_width": "lab.storage.stripe", "wiredtigercachesizegb": "lab.engine.cache",
 }
 
@@ -226,7 +226,6 @@ func unknownPath(path string) error {
 	return fmt.Errorf("path %q: the %s has no such key (known: %s)", path, what, strings.Join(own, ", "))
 }
 
-// parse turns a value into the type of the field.
 func (f field) parse(value any) (reflect.Value, error) {
 	v, err := convert(f.typ, value)
 	if err != nil {
@@ -235,8 +234,8 @@ func (f field) parse(value any) (reflect.Value, error) {
 	return v, nil
 }
 
-// at returns where the field is. Parts that may be left out and are not there are made, or the result is not valid.
-func (f field) at(w *whole, make bool) reflect.Value {
+// at returns the field. Optional parts that are absent are made if make is true, otherwise the result is not valid.
+func (f field) at(w *settings, make bool) reflect.Value {
 	v := reflect.ValueOf(&w.Run).Elem()
 	if f.lab {
 		v = reflect.ValueOf(&w.Lab).Elem()
@@ -256,8 +255,8 @@ func (f field) at(w *whole, make bool) reflect.Value {
 	return v
 }
 
-// set puts a parsed value into a specification whose maps and pointers are its own.
-func (f field) set(w *whole, v reflect.Value) {
+// set sets a parsed value in settings that share no maps or pointers.
+func (f field) set(w *settings, v reflect.Value) {
 	at := f.at(w, true)
 	if f.key == "" {
 		at.Set(v)
@@ -270,7 +269,7 @@ func (f field) set(w *whole, v reflect.Value) {
 }
 
 // get returns the value at the field, and whether it was given.
-func (f field) get(w *whole) (reflect.Value, bool) {
+func (f field) get(w *settings) (reflect.Value, bool) {
 	at := f.at(w, false)
 	if !at.IsValid() {
 		return reflect.Zero(f.typ), false
@@ -285,7 +284,7 @@ func (f field) get(w *whole) (reflect.Value, bool) {
 	return v, true
 }
 
-// convert makes a value of type t of one that was read from YAML or JSON.
+// convert makes a value of type t from one of YAML or JSON.
 func convert(t reflect.Type, value any) (reflect.Value, error) {
 	if value == nil {
 		return reflect.Zero(t), nil
@@ -307,9 +306,10 @@ func convert(t reflect.Type, value any) (reflect.Value, error) {
 	}
 	switch t.Kind() {
 	case reflect.Slice:
-		return reflect.Value{}, fmt.Errorf("a list is needed, not %q", fmt.Sprint(value))
+		return reflect.Value{}, fmt.Errorf("%q is not a list", fmt.Sprint(value))
 	case reflect.Struct:
-		return reflect.Value{}, fmt.Errorf("keys are needed here (%s), not %q", strings.Join(spec.KeysOf(t), ", "), fmt.Sprint(value))
+		return reflect.Value{}, fmt.Errorf("keys are needed here (%s), not %q", strings.Join(spec.KeysOf(t), ", "),
+			fmt.Sprint(value))
 	}
 	return convertScalar(t, value)
 }
@@ -337,7 +337,8 @@ func convertMapping(t reflect.Type, m map[string]any) (reflect.Value, error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		f, ok := fieldNamed(t, key)
 		if !ok {
-			return out, fmt.Errorf("unknown key %q%s (known: %s)", key, nearest.DidYouMean(key, spec.KeysOf(t)), strings.Join(spec.KeysOf(t), ", "))
+			return out, fmt.Errorf("unknown key %q%s (known: %s)", key, nearest.DidYouMean(key, spec.KeysOf(t)),
+				strings.Join(spec.KeysOf(t), ", "))
 		}
 		v, err := convert(f.Type, m[key])
 		if err != nil {
@@ -348,7 +349,7 @@ func convertMapping(t reflect.Type, m map[string]any) (reflect.Value, error) {
 	return out, nil
 }
 
-// convertScalar reads a single value; types with a form of their own (times, counts, rates) read it themselves.
+// convertScalar reads a single value. Types with their own form (times, counts, rates) read it themselves.
 func convertScalar(t reflect.Type, value any) (reflect.Value, error) {
 	text := scalarText(value)
 	p := reflect.New(t)
@@ -386,7 +387,7 @@ func convertScalar(t reflect.Type, value any) (reflect.Value, error) {
 	return v, nil
 }
 
-// scalarText writes a value as it stands in a file. Numbers have no exponent, because not every unit reads one.
+// scalarText formats a value as in a file. Numbers have no exponent, because not every unit accepts one.
 func scalarText(value any) string {
 	if x, ok := value.(float64); ok {
 		return strconv.FormatFloat(x, 'f', -1, 64)
@@ -394,14 +395,14 @@ func scalarText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// plain returns a parsed value in the form in which records keep it: as JSON has it, with whole numbers as int.
-// Those that JSON cannot hold become text.
+// plain returns a parsed value in the form of records: as in JSON, with whole numbers as int. Those that JSON cannot
+// hold become text.
 func plain(v reflect.Value) any {
 	if v.Kind() == reflect.Uint64 && v.Uint() > 1<<53 {
 		return strconv.FormatUint(v.Uint(), 10)
 	}
 	b, err := json.Marshal(v.Interface())
-	if err != nil { // what a specification holds can be written: a test of package record sees to it
+	if err != nil { // cannot happen; a test of package record checks it
 		return fmt.Sprint(v.Interface())
 	}
 	var out any

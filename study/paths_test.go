@@ -59,19 +59,19 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 		{"label.nodes", 1, "no such key"},
 		{"load.workers.more", 1, "no such key"},
 		{"", 1, "keys below it"},
-		{"load.", 1, "name one of them: load.workers"},
+		{"load.", 1, "Name one of them: load.workers"},
 		{"nothing like it at all", 1, "known: target,"},
-		{"load", 1, "name one of them: load.workers, load.clients, load.rate"},
-		{"labels", 1, "write labels.NAME"},
-		{"workload.params", 1, "write workload.params.NAME"},
-		{"out", "x", "the study says where"},
+		{"load", 1, "Name one of them: load.workers, load.clients, load.rate"},
+		{"labels", 1, "Write labels.NAME"},
+		{"workload.params", 1, "Write workload.params.NAME"},
+		{"out", "x", "the study sets the directories"},
 		{"load_phase.only", true, "measures nothing"},
-		{"lab.hosts", 4, "name one of them: lab.hosts.mode, "},
-		{"lab", 4, "name one of them: lab.hosts.mode, "},
-		{"lab.hosts.cores", 2, "it is of a lab, not of a run"},
-		{"lab.topology.settings", 2, "write lab.topology.settings.NAME"},
+		{"lab.hosts", 4, "Name one of them: lab.hosts.mode, "},
+		{"lab", 4, "Name one of them: lab.hosts.mode, "},
+		{"lab.hosts.cores", 2, "belongs to a lab, not to a run"},
+		{"lab.topology.settings", 2, "Write lab.topology.settings.NAME"},
 		{"lab.name", "x", "has one name"},
-		{"lab.labels.x", "x", "labels change nothing"},
+		{"lab.labels.x", "x", "labels have no effect"},
 		{"lab.nodes", 3, "did you mean lab.topology.members?"},
 		{"cores", 3, "did you mean lab.hosts.cores?"},
 		{"lab.hosts.core", 3, "did you mean lab.hosts.cores?"},
@@ -83,7 +83,7 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 		{"load.workers", map[string]any{"a": 1}, "single value"},
 		{"durability.journal", "maybe", "neither true nor false"},
 		{"workload.seed", -1, "whole number from 0"},
-		{"objectives", "p99<20ms", "a list is needed"},
+		{"objectives", "p99<20ms", "is not a list"},
 		{"load.stages", []any{map[string]any{"dration": "1s"}}, "load.stages: entry 1: unknown key \"dration\", did you mean duration?"},
 		{"load.stages", []any{"1s"}, "keys are needed here (duration, rate, workers, step)"},
 		{"load.stages", []any{map[string]any{"duration": 5}}, "entry 1: duration: the time \"5\" needs a unit"},
@@ -127,7 +127,7 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		v, given := f.get(&whole{Run: asked})
+		v, given := f.get(&settings{Run: asked})
 		again, err := Apply(spec.Run{}, map[string]any{path: plain(v)})
 		if err != nil || !given || !cmp.Equal(asked, again) {
 			t.Errorf("%s: %v is kept as %v (%v), which sets %+v", path, sample, plain(v), err, again)

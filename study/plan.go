@@ -81,9 +81,9 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the plan takes about %v, but the budget is %v: %s", roughly(e.Needed), e.Budget, e.Fits)
 }
 
-// NewPlan plans a study that is complete ([Complete]). Errors name the key, the factor and level, or the configuration
-// and its first trial. A plan that exceeds its budget is returned with a [BudgetError]. The same specification gives the
-// same plan.
+// NewPlan plans a complete study ([Complete]). Errors name the key, the factor and level, or the configuration and its
+// first trial. A plan that exceeds its budget is returned with a [BudgetError]. The same specification gives the same
+// plan.
 func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	if o.Check == nil {
 		o.Check = run.NewCheck()
@@ -166,7 +166,7 @@ func clone[T any](p *T) *T {
 
 // configure makes the configurations. Points that are the same run are run once.
 func (p *Plan) configure(factors []factor) error {
-	raw, meant := wholeOf(&p.Spec), whole{Run: effective(p.Base)}
+	raw, meant := baseOf(&p.Spec), settings{Run: effective(p.Base)}
 	if p.Lab != nil {
 		meant.Lab = *p.Lab
 	}

@@ -129,7 +129,7 @@ func TestBaseline(t *testing.T) {
 		{"the same value, written otherwise", "run: {load: {rate: 20000}}\nfactors: [{path: load.rate, levels: [10k, 20k/s]}]", "20k/s", ""},
 		{"the level that is marked", "run: {load: {rate: 20}}\nfactors: [{path: load.rate, levels: [{value: 10, baseline: true}, 20]}]", "10", ""},
 		{"all keys of a paired level", "run: {load: {workers: 8, rate: 5}}\nfactors: [{name: x, levels: [{name: p, set: {load.workers: 8, load.rate: 6}}, {name: q, set: {load.workers: 8, load.rate: 5}}]}]", "q", ""},
-		{"none that the base run has", "run: {load: {rate: 5}}\nfactors: [{path: load.rate, levels: [10, 20]}]", "10", "is no level of rate; its baseline is 10"},
+		{"none that the base run has", "run: {load: {rate: 5}}\nfactors: [{path: load.rate, levels: [10, 20]}]", "10", "is not a level of rate. The baseline is 10"},
 	} {
 		p := plan(t, withTarget(c.text))
 		for _, level := range p.Configurations[0].Levels {
@@ -214,8 +214,8 @@ func TestSharedKeys(t *testing.T) {
 			t.Errorf("%s has %d workers (%v), want %d", id, spec.Load.Workers, err, workers)
 		}
 	}
-	mistake(t, withTarget(fmt.Sprintf(two, "64", "")), `"workers" and "size" both set load.workers, and their baselines differ (16 and 64)`)
-	mistake(t, withTarget(fmt.Sprintf(two, "16", "combine: grid")), "put what belongs together into one factor")
+	mistake(t, withTarget(fmt.Sprintf(two, "64", "")), `"workers" and "size" both set load.workers, but their baselines differ (16 and 64)`)
+	mistake(t, withTarget(fmt.Sprintf(two, "16", "combine: grid")), "Combine them in one factor")
 }
 
 func TestMistakesNameWhereTheyAre(t *testing.T) {
@@ -225,10 +225,10 @@ func TestMistakesNameWhereTheyAre(t *testing.T) {
 	mistake(t, withTarget("factors: [{path: workload.params.fieldlenth, levels: [2, 4]}]"), "trial 1, configuration baseline", "fieldlenth", "fieldlength")
 	mistake(t, withTarget("factors: [{path: workload.name, levels: [a, aa]}]\ncanary: -1"), "configuration workload=aa: ", "unknown workload")
 	mistake(t, withTarget("factors: [{path: durability.w, levels: [1, 3]}]\ncanary: -1"), "configuration w=3: durability.w: null: has one member")
-	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: embedded:x")
+	mistake(t, "run: {target: embedded:x}\nfactors: [{path: load.clients, levels: [1, 4]}]", "configuration clients=4: load.clients: one process at a time can open embedded:x")
 	mistake(t, "run: {target: embedded:x}\nfactors: [{path: target, levels: ['null:', 'redis://u:secret@h/']}]", "unknown target")
 	mistake(t, "run: {target: 'mongodb://u:secret@h:x/'}", "trial 1, configuration baseline", "cannot be read")
-	mistake(t, withTarget("factors: [{path: load.workers, levels: [1, 2]}]\nprocedures: {threads: {}}"), "procedures.threads finds would never be used")
+	mistake(t, withTarget("factors: [{path: load.workers, levels: [1, 2]}]\nprocedures: {threads: {}}"), "result of procedures.threads would never be used")
 	mistake(t, withTarget("factors: [{path: load.workers, levels: [1, 2]}]\nobjectives: ['raed.p99<1s']"), `class "raed", did you mean read?`)
 	mistake(t, withTarget("combine: fraction\nfraction: 3\nfactors: [{path: load.workers, levels: [1, 2]}]"), "3 of the 2 configurations")
 	mistake(t, withTarget("combine: fraction\nfraction: 3\nfactors: [{path: load.workers, levels: [1, 2, 3, 4]}, {path: load.rate, levels: [1, 2]}]"), "leave some of them out")

@@ -1,15 +1,14 @@
 package study
 
-// Rest is what is left to do of a study that is under way, at a boundary between two of its blocks.
+// Rest is the remaining work of a running study, between two blocks.
 type Rest struct {
-	// Trials is how many trials of each configuration there are to be, and Done how many of each there are at least.
+	// Trials is the number of remaining trials of each configuration, Done the smallest number of finished ones.
 	Trials, Done int
-	// Seconds is how long the rest takes if there are only so many trials of each, by that number from 0 to Trials. It does not
-	// fall as the number rises.
+	// Seconds is the time of the rest with 0 to Trials trials of each configuration. It does not decrease.
 	Seconds []float64
 }
 
-// Takes is how many seconds the rest takes with so many trials of each configuration.
+// Takes returns the time in seconds of the rest with a number of trials of each configuration.
 func (r *Rest) Takes(trials int) float64 {
 	if len(r.Seconds) == 0 {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Scaled returns a study as its engine can do it ([ForEngine]) with its own scale applied, once: what is planned, run
-// and recorded has the values of this machine.
+// Scaled adapts a study to its engine ([ForEngine]) and applies its scale, once. Plans, runs and records have the
+// values of this machine.
 func Scaled(asked spec.Study) (spec.Study, error) {
 	asked, err := ForEngine(asked)
 	if err != nil {
@@ -20,8 +20,8 @@ func Scaled(asked spec.Study) (spec.Study, error) {
 	return out, err
 }
 
-// Complete takes a study as its file and flags have it to the engine and the scale that it names ([Scaled]), and
-// completes it ([spec.Study.Complete]).
+// Complete applies the engine and the scale that a study names ([Scaled]) to the study as its file and flags have it,
+// and completes it ([spec.Study.Complete]).
 func Complete(asked spec.Study) (spec.Study, error) {
 	asked, err := Scaled(asked)
 	if err != nil {
@@ -31,7 +31,7 @@ func Complete(asked spec.Study) (spec.Study, error) {
 	return asked, asked.Complete()
 }
 
-// ScaleNotes say how much smaller than its file a study is, and what floors kept from that.
+// ScaleNotes describe how a study was scaled down, with the values that have a lower limit.
 func ScaleNotes(asked *spec.Study) []string {
 	var notes []string
 	for _, l := range asked.Instead {
@@ -41,10 +41,10 @@ func ScaleNotes(asked *spec.Study) []string {
 		return notes
 	}
 	if text := asked.Scale.String(); text != "1" {
-		notes = append(notes, fmt.Sprintf("scaled by %s: names of levels are those of the document, values are those of here", text))
+		notes = append(notes, fmt.Sprintf("scaled by %s. Names of levels are those of the document, values are those of this machine", text))
 	}
 	for _, l := range asked.Floors {
-		notes = append(notes, fmt.Sprintf("%s is %s, and not as small as the rest: %s", l.What, l.To, l.Why))
+		notes = append(notes, fmt.Sprintf("%s is %s, which is not scaled further: %s", l.What, l.To, l.Why))
 	}
 	return notes
 }

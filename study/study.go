@@ -1,8 +1,8 @@
 // Package study plans comparisons: it makes configurations from a base run, factors and levels, and trials from
 // configurations, in an order that separates drift from effect, with an estimate of time and disk space.
 //
-// It runs nothing: study/conduct runs plans and writes records, study/procedure finds baselines and capacities, study/judge
-// finds significant differences, study/simulated is a target with known effects.
+// It runs nothing: study/conduct runs plans and writes records, study/procedure finds baselines and capacities,
+// study/judge finds significant differences, study/simulated is a target with known effects.
 package study
 
 import (

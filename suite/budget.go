@@ -28,8 +28,8 @@ func (c *conductor) timeLeft() time.Duration {
 // closing is kept free where something has to be shed: the report takes time too.
 func (c *conductor) closing() time.Duration { return min(c.allowed()/50, 15*time.Second) }
 
-// What is learned of a machine from what is done. Its first parts may be odd, so the pace begins at 1 with the weight of a share of
-// the budget, and what another kind of part took says less.
+// What is learned of a machine from what is done. Its first parts may be odd, so the pace begins at 1 with the weight
+// of a share of the budget, and what another kind of part took says less.
 const (
 	priorShare  = 0.2
 	otherWeight = 0.5
@@ -37,12 +37,12 @@ const (
 	fastest     = 0.5
 )
 
-// lateSlack is by which share of the time that is left a suite may be late before something is shed: estimates are not worth more, and
-// the less time is left the less that is.
+// lateSlack is by which share of the time that is left a suite may be late before something is shed: estimates are not
+// worth more, and the less time is left the less that is.
 const lateSlack = 0.02
 
-// pace is how much longer parts of a kind take than was thought, from those that are done: a machine has its own speed. It is the
-// weighted mean of the logarithms, so that one part that went wrong does not decide.
+// pace is how much longer parts of a kind take than was thought, from those that are done: a machine has its own speed.
+// It is the weighted mean of the logarithms, so that one part that went wrong does not decide.
 func (c *conductor) pace(kind string) float64 {
 	sum, weights := 0.0, priorShare*c.allowed().Seconds()
 	add := func(kindOf string, took, thought float64) {
@@ -70,7 +70,8 @@ func (c *conductor) pace(kind string) float64 {
 	return math.Exp(sum / weights)
 }
 
-// under is what the study that is under way says of the machine: how long it took so far, and how long that was thought to take.
+// under is what the study that is under way says of the machine: how long it took so far, and how long that was thought
+// to take.
 type under struct{ took, thought float64 }
 
 // waits reports whether a part is still to be done.
@@ -104,8 +105,8 @@ func (c *conductor) ahead(from int) (parts []fit.Part, places []int) {
 	return parts, places
 }
 
-// begun is what is left of a study that an earlier session began: it keeps its form, and can only have fewer trials. It is nil for
-// whatever begins anew.
+// begun is what is left of a study that an earlier session began: it keeps its form, and can only have fewer trials. It
+// is nil for whatever begins anew.
 func (c *conductor) begun(i int, pace float64) *study.Rest {
 	p := &c.suite.Parts[i]
 	if p.Kind != record.KindStudy || p.Status == record.PartPlanned && !c.again[p.Name] {
@@ -233,7 +234,9 @@ func (c *conductor) tell(why string, left []spec.Left) error {
 	c.o.Progress.Note(why + "; now left out:")
 	for _, l := range left {
 		c.o.Progress.Note("  " + leftText(l))
-		i := slices.IndexFunc(c.suite.Left, func(have spec.Left) bool { return have.Late && have.Part == l.Part && have.What == l.What })
+		i := slices.IndexFunc(c.suite.Left, func(have spec.Left) bool {
+			return have.Late && have.Part == l.Part && have.What == l.What
+		})
 		if i < 0 {
 			c.suite.Left = append(c.suite.Left, l)
 			continue
@@ -289,7 +292,8 @@ func (b *budget) ofStudy() conduct.Budget {
 	return b
 }
 
-// Block implements [conduct.Budget]: what is left of the study and the parts behind it have to fit into what is left of the time.
+// Block implements [conduct.Budget]: what is left of the study and the parts behind it have to fit into what is left of
+// the time.
 func (b *budget) Block(rest study.Rest) (trials int, why string) {
 	c := b.c
 	part := &c.suite.Parts[b.part]
@@ -328,7 +332,8 @@ func (b *budget) Search(next time.Duration) (why string) {
 	if left >= next {
 		return ""
 	}
-	return fmt.Sprintf("ran late: within the procedures of %s, %s left, %s needed for the next trial alone", b.c.suite.Parts[b.part].Name, minutes(max(0, left)), minutes(next))
+	return fmt.Sprintf("ran late: within the procedures of %s, %s left, %s needed for the next trial alone",
+		b.c.suite.Parts[b.part].Name, minutes(max(0, left)), minutes(next))
 }
 
 // longer takes the time that was given over, and reports whether it is more than there was.
@@ -338,14 +343,15 @@ func (c *conductor) longer() (bool, error) {
 		return false, nil
 	}
 	if limit <= c.spent {
-		return false, fmt.Errorf("--budget: it is that of the whole suite, which has worked for %s already: give more than that", minutes(c.spent))
+		return false, fmt.Errorf("--budget is for the whole suite, which has already used %s. Give more than that", minutes(c.spent))
 	}
 	c.suite.Limit, c.suite.Budget = spec.Duration(limit), record.BudgetTime
 	return was > 0 && limit > was, nil
 }
 
-// takeUp makes parts that were left out, or became less, while the suite ran late what they were asked to be when it began. What
-// was done of them stays: a study goes on with the trials that it left out, and one that was done in another form keeps that.
+// takeUp makes parts that were left out, or became less, while the suite ran late what they were asked to be when it
+// began. What was done of them stays: a study goes on with the trials that it left out, and one that was done in
+// another form keeps that.
 func (c *conductor) takeUp() error {
 	if !c.more {
 		return nil

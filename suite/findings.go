@@ -17,14 +17,16 @@ func findings(s *record.Suite) []measure.Finding {
 	}
 	switch s.Budget {
 	case record.BudgetSmoke:
-		add("smoke", measure.Warning, "this was fitted into a minute to show that it works: too little was measured to compare anything; --quick takes ten minutes, and without either it is done as it is written")
+		add("smoke", measure.Warning, "this suite was cut to one minute to show that it works. That is too short to compare anything. Use --quick for ten "+
+			"minutes, or no flag for the complete suite")
 	case record.BudgetQuick:
-		add("quick", measure.Note, "this was fitted into ten minutes: with fewer trials smaller differences are not found")
+		add("quick", measure.Note, "this suite was cut to ten minutes. With fewer trials, small differences are not found")
 	case record.BudgetTime:
-		add("time", measure.Note, "this was fitted into %v: with fewer trials smaller differences are not found", s.Limit)
+		add("time", measure.Note, "this suite was cut to %v. With fewer trials, small differences are not found", s.Limit)
 	}
 	if late := s.LateParts(); len(late) > 0 {
-		add("ran-late", measure.Warning, "it took longer on this machine than was thought, so more was left out while it was under way, of %s: what exactly is listed as skipped for lack of time; a machine that has nothing else to do, or a longer --budget, does more", strings.Join(late, ", "))
+		add("ran-late", measure.Warning, "this machine was slower than estimated, so more of %s was left out during the suite. See the list of what was left out "+
+			"because of time. Use an idle machine or a longer --budget", strings.Join(late, ", "))
 	}
 	var failed, left []string
 	for _, p := range s.Parts {
@@ -36,10 +38,10 @@ func findings(s *record.Suite) []measure.Finding {
 		}
 	}
 	if len(failed) > 0 {
-		add("parts-failed", measure.Warning, "%s ended without a result: %s; plimsoll suite resume DIR --retry-failed does them again", figure.Plural(len(failed), "part"), strings.Join(failed, ", "))
+		add("parts-failed", measure.Warning, "%s ended without a result: %s. Repeat them with: plimsoll suite resume DIR --retry-failed", figure.Plural(len(failed), "part"), strings.Join(failed, ", "))
 	}
 	if len(left) > 0 {
-		add("parts-left", measure.Note, "%s left out: %s; the reasons are below what was scaled or left out", plural(len(left), "part was", "parts were"), strings.Join(left, ", "))
+		add("parts-left", measure.Note, "%s left out: %s. See the reasons under what was scaled or left out", plural(len(left), "part was", "parts were"), strings.Join(left, ", "))
 	}
 	measure.SortFindings(all)
 	return all

@@ -24,8 +24,9 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	part, plan := &c.suite.Parts[i], c.plans[i]
 	begun := c.o.Now()
 	at := begun.UTC()
-	*part = record.Part{Name: part.Name, Kind: part.Kind, Status: record.PartRunning, Record: filepath.ToSlash(filepath.Join(record.PartsDir, part.Name)),
-		Shows: part.Shows, Level: part.Level, Set: part.Set, Started: &at, Seconds: part.Seconds, Estimate: part.Estimate}
+	*part = record.Part{Name: part.Name, Kind: part.Kind, Status: record.PartRunning,
+		Record: filepath.ToSlash(filepath.Join(record.PartsDir, part.Name)),
+		Shows:  part.Shows, Level: part.Level, Set: part.Set, Started: &at, Seconds: part.Seconds, Estimate: part.Estimate}
 	if err := c.take(part, &plan); err != nil {
 		return err
 	}
@@ -38,7 +39,8 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	out := Outcome{Err: err, Conclusion: record.NoResult}
 	if err == nil {
 		b := c.budgetOf(i, begun)
-		out = c.o.Runner.Part(ctx, Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, Budget: b.ofStudy(), TakeLeft: c.again[part.Name]})
+		out = c.o.Runner.Part(ctx, Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, Budget: b.ofStudy(),
+			TakeLeft: c.again[part.Name]})
 		if b != nil && b.err != nil {
 			return b.err
 		}
@@ -71,7 +73,7 @@ func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string,
 	case complete(dir, part.Kind) && out.Err == nil:
 		part.Status, part.Conclusion = record.PartDone, out.Conclusion
 	case ctx.Err() != nil:
-		part.Problem = "it was interrupted"
+		part.Problem = "interrupted"
 	case errors.As(out.Err, &stop) && stop.Reason == conduct.OutOfTime:
 		part.Status, part.Problem, part.Estimate = record.PartLeft, stop.Text, 0
 		return c.tell(stop.Text, []spec.Left{{Part: part.Name, What: spec.LeftPart, Why: stop.Text, Late: true}})
@@ -133,7 +135,7 @@ func problemOf(out Outcome) string {
 		problem = out.Probe.Problem
 	}
 	if problem == "" {
-		problem = "it ended without a result"
+		problem = "no result"
 	}
 	return problem
 }
@@ -178,7 +180,7 @@ func (c *conductor) take(part *record.Part, plan *record.PartPlan) error {
 	}
 	run, err := study.Apply(spec.Run, given)
 	if err != nil {
-		return fmt.Errorf("part %s cannot take what an earlier part gives: %w", part.Name, err)
+		return fmt.Errorf("part %s cannot use the result of an earlier part: %w", part.Name, err)
 	}
 	spec.Run = run
 	plan.Study = &spec
@@ -202,7 +204,7 @@ func (c *conductor) shorten(part *record.Part, asked *spec.Study, given map[stri
 		return
 	}
 	delete(given, "load.duration")
-	left := spec.Left{Part: part.Name, What: "load.duration", From: text, To: asked.Run.Load.Duration.String(), Why: "what the baseline study found does not fit into the time"}
+	left := spec.Left{Part: part.Name, What: "load.duration", From: text, To: asked.Run.Load.Duration.String(), Why: "the length that the baseline study found does not fit into the time"}
 	if !slices.Contains(c.suite.Left, left) {
 		c.suite.Left = append(c.suite.Left, left)
 	}
@@ -220,7 +222,7 @@ func (c *conductor) given(before string) map[string]any {
 		}
 		s, err := record.OpenStudy(filepath.Join(c.o.Dir, filepath.FromSlash(p.Record)))
 		if err != nil {
-			c.o.Progress.Note(fmt.Sprintf("what %s found cannot be read, so later parts do without: %v", p.Name, err))
+			c.o.Progress.Note(fmt.Sprintf("the result of %s cannot be read, so later parts do not use it: %v", p.Name, err))
 			continue
 		}
 		for key, value := range found(s) {
@@ -256,13 +258,13 @@ func complete(dir, kind string) bool {
 	return err == nil && r.Common().Kind == kind && r.Common().Status == record.Complete
 }
 
-// clear makes a directory ready for a part: what a killed drill or probe left is removed, with its lab. It reports whether
-// there is something to go on with.
+// clear makes a directory ready for a part: what a killed drill or probe left is removed, with its lab. It reports
+// whether there is something to go on with.
 func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan) (resume bool, err error) {
 	kind, name := kindOf(plan), path.Join(record.PartsDir, filepath.Base(dir))
 	// A part that is a link would be written, or gone on with, where the link leads.
 	if _, err := record.Below(c.o.Dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("the part cannot be written: %w", err)
+		return false, fmt.Errorf("cannot write the part: %w", err)
 	}
 	if complete(dir, kind) {
 		return true, nil
@@ -276,7 +278,7 @@ func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan)
 		return false, err
 	}
 	if err := record.Remove(c.o.Dir, name); err != nil {
-		return false, fmt.Errorf("what was left of an earlier attempt cannot be removed: %w", err)
+		return false, fmt.Errorf("cannot remove the rest of an earlier attempt: %w", err)
 	}
 	return false, nil
 }
@@ -304,7 +306,7 @@ func (c *conductor) tidy(plan record.PartPlan) {
 	beside, _ := filepath.Glob(dir + "-*")
 	for _, d := range append(beside, dir) {
 		if err := embedded.Remove(d); err != nil {
-			c.o.Progress.Note(fmt.Sprintf("the documents in %s could not be removed: %v", d, err))
+			c.o.Progress.Note(fmt.Sprintf("could not remove the documents in %s: %v", d, err))
 		}
 	}
 	_ = os.Remove(filepath.Dir(dir)) // when it is empty

@@ -23,8 +23,8 @@ const (
 
 // PlanOptions say what a suite is to be made of its files.
 type PlanOptions struct {
-	// Budget is full, time, quick or smoke; Limit the time that it is fitted into, 0 for none. Without Budget it is full, or time
-	// where there is a limit.
+	// Budget is full, time, quick or smoke; Limit the time that it is fitted into, 0 for none. Without Budget it is full,
+	// or time where there is a limit.
 	Budget string
 	Limit  time.Duration
 	// Scale overrules that of the suite, fraction by fraction; nil for none.
@@ -100,8 +100,8 @@ type planner struct {
 	plan *Plan
 }
 
-// NewPlan says what will be done of a folder here. Mistakes in files are errors that name the part; what this machine, its
-// time or its deployment do not allow is left out, with the reason.
+// NewPlan says what will be done of a folder here. Mistakes in files are errors that name the part; what this machine,
+// its time or its deployment do not allow is left out, with the reason.
 func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
 	if o.Budget == "" {
 		o.Budget = record.BudgetFull
@@ -120,7 +120,7 @@ func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
 	p := &planner{o: o, plan: &Plan{Folder: f, Budget: o.Budget, Limit: o.Limit, Against: o.Against}}
 	p.plan.Scale = merged(f.Spec.Scale, o.Scale)
 	if text := p.plan.Scale.String(); text != "1" {
-		p.left("", "scale", "1", text, "the document's hardware is not here; ratios of records, memory, caches and volumes stay")
+		p.left("", "scale", "1", text, "this machine is not the document's hardware. The ratios of records, memory, caches and volumes stay the same")
 	}
 	var errs []error
 	for _, piece := range f.Pieces {
@@ -158,7 +158,8 @@ func merged(file, command *spec.Scale) spec.Scale {
 		if x == nil {
 			continue
 		}
-		for _, f := range []struct{ to, from *spec.Fraction }{{&s.Data, &x.Data}, {&s.Workers, &x.Workers}, {&s.Cores, &x.Cores}, {&s.Rates, &x.Rates}, {&s.Servers, &x.Servers}} {
+		for _, f := range []struct{ to, from *spec.Fraction }{{&s.Data, &x.Data}, {&s.Workers, &x.Workers},
+			{&s.Cores, &x.Cores}, {&s.Rates, &x.Rates}, {&s.Servers, &x.Servers}} {
 			if *f.from != 0 {
 				*f.to = *f.from
 			}
@@ -181,8 +182,10 @@ func (p *planner) leave(part *Planned, why string) {
 // part adapts a part to the machine and the deployment, before any time is looked at.
 func (p *planner) part(piece Piece) (Planned, error) {
 	part := Planned{
-		Part:  record.Part{Name: piece.Name, Kind: piece.Spec.Kind(), Status: record.PartPlanned, Shows: piece.Spec.Shows, Level: piece.Spec.Level, Set: piece.Set},
-		Plan:  record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece), Of: piece.Spec.NameOf(), Vital: piece.Spec.Vital},
+		Part: record.Part{Name: piece.Name, Kind: piece.Spec.Kind(), Status: record.PartPlanned, Shows: piece.Spec.Shows,
+			Level: piece.Spec.Level, Set: piece.Set},
+		Plan: record.PartPlan{Name: piece.Name, Gives: piece.Spec.Gives, Owns: owned(piece), Of: piece.Spec.NameOf(),
+			Vital: piece.Spec.Vital},
 		Needs: piece.Spec.Needs,
 	}
 	switch {
@@ -212,9 +215,9 @@ func (p *planner) part(piece Piece) (Planned, error) {
 // whyNotAgainst says why a drill or a probe is not done where no lab is brought up.
 func whyNotAgainst(kind, against string) string {
 	if kind == record.KindDrill {
-		return fmt.Sprintf("it breaks a lab, and this suite loads %s; plimsoll drill --external is for a deployment that you break yourself", shown(against))
+		return fmt.Sprintf("it breaks a lab, but this suite loads %s. For a deployment that you break yourself, use: plimsoll drill --external", shown(against))
 	}
-	return fmt.Sprintf("it looks at the volume of a lab, and this suite loads %s; plimsoll disk DIR looks at a disk of yours", shown(against))
+	return fmt.Sprintf("it measures the volume of a lab, but this suite loads %s. For a disk of your own, use: plimsoll disk DIR", shown(against))
 }
 
 // lacks says why a need of a part is not met: by the machine, or by the engine of its lab.
@@ -275,10 +278,10 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 		asked.Repeat = repeat
 	}
 	if asked.External {
-		return errors.New("drill: an external drill waits for a person; a suite brings a lab up (lab)")
+		return errors.New("drill: an external drill needs a person. In a suite, the drill must bring up a lab (lab)")
 	}
 	if asked.Lab == nil {
-		return errors.New("drill: it brings up no lab (lab), and a suite breaks only labs of its own")
+		return errors.New("drill: it brings up no lab (lab), but a suite breaks only its own labs")
 	}
 	lab := *asked.Lab
 	if p.o.ChooseEngine != nil {
@@ -336,7 +339,7 @@ func (p *planner) probe(part *Planned, asked spec.PartProbe) error {
 	part.Estimate = probeSeconds(asked)
 	if p.o.CheckVolume != nil {
 		if err := p.o.CheckVolume(lab); err != nil {
-			p.leave(part, "its volume cannot be made here: "+oneLine(err))
+			p.leave(part, "its volume cannot be created here: "+oneLine(err))
 		}
 	}
 	return nil

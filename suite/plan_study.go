@@ -74,8 +74,8 @@ func (p *planner) scale(part *Planned, asked *spec.Study) error {
 
 const labPrefix = "lab."
 
-// against makes a study load a deployment that is there. Levels that vary the lab are left out; if there are no others its
-// baseline alone is measured, which can be compared with that of another deployment.
+// against makes a study load a deployment that is there. Levels that vary the lab are left out; if there are no others
+// its baseline alone is measured, which can be compared with that of another deployment.
 func (p *planner) against(part *Planned, asked *spec.Study) {
 	asked.Lab, asked.Run.Target = nil, p.target(part.Name)
 	if asked.Run.Database == "" || asked.Run.Database == spec.DefaultDatabase {
@@ -91,7 +91,8 @@ func (p *planner) against(part *Planned, asked *spec.Study) {
 	asked.Factors = kept
 	p.fewer(asked)
 	if had > 0 && len(kept) == 0 && asked.Procedures == nil {
-		p.left(part.Name, "what is compared", "", "the baseline alone", "all levels are of the lab: run the suite against another deployment as well, and compare the two records of this part (plimsoll compare)")
+		p.left(part.Name, "what is compared", "", "the baseline alone", "all levels belong to the lab. Run the suite against another deployment, too, and compare the two records of this part "+
+			"(plimsoll compare)")
 	}
 }
 
@@ -116,7 +117,7 @@ func databaseOf(part string) string {
 
 // withoutLab takes the levels out of a factor that vary the lab; ok is false if too little is left of it.
 func (p *planner) withoutLab(part *Planned, f spec.Factor) (spec.Factor, bool) {
-	why := "it is of the lab, and this suite loads " + shown(p.o.Against)
+	why := "it belongs to the lab, but this suite loads " + shown(p.o.Against)
 	if strings.HasPrefix(f.Path, labPrefix) {
 		p.left(part.Name, f.Name, "", "", why)
 		return f, false
@@ -129,13 +130,13 @@ func (p *planner) withoutLab(part *Planned, f spec.Factor) (spec.Factor, bool) {
 			continue
 		}
 		if l.Baseline || i == 0 && !slices.ContainsFunc(f.Levels, func(l spec.Level) bool { return l.Baseline }) {
-			p.left(part.Name, f.Name, "", "", "its baseline "+l.Name+" is of the lab, and this suite loads "+shown(p.o.Against))
+			p.left(part.Name, f.Name, "", "", "its baseline "+l.Name+" belongs to the lab, but this suite loads "+shown(p.o.Against))
 			return f, false
 		}
 		gone = append(gone, l.Name)
 	}
 	if len(kept) < 2 {
-		p.left(part.Name, f.Name, "", "", "there is nothing left to compare: "+why)
+		p.left(part.Name, f.Name, "", "", "nothing is left to compare: "+why)
 		return f, false
 	}
 	for _, level := range gone {
@@ -170,8 +171,8 @@ func (p *planner) fewer(asked *spec.Study) {
 	}
 }
 
-// trim takes the levels out of a study that this machine or this deployment cannot do. It returns why nothing is left of it,
-// and as an error what is wrong with the file.
+// trim takes the levels out of a study that this machine or this deployment cannot do. It returns why nothing is left
+// of it, and as an error what is wrong with the file.
 func (p *planner) trim(part *Planned, asked *spec.Study) (string, error) {
 	lenient := p.o.Study
 	lenient.CheckLab = func(spec.Lab, spec.Run) error { return nil }
@@ -189,12 +190,12 @@ func (p *planner) trim(part *Planned, asked *spec.Study) (string, error) {
 		case why == "":
 			continue
 		case c.Baseline:
-			return "its baseline cannot be done here: " + why, nil
+			return "its baseline is not possible here: " + why, nil
 		case c.Factor == "":
-			return "its configuration " + c.ID + " cannot be done here: " + why, nil
+			return "its configuration " + c.ID + " is not possible here: " + why, nil
 		}
 		level := c.Levels[c.Factor]
-		p.left(part.Name, c.Factor+"="+level, "", "", "it cannot be done here: "+why)
+		p.left(part.Name, c.Factor+"="+level, "", "", "it is not possible here: "+why)
 		if gone[c.Factor] == nil {
 			gone[c.Factor] = map[string]bool{}
 		}
@@ -212,7 +213,7 @@ func (p *planner) without(part *Planned, asked *spec.Study, gone map[string]map[
 	for _, f := range asked.Factors {
 		f.Levels = slices.DeleteFunc(slices.Clone(f.Levels), func(l spec.Level) bool { return gone[f.Name][l.Name] })
 		if len(f.Levels) < 2 {
-			p.left(part.Name, f.Name, "", "", "there is nothing left to compare")
+			p.left(part.Name, f.Name, "", "", "nothing is left to compare")
 			continue
 		}
 		kept = append(kept, f)
@@ -220,7 +221,7 @@ func (p *planner) without(part *Planned, asked *spec.Study, gone map[string]map[
 	asked.Factors = kept
 	p.fewer(asked)
 	if len(kept) == 0 && asked.Procedures == nil {
-		return "nothing that it varies can be done here"
+		return "none of its factors is possible here"
 	}
 	return ""
 }
@@ -246,7 +247,8 @@ func (p *planner) fit() error {
 	has := map[string]bool{} // names in suite.yaml of which a value is done
 	for i := range p.plan.Parts {
 		x := &p.plan.Parts[i]
-		part := fit.Part{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Plan.Vital, Variant: has[x.Plan.Of], Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
+		part := fit.Part{Name: x.Name, Study: x.Plan.Study, Drill: x.Plan.Drill, Probe: x.Plan.Probe, Vital: x.Plan.Vital,
+			Variant: has[x.Plan.Of], Estimate: x.Estimate, Out: x.Out(), Why: x.Problem}
 		if part.Out {
 			part.Study, part.Drill, part.Probe = nil, nil, nil
 		}
@@ -274,8 +276,8 @@ func (p *planner) fit() error {
 	return nil
 }
 
-// settle plans a study as it will be done. Its time is the one that it was fitted into the whole with, where there is one: a plan
-// alone assumes another machine.
+// settle plans a study as it will be done. Its time is the one that it was fitted into the whole with, where there is
+// one: a plan alone assumes another machine.
 func (p *planner) settle(x *Planned) error {
 	if x.Plan.Study == nil {
 		return nil

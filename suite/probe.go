@@ -67,14 +67,15 @@ func probeLabName(part string) string {
 	return "probe-" + name[:min(len(name), longest)]
 }
 
-// powerCut takes the power of the volume of a probe that asks for that; nil for one that does not. end gives back what it holds.
+// powerCut takes the power of the volume of a probe that asks for that; nil for one that does not. end gives back what
+// it holds.
 func (p *Parts) powerCut(ctx context.Context, plan record.PartPlan) (cutter disk.PowerCutter, end func(), err error) {
 	if !plan.Probe.PowerCut {
 		return nil, func() {}, nil
 	}
 	cutter, end, err = p.Volumes.Cutter(ctx, probeLabName(plan.Name))
 	if err != nil {
-		return nil, nil, fmt.Errorf("the power of the volume cannot be cut: %w", err)
+		return nil, nil, fmt.Errorf("cannot cut the power of the volume: %w", err)
 	}
 	return cutter, end, nil
 }

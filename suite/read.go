@@ -92,7 +92,7 @@ func checkShows(asked spec.Suite) error {
 	if asked.Published == "" {
 		for i, p := range asked.Parts {
 			if len(p.Shows) > 0 {
-				return fmt.Errorf("part %d (%s): shows: the suite names no document whose figures these could be (published)", i+1, p.NameOf())
+				return fmt.Errorf("part %d (%s): shows: the suite names no document (published)", i+1, p.NameOf())
 			}
 		}
 		return nil
@@ -124,11 +124,12 @@ func (f *Folder) pieces() error {
 			continue
 		}
 		if len(f.Pieces)+len(list) > mostParts {
-			return errors.Join(append(errs, fmt.Errorf("part %d (%s): with it there are more than %d parts, each counted for its values", i+1, p.NameOf(), mostParts))...)
+			return errors.Join(append(errs, fmt.Errorf("part %d (%s): the suite has more than %d parts, counting each combination of values",
+				i+1, p.NameOf(), mostParts))...)
 		}
 		for _, piece := range list {
 			if seen[piece.Name] {
-				errs = append(errs, fmt.Errorf("part %d (%s): there are two parts called %s: give one of them another name", i+1, p.NameOf(), piece.Name))
+				errs = append(errs, fmt.Errorf("part %d (%s): two parts have the name %s. Rename one of them", i+1, p.NameOf(), piece.Name))
 			}
 			seen[piece.Name] = true
 		}
@@ -147,7 +148,7 @@ func (f *Folder) part(p spec.Part) ([]Piece, error) {
 			return nil, err
 		}
 		if len(p.Gives) > 0 && asked.Procedures == nil {
-			return nil, fmt.Errorf("gives: %s has no procedures, so it finds nothing that it could give", p.Study)
+			return nil, fmt.Errorf("gives: %s has no procedures, so it has nothing to give", p.Study)
 		}
 		base.Study = &asked
 	case record.KindDrill:
@@ -158,7 +159,7 @@ func (f *Folder) part(p spec.Part) ([]Piece, error) {
 		base.Drill = &asked
 	}
 	if n := times(p.Each); n > mostParts {
-		return nil, fmt.Errorf("each: there are more than %d combinations of its values: write fewer, or name them in parts of their own", mostParts)
+		return nil, fmt.Errorf("each: more than %d combinations of values. Remove some, or write separate parts", mostParts)
 	}
 	var list []Piece
 	for _, set := range combinations(p.Each) {
@@ -167,7 +168,8 @@ func (f *Folder) part(p spec.Part) ([]Piece, error) {
 			return nil, fmt.Errorf("each: %w", err)
 		}
 		if len(piece.Name) > longestName {
-			return nil, fmt.Errorf("each: the name %s… would be longer than %d characters, and it is that of a directory: give the part a shorter one (name), or its values", piece.Name[:longestName/2], longestName)
+			return nil, fmt.Errorf("each: the name %s… is longer than %d characters, but a directory gets this name. Give the part a shorter name, or "+
+				"shorter values", piece.Name[:longestName/2], longestName)
 		}
 		list = append(list, piece)
 	}
@@ -196,14 +198,14 @@ func readFile[T any](f *Folder, key, name string, read func(io.Reader) (T, error
 	var none T
 	clean := path.Clean(filepath.ToSlash(name))
 	if path.IsAbs(clean) || filepath.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../..") {
-		return none, fmt.Errorf("%s: %s is neither below the folder nor in one beside it, so the folder would not be whole elsewhere: put it there", key, name)
+		return none, fmt.Errorf("%s: %s is outside of the suite's folder and its neighbours, so it would be missing elsewhere. Move it there", key, name)
 	}
 	file, err := safeopen.OpenFile(filepath.Join(f.Dir, filepath.FromSlash(clean)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, fmt.Errorf("%s: there is no file %s", key, filepath.Join(f.Dir, name))
 	}
 	if errors.Is(err, safeopen.ErrNotRegular) {
-		return none, fmt.Errorf("%s: %s is no file: write the name of a file", key, name)
+		return none, fmt.Errorf("%s: %s is not a file. Write the name of a file", key, name)
 	}
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", key, err)
@@ -216,7 +218,8 @@ func readFile[T any](f *Folder, key, name string, read func(io.Reader) (T, error
 	return spec, nil
 }
 
-// combinations lists all combinations of values, those of the last key changing fastest; one without any if there are no keys.
+// combinations lists all combinations of values, those of the last key changing fastest; one without any if there are
+// no keys.
 func combinations(each map[string][]any) []map[string]any {
 	list := []map[string]any{nil}
 	for _, key := range slices.Sorted(maps.Keys(each)) {

@@ -100,7 +100,7 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"parts: [{study: threads.yaml, gives: [load.workers]}]":                                 "gives: threads.yaml has no procedures",
 		"parts: [{study: base.yaml, gives: [load.worker]}]":                                     `no procedure finds "load.worker", did you mean load.workers?`,
 		"parts: [{drill: ../drill/kill.yaml, gives: [load.workers]}]":                           "gives: only the procedures of a study",
-		"parts: [{study: base.yaml, level: x}]":                                                 "level: a study has levels of its own",
+		"parts: [{study: base.yaml, level: x}]":                                                 "level: it is for drills and probes",
 		"parts: [{study: base.yaml, repeat: 2}]":                                                "repeat: only drills are repeated",
 		"parts: [{study: base.yaml, shows: [figure-2]}]":                                        "the suite names no document",
 		"{published: policy-storag, parts: [{study: base.yaml}]}":                               "published: ",

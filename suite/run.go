@@ -34,8 +34,8 @@ type Options struct {
 	// Against is the deployment that the suite began with, for [Resume]: it is needed where it has credentials, because
 	// these are not kept.
 	Against string
-	// Limit, for [Resume], is how long the whole suite may take from now on, with what it took already; 0 is what it was. A longer
-	// one takes up again what was left out because the suite ran late.
+	// Limit, for [Resume], is how long the whole suite may take from now on, with what it took already; 0 is what it was.
+	// A longer one takes up again what was left out because the suite ran late.
 	Limit time.Duration
 	// Free returns what can still be written to a directory; nil for [record.FreeBytes].
 	Free func(dir string) (bytes uint64, known bool)
@@ -64,7 +64,7 @@ func (silent) Note(string)     {}
 type Interrupted struct{ Dir string }
 
 func (e *Interrupted) Error() string {
-	return "interrupted; go on with plimsoll suite resume " + e.Dir
+	return "interrupted. Continue with: plimsoll suite resume " + e.Dir
 }
 
 // wrong marks an error of what was asked for, recording one of writing things down.
@@ -87,8 +87,8 @@ type conductor struct {
 	skip  map[string]bool   // parts that failed and that there is no time to repeat
 }
 
-// Run does a plan in a directory of its own. It returns the suite as it is on the disk, without credentials, also beside
-// an error; that is [*Interrupted] where it was asked to stop. A suite that could not begin is nil.
+// Run does a plan in a directory of its own. It returns the suite as it is on the disk, without credentials, also
+// beside an error; that is [*Interrupted] where it was asked to stop. A suite that could not begin is nil.
 func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	o.defaults()
 	release, err := record.Hold(o.Dir)
@@ -106,7 +106,8 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	defer w.Close()
 	w.AddSecrets(spec.Run{Target: plan.Against})
 	c := newConductor(o, &record.Suite{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool, Command: o.Command, Started: o.Now().UTC(),
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool,
+			Command: o.Command, Started: o.Now().UTC(),
 			Environment: record.NewEnvironment(map[string]string{"record": o.Dir}), Validity: []measure.Finding{}},
 		Specification: plan.Folder.Spec, Source: plan.Folder.Dir,
 		Budget: plan.Budget, Limit: spec.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left,
@@ -136,13 +137,14 @@ func roomFor(plan *Plan, o Options) error {
 		}
 	}
 	if free, known := o.Free(o.Dir); known && free < uint64(need) {
-		return fmt.Errorf("the disk of %s has %d MiB free, and the records of this suite take about %d MiB: make room, or write to another directory (--out)", o.Dir, free>>20, need>>20)
+		return fmt.Errorf("the disk of %s has %d MiB free, but the records of this suite need about %d MiB. Free space, or use another "+
+			"directory (--out)", o.Dir, free>>20, need>>20)
 	}
 	return nil
 }
 
-// Resume goes on with a suite that ended before its last part, in whatever way. It returns what [Run] does. A suite with
-// nothing left to do is returned as it is.
+// Resume goes on with a suite that ended before its last part, in whatever way. It returns what [Run] does. A suite
+// with nothing left to do is returned as it is.
 func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	o.Dir = filepath.Clean(dir)
 	o.defaults()
@@ -189,17 +191,18 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 // reach puts the deployment with its credentials into what is left to do.
 func (c *conductor) reach() error {
 	if len(c.plans) != len(c.suite.Parts) {
-		return fmt.Errorf("%s has %d parts and %s %d: this suite was made by another version of plimsoll, go on with that one", record.SuitePlan, len(c.plans), record.SuiteFile, len(c.suite.Parts))
+		return fmt.Errorf("%s has %d parts, but %s has %d, because another version of plimsoll made this suite. Resume it with that version",
+			record.SuitePlan, len(c.plans), record.SuiteFile, len(c.suite.Parts))
 	}
 	for i, p := range c.suite.Parts {
 		plan := c.plans[i]
 		none := plan.Study == nil && plan.Drill == nil && plan.Probe == nil
 		if plan.Name != p.Name || none && p.Status != record.PartLeft || !none && kindOf(plan) != p.Kind {
-			return fmt.Errorf("%s does not say what part %d (%s) is to do: it is damaged, begin the suite anew", record.SuitePlan, i+1, p.Name)
+			return fmt.Errorf("%s does not describe part %d (%s), so it is damaged. Begin the suite again", record.SuitePlan, i+1, p.Name)
 		}
 	}
 	if c.o.Against != "" && shown(c.o.Against) != shown(c.suite.Against) {
-		return fmt.Errorf("--target: the suite loads %s and goes on with that; begin another one for %s", orLabs(c.suite.Against), shown(c.o.Against))
+		return fmt.Errorf("--target: the suite loads %s, which cannot be changed. Begin another suite for %s", orLabs(c.suite.Against), shown(c.o.Against))
 	}
 	for i := range c.plans {
 		over := c.suite.Parts[i].Status == record.PartDone || c.suite.Parts[i].Status == record.PartLeft
@@ -215,7 +218,7 @@ func (c *conductor) reach() error {
 				s.Run.Target = c.o.Against
 			}
 			if record.HasHidden(*s) {
-				return errors.New("the suite does not keep the credentials of its target: give it again (--target URI)")
+				return errors.New("the record does not contain the credentials of the target. Give it again (--target URI)")
 			}
 		}
 	}
@@ -245,11 +248,13 @@ func (c *conductor) conduct(ctx context.Context) (*record.Suite, error) {
 	if err := c.w.Write(c.suite); err != nil {
 		return nil, recording(err)
 	}
-	session := record.StudySession{Tool: c.o.Tool, Command: c.o.Command, Pid: syscall.Getpid(), Host: c.suite.Environment.Host}
+	session := record.StudySession{Tool: c.o.Tool, Command: c.o.Command, Pid: syscall.Getpid(),
+		Host: c.suite.Environment.Host}
 	if dir, err := filepath.Abs("."); err == nil {
 		session.Directory = dir
 	}
-	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: record.EventSession, Session: &session}); err != nil {
+	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: record.EventSession,
+		Session: &session}); err != nil {
 		return nil, recording(err)
 	}
 	if err := c.takeUp(); err != nil {
@@ -307,7 +312,7 @@ func (c *conductor) finish(err error) (*record.Suite, error) {
 		if clean != nil {
 			clean.Validity = append(clean.Validity, record.Unwritten(unwritten))
 		}
-		err = errors.Join(err, recording(fmt.Errorf("the suite could not be written for the last time: %w", unwritten)))
+		err = errors.Join(err, recording(fmt.Errorf("the suite could not be written at its end: %w", unwritten)))
 	}
 	return clean, err
 }

@@ -95,7 +95,7 @@ func (p *Parts) probe(ctx context.Context, j Job) (out Outcome) {
 		return out
 	}
 	if p.Labs == nil || p.Volumes == nil {
-		return Outcome{Err: errors.New("volumes cannot be made from here")}
+		return Outcome{Err: errors.New("this program cannot create volumes")}
 	}
 	lab, err := probeLab(j.Plan.Name, *j.Plan.Probe)
 	if err != nil {
@@ -107,16 +107,17 @@ func (p *Parts) probe(ctx context.Context, j Job) (out Outcome) {
 	}
 	lab.Labels = map[string]string{record.KindProbe: owner}
 	if have, err := p.Labs.Find(ctx, lab.Name); err != nil || have != nil {
-		return Outcome{Err: errors.Join(err, fmt.Errorf("there is a lab %s already: remove it (plimsoll lab down %[1]s)", lab.Name))}
+		return Outcome{Err: errors.Join(err, fmt.Errorf("the lab %s exists already. Remove it with: plimsoll lab down %[1]s", lab.Name))}
 	}
 	if err := p.Labs.Up(ctx, lab); err != nil {
-		return Outcome{Err: fmt.Errorf("the volume cannot be made: %w", err)}
+		return Outcome{Err: fmt.Errorf("cannot create the volume: %w", err)}
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeAtMost)
 		defer cancel()
 		if err := p.Labs.Down(ctx, lab.Name); err != nil {
-			out.Err = errors.Join(out.Err, fmt.Errorf("the lab %s could not be removed: %w; plimsoll lab down %[1]s tries again", lab.Name, err))
+			out.Err = errors.Join(out.Err, fmt.Errorf("the lab %s could not be removed: %w. Try again with: plimsoll lab down %[1]s",
+				lab.Name, err))
 		}
 	}()
 	dir, err := p.Volumes.Directory(ctx, lab.Name)
@@ -145,7 +146,8 @@ func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
 		return Outcome{Err: err}
 	}
 	defer release()
-	w, err := record.CreateProbe(j.Dir, &record.Probe{Head: record.Head{Tool: p.Conduct.Tool, Command: p.Conduct.Command, Started: time.Now().UTC(),
+	w, err := record.CreateProbe(j.Dir, &record.Probe{Head: record.Head{Tool: p.Conduct.Tool, Command: p.Conduct.Command,
+		Started:     time.Now().UTC(),
 		Environment: record.NewEnvironment(map[string]string{"probe": dir})},
 		Specification: spec})
 	if err != nil {

@@ -1,12 +1,13 @@
-// Package suite does the parts of a folder one after the other: studies, drills and probes that together repeat a document.
+// Package suite does the parts of a folder one after the other: studies, drills and probes that together repeat a
+// document.
 //
-// [Read] reads suite.yaml, [NewPlan] makes of it what this machine, its time and its deployment allow, and says what was
-// scaled or left out and why; [Run] does it and [Resume] goes on after whatever ended it. Each part leaves the ordinary
-// record that it would leave alone, below the directory of the suite, and three things say how far a suite came, as with
-// studies: these records, a journal with a synced line before and after each part, and suite.json.
+// [Read] reads suite.yaml, [NewPlan] makes of it what this machine, its time and its deployment allow, and says what
+// was scaled or left out and why; [Run] does it and [Resume] goes on after whatever ended it. Each part leaves the
+// ordinary record that it would leave alone, below the directory of the suite, and three things say how far a suite
+// came, as with studies: these records, a journal with a synced line before and after each part, and suite.json.
 //
-// It measures nothing itself. What the parts say of the document is judged by suite/judge when the suite ends, what fits into a time
-// by suite/fit. Nothing is printed here: who wants to watch gives a [Progress].
+// It measures nothing itself. What the parts say of the document is judged by suite/judge when the suite ends, what
+// fits into a time by suite/fit. Nothing is printed here: who wants to watch gives a [Progress].
 package suite
 
 import (
@@ -65,8 +66,8 @@ type Job struct {
 	Dir    string
 	Resume bool
 	Abort  <-chan struct{} // closed: end what is under way at once
-	// Budget says how much of a study may still be done; nil is all of it. TakeLeft makes one that is resumed do what was left
-	// out for want of time.
+	// Budget says how much of a study may still be done; nil is all of it. TakeLeft makes one that is resumed do what was
+	// left out for want of time.
 	Budget   conduct.Budget
 	TakeLeft bool
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// The labels of labs that say who brought them up, by the directory of the record: as studies and drills write them, and
-// as this package does for its probes.
+// The labels of labs that say who brought them up, by the directory of the record: as studies and drills write them,
+// and as this package does for its probes.
 var ownerLabels = []string{record.KindStudy, record.KindDrill, record.KindProbe}
 
 // labOf is the lab that a part brings up.
@@ -27,8 +27,9 @@ func labOf(plan record.PartPlan) string {
 	return ""
 }
 
-// sweep removes the lab that a part is about to bring up if something left it that is over: an earlier attempt, another part
-// of this suite, or a study, a drill or a suite that was killed. A lab of somebody else stays, and the part says so itself.
+// sweep removes the lab that a part is about to bring up if something left it that is over: an earlier attempt, another
+// part of this suite, or a study, a drill or a suite that was killed. A lab of somebody else stays, and the part says
+// so itself.
 func (c *conductor) sweep(ctx context.Context, dir string, plan record.PartPlan) error {
 	name := labOf(plan)
 	if name == "" || c.o.Labs == nil {
@@ -36,7 +37,7 @@ func (c *conductor) sweep(ctx context.Context, dir string, plan record.PartPlan)
 	}
 	l, err := c.o.Labs.Find(ctx, name)
 	if err != nil {
-		return fmt.Errorf("the lab %s cannot be looked at: %w", name, err)
+		return fmt.Errorf("cannot find the lab %s: %w", name, err)
 	}
 	if l == nil {
 		return nil
@@ -48,9 +49,9 @@ func (c *conductor) sweep(ctx context.Context, dir string, plan record.PartPlan)
 	if own, err := filepath.Abs(dir); err == nil && own == owner && plan.Study != nil {
 		return nil // the study knows what it brought up
 	}
-	c.o.Progress.Note(fmt.Sprintf("removing the lab %s, which %s left: it is over", name, owner))
+	c.o.Progress.Note(fmt.Sprintf("removing the lab %s, which %s left behind", name, owner))
 	if err := c.o.Labs.Down(ctx, name); err != nil {
-		return fmt.Errorf("the lab %s, which %s left, cannot be removed: %w", name, owner, err)
+		return fmt.Errorf("cannot remove the lab %s, which %s left behind: %w", name, owner, err)
 	}
 	return nil
 }
@@ -70,7 +71,8 @@ func (c *conductor) ours(dir string) bool {
 	return err == nil && strings.HasPrefix(dir, parts+string(filepath.Separator))
 }
 
-// over reports whether the record of a directory is there and nobody writes it any more, nor the suite that it is a part of.
+// over reports whether the record of a directory is there and nobody writes it any more, nor the suite that it is a
+// part of.
 func over(dir string) bool {
 	for _, d := range []string{dir, filepath.Dir(filepath.Dir(dir))} {
 		if _, held := record.Holder(d); held {

@@ -223,7 +223,7 @@ func (p *CoreParams) checkMode() error {
 	case p.InsertStart > 0 && p.InsertStart < p.Records:
 		return fmt.Errorf("insertstart is %d: keys below recordcount (%d) are loaded already", p.InsertStart, p.Records)
 	case p.DataIntegrity && p.Compressibility > 0:
-		return errors.New("dataintegrity writes values of its own: leave compressibility at 0")
+		return errors.New("dataintegrity and compressibility exclude each other. Leave compressibility at 0")
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func commonSettings(boolean func(func(*coreRaw) *bool) func(*coreRaw, string) er
 		{"recordcount", "0", "records in the data set", setLong(func(p *coreRaw) *int64 { return &p.Records })},
 		{"insertstart", "0", "first key number of the load phase", setLong(func(p *coreRaw) *int64 { return &p.InsertStart })},
 		{"batchsize", "1", "inserts per request", setInt(func(p *coreRaw) *int { return &p.BatchSize })},
-		{"mongodb.upsert", "false", "inserts replace what is there", boolean(func(p *coreRaw) *bool { return &p.Upsert })},
+		{"mongodb.upsert", "false", "inserts replace existing documents", boolean(func(p *coreRaw) *bool { return &p.Upsert })},
 	}
 }
 

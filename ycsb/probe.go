@@ -68,7 +68,7 @@ func (p *probes) drain(m *ycsbtext.Measurements, until time.Duration) {
 			if pt.timed {
 				m.Record(pt.op, pt.at, pt.us, 1)
 			}
-			if pt.op == ycsbtext.OpCleanup { // has no intended time of its own
+			if pt.op == ycsbtext.OpCleanup { // YCSB has no intended time for it
 				m.RecordIntended(pt.op, pt.at, pt.us, 1)
 			}
 			if pt.status != "" {

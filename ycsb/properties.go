@@ -45,7 +45,7 @@ func readProperties(a *Args) (p *properties, notes []string, err error) {
 }
 
 // ReadFile reads one property file. If there is no file of the name of a stock workload of YCSB, it uses the one that
-// is built in; note says so.
+// is built in; note names it.
 func ReadFile(name string) (props map[string]string, note string, err error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -180,7 +180,7 @@ func TestLabText(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.WriteString("\n----\n")
-	dead := record.Lab{Name: "old", State: "up", Engine: "mongod", Problem: "its supervisor is gone"}
+	dead := record.Lab{Name: "old", State: "up", Engine: "mongod", Problem: "its supervisor has ended"}
 	entries := []lab.Entry{{Lab: l, Alive: true}, {Lab: dead}}
 	if err := writeLabList(&b, entries, l.Started.Add(90*time.Minute)); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package device sees the block devices below a directory: the whole stack of loop devices, arrays, mappings and
-// members of btrfs with their facts, what each of them does (/proc/diskstats, with the formulas of iostat -x), and
-// what the machine suffers meanwhile (pressure, steal). It reads and never writes.
+// Package device reads the block devices below a directory: the stack of loop devices, arrays, mappings and members of
+// btrfs, their activity (/proc/diskstats, with the formulas of iostat -x), and the pressure and steal of the machine.
+// It never writes.
 package device
 
 import (
@@ -13,21 +13,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// sectorBytes is the unit of /proc/diskstats, whatever the device's own is.
+// sectorBytes is the unit of /proc/diskstats for all devices.
 const sectorBytes = 512
 
-// Counters are the figures of a device in /proc/diskstats since it came to be. Sectors are of 512 bytes, times in ms.
+// Counters are the counters of a device in /proc/diskstats since its creation. Sectors have 512 bytes, times are in ms.
 type Counters struct {
 	Reads, ReadMerges, ReadSectors, ReadTime             uint64
 	Writes, WriteMerges, WriteSectors, WriteTime         uint64
 	InFlight, BusyTime, WeightedTime                     uint64
 	Discards, DiscardMerges, DiscardSectors, DiscardTime uint64
 	Flushes, FlushTime                                   uint64
-	// HasFlushes says that the kernel has the fields of flushes (5.5 and later).
+	// HasFlushes reports whether the kernel counts flushes (5.5 and later).
 	HasFlushes bool
 }
 
-// ParseDiskstats reads /proc/diskstats in all its forms: 14, 18 and 20 fields, and those that come.
+// ParseDiskstats reads /proc/diskstats with 14, 18, 20 or more fields.
 func ParseDiskstats(r io.Reader) (map[string]Counters, error) {
 	all := map[string]Counters{}
 	for lines := bufio.NewScanner(r); ; {
@@ -53,7 +53,8 @@ func ParseDiskstats(r io.Reader) (map[string]Counters, error) {
 	}
 }
 
-// Sub returns what was added since before. Times are of 32 bits in some kernels and wrap, the queue is the one now.
+// Sub returns the differences to earlier counters. Times have 32 bits in some kernels and wrap. The queue is the
+// current one.
 func (c Counters) Sub(before Counters) Counters {
 	return Counters{
 		grown(c.Reads, before.Reads), grown(c.ReadMerges, before.ReadMerges), grown(c.ReadSectors, before.ReadSectors),
@@ -67,8 +68,8 @@ func (c Counters) Sub(before Counters) Counters {
 	}
 }
 
-// grown is how much a counter grew. One that fell wrapped at 32 bits if it was near there, or began anew with its
-// device.
+// grown returns the increase of a counter. A counter that has decreased wrapped at 32 bits if it was near that, or was
+// reset with its device.
 func grown(now, before uint64) uint64 {
 	switch {
 	case now >= before:
@@ -79,7 +80,8 @@ func grown(now, before uint64) uint64 {
 	return 0
 }
 
-// Usage turns what a device did within some seconds into the columns of iostat -x. Without requests a column is 0.
+// Usage returns the columns of iostat -x for the differences of counters in an interval. Without requests a column is
+// 0.
 func Usage(name string, d Counters, seconds float64) record.ProbeDevice {
 	rate := func(n uint64) float64 { return over(float64(n), seconds) }
 	wait := func(ms, n uint64) float64 { return over(float64(ms), float64(n)) }

@@ -35,7 +35,7 @@ func ParseMounts(r io.Reader) []Mount {
 	return list
 }
 
-// unescape turns the octal forms of blanks in mountinfo back.
+// unescape decodes the octal forms of blanks in mountinfo.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -51,7 +51,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// mountOf finds the mount that a directory is in. Of several at the same place the last one hides the others.
+// mountOf returns the mount of a directory. Of several mounts at the same point the last one hides the others.
 func mountOf(list []Mount, dir string) (best Mount, ok bool) {
 	for _, m := range list {
 		in := m.Point == "/" || dir == m.Point || strings.HasPrefix(dir, m.Point+"/")
@@ -62,7 +62,7 @@ func mountOf(list []Mount, dir string) (best Mount, ok bool) {
 	return best, ok
 }
 
-// MountOf finds the mount of a directory of this machine.
+// MountOf returns the mount of a directory of this machine.
 func (s System) MountOf(dir string) (Mount, bool) {
 	f, err := os.Open(filepath.Join(s.Proc, "self/mountinfo"))
 	if err != nil {
@@ -78,7 +78,7 @@ func (s System) MountOf(dir string) (Mount, bool) {
 	return mountOf(ParseMounts(f), dir)
 }
 
-// devicesOf lists the block devices of a mount: the one of its number, or the members of a btrfs.
+// devicesOf returns the block devices of a mount: the device of its number, or the members of a btrfs.
 func (s System) devicesOf(m Mount) []string {
 	if m.Type == "btrfs" {
 		if members := s.btrfsMembers(filepath.Base(m.Source)); len(members) > 0 {
@@ -96,7 +96,7 @@ func (s System) devicesOf(m Mount) []string {
 	return nil
 }
 
-// btrfsMembers lists all devices of the btrfs that one device belongs to.
+// btrfsMembers returns all devices of the btrfs of a device.
 func (s System) btrfsMembers(device string) []string {
 	if real, err := filepath.EvalSymlinks(filepath.Join("/dev", device)); err == nil {
 		device = filepath.Base(real)
@@ -120,8 +120,8 @@ func (s System) btrfsMembers(device string) []string {
 	return nil
 }
 
-// importantOptions keeps the options of a mount that change how storage behaves. Others may hold addresses and
-// credentials.
+// importantOptions returns the options of a mount with an effect on the behavior of storage. Others may have addresses
+// and credentials.
 func importantOptions(lists ...string) string {
 	var kept []string
 	seen := map[string]bool{}

@@ -11,13 +11,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// System is where the kernel tells about itself; tests give directories of their own.
+// System has the paths of /proc and /sys; tests use other directories.
 type System struct{ Proc, Sys string }
 
 // Here is this machine.
 func Here() System { return System{Proc: "/proc", Sys: "/sys"} }
 
-// Sample is all counters at one moment.
+// Sample has all counters at one time.
 type Sample struct {
 	at       time.Time
 	devices  map[string]Counters
@@ -29,7 +29,7 @@ type Sample struct {
 	throttle time.Duration
 }
 
-// Sample reads all counters. What cannot be read is left out.
+// Sample reads all counters. Unreadable ones are missing.
 func (s System) Sample() Sample {
 	m := Sample{at: time.Now(), devices: map[string]Counters{}}
 	if f, err := os.Open(filepath.Join(s.Proc, "diskstats")); err == nil {
@@ -48,13 +48,13 @@ func (s System) Sample() Sample {
 	return m
 }
 
-// Counters returns those of a device.
+// Counters returns the counters of a device.
 func (m Sample) Counters(name string) (Counters, bool) {
 	c, ok := m.devices[name]
 	return c, ok
 }
 
-// Names returns all devices of the sample in order.
+// Names returns the names of all devices, sorted.
 func (m Sample) Names() []string {
 	var names []string
 	for name := range m.devices {
@@ -80,7 +80,7 @@ func (m *Sample) cpu(stat string) {
 	m.busy = n[0] + n[1] + n[2] + n[5] + n[6]
 }
 
-// somePressure takes the total of the line "some avg10=0.00 … total=123".
+// somePressure returns the total of the line "some avg10=0.00 … total=123".
 func somePressure(text string) (uint64, bool) {
 	for line := range strings.Lines(text) {
 		if _, total, ok := strings.Cut(line, "total="); ok && strings.HasPrefix(line, "some") {
@@ -91,7 +91,7 @@ func somePressure(text string) (uint64, bool) {
 	return 0, false
 }
 
-// throttled is how long the control group of this process waited for processors: cpu.stat, of either version.
+// throttled returns the throttled time of the control group of this process, from cpu.stat of either version.
 func throttled(s System) time.Duration {
 	for line := range strings.Lines(readWord(s.Proc, "self", "cgroup")) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -126,8 +126,8 @@ func throttleLine(line string) (time.Duration, bool) {
 	return 0, false
 }
 
-// Between returns what some devices did between two samples, and the host. syncs is how many syncs were asked for
-// meanwhile, 0 for none.
+// Between returns the activity of devices and of the host between two samples. syncs is the number of requested syncs
+// in between, 0 for none.
 func Between(before, after Sample, names []string, syncs int64) ([]record.ProbeDevice, record.ProbeHost) {
 	seconds := after.at.Sub(before.at).Seconds()
 	var list []record.ProbeDevice

@@ -10,16 +10,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// walker collects the devices of a stack, those on top first.
+// walker collects the devices of a stack, the top first.
 type walker struct {
 	system System
 	list   []record.ProbeBlock
 	at     map[string]int
-	// backing finds what the file of a loop device lies on.
+	// backing returns the filesystem and devices of the file of a loop device.
 	backing func(path string) (fs string, devices []string)
 }
 
-// add adds a device and those below it.
+// add adds a device and the devices below it.
 func (w *walker) add(name, above string, depth int) {
 	if i, ok := w.at[name]; ok {
 		if above != "" && !slices.Contains(w.list[i].Above, above) {
@@ -44,7 +44,7 @@ func (w *walker) add(name, above string, depth int) {
 	}
 }
 
-// directory is where the kernel describes a device: partitions have theirs in that of their disk.
+// directory returns the sysfs directory of a device. That of a partition is inside the directory of its disk.
 func (w *walker) directory(name string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Join(w.system.Sys, "class/block", name))
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *walker) directory(name string) string {
 	return dir
 }
 
-// below lists the devices that a device stands on.
+// below returns the devices directly below a device.
 func (w *walker) below(name, dir string, b *record.ProbeBlock) []string {
 	var names []string
 	entries, _ := os.ReadDir(filepath.Join(dir, "slaves"))
@@ -80,7 +80,7 @@ func (w *walker) below(name, dir string, b *record.ProbeBlock) []string {
 	return names
 }
 
-// facts reads what the kernel knows about one device. A partition has the queue of its disk.
+// facts reads the kernel's facts of a device. A partition has the queue of its disk.
 func (w *walker) facts(name, dir string) record.ProbeBlock {
 	queue := filepath.Join(dir, "queue")
 	b := record.ProbeBlock{Name: name, Kind: kindOf(name, dir)}
@@ -105,7 +105,7 @@ func (w *walker) facts(name, dir string) record.ProbeBlock {
 		b.Chunk = number(queue, "minimum_io_size")
 		b.Model = readWord(dir, "dm/name")
 	}
-	// Only queues of requests count flushes: devices made of bios (md, dm, zram, RAM) have no list of requests.
+	// Only request queues count flushes: bio-based devices (md, dm, zram, RAM) have none.
 	_, err := os.Stat(filepath.Join(dir, "mq"))
 	b.FlushCounted = err == nil
 	if b.Kind == "partition" {
@@ -135,7 +135,7 @@ func busOf(name string) string {
 	return ""
 }
 
-// Chosen returns the chosen word of a list such as "none [mq-deadline]".
+// Chosen returns the selected word of a list such as "none [mq-deadline]".
 func Chosen(s string) string {
 	_, rest, ok := strings.Cut(s, "[")
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Storage describes what a directory stands on. What cannot be found out is left empty.
+// Storage returns the storage of a directory. Unknown facts are empty.
 func (s System) Storage(dir string) (record.ProbeStorage, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -33,7 +33,7 @@ func (s System) Storage(dir string) (record.ProbeStorage, error) {
 	return storage, nil
 }
 
-// backingOf finds what the file of a loop device lies on.
+// backingOf returns the filesystem and devices of the file of a loop device.
 func (s System) backingOf(path string) (fs string, devices []string) {
 	m, ok := s.MountOf(filepath.Dir(path))
 	if !ok {

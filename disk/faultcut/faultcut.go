@@ -1,6 +1,6 @@
-// Package faultcut takes away the power of the virtual disk (plimsoll faultfs) below a directory, for grade C of the
-// durability verdict: everything that was not flushed to it is undone, then the filesystem is mounted again and repairs
-// itself. It handles one filesystem on one loop device over one disk of a faultfs.
+// Package faultcut cuts the power of the virtual disk (plimsoll faultfs) below a directory, for grade C of the
+// durability verdict. The cut reverts all writes that were not flushed to the disk; then the filesystem is mounted and
+// repaired. The package supports one filesystem on one loop device over one disk of a faultfs.
 package faultcut
 
 import (
@@ -23,13 +23,13 @@ type Cutter struct {
 	client *faultfs.Client
 	socket string
 	system device.System
-	// what is mounted, remembered by Cut for Return
+	// stored by Cut for Return
 	mount device.Mount
 	loop  string // /dev/loop0
 	file  string // of the disk in the mount of the faultfs
 }
 
-// Dial reaches the faultfs behind a control socket.
+// Dial connects to the faultfs behind a control socket.
 func Dial(ctx context.Context, socket string) (*Cutter, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -40,15 +40,12 @@ func Dial(ctx context.Context, socket string) (*Cutter, error) {
 	return &Cutter{client: c, socket: socket, system: device.Here()}, nil
 }
 
-// Covers implements disk.PowerCutter.
 func (c *Cutter) Covers() string {
 	return "the filesystem, its mount options and its repair after a power cut, down to the virtual disk"
 }
 
-// Blind implements disk.PowerCutter.
 func (c *Cutter) Blind() string { return "the real device: the power of a virtual disk was cut" }
 
-// Cut implements disk.PowerCutter.
 func (c *Cutter) Cut(ctx context.Context, dir string) error {
 	if err := c.find(dir); err != nil {
 		return err
@@ -56,7 +53,7 @@ func (c *Cutter) Cut(ctx context.Context, dir string) error {
 	return c.client.Cut(ctx, filepath.Base(c.file), faultfs.PowerCut{})
 }
 
-// find looks what a directory stands on.
+// find finds the disk of a directory.
 func (c *Cutter) find(dir string) error {
 	m, ok := c.system.MountOf(dir)
 	if !ok {
@@ -75,8 +72,8 @@ func (c *Cutter) find(dir string) error {
 	return nil
 }
 
-// Check says how to bring back a directory whose disk has no power, as a probe leaves it that was killed in the middle
-// of a power cut: nobody else may undo that, because the disk is the user's.
+// Check returns an error if the disk of a directory has no power, for example because a probe was killed during a power
+// cut. The error says how to restore it; Plimsoll does not, because the disk is the user's.
 func (c *Cutter) Check(ctx context.Context, dir string) error {
 	if err := c.find(dir); err != nil {
 		return err
@@ -93,12 +90,11 @@ func (c *Cutter) Check(ctx context.Context, dir string) error {
 		"umount %[3]s; losetup -d %[4]s; plimsoll faultfs ctl --socket %[5]s restore %[1]s; mount -o loop %[6]s %[3]s", disk, dir, c.mount.Point, c.loop, c.socket, c.file)
 }
 
-// Return implements disk.PowerCutter.
 func (c *Cutter) Return(ctx context.Context, _ string) error {
 	if c.loop == "" {
 		return errors.New("no power was cut")
 	}
-	// The filesystem without power cannot write what it still holds; that is what a machine without power does as well.
+	// Without power the filesystem cannot write its dirty pages, as on a machine without power.
 	if err := command(ctx, "umount", c.mount.Point); err != nil {
 		return err
 	}
@@ -115,21 +111,20 @@ func (c *Cutter) Return(ctx context.Context, _ string) error {
 	options := c.mount.Options
 	for o := range strings.SplitSeq(c.mount.Super, ",") {
 		switch o {
-		case "nobarrier", "barrier=0", "noquota", "discard": // what changes durability must be as it was
+		case "nobarrier", "barrier=0", "noquota", "discard": // options that change durability
 			options += "," + o
 		}
 	}
 	return command(ctx, "mount", "-t", c.mount.Type, "-o", options, loop, c.mount.Point)
 }
 
-// command runs a program of the system.
 func command(ctx context.Context, name string, args ...string) error {
 	_, err := output(ctx, name, args...)
 	return err
 }
 
-// output runs a program of the system and returns what it prints. Ctrl-C reaches all processes of a terminal's
-// foreground group, so it has a group of its own: what brings the disk back is not interrupted.
+// output runs a program and returns its output. The program has its own process group, so that Ctrl-C, which reaches
+// all processes of a terminal's foreground group, does not interrupt the return of the power.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

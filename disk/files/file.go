@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// How a file is opened.
+// Modes of files.
 const (
 	Direct   = "direct"
 	Buffered = "buffered"
 	Mapped   = "mmap"
 )
 
-// NoDirectError says that O_DIRECT cannot be had.
+// NoDirectError is returned if O_DIRECT does not work.
 type NoDirectError struct {
 	Filesystem string
 	Err        error
@@ -23,7 +23,7 @@ func (e *NoDirectError) Error() string {
 		e.Filesystem, e.Err)
 }
 
-// Alignment is what O_DIRECT asks for, in bytes.
+// Alignment is the alignment of O_DIRECT in bytes.
 type Alignment struct {
 	Memory, Offset int64
 	From           string // "statx", "logical block" or "assumed"
@@ -36,7 +36,6 @@ type File struct {
 	path string
 }
 
-// Path is where the file is.
 func (f *File) Path() string { return f.path }
 
 // short turns a short read or write into an error.

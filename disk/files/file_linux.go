@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Create opens a test file, which it makes if need be. With dsync each write returns when it is durable.
+// Create opens a test file, and makes it if needed. With dsync each write returns when it is durable.
 func (s *Set) Create(name string, direct, dsync bool) (*File, error) {
 	flags := unix.O_RDWR | unix.O_CREAT | unix.O_CLOEXEC
 	if direct {
@@ -35,21 +35,20 @@ func ignoringEINTR(f func() (int, error)) (int, error) {
 	}
 }
 
-// ReadAt reads a whole block.
+// ReadAt reads a complete block.
 func (f *File) ReadAt(b []byte, offset int64) error {
 	n, err := ignoringEINTR(func() (int, error) { return blockAt(unix.SYS_PREAD64, unix.Pread, f.fd, b, offset) })
 	return short(n, len(b), err)
 }
 
-// WriteAt writes a whole block.
+// WriteAt writes a complete block.
 func (f *File) WriteAt(b []byte, offset int64) error {
 	n, err := ignoringEINTR(func() (int, error) { return blockAt(unix.SYS_PWRITE64, unix.Pwrite, f.fd, b, offset) })
 	return short(n, len(b), err)
 }
 
-// blockAt does a system call that the scheduler of Go hears nothing of: to take the place of a blocked thread for
-// others and to give it back costs more processor time than a fast device takes. Who calls it has a place of its own
-// (GOMAXPROCS) for each thread.
+// blockAt does a system call without Go's scheduler, because handing over the P of a blocked thread costs more
+// processor time than a fast device needs. The caller has a P for each thread (GOMAXPROCS).
 func blockAt(call uintptr, plain func(int, []byte, int64) (int, error), fd int, b []byte, offset int64) (int, error) {
 	if bits.UintSize != 64 || len(b) == 0 { // there an offset takes two registers
 		return plain(fd, b, offset)
@@ -62,8 +61,8 @@ func blockAt(call uintptr, plain func(int, []byte, int64) (int, error), fd int, 
 	return int(n), nil
 }
 
-// Sync makes everything written durable with fdatasync. It is never tried again after an error: the kernel forgets what
-// it could not write.
+// Sync syncs the file with fdatasync. It is never retried after an error, because the kernel drops the pages that it
+// could not write.
 func (f *File) Sync() error {
 	_, err := ignoringEINTR(func() (int, error) {
 		if _, _, errno := unix.RawSyscall(unix.SYS_FDATASYNC, uintptr(f.fd), 0, 0); errno != 0 {
@@ -74,8 +73,8 @@ func (f *File) Sync() error {
 	return err
 }
 
-// Reserve makes room for a file without writing it, as WiredTiger does, and says how: by fallocate, or by its length
-// alone where the filesystem cannot.
+// Reserve allocates a file without writing it, as WiredTiger does, and returns the method: fallocate, or only the
+// length if the filesystem does not support it.
 func (f *File) Reserve(size int64) (how string, err error) {
 	_, err = ignoringEINTR(func() (int, error) { return 0, unix.Fallocate(f.fd, 0, 0, size) })
 	if err == nil {
@@ -92,7 +91,7 @@ func (f *File) Forget(offset, length int64) {
 	_ = unix.Fadvise(f.fd, offset, length, unix.FADV_DONTNEED)
 }
 
-// Random tells the kernel not to read ahead.
+// Random disables the kernel's read-ahead.
 func (f *File) Random() { _ = unix.Fadvise(f.fd, 0, 0, unix.FADV_RANDOM) }
 
 // Map maps the file into memory.
@@ -103,14 +102,14 @@ func (f *File) Map(size int64) ([]byte, error) {
 // Unmap ends a mapping.
 func Unmap(b []byte) { _ = unix.Munmap(b) }
 
-// Flush writes what is dirty in a mapping.
+// Flush syncs a mapping.
 func Flush(b []byte) error { return unix.Msync(b, unix.MS_SYNC) }
 
 // Close closes the file.
 func (f *File) Close() error { return unix.Close(f.fd) }
 
-// Align says what O_DIRECT asks for with this file: what the filesystem says (Linux 6.1 and later), or the block of
-// the device, or 4096.
+// Align returns the alignment of O_DIRECT for this file: from the filesystem (Linux 6.1 and later), or the block size
+// of the device, or 4096.
 func (f *File) Align(logical int64) Alignment {
 	var st unix.Statx_t
 	if err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err == nil &&
@@ -123,7 +122,7 @@ func (f *File) Align(logical int64) Alignment {
 	return Alignment{4096, 4096, "assumed"}
 }
 
-// TryDirect finds out by trying whether O_DIRECT works in the directory, with a block of 4 KiB.
+// TryDirect tries O_DIRECT in the directory with a block of 4 KiB.
 func (s *Set) TryDirect() error {
 	f, err := s.Create(Proof, true, false)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package files keeps the test files of a probe: in a directory of their own below the one that is probed, reserved,
-// aligned, and removed whatever happens. After a kill -9 the next probe in the same directory removes what the dead
-// one left: only files with the names that are made here, in a directory with the mark that is made here and that no
-// living process has locked.
+// Package files makes and removes the test files of a probe in a separate directory below the probed one. After a kill
+// -9 the next probe in the same directory removes the files: only those with names of this package, in a directory with
+// the mark of this package that is not locked by a living process.
 package files
 
 import (
@@ -18,23 +17,22 @@ import (
 // Prefix begins the names of all directories with test files.
 const Prefix = "plimsoll-probe-"
 
-// owner is the file in each of them that is locked as long as its process lives; mark is what it begins with.
+// owner is a file in each of them that its process locks; mark is the start of its content.
 const (
 	owner = "owner"
 	mark  = "test files of plimsoll disk; a later probe in this directory removes them\n"
 )
 
-// ours are the names of files that a probe makes.
+// ours matches the names of test files.
 var ours = regexp.MustCompile(`^(owner|data|proof|journal-[0-9]{10}|table-[0-9]{3})$`)
 
-// databases are files by which the directory of a database is known, or a part of it: its journal, and the directory of
-// one database among several.
+// databases are files that identify the directory of a database or a part of it, such as its journal.
 var databases = map[string]string{
 	"WiredTiger": "MongoDB", "WiredTiger.wt": "MongoDB", "mongod.lock": "MongoDB", "storage.bson": "MongoDB", "WiredTigerLog.*": "MongoDB", "collection-*.wt": "MongoDB",
 	"PG_VERSION": "PostgreSQL", "postmaster.pid": "PostgreSQL", "ibdata1": "MySQL", "aria_log_control": "MariaDB", "CURRENT": "LevelDB, RocksDB or Pebble", "appendonlydir": "Redis",
 }
 
-// RefusedError says why a directory is not probed, and that force changes it where it does.
+// RefusedError is the reason why a directory is not probed. If Forced is true, the option --force overrides it.
 type RefusedError struct {
 	Text   string
 	Forced bool // --force lets it through
@@ -42,7 +40,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Text }
 
-// Refuse looks for reasons not to write into a directory.
+// Refuse returns an error if a directory must not be probed.
 func Refuse(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -55,7 +53,7 @@ func Refuse(dir string) error {
 	case !info.IsDir():
 		return &RefusedError{Text: fmt.Sprintf("%s is not a directory: use a directory on the storage to be probed", dir)}
 	}
-	escaped := regexp.MustCompile(`[*?[\\]`).ReplaceAllString(dir, `\$0`) // not to be taken for a pattern
+	escaped := regexp.MustCompile(`[*?[\\]`).ReplaceAllString(dir, `\$0`) // escape the pattern
 	for name, what := range databases {
 		if found, err := filepath.Glob(filepath.Join(escaped, name)); err == nil && len(found) > 0 {
 			return &RefusedError{Forced: true, Text: fmt.Sprintf(
@@ -76,13 +74,13 @@ func cause(err error) error {
 	return err
 }
 
-// Set is the test files of one probe.
+// Set has the test files of one probe.
 type Set struct {
 	dir  string
 	lock *os.File
 }
 
-// Open makes the directory of test files below dir. It first removes what dead probes left, and says of what.
+// Open makes the directory of test files below dir. It first removes those of dead probes and returns their names.
 func Open(dir string) (s *Set, removed []string, err error) {
 	removed = Sweep(dir)
 	sub, err := os.MkdirTemp(dir, Prefix)
@@ -101,10 +99,9 @@ func Open(dir string) (s *Set, removed []string, err error) {
 	return s, removed, nil
 }
 
-// Dir is the directory of the files.
 func (s *Set) Dir() string { return s.dir }
 
-// Path is the path of a test file; its name must be one that a sweep knows.
+// Path returns the path of a test file. Sweep must know its name.
 func (s *Set) Path(name string) string { return filepath.Join(s.dir, name) }
 
 // JournalName is the name of a segment of the journal.
@@ -119,13 +116,13 @@ const (
 	Proof = "proof"
 )
 
-// Remove removes all files and the directory. It may be called more than once.
+// Remove removes all files and the directory. It may be called repeatedly.
 func (s *Set) Remove() {
 	clear(s.dir)
 	if s.lock != nil {
 		s.lock.Close()
 	}
-	_ = os.Remove(s.dir) // what is not ours keeps it there
+	_ = os.Remove(s.dir) // fails if there are other files
 }
 
 // clear removes the files of a probe from a directory, the owner last.
@@ -139,7 +136,7 @@ func clear(dir string) {
 	_ = os.Remove(filepath.Join(dir, owner))
 }
 
-// Sweep removes what probes left that were killed, and returns the directories.
+// Sweep removes the test files of killed probes, and returns the directories.
 func Sweep(dir string) (removed []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -153,11 +150,11 @@ func Sweep(dir string) (removed []string) {
 	return removed
 }
 
-// dead removes the directory of a dead probe and reports whether it was one.
+// dead removes the directory of a dead probe, and reports whether the probe was dead.
 func dead(path string) bool {
 	f, err := os.OpenFile(filepath.Join(path, owner), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		// A probe that was killed between making the directory and its owner left it empty.
+		// A probe that is killed after it has made the directory leaves it empty.
 		return errors.Is(err, fs.ErrNotExist) && os.Remove(path) == nil
 	}
 	defer f.Close()
@@ -172,12 +169,12 @@ func dead(path string) bool {
 	return os.Remove(path) == nil
 }
 
-// FullError says that there is no room.
+// FullError is returned if the disk is full.
 type FullError struct{ Text string }
 
 func (e *FullError) Error() string { return e.Text }
 
-// explain turns an error of the filesystem into one line that says what to do.
+// explain turns an error of the filesystem into one line with advice.
 func explain(dir string, err error) error {
 	todo := "check the directory"
 	switch {
@@ -193,7 +190,7 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("cannot write test files in %s (%w): %s", dir, cause(err), todo)
 }
 
-// Explain turns an error of reading or writing a test file into one line that says what to do.
+// Explain turns an error of a test file into one line with advice.
 func (s *Set) Explain(err error) error {
 	if err == nil {
 		return nil
@@ -201,8 +198,8 @@ func (s *Set) Explain(err error) error {
 	return explain(filepath.Dir(s.dir), err)
 }
 
-// Release closes what is open, so that the filesystem can be unmounted. Files of a set that was released can be taken
-// for those of a dead probe.
+// Release closes all files, so that the filesystem can be unmounted. Afterwards another probe may remove the files as
+// those of a dead probe.
 func (s *Set) Release() error {
 	err := s.lock.Close()
 	s.lock = nil

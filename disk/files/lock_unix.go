@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the lock of a file, or fails at once where another process has it. Where the filesystem has no locks, a
-// probe is never found dead.
+// lock locks a file, or fails immediately if another process has locked it. On a filesystem without locks a probe is
+// never detected as dead.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// writable says why this user cannot make files in a directory, nil if nothing speaks against it.
+// writable returns an error if this user cannot make files in a directory.
 func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }

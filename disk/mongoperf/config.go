@@ -1,6 +1,5 @@
-// Package mongoperf reads the configuration of mongoperf, which was a part of MongoDB until 4.0, and prints the lines
-// that it printed, with true numbers. What is measured is the profile random of package disk; here is only the old
-// form.
+// Package mongoperf reads the configuration of mongoperf, a part of MongoDB until 4.0, and prints mongoperf's lines
+// with correct numbers. It runs the profile random of package disk.
 package mongoperf
 
 import (
@@ -12,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Config is what mongoperf could be told.
+// Config has the options of mongoperf.
 type Config struct {
 	Threads     int   // nThreads: where the ramp ends; 1
 	FileSizeMB  int64 // fileSizeMB: MiB; 1
@@ -21,17 +20,17 @@ type Config struct {
 	Read, Write bool  // r, w; at least one
 	RecordKB    int64 // recSizeKB: KiB of an operation; 4
 	SyncDelay   int64 // syncDelay: seconds between two syncs of the mapping; 0
-	// Text is the document as mongoperf printed it: with the values as they were given, in their order.
+	// Text is the document as mongoperf printed it, with the given values in their order.
 	Text string
-	// Unknown are keys that mongoperf did not know either; it ignored them.
+	// Unknown are keys that mongoperf ignored too.
 	Unknown []string
 }
 
-// maxInput is the longest document that is read. mongoperf read 1000 bytes.
+// maxInput limits the document. mongoperf read 1000 bytes.
 const maxInput = 64 << 10
 
-// Read reads one document in the lax JSON that mongoperf took: keys without quotes, single quotes, and what follows the
-// document is ignored.
+// Read reads one document in mongoperf's relaxed JSON: keys may have no quotes, strings may have single quotes, and
+// text after the document is ignored.
 func Read(r io.Reader) (Config, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err != nil {
@@ -63,7 +62,7 @@ func Parse(text string) (Config, error) {
 	return c, c.check()
 }
 
-// set takes over one field. Numbers stand for truth and the other way round, as they did.
+// set sets one field. Numbers and booleans are converted into each other, as in mongoperf.
 func (c *Config) set(f field) {
 	switch f.key {
 	case "nThreads":
@@ -109,14 +108,14 @@ func (c *Config) check() error {
 	return nil
 }
 
-// field is one key with its value in the ways in which it can be meant.
+// field is one key with its value as each type.
 type field struct {
 	key, text string
 	number    int64
 	truth     bool
 }
 
-// parser reads lax JSON from the front of a text.
+// parser reads relaxed JSON from the start of a text.
 type parser struct{ rest string }
 
 func (p *parser) space() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
@@ -164,7 +163,7 @@ func (p *parser) document() (list []field, err error) {
 	}
 }
 
-// here is what stands next, for messages.
+// here returns the next characters for messages.
 func (p *parser) here() string {
 	p.space()
 	if p.rest == "" {
@@ -192,7 +191,7 @@ func (p *parser) key() (string, error) {
 	return key, nil
 }
 
-// quoted reads a text in single or double quotes, if there is one.
+// quoted reads a string in single or double quotes, if there is one.
 func (p *parser) quoted() (text string, ok bool, err error) {
 	if p.rest == "" || p.rest[0] != '"' && p.rest[0] != '\'' {
 		return "", false, nil

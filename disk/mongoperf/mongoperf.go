@@ -14,10 +14,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// stepSeconds is how long each number of threads runs, as it was.
+// stepSeconds is mongoperf's duration of a step of the ramp.
 const stepSeconds = 8
 
-// Spec is the probe that a configuration asks for.
+// Spec returns the probe for a configuration.
 func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
 	s := disk.Defaults(dir)
 	s.Profiles = []string{spec.ProbeRandom}
@@ -35,7 +35,7 @@ func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
 	default:
 		s.Operations = []string{disk.Read}
 	}
-	// mongoperf fell back to the page cache without a word; here it is said.
+	// mongoperf fell back to the page cache silently; Run reports it.
 	s.Mode, s.Fallback = files.Direct, true
 	if c.Mapped {
 		s.Mode = files.Mapped
@@ -43,7 +43,7 @@ func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
 	return s
 }
 
-// printer prints what happens as mongoperf did.
+// printer prints the progress in mongoperf's format.
 type printer struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -53,8 +53,8 @@ type printer struct {
 	notes  func(string)
 }
 
-// Run does what a configuration says and prints the old lines to w, until ctx ends. With a step the last number of
-// threads ends after it as well. notes hears what mongoperf kept to itself.
+// Run runs a configuration and prints mongoperf's lines to w, until ctx ends. With a step the last number of threads
+// ends after it too. notes receives messages that mongoperf did not print.
 func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Writer,
 	notes func(string)) (*record.Probe, error) {
 	spec := c.Spec(dir, step)
@@ -82,7 +82,7 @@ func (p *printer) print(format string, a ...any) {
 	fmt.Fprintf(p.w, format, a...)
 }
 
-// Step implements [disk.Progress]: the steps of the ramp are those with threads.
+// Step counts the steps of the ramp.
 func (p *printer) Step(text string) {
 	if len(text) < 6 || text[:6] != "random" || p.next >= len(p.ramp) {
 		return
@@ -104,13 +104,12 @@ func one(b bool) int {
 	return 0
 }
 
-// Note implements [disk.Progress].
 func (p *printer) Note(text string) { p.notes(text) }
 
-// Second implements [disk.Progress]. The rate is that of the time that really went by, and the bytes are those that
-// were moved: mongoperf divided by nothing, and took every record for 4 KiB.
+// Second prints a line. Unlike mongoperf, which did not divide by the time and assumed records of 4 KiB, it uses the
+// actual time and bytes.
 func (p *printer) Second(s record.ProbeSecond) {
-	if s.Length < int64(time.Second/2) { // what is left of the last second
+	if s.Length < int64(time.Second/2) { // the rest of the last second
 		return
 	}
 	seconds := time.Duration(s.Length).Seconds()
@@ -122,7 +121,7 @@ func (p *printer) Second(s record.ProbeSecond) {
 	p.print("%.0f ops/sec %.0f MB/sec\n", ops, math.Floor(float64(s.Bytes)/seconds/(1<<20)))
 }
 
-// synced prints how long a sync of the mapping took, to the right as it was.
+// synced prints the duration of a sync of the mapping.
 func (p *printer) synced(took time.Duration) {
 	if took >= time.Millisecond { // without a syncDelay they follow each other, and most have nothing to do
 		p.print("                    mmf sync took %dms\n", took.Milliseconds())

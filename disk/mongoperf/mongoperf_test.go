@@ -37,9 +37,9 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for text, why := range map[string]string{
-		``: "the end", `{}`: "neither r nor w", `{r:true`: "comma or }", `{r true}`: "colon", `[1]`: "instead of {", `{r:yes}`: "no number", `{:1}`: "a key",
+		``: "the end", `{}`: "neither r nor w", `{r:true`: "comma or }", `{r true}`: "colon", `[1]`: "instead of {", `{r:yes}`: "not a number", `{:1}`: "a key",
 		`{r:true,nThreads:0}`: "bad threads field value", `{r:true,recSizeKB:64001,fileSizeMB:99}`: "recSizeKB", `{r:true,fileSizeMB:-1}`: "fileSizeMB",
-		`{r:true,recSizeKB:2000}`: "does not fit", `{r:"a`: "no end", `{r:true,syncDelay:-1}`: "negative", `{r:0x1}`: "no number", `{r:NaN}`: "no number",
+		`{r:true,recSizeKB:2000}`: "does not fit", `{r:"a`: "no end", `{r:true,syncDelay:-1}`: "negative", `{r:0x1}`: "not a number", `{r:NaN}`: "not a number",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", text, err, why)

@@ -1,6 +1,6 @@
-// Package pattern makes the data that a probe writes, and recognises it on reading: incompressible, different in every
-// block, and with a header in each sector-sized piece that says which block it is. Devices and filesystems that
-// compress, that merge equal blocks, or that return another block than the one asked for are not to look good.
+// Package pattern makes and checks the data of a probe. The data are incompressible, different in every block, and have
+// a header in each piece that identifies the block. So compression and deduplication do not make devices and
+// filesystems look faster, and wrong blocks are detected.
 package pattern
 
 import (
@@ -11,17 +11,16 @@ import (
 	"math/rand/v2"
 )
 
-// HeaderBytes is the length of a header: magic, offset, sequence, place in the pool, length, checksum.
+// HeaderBytes is the length of a header: magic, offset, sequence, position in the pool, length, checksum.
 const HeaderBytes = 40
 
-// pieceBytes is how often a header stands in a block: every 4 KiB, or more often where blocks are shorter or begin
-// elsewhere.
+// pieceBytes is the interval of headers in a block: 4 KiB, or less if blocks are shorter or not aligned to that.
 const pieceBytes = 4096
 
-// sectorBytes is the smallest block of a device. Each begins with what no other one begins with.
+// sectorBytes is the smallest block of a device. Each has a unique start.
 const sectorBytes = 512
 
-// poolBytes is how much random data there is. Blocks are windows of it, so that checking one is a comparison.
+// poolBytes is the size of the random data. Blocks are parts of it, so that a check is a comparison.
 const poolBytes = 1 << 20
 
 var (
@@ -30,7 +29,7 @@ var (
 	endian = binary.LittleEndian
 )
 
-// Pool is the random data of one probe. It is not changed after it was made and may be used by many threads.
+// Pool is the random data of one probe. It is immutable and may be used by several threads.
 type Pool struct {
 	data  []byte
 	seed  uint64
@@ -46,7 +45,7 @@ func NewPool(seed uint64, block int64) *Pool {
 	return p
 }
 
-// divisor is the greatest that two lengths have in common.
+// divisor returns the greatest common divisor.
 func divisor(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
@@ -54,16 +53,15 @@ func divisor(a, b int64) int64 {
 	return a
 }
 
-// Fill makes a block that will stand at offset of a file. sequence must differ between all blocks that are ever
-// written.
+// Fill makes a block for an offset of a file. sequence must differ between all written blocks.
 func (p *Pool) Fill(block []byte, offset int64, sequence uint64) {
 	for i := 0; i < len(block); i += p.piece {
 		p.fillPiece(block[i:min(i+p.piece, len(block))], offset+int64(i), sequence)
 	}
 }
 
-// fillPiece fills one piece. Its place in the pool is scattered, so that neighbours are not neighbours there, and to
-// eight bytes, so that equal sectors hardly ever come up.
+// fillPiece fills one piece from a pseudo-random position in the pool with a granularity of eight bytes, so that
+// adjacent pieces are not adjacent there and equal sectors are rare.
 func (p *Pool) fillPiece(b []byte, offset int64, sequence uint64) {
 	place := mix(sequence^uint64(offset)) % ((poolBytes - pieceBytes) / 8) * 8
 	copy(b, p.data[place:])
@@ -82,10 +80,10 @@ func (p *Pool) fillPiece(b []byte, offset int64, sequence uint64) {
 	}
 }
 
-// stamp is what a sector without a header begins with, so that none is like another.
+// stamp is the unique start of a sector without a header.
 func stamp(sequence uint64, offset int64) uint64 { return mix(sequence) ^ uint64(offset)<<1 }
 
-// mix scatters numbers (the finaliser of SplitMix64).
+// mix hashes numbers (the finalizer of SplitMix64).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -93,7 +91,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Mismatch says that a block is not the one that was written.
+// Mismatch is the error for a block that differs from the written one.
 type Mismatch struct {
 	Offset int64
 	What   string
@@ -103,11 +101,10 @@ func (m *Mismatch) Error() string {
 	return fmt.Sprintf("the data at offset %d differ from the written data: %s", m.Offset, m.What)
 }
 
-// Check reports whether a block is one that was written at offset, to its last byte.
+// Check compares all bytes of a block with the data written at an offset.
 func (p *Pool) Check(block []byte, offset int64) error { return p.check(block, offset, true) }
 
-// CheckHeaders reports whether the headers in a block are those of one that was written at offset. It touches little
-// memory.
+// CheckHeaders compares only the headers of a block, which needs few memory accesses.
 func (p *Pool) CheckHeaders(block []byte, offset int64) error { return p.check(block, offset, false) }
 
 func (p *Pool) check(block []byte, offset int64, content bool) error {
@@ -144,7 +141,7 @@ func (p *Pool) checkPiece(b []byte, offset int64, content bool) string {
 	return ""
 }
 
-// same compares a piece to its last byte.
+// same compares all bytes of a piece.
 func (p *Pool) same(b []byte, place int, offset int64) bool {
 	sequence, from := endian.Uint64(b[16:]), HeaderBytes
 	for at := sectorBytes; at+8 <= len(b); at += sectorBytes {
@@ -157,7 +154,7 @@ func (p *Pool) same(b []byte, place int, offset int64) bool {
 	return bytes.Equal(b[from:], p.data[place+from:place+len(b)])
 }
 
-// Sequence returns the number in the header of a block, for those that [Pool.Check] accepted.
+// Sequence returns the sequence in the header of a block that [Pool.Check] has accepted.
 func Sequence(block []byte) uint64 {
 	if len(block) < HeaderBytes {
 		return 0

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// patience is how long a witness may take to answer.
+// patience bounds an answer of the witness.
 const patience = 30 * time.Second
 
-// Client speaks with a witness.
+// Client is a connection to a witness.
 type Client struct {
 	conn net.Conn
 	in   *bufio.Reader
-	// Highest is the number that the witness knew when the client came.
+	// Highest is the highest number of the witness at the start of the connection.
 	Highest int64
 }
 
-// Dial reaches the witness at an address and begins or continues a session.
+// Dial connects to the witness at an address and starts or continues a session.
 func Dial(ctx context.Context, address, session string) (*Client, error) {
 	if err := CheckSession(session); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (c *Client) ask(line string) (string, error) {
 	return answer, nil
 }
 
-// Acknowledged tells the witness that a record is durable, and returns when it has written that down.
+// Acknowledged reports a durable record, and returns when the witness has written it.
 func (c *Client) Acknowledged(n int64) error {
 	answer, err := c.ask(fmt.Sprint(n))
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Client) Acknowledged(n int64) error {
 	return nil
 }
 
-// Known asks for the highest number of the session.
+// Known returns the highest number of the session.
 func (c *Client) Known() (int64, error) {
 	answer, err := c.ask("?")
 	if err != nil {
@@ -83,5 +83,5 @@ func (c *Client) Known() (int64, error) {
 	return parseNumber(answer)
 }
 
-// Close ends the connection; the witness remembers the session.
+// Close ends the connection. The witness keeps the session.
 func (c *Client) Close() error { return c.conn.Close() }

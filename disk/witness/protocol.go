@@ -1,19 +1,19 @@
-// Package witness proves durability from outside (grade D): a program on another machine remembers which numbered
-// records were acknowledged; somebody cuts the power of the machine that writes them; afterwards every number that the
-// witness knows must still be on the storage.
+// Package witness tests durability with another machine (grade D): a witness on that machine stores the numbers of
+// acknowledged records. You cut the power of the machine that writes the records. Afterwards every number of the
+// witness must be on the storage.
 //
 // The protocol is lines of text over TCP, ended by a line feed; numbers are decimal:
 //
-//	writer:  plimsoll-witness 1 SESSION    name of the test: letters, digits, . _ -, at most 64
-//	witness: ok HIGHEST                    the highest number it knows for the session, 0 for none
+//	writer:  plimsoll-witness 1 SESSION    name of the test: at most 64 letters, digits, . _ -
+//	witness: ok HIGHEST                    the highest number of the session, 0 for none
 //	writer:  N                             record N is durable; N grows by one each time
-//	witness: N                             it is written down
-//	writer:  ?                             asks for the highest number
+//	witness: N                             N is stored
+//	writer:  ?                             requests the highest number
 //	witness: HIGHEST
 //	witness: error TEXT                    and it closes the connection
 //
-// The writer sends N after the storage acknowledged record N, and goes on to N+1 only when the witness has confirmed N.
-// So the storage must have every number that the witness knows, and may have one more.
+// The writer sends N after the storage has acknowledged record N, and writes N+1 only after the witness has confirmed
+// N. So the storage must have every number of the witness, and may have one more.
 package witness
 
 import (
@@ -26,7 +26,6 @@ import (
 	"strings"
 )
 
-// version is that of the protocol.
 const version = 1
 
 // maxLine is the longest line of the protocol.
@@ -34,7 +33,7 @@ const maxLine = 256
 
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// CheckSession says whether a name can be that of a session.
+// CheckSession checks the name of a session.
 func CheckSession(name string) error {
 	if !sessionName.MatchString(name) {
 		return fmt.Errorf("invalid session name %q: use at most 64 letters, digits, points, dashes and underscores", name)
@@ -42,7 +41,7 @@ func CheckSession(name string) error {
 	return nil
 }
 
-// readLine reads a line without its end. One that is too long is an error, so that nobody fills the memory.
+// readLine reads a line without its end. A long line is an error, so that a client cannot fill the memory.
 func readLine(r *bufio.Reader) (string, error) {
 	line, err := r.ReadSlice('\n')
 	switch {
@@ -69,7 +68,6 @@ func parseHello(line string) (session string, err error) {
 	return fields[2], CheckSession(fields[2])
 }
 
-// parseNumber reads the number of a record.
 func parseNumber(line string) (int64, error) {
 	n, err := strconv.ParseInt(line, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != line {

@@ -16,13 +16,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// RecordBytes is the length of a record: one sector, which a device writes as a whole or not at all.
+// RecordBytes is the length of a record: one sector, which a device writes atomically.
 const RecordBytes = 512
 
-// maxRecords bounds the file: 512 MiB.
+// maxRecords limits the file to 512 MiB.
 const maxRecords = 1 << 20
 
-// FileName is the file of a session in the directory that is tested. Only a verification removes it.
+// FileName returns the file of a session in the tested directory. Only a verification removes it.
 func FileName(dir, session string) string {
 	return filepath.Join(dir, "plimsoll-witness-"+session+".records")
 }
@@ -40,15 +40,15 @@ func encode(b []byte, session string, n int64) {
 	binary.LittleEndian.PutUint32(b[RecordBytes-4:], crc32.Checksum(b[:RecordBytes-4], castagnoli))
 }
 
-// valid says whether a record is number n of a session.
+// valid reports whether a record is number n of a session.
 func valid(b []byte, session string, n int64) bool {
 	want := make([]byte, RecordBytes)
 	encode(want, session, n)
 	return string(b) == string(want)
 }
 
-// Write writes records and tells the witness of each that is durable, until ctx ends or the power does. It calls
-// progress now and then.
+// Write writes records and reports each durable one to the witness, until ctx ends or the power is cut. It calls
+// progress periodically.
 func Write(ctx context.Context, c *Client, dir, session string, progress func(n int64)) (n int64, err error) {
 	if c.Highest > 0 {
 		return 0, fmt.Errorf("the witness already has %s records of session %s: verify it, or use another --session",
@@ -62,7 +62,7 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 		return 0, err
 	}
 	defer f.Close()
-	// The name of the file must be as durable as what is in it, or its loss would look like that of the records.
+	// The name of the file must be durable too, or its loss would look like a loss of records.
 	if err := syncDir(dir); err != nil {
 		return 0, err
 	}
@@ -97,7 +97,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// Verify compares what the witness knows with what is on the storage.
+// Verify compares the numbers of the witness with the records on the storage.
 func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	known, err := c.Known()
 	if err != nil {
@@ -124,8 +124,8 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	return d, nil
 }
 
-// Missing counts the records 1 to known that are not as they were written, and returns the first of them. A file that
-// is gone has none.
+// Missing returns the number of missing or damaged records from 1 to known, and the first of them. A missing file has
+// no records.
 func Missing(name, session string, known int64) (missing, first int64, err error) {
 	f, err := os.Open(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

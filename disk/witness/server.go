@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// maxSessions bounds the memory of a witness.
+// maxSessions limits the memory of a witness.
 const maxSessions = 10_000
 
-// Bounds of what connections may take, so that strangers do not end a test of days.
+// Limits of connections, so that other clients cannot end a test of days.
 const (
 	maxConnections = 256
-	// helloWithin is how long a connection may take to name its session, silence how long it may say nothing after that.
+	// helloWithin is the time limit for the name of the session, silence that between later lines.
 	helloWithin = 10 * time.Second
 	silence     = 24 * time.Hour
-	// acceptAgain is how long the witness waits when the system has no room for a further connection.
+	// acceptAgain is the wait before the next try if the system cannot accept a connection.
 	acceptAgain = 200 * time.Millisecond
 )
 
 // Server is a witness.
 type Server struct {
-	// Log hears what is worth telling a person; nil for nobody.
+	// Log receives messages for the user; it may be nil.
 	Log func(text string)
 
 	mu       sync.Mutex
@@ -45,8 +45,7 @@ type note struct {
 	Number  int64  `json:"number"`
 }
 
-// NewServer makes a witness that keeps what it hears in a file as well, so that it can be started again. Without a name
-// it keeps it in memory alone.
+// NewServer makes a witness with a file, so that it can be restarted. Without a name it has its numbers only in memory.
 func NewServer(name string) (*Server, error) {
 	s := &Server{sessions: map[string]int64{}}
 	if name == "" {
@@ -63,7 +62,7 @@ func NewServer(name string) (*Server, error) {
 	return s, nil
 }
 
-// load reads what an earlier witness heard. A line that was cut off is left out.
+// load reads the file of an earlier witness without an incomplete last line.
 func (s *Server) load(name string) error {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +81,7 @@ func (s *Server) load(name string) error {
 	return nil
 }
 
-// Serve answers until ctx ends. It closes the listener. When the system has no descriptors left, it waits until it has
-// some.
+// Serve answers until ctx ends, and closes the listener. If the system has no free descriptors, it waits for some.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -117,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// serve speaks with one connection and closes it.
+// serve handles and closes one connection.
 func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -128,13 +126,13 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		err = s.talk(conn)
 	}
 	if !errors.Is(err, io.EOF) && ctx.Err() == nil {
-		_ = conn.SetWriteDeadline(time.Now().Add(helloWithin)) // one that does not read is closed
+		_ = conn.SetWriteDeadline(time.Now().Add(helloWithin)) // closes a client that does not read
 		fmt.Fprintf(conn, "error %v\n", err)
 		s.say(fmt.Sprintf("connection from %s ended: %v", conn.RemoteAddr(), err))
 	}
 }
 
-// enter counts a connection, or refuses one too many.
+// enter counts a connection, or returns an error above the limit.
 func (s *Server) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +155,7 @@ func (s *Server) say(text string) {
 	}
 }
 
-// talk speaks with one writer until that leaves (io.EOF) or says something that cannot be.
+// talk handles one writer until it disconnects (io.EOF) or violates the protocol.
 func (s *Server) talk(conn net.Conn) error {
 	in := bufio.NewReaderSize(conn, 2*maxLine)
 	next := func(within time.Duration) (string, error) {
@@ -195,7 +193,7 @@ func (s *Server) talk(conn net.Conn) error {
 	}
 }
 
-// highest returns what is known of a session.
+// highest returns the highest number of a session.
 func (s *Server) highest(session string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +203,7 @@ func (s *Server) highest(session string) (int64, error) {
 	return s.sessions[session], nil
 }
 
-// hear writes a number down, or returns the highest one to who asks for it.
+// hear stores a number, or returns the highest one for the line "?".
 func (s *Server) hear(session, line string) (int64, error) {
 	if line == "?" {
 		return s.highest(session)

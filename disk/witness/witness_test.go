@@ -180,7 +180,7 @@ func TestWitnessWaitsForDescriptors(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(strings.Join(said, "\n"), "no further connection"); n != 1 {
+	if n := strings.Count(strings.Join(said, "\n"), "cannot accept another connection"); n != 1 {
 		t.Errorf("it was said %d times that there is no room, want once: %q", n, said)
 	}
 }

@@ -215,12 +215,13 @@ func TestPages(t *testing.T) {
 }
 
 // checkFirstScreen checks that the answer of a page is visible without scrolling: verdict, main figures, losses or
-// results, and findings. Of a list the first point is enough.
+// results, and findings. Of a list the first point is enough. A page that begins with a picture shows its beginning.
 func checkFirstScreen(t *testing.T, p *browsertest.Page) {
 	t.Helper()
 	var below []string
-	p.Eval(`[".verdict", ".tiles", ".badges", ".points li", ".facts dt"].filter(s => {
-		const e = document.querySelector(".answer " + s);
+	p.Eval(`(document.querySelector(".answer figure") ? [".verdict", ".answer figure .gh"] :
+			[".verdict", ".tiles", ".badges", ".points li", ".facts dt"]).filter(s => {
+		const e = document.querySelector(s.startsWith(".answer") ? s : ".answer " + s);
 		return e ? e.getBoundingClientRect().bottom > innerHeight : !s.startsWith(".points"); })`, &below)
 	if len(below) > 0 {
 		t.Errorf("the first screen does not have %q", below)

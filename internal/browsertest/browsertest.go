@@ -1,8 +1,8 @@
-// Package browsertest controls a headless Chromium for tests of pages: it opens pages, evaluates scripts, uses mouse and
-// keyboard, records requests and errors, and finds accessibility faults.
+// Package browsertest controls a headless Chromium for tests of pages: it opens pages, evaluates scripts, uses mouse
+// and keyboard, records requests and errors, and finds accessibility faults.
 //
-// A test that cannot run writes that to the log. With PLIMSOLL_REQUIRE_BROWSER=1, which CI sets, a missing Chromium is a
-// failure. Every wait is a poll with a deadline of minutes, because the machine may be busy.
+// A test that cannot run writes that to the log. With PLIMSOLL_REQUIRE_BROWSER=1, which CI sets, a missing Chromium is
+// a failure. Every wait is a poll with a deadline of minutes, because the machine may be busy.
 package browsertest
 
 import (
@@ -121,7 +121,7 @@ func start(profile string) (b *Browser, end func(), err error) {
 		chromedp.Flag("disable-default-apps", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("disable-domain-reliability", true), chromedp.Flag("disable-breakpad", true),
 		chromedp.Flag("disable-features", "Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions"),
-		// A tab behind others is what most tests look at.
+		// Most tests use a tab behind others.
 		chromedp.Flag("disable-background-timer-throttling", true), chromedp.Flag("disable-backgrounding-occluded-windows", true),
 		chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("metrics-recording-only", true), chromedp.Flag("password-store", "basic"), chromedp.Flag("mute-audio", true),
 		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-GB"),

@@ -80,7 +80,7 @@ func (a Address) Option(names ...string) (value string, ok bool) {
 	return "", false
 }
 
-// Set replaces all options of a name by one, in the place of the first one, or appends it.
+// Set replaces all options of a name by one, at the index of the first one, or appends it.
 func (a *Address) Set(name, value string) {
 	at := a.at(name)
 	a.Drop(name)

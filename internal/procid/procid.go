@@ -22,7 +22,7 @@ func Self() ID { return Of(os.Getpid()) }
 var (
 	ErrElsewhere = errors.New("it was started on another machine or before a restart")
 	ErrNamespace = errors.New("it runs in another PID namespace, such as a container")
-	ErrAnother   = errors.New("another process has its ID")
+	ErrAnother   = errors.New("it is a different process")
 )
 
 // Ended reports whether the process of the fields of [Stat] has ended, but its parent has not waited for it.

@@ -27,9 +27,7 @@ var longFunctions = map[string]string{
 var longFiles = map[string]string{}
 
 // wideFolders still have lines longer than maxLine. DIR/... is a folder and all folders below it.
-var wideFolders = []string{
-	"drill/ledger", "internal/browsertest", "lab", "store/embedded", "study", "study/judge", "suite", "suite/fit", "ycsb/ycsbtext",
-}
+var wideFolders = []string{"drill/ledger", "record", "study/conduct", "study/judge", "suite", "suite/fit"}
 
 // isWide returns the entry of wideFolders for a folder, or "".
 func isWide(folder string) string {

@@ -182,7 +182,7 @@ func Check(f spec.Fault) error {
 	}
 	for _, d := range Details {
 		if d.given(f) && !slices.Contains(a.Takes, d.Name) {
-			return Refuse("%s does not accept %s, which is for %s", a.Name, d.Name, strings.Join(takers(d.Name), ", "))
+			return Refuse("%s does not accept %s (only: %s)", a.Name, d.Name, strings.Join(takers(d.Name), ", "))
 		}
 	}
 	if a.Check == nil {

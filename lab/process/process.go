@@ -315,7 +315,7 @@ func Gone(pids map[int]uint64, within time.Duration) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d was killed but is still there after %v", left, within)
+			return fmt.Errorf("process %d was killed but still runs after %v", left, within)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -14,7 +14,7 @@ import (
 
 func launch(s Spec) (*exec.Cmd, error) {
 	if s.Sandbox != nil {
-		return nil, errors.New("a root directory of its own needs Linux")
+		return nil, errors.New("a separate root directory needs Linux")
 	}
 	if s.Place.Network != "" || len(s.Place.Groups) > 0 || s.Place.Unified != "" {
 		return nil, errors.New("network namespaces and control groups need Linux")

@@ -125,7 +125,7 @@ func TestPlanMongoRefusesClusters(t *testing.T) {
 		{changedCluster(func(s *spec.Lab) { s.Topology.Collection = nil }), "topology.collection: a sharded lab needs a sharded collection"},
 		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Namespace = "config.chunks" }), "not a user namespace DATABASE.COLLECTION"},
 		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Chunks = 1 }), "1 chunks leave some of the 2 shards empty"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "it is for sharding: ranged"},
+		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders need sharding: ranged"},
 		{changedCluster(func(s *spec.Lab) {
 			s.Topology.Collection.Sharding, s.Topology.Collection.SplitAt = "ranged", []string{"b", "a"}
 		}), "not in ascending order"},

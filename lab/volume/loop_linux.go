@@ -218,7 +218,7 @@ func limitLoop(device string, b backing, limit uint64) error {
 			return err
 		}
 		if dev == nil {
-			return fmt.Errorf("%s is not attached to %s any more: another program detached it", device, b.path)
+			return fmt.Errorf("%s is no longer attached to %s, because another program detached it", device, b.path)
 		}
 		info.Sizelimit = limit
 		err = unix.IoctlLoopSetStatus64(int(dev.Fd()), info)

@@ -195,9 +195,9 @@ func TestNotes(t *testing.T) {
 		p    spec.Storage
 		want string
 	}{
-		{spec.Storage{}, "no size of its own"},
+		{spec.Storage{}, "no fixed size"},
 		{spec.Storage{Size: gib, Stripe: 2}, "one failed disk"},
-		{spec.Storage{Size: gib, Tolerate: 1, Checksum: yes(false)}, "cannot tell old data from new"},
+		{spec.Storage{Size: gib, Tolerate: 1, Checksum: yes(false)}, "cannot distinguish old data from new"},
 		{spec.Storage{Size: gib, Stripe: 2, Tolerate: 1, Redundancy: "parity", Backend: "btrfs"}, "write hole"},
 		{spec.Storage{Size: gib, Faults: true}, "fault filesystem"},
 	} {

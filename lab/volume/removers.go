@@ -38,7 +38,7 @@ func removeDirectory(_ context.Context, r journal.Resource) error {
 		return nil
 	}
 	if err == nil && !fi.IsDir() {
-		return errors.New("it is not a directory any more, so it is not of this lab")
+		return errors.New("it is no longer a directory, so it is not of this lab")
 	}
 	return process.RemoveTree(r.Name)
 }

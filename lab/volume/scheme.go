@@ -26,9 +26,9 @@ const (
 const (
 	noteParityBtrfs = "btrfs RAID 5 and 6 are not safe: after a power failure, data and parity may disagree (the write " +
 		"hole), and this kernel's btrfs has lost acknowledged writes while a disk was missing"
-	noteNoChecksum = "without checksums, btrfs cannot tell old data from new: it does not read a disk that returns " +
+	noteNoChecksum = "without checksums, btrfs cannot distinguish old data from new: it does not read a disk that returns " +
 		"until a repair has replaced it"
-	noteDirectory = "a directory has no size of its own: it shares the free space, speed and failures of the machine's disk"
+	noteDirectory = "a directory has no fixed size: it shares the free space, speed and failures of the machine's disk"
 	noteStripe    = "one failed disk loses the volume"
 )
 

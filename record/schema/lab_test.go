@@ -15,10 +15,10 @@ import (
 // beyondSchema are the rules of a lab that its JSON schema does not have, by what the reader says, each with the
 // reason. What the reader refuses for one of these the schema may take. There is no rule the other way round.
 var beyondSchema = map[string]string{
-	`are limits of isolated hosts`:                                                                                   "limits depend on hosts.mode",
-	`needs a second host`:                                                                                            "hosts.count depends on availability.restart",
-	`it needs restart: true|exclude each other`:                                                                      "keys of availability depend on each other",
-	`mongod elects by itself|is for the gateways|are for mongod|documentdb has`:                                      "what an engine has depends on engine.name, whose default depends on the machine",
+	`are limits of isolated hosts`:              "limits depend on hosts.mode",
+	`needs a second host`:                       "hosts.count depends on availability.restart",
+	`it needs restart: true|exclude each other`: "keys of availability depend on each other",
+	`mongod elects a primary automatically|is for the gateways|are for mongod|documentdb has`:                        "what an engine has depends on engine.name, whose default depends on the machine",
 	`Set tolerate|parity needs at least two|storage.tolerate: 3 is not between 0 and 2`:                              "redundancy and tolerate depend on each other",
 	`storage.backend: |storage.filesystem: the backend btrfs|btrfs always has`:                                       "what a backend can do depends on the other keys of the policy",
 	`is more than the volume of|is more than the memory of`:                                                          "one number against another one",

@@ -56,7 +56,8 @@ func insertForever(dir string) error {
 			for i := w; ; i += 4 {
 				doc, _ := marshal(d("_id", i, "n", i, "pad", make([]byte, 400)))
 				var res store.Result
-				s.Do(time.Now().Add(time.Minute), &workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{doc}}, &res)
+				req := workload.Request{Verb: workload.Insert, Collection: "c", Docs: [][]byte{doc}}
+				s.Do(time.Now().Add(time.Minute), &req, &res)
 				if res.Outcome != store.OK {
 					return
 				}

@@ -59,7 +59,7 @@ func isStore(fsys vfs.FS, dir string) (bool, error) {
 		return true, checkMarker(fsys, dir)
 	}
 	for _, name := range names {
-		if name != dataDir { // which an interrupted creation leaves before the marker is there
+		if name != dataDir { // an interrupted creation leaves it before the marker
 			return false, notStore(dir, name)
 		}
 	}

@@ -360,7 +360,8 @@ func TestRemove(t *testing.T) {
 // A lock that cannot be taken for lack of permission is held by nobody.
 func TestLockErrorSaysWhy(t *testing.T) {
 	for errno, want := range map[syscall.Errno]string{syscall.EAGAIN: "in use by another process", syscall.EACCES: "no permission", syscall.EROFS: "read-only"} {
-		if err := lockError("d", &os.PathError{Op: "open", Path: "LOCK", Err: errno}); err == nil || !strings.Contains(err.Error(), want) {
+		err := lockError("d", &os.PathError{Op: "open", Path: "LOCK", Err: errno})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", errno, err, want)
 		}
 	}

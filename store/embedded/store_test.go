@@ -20,7 +20,7 @@ func TestInsertFindUpdate(t *testing.T) {
 	if diff := cmp.Diff(want, x.get("a")); diff != "" {
 		t.Error(diff)
 	}
-	x.expect(store.NotFound, x.updateReq(bson.D{{Key: "_id", Value: "b"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "s", Value: "two"}}}}))
+	x.expect(store.NotFound, x.updateReq(d("_id", "b"), d("$set", d("s", "two"))))
 	x.expect(store.NotFound, workload.Request{Verb: workload.Find, Collection: "c", Filter: raw(t, d("_id", "b")), Limit: 1})
 }
 

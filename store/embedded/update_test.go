@@ -19,12 +19,14 @@ func TestUpdateOperators(t *testing.T) {
 	}{
 		{name: "set keeps the place", doc: d("_id", 1, "a", 1, "b", 2), update: d("$set", d("a", "x")), want: d("_id", 1, "a", "x", "b", 2)},
 		{name: "new fields by name", doc: d("_id", 1), update: d("$set", d("z", 1, "b", 2)), want: d("_id", 1, "b", 2, "z", 1)},
-		{name: "nested", doc: d("_id", 1, "a", d("x", 1, "y", 2)), update: d("$set", d("a.y", 3, "a.z.q", 4)), want: d("_id", 1, "a", d("x", 1, "y", 3, "z", d("q", 4)))},
+		{name: "nested", doc: d("_id", 1, "a", d("x", 1, "y", 2)), update: d("$set", d("a.y", 3, "a.z.q", 4)),
+			want: d("_id", 1, "a", d("x", 1, "y", 3, "z", d("q", 4)))},
 		{name: "make the way", doc: d("_id", 1), update: d("$set", d("a.b.c", 1, "a.b.d", 2, "a.x", 3)), want: d("_id", 1, "a", d("b", d("c", 1, "d", 2), "x", 3))},
 		{name: "a number as a name", doc: d("_id", 1, "0", 1), update: d("$set", d("0", 2, "1", 3)), want: d("_id", 1, "0", 2, "1", 3)},
 		{name: "inc", doc: d("_id", 1, "s", d("a", 5, "r", 0)), update: d("$inc", d("s.a", -2, "s.r", 2)), want: d("_id", 1, "s", d("a", 3, "r", 2))},
 		{name: "inc of a missing field", doc: d("_id", 1), update: d("$inc", d("n", 4)), want: d("_id", 1, "n", 4)},
-		{name: "inc to a wider type", doc: d("_id", 1, "n", int32(math.MaxInt32)), update: d("$inc", d("n", 1)), want: d("_id", 1, "n", int64(math.MaxInt32)+1)},
+		{name: "inc to a wider type", doc: d("_id", 1, "n", int32(math.MaxInt32)), update: d("$inc", d("n", 1)),
+			want: d("_id", 1, "n", int64(math.MaxInt32)+1)},
 		{name: "inc by a double", doc: d("_id", 1, "n", 1), update: d("$inc", d("n", 0.5)), want: d("_id", 1, "n", 1.5)},
 		{name: "both", doc: d("_id", 1, "n", 1), update: d("$inc", d("n", 1), "$set", d("s", "x")), want: d("_id", 1, "n", 2, "s", "x")},
 		{name: "replace", doc: d("_id", 1, "n", 1), update: d("m", 2), want: d("_id", 1, "m", 2)},
@@ -187,7 +189,8 @@ func TestConcurrentInserts(t *testing.T) {
 		x := testerOn(t, st)
 		wg.Go(func() {
 			for i := range ids {
-				req := workload.Request{Verb: workload.Insert, Collection: "c", Unordered: true, Docs: [][]byte{raw(t, d("_id", i, "w", w))}}
+				req := insertReq(t, d("_id", i, "w", w))
+				req.Unordered = true
 				if w%2 == 1 {
 					req.Docs = append(req.Docs, raw(t, d("_id", bson.NewObjectID())))
 				}

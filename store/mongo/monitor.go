@@ -16,7 +16,7 @@ import (
 // driver calls its monitor on the goroutine of the operation, so it needs no lock.
 //
 // Waiting: the driver reports the duration of a checkout from its pool, but not for which operation. So the wait is the
-// time without a command under way: from the start to the first command, and from a failed attempt to the next one. It
+// time without a running command: from the start to the first command, and from a failed attempt to the next one. It
 // includes server selection, the wait for a connection (with the handshake of a new one) and the building of the
 // message, which takes a few microseconds.
 type tracker struct {
@@ -25,7 +25,7 @@ type tracker struct {
 	unsent    int           // commands of those that failed before they were written
 	ambiguous bool          // an earlier attempt may have changed documents
 	open      bool          // the last attempt is not reported as failed
-	idleSince time.Time     // start of the time without a command under way
+	idleSince time.Time     // start of the time without a running command
 	wait      time.Duration // see above
 	server    string        // of the last command
 }

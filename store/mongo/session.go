@@ -117,7 +117,7 @@ func (s *session) collection(name string) *driver.Collection {
 // Close ends the driver's session, if there is one. Connections belong to the pools of the client.
 func (s *session) Close() error {
 	if s.causal != nil {
-		s.causal.EndSession(context.Background()) // the client tells the server when it disconnects
+		s.causal.EndSession(context.Background()) // the client ends it on the server when it disconnects
 	}
 	return nil
 }

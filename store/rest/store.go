@@ -98,7 +98,7 @@ func newClient() *http.Client {
 	}
 }
 
-// Session implements [store.Store]. Each session has a connection of its own, like a virtual user.
+// Session implements [store.Store]. Each session has its own connection, like a virtual user.
 func (s *Store) Session(int) (store.Session, error) {
 	return &session{store: s, client: newClient()}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The rules in this file: the result of a batch is what was applied.
+// The rules in this file: the result of a batch counts the applied documents.
 
 // numbered makes n documents with _id from first on.
 func numbered(first, n int) []bson.D {
@@ -60,7 +60,7 @@ func testConflict(e *env) {
 	e.holds("k", d("_id", "k", "a", int32(1)))
 }
 
-// duplicate checks what a result says about a key that was there.
+// duplicate checks the result for an existing key.
 func (e *env) duplicate(res *store.Result) {
 	e.Helper()
 	if res.Code != 11000 || res.CodeName != "DuplicateKey" || res.Reason != store.Server || res.Message == "" {

@@ -57,7 +57,7 @@ func testUnusual(e *env) {
 		e.insertAll(one)
 		e.holds(one[0].Value, one)
 	}
-	// Numbers that are equal are the same key, whatever their type.
+	// Equal numbers of different types are the same key.
 	e.expect("read int64 key by int32", read(e.T, int32(7)), want1)
 	e.expect("read int64 key by double", read(e.T, 7.0), want1)
 }

@@ -131,7 +131,7 @@ type runner struct {
 	caps  Caps
 }
 
-// run runs one case with a session and an empty collection of its own.
+// run runs one case with a new session and an empty collection.
 func (r *runner) run(t *testing.T, c testCase) {
 	session, err := r.store.Session(0)
 	if err != nil {

@@ -24,7 +24,7 @@ func newObjectIDs() objectIDs {
 	return o
 }
 
-// hasID reports whether a document has an _id. It looks at the first element only in the usual case.
+// hasID reports whether a document has an _id. Usually it reads the first element only.
 func hasID(doc []byte) bool {
 	if len(doc) > 9 && string(doc[5:9]) == "_id\x00" {
 		return true

@@ -10,18 +10,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Budget says how much of a study may still be done, where it is one of several parts that share a time. It is asked
-// from the goroutine that conducts the study.
+// Budget limits the time of a study that is one of several parts. It is called from the goroutine that runs the study.
 type Budget interface {
-	// Block is asked before a block begins, how many trials of each configuration there may be. Where that is less than
-	// Rest.Trials, the other trials are left out, in whole blocks, and why says in a sentence why.
+	// Block is called before a block begins. It returns how many trials of each configuration may be run. If that is less
+	// than Rest.Trials, the others are skipped, in complete blocks, and why is the reason.
 	Block(study.Rest) (trials int, why string)
-	// Search is asked before a trial of a procedure that takes about so long. It returns why there is no time for it, ""
-	// if there is.
+	// Search is called before a trial of a procedure that takes about next. It returns why there is no time for it, or "".
 	Search(next time.Duration) (why string)
 }
 
-// budget is the time that a session has: its own, and its share of one that several parts have together.
+// budget is the time of a session: its own, and a shared one.
 type budget struct {
 	dir    string // of the study
 	clock  study.Clock
@@ -31,20 +29,20 @@ type budget struct {
 	shared Budget        // nil for none
 }
 
-// lasts stops the study if its next trial would go beyond the time of the session. left says what would be left to do.
+// lasts stops the study if its next trial would exceed the time of the session. left is the remaining work.
 func (b *budget) lasts(next time.Duration, left string) error {
 	if b.limit == 0 || b.trials == 0 {
-		return nil // the plan was held against it, and a session that does nothing gets nowhere
+		return nil // the plan fits, and each session must run at least one trial
 	}
 	if b.clock.Now().Sub(b.began)+next <= b.limit {
 		return nil
 	}
 	return &Stop{Reason: BudgetUsed, Text: fmt.Sprintf(
-		"the budget of %s is used up with %s left to do; go on with plimsoll study resume %s, which begins a new budget",
+		"the budget of %s is used up with %s left. Continue with a new budget: plimsoll study resume %s",
 		figure.Duration(b.limit), left, b.dir)}
 }
 
-// search stops the study where the shared time is too short for another trial of a procedure.
+// search stops the study if the shared time is too short for another trial of a procedure.
 func (b *budget) search(next time.Duration) error {
 	if b.shared == nil {
 		return nil
@@ -55,19 +53,18 @@ func (b *budget) search(next time.Duration) error {
 	return nil
 }
 
-// mayBegin makes sure that the budget of the session is enough for a trial.
+// mayBegin checks the budget of the session for a trial.
 func (s *session) mayBegin(t record.Trial) error {
 	next, _ := s.pace.expect(t.Configuration)
 	left := figure.Plural(len(s.queue.todo), "trial")
 	if t.Kind == record.TrialSearch {
-		left = "its procedures" // only they know how many trials they need
+		left = "its procedures" // their number of trials is not known
 	}
 	return s.budget.lasts(next+s.spec.Settle.Std(), left)
 }
 
-// fitBlocks leaves out what there is no time for, where a block is about to begin: within one the trials stay balanced.
-// The first block of a study that has just begun counts as one that is under way: whoever began the study looked at the
-// time.
+// fitBlocks skips trials for which there is no time, before a block, so that blocks stay balanced. The first block of a
+// new study is never skipped, because the caller checked the time.
 func (s *session) fitBlocks() error {
 	begun := func(t record.Trial) bool { return t.Kind != record.TrialCanary && t.Status.Begun() }
 	all := s.log.study.Trials
@@ -81,7 +78,7 @@ func (s *session) fitBlocks() error {
 	}
 	for _, t := range s.queue.leave(trials) {
 		if t.Status.Begun() {
-			t.Attempt++ // the one that was lost stays what it is
+			t.Attempt++ // the lost attempt stays in the record
 		}
 		t.Status, t.Problem = record.TrialLeft, why
 		t.Record, t.Started, t.Seconds, t.Redeployed, t.Values, t.Validity = "", nil, 0, 0, nil, nil
@@ -90,7 +87,7 @@ func (s *session) fitBlocks() error {
 	return s.log.write()
 }
 
-// rest is what is left to do, with how long it takes by what was measured here.
+// rest returns the remaining work, with times from the trials so far.
 func (s *session) rest() study.Rest {
 	r := study.Rest{Done: s.queue.each}
 	open := map[string]int{}
@@ -115,7 +112,7 @@ func (s *session) rest() study.Rest {
 	return r
 }
 
-// secondsOf is how many seconds trials take, with labs and data that have to be made for them.
+// secondsOf returns the time of trials in seconds, with the labs and data that they need.
 func (s *session) secondsOf(trials []record.Trial) (seconds float64) {
 	redeploy, _ := redeployed(s.log.study.Trials)
 	lab := s.lab.up
@@ -137,7 +134,6 @@ func (s *session) secondsOf(trials []record.Trial) (seconds float64) {
 	return seconds
 }
 
-// standing says where the study is when a trial begins.
 func (s *session) standing(t record.Trial, j job) Standing {
 	st := Standing{Trial: t, Procedure: j.procedure}
 	if j.procedure != "" {

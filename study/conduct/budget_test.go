@@ -165,7 +165,7 @@ func TestBudgetOfBatches(t *testing.T) {
 		t.Fatalf("%v: %+v, asked %+v", err, s.Trials, p.asked)
 	}
 	i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "cut-short" })
-	if i < 0 || s.Validity[i].Severity != measure.Warning || !strings.Contains(s.Validity[i].Text, "nothing is known of ") {
+	if i < 0 || s.Validity[i].Severity != measure.Warning || !strings.Contains(s.Validity[i].Text, "There is no result for ") {
 		t.Errorf("findings %+v", s.Validity)
 	}
 }

@@ -1,13 +1,13 @@
-// Package conduct performs a plan and writes the study down: trial after trial, each with a record of its own, so that
-// a study that ended early in whatever way goes on where it was.
+// Package conduct runs a plan and writes the study's record: trial after trial, each with its own record, so that an
+// interrupted study can continue.
 //
-// Three things on the disk say how far a study came. The record of a trial is its result. The journal has a line, on
-// the disk before the study goes on, when a trial begins and when it ended. study.json is the whole, and is replaced
-// after each trial. A resumed study believes the record first: a trial whose record is complete is finished, whether
-// or not the journal got to say so.
+// The progress of a study is on the disk in three places. The record of a trial is its result. The journal has a line
+// for the beginning and the end of each trial, which is synced before the study goes on. study.json is replaced after
+// each trial. On resume, the record decides: a trial with a complete record is finished, even if the journal does not
+// say so.
 //
-// It plans nothing (package study), measures nothing (package run), and what the results mean is said by study/judge.
-// It prints nothing: who wants to watch gives a [Progress].
+// Planning is in package study, measuring in package run, judging in study/judge. Nothing here prints; progress goes to
+// a [Progress].
 package conduct
 
 import (
@@ -50,7 +50,7 @@ type Options struct {
 	Free func(dir string) (bytes uint64, known bool)
 }
 
-// Progress is told how a study goes. Calls come from one goroutine at a time and must return soon.
+// Progress receives the progress of a study. Calls come from one goroutine at a time and must return soon.
 type Progress interface {
 	// Begin announces a trial, End what became of it.
 	Begin(Standing)
@@ -59,7 +59,7 @@ type Progress interface {
 	Note(text string)
 }
 
-// Standing is where a study is when a trial begins.
+// Standing is the state of a study when a trial begins.
 type Standing struct {
 	Trial     record.Trial
 	Done      int // trials of Total that are over; those of procedures are not counted
@@ -84,7 +84,7 @@ const (
 	NotOurs     Reason = "not ours"    // a trial needs fresh data, and those that are there belong to somebody else
 )
 
-// Stop is the error of a study that stopped before its last trial. What was done is kept, and [Resume] goes on.
+// Stop is the error of a study that stopped before its last trial. Finished trials are kept, and [Resume] continues.
 type Stop struct {
 	Reason Reason
 	Text   string // what happened, and what to do
@@ -94,7 +94,7 @@ type Stop struct {
 func (s *Stop) Error() string { return s.Text }
 func (s *Stop) Unwrap() error { return s.Err }
 
-// wrong marks an error of what was asked for.
+// wrong marks an error of the specification.
 func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }
 
 // recording marks an error of writing things down.
@@ -105,9 +105,9 @@ func recording(err error) error {
 	return &run.Error{Stage: run.Recording, Err: err}
 }
 
-// Run performs a study that is complete ([study.Complete]) in a directory of its own. It returns the study as it is on
-// the disk, without credentials, also beside an error; that is a [*Stop] where the study can go on later, and otherwise
-// a [*run.Error]. A study that could not begin is nil.
+// Run runs a complete study ([study.Complete]) in a new directory. It returns the record without credentials, also with
+// an error. The error is a [*Stop] if the study can be resumed, otherwise a [*run.Error]. The record is nil if the study
+// could not begin.
 func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error) {
 	o.defaults()
 	plan, err := study.NewPlan(want, o.Plan)
@@ -180,7 +180,7 @@ func (realClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// silent is the progress of a study that nobody watches.
+// silent is the [Progress] of a study without one.
 type silent struct{}
 
 func (silent) Begin(Standing)   {}

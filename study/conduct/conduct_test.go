@@ -387,7 +387,7 @@ func TestStudyStopsAfterFailuresInARow(t *testing.T) {
 	}})
 	s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
 	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != TooManyFail || !strings.Contains(err.Error(), "3 trials failed one after the other, the last one with: it fell over") {
+	if !errors.As(err, &stop) || stop.Reason != TooManyFail || !strings.Contains(err.Error(), "3 trials failed in a row, the last one with: it fell over") {
 		t.Fatalf("error %v", err)
 	}
 	if len(b.asked) != 1+maxFailures || s.Status != record.Interrupted || s.Problem != err.Error() {

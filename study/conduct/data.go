@@ -71,8 +71,9 @@ func (d *dataSets) arrange(j *job) (*record.TrialData, error) {
 	if state.taken && !j.spec.LoadPhase.Drop {
 		if !state.ours && !d.drop {
 			return nil, &Stop{Reason: NotOurs, Text: fmt.Sprintf(
-				"inserts of workload %s use the same keys in every trial, so the next one needs fresh data, but this study did not load those in %s: "+
-					"go on with plimsoll study resume %s --drop if they may be dropped, or begin a study with another database",
+				"inserts of workload %s use the same keys in every trial, so the next trial needs fresh data, but this study did not load "+
+					"the data in %s. If they may be dropped, continue with: plimsoll study resume %s --drop. Otherwise begin a study with "+
+					"another database",
 				j.spec.Workload.Name, place, d.dir)}
 		}
 		j.spec.LoadPhase.Drop = true
@@ -166,7 +167,8 @@ func (d *dataSets) grew() []measure.Finding {
 		most, limit := s.most, grownTooMuch
 		all = append(all, measure.Finding{ID: "data-grew", Severity: measure.Warning, Value: &most, Limit: &limit,
 			Unit: measure.UnitShare,
-			Text: fmt.Sprintf("inserts made the data in %s grow by up to %s beyond what trials ask for, so later trials ran on more than earlier ones: begin each with the same data (reload: true)",
+			Text: fmt.Sprintf("inserts made the data in %s grow by up to %s, so later trials ran with more data than earlier ones. Begin each trial "+
+				"with the same data (reload: true)",
 				place, figure.Percent(s.most))})
 	}
 	return all

@@ -13,10 +13,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// ownFindings are those that only who conducts a study can know of.
-var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed", "machine-changed", "journal-damaged", "lab-left", "redeployed", "scaled", "cut-short"}
+// ownFindings are the ids of the findings of this package.
+var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed",
+	"machine-changed", "journal-damaged", "lab-left", "redeployed", "scaled", "cut-short"}
 
-// conducted finds out what there is to say about how a study was conducted.
+// conducted makes the findings about how a study was run.
 type conducted struct {
 	*logbook
 	data  *dataSets
@@ -24,7 +25,6 @@ type conducted struct {
 	total int // trials of the plan
 }
 
-// replaceFindings replaces what was found out about how the study was conducted.
 func (c *conducted) replaceFindings() {
 	others := slices.DeleteFunc(c.study.Validity, func(f measure.Finding) bool {
 		return slices.Contains(ownFindings, f.ID)
@@ -33,8 +33,8 @@ func (c *conducted) replaceFindings() {
 		c.scaled(), c.leftOut())
 	if c.unreadable > 0 {
 		all = append(all, measure.Finding{ID: "journal-damaged", Severity: measure.Note, Text: fmt.Sprintf(
-			"%s of the journal cannot be read, as after a power cut; what they said was taken from the records of the trials, which were complete or were repeated",
-			figure.Plural(c.unreadable, "line"))})
+			"%s of the journal cannot be read, as after a power cut. Their contents were taken from the records of the trials, "+
+				"which were complete or were repeated", figure.Plural(c.unreadable, "line"))})
 	}
 	slices.SortStableFunc(all, func(a, b measure.Finding) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text))
@@ -43,7 +43,7 @@ func (c *conducted) replaceFindings() {
 	c.study.Validity = all
 }
 
-// nothingDone is the finding about a study that is through and has nothing to show.
+// nothingDone is the finding about a complete study without a finished trial.
 func (c *conducted) nothingDone() []measure.Finding {
 	done := slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
 		return t.Status == record.TrialDone && t.Kind == record.TrialCompared
@@ -54,15 +54,16 @@ func (c *conducted) nothingDone() []measure.Finding {
 	if !slices.ContainsFunc(c.study.Trials, func(t record.Trial) bool {
 		return t.Kind == record.TrialCompared && t.Status.Begun()
 	}) {
-		return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: "there was no time for any of the trials, so there is nothing to compare"}}
+		return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid,
+			Text: "there was no time for any trial, so there is nothing to compare"}}
 	}
 	return []measure.Finding{{ID: "nothing-done", Severity: measure.Invalid, Text: fmt.Sprintf(
-		"none of the trials was finished, so there is nothing to compare; the last one failed with: %s. Remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
+		"no trial finished, so there is nothing to compare. The last one failed with: %s. Remove the cause and repeat them with: "+
+			"plimsoll study resume %s --retry-failed",
 		lastProblem(c.study.Trials), c.dir)}}
 }
 
-// noResult names the configurations of a study that is through of which no trial counts: what was asked about them has
-// no answer. Exploratory ones decide nothing.
+// noResult names the configurations of a complete study without a valid trial. Exploratory ones are a warning only.
 func (c *conducted) noResult() []measure.Finding {
 	if c.study.Status != record.Complete || c.total == 0 || len(c.nothingDone()) > 0 {
 		return nil
@@ -80,7 +81,8 @@ func (c *conducted) noResult() []measure.Finding {
 		}
 		if len(ids) > 0 {
 			all = append(all, measure.Finding{ID: "no-result", Severity: severity, Text: fmt.Sprintf(
-				"no trial of %s counts, so nothing is known of %s; see why its trials failed, remove the cause and repeat them (plimsoll study resume %s --retry-failed)",
+				"no valid trial of %s, so there is no result for %s. See why the trials failed, remove the cause and repeat them with: "+
+					"plimsoll study resume %s --retry-failed",
 				strings.Join(ids, ", "), map[bool]string{true: "it", false: "them"}[len(ids) == 1], c.dir)})
 		}
 	}
@@ -94,7 +96,7 @@ func (c *conducted) hasResult(configuration string) bool {
 	})
 }
 
-// changed compares the sessions of the study: trials of other programs or machines may differ because of them.
+// changed finds sessions with other versions of plimsoll or on other machines.
 func (c *conducted) changed() []measure.Finding {
 	var tools, machines []string
 	add := func(list *[]string, what string) {
@@ -109,11 +111,11 @@ func (c *conducted) changed() []measure.Finding {
 	var all []measure.Finding
 	if len(tools) > 1 {
 		all = append(all, measure.Finding{ID: "tool-changed", Severity: measure.Warning, Text: fmt.Sprintf(
-			"trials were made by different versions of plimsoll (%s), and they may differ because of that", strings.Join(tools, ", "))})
+			"trials were run by different versions of plimsoll (%s), which may be the cause of differences", strings.Join(tools, ", "))})
 	}
 	if len(machines) > 1 {
 		all = append(all, measure.Finding{ID: "machine-changed", Severity: measure.Warning, Text: fmt.Sprintf(
-			"trials were made on different machines (%s), and they may differ because of that", strings.Join(machines, ", "))})
+			"trials were run on different machines (%s), which may be the cause of differences", strings.Join(machines, ", "))})
 	}
 	return all
 }
@@ -132,8 +134,8 @@ func machineOf(s record.StudySession) string {
 	return fmt.Sprintf("%s with %s cores of %s", s.Host, figure.Significant(s.Cores), cmp.Or(s.CPU, "an unknown processor"))
 }
 
-// scaled says how much smaller than its document the study is: its absolute figures are not those of the document's
-// hardware.
+// scaled says how the study was scaled down, because its absolute figures are not comparable with those of the
+// document.
 func (c *conducted) scaled() []measure.Finding {
 	var all []measure.Finding
 	for _, note := range study.ScaleNotes(&c.study.Specification) {
@@ -142,16 +144,15 @@ func (c *conducted) scaled() []measure.Finding {
 	return all
 }
 
-// doubtful hands on why a search for a capacity does not trust its own result.
 func (c *conducted) doubtful() []measure.Finding {
 	if c.study.Capacity == nil || len(c.study.Capacity.Doubts) == 0 {
 		return nil
 	}
 	return []measure.Finding{{ID: "capacity-doubtful", Severity: measure.Warning,
-		Text: "the capacity is in doubt although it was confirmed: " + strings.Join(c.study.Capacity.Doubts, "; ")}}
+		Text: "the capacity was confirmed, but is doubtful: " + strings.Join(c.study.Capacity.Doubts, "; ")}}
 }
 
-// leftOut is the finding about trials for which there was no time.
+// leftOut is the finding about trials that were skipped for lack of time.
 func (c *conducted) leftOut() []measure.Finding {
 	count, why, kept := 0, "", map[string]bool{}
 	for _, t := range c.study.Trials {
@@ -168,15 +169,15 @@ func (c *conducted) leftOut() []measure.Finding {
 		return nil
 	}
 	f := measure.Finding{ID: "cut-short", Severity: measure.Note, Text: fmt.Sprintf(
-		"%d of %s were left out, in whole blocks, because the time was not enough (%s): what is said rests on the others", count, figure.Plural(c.total, "trial"), why)}
+		"%d of %s were skipped, in complete blocks, because there was not enough time (%s). The result is from the others",
+		count, figure.Plural(c.total, "trial"), why)}
 	if without := c.without(kept); len(without) > 0 {
 		f.Severity = measure.Warning
-		f.Text += "; nothing is known of " + strings.Join(without, ", ")
+		f.Text += ". There is no result for " + strings.Join(without, ", ")
 	}
 	return []measure.Finding{f}
 }
 
-// without are the configurations that are not among these, in their order.
 func (c *conducted) without(kept map[string]bool) (list []string) {
 	for _, configuration := range c.study.Configurations {
 		if !kept[configuration.ID] {
@@ -186,7 +187,7 @@ func (c *conducted) without(kept map[string]bool) (list []string) {
 	return list
 }
 
-// allLeft reports whether no trial of a configuration began because there was no time for it.
+// allLeft reports whether all trials of a configuration were skipped for lack of time.
 func (c *conducted) allLeft(configuration string) bool {
 	left := false
 	for _, t := range c.study.Trials {
@@ -201,7 +202,7 @@ func (c *conducted) allLeft(configuration string) bool {
 	return left
 }
 
-// deployed says how often the lab of the study was brought up, and whether it is still there.
+// deployed reports how often the lab was brought up, and whether it could not be removed.
 func (c *conducted) deployed() []measure.Finding {
 	var all []measure.Finding
 	if c.lab.left != "" {
@@ -209,7 +210,7 @@ func (c *conducted) deployed() []measure.Finding {
 	}
 	if mean, n := redeployed(c.study.Trials); n > 0 {
 		all = append(all, measure.Finding{ID: "redeployed", Severity: measure.Note, Text: fmt.Sprintf(
-			"the lab was brought up %s, %s each; the trial after that runs on servers that were just started", figure.Plural(n, "time"),
+			"the lab was brought up %s, %s each. The trial after that runs on servers that were just started", figure.Plural(n, "time"),
 			figure.Duration(time.Duration(mean*float64(time.Second))))})
 	}
 	return all

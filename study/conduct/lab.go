@@ -48,17 +48,18 @@ func (d *deployment) ours(l *record.Lab) bool {
 // knows what became of others in the meantime.
 func (d *deployment) needed(ctx context.Context, asked spec.Lab) (bool, error) {
 	if d.labs == nil {
-		return false, wrong(errors.New("lab: this command cannot bring labs up; load one that runs (run.target: lab:NAME)"))
+		return false, wrong(errors.New("lab: this program cannot bring up labs. Use a lab that is running (run.target: lab:NAME)"))
 	}
 	l, err := d.labs.Find(ctx, asked.Name)
 	switch {
 	case ctx.Err() != nil:
 		return false, interrupted(d.dir)
 	case err != nil:
-		return false, &Stop{Reason: Unreachable, Err: err, Text: fmt.Sprintf("the labs cannot be looked at: %v. Then go on with plimsoll study resume %s", err, d.dir)}
+		return false, &Stop{Reason: Unreachable, Err: err, Text: fmt.Sprintf("cannot list the labs: %v. Then continue with: plimsoll study resume %s", err, d.dir)}
 	case l != nil && !d.ours(l):
 		return false, &Stop{Reason: NotOurs, Text: fmt.Sprintf(
-			"there is a lab %s that this study did not bring up: remove it (plimsoll lab down %s), then go on with plimsoll study resume %s; or begin a study whose lab has another name (lab.name)",
+			"the lab %s exists already, and this study did not bring it up. Remove it with: plimsoll lab down %s. Then continue with: "+
+				"plimsoll study resume %s. Or begin a study with another name of the lab (lab.name)",
 			asked.Name, asked.Name, d.dir)}
 	case l != nil && l.State == "up" && d.up == study.LabKey(asked):
 		return false, nil
@@ -85,7 +86,7 @@ func (d *deployment) deploy(ctx context.Context, asked spec.Lab,
 	}
 	seconds = max(0, d.clock.Now().Sub(began).Seconds())
 	if err != nil {
-		return seconds, "", &run.Error{Stage: run.Filling, Err: fmt.Errorf("the lab %s cannot be brought up: %w", asked.Name, err)}
+		return seconds, "", &run.Error{Stage: run.Filling, Err: fmt.Errorf("cannot bring up the lab %s: %w", asked.Name, err)}
 	}
 	if l, err := d.labs.Find(ctx, asked.Name); err == nil && l != nil {
 		engine = l.EngineText()
@@ -111,7 +112,7 @@ func (d *deployment) remove(ctx context.Context, name string) {
 	}
 	d.up = ""
 	if err != nil {
-		d.left = fmt.Sprintf("the lab %s could not be removed: %v; plimsoll lab down %s tries again", name, err, name)
+		d.left = fmt.Sprintf("the lab %s could not be removed: %v. Try again with: plimsoll lab down %[1]s", name, err)
 		d.progress.Note(d.left)
 	}
 }

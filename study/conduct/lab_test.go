@@ -195,7 +195,7 @@ func TestForeignLab(t *testing.T) {
 		t.Errorf("%v, %d trials", r.log, len(b.asked))
 	}
 	o.Labs, o.Dir = nil, filepath.Join(t.TempDir(), "study")
-	if _, err := runStudy(t.Context(), labStudy(nil), o); err == nil || !strings.Contains(err.Error(), "cannot bring labs up") {
+	if _, err := runStudy(t.Context(), labStudy(nil), o); err == nil || !strings.Contains(err.Error(), "cannot bring up labs") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -93,7 +93,7 @@ func (s *session) roomIn(dir string, need int64) error {
 		return nil
 	}
 	return &Stop{Reason: DiskFull, Text: fmt.Sprintf(
-		"only %s are free in %s, and the next trial may need %s: free space, then go on with plimsoll study resume %s",
+		"only %s are free in %s, but the next trial may need %s. Free space, then continue with: plimsoll study resume %s",
 		figure.Bytes(int64(min(free, math.MaxInt64))), dir, figure.Bytes(need), s.o.Dir)}
 }
 

@@ -48,8 +48,8 @@ func TestWhatPausesAStudy(t *testing.T) {
 		err    error
 		text   string
 	}{
-		{DiskFull, fmt.Errorf("write: %w", syscall.ENOSPC), "trial 2 was given up and will be repeated: free space"},
-		{Unreachable, &run.Error{Stage: run.Reaching, Err: errors.New("nobody listens at db1; check the address")}, "nobody listens at db1; check the address. Then go on"},
+		{DiskFull, fmt.Errorf("write: %w", syscall.ENOSPC), "trial 2 was aborted and will be repeated. Free space"},
+		{Unreachable, &run.Error{Stage: run.Reaching, Err: errors.New("nobody listens at db1; check the address")}, "nobody listens at db1; check the address. Then continue"},
 	} {
 		dir := filepath.Join(t.TempDir(), "study")
 		b := newBench(simulated.Target{})
@@ -175,7 +175,7 @@ func TestOneOfTheTargetsIsDown(t *testing.T) {
 	}
 	i := slices.IndexFunc(s.Validity, func(f measure.Finding) bool { return f.ID == "no-result" })
 	if s.Status != record.Complete || i < 0 || s.Validity[i].Severity != measure.Invalid ||
-		!strings.Contains(s.Validity[i].Text, "no trial of target=two counts") {
+		!strings.Contains(s.Validity[i].Text, "no valid trial of target=two") {
 		t.Errorf("status %s, findings %+v", s.Status, s.Validity)
 	}
 	up := newBench(simulated.Target{})

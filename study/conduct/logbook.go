@@ -105,7 +105,7 @@ func (l *logbook) close(err error) (*record.Study, error) {
 	if lost := errors.Join(writeErr, redactErr); err == nil {
 		err = recording(lost)
 	} else if lost != nil {
-		err = errors.Join(err, fmt.Errorf("and the study could not be written for the last time: %w", lost))
+		err = errors.Join(err, fmt.Errorf("and the study could not be written at its end: %w", lost))
 	}
 	return clean, err
 }

@@ -147,12 +147,12 @@ func (f *search) replan() error {
 	o.Redeploy, _ = redeployed(f.log.study.Trials)
 	plan, err := study.NewPlan(spec, o)
 	if err != nil {
-		return wrong(fmt.Errorf("with what the procedures chose: %w", err))
+		return wrong(fmt.Errorf("with the results of the procedures: %w", err))
 	}
 	if len(plan.Trials) > 0 {
 		rest := plan.Estimate
 		rest.Seconds, rest.Procedures = rest.Seconds-rest.Procedures, 0
-		f.o.Progress.Note("the trials that are compared take about " + rest.Text())
+		f.o.Progress.Note("the compared trials take about " + rest.Text())
 	}
 	if err := f.adopt(plan); err != nil {
 		return err

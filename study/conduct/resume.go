@@ -20,8 +20,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Resume goes on with a study that ended before its last trial, in whatever way. It returns what [Run] does. A study
-// with nothing left to do is returned as it is.
+// Resume continues a study that ended before its last trial. It returns what [Run] returns. A complete study is
+// returned as it is.
 func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	o.Dir = dir
 	o.defaults()
@@ -67,7 +67,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
 	if given == nil {
 		if record.HasHidden(s.Specification) {
-			return spec.Study{}, errors.New("the study does not keep the credentials of its target: give its file again (--file FILE)")
+			return spec.Study{}, errors.New("the record does not contain the credentials of the target. Give the study's file again (--file FILE)")
 		}
 		kept := s.Specification
 		return kept, kept.Complete() // an older version knew fewer keys
@@ -82,7 +82,8 @@ func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
 		return spec, err
 	}
 	if key != "" {
-		return spec, fmt.Errorf("%s differs from what the study began with, so its trials could not be compared: take that back, or begin another study", key)
+		return spec, fmt.Errorf("%s has changed since the study began, so trials would not be comparable. Undo the change, or begin another "+
+			"study", key)
 	}
 	s.Specification = clean
 	return spec, nil
@@ -226,10 +227,10 @@ func (s *session) samePlaces(plan *study.Plan) error {
 		}
 		t, err := run.ParseTarget(spec.Target)
 		if err == nil && t.Kind == "embedded" && !filepath.IsAbs(t.Dir) {
-			return wrong(fmt.Errorf("the target %s is a directory below %s, where the study began: go on from there", t, began))
+			return wrong(fmt.Errorf("the target %s is a directory below %s, where the study began. Resume it from there", t, began))
 		}
 		if file := fileOf(spec.Workload); file != "" && !filepath.IsAbs(file) {
-			return wrong(fmt.Errorf("the file %s of the workload is meant below %s, where the study began: go on from there", file, began))
+			return wrong(fmt.Errorf("the workload's file %s is below %s, where the study began. Resume it from there", file, began))
 		}
 	}
 	return nil
@@ -281,9 +282,9 @@ func (s *session) judgeRecord(t *record.Trial, procedure string) *record.Run {
 	altered := err == nil && slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "altered" })
 	switch {
 	case err != nil || r.Status != record.Complete || altered:
-		t.Status, t.Problem = record.TrialLost, "the study ended while it was under way"
+		t.Status, t.Problem = record.TrialLost, "the study ended during the trial"
 	case procedure == "" && (!planned || !sameRun(r.Specification, seeded(s.log.study.Specification.Seed, *t, spec))):
-		t.Status, t.Problem = record.TrialLost, "its record is that of another run"
+		t.Status, t.Problem = record.TrialLost, "its record is of another run"
 	case cutShort(r) != "":
 		t.Status, t.Problem = record.TrialFailed, cutShort(r)
 		s.evaluate(t, r)

@@ -43,14 +43,14 @@ func half(t *testing.T, asked spec.Study, n int) (dir string) {
 func TestResumeRefusesAnotherSpecification(t *testing.T) {
 	dir := half(t, smallStudy(nil), 2)
 	for want, change := range map[string]func(*spec.Study){
-		"trials differs":               func(s *spec.Study) { s.Trials = 4 },
-		"run.workload.records differs": func(s *spec.Study) { s.Run.Workload.Records = 200 },
-		"factors[1].levels[2].value":   func(s *spec.Study) { s.Factors[0].Levels[1].Value = 9 },
-		"factors[1].levels differs": func(s *spec.Study) {
+		"trials has changed":               func(s *spec.Study) { s.Trials = 4 },
+		"run.workload.records has changed": func(s *spec.Study) { s.Run.Workload.Records = 200 },
+		"factors[1].levels[2].value":       func(s *spec.Study) { s.Factors[0].Levels[1].Value = 9 },
+		"factors[1].levels has changed": func(s *spec.Study) {
 			s.Factors[0].Levels = append(s.Factors[0].Levels, spec.Level{Value: 16})
 		},
 		"run.durability.journal":           func(s *spec.Study) { s.Run.Durability.Journal = new(bool) },
-		"objectives differs":               func(s *spec.Study) { s.Objectives = []string{"p99<1s"} },
+		"objectives has changed":           func(s *spec.Study) { s.Objectives = []string{"p99<1s"} },
 		"run.workload.params.fieldlength ": func(s *spec.Study) { s.Run.Workload.Params = map[string]string{"fieldlength": "7"} },
 	} {
 		b := newBench(simulated.Target{})
@@ -98,7 +98,7 @@ func TestCredentialsAreGivenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(simulated.Target{})
-	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "does not keep the credentials") {
+	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "does not contain the credentials") {
 		t.Errorf("without credentials: %v", err)
 	}
 	again := asked(secret)
@@ -189,7 +189,7 @@ func TestRelativeTargetIsRefusedElsewhere(t *testing.T) {
 	dir := half(t, asked, 2)
 	t.Chdir(t.TempDir())
 	b := newBench(simulated.Target{})
-	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "go on from there") {
+	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "Resume it from there") {
 		t.Errorf("from another directory: %v", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// session performs a study, from its beginning or from where an earlier session ended, until it is through or something
-// stops it. It joins the parts, each of which keeps what it alone needs.
+// session runs a study, from its beginning or from where an earlier session ended, until it is complete or something
+// stops it. It joins the parts, each with its own state.
 type session struct {
 	o       Options
 	spec    spec.Study // with credentials
@@ -92,7 +92,7 @@ func (s *session) resolve(clean []record.Configuration) error {
 			return wrong(err)
 		}
 		if _, twice := s.runs[clean[i].ID]; twice {
-			return wrong(fmt.Errorf("two configurations are called %s once credentials are taken out: give their levels names", clean[i].ID))
+			return wrong(fmt.Errorf("without credentials, two configurations have the name %s. Give their levels names", clean[i].ID))
 		}
 		s.runs[clean[i].ID] = spec
 		if l, ok := s.plan.LabSpec(planned.ID); ok {
@@ -129,7 +129,8 @@ func (s *session) performTrials(ctx context.Context) error {
 		t := s.queue.todo[0]
 		spec, ok := s.runs[t.Configuration]
 		if !ok {
-			return wrong(fmt.Errorf("trial %d belongs to the configuration %s, which the plan does not have: this study was planned by another version of plimsoll, go on with that one",
+			return wrong(fmt.Errorf("trial %d belongs to configuration %s, which is not in the plan, because another version of plimsoll planned this study. "+
+				"Resume it with that version",
 				t.Number, t.Configuration))
 		}
 		j := job{trial: t, spec: seeded(s.log.study.Specification.Seed, t, spec)}
@@ -143,12 +144,13 @@ func (s *session) performTrials(ctx context.Context) error {
 	}
 }
 
-// maxFailures is after how many failed trials in a row a study stops: by then it is not bad luck.
+// maxFailures is the number of failed trials in a row after which a study stops.
 const maxFailures = 3
 
 func (s *session) tooMany() error {
 	return &Stop{Reason: TooManyFail, Text: fmt.Sprintf(
-		"%d trials failed one after the other, the last one with: %s. Remove the cause, then go on with plimsoll study resume %s (--retry-failed repeats them)",
+		"%d trials failed in a row, the last one with: %s. Remove the cause, then continue with: plimsoll study resume %s "+
+			"(--retry-failed repeats them)",
 		s.streak.failures, lastProblem(s.log.study.Trials), s.o.Dir)}
 }
 

@@ -126,7 +126,7 @@ func (s *session) ready(ctx context.Context, j *job) error {
 }
 
 func interrupted(dir string) error {
-	return &Stop{Reason: Interrupted, Text: "interrupted; go on with plimsoll study resume " + dir, Err: context.Canceled}
+	return &Stop{Reason: Interrupted, Text: "interrupted. Continue with: plimsoll study resume " + dir, Err: context.Canceled}
 }
 
 // ended writes down how a trial ended. Its record is on the disk by then.
@@ -172,26 +172,27 @@ func (s *session) conclude(t *record.Trial, j job, r study.Result, e ending) err
 	s.evaluate(t, r.Run)
 	switch {
 	case e.stuck && e.asked:
-		t.Status, t.Problem = record.TrialLost, "the study was interrupted while it was under way, and it did not end"
+		t.Status, t.Problem = record.TrialLost, "the study was interrupted during the trial, and the trial did not end"
 		return interrupted(s.o.Dir)
 	case e.stuck:
-		t.Status, t.Problem = record.TrialTimeout, "it could not be ended within "+figure.Duration(e.limit)+", not even by aborting it"
+		t.Status, t.Problem = record.TrialTimeout, "it did not end within "+figure.Duration(e.limit)+", even after an abort"
 		return &Stop{Reason: Stuck, Err: e.err, Text: fmt.Sprintf(
-			"trial %d cannot be ended: its target may hang. See to that, then go on with plimsoll study resume %s", t.Number, s.o.Dir)}
+			"trial %d does not end; its target may hang. Fix that, then continue with: plimsoll study resume %s", t.Number, s.o.Dir)}
 	case e.err == nil && r.Run != nil && r.Run.Status == record.Complete && cutShort(r.Run) == "":
 		t.Status = record.TrialDone
 		return nil
 	case e.late:
 		t.Status = record.TrialTimeout
-		t.Problem = "its deadline of " + figure.Duration(e.limit) + " passed (deadline in the specification)"
+		t.Problem = "it exceeded its deadline of " + figure.Duration(e.limit) + " (deadline in the specification)"
 		return nil
 	case e.asked:
-		t.Status, t.Problem = record.TrialLost, "the study was interrupted while it was under way"
+		t.Status, t.Problem = record.TrialLost, "the study was interrupted during the trial"
 		return interrupted(s.o.Dir)
 	case full(e.err):
 		t.Status, t.Problem = record.TrialLost, e.err.Error()
 		return &Stop{Reason: DiskFull, Err: e.err, Text: fmt.Sprintf(
-			"a disk is full, so trial %d was given up and will be repeated: free space for the study in %s and for its target, then go on with plimsoll study resume %s",
+			"a disk is full, so trial %d was aborted and will be repeated. Free space for the study in %s and for its target, then "+
+				"continue with: plimsoll study resume %s",
 			t.Number, s.o.Dir, s.o.Dir)}
 	case errors.As(e.err, &at) && at.Stage == run.Reaching:
 		return s.notReached(t, j, e.err)
@@ -212,11 +213,11 @@ func (s *session) notReached(t *record.Trial, j job, err error) error {
 		return nil
 	}
 	t.Status = record.TrialLost
-	text := fmt.Sprintf("trial %d: %v. Then", t.Number, err)
+	text := fmt.Sprintf("trial %d: %v.", t.Number, err)
 	if n := len(s.streak.unreached); n > 1 {
-		text = fmt.Sprintf("none of the %d targets of the study can be reached (%s), the last one because: %v. Then", n, s.streak.names(), err)
+		text = fmt.Sprintf("none of the %d targets of the study can be reached (%s), the last one because: %v.", n, s.streak.names(), err)
 	}
-	return &Stop{Reason: Unreachable, Err: err, Text: text + " go on with plimsoll study resume " + s.o.Dir}
+	return &Stop{Reason: Unreachable, Err: err, Text: text + " Then continue with: plimsoll study resume " + s.o.Dir}
 }
 
 func problemOf(r study.Result, err error) string {
@@ -230,7 +231,7 @@ func problemOf(r study.Result, err error) string {
 	case cutShort(r.Run) != "":
 		return cutShort(r.Run)
 	}
-	return "its run ended as " + string(r.Run.Status)
+	return "its run is " + string(r.Run.Status)
 }
 
 // cutShort says why a run that came to its end is no trial: it lost a load process, so its load became another one

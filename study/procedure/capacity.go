@@ -143,7 +143,8 @@ func (c *capacity) closedLoop() (float64, error) {
 		Holds: o.counts()}
 	if !step.Holds {
 		step.Missed = o.why()
-		c.result.Reason = "the trial that should show where to begin gave no result (" + o.why() + "): say from which rate on to search"
+		c.result.Reason = "the first trial, which determines where to begin, has no result (" + o.why() +
+			"). Set the rate from which to search (from)"
 	}
 	c.result.Steps = append(c.result.Steps, step)
 	if !step.Holds {
@@ -316,7 +317,7 @@ func (c *capacity) at(phase string, rate float64) (probe, error) {
 		Trial: o.record,
 	}
 	if len(p.client) > 0 {
-		step.Missed += "; the load generator may be the reason (" + strings.Join(p.client, ", ") + ")"
+		step.Missed += ". The load generator may be the reason (" + strings.Join(p.client, ", ") + ")"
 	}
 	c.result.Steps = append(c.result.Steps, step)
 	return p, nil

@@ -122,7 +122,7 @@ func TestCapacityBeyondTheHighestRate(t *testing.T) {
 	if got.Rate != 3000 || !got.Confirmed || !got.AtLeast {
 		t.Errorf("%+v", got)
 	}
-	say(t, got.Reason, "3,000/s held in 3 fresh trials", "the capacity is higher")
+	say(t, got.Reason, "3,000/s held in 3 confirming trials", "the capacity is higher")
 	for _, s := range got.Steps {
 		if s.Offered > 3000 {
 			t.Errorf("%v/s was offered", s.Offered)
@@ -143,7 +143,7 @@ func TestNothingHolds(t *testing.T) {
 	if unknown.Rate != 0 || len(unknown.Steps) != 7 {
 		t.Errorf("an objective that cannot be told holds: %+v", unknown)
 	}
-	say(t, unknown.Reason, "no trial had enough operations to tell", "too few", "measure longer")
+	say(t, unknown.Reason, "no trial had enough operations", "too few", "use longer trials")
 }
 
 // A miss that the load generator may have caused says nothing about the target.
@@ -162,7 +162,7 @@ func TestCapacityOfALimitedClient(t *testing.T) {
 	say(t, got.Reason, "the load generator may be the limit (client-cpu", "at least this")
 	for _, s := range got.Steps {
 		if s.Phase != "probe" && !s.Holds {
-			say(t, s.Missed, "the load generator may be the reason (client-cpu)")
+			say(t, s.Missed, "oad generator may be the reason (client-cpu)")
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestCapacityWithFailures(t *testing.T) {
 	if got = capacityOf(t, newTries(t, g, 1), 256, nil, spec.Capacity{}); got.Rate != 0 || len(got.Steps) != 1 {
 		t.Errorf("%+v", got)
 	}
-	say(t, got.Reason, "say from which rate on to search")
+	say(t, got.Reason, "Set the rate from which to search")
 }
 
 // With too few workers they are the limit, which the result says; and an objective for the rate is what the capacity

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// conclude says what was found and why, in one sentence, and what is to be doubted about it.
+// conclude sets the reason of the result, and its doubts.
 func (c *capacity) conclude() {
 	r := &c.result
 	missed := c.missedAbove(r.Rate)
@@ -20,25 +20,26 @@ func (c *capacity) conclude() {
 	case r.Rate == 0:
 		r.Reason = c.nothing()
 	case missed == nil && c.unsure > r.Rate:
-		r.Reason = fmt.Sprintf("%s/s held in %s; above it, no rate held for certain", figure.Rate(r.Rate), c.fresh())
+		r.Reason = fmt.Sprintf("%s/s held in %s. No higher rate held reliably", figure.Rate(r.Rate), c.fresh())
 	case missed == nil:
 		r.AtLeast = true
-		r.Reason = fmt.Sprintf("%s/s held in %s, and nothing above it was missed: the capacity is higher", figure.Rate(r.Rate), c.fresh())
+		r.Reason = fmt.Sprintf("%s/s held in %s, and no higher rate failed, so the capacity is higher", figure.Rate(r.Rate), c.fresh())
 	case limited:
 		r.AtLeast = true
-		r.Reason = fmt.Sprintf("%s/s held in %s; above it the load generator may be the limit (%s at %s/s), so the capacity of the target is at "+
-			"least this: give the client more cores, or use several clients", figure.Rate(r.Rate), c.fresh(), strings.Join(missed.client, ", "), figure.Rate(missed.rate))
+		r.Reason = fmt.Sprintf("%s/s held in %s. Above it the load generator may be the limit (%s at %s/s), so the capacity of the "+
+			"target is at least this. Give the client more cores, or use several clients", figure.Rate(r.Rate), c.fresh(),
+			strings.Join(missed.client, ", "), figure.Rate(missed.rate))
 	default:
 		r.Reason = fmt.Sprintf("%s/s held in %s; %s/s did not: %s", figure.Rate(r.Rate), c.fresh(), figure.Rate(missed.rate), missed.missed)
 	}
 	if r.Rate > 0 && missed != nil && missed.busy {
-		c.note(fmt.Sprintf("all workers were busy at %s/s: with more workers the target may carry more", figure.Rate(missed.rate)))
+		c.note(fmt.Sprintf("all workers were busy at %s/s, so the target may carry more with more workers", figure.Rate(missed.rate)))
 	}
 	if up := c.heldAbove(r.Rate); r.Rate > 0 && up > 0 {
-		c.note(fmt.Sprintf("the results do not fall steadily with the rate: %s/s held once as well, which fresh trials did not confirm", figure.Rate(up)))
+		c.note(fmt.Sprintf("the results are not monotonic: %s/s held once, too, but confirming trials did not confirm it", figure.Rate(up)))
 	}
 	if d := c.doubts(r.Rate); len(d) > 0 {
-		c.note("trials at this rate were in doubt: " + strings.Join(d, ", "))
+		c.note("trials at this rate have warnings: " + strings.Join(d, ", "))
 	}
 	c.doubt()
 	if len(c.notes) > 0 {
@@ -46,10 +47,8 @@ func (c *capacity) conclude() {
 	}
 }
 
-// fresh counts the confirming trials.
-func (c *capacity) fresh() string { return figure.Plural(int(c.spec.Confirm), "fresh trial") }
+func (c *capacity) fresh() string { return figure.Plural(int(c.spec.Confirm), "confirming trial") }
 
-// nothing says why there is no rate.
 func (c *capacity) nothing() string {
 	if len(c.tries) == 0 {
 		return "no rate was tried"
@@ -61,25 +60,25 @@ func (c *capacity) nothing() string {
 		return cmp.Compare(a.rate, b.rate)
 	})
 	if lowest.untold {
-		return fmt.Sprintf("no trial had enough operations to tell (%s): search at higher rates, or measure longer", lowest.missed)
+		return fmt.Sprintf("no trial had enough operations (%s). Search at higher rates, or use longer trials", lowest.missed)
 	}
 	if held := c.heldAbove(0); held > 0 {
-		text := fmt.Sprintf("no rate was confirmed: %s/s held once, but fresh trials down to %s/s did not all hold: the results scatter too "+
-			"much for a capacity at these objectives", figure.Rate(held), figure.Rate(c.tries[len(c.tries)-1].rate))
+		text := fmt.Sprintf("no rate was confirmed: %s/s held once, but not all confirming trials down to %s/s. The results scatter too "+
+			"much for these objectives", figure.Rate(held), figure.Rate(c.tries[len(c.tries)-1].rate))
 		if ids := c.blamed(); len(ids) > 0 {
-			text += "; most of what was missed may be the load generator's doing (" + strings.Join(ids, ", ") + "): use a less busy machine, " +
+			text += ". Most failures may be caused by the load generator (" + strings.Join(ids, ", ") + "). Use a less busy machine, " +
 				"more cores or several clients"
 		}
 		return text
 	}
 	text := fmt.Sprintf("not even %s/s held: %s", figure.Rate(lowest.rate), lowest.missed)
 	if len(lowest.client) > 0 {
-		text += "; the load generator may be the reason (" + strings.Join(lowest.client, ", ") + ")"
+		text += ". The load generator may be the reason (" + strings.Join(lowest.client, ", ") + ")"
 	}
 	return text
 }
 
-// blamed returns what speaks against the load generator where it does so in most of the trials that were missed.
+// blamed returns the findings about the load generator, if most failed trials have some.
 func (c *capacity) blamed() []string {
 	missed, theirs := 0, 0
 	var ids []string
@@ -100,8 +99,8 @@ func (c *capacity) blamed() []string {
 	return slices.Compact(ids)
 }
 
-// missedAbove is the lowest rate above a given one that was missed for a reason of the target's, or else of the load
-// generator's; nil if none was.
+// missedAbove returns the lowest rate above a given one that failed because of the target, or else because of the load
+// generator; nil if none did.
 func (c *capacity) missedAbove(rate float64) *probe {
 	var lowest *probe
 	for i := range c.tries {
@@ -117,7 +116,7 @@ func (c *capacity) missedAbove(rate float64) *probe {
 	return lowest
 }
 
-// heldAbove is the highest rate above a given one that held, 0 if none did.
+// heldAbove returns the highest rate above a given one that held, 0 if none did.
 func (c *capacity) heldAbove(rate float64) float64 {
 	highest := 0.0
 	for _, p := range c.tries {
@@ -128,7 +127,7 @@ func (c *capacity) heldAbove(rate float64) float64 {
 	return highest
 }
 
-// doubts are the findings of the trials at a rate, without repetition.
+// doubts returns the distinct findings of the trials at a rate.
 func (c *capacity) doubts(rate float64) []string {
 	var found []string
 	for _, p := range c.tries {

@@ -8,15 +8,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// fewMissed is how many trials at lower rates may be missed before a result is doubted: one is a disturbance.
+// fewMissed is how many trials at lower rates may fail before a result is doubtful: one is a disturbance.
 const fewMissed = 1
 
-// farAbove is by how many steps of the precision a rate that held once may lie above the confirmed one: so many steps
-// down are the first rounds of confirming trials, which noise alone takes.
+// farAbove is how many steps of the precision a rate that held once may be above the confirmed one. The first rounds of
+// confirming trials take that many steps down because of noise alone.
 const farAbove = 4
 
-// doubt says what speaks against the rate that was confirmed. Capacities are borders: what holds above one that is
-// missed, time and again, means that the border moved, or that chance decides at these objectives.
+// doubt adds doubts about the confirmed rate. A capacity is a border: if lower rates fail repeatedly, the border moved
+// or the results scatter too much.
 func (c *capacity) doubt() {
 	r := &c.result
 	if r.Rate == 0 {
@@ -25,14 +25,14 @@ func (c *capacity) doubt() {
 	below := c.missedBelow(r.Rate)
 	switch n := len(below); {
 	case n > fewMissed:
-		c.doubted(fmt.Sprintf("%d trials at lower rates (%s) were missed, for example %s/s: %s; %s", n, spanOf(below), figure.Rate(below[0].rate),
-			below[0].missed, c.when(below)))
+		c.doubted(fmt.Sprintf("%d trials at lower rates (%s) failed, for example %s/s: %s; %s", n, spanOf(below),
+			figure.Rate(below[0].rate), below[0].missed, c.when(below)))
 	case n == 1:
-		c.note(fmt.Sprintf("%s/s was missed once although more held: %s", figure.Rate(below[0].rate), below[0].missed))
+		c.note(fmt.Sprintf("%s/s failed once although a higher rate held: %s", figure.Rate(below[0].rate), below[0].missed))
 	}
 	if up := c.heldAbove(r.Rate); up > r.Rate*math.Pow(1+float64(c.spec.Precision), farAbove) {
-		c.doubted(fmt.Sprintf("%s/s held as well, %s more than fresh trials confirmed: the target became slower during the search, or chance decides at "+
-			"these objectives; search again, with longer trials", figure.Rate(up), figure.Percent(up/r.Rate-1)))
+		c.doubted(fmt.Sprintf("%s/s held, too, %s more than confirming trials confirmed. Either the target became slower during the "+
+			"search, or the results scatter too much. Search again with longer trials", figure.Rate(up), figure.Percent(up/r.Rate-1)))
 	}
 }
 
@@ -41,7 +41,7 @@ func (c *capacity) doubted(text string) {
 	c.note(text)
 }
 
-// when says whether the trials at lower rates were missed before those of the result were made, after that, or both.
+// when says whether trials at lower rates failed before or after the trials of the result, or both.
 func (c *capacity) when(below []*probe) string {
 	var held []int // the numbers of the trials of the result
 	for _, p := range c.tries {
@@ -60,14 +60,15 @@ func (c *capacity) when(below []*probe) string {
 	}
 	switch len(below) {
 	case before:
-		return "all of that was before this rate held, so the target became faster during the search: let it warm up, and search again"
+		return "all of them before this rate held, so the target became faster during the search. Warm it up and search again"
 	case after:
-		return "all of that was after this rate held, so the target became slower during the search: it may not carry this rate for long"
+		return "all of them after this rate held, so the target became slower during the search and may not sustain this rate"
 	}
-	return "they scatter over the whole search, so chance decides at these objectives: search again, with longer trials on a calm machine"
+	return "they are spread over the whole search, so the results scatter too much. Search again with longer trials on a quiet " +
+		"machine"
 }
 
-// missedBelow are the trials at rates below a given one that were missed, in order.
+// missedBelow returns the trials at lower rates that failed, in order.
 func (c *capacity) missedBelow(rate float64) []*probe {
 	var list []*probe
 	for i := range c.tries {
@@ -78,7 +79,6 @@ func (c *capacity) missedBelow(rate float64) []*probe {
 	return list
 }
 
-// spanOf says between which rates trials lie.
 func spanOf(list []*probe) string {
 	low, high := list[0].rate, list[0].rate
 	for _, p := range list {

@@ -29,13 +29,13 @@ func TestCapacityOfATargetThatChanges(t *testing.T) {
 				return bad
 			}
 			return good
-		}, spec.Capacity{From: 1000}, []string{"2,900/s held as well", "became slower"}},
+		}, spec.Capacity{From: 1000}, []string{"2,900/s held, too", "became slower"}},
 		"below and beside": {func(n int, rate float64) simulated.Trouble {
 			if rate > 3000 || rate > 1000 && rate < 2900 && n > 6 {
 				return bad
 			}
 			return good
-		}, spec.Capacity{From: 2000, To: 2950, Growth: 1.3, Confirm: 7}, []string{"trials at lower rates (2,660/s)", "they scatter", "search again"}},
+		}, spec.Capacity{From: 2000, To: 2950, Growth: 1.3, Confirm: 7}, []string{"trials at lower rates (2,660/s)", "spread over the whole search", "Search again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := queueing

@@ -10,29 +10,29 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// The gates that the course of a trial passes before its result counts as that of a steady state.
+// The conditions for a steady state.
 const (
 	minCycles   = 4    // checkpoints within the measured time (TPC-C 5.5.2)
-	enoughBins  = 40   // MSER is not to be trusted with fewer
+	enoughBins  = 40   // MSER is unreliable with fewer
 	maxTrend    = 0.02 // of the mean over the whole window (TPC-C 5.5.2)
-	fewestTrend = 8    // values from which on the normal approximation of Mann–Kendall is good
+	fewestTrend = 8    // values for the normal approximation of Mann–Kendall
 )
 
-// settling is what the gates saw in the course of one trial.
+// settling is the result of the conditions for one trial.
 type settling struct {
 	cycles  int // whole checkpoint cycles in the measured time
-	bins    int // how many MSER looked at
+	bins    int // used by MSER
 	width   time.Duration
 	cut     int     // how many of them it would cut
-	bias    float64 // by how much these move the mean
+	bias    float64 // by how much these change the mean
 	trend   float64 // change over the window as a share of the mean, by Theil–Sen over cycles
-	p       float64 // Mann–Kendall, 1 where there are too few cycles for it
-	problem string  // which gate failed, "" if none did
+	p       float64 // Mann–Kendall, 1 with too few cycles
+	problem string  // the condition that failed, or ""
 }
 
-// settlingOf looks at the seconds of the measured phase of a trial. Checkpoints come in cycles and slow the target down
-// for a part of each: bins of a second or five would show nothing but them, so nothing shorter than a quarter of a
-// cycle is compared for the warm-up, and nothing shorter than a cycle for the trend.
+// settlingOf checks the seconds of the measured phase of a trial. Checkpoints slow the target down for a part of each
+// cycle, and shorter bins would show nothing else. So the warm-up is checked in bins of at least a quarter of a cycle,
+// and the trend in whole cycles.
 func settlingOf(seconds []study.Second, cycle time.Duration) settling {
 	var measured []study.Second
 	for _, s := range seconds {
@@ -43,7 +43,7 @@ func settlingOf(seconds []study.Second, cycle time.Duration) settling {
 	perCycle := binned(measured, cycle)
 	g := settling{cycles: len(perCycle), p: 1}
 	if g.cycles < minCycles {
-		g.problem = fmt.Sprintf("%s of %s cannot tell a steady state, which takes %d",
+		g.problem = fmt.Sprintf("%s of %s, but a steady state needs %d",
 			figure.Plural(g.cycles, "whole checkpoint cycle"), figure.Duration(cycle), minCycles)
 		return g
 	}
@@ -57,15 +57,14 @@ func settlingOf(seconds []study.Second, cycle time.Duration) settling {
 	return g
 }
 
-// warmUp applies MSER to bins of a quarter to half a cycle: as long as they can be while there are enough of them.
-// Bins of the length that some parts of a checkpoint fill and others do not are compared with their like, since the
-// window begins and ends at the same moment of a cycle.
+// warmUp applies MSER to bins of a quarter to half a cycle: as long as possible while there are enough. The window
+// begins and ends at the same phase of a cycle, so bins with and without checkpoints are equally frequent.
 func (g *settling) warmUp(measured []study.Second, cycle time.Duration) {
 	parts := 4
 	for parts > 2 && g.cycles*(parts-1) >= enoughBins {
 		parts--
 	}
-	for parts > 1 && cycle/time.Duration(parts) < measured[0].Length { // nothing is known of shorter ones
+	for parts > 1 && cycle/time.Duration(parts) < measured[0].Length { // intervals are not shorter
 		parts--
 	}
 	g.width = cycle / time.Duration(parts)
@@ -80,17 +79,18 @@ func (g *settling) warmUp(measured []study.Second, cycle time.Duration) {
 	switch {
 	case math.Abs(g.bias) <= maxTrend/2: // MSER also cuts a random part of a series without any warm-up
 	case !settled:
-		g.problem = fmt.Sprintf("throughput did not settle: MSER would cut %d of %d bins of %s, more than half", g.cut, g.bins, figure.Duration(g.width))
+		g.problem = fmt.Sprintf("throughput did not settle: MSER would cut %d of %d bins of %s, more than half", g.cut, g.bins,
+			figure.Duration(g.width))
 	case math.Abs(g.bias) > maxTrend:
-		what := "the target was still warming up for the first %s, which moves the mean by %s"
+		what := "the target was still warming up for the first %s, which changes the mean by %s"
 		if g.bias > 0 {
-			what = "the first %s were faster than what came later, which moves the mean by %s"
+			what = "the first %s were faster than the rest, which changes the mean by %s"
 		}
 		g.problem = fmt.Sprintf(what, figure.Duration(time.Duration(g.cut)*g.width), signed(g.bias))
 	}
 }
 
-// drift is the trend over the means of whole cycles.
+// drift computes the trend over the means of whole cycles.
 func (g *settling) drift(perCycle []float64) {
 	at := make([]float64, len(perCycle))
 	for i := range at {
@@ -104,7 +104,6 @@ func (g *settling) drift(perCycle []float64) {
 	}
 }
 
-// String says what the gates saw.
 func (g settling) String() string {
 	text := fmt.Sprintf("%d cycles, MSER cuts %d of %d bins of %s, trend %s", g.cycles, g.cut, g.bins, figure.Duration(g.width), signed(g.trend))
 	if g.cycles >= fewestTrend {
@@ -113,7 +112,6 @@ func (g settling) String() string {
 	return text
 }
 
-// signed is a share with its sign.
 func signed(x float64) string {
 	if x < 0 {
 		return "−" + figure.Percent(-x)
@@ -121,8 +119,8 @@ func signed(x float64) string {
 	return "+" + figure.Percent(x)
 }
 
-// binned puts seconds together to bins of one width, by time, and returns the rate in each. What is left at the end
-// falls away, unless no more than a fiftieth of a bin is missing: runs end some milliseconds early.
+// binned returns the rate in bins of one width. An incomplete bin at the end is dropped, unless at most a fiftieth is
+// missing, because runs end some milliseconds early.
 func binned(seconds []study.Second, width time.Duration) []float64 {
 	var rates []float64
 	var done, length time.Duration

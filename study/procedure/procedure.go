@@ -1,9 +1,9 @@
-// Package procedure finds what a study must know before it compares anything: how many workers saturate the target
-// ([Threads]), how long a run must be ([Steady]), and which rate the target carries ([Capacity]).
+// Package procedure finds settings before a study compares: how many workers saturate the target ([Threads]), how long
+// a run must be ([Steady]), and which rate the target carries ([Capacity]).
 //
-// A procedure decides from measured trials which trial to make next and says by which rule it chose. It does not know
-// how a trial is made: [Try] makes it, writes its record down and gives back what an earlier, interrupted procedure
-// measured already. A procedure asks for the same trials in the same order whenever it sees the same results.
+// A procedure chooses the next trial from the measured ones, and reports its rule. [Try] runs a trial, writes its
+// record, and returns trials that an earlier, interrupted procedure measured. A procedure requests the same trials in
+// the same order for the same results.
 package procedure
 
 import (
@@ -22,18 +22,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Try makes one trial of a procedure. what names it for people, and differs from trial to trial. A trial that failed
-// or was ended by its deadline is a result as well: its status says so. An error besides such a status ends the
-// procedure, which returns it together with what was found until then.
+// Try runs one trial of a procedure. what names it, differently for each trial. A trial that failed or timed out is a
+// result, too; its status says so. Any other error ends the procedure, which returns it with the result so far.
 type Try func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error)
 
 // confidence is the level of all intervals of procedures.
 const confidence = 0.95
 
-// mostErrors is the share of failed operations from which on a trial says nothing about a target that works.
+// mostErrors is the share of failed operations above which a trial does not count.
 const mostErrors = 0.01
 
-// outcome is what one trial showed.
 type outcome struct {
 	record   string
 	run      *record.Run // nil if there is no result

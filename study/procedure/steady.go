@@ -53,9 +53,9 @@ func (s *steady) rule() string {
 	if s.spec.By == "operations" {
 		what = "number of operations"
 	}
-	return fmt.Sprintf("the %s is multiplied by %s until the next step changes throughput by at most %s and p99 by at most %s; chosen is the shorter of "+
-		"the two, if both were steady: at least %d checkpoint cycles of %s, MSER cuts at most half of the bins and no warm-up that moves the mean "+
-		"by more than %s, and the trend over cycles is at most %s",
+	return fmt.Sprintf("the %s is multiplied by %s until the next step changes throughput by at most %s and p99 by at most %s. The "+
+		"result is the shorter of the two, if both are steady: at least %d checkpoint cycles of %s, MSER cuts at most half of "+
+		"the bins and no warm-up that changes the mean by more than %s, and the trend over cycles is at most %s",
 		what, figure.Significant(s.spec.Factor), figure.Percent(float64(s.spec.Tolerance)),
 		figure.Percent(timeTolerance*float64(s.spec.Tolerance)),
 		minCycles, figure.Duration(s.spec.Cycle.Std()), figure.Percent(maxTrend), figure.Percent(maxTrend))
@@ -118,16 +118,16 @@ func (s *steady) step(ctx context.Context, asked spec.Run, value float64, try Tr
 	}
 	p.sum()
 	if p.N == 0 {
-		state = "no trial counts"
+		state = "no valid trial"
 	}
 	s.states = append(s.states, state)
 	return p, nil
 }
 
-// gates looks at the course of a trial.
+// gates checks the course of a trial.
 func (s *steady) gates(o outcome) (settling, error) {
 	if o.seconds == nil {
-		return settling{problem: "its course in time is not known"}, nil
+		return settling{problem: "its course is not known"}, nil
 	}
 	seconds, err := o.seconds()
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *steady) unchanged() string {
 	return ""
 }
 
-// changes are those of throughput and p99 from one step to the next, as shares; 0 where p99 is not known.
+// changes returns those of throughput and p99 from one step to the next, as shares; 0 if p99 is not known.
 func (s *steady) changes(a, b *point) (rate, times float64) {
 	if a.Throughput > 0 {
 		rate = b.Throughput/a.Throughput - 1
@@ -167,7 +167,6 @@ func (s *steady) changes(a, b *point) (rate, times float64) {
 	return rate, times
 }
 
-// choose fills in what was found.
 func (s *steady) choose(result *record.ProcedureResult) {
 	result.Points = points(s.steps)
 	if len(s.steps) == 0 {
@@ -178,8 +177,8 @@ func (s *steady) choose(result *record.ProcedureResult) {
 	last := s.steps[n-1]
 	if why := s.unchanged(); why != "" {
 		result.Chosen = last.Value
-		result.Reason = fmt.Sprintf("no steady state was found up to %s: %s; warm the target up longer, raise the limit, or look for what changes in it",
-			s.text(last.Value), why)
+		result.Reason = fmt.Sprintf("no steady state was found up to %s: %s. Warm the target up longer, raise the limit, or find what "+
+			"changes in it", s.text(last.Value), why)
 		return
 	}
 	a := s.steps[n-2]
@@ -189,7 +188,6 @@ func (s *steady) choose(result *record.ProcedureResult) {
 		signed(rate), signed(times), a.Note)
 }
 
-// text is a length for people.
 func (s *steady) text(value float64) string {
 	if s.spec.By == "operations" {
 		return figure.Count(int64(value)) + " operations"

@@ -105,7 +105,7 @@ func TestSteadyByOperations(t *testing.T) {
 	if got.Chosen != 2_000_000 {
 		t.Errorf("chose %v operations: %s", got.Chosen, got.Reason)
 	}
-	say(t, got.Points[0].Note, "1 whole checkpoint cycle of 60.0 s cannot tell a steady state, which takes 4")
+	say(t, got.Points[0].Note, "1 whole checkpoint cycle of 60.0 s, but a steady state needs 4")
 	say(t, got.Rule, "the number of operations is multiplied by 2")
 	if l := x.specs[1].Load; l.Operations != 1_000_000 || l.Duration != 0 {
 		t.Errorf("the second trial: %+v", l)
@@ -138,7 +138,7 @@ func TestSteadyWithoutResults(t *testing.T) {
 	if err != nil || got.Settled || len(got.Points) != 4 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	say(t, got.Reason, "no trial counts")
+	say(t, got.Reason, "no valid trial")
 	say(t, got.Points[0].Note, "no server")
 	// A record that cannot be read is not a steady series.
 	x := newTries(t, checkpointing, 1)

@@ -57,8 +57,8 @@ func (t *threads) rule() string {
 	if t.spec.Latency > 0 {
 		limit = " or have a p99 above " + figure.Duration(t.spec.Latency.Std())
 	}
-	text := fmt.Sprintf("workers are raised until two levels in a row gain less than %s over the best before them%s; chosen are the "+
-		"fewest whose throughput is within %s of the best", figure.Percent(float64(t.spec.Gain)), limit, figure.Percent(float64(t.spec.Gain)))
+	text := fmt.Sprintf("workers increase until two levels in a row gain less than %s over the best before them%s. The result is the "+
+		"fewest workers whose throughput is within %s of the best", figure.Percent(float64(t.spec.Gain)), limit, figure.Percent(float64(t.spec.Gain)))
 	if limit != "" {
 		text += " and whose p99 is within the limit"
 	}
@@ -147,16 +147,15 @@ func (t *threads) best() *point {
 	return best
 }
 
-// choose fills in what was found.
 func (t *threads) choose(result *record.ProcedureResult) {
 	defer func() { result.Points = points(t.points) }()
 	best := t.best()
 	if best == nil {
-		result.Reason = "no level gave a result: " + t.firstTrouble()
+		result.Reason = "no level has a result: " + t.firstTrouble()
 		for _, p := range t.points { // every level is above the limit
 			if p.N > 0 {
 				result.Chosen = p.Value
-				result.Reason = fmt.Sprintf("even with %s p99 was %s, above the limit of %s: raise the limit, or look for fewer workers",
+				result.Reason = fmt.Sprintf("even with %s p99 was %s, above the limit of %s. Raise the limit, or search with fewer workers",
 					figure.Plural(int(p.Value), "worker"), figure.Duration(time.Duration(*p.P99)), figure.Duration(t.spec.Latency.Std()))
 				break
 			}
@@ -175,30 +174,33 @@ func (t *threads) choose(result *record.ProcedureResult) {
 	result.Settled, result.Reason = t.verdict(chosen, best)
 }
 
-// verdict says whether the search found what it looked for, and why this level was chosen.
+// verdict says whether the search found an answer, and why this level was chosen.
 func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
 	reason = fmt.Sprintf("%s operations/s with %s", figure.Rate(chosen.Throughput), figure.Plural(int(chosen.Value), "worker"))
 	if chosen != best {
 		reason += fmt.Sprintf(", %s of the best, which needs %d", figure.Percent(chosen.Throughput/best.Throughput), int(best.Value))
 	}
 	if se := t.scatter(); se > float64(t.spec.Gain) && (t.idle == 0 || t.late < t.idle) {
-		return false, reason + fmt.Sprintf("; but trials of one level scatter so much that levels are compared only to within %s, and a gain of %s "+
-			"cannot be told from chance: make more trials, or longer ones, or calm the machine", figure.Percent(se), figure.Percent(float64(t.spec.Gain)))
+		return false, reason + fmt.Sprintf("; but trials of one level scatter so much that levels are known only to within %s, and a "+
+			"gain of %s is not significant. Use more or longer trials, or a quieter machine", figure.Percent(se),
+			figure.Percent(float64(t.spec.Gain)))
 	}
 	last := t.points[len(t.points)-1]
 	switch {
 	case t.idle < 2 && t.idle > 0:
-		return false, reason + fmt.Sprintf("; only the last level, %d, was not worth having, so the knee is not confirmed: try more workers", int(last.Value))
+		return false, reason + fmt.Sprintf("; only the last level, %d, did not gain enough, so the knee is not confirmed. Try more "+
+			"workers", int(last.Value))
 	case t.idle == 0:
-		return false, reason + fmt.Sprintf("; throughput was still rising at the last level, %d, so the knee lies beyond: try more workers", int(last.Value))
+		return false, reason + fmt.Sprintf("; throughput was still rising at the last level, %d, so the knee is above it. Try more "+
+			"workers", int(last.Value))
 	}
 	if found := t.clientLimited(); len(found) > 0 && t.late < t.idle {
-		return false, reason + fmt.Sprintf("; but beyond that the load generator may be the limit, not the target (%s): give it more cores or "+
-			"several clients, and search again", strings.Join(found, ", "))
+		return false, reason + fmt.Sprintf("; but above that the load generator may be the limit, not the target (%s). Give it more "+
+			"cores or several clients, and search again", strings.Join(found, ", "))
 	}
 	switch {
 	case t.late == t.idle:
-		reason += "; more workers pass the limit of the response time"
+		reason += "; more workers exceed the limit of the response time"
 	case chosen == t.points[0] && chosen.Value > 1:
 		reason += "; the fewest that were tried already saturate the target"
 	default:

@@ -113,7 +113,7 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 		why    string
 	}{
 		{[]spec.Count{4, 8, 16}, 16, "still rising at the last level, 16"},
-		{[]spec.Count{16, 64, 256}, 64, "only the last level, 256, was not worth having"},
+		{[]spec.Count{16, 64, 256}, 64, "only the last level, 256, did not gain enough"},
 		{[]spec.Count{8}, 8, "still rising"},
 	} {
 		got, err := findThreads(context.Background(), base(), spec.Threads{Levels: c.levels, Duration: short,
@@ -121,7 +121,7 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 		if err != nil || got.Settled || got.Chosen != c.chosen {
 			t.Errorf("%v: %+v, %v", c.levels, got, err)
 		}
-		say(t, got.Reason, c.why, "try more workers")
+		say(t, got.Reason, c.why, "Try more workers")
 	}
 	got, err := findThreads(context.Background(), base(), spec.Threads{From: 100, To: 1000, Duration: short,
 		Trials: 1}, newTries(t, g, 1).try)
@@ -179,7 +179,7 @@ func TestThreadsOfANoisyTarget(t *testing.T) {
 		if err != nil || got.Settled || got.Chosen < 1 {
 			t.Errorf("seed %d: %+v, %v", seed, got, err)
 		}
-		say(t, got.Reason, "scatter so much", "cannot be told from chance")
+		say(t, got.Reason, "scatter so much", "is not significant")
 	}
 }
 
@@ -214,7 +214,7 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 	if err != nil || got.Settled || got.Chosen != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	say(t, got.Reason, "no level gave a result", refused.Error())
+	say(t, got.Reason, "no level has a result", refused.Error())
 }
 
 // Figures over trials: the geometric mean of throughput, the median of the trials' own p99.

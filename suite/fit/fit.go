@@ -232,7 +232,7 @@ func (f *fitter) apply(smallerBy shed) {
 func (f *fitter) leaveVariants() {
 	for i := len(f.parts) - 1; i >= 0 && f.total() > f.limit; i-- {
 		if p := &f.parts[i]; p.Variant && !p.Out {
-			f.leave(p, "another value of the same part is measured, and with this one there would be too few trials of each to tell anything")
+			f.leave(p, "another value of the same part is measured. With this one there would be too few trials of each")
 		}
 	}
 }
@@ -268,7 +268,8 @@ func (f *fitter) leaveParts(smoke bool) {
 	}
 	for _, vital := range []bool{true, false} {
 		for i := range f.parts {
-			if p := &f.parts[i]; !p.Out && !taken[i] && p.Vital == vital && (f.first && spent == 0 || spent+p.Estimate <= f.limit) {
+			if p := &f.parts[i]; !p.Out && !taken[i] && p.Vital == vital &&
+				(f.first && spent == 0 || spent+p.Estimate <= f.limit) {
 				take(i)
 			}
 		}
@@ -278,7 +279,7 @@ func (f *fitter) leaveParts(smoke bool) {
 		if p.Out || taken[i] {
 			continue
 		}
-		f.leave(p, fmt.Sprintf("there is no time left for it: it takes about %v as small as it is now", spec.Duration(time.Duration(p.Estimate*1e9).Round(time.Second))))
+		f.leave(p, fmt.Sprintf("there is no time for it: even this small it takes about %v", spec.Duration(time.Duration(p.Estimate*1e9).Round(time.Second))))
 	}
 }
 

@@ -89,7 +89,8 @@ func (p *Part) estimateStudy() bool {
 		return false
 	}
 	p.Estimate = plan.Estimate.Seconds
-	if pr := asked.Procedures; pr != nil && pr.Steady != nil && pr.Steady.By == "duration" && pr.Steady.To <= 2*study.CyclesToSettle {
+	if pr := asked.Procedures; pr != nil && pr.Steady != nil && pr.Steady.By == "duration" &&
+		pr.Steady.To <= 2*study.CyclesToSettle {
 		// A search as short as that mostly ends with its last step, and the trials are as long as that then.
 		p.Estimate += float64(len(plan.Trials)) * max(0, float64(pr.Steady.To)-asked.Run.Load.Duration.Std().Seconds())
 	}

@@ -46,7 +46,7 @@ func withoutCanaries(p *Part) []spec.Left {
 		return nil
 	}
 	p.Study.Canary = -1
-	return []spec.Left{{What: "the canary", Why: "drift between trials is not shown"}}
+	return []spec.Left{{What: "the canary", Why: "drift between trials is not visible"}}
 }
 
 // shorter gives each trial so much measured time and warm-up, each step of a probe as much, and each round of a drill
@@ -167,7 +167,8 @@ func shorterTrialsOfProcedures(p *spec.Procedures, d time.Duration) (left []spec
 	}
 	if s := p.Steady; s != nil && s.By == "duration" && s.To > spec.Count(2*study.CyclesToSettle) {
 		to := spec.Count(2 * study.CyclesToSettle)
-		left = append(left, lesser("procedures.steady.to", spec.Duration(time.Duration(s.To)*time.Second), spec.Duration(time.Duration(to)*time.Second)), lesser("procedures.steady.cycle", s.Cycle, spec.Duration(time.Second)))
+		left = append(left, lesser("procedures.steady.to", spec.Duration(time.Duration(s.To)*time.Second),
+			spec.Duration(time.Duration(to)*time.Second)), lesser("procedures.steady.cycle", s.Cycle, spec.Duration(time.Second)))
 		s.From, s.To, s.Factor, s.Cycle = study.CyclesToSettle, to, 2, spec.Duration(time.Second)
 	}
 	if p.Capacity != nil {
@@ -306,7 +307,8 @@ func counts(list []spec.Count) string {
 // labsOnce brings each lab up once instead of anew in every block.
 func labsOnce(p *Part) []spec.Left {
 	s := p.Study
-	if s == nil || s.Lab == nil || s.Order == spec.OrderBatched || !slices.ContainsFunc(s.Factors, func(f spec.Factor) bool { return f.ChangesLab() }) {
+	if s == nil || s.Lab == nil || s.Order == spec.OrderBatched ||
+		!slices.ContainsFunc(s.Factors, func(f spec.Factor) bool { return f.ChangesLab() }) {
 		return nil
 	}
 	s.Order, s.Canary = spec.OrderBatched, -1
@@ -315,7 +317,7 @@ func labsOnce(p *Part) []spec.Left {
 			s.Batch = append(s.Batch, f.Name)
 		}
 	}
-	return []spec.Left{{What: "order", From: spec.OrderBlocks, To: spec.OrderBatched, Why: "each lab is brought up once, and its effect cannot be told from drift"}}
+	return []spec.Left{{What: "order", From: spec.OrderBlocks, To: spec.OrderBatched, Why: "each lab is brought up once, so its effect cannot be distinguished from drift"}}
 }
 
 // oneLabFactor leaves the first of the factors that change the lab: each of the others needs labs of its own.
@@ -349,7 +351,7 @@ func lessData(by, most float64) shed {
 			}
 			to := max(leastRecords, spec.Count(float64(*c)/d))
 			if *c > to {
-				left = append(left, spec.Left{What: what, From: c.String(), To: to.String(), Why: "they no longer have the document's ratio to memory"})
+				left = append(left, spec.Left{What: what, From: c.String(), To: to.String(), Why: "the ratio to memory is not the document's any more"})
 				*c = to
 			}
 		}
@@ -362,7 +364,8 @@ func lessData(by, most float64) shed {
 					divideLevels(&p.Study.Factors[i], float64(base)/float64(to))
 				}
 			}
-		case p.Drill != nil && !p.Drill.Run.LoadPhase.Skip && p.Drill.Run.Workload.Name != "" && p.Drill.Run.Workload.Name != spec.WorkloadLedger:
+		case p.Drill != nil && !p.Drill.Run.LoadPhase.Skip && p.Drill.Run.Workload.Name != "" &&
+			p.Drill.Run.Workload.Name != spec.WorkloadLedger:
 			divide("workload.records", &p.Drill.Run.Workload.Records)
 		case p.Probe != nil && float64(p.Probe.Size) > by*(64<<20):
 			to := spec.Size(float64(p.Probe.Size)/by) >> 20 << 20

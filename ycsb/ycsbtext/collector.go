@@ -42,10 +42,10 @@ func StatusOf(op, outcome string) string {
 // statusOK reports whether latencies with this status have the plain name of the operation.
 func statusOK(status string) bool { return status == "OK" || status == "BATCHED_OK" }
 
-// Tracked has the statuses whose latencies have a series of their own.
+// Tracked has the statuses whose latencies have a separate series.
 type Tracked struct {
 	Each  bool     // a series for each status (reportlatencyforeacherror)
-	Names []string // statuses with a series of their own (latencytrackederrors)
+	Names []string // statuses with a separate series (latencytrackederrors)
 }
 
 // Series returns the name of the series for an operation that returned status.
@@ -77,7 +77,8 @@ type collectedClass struct {
 	part bool
 }
 
-// NewCollector makes a collector of intervals with these dimensions. tracked decides the names of the series of failures.
+// NewCollector makes a collector of intervals with these dimensions. tracked decides the names of the series of
+// failures.
 func NewCollector(m *Measurements, dims measure.Dims, tracked Tracked) *Collector {
 	c := &Collector{m: m, tracked: tracked, corrupt: -1}
 	for _, class := range dims.Classes {

@@ -1,5 +1,5 @@
 // Command goycsb runs go-ycsb v1.0.1's core workload through its MongoDB binding and reports the processor time per
-// operation. It is a module of its own, so that Plimsoll does not depend on go-ycsb.
+// operation. It is a separate module, so that Plimsoll does not depend on go-ycsb.
 //
 //	goycsb -uri mongodb://127.0.0.1:27017/ycsb?w=1 -op read -operations 100000 -threads 16
 //
@@ -66,7 +66,7 @@ func main() {
 	records := flag.Int("records", 100_000, "records that exist")
 	flag.Parse()
 	out := os.Stdout
-	os.Stdout = os.Stderr // go-ycsb prints a report of its own
+	os.Stdout = os.Stderr // go-ycsb prints a report
 	r, err := run(*uri, *op, *operations, *threads, *records)
 	if err == nil {
 		err = json.NewEncoder(out).Encode(r)

@@ -43,24 +43,24 @@ func generate(root string) (map[string][]byte, error) {
 		title, text string
 		open        bool
 	}{
-		"run.schema.json": {record.Run{}, "plimsoll run.json", "What one run of plimsoll left.", true},
+		"run.schema.json": {record.Run{}, "plimsoll run.json", "The record of a run.", true},
 		"runspec.schema.json": {spec.Run{}, "plimsoll run specification",
-			"What a run of plimsoll is asked to do.", false},
-		"study.schema.json":      {record.Study{}, "plimsoll study.json", "What one study of plimsoll left.", true},
-		"suite.schema.json":      {record.Suite{}, "plimsoll suite.json", "What one suite of plimsoll left, with each statement of the document held against what was measured.", true},
-		"suitespec.schema.json":  {spec.Suite{}, "plimsoll suite specification", "What a suite of plimsoll is asked to do.", false},
-		"comparison.schema.json": {record.ComparisonReport{}, "plimsoll comparison.json", "What plimsoll compare found.", true},
-		"history.schema.json":    {record.HistoryReport{}, "plimsoll history", "What plimsoll history found.", true},
-		"size.schema.json":       {record.Sizing{}, "plimsoll size", "What plimsoll size answered.", true},
-		"pricelist.schema.json":  {spec.PriceList{}, "plimsoll price list", "What nodes cost, for plimsoll size.", false},
-		"probe.schema.json":      {record.Probe{}, "plimsoll probe.json", "What one probe of storage left.", true},
-		"doctor.schema.json":     {record.Doctor{}, "plimsoll doctor", "What plimsoll doctor found.", true},
-		"lab.schema.json":        {record.Lab{}, "plimsoll lab", "A lab of plimsoll as it is.", true},
-		"drill.schema.json":      {record.Drill{}, "plimsoll drill.json", "What one drill of plimsoll left.", true},
-		"drillspec.schema.json":  {spec.Drill{}, "plimsoll drill specification", "What a drill of plimsoll is asked to do.", false},
-		"labspec.schema.json":    {spec.Lab{}, "plimsoll lab specification", "The lab that plimsoll is asked to make.", false},
+			"The specification of a run.", false},
+		"study.schema.json":      {record.Study{}, "plimsoll study.json", "The record of a study.", true},
+		"suite.schema.json":      {record.Suite{}, "plimsoll suite.json", "The record of a suite, with each statement of the document and its measurement.", true},
+		"suitespec.schema.json":  {spec.Suite{}, "plimsoll suite specification", "The specification of a suite.", false},
+		"comparison.schema.json": {record.ComparisonReport{}, "plimsoll comparison.json", "The result of plimsoll compare.", true},
+		"history.schema.json":    {record.HistoryReport{}, "plimsoll history", "The result of plimsoll history.", true},
+		"size.schema.json":       {record.Sizing{}, "plimsoll size", "The result of plimsoll size.", true},
+		"pricelist.schema.json":  {spec.PriceList{}, "plimsoll price list", "The prices of nodes, for plimsoll size.", false},
+		"probe.schema.json":      {record.Probe{}, "plimsoll probe.json", "The record of a probe of storage.", true},
+		"doctor.schema.json":     {record.Doctor{}, "plimsoll doctor", "The result of plimsoll doctor.", true},
+		"lab.schema.json":        {record.Lab{}, "plimsoll lab", "The state of a lab.", true},
+		"drill.schema.json":      {record.Drill{}, "plimsoll drill.json", "The record of a drill.", true},
+		"drillspec.schema.json":  {spec.Drill{}, "plimsoll drill specification", "The specification of a drill.", false},
+		"labspec.schema.json":    {spec.Lab{}, "plimsoll lab specification", "The specification of a lab.", false},
 		"studyspec.schema.json": {spec.Study{}, "plimsoll study specification",
-			"What a study of plimsoll is asked to do.", false},
+			"The specification of a study.", false},
 	} {
 		r := &jsonschema.Reflector{
 			Mapper: mapUnits,
@@ -200,11 +200,11 @@ func marshal(v any) ([]byte, error) {
 // levelProperties are the keys of a level that is written as a mapping.
 func levelProperties() *orderedmap.OrderedMap[string, *jsonschema.Schema] {
 	p := jsonschema.NewProperties()
-	p.Set("name", plain("Name is what tables call it; absent, it is the value."))
-	p.Set("value", &jsonschema.Schema{Description: "Value is what Path of the factor is set to."})
+	p.Set("name", plain("Name is the name in tables; absent, the value."))
+	p.Set("value", &jsonschema.Schema{Description: "Value is the value for Path of the factor."})
 	p.Set("without", &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "object"},
-		Description: "Without has values for engines that lack a capability, which count more: {arbiters: {lab.topology.arbiter: false}}."})
+		Description: "Without has other values for engines that lack a capability: {arbiters: {lab.topology.arbiter: false}}."})
 	p.Set("set", &jsonschema.Schema{Type: "object", Description: "Set sets several keys by their paths at once: paired levels."})
-	p.Set("baseline", &jsonschema.Schema{Type: "boolean", Description: "Baseline marks what the other levels are compared with."})
+	p.Set("baseline", &jsonschema.Schema{Type: "boolean", Description: "Baseline marks the level that the others are compared with."})
 	return p
 }
