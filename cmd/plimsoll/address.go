@@ -17,8 +17,8 @@ const (
 const addressHelp = `
 
 Other users of this machine can read command lines. To hide an address with a password, write env:NAME (an
-environment variable), @FILE (the line in a file) or @- (a line of standard input). Processes that plimsoll
-starts get neither the variable nor the address on their command lines.`
+environment variable), @FILE (the line in a file) or @- (a line of standard input). Plimsoll does not pass
+the variable or the address on to the command lines of processes that it starts.`
 
 const maxAddressFile = 64 << 10
 

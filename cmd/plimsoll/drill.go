@@ -55,13 +55,14 @@ Targets: a host, a member, a role such as primary or secondary, MEMBER/DISK such
 random. 'plimsoll lab fail --help' explains them.
 
 The drill logs every write and its answer. When the faults have ended and all members are in sync, it
-reads all documents and puts each write into one class: ok, lost, recovered, dropped, phantom,
-duplicated, corrupt, … Ctrl-C reverts the faults, then audits the writes up to that time. If the drill
-is killed, the lab reverts the faults.
+reads all documents and finds out what became of each write, for example ok, lost (acknowledged and
+gone), phantom (refused and present), duplicated or corrupt. Ctrl-C reverts the faults, then audits the
+writes up to that time. If the drill is killed, the lab reverts the faults.
 
-Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 outage too long
-or unexpected errors, 5 a write was lost that had to survive, 6 drill invalid (for example, the fault
-had no effect or the audit failed), 130 interrupted.` + addressHelp,
+Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 a limit was
+exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read broke a promise,
+5 a write was lost that had to survive, 6 drill invalid (for example, the fault had no effect or the
+audit failed), 130 interrupted.` + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
@@ -72,7 +73,7 @@ had no effect or the audit failed), 130 interrupted.` + addressHelp,
 	cmd.Long = strings.Replace(cmd.Long, "ACTIONS", wrap(strings.Join(action.Names(), ", "), 92, "  "), 1)
 	fs := cmd.Flags()
 	fs.StringArrayVar(&o.faults, "fault", nil, "`fault`, ACTION:TARGET, for example kill:primary or power-loss:host1 (repeatable)")
-	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default 20s, at most a quarter of --duration)")
+	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
 	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
 	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
@@ -98,7 +99,7 @@ var drillUsage = map[string]string{
 	"file":     "YAML `file` with the specification of the drill; flags override it",
 	"out":      "directory of the record (default plimsoll-data/drills/TIME-NAME)",
 	"rate":     "operations per second, sent on schedule without waiting for answers (default 500; none with --pace or --stage)",
-	"threads":  "number of workers: operations in progress at the same time; enough for some to hang (default 64)",
+	"threads":  "number of workers, the most operations in progress at once; some wait during an outage (default 64)",
 	"timeout":  "deadline of each operation (default 2s)",
 	"workload": "workload: ledger, where each write is identifiable, or one of 'plimsoll workloads' (default ledger)",
 	"records":  "number of documents, for workloads other than ledger (default 10k)",
