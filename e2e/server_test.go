@@ -98,7 +98,7 @@ func (s *server) waitExit(t *testing.T) {
 	s.ended = true
 	_ = s.client.Disconnect(context.Background())
 	var exit *exec.ExitError
-	if err := s.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(s.stderr.String(), "ended by itself") {
+	if err := s.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(s.stderr.String(), "the server exited") {
 		t.Errorf("the program of a dead server ended with %v\n%s", err, s.stderr)
 	}
 }

@@ -126,7 +126,7 @@ faults:
 	}
 	s, events := suiteOf(t, dir)
 	last := events[len(events)-1]
-	if s.Status != record.Interrupted || last.Event != record.EventEnd || last.Part.Name != "kill" || last.Part.Problem != "it was interrupted" {
+	if s.Status != record.Interrupted || last.Event != record.EventEnd || last.Part.Name != "kill" || last.Part.Problem != "interrupted" {
 		t.Errorf("the suite is %s, its journal ends with %s %+v", s.Status, last.Event, last.Part)
 	}
 	if _, err := lab.Open(t.Context(), files(t).home, name); !errors.Is(err, lab.ErrNoLab) {

@@ -34,6 +34,9 @@ func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	asked.Engine.Name = "none"
 	asked.Hosts.Mode = "isolated"
 	asked.Storage = spec.Storage{Size: 512 << 20, Filesystem: "ext4", Faults: true}
+	if err := asked.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

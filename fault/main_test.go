@@ -103,6 +103,9 @@ func upLab(t *testing.T, asked spec.Lab) (h *lab.Handle, home string) {
 	home = enginetest.Home(t, installed)
 	asked.Engine.Name = "documentdb"
 	asked.Deadline = spec.Duration(patience)
+	if err := asked.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func TestVolumesAloneRefuse(t *testing.T) {
 		"topology: ":     func(s *spec.Lab) { s.Topology.Kind = "sharded" },
 		"topology: w":    func(s *spec.Lab) { s.Topology.Arbiter = yes },
 		"engine: none":   func(s *spec.Lab) { s.Engine.Cache = 64 << 20 },
-		"engine: none i": func(s *spec.Lab) { s.Engine.Authentication = yes },
+		"engine: none h": func(s *spec.Lab) { s.Engine.Authentication = yes },
 		"availability: ": func(s *spec.Lab) { s.Availability.NoPromotion = yes },
 	} {
 		asked := spec.Lab{Name: "bare", Engine: spec.Engine{Name: "none"}}
