@@ -29,7 +29,7 @@ type durabilityCase struct {
 func durabilityCases() []durabilityCase {
 	unacknowledged := durabilityCase{
 		outcome: map[string]string{engine.DocumentDB: "unacknowledged", engine.Mongod: "unacknowledged"},
-		refused: map[string]string{engine.DocumentDB + " driver": "FerretDB answers writes with w:0"},
+		refused: map[string]string{engine.DocumentDB + " driver": "FerretDB replies to writes with w:0"},
 		finding: map[string]string{engine.DocumentDB: "unacknowledged", engine.Mongod: "unacknowledged"},
 	}
 	w0, throughput := unacknowledged, unacknowledged
