@@ -14,9 +14,10 @@ RACED   := cmd/plimsoll serve study/conduct lab/engine lab/faultfs lab/host lab 
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
-# How many packages are tested at once: those of labs wait for disks and servers most of the time. With four of them two cores are
-# so busy that all take twice as long.
+# How many packages are tested at once, and how many tests of a package: those of labs wait for disks and servers most of the time.
+# With four packages two cores are so busy that all take twice as long.
 PARALLEL ?= 3
+TESTS    ?= 4
 # What takes longest begins first, so that none of it is alone at the end.
 LONGEST := e2e cmd/plimsoll e2e/browser lab/topology fault lab/volume lab/engine serve study/conduct record report/html workload \
 	run/fleet lab/faultfs drill/ledger load disk
@@ -26,7 +27,7 @@ SLOW    := e2e cmd/plimsoll lab fault serve study record report/html run disk in
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$
 # $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json.
-gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -p $(PARALLEL) -timeout $(TIMEOUT)
+gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
