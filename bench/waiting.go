@@ -243,6 +243,7 @@ func command(name string) []byte {
 
 // oldGreeting is the OP_QUERY with {isMaster: 1} that drivers send first.
 func oldGreeting() []byte {
+	//lint:ignore SA1019 drivers greet old servers with this message
 	at, msg := wiremessage.AppendHeaderStart(nil, 1, 0, wiremessage.OpQuery)
 	msg = wiremessage.AppendQueryFlags(msg, 0)
 	msg = wiremessage.AppendQueryFullCollectionName(msg, "admin.$cmd")
