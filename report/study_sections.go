@@ -81,15 +81,10 @@ type metric struct{ name, unit string }
 
 func newStudyView(s *record.Study) *studyView {
 	v := &studyView{study: s, of: map[[2]string]*record.Comparison{}, base: map[[2]string]*record.Comparison{},
-		trials: map[string][]*record.Trial{}}
+		trials: map[string][]*record.Trial{}, baseline: s.BaselineID()}
 	for i := range s.Trials {
 		if t := &s.Trials[i]; t.Kind == record.TrialCompared {
 			v.trials[t.Configuration] = append(v.trials[t.Configuration], t)
-		}
-	}
-	for _, c := range s.Configurations {
-		if c.Baseline || v.baseline == "" {
-			v.baseline = c.ID
 		}
 	}
 	seen := map[string]bool{}

@@ -19,7 +19,7 @@ const maxSums = 1000
 // openTrials reads what only the records of the trials say: against what they were made, and their checksums. A study
 // whose trials are not beside it, or are not done, has neither.
 func (s *Source) openTrials(study *record.Study) {
-	base := baselineOf(study)
+	base := study.BaselineID()
 	var sums strings.Builder
 	listed, all := 0, 0
 	for _, wanted := range []func(*record.Trial) bool{

@@ -122,7 +122,7 @@ func metricLabel(m, kind string) string {
 }
 
 func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
-	base := baselineOf(s)
+	base := s.BaselineID()
 	t = &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
 	unit := unitOf(metric)
 	add := func(level, mark string, value, low, high *float64, n int, change string, hollow bool) {
@@ -164,18 +164,6 @@ func factorKey(f *spec.Factor) string {
 		return ""
 	}
 	return f.Title()
-}
-
-func baselineOf(s *record.Study) string {
-	for _, c := range s.Configurations {
-		if c.Baseline {
-			return c.ID
-		}
-	}
-	if len(s.Configurations) > 0 {
-		return s.Configurations[0].ID
-	}
-	return ""
 }
 
 // ordered are the configurations in the order of the levels of a factor.

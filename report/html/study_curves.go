@@ -211,7 +211,7 @@ func trialFigure(s *record.Study, id string) *Figure {
 		}
 	}
 	slices.SortStableFunc(trials, func(a, b *record.Trial) int { return a.Started.Compare(*b.Started) })
-	base := baselineOf(s)
+	base := s.BaselineID()
 	n := 0
 	for _, t := range trials {
 		v, ok := t.Values["throughput"]

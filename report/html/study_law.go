@@ -56,7 +56,7 @@ func lawOf(s *record.Study, f *spec.Factor, metric string, c *chart.XY) (note st
 }
 
 func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint) {
-	base := baselineOf(s)
+	base := s.BaselineID()
 	for _, c := range s.Configurations {
 		var n float64
 		if c.Factor != f.Title() && c.ID != base {
