@@ -14,7 +14,7 @@ type window struct {
 	from, fault, until int64
 	// baseline is when the throughput before the fault begins to count; 0 is from the beginning.
 	baseline int64
-	// done is when the fault was in effect, and healed when it was no more; 0 if it still was, or that is not known.
+	// done is when the fault took effect. healed is when its effect ended, 0 if it did not end or that is not known.
 	done, healed int64
 }
 

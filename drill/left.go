@@ -2,8 +2,8 @@ package drill
 
 import "github.com/plimsoll-bench/plimsoll/record"
 
-// Left returns the drill that brought a lab up, by the directory of its record, if that drill is over and nobody needs
-// the lab any more: the drill was killed, or could not remove the lab. Otherwise owner is empty and why says whose the
+// Left returns the drill that brought a lab up, by the directory of its record, if that drill has ended and the lab is
+// no longer needed: the drill was killed, or could not remove the lab. Otherwise owner is empty and why says whose the
 // lab is.
 //
 // A drill is over when its lock is free. The kernel frees it with the process, so no other process can be mistaken for

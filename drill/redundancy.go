@@ -30,7 +30,7 @@ type redundancy struct {
 	dead       error     // the lab is gone with its supervisor, so no member can be read
 }
 
-// watch looks for redundancy while the load goes on, after the last fault was healed. Members are never quite up to
+// watch waits for redundancy during the load, after the last fault was healed. Members are never quite up to
 // date then, so a small lag is allowed.
 func (r *redundancy) watch(ctx context.Context) {
 	select {
@@ -168,7 +168,7 @@ func notRestored(before, now record.Lab, allowed lag) string {
 	}
 	is := primariesOf(now)
 	for set, name := range primariesOf(before) {
-		if is[set] == "" { // a member that stays dead is skipped above, but somebody has to replace it
+		if is[set] == "" { // a member that stays dead is skipped above, but another member must replace it
 			missing = append(missing, fmt.Sprintf("no member has replaced %s as primary", name))
 		}
 	}

@@ -45,7 +45,7 @@ func (e *external) Inject(ctx context.Context) (Injection, error) {
 	return e.known, nil
 }
 
-// Verify implements [Injector]: nothing is polled, because only whoever injects the fault knows where to see it.
+// Verify implements [Injector]: nothing is polled, because only the user who injects the fault knows where to see it.
 func (e *external) Verify(context.Context) (Injection, error) {
 	if e.known.Injected() {
 		e.known.Hit, e.known.Evidence = true, "marked from outside; Plimsoll verified nothing"

@@ -3,7 +3,7 @@
 // An [Injector] injects one fault. The lab's supervisor reverts the fault after its time limit, even if the process
 // that injected it has ended. The evidence that a fault had an effect comes from processes, connections, and counters
 // of the kernel and of the disks, never from the supervisor. The actions and their witnesses are in package lab/action.
-// Faults are injected into labs only. For any other target, [External] records when somebody else injects a fault.
+// Faults are injected into labs only. For any other target, [External] records when the user injects a fault.
 package fault
 
 import (

@@ -143,7 +143,7 @@ func readHolding(dir string) holding {
 }
 
 // Interrupt sends SIGINT to the process that writes dir, as Ctrl-C does. What the lock file says may have been written
-// in another PID namespace, before a restart, or by somebody else, so the signal is sent only to a process that is
+// in another PID namespace, before a restart, or by another user, so the signal is sent only to a process that is
 // proven to be the writer: its boot, namespace and start are those of the file, and the kernel says that it holds the
 // lock.
 func Interrupt(dir string, pid int) error {

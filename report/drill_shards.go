@@ -22,7 +22,7 @@ type DrillStory struct {
 }
 
 // DrillStories are the stories of a round: one, or one for each shard on which something happened, each with what
-// concerns all shards. What struck no shard, such as a router, is told with the first of them.
+// concerns all shards. A fault that hit no shard, such as one of a router, is shown with the first story.
 func DrillStories(r *record.DrillRound) []DrillStory {
 	var shards []string
 	add := func(name string) {

@@ -7,7 +7,7 @@
 #
 # Exit codes that are a result: 0; 4, an objective was missed, as this machine may be slow; 6, too little was measured to be
 # believed, as a minute is short. Anything else fails: 1 a part ended without a result, 2 a suite was refused, 3 a target was
-# not reached, 5 a write was lost that had to survive, 130 somebody stopped it.
+# not reached, 5 a write was lost that had to survive, 130 it was interrupted.
 set -u
 cd "$(dirname "$0")/.."
 bin=$(realpath "${1:-bin/plimsoll}")

@@ -104,7 +104,7 @@ func told(d *report.Document) (list []string) {
 	return list
 }
 
-// Whoever reads the terminal, the Markdown of a pull request or the page reads the same facts, in the same words and
+// The terminal, the Markdown of a pull request and the page state the same facts, in the same words and
 // with the same rounding, for every kind of record.
 func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
 	for kind, dir := range aRecordOfEachKind(t) {

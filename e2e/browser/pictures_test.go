@@ -186,7 +186,7 @@ func studyPicture(t *testing.T) (string, string) {
 	return excerpt(t, aStudy(t, ""), false, "levels-0", "forest")
 }
 
-// servePicture is the opening screen over a folder in which a run goes on.
+// servePicture is the opening screen over a folder with a run that has not ended.
 func servePicture(t *testing.T) (string, string) {
 	dir := filepath.Join(t.TempDir(), "results")
 	embedded := func(s *spec.Run) {

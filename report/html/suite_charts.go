@@ -48,8 +48,7 @@ func suiteRows(f *report.SuiteFigure, id string) *Figure {
 // manyRows is from how many rows on they are drawn close together.
 const manyRows = 24
 
-// ratioFigure draws ratios: a dot with its interval for what was measured, a hollow diamond for what somebody else
-// states.
+// ratioFigure draws ratios: a dot with its interval for each measured ratio, a hollow diamond for each published ratio.
 func ratioFigure(f *report.Figure, id string) *Figure {
 	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: f.Title}, Dots: true, Dense: len(f.Rows) >= manyRows, Reference: 1,
 		ReferenceText: f.Reference, X: chart.Axis{Label: f.Axis, Log: true}}
