@@ -97,7 +97,7 @@ func (r *redundancy) wait(ctx context.Context) {
 }
 
 // rebuild has degraded volumes rebuilt, each once, as storage with a policy does by itself when a disk returns. A
-// rebuild goes on when the load ends.
+// rebuild continues when the load ends.
 func (r *redundancy) rebuild(ctx context.Context, l record.Lab) {
 	for _, volume := range degraded(l) {
 		if slices.Contains(r.rebuilt, volume) {

@@ -52,7 +52,7 @@ func (s *supervisor) serveExec(w http.ResponseWriter, r *http.Request) {
 	}
 	stop := context.AfterFunc(r.Context(), p.Kill) // the client has gone
 	defer stop()
-	// A program that this one left in the background may keep the output open for ever. It continues, but is not waited for.
+	// A program that this one left in the background may keep the output open for ever. It continues; do not wait for it.
 	go func() {
 		<-p.Done
 		_ = in.SetReadDeadline(time.Now().Add(execGrace))

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// heal heals all requested faults at the same time and returns those that it healed. It continues if the client has ended.
+// heal heals all requested faults at the same time and returns those that it healed. It continues without the client.
 func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
 	requested, err := b.inPlace.find(what)
 	if err != nil {
