@@ -99,7 +99,7 @@ func drillBeside(d *record.Drill) string {
 		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
 	}
 	if seeds > 0 {
-		text += fmt.Sprintf("; %d of %s present at the end", found, figure.Plural(seeds, "document from before the load"))
+		text += fmt.Sprintf("; %d of %d documents from before the load are present", found, seeds)
 	}
 	return text
 }
