@@ -106,16 +106,27 @@ func ask(t *testing.T, name, member, sql string) (rows [][][]byte, err error) {
 	return rows, err
 }
 
-// holdReplay lets a standby receive WAL but not apply it, until the returned function is called.
-func holdReplay(t *testing.T, name, member string) (goOn func()) {
+// untilEndedHolding waits until a drill ends. Until then, a standby receives WAL but does not apply it. A restart ends the
+// hold, and the lab restarts a standby that follows a new primary, so the standby is held again and again.
+func untilEndedHolding(t *testing.T, c *command, name, member string) ended {
 	t.Helper()
-	do := func(sql string) {
-		if _, err := ask(t, name, member, sql); err != nil {
-			t.Errorf("%s cannot be told %q: %v", member, sql, err)
+	defer func() {
+		if _, err := ask(t, name, member, "select pg_wal_replay_resume()"); err != nil {
+			t.Errorf("the replay of %s does not continue: %v", member, err)
 		}
-	}
-	do("select pg_wal_replay_pause()")
-	return func() { do("select pg_wal_replay_resume()") }
+	}()
+	until(t, "the drill ends", func() bool {
+		if _, err := ask(t, name, member, "select pg_wal_replay_pause()"); err != nil {
+			t.Logf("the replay of %s is not held: %v", member, err)
+		}
+		select {
+		case <-c.done:
+			return true
+		case <-time.After(time.Second):
+			return false
+		}
+	})
+	return c.wait(t)
 }
 
 // cutReplication stops replication from a primary. Standbys can still connect, and clients notice nothing.
