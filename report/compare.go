@@ -37,7 +37,7 @@ func compareDocument(r *record.ComparisonReport) *Document {
 			name = "baseline"
 		}
 		side := &r.Sides[i]
-		d.Facts = append(d.Facts, Fact{name, disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
+		d.Facts = append(d.Facts, Fact{name, Disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
 	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	against := map[string][]record.Comparison{}
@@ -134,7 +134,7 @@ func sidesSection(r *record.ComparisonReport) Section {
 		if n := len(side.Records); n > 3 {
 			records += fmt.Sprintf(", … (%d in all)", n)
 		}
-		s.Table.row(disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
+		s.Table.row(Disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
 	}
 	return s
 }

@@ -233,8 +233,8 @@ func Disclosure(target string) string {
 	return ""
 }
 
-// disclosed is a figure with the [Disclosure] of its target behind it.
-func disclosed(figure, target string) string {
+// Disclosed is a figure with the [Disclosure] of its target behind it.
+func Disclosed(figure, target string) string {
 	return figure + bracketed(Disclosure(target))
 }
 

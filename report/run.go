@@ -113,7 +113,7 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
 			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
 	}
-	achieved = disclosed(achieved, r.Target.Kind)
+	achieved = Disclosed(achieved, r.Target.Kind)
 	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
 		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
 			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
@@ -273,7 +273,7 @@ func beyond(n int64, q float64) string {
 
 // operations is the table of the operation classes, response time first.
 func operations(r *record.Run, p *record.PhaseResult) Section {
-	s := Section{ID: "operations", Title: disclosed("operations", r.Target.Kind), Table: &Table{Left: 2, Wide: []int{6, 9},
+	s := Section{ID: "operations", Title: Disclosed("operations", r.Target.Kind), Table: &Table{Left: 2, Wide: []int{6, 9},
 		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
 			"mean"}}}
 	if r.Scheduled {

@@ -105,7 +105,7 @@ func metricsOf(trials []record.Trial) []metric {
 			class, rest := splitMetric(name)
 			if none := class != "" && rest == "errors" && x == 0; !none && !seen[name] {
 				seen[name] = true
-				list = append(list, metric{name, unitOf(name)})
+				list = append(list, metric{name, UnitOf(name)})
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func metricsOf(trials []record.Trial) []metric {
 
 func unitRank(unit string) int { return slices.Index([]string{"1/s", "share", "ns"}, unit) }
 
-// unitOf is the unit of a metric by its name.
-func unitOf(name string) string {
+// UnitOf is the unit of a metric by its name.
+func UnitOf(name string) string {
 	switch last := name[strings.LastIndexByte(name, '.')+1:]; last {
 	case "throughput":
 		return measure.UnitRate
