@@ -303,7 +303,7 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", says, s.Record.Advice[i].Found, s.Record.Advice[i].Why, want)
 		}
 	}
-	if text := s.Parts[1].Finding(); !strings.Contains(text, "honest: all 300 records were there") {
+	if text := report.Of(s).Parts[1].Finding; !strings.Contains(text, "honest: all 300 records were there") {
 		t.Errorf("what a power cut left is not told: %s", text)
 	}
 }
