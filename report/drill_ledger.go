@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// writeResults are the classes of writes in the order of the table, with the name and the meaning of each. Writes without
-// a definite answer have one name, whatever became of them.
+// writeResults are the classes of writes in the order of the table, with the name and the meaning of each. Writes
+// without a definite answer have one name, whatever became of them.
 var writeResults = []struct{ class, name, meaning string }{
 	{record.WriteOK, "ok", "acknowledged, and present at the end"},
 	{record.WriteLost, "lost", "acknowledged, and absent at the end"},

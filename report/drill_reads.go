@@ -11,7 +11,7 @@ import (
 
 // guarantees are the guarantees of reads with the name of each and what breaks it; see [record.ReadGuarantee].
 var guarantees = []struct{ id, name, broken string }{
-	{"read-your-writes", "read your writes", "a read lacks an acknowledged update of its own session"},
+	{"read-your-writes", "read your writes", "a read lacks an acknowledged update of the same session"},
 	{"monotonic-reads", "monotonic reads", "a read lacks an update that its session had read before"},
 	{"monotonic-writes", "monotonic writes", "a read has an update, but not an earlier one of its writer"},
 	{"writes-follow-reads", "writes follow reads", "a write survived without an update that its session had read"},
