@@ -148,12 +148,7 @@ func cutReplication(t *testing.T, name, old string) {
 // and promotes a standby. The drill finds the lost writes in the discarded log.
 func testDrillKept(t *testing.T, name string) {
 	// Few enough for all lost writes to be listed, at most a thousand, even if the promotion is slow.
-	c := start(t, "drill", "lab:"+name, "--external", "--duration", "20s", "--rate", "40", "--durability", "durable", "--format", "json", "--out", out)
-	until(t, "the load goes on", func() bool {
-		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
-		return err == nil
-	})
-	time.Sleep(2 * time.Second)
+	c := startExternal(t, name, "20s", "--rate", "40", "--durability", "durable")
 	old := ""
 	until(t, "there is a primary", func() bool { old = primary(t, name); return old != "" })
 	c.signal(t, syscall.SIGUSR1)
