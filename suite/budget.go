@@ -243,7 +243,7 @@ func (c *conductor) tell(why string, left []spec.Left) error {
 		}
 		c.suite.Left[i].To, c.suite.Left[i].Why = l.To, l.Why
 	}
-	if err := c.w.WritePlan(c.plans); err != nil {
+	if err := record.WritePlan(c.w, c.plans); err != nil {
 		return recording(err)
 	}
 	if err := c.w.Write(c.suite); err != nil {
@@ -387,7 +387,7 @@ func (c *conductor) takeUp() error {
 			}
 		}
 	}
-	if err := c.w.WritePlan(c.plans); err != nil {
+	if err := record.WritePlan(c.w, c.plans); err != nil {
 		return err
 	}
 	return c.w.Write(c.suite)

@@ -99,7 +99,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	if err := roomFor(plan, o); err != nil {
 		return nil, recording(err)
 	}
-	w, err := record.CreateSuite(o.Dir)
+	w, err := record.Create[*record.Suite](o.Dir, nil)
 	if err != nil {
 		return nil, recording(err)
 	}
@@ -118,7 +118,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 		c.plans = append(c.plans, p.Plan)
 	}
 	// The plan is there before the suite is: whoever finds suite.json can go on with it.
-	if err := w.WritePlan(c.plans); err != nil {
+	if err := record.WritePlan(w, c.plans); err != nil {
 		return nil, recording(err)
 	}
 	return c.conduct(ctx)
@@ -157,7 +157,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 		return nil, recording(err)
 	}
 	defer release()
-	s, err := record.ReadHeldSuite(dir)
+	s, err := record.ReadHeld[*record.Suite](dir)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -179,7 +179,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	if s.Status == record.Complete && !c.retries() && !(c.more && len(s.LateParts()) > 0) {
 		return s, nil
 	}
-	if c.w, err = record.ContinueSuite(dir); err != nil {
+	if c.w, err = record.Continue[*record.Suite](dir, nil); err != nil {
 		return nil, recording(err)
 	}
 	defer c.w.Close()
