@@ -81,8 +81,25 @@ func addPackage(t *testing.T, root, name, program string, programs ...string) {
 	}
 }
 
-// An engine from before Patroni is upgraded by the real apt from a repository on disk: it gets all packages, or it stays
-// as it was.
+// oldEngine makes an installation without Patroni.
+func oldEngine(t *testing.T, e *documentDB) (inst Installation, root string) {
+	t.Helper()
+	inst = Installation{Engine: DocumentDB, Version: "PostgreSQL 18.0-1", Path: e.home.engine(DocumentDB)}
+	root = filepath.Join(inst.Path, "root")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("sh", "-c", aptRoot, "sh", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := writeJSON(installationFile(inst.Path), inst); err != nil {
+		t.Fatal(err)
+	}
+	return inst, root
+}
+
+// The real apt upgrades an engine from before Patroni from a repository on disk. The engine gets all packages, or it
+// stays as it was.
 func TestUpgradeAddsPatroni(t *testing.T) {
 	t.Parallel() // it mostly waits for apt
 	for _, p := range []string{"/usr/bin/apt-get", "/usr/bin/dpkg-deb"} {
@@ -91,20 +108,8 @@ func TestUpgradeAddsPatroni(t *testing.T) {
 			return
 		}
 	}
-	home := t.TempDir()
-	e := &documentDB{home: layout{home}}
-	dir := e.home.engine(DocumentDB)
-	root := filepath.Join(dir, "root")
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("sh", "-c", aptRoot, "sh", root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	old := Installation{Engine: DocumentDB, Version: "PostgreSQL 18.0-1", Path: dir}
-	if err := writeJSON(installationFile(dir), old); err != nil {
-		t.Fatal(err)
-	}
+	e := &documentDB{home: layout{t.TempDir()}}
+	old, root := oldEngine(t, e)
 	if err := old.CheckPatroni(); err == nil || !strings.Contains(err.Error(), "plimsoll engine install documentdb") {
 		t.Errorf("an engine without Patroni: error %v", err)
 	}
@@ -154,7 +159,7 @@ func TestUpgradeAddsPatroni(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, err := e.Installed(t.Context())
-	if err != nil || now.CheckPatroni() != nil || now.Path != dir {
+	if err != nil || now.CheckPatroni() != nil || now.Path != old.Path {
 		t.Errorf("upgraded to %+v, error %v", now, err)
 	}
 	want := map[string]string{"postgresql": "18.0-1", "documentdb": "18.0-1", "ferretdb": "v2.7.0", "patroni": "9.1-2",
