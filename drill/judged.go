@@ -26,10 +26,10 @@ func (g *guarantees) circumstances() circumstances {
 	c := circumstances{
 		level: t.level, concern: concernOf(g.asked, t.uri, t.concerns), topology: t.identity.Topology(),
 		majorityJournal: t.concerns.MajorityJournal, changed: g.primaries.changed,
-		hidden: t.lab == nil && (sees == seesRouters || t.identity.Kind == server.FerretDB),
+		hidden: t.lab == nil && (sees == seesRouters || server.Undescribed(t.identity.Kind)),
 	}
 	c.down, c.members = g.breaks.worstSet()
-	if t.identity.Kind == server.FerretDB && !g.asked.Says() {
+	if server.IgnoresConcerns(t.identity.Kind) && !g.asked.Says() {
 		c.topology = gateway
 	}
 	return c

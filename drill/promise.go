@@ -101,7 +101,7 @@ var survivals = []struct{ grade, happened, loss, why string }{
 		"another member took over cannot be seen from here. Losses are counted but not judged, unless you say what you " +
 		"expect (--expect-loss none)"},
 	{gradeDisk, happenedAny, spec.LossNone, "a write is on the primary's disk when it is acknowledged, and that primary " +
-		"came back. So no acknowledged write may be lost"},
+		"was up again. So no acknowledged write may be lost"},
 	{gradeMajorityMemory, happenedAlone, spec.LossAny, "the only member is the majority. It acknowledges a write from its " +
 		"memory, so recent writes may be lost. The loss window is measured"},
 	{gradeMajorityDisk, happenedAlone, spec.LossNone, "the only member is the majority. It has a write on its disk when the write is " +

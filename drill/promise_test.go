@@ -50,7 +50,7 @@ func TestPromise(t *testing.T) {
 		{circumstances{concern: w("1"), topology: standalone}, spec.LossAny, "every 100 ms"},
 		{circumstances{concern: w("1"), topology: set, members: 3}, spec.LossAny, "w:1, from the URI"},
 		{circumstances{concern: j("1", &no), topology: standalone}, spec.LossAny, "j:false"},
-		{circumstances{concern: j("1", &yes), topology: standalone}, spec.LossNone, "came back"},
+		{circumstances{concern: j("1", &yes), topology: standalone}, spec.LossNone, "was up again"},
 		{circumstances{concern: j("1", &yes), topology: set, members: 3}, spec.LossNone, ""},
 		{circumstances{concern: j("1", &yes), topology: set, members: 3, changed: true}, spec.LossAny, "took over"},
 		{circumstances{concern: j("1", &yes), topology: sharded, hidden: true}, spec.LossAny, "cannot be seen"},
