@@ -235,7 +235,7 @@ func drillTiles(d *record.Drill) (list []Tile) {
 		}
 	}
 	if r.Ledger != nil {
-		list = append(list, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "read back one by one"})
+		list = append(list, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "each was checked"})
 	}
 	return list
 }
