@@ -20,7 +20,7 @@ func standingTiles(s *record.DrillStanding) []report.Tile {
 		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: report.DrillStage(s.Stage().Stage)},
 		{Name: "acknowledged", Value: figure.Count(s.Told.Acknowledged), Note: told},
 		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "proven by the answer"},
-		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "the audit will tell"},
+		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "known after the audit"},
 	}
 }
 
