@@ -77,7 +77,7 @@ func has(r record.DrillRound, kind string) bool {
 // TestDrill kills the primary of three members under load. With quorum commit no write is lost. With asynchronous
 // replication, lost writes are listed, and found in the discarded log of the former primary.
 func TestDrill(t *testing.T) {
-	inTurn(t, 75)
+	inTurn(t, 65)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -92,7 +92,7 @@ func TestDrill(t *testing.T) {
 // TestDrillEnded has external faults, a primary that is cut off, two of five members killed at once, and drills that
 // end early: the lab reverts the faults. At the end the lab itself is killed and removed.
 func TestDrillEnded(t *testing.T) {
-	inTurn(t, 160)
+	inTurn(t, 115)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -332,7 +332,7 @@ func testDrillKilled(t *testing.T, name string) {
 
 // TestDrillLyingDisk uses a disk that acknowledges flushes without effect, and cuts its power.
 func TestDrillLyingDisk(t *testing.T) {
-	inTurn(t, 35)
+	inTurn(t, 20)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -346,7 +346,7 @@ func TestDrillLyingDisk(t *testing.T) {
 
 // TestDrillPowerLoss cuts the power of a member that flushes writes before it acknowledges them.
 func TestDrillPowerLoss(t *testing.T) {
-	inTurn(t, 40)
+	inTurn(t, 25)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

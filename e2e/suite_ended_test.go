@@ -81,7 +81,7 @@ func checkPartsDone(t *testing.T, dir string, names ...string) {
 // Ctrl-C during a fault of a drill in a suite reverts the fault, audits the writes, removes the lab and ends the suite.
 // Resume starts the drill again.
 func TestSuiteInterruptedInADrill(t *testing.T) {
-	inTurn(t, 50)
+	inTurn(t, 30)
 	const name = "e2e-suite-drill"
 	folder, dir := writeSuite(t, "suite.yaml", "parts: [{study: first.yaml}, {drill: kill.yaml}, {study: last.yaml}]\n",
 		"first.yaml", strings.Replace(tiny, "name: killed", "name: first", 1), "last.yaml", strings.Replace(tiny, "name: killed", "name: last", 1),
