@@ -106,8 +106,8 @@ func ask(t *testing.T, name, member, sql string) (rows [][][]byte, err error) {
 	return rows, err
 }
 
-// untilEndedHolding waits until a drill ends. Until then, a standby receives WAL but does not apply it. A restart ends the
-// hold, and the lab restarts a standby that follows a new primary, so the standby is held again and again.
+// untilEndedHolding waits until a drill ends. Until then, a standby receives WAL but does not apply it. A restart ends
+// the hold, and the lab restarts a standby that follows a new primary, so the standby is held again and again.
 func untilEndedHolding(t *testing.T, c *command, name, member string) ended {
 	t.Helper()
 	defer func() {

@@ -50,7 +50,7 @@ func untilEffective(t *testing.T, shipped string, code int, shows func(record.Dr
 			}
 		}
 		if r.SeedsFound != 2 || r.Ledger == nil || r.Ledger.Acknowledged < 100 {
-			t.Fatalf("%d seed records were found, the ledger is %+v", r.SeedsFound, r.Ledger)
+			t.Fatalf("%d seed documents were found, the ledger is %+v", r.SeedsFound, r.Ledger)
 		}
 		return r
 	}

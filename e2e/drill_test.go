@@ -184,7 +184,7 @@ func testDrillClientKilled(t *testing.T, name string) {
 func testDrillShown(t *testing.T, dir string) {
 	t.Helper()
 	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill on documentdb ") ||
-		!strings.Contains(text, ": holds, outage ") || !strings.Contains(text, "timeline") {
+		!strings.Contains(text, ": holds; outage ") || !strings.Contains(text, "timeline") {
 		t.Errorf("show prints\n%s", text)
 	}
 	if md := plimsoll(t, "show", dir, "--format", "md").must(t, 0).stdout; !strings.HasPrefix(md, "## drill on documentdb ") || !strings.Contains(md, ": holds") {

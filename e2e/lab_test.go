@@ -45,8 +45,8 @@ func removeAfter(t *testing.T, name string) {
 	t.Cleanup(func() { removeLab(t, name, foreign) })
 }
 
-// removeLab removes a lab and fails the test if anything remains. foreign are the control groups and namespaces that had
-// such names before the lab was made.
+// removeLab removes a lab and fails the test if anything remains. foreign are the control groups and namespaces that
+// had such names before the lab was made.
 func removeLab(t *testing.T, name string, foreign []string) {
 	t.Helper()
 	made := journalled(t, name)

@@ -245,8 +245,9 @@ func planOnEngine(t *testing.T, asked spec.Study) {
 	}
 }
 
-// withRoom returns the environment of a plan: the engines of this machine, and a filesystem for labs that is large enough
-// for the disks of every example. The free space of this machine must not decide whether an example can be planned.
+// withRoom returns the environment of a plan: the engines of this machine, and a filesystem for labs that is large
+// enough for the disks of every example. The free space of this machine must not decide whether an example can be
+// planned.
 func withRoom(t *testing.T) func(string) string {
 	t.Helper()
 	installed, err := engine.DefaultHome(os.Getenv)
