@@ -198,7 +198,7 @@ func testDrillShown(t *testing.T, dir string) {
 func testDrillBalanced(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "2000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "2s", "--duration", "7s", "--rate", "2000",
 			"--durability", "balanced", "--quiet")
 		l := d.Rounds[0].Ledger
 		lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]
@@ -230,7 +230,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "5s", "--duration", "11s", "--rate", "1000",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
