@@ -3,10 +3,9 @@ package faultfs
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,29 +28,11 @@ func mountedType(dir string) (type_ string, mounted bool, err error) {
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return "", false, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if at, t, ok := parseMount(line); ok && at == abs {
-			type_, mounted = t, true // later mounts are above earlier ones
+	mounts, err := mountinfo.Self()
+	for _, m := range mounts {
+		if m.Point == abs {
+			type_, mounted = m.Type, true // later mounts are above earlier ones
 		}
 	}
-	return type_, mounted, nil
-}
-
-// parseMount reads the mount point and the type from a line of mountinfo.
-func parseMount(line string) (at, type_ string, ok bool) {
-	before, after, found := strings.Cut(line, " - ")
-	fields, rest := strings.Fields(before), strings.Fields(after)
-	if !found || len(fields) < 5 || len(rest) < 1 {
-		return "", "", false
-	}
-	return unescape(fields[4]), rest[0], true
-}
-
-// unescape replaces the octal escapes of mountinfo.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return type_, mounted, err
 }
