@@ -41,12 +41,9 @@ MongoDB's protocol: PostgreSQL with the DocumentDB extension, behind the FerretD
   plimsoll engine run mongod       run one server in the foreground
 
 Engines are in the directory PLIMSOLL_HOME (default ~/.local/share/plimsoll).`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env),
+	return group(cmd, newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env),
 		newEngineCleanCommand(env))
-	return cmd
 }
 
 func newEngineListCommand(env *environment) *cobra.Command {
