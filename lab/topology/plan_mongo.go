@@ -58,7 +58,8 @@ func planMongo(asked spec.Lab) (Layout, error) {
 
 // checkMongo checks what depends on MongoDB's releases and space; [spec.Lab.Validate] has checked the rest.
 func checkMongo(asked spec.Lab) error {
-	return errors.Join(engine.CheckMongoCache(int64(asked.Engine.Cache)), checkMongoVersion(asked), mongoRoom(asked).Check())
+	return errors.Join(engine.CheckMongoCache(int64(asked.Engine.Cache)), checkMongoVersion(asked),
+		mongoRoom(asked).Check())
 }
 
 func checkMongoVersion(asked spec.Lab) error {
