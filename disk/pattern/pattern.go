@@ -153,11 +153,3 @@ func (p *Pool) same(b []byte, place int, offset int64) bool {
 	}
 	return bytes.Equal(b[from:], p.data[place+from:place+len(b)])
 }
-
-// Sequence returns the sequence in the header of a block that [Pool.Check] has accepted.
-func Sequence(block []byte) uint64 {
-	if len(block) < HeaderBytes {
-		return 0
-	}
-	return endian.Uint64(block[16:])
-}
