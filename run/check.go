@@ -2,15 +2,19 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // Check says whether a run whose specification is complete could be done, as far as that can be told without touching
@@ -20,19 +24,26 @@ func Check(asked spec.Run) error { return NewCheck()(asked) }
 
 // NewCheck returns a [Check] for many runs: it opens each workload only once.
 func NewCheck() func(spec.Run) error {
-	opened := map[string]error{}
+	type opening struct {
+		classes []workload.Class
+		err     error
+	}
+	opened := map[string]opening{}
 	return func(asked spec.Run) error {
 		target, err := ParseTarget(asked.Target)
 		if err != nil {
 			return err
 		}
 		key := fmt.Sprintf("%#v %d %d", asked.Workload, asked.Load.Operations, asked.Load.Clients)
-		err, known := opened[key]
+		w, known := opened[key]
 		if !known {
-			_, err = openWorkload(asked, Options{}, time.Now())
-			opened[key] = err
+			w.classes, w.err = Classes(asked)
+			opened[key] = w
 		}
-		if err != nil {
+		if w.err != nil {
+			return w.err
+		}
+		if err := CheckObjectives(asked, w.classes); err != nil {
 			return err
 		}
 		if _, err := loadConfig(asked, Options{}); err != nil {
@@ -52,6 +63,34 @@ func NewCheck() func(spec.Run) error {
 		}
 		return checkSingle(target, asked)
 	}
+}
+
+// Classes returns the classes of operations of the workload of a run.
+func Classes(asked spec.Run) ([]workload.Class, error) {
+	w, err := openWorkload(asked, Options{}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return w.Classes(), nil
+}
+
+// CheckObjectives refuses objectives for operations that the workload of a run does not have.
+func CheckObjectives(asked spec.Run, classes []workload.Class) error {
+	list, err := measure.ParseObjectives(strings.Join(asked.Objectives, ","))
+	if err != nil {
+		return fmt.Errorf("objectives: %w", err)
+	}
+	var known []string
+	for _, c := range classes {
+		known = append(known, c.Name)
+	}
+	for _, o := range list {
+		if o.Class != "" && !slices.Contains(known, o.Class) {
+			return fmt.Errorf("objectives: %s: the workload %s has no operations of class %q%s (known: %s)", o.Text,
+				asked.Workload.Name, o.Class, nearest.DidYouMean(o.Class, known), strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // checkAddress reads an address, unless the name server would have to be asked.
