@@ -146,7 +146,8 @@ func (w *RunWriter) copyLines(out io.Writer, in io.Reader) error {
 func filesBelow(dir, pattern string, name *regexp.Regexp) (names []string, err error) {
 	files, err := fs.Glob(os.DirFS(dir), pattern)
 	for _, f := range files {
-		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f))); err == nil && info.Mode().IsRegular() && name.MatchString(f) {
+		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f))); err == nil && info.Mode().IsRegular() &&
+			name.MatchString(f) {
 			names = append(names, f)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 func compareDocument(r *record.ComparisonReport) *Document {
-	d := &Document{Title: fmt.Sprintf("comparison of %d sides", len(r.Sides)), Grade: gradeOf(r.Validity, record.Complete), Tiles: compareTiles(r),
+	d := &Document{Title: fmt.Sprintf("comparison of %d sides", len(r.Sides)), Grade: gradeOf(r.Validity, record.Complete),
+		Tiles:    compareTiles(r),
 		Findings: append(comparisonPoints(r.Comparisons), findingPoints(r.Validity)...)}
 	if len(r.Sides) == 2 {
 		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name

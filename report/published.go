@@ -98,7 +98,8 @@ func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *
 }
 
 func (b *Beside) section() Section {
-	s := Section{Group: GroupPublished, Title: b.Factor + ", " + cmp.Or(b.Sweep.Item, b.Sweep.ID) + " of " + b.Source.Title, Named: true, Table: &Table{Left: 2, Last: 2,
+	s := Section{Group: GroupPublished, Title: b.Factor + ", " + cmp.Or(b.Sweep.Item, b.Sweep.ID) + " of " +
+		b.Source.Title, Named: true, Table: &Table{Left: 2, Last: 2,
 		Header: []string{"level", "metric", "measured", "interval", "n", "published", "in the document", "where"}}}
 	s.Lines = []string{"changes, each against its own baseline (" + b.Sweep.Baseline + " in the document), because the machines differ",
 		"document: " + b.Source.Title + bracketed(publisher(b.Source))}

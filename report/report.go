@@ -36,8 +36,10 @@ func runCSV(w io.Writer, r *record.Run) error {
 			continue
 		}
 		for _, c := range p.Classes {
-			row := []string{r.Started.UTC().Format(time.RFC3339), r.Specification.Workload.Name, r.Target.Address, string(r.Status),
-				validity(r.Validity), c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers), number(p.Rates.Offered),
+			row := []string{r.Started.UTC().Format(time.RFC3339), r.Specification.Workload.Name, r.Target.Address,
+				string(r.Status),
+				validity(r.Validity), c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers),
+				number(p.Rates.Offered),
 				integer(c.Counts.Attempted), integer(c.Counts.Succeeded), integer(c.Counts.Failed), integer(c.Counts.Indeterminate),
 				number(c.Rate)}
 			for _, l := range []*record.Latency{c.Response, c.Service} {

@@ -423,21 +423,21 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 	offered := p.Offered > 0
 	var list []Point
 	for _, c := range []struct {
-		name     string
+		yes, no  string
 		applies  bool
 		findings []string
 	}{
-		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
-		{"offered = achieved", offered, []string{"schedule-not-sustained", "unsent"}},
-		{"client not the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
+		{"steady", "not shown to be steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
+		{"offered rate achieved", "offered rate not achieved", offered, []string{"schedule-not-sustained", "unsent"}},
+		{"load generator not the limit", "load generator may be the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
 			"pool-wait", "client-lost"}},
-		{"sent on time", offered, []string{"schedule-lateness"}},
-		{"clocks and counts agree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
-		{"target available", true, []string{"outage", "nothing", "nothing-succeeded"}},
-		{"enough values", true, []string{"few-samples"}},
-		{"content as written", true, []string{"corrupt", "short-data"}},
-		{"writes confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
-		{"record complete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
+		{"sent on time", "sent late", offered, []string{"schedule-lateness"}},
+		{"clocks and counts agree", "clocks or counts disagree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
+		{"target available", "target not always available", true, []string{"outage", "nothing", "nothing-succeeded"}},
+		{"enough values", "too few values", true, []string{"few-samples"}},
+		{"content as written", "content not as written", true, []string{"corrupt", "short-data"}},
+		{"writes confirmed", "writes not confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
+		{"result complete", "result incomplete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
 			"nothing-measured", "unwritten"}},
 	} {
 		if !c.applies {
@@ -445,11 +445,14 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		}
 		of := slices.DeleteFunc(slices.Clone(r.Validity),
 			func(f measure.Finding) bool { return !slices.Contains(c.findings, f.ID) })
-		point := Point{Good, "", c.name}
-		if len(of) > 0 {
-			if point.Grade = severityGrade(measure.Worst(of)); point.Grade == Note {
-				point.Text += " (with a note)"
-			}
+		point := Point{Good, "", c.yes}
+		switch point.Grade = severityGrade(measure.Worst(of)); {
+		case len(of) == 0:
+			point.Grade = Good
+		case point.Grade == Note:
+			point.Text += " (see the note)"
+		default:
+			point.Text = c.no
 		}
 		list = append(list, point)
 	}

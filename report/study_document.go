@@ -309,7 +309,8 @@ func (v *studyView) medianTile() (Tile, bool) {
 	if len(values) == 0 {
 		return Tile{}, false
 	}
-	note := fmt.Sprintf("median of %s, %s to %s", figure.Plural(len(values), "trial"), figure.Rate(slices.Min(values)), figure.Rate(slices.Max(values)))
+	note := fmt.Sprintf("median of %s, %s to %s", figure.Plural(len(values), "trial"), figure.Rate(slices.Min(values)),
+		figure.Rate(slices.Max(values)))
 	return Tile{"Baseline", figure.Rate(measure.Median(values)) + " ok/s", beside(note, v.study.Base.Target)}, true
 }
 

@@ -205,8 +205,8 @@ func VerdictText(v record.Verdict) string {
 	return string(v)
 }
 
-// changesSection lists comparisons with the same baseline. n are the trials of the configuration and of the baseline that
-// count, with the number of pairs in brackets.
+// changesSection lists comparisons with the same baseline. n are the trials of the configuration and of the baseline
+// that count, with the number of pairs in brackets.
 func changesSection(id, title string, list []record.Comparison) Section {
 	s := Section{ID: id, Title: title, Table: &Table{Left: 2, Last: 1,
 		Header: []string{"configuration", "metric", "baseline", "value", "change", "interval", "p", "p rank", "n", "verdict"}}}

@@ -84,14 +84,14 @@ func drillBeside(d *record.Drill) string {
 	text := drillVerdict(d) + ", " + drillLoss(d)
 	if d.Losses != nil && d.Losses.Max > 0 {
 		lost := len(slices.DeleteFunc(slices.Clone(d.Losses.Values), func(x float64) bool { return x == 0 }))
-		text += fmt.Sprintf(" (in %d of %s)", lost, figure.Plural(len(d.Losses.Values), "round"))
+		text += fmt.Sprintf(", in %d of %s", lost, figure.Plural(len(d.Losses.Values), "round"))
 	}
 	seeds, found := 0, 0
 	for i := range d.Rounds {
 		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
 	}
 	if seeds > 0 {
-		text += fmt.Sprintf("; %d of %s found again", found, figure.Plural(seeds, "seed record"))
+		text += fmt.Sprintf("; %d of %s from before the load present at the end", found, figure.Plural(seeds, "document"))
 	}
 	return text
 }
@@ -114,7 +114,7 @@ func suiteTitle(s *Suite) string {
 
 // suiteVerdict says how far the document was found again, and whether that can be believed.
 func suiteVerdict(s *Suite) string {
-	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid with care"}[s.Worst()]
+	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid, with warnings"}[s.Worst()]
 	belief = cmp.Or(belief, "valid")
 	if s.Record.Budget == record.BudgetSmoke {
 		belief = "a smoke test, whose figures prove nothing"

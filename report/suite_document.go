@@ -51,7 +51,9 @@ func suiteDocument(s *Suite) *Document {
 		if result := p.Result(); result != nil {
 			part.Document = Of(result)
 			// What was published is with the figures of the suite.
-			part.Document.Sections = slices.DeleteFunc(part.Document.Sections, func(s Section) bool { return s.Group == GroupPublished })
+			part.Document.Sections = slices.DeleteFunc(part.Document.Sections, func(s Section) bool {
+				return s.Group == GroupPublished
+			})
 		}
 		d.Parts = append(d.Parts, part)
 	}
@@ -142,7 +144,9 @@ func (s *Suite) tiles() []Tile {
 }
 
 func (s *Suite) scaleNote() string {
-	own := slices.ContainsFunc(s.Parts, func(p judge.Part) bool { return p.Study != nil && p.Study.Specification.Scale != nil })
+	own := slices.ContainsFunc(s.Parts, func(p judge.Part) bool {
+		return p.Study != nil && p.Study.Specification.Scale != nil
+	})
 	if s.Record.Scale == (spec.Scale{}) && own {
 		return "parts have their own scales"
 	}
@@ -207,6 +211,8 @@ func (s *Suite) doubts() []Point {
 		}
 	}
 	gravity := []Grade{Bad, Warn, Note}
-	slices.SortStableFunc(list, func(a, b Point) int { return slices.Index(gravity, a.Grade) - slices.Index(gravity, b.Grade) })
+	slices.SortStableFunc(list, func(a, b Point) int {
+		return slices.Index(gravity, a.Grade) - slices.Index(gravity, b.Grade)
+	})
 	return list
 }

@@ -186,7 +186,9 @@ func (s *Suite) marks(x *Section, f *SuiteFigure, st *record.SuiteStatement) str
 
 // several says whether more than one part measured it, so that rows name theirs.
 func (f *SuiteFigure) several() bool {
-	return slices.ContainsFunc(f.Statements, func(st record.SuiteStatement) bool { return st.Part != f.Statements[0].Part })
+	return slices.ContainsFunc(f.Statements, func(st record.SuiteStatement) bool {
+		return st.Part != f.Statements[0].Part
+	})
 }
 
 // changeCells are the measured change, its interval and what it rests on.

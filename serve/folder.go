@@ -108,7 +108,10 @@ func (f *Folder) List() []Entry {
 	for _, s := range found {
 		list = append(list, s.entry)
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.Path, b.Path)) })
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(b.Started.Compare(a.Started),
+			strings.Compare(a.Path, b.Path))
+	})
 	return list
 }
 
@@ -164,7 +167,9 @@ func Search(list []Entry, words string) []Entry {
 // hasWords reports whether a text has all words, in any case.
 func hasWords(text, words string) bool {
 	text = strings.ToLower(text)
-	return !slices.ContainsFunc(strings.Fields(strings.ToLower(words)), func(w string) bool { return !strings.Contains(text, w) })
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(words)), func(w string) bool {
+		return !strings.Contains(text, w)
+	})
 }
 
 // walk looks for records in a directory and below it. The parts of a run belong to the run; the trials of a study are

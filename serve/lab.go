@@ -58,7 +58,8 @@ func (s *Server) labRows(r *http.Request, words string) []labRow {
 	for i := range all {
 		l := &all[i]
 		html.Tidy(l)
-		row := labRow{Name: l.Name, State: l.State, What: cmp.Or(l.Problem, report.LabText(l)), Running: l.State == "up" || l.State == "starting"}
+		row := labRow{Name: l.Name, State: l.State, What: cmp.Or(l.Problem, report.LabText(l)), Running: l.State == "up" ||
+			l.State == "starting"}
 		var faults []string
 		for _, f := range l.Faults {
 			faults = append(faults, f.Action+" of "+f.Target)

@@ -82,7 +82,7 @@ var filters = []struct {
 		case e.Grade == report.Good:
 			return []string{"good"}
 		case e.Grade == report.Warn:
-			return []string{"with care"}
+			return []string{"with warnings"}
 		case e.Grade == report.Bad:
 			return []string{"bad"}
 		}

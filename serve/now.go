@@ -19,8 +19,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// newNow returns what says in one line what a record that is being written is at. It costs next to nothing, so it can be
-// said every second. ready is called when there is something to say.
+// newNow returns what says in one line what a record that is being written is at. It costs next to nothing, so it can
+// be said every second. ready is called when there is something to say.
 func newNow(ctx context.Context, e Entry, dir string, ready func()) func() template.HTML {
 	switch e.Kind {
 	case record.KindSuite:

@@ -235,7 +235,9 @@ func (c *conductor) reach() error {
 
 // retries reports whether there are parts that failed and are to be done again.
 func (c *conductor) retries() bool {
-	return c.o.RetryFailed && slices.ContainsFunc(c.suite.Parts, func(p record.Part) bool { return p.Status == record.PartFailed })
+	return c.o.RetryFailed && slices.ContainsFunc(c.suite.Parts, func(p record.Part) bool {
+		return p.Status == record.PartFailed
+	})
 }
 
 // conduct does what is left.

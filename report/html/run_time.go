@@ -45,7 +45,8 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	if !s.Course.Complete {
 		sec.Lead += " " + endsEarly
 	}
-	sec.Blocks = append(figureBlocks([]*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix),
+	sec.Blocks = append(figureBlocks([]*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix),
+		t.workers(prefix),
 		t.inFlight(prefix), t.heat(prefix)}), Block{Table: t.table()})
 	if len(s.Events) > 0 {
 		sec.Blocks = append(sec.Blocks, Block{Table: eventTable(s.Events)})
@@ -253,7 +254,8 @@ func (t *timeline) table() *Table {
 			flight = figure.Significant(b.InFlight)
 		}
 		x.Rows = append(x.Rows, []string{
-			chart.TickText(math.Round(b.Start.Seconds()*10)/10, 0, chart.Seconds), b.Phase, figure.Rate(t.rows["ok"][i]), figure.Rate(t.rows["offered"][i]), figure.Rate(t.rows["failed"][i]), figure.Rate(t.rows["indeterminate"][i]),
+			chart.TickText(math.Round(b.Start.Seconds()*10)/10, 0, chart.Seconds), b.Phase, figure.Rate(t.rows["ok"][i]),
+			figure.Rate(t.rows["offered"][i]), figure.Rate(t.rows["failed"][i]), figure.Rate(t.rows["indeterminate"][i]),
 			duration(t.rows["p50"][i]), duration(t.rows["p99"][i]), duration(t.rows["max"][i]), flight,
 		})
 		if ramps {

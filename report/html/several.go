@@ -38,7 +38,8 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 				if point.offered > 0 {
 					offered = figure.Rate(point.offered)
 				}
-				row = append(row[:2], offered, report.Disclosed(figure.Rate(point.achieved), s.Run.Target.Kind), duration(point.p50), duration(point.p99),
+				row = append(row[:2], offered, report.Disclosed(figure.Rate(point.achieved), s.Run.Target.Kind),
+					duration(point.p50), duration(point.p99),
 					report.RunLoss(s.Run, m))
 			}
 		}

@@ -113,7 +113,8 @@ func hockeyFigure(s *record.Study, id string) *Figure {
 	for i, x := range s.Capacity.Steps {
 		points = append(points, curvePoint{fmt.Sprintf("step %d", i+1), x.Offered, x.Achieved, math.NaN(), or(x.P99)})
 	}
-	objectives, _ := measure.ParseObjectives(strings.Join(s.Capacity.Objectives, ",")) // they were checked when the study was planned
+	// they were checked when the study was planned
+	objectives, _ := measure.ParseObjectives(strings.Join(s.Capacity.Objectives, ","))
 	var limits []chart.Limit
 	for _, o := range objectives {
 		if o.Unit == measure.UnitTime {
