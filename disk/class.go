@@ -10,14 +10,10 @@ import (
 
 // Class is a class of devices by the time of one durable append.
 type Class struct {
-	Name string
-	// Below is the exclusive upper limit of the median of one write and flush of the journal. The limit of the class
-	// before is the lower limit.
-	Below time.Duration
-	// Use describes the uses of the class in a MongoDB deployment.
-	Use string
-	// Provenance is the source of the limit.
-	Provenance string
+	Name       string
+	Below      time.Duration // exclusive upper limit of the median of one write and flush of the journal
+	Use        string        // in a MongoDB deployment
+	Provenance string        // source of the limit
 }
 
 // Classes returns all classes, the fastest first. The limits are orders of magnitude, from the named documents and

@@ -12,7 +12,6 @@ import (
 // Mount is one line of /proc/self/mountinfo.
 type Mount struct {
 	Number  string // major:minor
-	Root    string
 	Point   string
 	Options string
 	Type    string
@@ -29,7 +28,7 @@ func ParseMounts(r io.Reader) []Mount {
 		if !ok || len(f) < 6 || len(g) < 3 {
 			continue
 		}
-		list = append(list, Mount{Number: f[2], Root: unescape(f[3]), Point: unescape(f[4]), Options: f[5], Type: g[0],
+		list = append(list, Mount{Number: f[2], Point: unescape(f[4]), Options: f[5], Type: g[0],
 			Source: unescape(g[1]), Super: g[2]})
 	}
 	return list
