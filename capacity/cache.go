@@ -18,8 +18,8 @@ type Cache struct {
 // pageFill is the fill of leaf pages after random splits and reconciliation: split_pct of WiredTiger.
 const pageFill = 0.9
 
-// WiredTigerCache returns the default size of the cache of a mongod on a machine with so much memory, both in bytes: half
-// of the memory above 1 GiB, at least 256 MiB.
+// WiredTigerCache returns the default size of the cache of a mongod on a machine with so much memory, both in bytes:
+// half of the memory above 1 GiB, at least 256 MiB.
 func WiredTigerCache(memory float64) float64 {
 	return max(0.5*(memory-(1<<30)), 256<<20)
 }
@@ -46,10 +46,10 @@ type Prediction struct {
 // Systems", 2002): an item is in the cache if it was requested within the last T requests. T is the number of requests
 // that just fills the cache. With independent requests, an item with probability p is in the cache with 1 − exp(−pT).
 //
-// The items are pages of k documents. If neighbours are unrelated (zipfian), the other k−1 documents of a page are drawn
-// from all. With φ(T) as the mean of exp(−pT) over all documents, a page is absent with φ^k, and the page of a requested
-// document with exp(−pT)·φ^(k−1), so single pages need not be considered. If neighbours are alike (uniform, hotspot,
-// latest, exponential), pages are items of k times the probability.
+// The items are pages of k documents. If neighbours are unrelated (zipfian), the other k−1 documents of a page are
+// drawn from all. With φ(T) as the mean of exp(−pT) over all documents, a page is absent with φ^k, and the page of a
+// requested document with exp(−pT)·φ^(k−1), so single pages need not be considered. If neighbours are alike (uniform,
+// hotspot, latest, exponential), pages are items of k times the probability.
 //
 // It fails if the cache or the documents have no size.
 func (k Keys) Predict(c Cache) (Prediction, error) {

@@ -1,5 +1,5 @@
-// Package capacity computes the size that is needed: nodes, memory and disk, with reasons. It has these models, each with
-// its assumption and its limits:
+// Package capacity computes the size that is needed: nodes, memory and disk, with reasons. It has these models, each
+// with its assumption and its limits:
 //
 //   - [Multiplier]: how much faster one deployment is than another, and how many nodes match it;
 //   - [Scaling]: throughput by the number of nodes, assumed or measured, and [FitUSL], the Universal Scalability Law,

@@ -368,8 +368,8 @@ func (f *Fit) Predict(n float64) (x float64, iv stats.Interval, err error) {
 	return x, iv, err
 }
 
-// Nodes returns the smallest size, not rounded, at which the curve reaches x, with its interval. High is infinite if some
-// resamples never reach it. The error says why there is no such size, or why it is unreliable.
+// Nodes returns the smallest size, not rounded, at which the curve reaches x, with its interval. High is infinite if
+// some resamples never reach it. The error says why there is no such size, or why it is unreliable.
 func (f *Fit) Nodes(x float64) (n float64, iv stats.Interval, err error) {
 	n, ok := f.NodesFor(x)
 	if !ok {

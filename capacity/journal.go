@@ -18,8 +18,8 @@ type GroupCommit struct {
 	Square float64
 }
 
-// Busy returns the share of time in which a sync runs, at a rate of commits of independent clients. A sync is followed by
-// another one if a commit arrived during it, with probability 1−exp(−λS). So one in exp(λS) syncs is the last of its
+// Busy returns the share of time in which a sync runs, at a rate of commits of independent clients. A sync is followed
+// by another one if a commit arrived during it, with probability 1−exp(−λS). So one in exp(λS) syncs is the last of its
 // row, and the pause between two rows is 1/λ:
 //
 //	b = λS·exp(λS) / (1 + λS·exp(λS))

@@ -23,8 +23,9 @@ type Keys struct {
 	percentile, newPart float64
 }
 
-// KeysOf reads the key distribution of a workload from its specification, and generates documents to measure their size.
-// It fails for workloads whose operations do not request single keys: those with scans, person, location and catalog.
+// KeysOf reads the key distribution of a workload from its specification, and generates documents to measure their
+// size. It fails for workloads whose operations do not request single keys: those with scans, person, location and
+// catalog.
 func KeysOf(asked spec.Workload) (Keys, error) {
 	name, values, err := parameters(asked)
 	if err != nil {
@@ -132,8 +133,8 @@ func (k Keys) String() string {
 type class struct{ items, each float64 }
 
 // popularity returns the items by popularity, the most popular first. Their probabilities add up to 1. The first ranks
-// are single, later ones are in groups that grow with the rank: within a group, the density of a zipfian changes by less
-// than 4 %.
+// are single, later ones are in groups that grow with the rank: within a group, the density of a zipfian changes by
+// less than 4 %.
 func (k Keys) popularity() []class {
 	n := k.Records
 	switch k.Distribution {
@@ -182,8 +183,8 @@ func grouped(n float64, below func(r float64) float64) []class {
 	return out
 }
 
-// zipfBelow returns the sum of i^−θ for i = 1 … r as a function of r. The first terms are added. The rest is the integral
-// with the first terms of Euler and Maclaurin, whose error is below 1e-9 for r ≥ 100.
+// zipfBelow returns the sum of i^−θ for i = 1 … r as a function of r. The first terms are added. The rest is the
+// integral with the first terms of Euler and Maclaurin, whose error is below 1e-9 for r ≥ 100.
 func zipfBelow(theta float64) func(r float64) float64 {
 	const direct = 100
 	var sums [direct + 1]float64

@@ -10,8 +10,8 @@ type Multiplier struct {
 	Nodes          Estimate // of the base that match the other deployment
 }
 
-// Multiply compares throughputs of trials, in operations per second, all above 0. nodes is the size of the base, which is
-// assumed to scale linearly unless scaling is given.
+// Multiply compares throughputs of trials, in operations per second, all above 0. nodes is the size of the base, which
+// is assumed to scale linearly unless scaling is given.
 //
 // This is the method of the brief on shrinking clusters: divide the throughputs, multiply by the nodes.
 func Multiply(base, value []float64, nodes float64, scaling *Scaling) (Multiplier, error) {

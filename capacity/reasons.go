@@ -197,7 +197,8 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 			oplog = ", " + figure.Bytes(a.Parts.Oplog) + " of oplog"
 		}
 		s.reason("Each disk holds %s of documents, %s for indexes and pages that are not full, %s of journal%s, and %s stay free.",
-			figure.Bytes(a.Parts.Documents), figure.Bytes(a.Parts.Overhead), figure.Bytes(a.Parts.Journal), oplog, figure.Bytes(a.Parts.Free))
+			figure.Bytes(a.Parts.Documents), figure.Bytes(a.Parts.Overhead), figure.Bytes(a.Parts.Journal), oplog,
+			figure.Bytes(a.Parts.Free))
 	}
 	fail := "a node fails"
 	if f := s.in.Need.Failures; f > 1 {

@@ -94,8 +94,8 @@ func (s *Scaling) linear(x float64) Estimate {
 	return e
 }
 
-// between returns the size at which the straight lines between the points reach x, at least the first point. ok is false
-// beyond the last point.
+// between returns the size at which the straight lines between the points reach x, at least the first point. ok is
+// false beyond the last point.
 func between(points []ScalePoint, x float64, value func(ScalePoint) float64) (n float64, ok bool) {
 	for i, p := range points {
 		v := value(p)

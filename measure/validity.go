@@ -13,8 +13,8 @@ import (
 type Severity string
 
 const (
-	Invalid Severity = "invalid" // do not use the result
-	Warning Severity = "warning" // use the result with care
+	Invalid Severity = "invalid" // the result must not be believed
+	Warning Severity = "warning" // the result is usable, and doubtful for the stated reason
 	Note    Severity = "note"    // information
 )
 

@@ -65,7 +65,7 @@ const mostOptions = 100
 // The words of a verdict for the filter.
 const (
 	verdictGood    = "good"
-	verdictCare    = "with care"
+	verdictWarned  = "with warnings"
 	verdictBad     = "bad"
 	verdictRunning = "running"
 )
@@ -91,7 +91,7 @@ var filters = []struct {
 		case e.Grade == report.Good:
 			return []string{verdictGood}
 		case e.Grade == report.Warn:
-			return []string{verdictCare}
+			return []string{verdictWarned}
 		case e.Grade == report.Bad:
 			return []string{verdictBad}
 		}

@@ -34,7 +34,8 @@ func newEngineCommand(env *environment) *cobra.Command {
 		Long: `Install and run database servers for labs.
 
 An engine is the server software. mongod is MongoDB or Percona Server. documentdb is an open server with
-MongoDB's protocol: PostgreSQL with the DocumentDB extension, behind the FerretDB gateway.
+MongoDB's protocol: PostgreSQL with the DocumentDB extension, behind the FerretDB gateway. It has Patroni and etcd
+for replica sets.
 
   plimsoll engine install mongod   download and install MongoDB
   plimsoll engine list             show the engines and their versions
@@ -67,6 +68,7 @@ func newEngineListCommand(env *environment) *cobra.Command {
 func listEngines(ctx context.Context, env *environment, home string) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "engine\tversion\tpath")
+	var outdated error
 	for _, e := range engine.All(home) {
 		inst, err := e.Installed(ctx)
 		switch {
@@ -76,7 +78,11 @@ func listEngines(ctx context.Context, env *environment, home string) error {
 			return err
 		default:
 			fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name(), inst.Version, inst.Path)
+			outdated = errors.Join(outdated, inst.CheckPatroni())
 		}
+	}
+	if outdated != nil {
+		fmt.Fprintln(env.stderr, outdated)
 	}
 	return w.Flush()
 }
@@ -86,14 +92,15 @@ func newEngineInstallCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install ENGINE",
 		Short: "Install an engine",
-		Long: `Install an engine into the directory PLIMSOLL_HOME. Installed engines are not changed.
+		Long: `Install an engine into the directory PLIMSOLL_HOME. A complete installation is not changed.
 
 mongod: the newest patch release of a series (default 8.0) from MongoDB's download site, a mirror or a file.
 Plimsoll verifies MongoDB's signature of the archive (NAME.tgz.sig), or the checksum given with --sha256,
 before it unpacks the archive. Without --sha256 it downloads with https only.
 
 documentdb: needs root, debootstrap, a Debian mirror, CA certificates and the Go tool. Missing programs are
-reported before the installation starts. It takes five to ten minutes and 800 MB (2 GiB temporarily).`,
+reported before the installation starts. It takes five to ten minutes and 1 GB (2 GiB temporarily). An
+installation without Patroni gets it in a copy, which replaces it when all its programs answer.`,
 		Example: `  plimsoll engine install mongod
   plimsoll engine install documentdb
   plimsoll engine install mongod --version 7.0
@@ -122,7 +129,7 @@ reported before the installation starts. It takes five to ten minutes and 800 MB
 	f.StringVar(&opts.Key, "key", "", "mongod: `file` with the OpenPGP key of the signature (default: MongoDB's key)")
 	f.StringVar(&opts.Platform, "platform", "", "mongod: `platform` of the build, such as debian12 (default: this machine's)")
 	f.StringVar(&opts.Mirror, "mirror", "", "mongod: `URL` or directory with the archives;\ndocumentdb: URL of a Debian mirror (default: this machine's)")
-	f.StringVar(&opts.Suite, "suite", "", "documentdb: Debian `suite` (default: sid, then testing)")
+	f.StringVar(&opts.Suite, "suite", "", "documentdb: Debian `suite` (default: testing, then sid)")
 	f.StringVar(&opts.Gateway, "gateway", "", "documentdb: FerretDB `executable` (default: built with the Go tool)")
 	return cmd
 }

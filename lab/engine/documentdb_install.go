@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,35 +20,67 @@ import (
 const (
 	gatewayModule  = "github.com/FerretDB/FerretDB/v2"
 	gatewayVersion = "v2.7.0"
-	pgPackage      = "postgresql-18-documentdb"
 	installTries   = 3 // of a step that needs the network
 )
 
-// debianSuites are tried in this order. sid has the newest package but is not installable on every day; testing gets
-// the package a few days later and is always installable.
-var debianSuites = []string{"sid", "testing"}
+// debianSuites are tried in this order. The packages of testing fit together on every day, but testing can lack one of
+// them for weeks; sid has the newest ones.
+var debianSuites = []string{"testing", "sid"}
+
+// enginePackages are installed in the root directory. Patroni needs python3-etcd for version 3 of etcd's protocol too.
+var enginePackages = []string{"postgresql-18-documentdb", "patroni", "etcd-server", "etcd-client", "python3-etcd"}
+
+// partPackages are the packages whose versions an installation has, by part.
+var partPackages = map[string]string{"postgresql": "postgresql-18", "documentdb": "postgresql-18-documentdb",
+	"patroni": "patroni", "etcd": "etcd-server"}
+
+// answers is a script that fails if a program of the root directory cannot run.
+const answers = `set -e
+` + pgBin + `/postgres --version
+patroni --version
+patronictl version
+python3 -c 'import patroni.dcs.etcd3'
+etcd --version
+etcdctl version
+`
+
+// errNotInstallable is returned if a suite has not all packages today. Another try does not help.
+var errNotInstallable = errors.New("cannot install")
 
 // documentDBInstall is one installation in progress.
 type documentDBInstall struct {
 	opts   InstallOptions
-	dir    string // renamed to the engine's directory at the end
+	old    string // directory of an installation to upgrade; "": none
+	dir    string // takes the place of the engine's directory at the end
 	log    io.Writer
 	report func(format string, a ...any)
 }
 
-// Install makes a Debian root directory with PostgreSQL and the extension, and builds the gateway. It renames the
-// directory at the end, so an installation is complete or absent.
+// Install makes a Debian root directory with PostgreSQL, the extension, Patroni and etcd, and builds the gateway. It
+// renames the directory at the end, so an installation is complete or absent. An installation without Patroni is
+// upgraded in a copy, which then takes its place.
 func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
 	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *process.LockedWriter) (string, error) {
+		final := e.home.engine(DocumentDB)
 		in := &documentDBInstall{opts: opts, dir: dir, log: log,
 			report: func(format string, a ...any) { report(progress, format, a...) }}
+		if _, err := readInstallation(final); err == nil {
+			in.old = final
+			return final, in.upgrade(ctx)
+		}
 		in.report("this takes five to ten minutes on most machines; the output of the tools is in %s", e.home.log(DocumentDB))
-		return e.home.engine(DocumentDB), in.run(ctx)
+		return final, in.run(ctx)
 	}, func() (string, error) {
-		if inst, err := e.Installed(ctx); err == nil {
+		inst, err := e.Installed(ctx)
+		switch {
+		case errors.Is(err, ErrNotInstalled):
+			return "", e.checkInstall(opts)
+		case err != nil:
+			return "", err
+		case inst.CheckPatroni() == nil:
 			return inst.Path, nil
 		}
-		return "", e.checkInstall(opts)
+		return "", e.checkUpgrade(opts, inst)
 	})
 }
 
@@ -57,7 +90,35 @@ func (in *documentDBInstall) run(ctx context.Context) error {
 	if err := bothOrNeither(ctx, in.root, in.gateway); err != nil {
 		return err
 	}
+	if err := os.Rename(filepath.Join(in.dir, "ferretdb"), filepath.Join(in.dir, "root", gatewayFile)); err != nil {
+		return err
+	}
 	return in.finish(ctx)
+}
+
+// upgrade copies the root directory of the old installation, and installs the missing packages in the copy.
+func (in *documentDBInstall) upgrade(ctx context.Context) error {
+	in.report("the installed engine has no Patroni: adding it and etcd in a copy, which takes about a minute")
+	root := filepath.Join(in.dir, "root")
+	err := in.command(ctx, nil, "cp", "-a", "--reflink=auto", filepath.Join(in.old, "root"), root)
+	if err == nil {
+		err = in.tries(ctx, "adding Patroni and etcd", func() error {
+			// Lists of a mirror that are older than their date are accepted, as debootstrap does.
+			if err := in.apt(ctx, root, "-o", "Acquire::Check-Valid-Until=false", "-o", "Acquire::Languages=none",
+				"update"); err != nil {
+				return err
+			}
+			return in.packages(ctx, root)
+		})
+	}
+	if err == nil {
+		err = in.finish(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("from Debian %s: %w\nThe installed engine was not changed. To make a new one instead, remove %s "+
+			"and run the same command", suiteOf(root), err, in.old)
+	}
+	return nil
 }
 
 // bothOrNeither calls two functions concurrently. If one fails, it cancels the other and returns the error of the
@@ -93,17 +154,17 @@ func (in *documentDBInstall) root(ctx context.Context) error {
 		if suiteErr == nil || ctx.Err() != nil {
 			return suiteErr
 		}
-		in.report("%s could not be installed from Debian %s", pgPackage, suite)
+		in.report("from Debian %s: %s", suite, lastLine(suiteErr))
 		err = errors.Join(err, fmt.Errorf("from Debian %s: %w", suite, suiteErr))
 	}
 	return err
 }
 
-// tries repeats a step that needs the network.
+// tries repeats a step that needs the network, but not if packages are missing.
 func (in *documentDBInstall) tries(ctx context.Context, what string, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
-		if err == nil || ctx.Err() != nil || try == installTries {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errNotInstallable) || try == installTries {
 			return err
 		}
 		fmt.Fprintf(in.log, "\n%v\n", err)
@@ -141,13 +202,45 @@ func (in *documentDBInstall) suite(ctx context.Context, suite, mirror string) er
 	if err := prepareRoot(root); err != nil {
 		return err
 	}
-	in.report("installing %s in it", pgPackage)
-	sb := &process.Sandbox{Root: root, DevPts: true}
-	if err := in.command(ctx, sb, "/usr/bin/apt-get", "-q", "-y", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0",
-		"install", "--no-install-recommends", pgPackage); err != nil {
+	in.report("installing %s in it", strings.Join(enginePackages, ", "))
+	return in.packages(ctx, root)
+}
+
+// packages installs the packages in the root directory from the lists of its suite. A dry run tells packages that the
+// suite does not have today from a failed download.
+func (in *documentDBInstall) packages(ctx context.Context, root string) error {
+	install := func(options []string, packages ...string) error {
+		return in.apt(ctx, root, slices.Concat(options, []string{"-y", "--no-install-recommends", "install"}, packages)...)
+	}
+	dry := []string{"-s"}
+	if err := install(dry, enginePackages...); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		missing := slices.DeleteFunc(slices.Clone(enginePackages), func(p string) bool { return install(dry, p) == nil })
+		if len(missing) == 0 {
+			missing = enginePackages // each can be installed, but not all together
+		}
+		return fmt.Errorf("%w %s today: %s", errNotInstallable, strings.Join(missing, ", "), lastLine(err))
+	}
+	if err := install(nil, enginePackages...); err != nil {
 		return err
 	}
-	return in.command(ctx, sb, "/usr/bin/apt-get", "clean")
+	return in.apt(ctx, root, "clean")
+}
+
+func (in *documentDBInstall) apt(ctx context.Context, root string, args ...string) error {
+	return in.command(ctx, &process.Sandbox{Root: root, DevPts: true}, "/usr/bin/apt-get",
+		append([]string{"-q", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0"}, args...)...)
+}
+
+// suiteOf reads the suite of a root directory from the line "deb MIRROR SUITE main", which debootstrap writes.
+func suiteOf(root string) string {
+	text, _ := os.ReadFile(filepath.Join(root, "etc/apt/sources.list")) // without it the suite is unknown
+	if f := strings.Fields(string(text)); len(f) > 2 {
+		return f[2]
+	}
+	return "unknown"
 }
 
 // command runs a program and writes its output to the log.
@@ -197,31 +290,31 @@ func (in *documentDBInstall) gateway(ctx context.Context) error {
 	})
 }
 
-// finish moves the gateway into the root directory and describes the installation.
+// finish checks that all programs answer, and describes the installation.
 func (in *documentDBInstall) finish(ctx context.Context) error {
 	root := filepath.Join(in.dir, "root")
-	if err := os.Rename(filepath.Join(in.dir, "ferretdb"), filepath.Join(root, gatewayFile)); err != nil {
-		return err
-	}
-	query := func(path string, args ...string) (string, error) {
-		out, err := process.Run(ctx, process.Spec{Role: filepath.Base(path), Path: path, Args: args,
-			Sandbox: &process.Sandbox{Root: root}}, in.log)
+	query := func(role, path string, args ...string) (string, error) {
+		out, err := process.Run(ctx, process.Spec{Role: role, Path: path, Args: args,
+			Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"}, Sandbox: &process.Sandbox{Root: root}}, in.log)
 		return strings.TrimSpace(string(out)), err
 	}
-	pg, err1 := query("/usr/bin/dpkg-query", "-W", "-f", "${Version}", "postgresql-18")
-	ext, err2 := query("/usr/bin/dpkg-query", "-W", "-f", "${Version}", pgPackage)
-	gw, err3 := query(gatewayFile, "--version")
-	if err := errors.Join(err1, err2, err3); err != nil {
+	_, err := query("the test of the installed programs", "/bin/sh", "-c", answers)
+	gw, gwErr := query("the gateway", gatewayFile, "--version")
+	err = errors.Join(err, gwErr)
+	v := map[string]string{"ferretdb": gatewayLine(gw), "debian": suiteOf(root), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+	for part, name := range partPackages {
+		version, partErr := query("dpkg-query", "/usr/bin/dpkg-query", "-W", "-f", "${Version}", name)
+		v[part], err = version, errors.Join(err, partErr)
+	}
+	if err != nil {
 		return err
 	}
-	gateway := gatewayLine(gw)
-	inst := Installation{Engine: DocumentDB, Source: "Debian packages, " + gatewayModule,
-		Version: fmt.Sprintf("PostgreSQL %s, DocumentDB %s, FerretDB %s", pg, ext, gateway),
-		Versions: map[string]string{"postgresql": pg, "documentdb": ext, "ferretdb": gateway,
-			"platform": runtime.GOOS + "/" + runtime.GOARCH},
-		Installed: time.Now().UTC(),
-	}
-	return writeJSON(installationFile(in.dir), inst)
+	return writeJSON(installationFile(in.dir), Installation{
+		Engine: DocumentDB, Source: "Debian packages, " + gatewayModule,
+		Version: fmt.Sprintf("PostgreSQL %s, DocumentDB %s, FerretDB %s, Patroni %s, etcd %s", v["postgresql"], v["documentdb"],
+			v["ferretdb"], v["patroni"], v["etcd"]),
+		Versions: v, Installed: time.Now().UTC(),
+	})
 }
 
 // gatewayLine finds the version in the output of "ferretdb --version", the line "version: v2.7.0".

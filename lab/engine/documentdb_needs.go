@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -45,6 +47,33 @@ func (e *documentDB) checkInstall(opts InstallOptions) error {
 		errs = append(errs, checkGo(goTool, err == nil && !pool.Equal(x509.NewCertPool())))
 	}
 	return errors.Join(errs...)
+}
+
+// checkUpgrade returns an error if an installation without Patroni cannot be upgraded now.
+func (e *documentDB) checkUpgrade(opts InstallOptions, inst Installation) error {
+	if opts != (InstallOptions{}) {
+		return fmt.Errorf("an upgrade of the installed engine takes no options: omit them, or remove %s for a new installation",
+			inst.Path)
+	}
+	if err := needRoot("installing the engine documentdb"); err != nil {
+		return err
+	}
+	return errors.Join(checkRoom(e.home.dir, installRoom), checkUnused(inst.Path))
+}
+
+// checkUnused returns an error if a program of an installation runs.
+func checkUnused(dir string) error {
+	root, err := os.Stat(filepath.Join(dir, "root"))
+	if err != nil {
+		return nil // an engine without a root directory
+	}
+	for _, pid := range process.IDs() {
+		its, err := os.Stat(fmt.Sprintf("/proc/%d/root", pid))
+		if err == nil && os.SameFile(root, its) {
+			return fmt.Errorf("the installed engine is in use (process %d): stop its labs and servers, then install it again", pid)
+		}
+	}
+	return nil
 }
 
 func checkDebootstrap(keys string) error {

@@ -80,13 +80,22 @@ type Installation struct {
 	Installed time.Time         `json:"installed,omitzero"` // zero if Plimsoll did not install it
 }
 
+// CheckPatroni returns an error for an installation of documentdb from before Patroni and etcd were part of it.
+func (i Installation) CheckPatroni() error {
+	if i.Engine != DocumentDB || i.Versions["patroni"] != "" && i.Versions["etcd"] != "" {
+		return nil
+	}
+	return fmt.Errorf("the engine documentdb in %s was installed before Patroni came: run 'plimsoll engine install documentdb' "+
+		"(as root), which adds it", i.Path)
+}
+
 // InstallOptions are the options of an installation. The zero value is right for most machines.
 type InstallOptions struct {
 	// Mirror is the source of packages or archives. documentdb: the URL of a Debian mirror; default: the mirror of this
 	// machine's apt, or debootstrap's default. mongod: a directory, or its URL, with archives; default: MongoDB's
 	// download site.
 	Mirror string
-	// Suite is the Debian suite of documentdb's root directory; default: sid, and testing if sid's packages cannot be
+	// Suite is the Debian suite of documentdb's root directory; default: testing, and sid if testing's packages cannot be
 	// installed.
 	Suite string
 	// Gateway is a FerretDB executable; default: build one with the Go tool.

@@ -46,7 +46,8 @@ func install(ctx context.Context, home layout, name string, progress func(string
 		return err
 	}
 	final, err := do(dir, &process.LockedWriter{W: log})
-	if _, there := readInstallation(final); err == nil && there == nil { // the release of an archive is known only now
+	// The release of an archive is known only now.
+	if inst, there := readInstallation(final); err == nil && there == nil && inst.CheckPatroni() == nil {
 		reportDone(progress, name, final)
 		return process.RemoveTree(dir)
 	}
@@ -96,7 +97,8 @@ func removeStale(home layout, name string) error {
 	return err
 }
 
-// publish writes the final path into the description of a complete installation, and renames its directory.
+// publish writes the final path into the description of a complete installation, and renames its directory. An
+// installation with the same name is replaced and removed.
 func publish(dir, final string) error {
 	inst, err := readInstallation(dir)
 	if err != nil {
@@ -108,6 +110,16 @@ func publish(dir, final string) error {
 	}
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
 		return err
+	}
+	if _, err := os.Lstat(final); err == nil {
+		// At every moment there is one complete installation, also for those who start servers now.
+		if err := checkUnused(final); err != nil {
+			return err
+		}
+		if err := exchange(dir, final); err != nil {
+			return err
+		}
+		return errors.Join(syncDir(filepath.Dir(final)), process.RemoveTree(dir))
 	}
 	if err := os.Rename(dir, final); err != nil {
 		return err
