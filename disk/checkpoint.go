@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// stallAfter is the minimal pause between acknowledgements, while commits wait, that counts as a stall: the interval
-	// of MongoDB's periodic journal flushes.
+	// stallAfter is the minimal pause between acknowledgements, while commits wait, that counts as a stall: the
+	// interval of MongoDB's periodic journal flushes.
 	stallAfter = 100 * time.Millisecond
 	// readers is the number of threads for cache misses.
 	readers = 8
@@ -241,7 +241,8 @@ func (c *committer) run(t *tally, stop *atomic.Bool) error {
 			return err
 		}
 	}
-	// Without an interrupt, commits that were due and still wait are done and counted, because they may wait for a stall.
+	// Without an interrupt, commits that were due and still wait are done and counted, because they may wait for a
+	// stall.
 	now, end := time.Since(c.burst.begin), time.Duration(c.burst.p.spec.Duration)
 	if due, _ = c.arrivals.until(end, due[:0]); len(due) > 0 && now >= end {
 		return c.flush(t, due, now)

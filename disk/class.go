@@ -49,8 +49,8 @@ func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.
 	if flush == nil || flush.Count == 0 {
 		return nil
 	}
-	// The median is typical of a device. If the mean is far above it, as with a rate limit that allows bursts, the mean is
-	// the time that commits wait.
+	// The median is typical of a device. If the mean is far above it, as with a rate limit that allows bursts, the mean
+	// is the time that commits wait.
 	typical, which := time.Duration(flush.Mean), "mean"
 	if flush.P50 != nil && flush.Mean <= 2*float64(*flush.P50) {
 		typical, which = time.Duration(*flush.P50), "p50"

@@ -259,10 +259,11 @@ func flushTime(before, after device.Sample, name string) time.Duration {
 }
 
 const (
-	// A flushed append waits for half a rotation on average: 2 ms at 15,000 rpm, 4.2 ms at 7,200 rpm. A median below 2 ms
-	// is that of a cache.
+	// A flushed append waits for half a rotation on average: 2 ms at 15,000 rpm, 4.2 ms at 7,200 rpm. A median below 2
+	// ms is that of a cache.
 	fastestRotation = 2 * time.Millisecond
-	// Flash needs at least 50 µs to program a page, and a flush also writes its tables. A shorter time is that of a cache.
+	// Flash needs at least 50 µs to program a page, and a flush also writes its tables. A shorter time is that of a
+	// cache.
 	fastestFlash = 30 * time.Microsecond
 )
 

@@ -148,11 +148,12 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 		return nil // too few to distinguish lost operations from chance
 	}
 	off := math.Abs(counted-predicted) / counted
-	// Three standard deviations. The error is estimated from few intervals, so Student's t replaces the normal distribution.
+	// Three standard deviations. The error is estimated from few intervals, so Student's t replaces the normal
+	// distribution.
 	const below = 0.9986501019683699
 	standardError := math.Sqrt(squaredError(diffs) * n / (n - 1))
 	limit := max(maxLittleError, stats.TQuantile(below, n-1)*standardError*n/counted)
-	if ended := s.Ended().Attempted; ended > 0 && s.Duration() > 0 { // operations in flight at the end have no service time yet
+	if ended := s.Ended().Attempted; ended > 0 && s.Duration() > 0 { // those in flight at the end have no service time
 		limit += s.LittleInFlight() / float64(ended)
 	}
 	if off <= limit {

@@ -281,8 +281,8 @@ func changeText(change float64) string {
 	return figure.Change(1 + change)
 }
 
-// trend returns the change over the whole series relative to its mean, and its p-value, 1 for a series that is too short
-// for the test.
+// trend returns the change over the whole series relative to its mean, and its p-value, 1 for a series that is too
+// short for the test.
 func trend(at, values []float64) (change, p float64) {
 	m := mean(values)
 	if len(values) < minCycles || m == 0 {
@@ -296,8 +296,8 @@ func trend(at, values []float64) (change, p float64) {
 	return change, p
 }
 
-// checkSettled applies MSER to throughput. MSER also cuts a random part of a steady series, sometimes most of it, so a cut
-// counts only if it changes the mean.
+// checkSettled applies MSER to throughput. MSER also cuts a random part of a steady series, sometimes most of it, so a
+// cut counts only if it changes the mean.
 func checkSettled(s *Summary, width time.Duration) []Finding {
 	_, rates, _ := s.bins(width)
 	if total, _ := s.outages(); total > 0 || len(rates) < minSettleBins {
@@ -325,8 +325,8 @@ func chance(p float64) string {
 	return "p = " + figure.P(p)
 }
 
-// bins combines points to bins of at least the width: the middle of each in seconds, its successful operations per second
-// and its mean response time. A shorter rest is discarded.
+// bins combines points to bins of at least the width: the middle of each in seconds, its successful operations per
+// second and its mean response time. A shorter rest is discarded.
 func (s *Summary) bins(width time.Duration) (at, rates, times []float64) {
 	bin := Point{Start: s.Start}
 	for _, p := range s.Points {

@@ -131,8 +131,8 @@ func (c *Collector) Phase(name string, at time.Duration) time.Duration {
 	return time.Duration(start)
 }
 
-// Tick drains the recorders and returns the intervals to close at the time now, oldest first, including empty ones. Call
-// it once per second.
+// Tick drains the recorders and returns the intervals to close at the time now, oldest first, including empty ones.
+// Call it once per second.
 func (c *Collector) Tick(now time.Duration) ([]*Interval, error) {
 	c.ticking.Lock()
 	defer c.ticking.Unlock()

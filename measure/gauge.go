@@ -45,8 +45,8 @@ func (g *gauge) take(end int64) (mean float64, n int) {
 	return float64(all.sum) / float64(all.n), int(all.n)
 }
 
-// Gauge adds the number of operations between [Recorder.Begin] and [Recorder.End] as a sample of the operations in flight
-// at the time now. Call it at random times that are independent of the operations, or use [Collector.Watch].
+// Gauge adds the number of operations between [Recorder.Begin] and [Recorder.End] as a sample of the operations in
+// flight at the time now. Call it at random times that are independent of the operations, or use [Collector.Watch].
 func (c *Collector) Gauge(now time.Duration) int {
 	c.mu.Lock()
 	var busy int64
@@ -58,8 +58,8 @@ func (c *Collector) Gauge(now time.Duration) int {
 	return int(busy)
 }
 
-// Watch calls [Collector.Gauge] at random intervals of 5 to 15 ms, which cannot correlate with the load, until ctx ends.
-// now returns the time since the start of the run.
+// Watch calls [Collector.Gauge] at random intervals of 5 to 15 ms, which cannot correlate with the load, until ctx
+// ends. now returns the time since the start of the run.
 func (c *Collector) Watch(ctx context.Context, now func() time.Duration) {
 	for {
 		select {

@@ -19,8 +19,8 @@ const (
 )
 
 // Histogram is a distribution of times in nanoseconds: HdrHistogram with one fixed geometry, and the exact minimum,
-// maximum and sum. It has only the used buckets, so a closed interval needs some kilobytes. It is not safe for concurrent
-// use. [NewHistogram] makes one. A nil histogram is empty and can be read.
+// maximum and sum. It has only the used buckets, so a closed interval needs some kilobytes. It is not safe for
+// concurrent use. [NewHistogram] makes one. A nil histogram is empty and can be read.
 type Histogram struct {
 	packed  *hdr.PackedHistogram
 	exact   Exact
@@ -95,8 +95,8 @@ func saturatingMul(v, n int64) int64 {
 	return v * n
 }
 
-// Merge adds the counts of from, bucket by bucket. It fails if counts do not fit, which cannot happen between histograms
-// of this package. A nil from is empty.
+// Merge adds the counts of from, bucket by bucket. It fails if counts do not fit, which cannot happen between
+// histograms of this package. A nil from is empty.
 func (h *Histogram) Merge(from *Histogram) error {
 	if from == nil || from.Count() == 0 {
 		return nil
@@ -121,8 +121,8 @@ func (h *Histogram) Count() int64 {
 	return h.packed.TotalCount()
 }
 
-// Quantile returns the value of rank ⌈q·n⌉ in nanoseconds, for q from 0 to 1; 0 without values. It is the upper end of its
-// bucket, at most the largest value.
+// Quantile returns the value of rank ⌈q·n⌉ in nanoseconds, for q from 0 to 1; 0 without values. It is the upper end of
+// its bucket, at most the largest value.
 func (h *Histogram) Quantile(q float64) int64 {
 	switch {
 	case h.Count() == 0:
@@ -135,9 +135,9 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return max(h.exact.Min, min(h.packed.ValueAtPercentile(percentileOf(q, h.Count())), h.exact.Max))
 }
 
-// percentileOf returns the percentile for which the library returns the value of rank ⌈q·n⌉. The library rounds q·n to the
-// nearest rank: the p90 of 37 values would be the 33rd, with 89.2 % below it. The rounding error of a share like 0.999
-// must not change the rank.
+// percentileOf returns the percentile for which the library returns the value of rank ⌈q·n⌉. The library rounds q·n to
+// the nearest rank: the p90 of 37 values would be the 33rd, with 89.2 % below it. The rounding error of a share like
+// 0.999 must not change the rank.
 func percentileOf(q float64, n int64) float64 {
 	x := q * float64(n)
 	rank := math.Ceil(x - x*1e-15)
@@ -148,13 +148,13 @@ func percentileOf(q float64, n int64) float64 {
 func (h *Histogram) Enough(q float64) bool { return h.Count() >= MinCount(q) }
 
 // MinCount is the smallest number of independent values for which the quantile q has a finite two-sided 95 % confidence
-// interval from order statistics. The largest of n values is below the quantile with probability qⁿ, and the smallest is
-// above it with (1−q)ⁿ. Each must be at most 2.5 %:
+// interval from order statistics. The largest of n values is below the quantile with probability qⁿ, and the smallest
+// is above it with (1−q)ⁿ. Each must be at most 2.5 %:
 //
 //	n ≥ ln 0.025 / ln max(q, 1−q)
 //
-// which gives 6 for p50, 36 for p90, 72 for p95, 368 for p99, 3,688 for p99.9 and 36,887 for p99.99.
-// The extremes themselves need one value.
+// which gives 6 for p50, 36 for p90, 72 for p95, 368 for p99, 3,688 for p99.9 and 36,887 for p99.99. The extremes
+// themselves need one value.
 func MinCount(q float64) int64 {
 	far := max(q, 1-q)
 	if !(far < 1) {

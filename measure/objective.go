@@ -205,6 +205,7 @@ func (o Objective) MetBy(x float64) bool {
 	return x >= o.Limit
 }
 
+// EvaluateAll evaluates all objectives with one summary.
 func EvaluateAll(list []Objective, s *Summary) []ObjectiveResult {
 	var results []ObjectiveResult
 	for _, o := range list {

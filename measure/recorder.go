@@ -70,8 +70,8 @@ func (r *Recorder) Late(at, ns int64) {
 	r.add(&Sample{Class: entryLate, End: at, Response: ns})
 }
 
-// Fail records the failure of an operation, in addition to its [Sample]. end is the End of that sample. message must not
-// contain credentials.
+// Fail records the failure of an operation, in addition to its [Sample]. end is the End of that sample. message must
+// not contain credentials.
 func (r *Recorder) Fail(f Failure, end int64, message string) {
 	r.shard.mu.Lock()
 	defer r.shard.mu.Unlock()

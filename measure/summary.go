@@ -114,6 +114,7 @@ type classTail struct {
 	docs, bytes int64
 }
 
+// NewSummary returns an empty summary of a phase.
 func NewSummary(d Dims, phase string) *Summary {
 	s := &Summary{Dims: d, Phase: phase, failures: map[Failure]*FailureCount{}}
 	s.Classes = newInterval(d, span{}).Classes
@@ -171,8 +172,8 @@ func (s *Summary) Interval() *Interval {
 	}
 }
 
-// AddTail adds the operations of an interval after the phase that were due in the phase, so that an outage at its end is
-// visible. They do not count in its rates, and do not extend the phase.
+// AddTail adds the operations of an interval after the phase that were due in the phase, so that an outage at its end
+// is visible. They do not count in its rates, and do not extend the phase.
 func (s *Summary) AddTail(iv *Interval) error {
 	if err := s.addCounts(iv); err != nil {
 		return err
@@ -319,8 +320,8 @@ func (s *Summary) Ended() Tally {
 	return t
 }
 
-// EndedClass returns the number of operations of a class that succeeded within the phase. With a backlog, the tail may be
-// as large as the phase.
+// EndedClass returns the number of operations of a class that succeeded within the phase. With a backlog, the tail may
+// be as large as the phase.
 func (s *Summary) EndedClass(i int) (succeeded int64) {
 	succeeded = s.Dims.Tally(s.Classes[i].Counts).Succeeded
 	if s.tails != nil {

@@ -38,8 +38,8 @@ func (l timeline) at(t int64) span {
 	return span{start: start, end: end, phase: b.phase}
 }
 
-// with returns a timeline in which the phase begins at start. Borders at or after start are removed. The receiver is not
-// changed.
+// with returns a timeline in which the phase begins at start. Borders at or after start are removed. The receiver is
+// not changed.
 func (l timeline) with(phase string, start int64) timeline {
 	kept := make([]border, 0, len(l.borders)+1)
 	for _, b := range l.borders {

@@ -64,14 +64,14 @@ func MannKendall(y []float64) (s int, p float64) {
 	return s, min(1, math.Erfc(z/math.Sqrt2))
 }
 
-// MSER finds the end of the warm-up of a series. It cuts the number of values from the front for which the standard error
-// of the mean of the rest is smallest,
+// MSER finds the end of the warm-up of a series. It cuts the number of values from the front for which the standard
+// error of the mean of the rest is smallest,
 //
 //	d* = argmin over d of Σ (y_i − mean of y from d)² / (n−d)², i from d
 //
-// The last few values are not tried as a beginning, because the statistic has no meaning there. settled is false if more
-// than half would be cut, or there are too few values. (White, "An effective truncation heuristic for bias reduction in
-// simulation output", Simulation 1997.)
+// The last few values are not tried as a beginning, because the statistic has no meaning there. settled is false if
+// more than half would be cut, or there are too few values. (White, "An effective truncation heuristic for bias
+// reduction in simulation output", Simulation 1997.)
 func MSER(y []float64) (cut int, settled bool) {
 	n := len(y)
 	ignored := min(5, n/4)

@@ -47,7 +47,7 @@ type Circumstances struct {
 	// InProcess: the target runs in the client's process (the embedded store). Their processor time cannot be separated,
 	// and the target has no periodic checkpoint.
 	InProcess           bool
-	Ceiling             float64       // operations per second of this client with a target that costs nothing (calibration)
+	Ceiling             float64       // operations per second of this client with a target that costs nothing
 	Cycle               time.Duration // length of a checkpoint cycle of the target, one minute if zero
 	Varying             bool          // the load changes on purpose, so there is no steady state
 	Displaced, Rejected int64         // the counts of the collector

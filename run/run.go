@@ -1,5 +1,5 @@
-// Package run performs one run from its specification to its record: it opens the target, loads the data, makes the load,
-// judges the result and writes the record.
+// Package run performs one run from its specification to its record: it opens the target, loads the data, makes the
+// load, judges the result and writes the record.
 //
 // Commands, studies and drills call [Execute]. Nothing here prints, or reads flags or the environment.
 package run

@@ -40,9 +40,9 @@ func (p *catalogParams) settings() []setting {
 	)
 }
 
-// catalog is the product catalog of a shop: documents with arrays and sub-documents, found by _id, by tag (an index over an
-// array), by category and price (a compound index) and aggregated by brand. Its streams share the insert sequence. Reads
-// and updates use the loaded products, so they do not depend on the progress of inserts.
+// catalog is the product catalog of a shop: documents with arrays and sub-documents, found by _id, by tag (an index
+// over an array), by category and price (a compound index) and aggregated by brand. Its streams share the insert
+// sequence. Reads and updates use the loaded products, so they do not depend on the progress of inserts.
 type catalog struct {
 	p       catalogParams
 	mix     mix

@@ -39,8 +39,8 @@ func (w *catalog) Stream(worker, _ int) Stream {
 	return s
 }
 
-// brandPipeline returns the aggregation over one category: the ten brands with the most products, their average price and
-// their stock.
+// brandPipeline returns the aggregation over one category: the ten brands with the most products, their average price
+// and their stock.
 func brandPipeline(category string) []byte {
 	return stages(
 		stage("$match", func(dst []byte) []byte { return bsoncore.AppendStringElement(dst, "category", category) }),

@@ -17,8 +17,8 @@ const (
 	coreRMWUpdate
 )
 
-// core is the YCSB core workload in both modes. Its streams share the insert sequence and, in Original mode, the counter of
-// the sequential distribution.
+// core is the YCSB core workload in both modes. Its streams share the insert sequence and, in Original mode, the
+// counter of the sequential distribution.
 type core struct {
 	p      CoreParams
 	form   keyForm

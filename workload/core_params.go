@@ -42,14 +42,15 @@ type CoreParams struct {
 	Records    int64  // records in the data set before the run
 	Operations int64  // expected operations of the run; Original only, widens the zipfian key range
 
-	// InsertStart is, in Original mode, the first key number of the load phase and the lower bound of the keys of reads. In
-	// Corrected mode it is the first key number of the run's inserts; 0 chooses Records, or, if Run is not 0, a range that
-	// no other run uses.
+	// InsertStart is, in Original mode, the first key number of the load phase and the lower bound of the keys of reads.
+	// In Corrected mode it is the first key number of the run's inserts; 0 chooses Records, or, if Run is not 0, a range
+	// that no other run uses.
 	InsertStart int64
-	// InsertCount is the number of records of the load phase and of keys of reads. Original mode only; negative: not given.
+	// InsertCount is the number of records of the load phase and of keys of reads. Original mode only; negative: not
+	// given.
 	InsertCount int64
-	// Run, Client and Clients separate the inserts of several runs and processes in Corrected mode (see [Spec]). With Run 0,
-	// inserts begin after the loaded records, so a second run collides.
+	// Run, Client and Clients separate the inserts of several runs and processes in Corrected mode (see [Spec]). With Run
+	// 0, inserts begin after the loaded records, so a second run collides.
 	Run             uint64
 	Client, Clients int
 
@@ -245,8 +246,8 @@ func (p *CoreParams) keyRange() int64 {
 	return p.Records - p.InsertStart
 }
 
-// loadCount returns the number of records of the load phase. Without insertcount, YCSB inserts recordcount records, even
-// if insertstart is not 0.
+// loadCount returns the number of records of the load phase. Without insertcount, YCSB inserts recordcount records,
+// even if insertstart is not 0.
 func (p *CoreParams) loadCount() int64 {
 	if p.Mode == Original && p.InsertCount >= 0 {
 		return p.InsertCount

@@ -90,8 +90,8 @@ func newRaw(name string, mode Mode) *coreRaw {
 func YCSBProperties() []Param { return describe(newRaw("ycsb", Original).settings()) }
 
 // ParseYCSB converts YCSB's properties to parameters of the Original mode, with YCSB's defaults and Java's syntax of
-// numbers and booleans. It returns the unknown names, sorted: they may be the client's, or misspelled. An error names the
-// property. Counts may have 64 bits, unlike YCSB's. open is needed for field length histograms only.
+// numbers and booleans. It returns the unknown names, sorted: they may be the client's, or misspelled. An error names
+// the property. Counts may have 64 bits, unlike YCSB's. open is needed for field length histograms only.
 func ParseYCSB(props map[string]string, open OpenFunc) (p CoreParams, unknown []string, err error) {
 	raw := newRaw("ycsb", Original)
 	unknown, err = apply(raw.settings(), props)

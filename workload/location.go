@@ -33,8 +33,8 @@ func (p *locationParams) settings() []setting {
 	)
 }
 
-// location is a collection of places: nested documents of 400 to 600 bytes, inserted in bulk and found by the city of their
-// address, which has a secondary index. Its streams share the insert sequence.
+// location is a collection of places: nested documents of 400 to 600 bytes, inserted in bulk and found by the city of
+// their address, which has a secondary index. Its streams share the insert sequence.
 type location struct {
 	p        locationParams
 	mix      mix

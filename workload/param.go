@@ -123,8 +123,8 @@ func parseWhole(value string, bits int) (int64, error) {
 	return 0, fmt.Errorf("%q is not a whole number", value)
 }
 
-// parseNumber reads what Java's Double.parseDouble accepts, except infinities and NaN: it allows blanks around the number
-// and a type suffix.
+// parseNumber reads what Java's Double.parseDouble accepts, except infinities and NaN: it allows blanks around the
+// number and a type suffix.
 func parseNumber(value string) (float64, error) {
 	v := strings.TrimSpace(value)
 	if n := len(v); n > 1 && strings.ContainsRune("dDfF", rune(v[n-1])) && !strings.HasPrefix(v, "0x") {

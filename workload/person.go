@@ -33,9 +33,9 @@ func (p *personParams) settings() []setting {
 	)
 }
 
-// person is a REST store of people, like a paging repository of Spring Data: it inserts people and lists pages of them. A
-// list is a find with skip and limit and, for the number of pages, a count of the whole collection, so it becomes slower
-// as people are added. Its streams share the insert sequence.
+// person is a REST store of people, like a paging repository of Spring Data: it inserts people and lists pages of them.
+// A list is a find with skip and limit and, for the number of pages, a count of the whole collection, so it becomes
+// slower as people are added. Its streams share the insert sequence.
 type person struct {
 	p        personParams
 	mix      mix

@@ -68,8 +68,8 @@ func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 	return found
 }
 
-// normalised returns the finite values and their indices. The values are divided by 2^unit, so that none exceeds one and
-// squares neither overflow nor underflow.
+// normalised returns the finite values and their indices. The values are divided by 2^unit, so that none exceeds one
+// and squares neither overflow nor underflow.
 func normalised(xs []float64) (values []float64, index []int, unit int) {
 	largest := 0.0
 	for i, x := range xs {
@@ -109,8 +109,8 @@ type history struct {
 // longestStretch limits the time for long histories, which grows with the square of a stretch.
 const longestStretch = 512
 
-// stretches are the whole history, its half, a quarter and so on. Each overlaps the next one by half, so that an episode
-// is compared with its surroundings.
+// stretches are the whole history, its half, a quarter and so on. Each overlaps the next one by half, so that an
+// episode is compared with its surroundings.
 func (h history) stretches() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		n := len(h.values)
@@ -136,9 +136,9 @@ func (h history) divide(from, to int, places map[int]bool) {
 	h.divide(at, to, places)
 }
 
-// split returns the place in values[from:to] with the largest energy distance; ok is false if the range is too short. The
-// sums of distances are updated as values move from the right part to the left one, so the time grows with the square of
-// the length, and no memory is needed.
+// split returns the place in values[from:to] with the largest energy distance; ok is false if the range is too short.
+// The sums of distances are updated as values move from the right part to the left one, so the time grows with the
+// square of the length, and no memory is needed.
 func (h history) split(from, to int) (at int, ok bool) {
 	xs, n := h.values[from:to], to-from
 	if n < 2*h.o.Segment {
@@ -251,8 +251,8 @@ func (h history) judge(cuts []int, k int) ChangePoint {
 	return p
 }
 
-// differ is the two-sided p-value of Student's t with pooled variance: few values give a better estimate of one variance
-// than of two. Without any spread, different levels give 0.
+// differ is the two-sided p-value of Student's t with pooled variance: few values give a better estimate of one
+// variance than of two. Without any spread, different levels give 0.
 func differ(a, b []float64) float64 {
 	na, nb := float64(len(a)), float64(len(b))
 	ma, va := moments(a)

@@ -10,9 +10,9 @@ import (
 //
 //	D_i = y_i − x_i; a local maximum of D is the knee if D falls below D_max − S·mean(Δx) before D rises to the next one
 //
-// and the first such is returned, with S = 1. The knee depends on the measured range: use it as a mark in a chart, never
-// as a claim. ok is false if there is no knee, there are fewer than three points, x does not rise, or a value is not
-// finite. (Satopää and others, "Finding a 'Kneedle' in a Haystack", 2011.)
+// and the first such is returned, with S = 1. The knee depends on the measured range: use it as a mark in a chart,
+// never as a claim. ok is false if there is no knee, there are fewer than three points, x does not rise, or a value is
+// not finite. (Satopää and others, "Finding a 'Kneedle' in a Haystack", 2011.)
 func Kneedle(x, y []float64) (index int, ok bool) {
 	n := len(x)
 	if n < 3 || len(y) != n || !finite(x) || !finite(y) {

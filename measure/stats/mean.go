@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// GeoMean returns the geometric mean of trials and its t interval on the logarithms, exp(x̄ ± t·s/√n). Results of trials
-// are skewed and their logarithms are not. With few trials this interval is correct and a bootstrap is not. ok is false
-// with fewer than two values; the mean of a single value is still returned. With a value that is zero, negative or not
-// finite, the mean is 0 too.
+// GeoMean returns the geometric mean of trials and its t interval on the logarithms, exp(x̄ ± t·s/√n). Results of
+// trials are skewed and their logarithms are not. With few trials this interval is correct and a bootstrap is not. ok
+// is false with fewer than two values; the mean of a single value is still returned. With a value that is zero,
+// negative or not finite, the mean is 0 too.
 func GeoMean(xs []float64, confidence float64) (mean float64, iv Interval, ok bool) {
 	l, valid := logs(xs)
 	if !valid {

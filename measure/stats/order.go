@@ -8,9 +8,9 @@ import (
 	"github.com/aclements/go-moremath/mathx"
 )
 
-// MedianInterval returns the median of trials and the interval between two of them that includes the true median with at
-// least the confidence, for any distribution: 95 % need six values. ok is false with too few values, but the median is
-// still returned. With a value that is not finite it is 0.
+// MedianInterval returns the median of trials and the interval between two of them that includes the true median with
+// at least the confidence, for any distribution: 95 % need six values. ok is false with too few values, but the median
+// is still returned. With a value that is not finite it is 0.
 func MedianInterval(xs []float64, confidence float64) (median float64, iv Interval, ok bool) {
 	if len(xs) == 0 || !finite(xs) {
 		return 0, Interval{}, false
@@ -25,8 +25,8 @@ func MedianInterval(xs []float64, confidence float64) (median float64, iv Interv
 	return median, Interval{sorted[low-1], sorted[high-1]}, true
 }
 
-// QuantileRanks returns the ranks (1 to n, ascending) of the two values between which the q-quantile of the distribution
-// is with at least the confidence. Both sides outside have the same probability:
+// QuantileRanks returns the ranks (1 to n, ascending) of the two values between which the q-quantile of the
+// distribution is with at least the confidence. Both sides outside have the same probability:
 //
 //	low  = the largest  l with P(B < l) ≤ (1−confidence)/2
 //	high = the smallest h with P(B ≥ h) ≤ (1−confidence)/2,   B binomial (n, q)
@@ -70,8 +70,8 @@ func binomialBelow(k, n int, p float64) float64 {
 	return mathx.BetaInc(1-p, float64(n-k+1), float64(k))
 }
 
-// RareBound returns the upper bound, with the confidence, of the probability of a trial beyond m, after n trials none of
-// which was beyond m:
+// RareBound returns the upper bound, with the confidence, of the probability of a trial beyond m, after n trials none
+// of which was beyond m:
 //
 //	1 − (1−confidence)^(1/n)
 //
@@ -93,9 +93,9 @@ func RareTrials(share, confidence float64) int {
 	return int(min(max(n, 1), math.MaxInt32))
 }
 
-// Outliers marks the values that are more than 1.5 times the distance between the quartiles below the lower or above the
-// upper quartile. They are shown and never dropped. Nothing is marked among fewer than four values; values that are not
-// finite are ignored. (Tukey, "Exploratory Data Analysis", 1977; quartiles are interpolated.)
+// Outliers marks the values that are more than 1.5 times the distance between the quartiles below the lower or above
+// the upper quartile. They are shown and never dropped. Nothing is marked among fewer than four values; values that are
+// not finite are ignored. (Tukey, "Exploratory Data Analysis", 1977; quartiles are interpolated.)
 func Outliers(xs []float64) []bool {
 	marks := make([]bool, len(xs))
 	var sorted []float64

@@ -10,12 +10,12 @@ import (
 const exactRanks = 25 * 25
 
 // MannWhitney is the two-sided p-value of the rank test: whether the values of one side tend to be larger, for any
-// distribution. Up to about 25 values on each side it is exact, also with ties: the share of all divisions of the values
-// whose rank sums are at least as far apart. Beyond that it is the normal approximation with correction for ties and
-// continuity. A p-value of 0.05 needs at least four values on each side. Equal values give 1. ok is false if a side is
-// empty or a value is not finite. (Mann and Whitney, "On a test of whether one of two random variables is stochastically
-// larger than the other", 1947; ties as in Streitberg and Röhmel, "Exact distributions for permutation and rank tests",
-// 1986.)
+// distribution. Up to about 25 values on each side it is exact, also with ties: the share of all divisions of the
+// values whose rank sums are at least as far apart. Beyond that it is the normal approximation with correction for ties
+// and continuity. A p-value of 0.05 needs at least four values on each side. Equal values give 1. ok is false if a side
+// is empty or a value is not finite. (Mann and Whitney, "On a test of whether one of two random variables is
+// stochastically larger than the other", 1947; ties as in Streitberg and Röhmel, "Exact distributions for permutation
+// and rank tests", 1986.)
 func MannWhitney(a, b []float64) (p float64, ok bool) {
 	if len(a) == 0 || len(b) == 0 || !finite(a) || !finite(b) {
 		return 1, false

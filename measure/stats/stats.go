@@ -31,8 +31,8 @@ func finite(xs []float64) bool {
 	return !slices.ContainsFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// leastPositive is the smallest number with full precision. Smaller ones count as zero, because their logarithms are not
-// reliable.
+// leastPositive is the smallest number with full precision. Smaller ones count as zero, because their logarithms are
+// not reliable.
 const leastPositive = 0x1p-1022
 
 // logs returns the natural logarithms, and false if a value has none or there are no values.

@@ -31,8 +31,8 @@ func TTail(t, df float64) float64 {
 	}
 }
 
-// TQuantile returns the quantile p of Student's t with df degrees of freedom: 2.776 for 0.975 and 4. It returns 0 if p is
-// not between 0 and 1 or df is not positive.
+// TQuantile returns the quantile p of Student's t with df degrees of freedom: 2.776 for 0.975 and 4. It returns 0 if p
+// is not between 0 and 1 or df is not positive.
 func TQuantile(p, df float64) float64 {
 	if !(p > 0 && p < 1) || !(df > 0) || p == 0.5 {
 		return 0
