@@ -17,12 +17,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Check says whether a run whose specification is complete could be done, as far as that can be told without touching
-// its target: whether the workload exists and takes its parameters, the load can be made, and the target could take
-// what is asked of it.
-func Check(asked spec.Run) error { return NewCheck()(asked) }
-
-// NewCheck returns a [Check] for many runs: it opens each workload only once.
+// NewCheck returns a function that checks complete specifications without touching their targets: workload, parameters,
+// load, and whether the target can do it. It opens each workload only once.
 func NewCheck() func(spec.Run) error {
 	type opening struct {
 		classes []workload.Class
@@ -59,7 +55,7 @@ func NewCheck() func(spec.Run) error {
 			return checkAddress(target.URI)
 		}
 		if target.Kind == "lab" {
-			return nil // what it can do depends on what it is, which is not asked here
+			return nil // its properties are not known here
 		}
 		return checkSingle(target, asked)
 	}
@@ -93,19 +89,19 @@ func CheckObjectives(asked spec.Run, classes []workload.Class) error {
 	return nil
 }
 
-// checkAddress reads an address, unless the name server would have to be asked.
+// checkAddress checks an address that needs no query of a name server.
 func checkAddress(uri string) error {
 	if strings.HasPrefix(uri, "mongodb+srv://") {
 		return nil
 	}
 	if _, err := connstring.ParseAndValidate(uri); err != nil {
-		// What the parser says may repeat a password.
+		// The text of the parser may contain a password.
 		return &store.AddressError{Address: store.Redact(uri), Problem: "it cannot be read: write mongodb://HOST:PORT/?OPTION=VALUE, with the signs @ : / % in a password percent-encoded"}
 	}
 	return nil
 }
 
-// checkSingle refuses what a target of one member cannot do.
+// checkSingle refuses options that a target of one member cannot have.
 func checkSingle(t Target, asked spec.Run) error {
 	d := asked.Durability
 	members, err := strconv.Atoi(d.W)
@@ -126,8 +122,7 @@ func checkSingle(t Target, asked spec.Run) error {
 	return nil
 }
 
-// CheckRoom refuses a run whose data do not fit on the volumes of the lab that it would load, as far as that is known
-// before anything is made.
+// CheckRoom refuses a run whose data do not fit on the volumes of its lab.
 func CheckRoom(l spec.Lab, asked spec.Run) error {
 	if asked.LoadPhase.Skip || l.Storage.Size == 0 {
 		return nil

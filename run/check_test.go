@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 		asked := spec.Run{Target: "embedded:x"}
 		c.change(&asked)
 		asked.Defaults()
-		for _, f := range []func(spec.Run) error{Check, check} {
+		for _, f := range []func(spec.Run) error{NewCheck(), check} {
 			err := f(asked)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: %v, want %q", c.what, err, c.want)
@@ -50,7 +50,7 @@ func TestWriteConcernsOfOneMember(t *testing.T) {
 		for _, target := range []string{"embedded:x", "null:"} {
 			asked := spec.Run{Target: target, Durability: spec.Durability{W: w}}
 			asked.Defaults()
-			if err := Check(asked); (err == nil) != fits {
+			if err := NewCheck()(asked); (err == nil) != fits {
 				t.Errorf("%s with w: %q: %v", target, w, err)
 			}
 		}

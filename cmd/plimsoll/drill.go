@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -219,7 +217,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		}
 	}
 	if file != "" {
-		if asked, err = readDrillSpec(env, file); err != nil {
+		if asked, err = readSpec(env, file, "drill", labHint("for the lab of that name, write lab:%s", file), spec.ReadDrill); err != nil {
 			return asked, err
 		}
 	}
@@ -339,20 +337,4 @@ func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err e
 	e.NoErrors = e.NoErrors || o.noErrors
 	asked.Expect = &e
 	return err
-}
-
-func readDrillSpec(env *environment, name string) (spec.Drill, error) {
-	f, err := openFile(env, name)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-		return spec.Drill{}, usageError("the file %q does not exist; if you mean the lab of that name, write lab:%s", name, name)
-	}
-	if err != nil {
-		return spec.Drill{}, usageError("cannot read the specification of the drill: %v", err)
-	}
-	defer f.Close()
-	asked, err := spec.ReadDrill(f)
-	if err != nil {
-		return asked, usageError("%s: %v", name, err)
-	}
-	return asked, nil
 }

@@ -221,7 +221,7 @@ func addStage(r *spec.Run, v string) error {
 // spec merges the file, the flags, the defaults and the positional target.
 func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
 	if s.file != "" {
-		if asked, err = readSpec(env, s.file); err != nil {
+		if asked, err = readSpec(env, s.file, "specification", "", spec.ReadRun); err != nil {
 			return asked, err
 		}
 	}
@@ -280,17 +280,4 @@ func setLoadPhase(p *spec.LoadPhase, text string) error {
 		}
 	}
 	return nil
-}
-
-func readSpec(env *environment, name string) (spec.Run, error) {
-	f, err := openFile(env, name)
-	if err != nil {
-		return spec.Run{}, usageError("cannot read the specification: %v", err)
-	}
-	defer f.Close()
-	asked, err := spec.ReadRun(f)
-	if err != nil {
-		return asked, usageError("%s: %v", name, err)
-	}
-	return asked, nil
 }

@@ -19,10 +19,7 @@ one run. The verdict of each level is better, worse, equivalent or inconclusive,
   plimsoll study run study.yaml   run all trials and print the verdicts
   plimsoll study status DIR       show the progress
   plimsoll study resume DIR       continue after Ctrl-C, a crash or a full disk`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env),
+	return group(cmd, newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env),
 		newStudyRunCommand(env), newStudyResumeCommand(env), newStudyStatusCommand(env))
-	return cmd
 }

@@ -49,15 +49,9 @@ func (f *studyFlags) readStudy(env *environment, name string) (complete spec.Stu
 }
 
 func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, error) {
-	file, err := openFile(env, name)
+	asked, err := readSpec(env, name, "study", "'plimsoll study init FILE' writes an example", spec.ReadStudy)
 	if err != nil {
-		return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err),
-			"'plimsoll study init FILE' writes an example")
-	}
-	defer file.Close()
-	asked, err := spec.ReadStudy(file)
-	if err != nil {
-		return asked, usageError("%s: %v", name, err)
+		return asked, err
 	}
 	if err := readAddresses(env, &asked.Run.Target); err != nil {
 		return asked, err
