@@ -49,7 +49,7 @@ func (r *round) audit(ctx context.Context) string {
 		return "there was no final read: " + r.redundancy.dead.Error()
 	}
 	r.drill.progress.enter(record.StageAudit)
-	r.drill.progress.Note("reading everything back")
+	r.drill.progress.Note("audit: reading all writes")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
 	o := ledger.AuditOptions{Workload: books.wrapped}

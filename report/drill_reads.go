@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -52,7 +52,7 @@ func drillJudged(r *record.DrillRound) Section {
 			severity = measure.Warning
 		}
 		name, _ := guarantee(c.Guarantee)
-		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + ": " + c.Text()})
+		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + " violated, for example: " + c.Text()})
 	}
 	for _, text := range j.Notes {
 		s.Points = append(s.Points, Point{Note, "note", text})
@@ -71,22 +71,17 @@ func guarantee(id string) (name, broken string) {
 
 // readSettings is how reads were sent, in words.
 func readSettings(j *record.ReadsResult) string {
-	parts := []string{"read concern " + orDefault(j.Concern, "of the server's default (local, unless it was changed)")}
-	parts = append(parts, "read preference "+orDefault(j.Preference, "primary"))
+	concern := "the default read concern of the server (local, unless it was changed)"
+	if j.Concern != "" {
+		concern = "read concern " + j.Concern
+	}
+	sessions := "no causally consistent sessions"
 	if j.Causal {
-		parts = append(parts, "causally consistent sessions")
-	} else {
-		parts = append(parts, "no causal sessions")
+		sessions = "causally consistent sessions"
 	}
+	text := fmt.Sprintf("The reads used %s, read preference %s and %s", concern, cmp.Or(j.Preference, "primary"), sessions)
 	if j.Writes != "" {
-		parts = append(parts, "writes acknowledged by "+map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"])
-	}
-	return Capitalised(strings.Join(parts, ", "))
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
+		text += ". Writes were acknowledged by " + map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"]
 	}
 	return text
 }
@@ -97,14 +92,14 @@ func drillStaleness(r *record.DrillRound) Section {
 		return s
 	}
 	j := r.Ledger.Judged
-	s.Lines = append(s.Lines, "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0.")
+	s.Lines = append(s.Lines, "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count.")
 	s.Table = &Table{Header: []string{"reads", "number", "stale", "p50 staleness", "p99", "max"}, Left: 1}
 	for _, x := range j.Staleness {
 		s.Table.row(x.Phase+" the fault", figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)),
 			nanoseconds(float64(x.P99)), nanoseconds(float64(x.Max)))
 	}
 	for _, x := range j.Servers {
-		text := fmt.Sprintf("%s answered %s", orDefault(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))
+		text := fmt.Sprintf("%s answered %s", cmp.Or(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))
 		if x.Stale > 0 {
 			text += fmt.Sprintf(", %s of them stale by up to %s", figure.Count(x.Stale), nanoseconds(float64(x.Max)))
 		}
