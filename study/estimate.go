@@ -23,7 +23,7 @@ type Estimate struct {
 	// Redeploying is the time for changing labs, Redeploys how often.
 	Redeploying float64 `json:"redeploying_seconds,omitempty"`
 	Redeploys   int     `json:"redeploys,omitempty"`
-	// Starts is when each trial begins, in seconds from the beginning.
+	// Starts are the times at which the trials begin, in seconds from the beginning.
 	Starts []float64 `json:"starts_seconds"`
 	// DataBytes is the size of the data sets as documents. Targets compress them, and add indexes and logs.
 	DataBytes int64     `json:"data_bytes"`
