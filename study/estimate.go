@@ -190,8 +190,8 @@ func (e *estimator) length(l spec.Load) float64 {
 	return Length(l, e.rate(l))
 }
 
-// Length returns the time of a load in seconds, with warm-up, if it does so many operations per second. The rate matters
-// only if operations limit the load.
+// Length returns the time of a load in seconds, with warm-up, at a rate in operations per second, which matters only if
+// operations limit the load.
 func Length(l spec.Load, rate float64) float64 {
 	var measured time.Duration
 	switch {

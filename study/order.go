@@ -41,9 +41,9 @@ func canaryEvery(asked *spec.Study, configs int) int {
 	return max(5, min(20, (total+9)/10))
 }
 
-// lineUp runs every configuration once per block, in a random order. In batches, configurations that share the levels of
-// the expensive factors run together, in blocks with their own numbers, because trials of different batches must not be
-// paired. Their canaries come before each batch and after the last one by default, because a baseline within a batch
+// lineUp runs every configuration once per block, in a random order. In batches, configurations that share the levels
+// of the expensive factors run together, in blocks with their own numbers, because trials of different batches must not
+// be paired. Their canaries come before each batch and after the last one by default, because a baseline within a batch
 // would mean the change that batches save.
 func (o *order) lineUp() {
 	trials := int(o.spec.Trials)

@@ -26,7 +26,8 @@ type conducted struct {
 }
 
 func (c *conducted) add(id string, severity measure.Severity, format string, args ...any) {
-	c.study.Validity = append(c.study.Validity, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, args...)})
+	f := measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, args...)}
+	c.study.Validity = append(c.study.Validity, f)
 }
 
 func (c *conducted) replaceFindings() {
@@ -62,7 +63,7 @@ func (c *conducted) replaceFindings() {
 	measure.SortFindings(c.study.Validity)
 }
 
-// results finds a complete study without a finished trial, or else its configurations without a valid trial. Exploratory
+// results finds a complete study without a finished trial, or else its configurations without a valid one. Exploratory
 // ones are a warning only.
 func (c *conducted) results() {
 	if c.study.Status != record.Complete || c.total == 0 {
