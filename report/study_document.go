@@ -82,7 +82,7 @@ func studyDocument(s *record.Study) *Document {
 	return d
 }
 
-// mostObjectives is how many objectives the first screen has.
+// mostObjectives is the largest number of objectives on the first screen.
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {

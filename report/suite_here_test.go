@@ -83,7 +83,7 @@ func sectionText(t *testing.T, s *report.Suite, title string) string {
 		}
 		return text
 	}
-	t.Fatalf("there is no section %q", title)
+	t.Fatalf("no section %q", title)
 	return ""
 }
 

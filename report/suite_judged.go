@@ -45,7 +45,7 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, AgreementText(st.Agreement))}
 }
 
-// whyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first;
+// whyNotMeasured returns in a few words why statements of the document were not measured, the most common reason first;
 // "" if all were.
 func whyNotMeasured(s *Suite) string {
 	words := map[record.Gap]string{
@@ -78,7 +78,7 @@ func (s *Suite) adviceSection() Section {
 	return x
 }
 
-// practicesSection is what the measurements of this suite advise, whatever the document says.
+// practicesSection has the advice that follows from the measurements of this suite.
 func (s *Suite) practicesSection() Section {
 	x := Section{Title: "best practices from what was measured here",
 		Table: &Table{Left: 4, Header: []string{"part", "setting", "advice", "evidence"}}}

@@ -316,7 +316,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if !strings.Contains(line, File) {
-					t.Errorf("%q: an error that does not say where: %q", text, line)
+					t.Errorf("%q: the error does not name the place: %q", text, line)
 				}
 			}
 			return

@@ -24,7 +24,7 @@ func standingTiles(s *record.DrillStanding) []report.Tile {
 	}
 }
 
-// standingSections say what a drill that goes on is at: the stages of the round, what happened, and the rounds before.
+// standingSections returns the state of a running drill: the stages of the round, the events, and the previous rounds.
 func standingSections(s *Source, prefix string) []Section {
 	if s.Standing == nil {
 		return nil

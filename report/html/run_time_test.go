@@ -38,7 +38,7 @@ func TestLinesDoNotFallWhereAPhaseEnds(t *testing.T) {
 	}
 	sec, _ := timeSection(s, "")
 	if !strings.Contains(sec.Lead, "leave out 7 operations that ended after the end of their phase (7 of them ok)") {
-		t.Errorf("it is not said what was left out: %s", sec.Lead)
+		t.Errorf("the lead does not say what was left out: %s", sec.Lead)
 	}
 }
 
