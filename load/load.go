@@ -13,12 +13,12 @@
 // An operation belongs to the phase in which it was due (open and paced loads) or was sent (closed loops), not to the
 // phase in which it ends:
 //
-//   - Warm-up and measured operations are counted separately. An operation that was due in the warm-up and ends after it
-//     is in an interval of phase "warmup-drain", at the same time as the first intervals of phase "measure". So two
+//   - Warm-up and measured operations are counted separately. An operation that was due in the warm-up and ends after
+//     it is in an interval of phase "warmup-drain", at the same time as the first intervals of phase "measure". So two
 //     intervals may have the same Start.
-//   - Operations that were due in the measured window and ended after it are in the intervals of phase "drain". Latencies
-//     and outcomes of a run are those of "measure" and "drain" together, so that an outage at the end of the window is
-//     visible. The achieved rate is that of phase "measure".
+//   - Operations that were due in the measured window and ended after it are in the intervals of phase "drain".
+//     Latencies and outcomes of a run are those of "measure" and "drain" together, so that an outage at the end of the
+//     window is visible. The achieved rate is that of phase "measure".
 //
 // A run that ends by [Config.Operations] has no drain: its window ends with the last operation.
 //

@@ -1,13 +1,13 @@
-// Package published holds what five public documents about MongoDB and storage state, as data with its place: each
-// figure as it is written there, whether it stands in the text, in a table or in a printed output, and which values are
-// only drawn in a picture and therefore not here. Nothing is estimated from pictures and nothing is corrected: where a
-// document contradicts itself, both statements are kept and a [Contradiction] says so.
+// Package published has the figures of five public documents about MongoDB and storage, each as written and with its
+// place: text, table or printed output. Values that are only drawn in a picture are not included. Nothing is estimated
+// from pictures and nothing is corrected: if a document contradicts itself, both statements are kept with a
+// [Contradiction].
 //
-// Units are those of the house: throughput in operations a second, times in milliseconds, outages in seconds. Figures
-// of different machines are never compared as they are: [Sweep.Ratio] gives each one to the document's own baseline,
-// and a measurement is set beside it as the ratio to its own.
+// Throughput is in operations per second, times are in milliseconds, outages in seconds. Figures of different machines
+// are never compared directly: [Sweep.Ratio] relates each figure to the document's own baseline, and a measurement is
+// shown as the ratio to its own baseline.
 //
-// The data are the YAML files in data/, one for each document. This package reads them and knows no other room.
+// The data are the YAML files in data/, one for each document.
 package published
 
 import (
@@ -15,6 +15,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,10 +26,10 @@ import (
 //go:embed data/*.yaml
 var files embed.FS
 
-// names are the documents in the order in which they are listed; each one is also the name of its folder in examples/.
+// names are the documents in the order of lists. Each is also the name of a folder in examples/.
 var names = []string{"policy-storage", "write-concern", "ssd-vs-disk", "failover", "storage-io"}
 
-// load reads all documents once. They are part of the program, so that a mistake in them is one of ours.
+// load reads all documents once.
 var load = sync.OnceValues(func() ([]*Source, error) {
 	var all []*Source
 	for _, name := range names {
@@ -45,26 +46,23 @@ var load = sync.OnceValues(func() ([]*Source, error) {
 	return all, nil
 })
 
-// Documents are all documents, in a fixed order. They are shared: do not change them.
+// Documents returns all documents in a fixed order. They are shared: do not change them.
 func Documents() ([]*Source, error) { return load() }
 
-// Document finds one by its name.
+// Document finds a document by its name.
 func Document(name string) (*Source, error) {
 	all, err := load()
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range all {
-		if s.Name == name {
-			return s, nil
-		}
+	if i := slices.IndexFunc(all, func(s *Source) bool { return s.Name == name }); i >= 0 {
+		return all[i], nil
 	}
 	return nil, fmt.Errorf("there is no published document %q%s (there are %s)", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// Select finds the sweeps that a study names in its key published: "policy-storage" is the whole document,
-// "policy-storage/figure-2" one sweep by its ID, or all of one item if several stand in it, and
-// "policy-storage/figure-2,figure-3" several.
+// Select finds the sweeps of a study's key published: "policy-storage" is the whole document, "policy-storage/figure-2"
+// one sweep by its ID or all of an item, "policy-storage/figure-2,figure-3" several.
 func Select(ref string) (*Source, []*Sweep, error) {
 	name, rest, several := strings.Cut(ref, "/")
 	source, err := Document(name)
@@ -72,20 +70,24 @@ func Select(ref string) (*Source, []*Sweep, error) {
 		return nil, nil, err
 	}
 	if !several {
-		return source, source.all(), nil
+		return source, slices.Clone(source.Sweeps), nil
 	}
 	var chosen []*Sweep
 	for id := range strings.SplitSeq(rest, ",") {
 		found := source.Figure(strings.TrimSpace(id))
 		if len(found) == 0 {
-			return nil, nil, fmt.Errorf("%s has no sweep %q (it has %s)", name, id, strings.Join(source.ids(), ", "))
+			var ids []string
+			for _, sweep := range source.Sweeps {
+				ids = append(ids, sweep.ID)
+			}
+			return nil, nil, fmt.Errorf("%s has no sweep %q (it has %s)", name, id, strings.Join(ids, ", "))
 		}
 		chosen = append(chosen, found...)
 	}
 	return source, chosen, nil
 }
 
-// read reads one document strictly: a key that is not known is a mistake.
+// read reads one document. An unknown key is an error.
 func read(r io.Reader) (*Source, error) {
 	decoder := yaml.NewDecoder(r)
 	decoder.KnownFields(true)
@@ -93,8 +95,5 @@ func read(r io.Reader) (*Source, error) {
 	if err := decoder.Decode(source); err != nil {
 		return nil, err
 	}
-	if err := source.complete(); err != nil {
-		return nil, err
-	}
-	return source, nil
+	return source, source.complete()
 }

@@ -6,78 +6,46 @@ import (
 	"unicode"
 )
 
-// Sweep is one factor, its levels, and what the document states of each.
+// Sweep is one factor, its levels, and the stated figures of each level.
 type Sweep struct {
-	// ID is the item with a dash, "figure-2"; where several sweeps stand in one item, something is added.
-	ID string `yaml:"id"`
-	// Factor is what is varied, and the name of the factor in a study that repeats it. Path is the key of a study that
-	// varies the same, if a single one does.
-	Factor string `yaml:"factor"`
-	Path   string `yaml:"path"`
-	// Workload is a name of [Source.Mixes], or empty.
-	Workload string `yaml:"workload"`
-	// Workers is how many threads asked at the same time, 0 if that is not stated. A level may have its own.
-	Workers int `yaml:"workers"`
-	// Metrics are what the document shows of every level, stated or drawn.
-	Metrics []string `yaml:"metrics"`
-	// Baseline is the name of the level that the others are compared with.
-	Baseline string `yaml:"baseline"`
-	// Levels are in the document's order.
-	Levels []Level `yaml:"levels"`
-	// More says which levels the picture has beyond those in Levels, whose values are not stated.
-	More string `yaml:"more"`
-	// Trends are what the words say of values that are not stated.
-	Trends []Trend `yaml:"trends"`
-	Place  `yaml:",inline"`
+	ID       string   `yaml:"id"`       // the item with a dash, "figure-2"; longer if an item has several sweeps
+	Factor   string   `yaml:"factor"`   // also in a study that repeats it
+	Path     string   `yaml:"path"`     // key of a study that varies the same, if there is one
+	Workload string   `yaml:"workload"` // a name of [Source.Mixes], or empty
+	Workers  int      `yaml:"workers"`  // concurrent threads, 0 if not stated; a level may have another number
+	Metrics  []string `yaml:"metrics"`  // that the document states or draws for every level
+	Baseline string   `yaml:"baseline"` // name of the level with which the others are compared
+	Levels   []Level  `yaml:"levels"`   // in the document's order
+	More     string   `yaml:"more"`     // levels of the picture that are not in Levels, because their values are not stated
+	Trends   []Trend  `yaml:"trends"`   // of values that are not stated
+	Place    `yaml:",inline"`
 
 	source *Source
 }
 
 // Level is one value of a factor.
 type Level struct {
-	// Name is the document's own. A study that repeats the sweep gives its levels the same names but for signs ("w1 and
-	// j0" for "w=1 and j=0"), whatever their values are at its own scale, so that both can be set side by side.
-	Name string `yaml:"name"`
-	// Workers is the number of threads at this level.
-	Workers int `yaml:"workers"`
-	// Sets are the document's settings of the level, as written.
-	Sets map[string]string `yaml:"sets"`
-	// As names the baseline that this level is.
-	As string `yaml:"as"`
-	// Values are what is stated, by metric. What is absent is only drawn.
-	Values map[string]Value `yaml:"values"`
-	Place  `yaml:",inline"`
+	// Name is that of the document. A study that repeats the sweep has levels with the same names without signs ("w1 and
+	// j0" for "w=1 and j=0"), whatever their values are, so that both can be compared.
+	Name    string            `yaml:"name"`
+	Workers int               `yaml:"workers"` // number of threads
+	Sets    map[string]string `yaml:"sets"`    // the document's settings of the level
+	As      string            `yaml:"as"`      // the baseline that this level is
+	Values  map[string]Value  `yaml:"values"`  // stated values by metric; absent ones are only drawn
+	Place   `yaml:",inline"`
 }
 
 // Trend is a direction that the document states in words.
 type Trend struct {
 	Metric string `yaml:"metric"`
-	// Goes is "rises", "falls", "steady" or "unclear".
-	Goes string `yaml:"goes"`
-	// From and To are levels, or what the document calls them.
-	From string `yaml:"from"`
-	To   string `yaml:"to"`
-	// Words is what is said, as it is written there. Note is what has to be known of it.
-	Words string `yaml:"words"`
-	Note  string `yaml:"note"`
+	Goes   string `yaml:"goes"` // "rises", "falls", "steady" or "unclear"
+	From   string `yaml:"from"` // a level, or the document's name of it
+	To     string `yaml:"to"`
+	Words  string `yaml:"words"` // of the document
+	Note   string `yaml:"note"`  // for readers
 }
 
-// take gives the level what is stated of the baseline, with the place where it stands.
-func (l *Level) take(b *Baseline) {
-	if l.Workers == 0 {
-		l.Workers = b.Workers
-	}
-	if l.Values == nil {
-		l.Values = map[string]Value{}
-	}
-	for metric, v := range b.Values {
-		if _, own := l.Values[metric]; !own {
-			l.Values[metric] = v
-		}
-	}
-}
-
-// Level finds a level by its name, nil if there is none. Upper case, spaces and signs do not matter.
+// Level finds a level by its name, nil if there is none. Upper case, spaces and signs are ignored.
 func (s *Sweep) Level(name string) *Level {
 	for i := range s.Levels {
 		if plain(s.Levels[i].Name) == plain(name) {
@@ -87,7 +55,7 @@ func (s *Sweep) Level(name string) *Level {
 	return nil
 }
 
-// plain leaves letters, digits and points: names in a study may have neither comma nor equals sign.
+// plain keeps letters, digits and points, because names in a study have neither comma nor equals sign.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' {
@@ -97,14 +65,13 @@ func plain(s string) string {
 	}, s)
 }
 
-// Within says whether something that an advice rests on is the sweep, or one of its levels: "volumes" or
-// "volumes/ext4".
+// Within reports whether the source of an advice is this sweep or one of its levels: "volumes" or "volumes/ext4".
 func (s *Sweep) Within(restsOn string) bool {
 	id, level, one := strings.Cut(restsOn, "/")
 	return id == s.ID && (!one || s.Level(level) != nil)
 }
 
-// Value is what is stated of a level, and whether it is stated at all.
+// Value is the stated value of a level, and whether there is one.
 func (s *Sweep) Value(level, metric string) (Value, bool) {
 	l := s.Level(level)
 	if l == nil {
@@ -114,7 +81,7 @@ func (s *Sweep) Value(level, metric string) (Value, bool) {
 	return v, stated
 }
 
-// Ratio is a level's value divided by that of the document's own baseline, and whether both are stated.
+// Ratio is a level's value divided by that of the document's baseline, and whether both are stated.
 func (s *Sweep) Ratio(level, metric string) (float64, bool) {
 	v, stated := s.Value(level, metric)
 	base, baseStated := s.Value(s.Baseline, metric)
@@ -124,17 +91,16 @@ func (s *Sweep) Ratio(level, metric string) (float64, bool) {
 	return v.Number / base.Number, true
 }
 
-// Stated is what a document states about a level and a metric, relative to its own baseline.
+// Stated is a document's statement about a level and a metric, relative to its own baseline.
 type Stated struct {
-	// Ratio is nil if it does not follow from the document's figures.
-	Ratio *float64
-	// Drawn means that the document only has a picture of the value.
-	Drawn bool
-	// As is the document's text, for people; Bound is "about", "below", "above", "up to" or "".
-	As, Bound, Place string
+	Ratio *float64 // nil if it does not follow from the document's figures
+	Drawn bool     // the document only has a picture of the value
+	As    string   // the document's text
+	Bound string   // "about", "below", "above", "up to" or ""
+	Place string
 }
 
-// Stated returns what the document states about a level.
+// Stated returns the document's statement about a level.
 func (s *Sweep) Stated(level, metric string) Stated {
 	var x Stated
 	value, stated := s.Value(level, metric)
@@ -154,44 +120,4 @@ func (s *Sweep) Stated(level, metric string) Stated {
 		x.Place = value.Place.String()
 	}
 	return x
-}
-
-// Unstated are the metrics of a level that the document only draws.
-func (s *Sweep) Unstated(level string) []string {
-	var only []string
-	for _, metric := range s.Metrics {
-		if _, stated := s.Value(level, metric); !stated {
-			only = append(only, metric)
-		}
-	}
-	return only
-}
-
-// Little is the number of operations under way that follows from throughput and mean times at a level (Little's law:
-// operations a second × seconds each). In a closed loop it is the number of threads. ok is false where a value that
-// it needs is not stated.
-func (s *Sweep) Little(level string) (underWay float64, ok bool) {
-	l := s.Level(level)
-	if l == nil || s.source == nil {
-		return 0, false
-	}
-	return s.source.little(s.Workload, l.Values)
-}
-
-// little works with milliseconds, and shares of the operations that add up to one.
-func (s *Source) little(workload string, values map[string]Value) (float64, bool) {
-	rate, stated := values["throughput"]
-	mix := s.Mixes[workload]
-	if !stated || len(mix) == 0 {
-		return 0, false
-	}
-	mean := 0.0
-	for class, share := range mix {
-		v, stated := values[class+".mean"]
-		if !stated {
-			return 0, false
-		}
-		mean += share * v.Number
-	}
-	return rate.Number * mean / 1000, true
 }
