@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
 // The checks in this file ask whether the figures say what a reader will take them to say.
@@ -217,7 +218,7 @@ func checkVariation(s *Summary, c Circumstances) []Finding {
 	if len(rates) < minCycles {
 		return nil
 	}
-	varied := math.Sqrt(squaredError(rates)*float64(len(rates))) / mean(rates)
+	varied := math.Sqrt(squaredError(rates)*float64(len(rates))) / stats.Mean(rates)
 	longest, depth, lost := dips(rates)
 	value, limit := varied, maxVariation
 	if varied <= maxVariation {
@@ -291,7 +292,7 @@ func changeText(change float64) string {
 // trend returns the change over the whole series relative to its mean, and the probability that there
 // is none. Series too short for the test have p = 1.
 func trend(at, values []float64) (change, p float64) {
-	m := mean(values)
+	m := stats.Mean(values)
 	if len(values) < minCycles || m == 0 {
 		return 0, 1
 	}
@@ -311,7 +312,7 @@ func checkSettled(s *Summary, width time.Duration) []Finding {
 		return nil
 	}
 	cut, settled := MSER(rates, 1)
-	bias := mean(rates)/mean(rates[cut:]) - 1
+	bias := stats.Mean(rates)/stats.Mean(rates[cut:]) - 1
 	if math.Abs(bias) <= maxTrend {
 		return nil
 	}

@@ -3,6 +3,8 @@ package measure
 import (
 	"math"
 	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
 // TheilSen returns the median of the slopes between all pairs of points (x, y): a trend that a third of
@@ -111,25 +113,14 @@ func MSER(values []float64, m int) (cut int, settled bool) {
 func batchMeans(values []float64, m int) []float64 {
 	var means []float64
 	for i := 0; i+m <= len(values); i += m {
-		means = append(means, mean(values[i:i+m]))
+		means = append(means, stats.Mean(values[i:i+m]))
 	}
 	return means
 }
 
-func mean(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
 // squaredError is the squared standard error of the mean, but for a constant factor near one.
 func squaredError(y []float64) float64 {
-	m, sum := mean(y), 0.0
+	m, sum := stats.Mean(y), 0.0
 	for _, v := range y {
 		sum += (v - m) * (v - m)
 	}

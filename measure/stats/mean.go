@@ -5,25 +5,13 @@ import (
 	"slices"
 )
 
-// Mean returns the arithmetic mean of trials and its t interval, x̄ ± t·s/√n. It suits values that can be zero or
-// negative, such as shares of errors or differences; rates and times are better served by [GeoMean]. ok is false with
-// fewer than two values, or with one that is not finite.
-func Mean(xs []float64, confidence float64) (mean float64, iv Interval, ok bool) {
-	if len(xs) == 0 || !finite(xs) {
-		return 0, Interval{}, false
+// Mean returns the arithmetic mean, 0 without values.
+func Mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
 	}
-	mean, variance := moments(xs)
-	if len(xs) < 2 || !validConfidence(confidence) {
-		return mean, Interval{}, false
-	}
-	n := float64(len(xs))
-	t := TQuantile((1+confidence)/2, n-1)
-	half := t * math.Sqrt(variance/n)
-	iv = Interval{mean - half, mean + half}
-	if !iv.bounded() {
-		return mean, Interval{}, false
-	}
-	return mean, iv, true
+	return sum / float64(max(1, len(xs)))
 }
 
 // GeoMean returns the geometric mean of trials and its t interval on the logarithms, exp(x̄ ± t·s/√n). Results of

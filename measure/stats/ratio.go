@@ -110,21 +110,6 @@ func (r Ratio) At(confidence float64) (iv Interval, ok bool) {
 	return iv, true
 }
 
-// CV is the coefficient of variation of single trials that this ratio's standard error speaks of, as [Power] and
-// [Trials] take it: within blocks if they are paired, and taking both sides for equally large if not. It is 0 if
-// nothing is known.
-func (r Ratio) CV() float64 {
-	if !(r.DF >= 1) || r.N < 2 {
-		return 0
-	}
-	perSide := float64(r.N)
-	if !r.Paired {
-		perSide /= 2
-	}
-	// The standard error of the difference of two means of n logarithms is σ·√(2/n), and 1+CV² = exp(σ²).
-	return math.Sqrt(min(math.Expm1(r.SE*r.SE*perSide/2), math.MaxFloat64))
-}
-
 // equivalenceLevel is the error rate of [Equivalent].
 const equivalenceLevel = 0.05
 
