@@ -173,7 +173,8 @@ func (h *Handle) stop(ctx context.Context) error {
 }
 
 // call sends a request and decodes the answer.
-func call[T any](ctx context.Context, h *Handle, method, path string, query url.Values, what any) (answer T, err error) {
+func call[T any](ctx context.Context, h *Handle, method, path string, query url.Values,
+	what any) (answer T, err error) {
 	resp, err := h.send(ctx, method, path, query, what)
 	if err != nil {
 		return answer, err

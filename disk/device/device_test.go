@@ -26,7 +26,8 @@ func TestDiskstats(t *testing.T) {
 	if len(got) != 4 {
 		t.Fatal(got)
 	}
-	if c := got["nvme0n1"]; c.FlushRequestsCompleted != 50 || c.TimeSpentFlushing != 70 || !c.HasFlushes || c.DiscardIOs != 5 || c.WeightedIOTicks != 1300 {
+	if c := got["nvme0n1"]; c.FlushRequestsCompleted != 50 || c.TimeSpentFlushing != 70 || !c.HasFlushes ||
+		c.DiscardIOs != 5 || c.WeightedIOTicks != 1300 {
 		t.Errorf("%+v", c)
 	}
 	if got["sda"].HasFlushes || got["vda"].HasFlushes || got["loop0"].FlushRequestsCompleted != 16 {
@@ -36,8 +37,8 @@ func TestDiskstats(t *testing.T) {
 
 // The columns are those that iostat -x 12.6.1 prints for these counters over two seconds.
 func TestUsage(t *testing.T) {
-	d := Counters{blockdevice.IOStats{ReadIOs: 90, ReadMerges: 10, ReadSectors: 1440, ReadTicks: 45, WriteIOs: 300, WriteMerges: 100,
-		WriteSectors: 4800, WriteTicks: 600,
+	d := Counters{blockdevice.IOStats{ReadIOs: 90, ReadMerges: 10, ReadSectors: 1440, ReadTicks: 45,
+		WriteIOs: 300, WriteMerges: 100, WriteSectors: 4800, WriteTicks: 600,
 		IOsTotalTicks: 500, WeightedIOTicks: 700, DiscardIOs: 10, DiscardMerges: 0, DiscardSectors: 160, DiscardTicks: 5,
 		FlushRequestsCompleted: 100, TimeSpentFlushing: 50}, true}
 	want := record.ProbeDevice{Name: "x", Reads: 45, ReadKB: 360, ReadMrg: 5, ReadMrgP: 10, ReadAwait: 0.5, ReadSize: 8,

@@ -79,7 +79,8 @@ func Usage(name string, d Counters, seconds float64) record.ProbeDevice {
 		DiscAwait: wait(d.DiscardTicks, d.DiscardIOs), DiscSize: size(d.DiscardSectors, d.DiscardIOs),
 		Flushes: rate(d.FlushRequestsCompleted), FlushAwait: wait(d.TimeSpentFlushing, d.FlushRequestsCompleted),
 		Queue: rate(d.WeightedIOTicks) / 1000, Util: rate(d.IOsTotalTicks) / 10,
-		FlushCount: int64(d.FlushRequestsCompleted), WriteCount: int64(d.WriteIOs), WriteBytes: int64(d.WriteSectors) * sectorBytes,
+		FlushCount: int64(d.FlushRequestsCompleted), WriteCount: int64(d.WriteIOs),
+		WriteBytes: int64(d.WriteSectors) * sectorBytes,
 		ReadBytes: int64(d.ReadSectors) * sectorBytes,
 	}
 }
