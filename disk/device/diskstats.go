@@ -81,7 +81,7 @@ func Usage(name string, d Counters, seconds float64) record.ProbeDevice {
 		Queue: rate(d.WeightedIOTicks) / 1000, Util: rate(d.IOsTotalTicks) / 10,
 		FlushCount: int64(d.FlushRequestsCompleted), WriteCount: int64(d.WriteIOs),
 		WriteBytes: int64(d.WriteSectors) * sectorBytes,
-		ReadBytes: int64(d.ReadSectors) * sectorBytes,
+		ReadBytes:  int64(d.ReadSectors) * sectorBytes,
 	}
 }
 
