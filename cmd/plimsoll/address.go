@@ -20,8 +20,8 @@ const (
 const addressHelp = `
 
 Other users of this machine can read command lines. To hide an address with a password, write env:NAME (an
-environment variable), @FILE (the line in a file) or @- (a line of standard input). Plimsoll does not pass
-the variable or the address on to the command lines of processes that it starts.`
+environment variable), @FILE (the line in a file) or @- (a line of standard input). If plimsoll starts other
+processes, the address is not on their command lines either.`
 
 const maxAddressFile = 64 << 10
 

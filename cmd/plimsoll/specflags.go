@@ -79,7 +79,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("operations", "count", "number of operations after which the run ends", parsed("load.operations", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Operations }))
 	one("timeout", "time", "deadline of each operation (default 10s)", parsed("load.timeout", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Timeout }))
 
-	fs.StringVar(&s.load, "load", "auto", "`mode` of the load phase: auto inserts missing documents, drop replaces existing data, skip uses existing data, only ends after loading (drop,only combines them)")
+	fs.StringVar(&s.load, "load", "auto", "`mode` of the load phase: auto (insert missing documents), drop (replace existing data), skip (use existing data), only (end after the load phase), or drop,only")
 	one("batch", "count", "documents per insert in the load phase (default 1000)", parsed("load_phase.batch", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Batch }))
 	one("load-threads", "count", "parallel inserts in the load phase (default 16)", parsed("load_phase.parallel", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Parallel }))
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/procfs/blockdevice"
@@ -144,11 +145,12 @@ func TestHost(t *testing.T) {
 	files["proc/stat"], files["proc/pressure/io"] = "cpu  150 0 150 750 100 0 0 50 0 0\n", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\n"
 	files["sys/fs/cgroup/cpu/a/cpu.stat"] = "throttled_time 1250000000\n"
 	after := tree(t, files).Sample()
-	h := host(before, after, 1)
+	after.at = before.at.Add(time.Second)
+	_, h := Between(before, after, nil, 0)
 	if h.IOPressure == nil || *h.IOPressure != 0.5 || h.Steal != 0.25 || h.Busy != 0.5 || h.Throttled != 0.25 {
 		t.Errorf("%+v", h)
 	}
-	if _, ok := after.Counters("nvme0n1"); !ok || len(after.Names()) != 4 {
-		t.Errorf("%v", after.Names())
+	if _, ok := after.Counters("nvme0n1"); !ok || len(after.devices) != 4 {
+		t.Errorf("devices %v", after.devices)
 	}
 }

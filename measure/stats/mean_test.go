@@ -33,7 +33,7 @@ func TestMeansOfBadInput(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		xs   []float64
-		geo  float64 // still given although there is no interval
+		geo  float64 // returned although there is no interval
 	}{
 		{"nothing", nil, 0},
 		{"one value", []float64{7}, 7},
@@ -57,8 +57,8 @@ func TestMeansOfBadInput(t *testing.T) {
 	}
 }
 
-// Equal values have an interval without width, and exactly their own value as mean: nothing goes through a logarithm.
-func TestMeansOfEqualValues(t *testing.T) {
+// Equal values have an interval without width, and exactly their own value as mean, without rounding by logarithms.
+func TestGeoMeanOfEqualValues(t *testing.T) {
 	for _, x := range []float64{0.1, 1000.0 / 3, 1e-300, 1e300} {
 		xs := []float64{x, x, x}
 		if m, iv, ok := GeoMean(xs, 0.95); !ok || m != x || iv != (Interval{x, x}) {

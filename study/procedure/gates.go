@@ -13,10 +13,10 @@ import (
 
 // The conditions for a steady state.
 const (
-	minCycles   = 4    // checkpoints within the measured time (TPC-C 5.5.2)
-	enoughBins  = 40   // MSER is unreliable with fewer
-	maxTrend    = 0.02 // of the mean over the whole window (TPC-C 5.5.2)
-	fewestTrend = 8    // values for the normal approximation of Mann–Kendall
+	minCycles   = study.CyclesToSettle // checkpoints within the measured time (TPC-C 5.5.2)
+	enoughBins  = 40                   // MSER is unreliable with fewer
+	maxTrend    = 0.02                 // of the mean over the whole window (TPC-C 5.5.2)
+	fewestTrend = 8                    // values for the normal approximation of Mann–Kendall
 )
 
 // settling is the result of the conditions for one trial.
@@ -50,9 +50,7 @@ func settlingOf(seconds []study.Second, cycle time.Duration) settling {
 	}
 	g.warmUp(measured, cycle)
 	g.drift(perCycle)
-	switch {
-	case g.problem != "":
-	case math.Abs(g.trend) > maxTrend:
+	if g.problem == "" && math.Abs(g.trend) > maxTrend {
 		g.problem = fmt.Sprintf("throughput changed by %s within the measured time (Mann–Kendall p = %.2g)", signed(g.trend), g.p)
 	}
 	return g
@@ -75,7 +73,7 @@ func (g *settling) warmUp(measured []study.Second, cycle time.Duration) {
 	if g.bins < minCycles {
 		return
 	}
-	cut, settled := measure.MSER(bins, 1)
+	cut, settled := measure.MSER(bins)
 	g.cut, g.bias = cut, stats.Mean(bins)/stats.Mean(bins[cut:])-1
 	switch {
 	case math.Abs(g.bias) <= maxTrend/2: // MSER also cuts a random part of a series without any warm-up
