@@ -111,12 +111,12 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"{scale: {applied: true}, parts: [{study: base.yaml}]}":                                 "scale: plimsoll writes applied",
 		"parts: [{study: base.yaml}, {name: threads, study: threads.yaml}, {study: gone.yaml}]": "part 3 (gone)",
 	} {
-		_, err := Read(folder(t, text, map[string]string{"broken.yaml": "{runn: {}}"}))
+		_, err := Open(folder(t, text, map[string]string{"broken.yaml": "{runn: {}}"}))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
-	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), File) {
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), File) {
 		t.Errorf("a folder without a suite: %v", err)
 	}
 }
