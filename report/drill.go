@@ -204,7 +204,8 @@ func drillFindings(d *record.Drill) []Point {
 		if left := drillLeft(r); left != "" {
 			add(Point{Note, "note", ofRound(d, r) + left})
 		}
-		if d.Specification.Lab != nil && slices.ContainsFunc(lostOf(r), func(w record.LostWrite) bool { return w.Found != "" }) {
+		found := slices.ContainsFunc(lostOf(r), func(w record.LostWrite) bool { return w.Found != "" })
+		if found && d.Specification.Lab != nil {
 			add(Point{Note, "note", "the files in which lost writes were found are removed with the lab of this drill. " +
 				"To keep them, start the lab with plimsoll lab up, and drill lab:NAME"})
 		}
