@@ -204,11 +204,23 @@ func drillFindings(d *record.Drill) []Point {
 		if left := drillLeft(r); left != "" {
 			add(Point{Note, "note", ofRound(d, r) + left})
 		}
+		found := slices.ContainsFunc(lostOf(r), func(w record.LostWrite) bool { return w.Found != "" })
+		if found && d.Specification.Lab != nil {
+			add(Point{Note, "note", "the files in which lost writes were found are removed with the lab of this drill. " +
+				"To keep them, start the lab with plimsoll lab up, and drill lab:NAME"})
+		}
 		for _, u := range r.Unread {
 			add(Point{Note, "note", "not read: " + u})
 		}
 	}
 	return append(list, findingPoints(d.Validity)...)
+}
+
+func lostOf(r *record.DrillRound) []record.LostWrite {
+	if r.Ledger == nil {
+		return nil
+	}
+	return r.Ledger.Lost
 }
 
 func drillTiles(d *record.Drill) (list []Tile) {

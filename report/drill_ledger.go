@@ -104,10 +104,10 @@ func foundElsewhere(l *record.LedgerResult) string {
 	}
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(places)) {
-		list = append(list, fmt.Sprintf("%s can be found in %s", figure.Count(int64(places[place])), place))
+		list = append(list, fmt.Sprintf("%s found in %s", figure.Count(int64(places[place])), place))
 	}
 	if nowhere > 0 {
-		list = append(list, figure.Count(int64(nowhere))+" cannot be found")
+		list = append(list, figure.Count(int64(nowhere))+" not found")
 	}
 	return fmt.Sprintf("Of %s, %s.", of, strings.Join(list, ", "))
 }
