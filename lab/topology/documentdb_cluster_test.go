@@ -44,8 +44,7 @@ type underTest struct {
 func describe(t *testing.T, mode string, change func(*spec.Lab)) *underTest {
 	t.Helper()
 	asked := spec.Lab{Name: "test", Engine: spec.Engine{Name: spec.LabDocumentDB, Connections: 16},
-		Topology: spec.Topology{Kind: spec.LabReplicaSet,
-			Settings: map[string]string{"electionTimeoutMillis": "3000"}}} // short, and long enough for a busy machine
+		Topology: spec.Topology{Kind: spec.LabReplicaSet, Election: "elect-fast"}}
 	asked.Hosts.Mode = mode
 	if change != nil {
 		change(&asked)
@@ -125,7 +124,7 @@ func (u *underTest) logAll(t *testing.T) {
 	for _, n := range u.Nodes() {
 		data, _ := os.ReadFile(n.Logs()[0])
 		lines := strings.Split(string(data), "\n")
-		t.Logf("%s:\n%s", n.Name(), strings.Join(lines[max(0, len(lines)-25):], "\n"))
+		t.Logf("%s:\n%s", n.Name(), strings.Join(lines[max(0, len(lines)-1500):], "\n"))
 	}
 }
 
