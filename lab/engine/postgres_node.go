@@ -136,8 +136,13 @@ func (p *Postgres) assignREST(h host.Host) error {
 
 // Move sets the host of the next start.
 func (p *Postgres) Move(to host.Host) error {
-	moves := to != p.Host()
-	if err := p.placed.Move(to); err != nil || !moves {
+	if to == p.Host() {
+		return nil
+	}
+	if err := p.release(); err != nil { // its Patroni stays behind otherwise
+		return err
+	}
+	if err := p.placed.Move(to); err != nil {
 		return err
 	}
 	return p.assignREST(to)

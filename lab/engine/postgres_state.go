@@ -54,18 +54,6 @@ func (p *Postgres) Applied(ctx context.Context) (LSN, error) {
 	return ParseLSN(rows[0][0])
 }
 
-// PauseReplay pauses or resumes the replay of a standby.
-func (p *Postgres) PauseReplay(ctx context.Context, on bool) error {
-	call := "pg_wal_replay_resume()"
-	if on {
-		call = "pg_wal_replay_pause()"
-	}
-	if _, err := p.socket.query(ctx, "select "+call); err != nil {
-		return fmt.Errorf("%s: cannot change its replay: %w", p.name, err)
-	}
-	return nil
-}
-
 // Standby is the state of a standby, from the primary.
 type Standby struct {
 	Name  string

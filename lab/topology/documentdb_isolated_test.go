@@ -125,6 +125,11 @@ func powerOff(t *testing.T, u *underTest) {
 	if err := from.PowerOn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	for _, e := range u.etcd {
+		if err := u.Return(t.Context(), e.Name()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := m.node.Move(from); err != nil {
 		t.Fatal(err)
 	}
