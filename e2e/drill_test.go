@@ -208,7 +208,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "40s", "--duration", "50s", "--rate", "1000",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
@@ -242,8 +242,8 @@ func testDrillExternal(t *testing.T, name string) {
 	// standby that still has to follow a new primary may be restarted, and would apply again.
 	until(t, "all members are back", func() bool { return standbys(t, name) == 4 })
 	still := secondary(t, name)
-	goOn := holdReplay(t, name, still)
-	defer goOn()
+	signalTo(t, name, still, replayer, syscall.SIGSTOP)
+	defer func() { signalTo(t, name, still, replayer, syscall.SIGCONT) }()
 	d := drillOf(t, c.wait(t).judged(t))
 	if got := memberStates(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" ||
 		got.Extra != 0 {
