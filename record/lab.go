@@ -36,6 +36,8 @@ type Lab struct {
 	Sharding *LabSharding `json:"sharding,omitempty"`
 	// Notes say what a reader would not expect.
 	Notes []string `json:"notes,omitempty"`
+	// Failover says what decides which member is the primary; absent if the servers elect it by themselves.
+	Failover string `json:"failover,omitempty"`
 	// Faults are the current faults.
 	Faults []LabFault `json:"faults,omitempty"`
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -48,15 +49,20 @@ const (
 )
 
 // patroniInit runs Patroni as PostgreSQL's user and waits until both have ended. SIGTERM ends both in order, SIGUSR1
-// kills Patroni and ends PostgreSQL in order.
+// kills Patroni and ends PostgreSQL in order, SIGUSR2 starts a Patroni that was killed.
 const patroniInit = `mount -t proc proc /proc || exit 1
-setpriv --reuid=%[1]d --regid=%[2]d --clear-groups ` + patroniFile + ` ` + dataMount + "/" + patroniSettings + ` &
-patroni=$!
-postgres() { kill "-$1" "$(head -n 1 ` + dataMount + "/" + postgresDir + `/postmaster.pid)" 2>/dev/null; }
+start() {
+	setpriv --reuid=%[1]d --regid=%[2]d --clear-groups ` + patroniFile + ` ` + dataMount + "/" + patroniSettings + ` &
+	patroni=$!
+}
+postgres() { kill "-$1" "$(head -n 1 ` + dataMount + "/" + postgresDir + `/postmaster.pid)"; } 2>/dev/null
 trap 'kill -TERM $patroni 2>/dev/null || postgres INT' TERM
 trap 'kill -KILL $patroni 2>/dev/null; postgres INT' USR1
-while kill -0 $patroni 2>/dev/null; do wait $patroni; status=$?; done
-while postgres 0; do sleep 0.05; done
+trap start USR2
+start
+while kill -0 $patroni 2>/dev/null || postgres 0; do
+	if kill -0 $patroni 2>/dev/null; then wait $patroni; status=$?; else sleep 0.05; fi
+done
 exit $status
 `
 
@@ -235,6 +241,45 @@ func (p *Postgres) postmaster() int {
 		}
 	}
 	return 0
+}
+
+// PatroniBeside returns the id of the Patroni of a PostgreSQL whose first process is given, 0 if it does not run. Both
+// have the same parent.
+func PatroniBeside(postmaster int) int {
+	fields, err := procid.Stat(postmaster)
+	if err != nil {
+		return 0
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	children, _ := process.Children(parent)
+	for _, pid := range children {
+		if line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline"); err == nil && strings.Contains(string(line), patroniFile) {
+			return pid
+		}
+	}
+	return 0
+}
+
+// KillPatroni kills the member's Patroni. PostgreSQL runs on.
+func (p *Postgres) KillPatroni() error {
+	pid := PatroniBeside(p.postmaster())
+	if pid == 0 {
+		return fmt.Errorf("%s: its PostgreSQL or its Patroni does not run", p.name)
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// StartPatroni starts the member's Patroni again, beside its PostgreSQL.
+func (p *Postgres) StartPatroni() error {
+	first := p.process()
+	if !p.Status().Running {
+		return fmt.Errorf("%s does not run", p.name)
+	}
+	first.Signal(syscall.SIGUSR2)
+	return nil
 }
 
 // hold kills PostgreSQL with all its processes and keeps it down until the next start. Its Patroni runs on.

@@ -80,6 +80,9 @@ func NewPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	return p, nil
 }
 
+// Managed reports whether Patroni manages the member.
+func (p *Postgres) Managed() bool { return p.o.Patroni != nil }
+
 func (p *Postgres) DataDir() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

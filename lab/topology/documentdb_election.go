@@ -69,9 +69,9 @@ func unknownElection(t spec.Topology) error {
 	return fmt.Errorf("topology.election: unknown preset %q; use elect-default or elect-fast", t.Election)
 }
 
-// electionNote says what decides about the primary of a set.
-func electionNote(settings map[string]any) string {
-	note := fmt.Sprintf("Patroni decides about failover, with the primary's lease in etcd: ttl %d s, loop_wait %d s, "+
+// electionText says what decides about the primary of a set.
+func electionText(settings map[string]any) string {
+	note := fmt.Sprintf("Patroni, with the primary's lease in etcd: ttl %d s, loop_wait %d s, "+
 		"retry_timeout %d s", settings["ttl"], settings["loop_wait"], settings["retry_timeout"])
 	if n, ok := settings["primary_start_timeout"]; ok {
 		note += fmt.Sprintf(", primary_start_timeout %d s", n)
@@ -79,5 +79,5 @@ func electionNote(settings map[string]any) string {
 	if settings["failsafe_mode"] == true {
 		note += ", failsafe_mode"
 	}
-	return note + "; there is no watchdog"
+	return note + "; no watchdog"
 }

@@ -172,6 +172,31 @@ func pausedPrimary(t *testing.T, u *underTest) {
 	}
 }
 
+// A primary whose Patroni is killed accepts writes when its lease has run out, beside the new one, until its Patroni
+// runs again. A majority does not acknowledge them.
+func patroniKilled(t *testing.T, u *underTest) {
+	old, since := u.whole(t), u.now()
+	if err := u.pg(old).KillPatroni(); err != nil {
+		t.Fatal(err)
+	}
+	u.promoted(t, old)
+	eventually(t, "two primaries were not told", func() error {
+		for _, m := range u.Describe(t.Context(), Roles) {
+			if m.Name == old && m.Role == "primary" && m.Problem != "" {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", u.told("problem", since))
+	})
+	if err := u.pg(old).StartPatroni(); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+	if _, ok := u.promotion(old, since); !ok {
+		t.Errorf("promotions: %+v", u.told("promotion", since))
+	}
+}
+
 // Without a majority nothing is promoted; when a majority is back, it is.
 func doubleFailure(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()

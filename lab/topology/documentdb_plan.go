@@ -54,10 +54,15 @@ func planDocumentDB(asked spec.Lab) (Layout, error) {
 			Host: "gateway1", Role: "gateway", Durability: g.name})
 	}
 	l.Notes = documentDBNotes(asked, n, hosts)
+	if n > 1 {
+		settings, err := patroniSettings(asked)
+		l.Failover = electionText(settings)
+		return l, err
+	}
 	return l, nil
 }
 
-// documentDBNotes lists the differences from MongoDB, and what decides about failover.
+// documentDBNotes lists the differences from MongoDB.
 func documentDBNotes(asked spec.Lab, members, hosts int) []string {
 	notes := []string{"gateways ignore write concerns: the address decides the durability level"}
 	if members == 1 {
@@ -70,8 +75,6 @@ func documentDBNotes(asked spec.Lab, members, hosts int) []string {
 	notes = append(notes, fmt.Sprintf("a write at the level %s waits for the primary and %d of %d standbys (Patroni's "+
 		"synchronous_mode quorum); when standbys are away, Patroni lowers that number down to 1, and promotes only a "+
 		"standby that has all these writes", level, k, members-1))
-	settings, _ := patroniSettings(asked) // they were checked
-	notes = append(notes, electionNote(settings))
 	switch hosts {
 	case 1:
 		notes = append(notes, "all members of etcd are on one host")

@@ -61,6 +61,7 @@ func TestDocumentDBSet(t *testing.T) {
 			{"a member returns with an empty volume", emptyVolume},
 			{"members are killed at random", randomKills},
 			{"a paused primary", pausedPrimary},
+			{"a primary without Patroni", patroniKilled},
 			{"no secrets in logs", noSecretsInLogs},
 		},
 	} {
