@@ -38,10 +38,12 @@ type PatroniOptions struct {
 
 const patroniFile = "/usr/bin/patroni"
 
+// heldFile keeps PostgreSQL from starting while it exists, in the shared memory of a member's sandbox.
+const heldFile = "/dev/shm/plimsoll-held"
+
 // Files in a member's directory that Patroni and its programs use.
 const (
 	patroniSettings = "patroni.json"
-	heldFile        = "held"   // PostgreSQL does not start while it exists
 	clonedFile      = "cloned" // all data were copied from another member
 	guardedPostgres = "postgres.sh"
 	guardedRewind   = "pg_rewind.sh"
@@ -71,7 +73,7 @@ const (
 	// A killed member stays down until it is started: Patroni restarts a dead PostgreSQL.
 	postgresScript = `#!/bin/sh
 case "$1" in -D | --single)
-	if [ -e ` + dataMount + "/" + heldFile + ` ]; then
+	if [ -e ` + heldFile + ` ]; then
 		echo "plimsoll: a fault keeps PostgreSQL down" >&2
 		exit 1
 	fi
@@ -282,10 +284,15 @@ func (p *Postgres) StartPatroni() error {
 	return nil
 }
 
-// hold kills PostgreSQL with all its processes and keeps it down until the next start. Its Patroni runs on.
-func (p *Postgres) hold() error {
-	if err := p.writeFile(heldFile, ""); err != nil {
-		return err
+// KillServer kills PostgreSQL with all its processes, and keeps it down until the next start. Its Patroni runs on.
+func (p *Postgres) KillServer() error {
+	if p.o.Patroni == nil || !p.Status().Running {
+		return p.Kill()
+	}
+	// The shared memory of the sandbox ends with it, and does not need the disk, which may have a fault.
+	held := "/proc/" + strconv.Itoa(p.process().PID) + "/root" + heldFile
+	if err := os.WriteFile(held, nil, 0o644); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	p.mu.Lock()
 	p.held = true
@@ -302,7 +309,7 @@ func (p *Postgres) hold() error {
 	return nil
 }
 
-// release ends the Patroni of a member that is held, so that the next start begins with a new one.
+// release ends the Patroni of a member whose PostgreSQL was killed, so that the next start begins with a new one.
 func (p *Postgres) release() error {
 	p.mu.Lock()
 	held := p.held
@@ -310,14 +317,7 @@ func (p *Postgres) release() error {
 	if !held {
 		return nil
 	}
-	p.process().Kill()
-	if err := os.Remove(filepath.Join(p.DataDir(), heldFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held = false
-	return nil
+	return p.Kill()
 }
 
 // StopAlone ends PostgreSQL with a "fast" shutdown without a role for Patroni, which is killed first. It is for a

@@ -48,7 +48,7 @@ type Postgres struct {
 
 	dir     string // with postgres/, socket/, pg_hba.conf, lost/, and postgresql.conf or patroni.json
 	rest    int    // port of Patroni's REST API
-	held    bool   // killed by [Postgres.Kill], while its Patroni runs
+	held    bool   // killed by [Postgres.KillServer], while its Patroni runs
 	segment int    // in the journal, 0 for none
 
 	socket *pgClient // through its Unix socket: independent of the network
@@ -240,12 +240,13 @@ func (p *Postgres) Stop(ctx context.Context) error {
 	return errors.Join(err, p.afterEnd())
 }
 
-// Kill kills PostgreSQL with all its processes. Its Patroni runs on, but cannot start it before [Postgres.Start].
+// Kill kills PostgreSQL and its Patroni.
 func (p *Postgres) Kill() error {
-	if p.o.Patroni != nil && p.Status().Running {
-		return p.hold()
-	}
-	return errors.Join(p.placed.Kill(), p.afterEnd())
+	err := p.placed.Kill()
+	p.mu.Lock()
+	p.held = false
+	p.mu.Unlock()
+	return errors.Join(err, p.afterEnd())
 }
 
 // afterEnd removes the shared memory of the ended server.

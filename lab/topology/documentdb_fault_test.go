@@ -53,7 +53,7 @@ func loss(t *testing.T, u *underTest) {
 	if err := insert(t.Context(), majority, 1000, time.Second); err == nil {
 		t.Error("a write was acknowledged by a majority that does not receive anything")
 	}
-	if err := u.pg(old).Kill(); err != nil {
+	if err := u.pg(old).KillServer(); err != nil {
 		t.Fatal(err)
 	}
 	signal(t, u.pg(old), "patroni", syscall.SIGCONT)
@@ -211,7 +211,7 @@ func doubleFailure(t *testing.T, u *underTest) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{standby, old} {
-		if err := u.pg(name).Kill(); err != nil {
+		if err := u.pg(name).KillServer(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -246,7 +246,7 @@ func allFail(t *testing.T, u *underTest) {
 		t.Fatal(err)
 	}
 	for _, m := range u.members {
-		if err := m.node.Kill(); err != nil {
+		if err := m.node.KillServer(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,7 +317,7 @@ func stepDownInVain(t *testing.T, u *underTest) {
 // A member that is started again on another host has another address: the other members and the gateways find it.
 func memberMoves(t *testing.T, u *underTest) {
 	m := u.member(u.whole(t))
-	if err := m.node.Kill(); err != nil {
+	if err := m.node.KillServer(); err != nil {
 		t.Fatal(err)
 	}
 	before := m.node.Address()
@@ -378,7 +378,7 @@ func failoversInARow(t *testing.T, u *underTest) {
 				return err
 			})
 		}
-		if err := u.pg(old).Kill(); err != nil {
+		if err := u.pg(old).KillServer(); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%s in place of %s", u.promoted(t, old), old)
@@ -409,7 +409,7 @@ func randomKills(t *testing.T, u *underTest) {
 	for range 6 {
 		for _, i := range r.Perm(len(u.members))[:1+r.IntN(2)] {
 			m := u.members[i]
-			if err := m.node.Kill(); err != nil {
+			if err := m.node.KillServer(); err != nil {
 				t.Fatal(err)
 			}
 			all.Go(func() { // it may be killed again, and is returned in the end in any case

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -18,6 +19,13 @@ func (c *documentDB) StepDown(ctx context.Context, set string) error {
 		return errors.New("cannot step down: the lab has a single member; use topology.kind: replica-set")
 	}
 	old := c.member(name)
+	// Patroni accepts a standby within two of its loops.
+	limit := 10*time.Second + 2*time.Duration(c.settings["loop_wait"].(int))*time.Second
+	for end := time.Now().Add(limit); !c.anySynced(ctx) && time.Now().Before(end); {
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("%s did not step down: no standby can be promoted: %w", name, err)
+		}
+	}
 	c.setPlanned(true)
 	if err := old.node.SwitchOver(ctx); err != nil {
 		c.setPlanned(false)
@@ -32,6 +40,14 @@ func (c *documentDB) StepDown(ctx context.Context, set string) error {
 		}
 	}
 	return nil
+}
+
+// anySynced reports whether Patroni may promote a standby.
+func (c *documentDB) anySynced(ctx context.Context) bool {
+	c.pollSynced(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.members, func(m *pgMember) bool { return slices.Contains(c.synced, m.plan.Name) })
 }
 
 func (c *documentDB) setPlanned(on bool) {

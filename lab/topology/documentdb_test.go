@@ -117,7 +117,7 @@ func majorityLosesNothing(t *testing.T, u *underTest) {
 			}
 			return err
 		})
-		if err := u.pg(old).Kill(); err != nil {
+		if err := u.pg(old).KillServer(); err != nil {
 			t.Fatal(err)
 		}
 		u.promoted(t, old)
