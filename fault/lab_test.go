@@ -83,7 +83,7 @@ func whole(l record.Lab) bool {
 	primary := false
 	for _, m := range l.Members {
 		primary = primary || m.Role == "primary" || m.Role == "standalone"
-		if m.State != "running" {
+		if m.State != "running" || m.Problem != "" {
 			return false
 		}
 	}
