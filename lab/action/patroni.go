@@ -21,9 +21,9 @@ var killPatroni = &Action{
 		}
 		return nil
 	},
-	Apply:   func(_ context.Context, j *Job) error { return j.Node.(*engine.Postgres).KillPatroni() },
+	Apply: func(_ context.Context, j *Job) error { return j.Node.(*engine.Postgres).KillPatroni() },
 	Undo: func(ctx context.Context, j *Job) error {
-		if err := j.Node.(*engine.Postgres).StartPatroni(); err != nil {
+		if err := j.Node.(*engine.Postgres).StartPatroni(ctx); err != nil {
 			return err
 		}
 		return j.Site.Cluster().Return(ctx, j.Name()) // it may have to leave a role that another member has

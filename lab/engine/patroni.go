@@ -274,14 +274,22 @@ func (p *Postgres) KillPatroni() error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// StartPatroni starts the member's Patroni again, beside its PostgreSQL.
-func (p *Postgres) StartPatroni() error {
+// StartPatroni starts the member's Patroni again, beside its PostgreSQL, and returns when it answers.
+func (p *Postgres) StartPatroni(ctx context.Context) error {
 	first := p.process()
 	if !p.Status().Running {
 		return fmt.Errorf("%s does not run", p.name)
 	}
 	first.Signal(syscall.SIGUSR2)
-	return nil
+	for {
+		_, last := p.request(ctx, http.MethodGet, "/liveness", nil)
+		if last == nil {
+			return nil
+		}
+		if err := pause(ctx, p.Ended(), last); err != nil {
+			return p.answerError(err)
+		}
+	}
 }
 
 // KillServer kills PostgreSQL with all its processes, and keeps it down until the next start. Its Patroni runs on.

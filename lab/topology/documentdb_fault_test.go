@@ -188,7 +188,7 @@ func patroniKilled(t *testing.T, u *underTest) {
 		}
 		return fmt.Errorf("%+v", u.told("problem", since))
 	})
-	if err := u.pg(old).StartPatroni(); err != nil {
+	if err := u.pg(old).StartPatroni(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	u.whole(t)

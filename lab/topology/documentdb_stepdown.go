@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -19,17 +18,18 @@ func (c *documentDB) StepDown(ctx context.Context, set string) error {
 		return errors.New("cannot step down: the lab has a single member; use topology.kind: replica-set")
 	}
 	old := c.member(name)
-	// Patroni accepts a standby within two of its loops.
-	limit := 10*time.Second + 2*time.Duration(c.settings["loop_wait"].(int))*time.Second
-	for end := time.Now().Add(limit); !c.anySynced(ctx) && time.Now().Before(end); {
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("%s did not step down: no standby can be promoted: %w", name, err)
-		}
-	}
 	c.setPlanned(true)
-	if err := old.node.SwitchOver(ctx); err != nil {
-		c.setPlanned(false)
-		return fmt.Errorf("%s did not step down: %w", name, err)
+	// Patroni accepts a standby that has just returned within two of its loops.
+	limit := time.Now().Add(10*time.Second + 2*time.Duration(c.settings["loop_wait"].(int))*time.Second)
+	for {
+		err := old.node.SwitchOver(ctx)
+		if err == nil {
+			break
+		}
+		if sleep(ctx, 200*time.Millisecond) != nil || time.Now().After(limit) {
+			c.setPlanned(false)
+			return fmt.Errorf("%s did not step down: %w", name, err)
+		}
 	}
 	for c.leader() == old {
 		for _, m := range c.members {
@@ -40,14 +40,6 @@ func (c *documentDB) StepDown(ctx context.Context, set string) error {
 		}
 	}
 	return nil
-}
-
-// anySynced reports whether Patroni may promote a standby.
-func (c *documentDB) anySynced(ctx context.Context) bool {
-	c.pollSynced(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.members, func(m *pgMember) bool { return slices.Contains(c.synced, m.plan.Name) })
 }
 
 func (c *documentDB) setPlanned(on bool) {
