@@ -339,9 +339,6 @@ func (b *breaker) tookPrimary() bool {
 
 // mustChange returns the sets in which another member had to become the primary.
 func (b *breaker) mustChange() (sets []string) {
-	if b.target.before.Specification.Availability.NoPromotion {
-		return nil
-	}
 	for _, set := range setsOf(b.target.before) {
 		members := membersOf(b.target.before, set)
 		if members < 2 || members-b.mostDown(set) <= members/2 { // nobody else, or no majority, is left

@@ -34,12 +34,13 @@ func (p *primaries) compare(before, now record.Lab) {
 	}
 }
 
-// primariesOf returns the primaries of a lab by set.
+// primariesOf returns the primaries of a lab by set. If two members of a set accept writes, the one with the later term
+// is the primary.
 func primariesOf(l record.Lab) map[string]string {
-	by := map[string]string{}
+	by, terms := map[string]string{}, map[string]int64{}
 	for _, m := range l.Members {
-		if m.Role == "primary" {
-			by[m.Set] = m.Name
+		if m.Role == "primary" && (by[m.Set] == "" || m.Term > terms[m.Set]) {
+			by[m.Set], terms[m.Set] = m.Name, m.Term
 		}
 	}
 	return by

@@ -158,6 +158,8 @@ func notRestored(before, now record.Lab, allowed lag) string {
 			missing = append(missing, fmt.Sprintf("%s is %s", m.Name, m.State))
 		case roleOf(before, m.Name) != "" && (m.Role == "" || m.Role == "unknown"):
 			missing = append(missing, m.Name+" has no role")
+		case m.Kind == "postgres" && m.Problem != "":
+			missing = append(missing, m.Name+": "+m.Problem)
 		case m.LagBytes == nil && m.LagSeconds == nil && m.Role == "secondary" && reportsLag(before, m.Name):
 			missing = append(missing, m.Name+" does not replicate")
 		case m.LagBytes != nil && *m.LagBytes > allowed.bytes:

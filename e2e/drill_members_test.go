@@ -3,17 +3,15 @@
 package e2e
 
 import (
-	"context"
-	"net"
 	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -75,85 +73,72 @@ func standbys(t *testing.T, name string) (n int) {
 	return n
 }
 
-// ask runs SQL on a member of a lab.
-func ask(t *testing.T, name, member, sql string) (rows [][][]byte, err error) {
+// signalTo sends a signal to the processes of a member and its Patroni whose command line has a text, and returns them.
+func signalTo(t *testing.T, name, member, text string, sig syscall.Signal) (sent []int) {
 	t.Helper()
-	var address string
 	for _, m := range status(t, name).Members {
-		if m.Name == member {
-			address = m.Address
+		if m.Name != member || len(m.PIDs) == 0 {
+			continue
 		}
-	}
-	password, err := os.ReadFile(filepath.Join(labDir(t, name), "secrets", "postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	c, err := pgconn.Connect(ctx, "host="+host+" port="+port+" user=plimsoll dbname=postgres sslmode=disable password="+strings.TrimSpace(string(password)))
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close(ctx)
-	results, err := c.Exec(ctx, sql).ReadAll()
-	for _, r := range results {
-		rows = append(rows, r.Rows...)
-	}
-	return rows, err
-}
-
-// untilEndedHolding waits until a drill ends. Until then, a standby receives WAL but does not apply it. A restart ends
-// the hold, and the lab restarts a standby that follows a new primary, so the standby is held again and again.
-func untilEndedHolding(t *testing.T, c *command, name, member string) ended {
-	t.Helper()
-	defer func() {
-		if _, err := ask(t, name, member, "select pg_wal_replay_resume()"); err != nil {
-			t.Errorf("the replay of %s does not continue: %v", member, err)
-		}
-	}()
-	until(t, "the drill ends", func() bool {
-		if _, err := ask(t, name, member, "select pg_wal_replay_pause()"); err != nil {
-			t.Logf("the replay of %s is not held: %v", member, err)
-		}
-		select {
-		case <-c.done:
-			return true
-		case <-time.After(time.Second):
-			return false
-		}
-	})
-	return c.wait(t)
-}
-
-// cutReplication stops replication from a primary. Standbys can still connect, and clients notice nothing.
-func cutReplication(t *testing.T, name, old string) {
-	t.Helper()
-	until(t, "nobody receives from "+old, func() bool {
-		// A fast standby has connected again in between.
-		_, err := ask(t, name, old, "select pg_terminate_backend(pid, 1000) from pg_stat_replication;"+
-			"select pg_drop_replication_slot(slot_name) from pg_replication_slots where not active")
+		first, err := procid.Stat(m.PIDs[0]) // of PostgreSQL; its parent is Patroni's, too
 		if err != nil {
-			t.Logf("%s: %v", old, err)
+			t.Fatal(err)
 		}
-		slots, err := ask(t, name, old, "select slot_name from pg_replication_slots")
-		return err == nil && len(slots) == 0 || primary(t, name) != old // the lab may be faster
-	})
+		parent, err := strconv.Atoi(first[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range process.Family(parent)[1:] {
+			line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+			if strings.Contains(string(line), text) && syscall.Kill(pid, sig) == nil {
+				sent = append(sent, pid)
+			}
+		}
+	}
+	if len(sent) == 0 {
+		t.Fatalf("%s has no process %q", member, text)
+	}
+	return sent
 }
 
-// testDrillKept cuts the standbys off from a primary that still acknowledges writes on its own disk. The lab stops it
-// and promotes a standby. The drill finds the lost writes in the discarded log.
+// The processes of a standby and of Patroni.
+const (
+	patroni  = "/usr/bin/patroni"
+	replayer = "postgres: rs0: startup"
+	receiver = "postgres: rs0: walreceiver"
+)
+
+// testDrillKept stops the replication of a primary that still acknowledges writes on its own disk, and then kills it.
+// Its Patroni stands still meanwhile, because it would notice that no standby may be promoted. The drill finds the lost
+// writes in the discarded log.
 func testDrillKept(t *testing.T, name string) {
 	// Few enough for all lost writes to be listed, at most a thousand, even if the promotion is slow.
 	c := startExternal(t, name, "20s", "--rate", "40", "--durability", "durable")
 	old := ""
 	until(t, "there is a primary", func() bool { old = primary(t, name); return old != "" })
+	var others []string
+	for _, m := range status(t, name).Members {
+		if m.Kind == "postgres" && m.Name != old {
+			others = append(others, m.Name)
+		}
+	}
 	c.signal(t, syscall.SIGUSR1)
-	cutReplication(t, name, old)
+	still := signalTo(t, name, old, patroni, syscall.SIGSTOP)
+	for _, m := range others {
+		signalTo(t, name, m, replayer, syscall.SIGSTOP) // it would start the receiver again
+		signalTo(t, name, m, receiver, syscall.SIGTERM)
+	}
+	until(t, "nobody receives from "+old, func() bool { return standbys(t, name) == 0 })
+	time.Sleep(time.Second) // some writes
+	plimsoll(t, "lab", "fail", name, "kill", old).must(t, 0)
+	for _, m := range others {
+		signalTo(t, name, m, replayer, syscall.SIGCONT)
+	}
+	for _, pid := range still {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
 	until(t, "another one is promoted", func() bool { now := primary(t, name); return now != "" && now != old })
+	plimsoll(t, "lab", "heal", name, "--all").must(t, 0)
 	c.signal(t, syscall.SIGUSR1)
 	l := drillOf(t, c.wait(t)).Rounds[0].Ledger
 	if l == nil || l.Inserts[record.WriteLost] == 0 || len(l.Lost) == 0 {

@@ -230,7 +230,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "5s", "--duration", "11s", "--rate", "1000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "40s", "--duration", "50s", "--rate", "1000",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
@@ -279,8 +279,10 @@ func testDrillExternal(t *testing.T, name string) {
 func testDrillStale(t *testing.T, name string) {
 	until(t, "all members are back", func() bool { return standbys(t, name) == 4 })
 	still := secondary(t, name)
+	signalTo(t, name, still, replayer, syscall.SIGSTOP)
+	defer func() { signalTo(t, name, still, replayer, syscall.SIGCONT) }()
 	c := startExternal(t, name, "8s", "--rate", "200", "--w", "majority")
-	states := memberStates(drillOf(t, untilEndedHolding(t, c, name, still).judged(t)).Rounds[0])
+	states := memberStates(drillOf(t, c.wait(t).judged(t)).Rounds[0])
 	if got := states[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" || got.Extra != 0 {
 		t.Errorf("%s, whose replay stands still, is %+v", still, got)
 	}

@@ -83,7 +83,7 @@ func whole(l record.Lab) bool {
 	primary := false
 	for _, m := range l.Members {
 		primary = primary || m.Role == "primary" || m.Role == "standalone"
-		if m.State != "running" {
+		if m.State != "running" || m.Problem != "" {
 			return false
 		}
 	}
@@ -165,6 +165,9 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	b.until(t, "the lab is whole", whole)
 	fault := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
 	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), record.MannerCrash, "ended", nil) })
+	t.Run("kill-patroni", func(t *testing.T) {
+		b.breaks(t, fault("kill-patroni:secondary"), record.MannerCrash, "runs without Patroni", nil)
+	})
 	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), record.MannerPlanned, "ended", nil) })
 	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), record.MannerBlackHole, "", nil) })
 	t.Run("pause a host", func(t *testing.T) { b.breaks(t, fault("pause:gateway1"), record.MannerBlackHole, "", nil) })

@@ -72,12 +72,7 @@ func (a *availability) watchMember(n engine.Node) {
 
 // died writes an event about a member that ended without a fault, and restarts it if the specification says so.
 func (a *availability) died(n engine.Node) {
-	byCluster, ok := n.(interface{ Asked() bool })
-	if ok && byCluster.Asked() { // to follow another primary; the cluster restarts it
-		a.event("member", "the lab stopped "+n.Name()+" so that it can rejoin", map[string]string{"member": n.Name()})
-	} else {
-		a.reportDeath(n)
-	}
+	a.reportDeath(n)
 	if !a.policy.Restart || !a.pause(a.policy.RestartAfter.Std()) {
 		return
 	}
@@ -186,7 +181,7 @@ func (a *availability) restartElsewhere(name string, dead host.Host) error {
 		return nil
 	}
 	n, ok := cluster.Node(name)
-	if !ok || n.Host().Name() != dead.Name() || n.Status().Running {
+	if !ok || n.Host().Name() != dead.Name() || n.Status().Running || n.Kind() == topology.KindEtcd {
 		return nil
 	}
 	candidates := a.hostsFor(n, dead)

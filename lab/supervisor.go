@@ -166,7 +166,7 @@ func (s *supervisor) make() error {
 	s.inventory.change(func(v *inventory) { v.planned = p })
 	s.mu.Lock()
 	s.lab.Specification, s.lab.Engine, s.lab.Version = p.Spec, p.Spec.Engine.Name, p.Engine.Version
-	s.lab.Notes = p.Layout.Notes
+	s.lab.Notes, s.lab.Failover = p.Layout.Notes, p.Layout.Failover
 	s.mu.Unlock()
 	if err := s.builder.ready(ctx, p); err != nil {
 		return s.withDeadline(ctx, err)

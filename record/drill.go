@@ -58,6 +58,8 @@ type DrillRound struct {
 	// engine's settings.
 	Level string `json:"level,omitempty"`
 	Means string `json:"means,omitempty"`
+	// Failover says what decides which member is the primary of a lab's set; absent if the servers elect it by themselves.
+	Failover string `json:"failover,omitempty"`
 	// Expect is the expectation, and Promise its reason.
 	Expect  spec.Expect `json:"expect"`
 	Promise string      `json:"promise,omitempty"`

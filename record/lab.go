@@ -36,6 +36,8 @@ type Lab struct {
 	Sharding *LabSharding `json:"sharding,omitempty"`
 	// Notes say what a reader would not expect.
 	Notes []string `json:"notes,omitempty"`
+	// Failover says what decides which member is the primary; absent if the servers elect it by themselves.
+	Failover string `json:"failover,omitempty"`
 	// Faults are the current faults.
 	Faults []LabFault `json:"faults,omitempty"`
 }
@@ -43,7 +45,7 @@ type Lab struct {
 // LabHost is one failure domain.
 type LabHost struct {
 	Name string `json:"name"`
-	// Role is "member", "router", "gateway" or "config".
+	// Role is "member", "router", "gateway", "config" or "witness".
 	Role    string `json:"role"`
 	Mode    string `json:"mode"`
 	Address string `json:"address"`
@@ -62,7 +64,7 @@ type LabHost struct {
 // LabMember is one server of a lab.
 type LabMember struct {
 	Name string `json:"name"`
-	// Kind is "mongod", "mongos", "postgres" or "gateway"; "volume" for storage without a server (engine none).
+	// Kind is "mongod", "mongos", "postgres", "etcd" or "gateway"; "volume" for storage without a server (engine none).
 	Kind string `json:"kind"`
 	// Set is the replica set or shard it belongs to.
 	Set  string `json:"set,omitempty"`
@@ -71,7 +73,7 @@ type LabMember struct {
 	Address string `json:"address"`
 	// State is "running", "stopped", "paused", "dead" or "starting".
 	State string `json:"state" jsonschema:"enum=running,enum=stopped,enum=paused,enum=dead,enum=starting"`
-	// Role is "primary", "secondary", "arbiter", "router", "gateway", "config", "standalone", "volume" or "unknown".
+	// Role is "primary", "secondary", "arbiter", "router", "gateway", "config", "etcd", "standalone", "volume" or "unknown".
 	Role string `json:"role,omitempty"`
 	// LagSeconds and LagBytes are its replication lag, absent if it is unknown.
 	LagSeconds *float64 `json:"lag_seconds,omitempty"`

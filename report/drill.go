@@ -128,6 +128,9 @@ func drillDocument(d *record.Drill) *Document {
 			break
 		}
 	}
+	if len(d.Rounds) > 0 && d.Rounds[0].Failover != "" {
+		doc.Facts = append(doc.Facts, Fact{"failover", d.Rounds[0].Failover})
+	}
 	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
 	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {

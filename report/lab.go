@@ -122,6 +122,9 @@ func labHead(l, after *record.Lab) Section {
 	if l.UsableAfter > 0 {
 		s.Lines = append(s.Lines, "usable after "+figure.Duration(time.Duration(l.UsableAfter)))
 	}
+	if l.Failover != "" {
+		s.Lines = append(s.Lines, "failover by "+l.Failover)
+	}
 	if l.Problem != "" {
 		s.Points = append(s.Points, Point{Warn, "warning", l.Problem})
 	}

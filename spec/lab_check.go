@@ -300,12 +300,9 @@ func (c *Collection) validate(shards Count) error {
 }
 
 func (a *Availability) validate() error {
-	errs := []error{notNegative("availability.restart_after", a.RestartAfter), notNegative("availability.promote_after", a.PromoteAfter)}
+	errs := []error{notNegative("availability.restart_after", a.RestartAfter)}
 	if a.RestartAfter != 0 && !a.Restart {
 		errs = append(errs, errors.New("availability.restart_after: it needs restart: true"))
-	}
-	if a.PromoteAfter != 0 && a.NoPromotion {
-		errs = append(errs, errors.New("availability: promote_after and no_promotion exclude each other"))
 	}
 	return errors.Join(errs...)
 }
@@ -331,10 +328,6 @@ func (s *Lab) checkEngineAndTopology() error {
 		return fmt.Errorf("topology.acknowledge: %d of %d members: it must be from a majority (%d) to all members of a replica set", a, n, n/2+1)
 	}
 	if s.Engine.Name != LabDocumentDB {
-		if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
-			return errors.New("availability: promote_after and no_promotion are for documentdb. mongod elects a primary automatically " +
-				"(topology.settings.electionTimeoutMillis)")
-		}
 		return s.checkMongod()
 	}
 	var errs []error
@@ -343,10 +336,10 @@ func (s *Lab) checkEngineAndTopology() error {
 			"(--members alone)"))
 	}
 	if s.Topology.Arbiter {
-		errs = append(errs, errors.New("topology.arbiter: documentdb has no elections among members, so an arbiter has no effect. Remove it"))
+		errs = append(errs, errors.New("topology.arbiter: with documentdb the members of etcd vote, so an arbiter has no effect. Remove it"))
 	}
 	if len(s.Topology.Priorities) > 0 {
-		errs = append(errs, errors.New("topology.priorities: documentdb has no priorities; it promotes the standby with the most log. Remove them"))
+		errs = append(errs, errors.New("topology.priorities: documentdb has no priorities; Patroni promotes the standby with the most log. Remove them"))
 	}
 	return errors.Join(errs...)
 }
@@ -358,9 +351,6 @@ func (s *Lab) checkBare() error {
 	if t.Kind == LabSharded || t.Acknowledge != 0 || t.Arbiter || len(t.Priorities) > 0 || len(t.Settings) > 0 {
 		errs = append(errs, errors.New("topology: without a database (engine: none) there are no shards, arbiters, priorities or elections. members is the "+
 			"number of volumes"))
-	}
-	if s.Availability.PromoteAfter != 0 || s.Availability.NoPromotion {
-		errs = append(errs, errors.New("availability: promote_after and no_promotion are for documentdb. Without a database (engine: none) nothing is promoted"))
 	}
 	return errors.Join(errs...)
 }

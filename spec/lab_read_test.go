@@ -116,8 +116,6 @@ func TestLabMistakes(t *testing.T) {
 		"engine: {name: mongod}\ntopology: {collection: {split_at: [b, a]}}":                   "ascending order",
 		"engine: {name: mongod}\ntopology: {collection: {split_at: [b], sharding: hashed}}":    "it is for sharding: ranged",
 		"engine: {name: mongod}\ntopology: {shards: 4, collection: {chunks: 2}}":               "leave some of the 4 shards empty",
-		"engine: {name: mongod}\navailability: {promote_after: 2s}":                            "mongod elects a primary automatically",
-		"availability: {promote_after: 2s, no_promotion: true}":                                "exclude each other",
 		"availability: {restart_after: 2s}":                                                    "it needs restart: true",
 	} {
 		s := readLab(t, text)

@@ -145,9 +145,11 @@ type Topology struct {
 	Arbiter bool `json:"arbiter,omitempty" yaml:"arbiter,omitempty"`
 	// Priorities are those of the members, in order; absent, 1 for each.
 	Priorities []float64 `json:"priorities,omitempty" yaml:"priorities,omitempty"`
-	// Election is "elect-default" (MongoDB's own times) or "elect-fast" (for short drills); Settings override it.
+	// Election is "elect-default" (the own times of MongoDB, or of Patroni with documentdb) or "elect-fast" (for short
+	// drills); Settings override it.
 	Election string `json:"election,omitempty" yaml:"election,omitempty" jsonschema:"enum=elect-default,enum=elect-fast"`
-	// Settings are those of the replica set by their names in MongoDB: electionTimeoutMillis, heartbeatIntervalMillis, …
+	// Settings are those of the replica set by their names in MongoDB: electionTimeoutMillis, heartbeatIntervalMillis, …;
+	// with documentdb those of Patroni: ttl, loop_wait, retry_timeout, failsafe_mode, …
 	Settings map[string]string `json:"settings,omitempty" yaml:"settings,omitempty"`
 	// Shards, ConfigServers and Routers are those of a sharded cluster.
 	Shards        Count `json:"shards,omitempty" yaml:"shards,omitempty"`
@@ -177,11 +179,6 @@ type Availability struct {
 	Restart bool `json:"restart,omitempty" yaml:"restart,omitempty"`
 	// RestartAfter is how long a host is dead before that.
 	RestartAfter Duration `json:"restart_after,omitempty" yaml:"restart_after,omitempty"`
-	// PromoteAfter is how long documentdb's primary is away before the supervisor promotes a standby; absent, what the
-	// election settings say. mongod elects by itself.
-	PromoteAfter Duration `json:"promote_after,omitempty" yaml:"promote_after,omitempty"`
-	// NoPromotion leaves a dead primary dead.
-	NoPromotion bool `json:"no_promotion,omitempty" yaml:"no_promotion,omitempty"`
 }
 
 // labScheme is how a target begins that is a lab.

@@ -63,7 +63,7 @@ func addLabFlags(f *pflag.FlagSet) *labFlags {
 	text("engine", "database `engine`: mongod, documentdb, or none for volumes only (default: mongod if installed, else documentdb)", func(s *spec.Lab) *string { return &s.Engine.Name })
 	text("binary", "mongod: `path` of the program (default: the newest installed one, then PATH)", func(s *spec.Lab) *string { return &s.Engine.Binary })
 	text("hosts", "`kind` of hosts: plain (processes and ports) or isolated (namespaces and limits; root on Linux) (default plain)", func(s *spec.Lab) *string { return &s.Hosts.Mode })
-	text("election", "election `timeouts`: elect-fast (short drills) or elect-default (MongoDB's own)", func(s *spec.Lab) *string { return &s.Topology.Election })
+	text("election", "election `timeouts`: elect-fast (short drills) or elect-default (MongoDB's or Patroni's own)", func(s *spec.Lab) *string { return &s.Topology.Election })
 	text("redundancy", "`redundancy` of volumes: mirror or parity", func(s *spec.Lab) *string { return &s.Storage.Redundancy })
 	text("device", "device `class` that the disks simulate, for example hdd-7200 (default: this machine's disk)", func(s *spec.Lab) *string { return &s.Storage.Device })
 	text("backend", "volume `manager`: auto, directory, disk, btrfs, md or lvm (default auto)", func(s *spec.Lab) *string { return &s.Storage.Backend })

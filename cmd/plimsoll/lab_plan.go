@@ -63,8 +63,8 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 // plannedLab converts a plan to a lab with the state planned.
 func plannedLab(p lab.Planned) record.Lab {
 	l := record.Lab{SchemaVersion: record.SchemaVersion, Name: p.Spec.Name, State: "planned", Specification: p.Spec,
-		Engine: p.Spec.Engine.Name, Version: p.Engine.Version, Notes: p.Layout.Notes, Hosts: []record.LabHost{},
-		Members: []record.LabMember{}}
+		Engine: p.Spec.Engine.Name, Version: p.Engine.Version, Notes: p.Layout.Notes, Failover: p.Layout.Failover,
+		Hosts: []record.LabHost{}, Members: []record.LabMember{}}
 	on := map[string][]string{}
 	for _, m := range p.Layout.Members {
 		on[m.Host] = append(on[m.Host], m.Name)
@@ -97,6 +97,9 @@ func writeLabPlan(w io.Writer, p lab.Planned) error {
 	hosts.write(&b, "")
 	fmt.Fprintln(&b)
 	writePlannedStorage(&b, p, len(l.Volumes))
+	if l.Failover != "" {
+		fmt.Fprintf(&b, "%-9s %s\n", "failover", wrap(l.Failover, textWidth-10, strings.Repeat(" ", 10)))
+	}
 	for i, n := range append(p.Layout.Notes, p.Storage.Notes...) {
 		label := ""
 		if i == 0 {

@@ -148,6 +148,9 @@ func writeLabTables(b *strings.Builder, l record.Lab) {
 			fmt.Fprintf(b, "fault %-3d %s\n", f.ID, faultText(f))
 		}
 	}
+	if l.Failover != "" {
+		fmt.Fprintf(b, "\n%-9s %s\n", "failover", wrap(l.Failover, textWidth-10, strings.Repeat(" ", 10)))
+	}
 	for i, n := range l.Notes {
 		label := ""
 		if i == 0 {

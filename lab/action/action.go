@@ -55,7 +55,7 @@ type Action struct {
 
 // All are all actions, in the order of the documentation.
 func All() []*Action {
-	return []*Action{powerOff, powerLoss, cut, slow, pause, kill, stop, stepDown,
+	return []*Action{powerOff, powerLoss, cut, slow, pause, kill, killPatroni, stop, stepDown,
 		diskFail, diskError, diskFull, diskSlow, diskHang, diskCorrupt, diskTorn, diskLie}
 }
 

@@ -18,10 +18,13 @@ const (
 
 var kill = &Action{
 	Name: Kill, On: Member,
-	Help:  "SIGKILL",
+	Help:  "SIGKILL; the server does not start again before the fault is healed",
 	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerCrash,
 	Apply: func(_ context.Context, j *Job) error {
 		j.Site.EndOnPurpose([]string{j.Node.Name()}, "it was killed")
+		if n, ok := j.Node.(interface{ KillServer() error }); ok { // not what manages it
+			return n.KillServer()
+		}
 		return j.Node.Kill()
 	},
 	Undo:    restart,

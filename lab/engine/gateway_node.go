@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,14 +41,13 @@ type GatewayOptions struct {
 	TLSDir string
 }
 
-// Gateway is a FerretDB in front of one PostgreSQL, the primary. It has no other address, so a former primary that
-// returns gets no writes through it. After a promotion the gateway is restarted with the new address, which also ends
-// sessions that hang in a connection to a member that was cut off.
+// Gateway is a FerretDB in front of the members of a set, as an application's connection pool would be: it has the
+// addresses of all members, and uses the one that accepts writes. A read-only gateway is in front of one member.
 type Gateway struct {
 	placed
 	o GatewayOptions
 
-	primary Upstream // under placed.mu
+	members []Upstream // under placed.mu
 }
 
 var _ Node = (*Gateway)(nil)
@@ -68,18 +68,27 @@ func NewGateway(ctx context.Context, o GatewayOptions) (*Gateway, error) {
 
 func (g *Gateway) DataDir() string { return "" }
 
-// SetPrimary sets the PostgreSQL of the next start.
-func (g *Gateway) SetPrimary(u Upstream) {
+// SetMembers sets the PostgreSQL servers of the next start.
+func (g *Gateway) SetMembers(all ...Upstream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.primary = u
+	g.members = all
 }
 
-// Primary returns the PostgreSQL of the next start.
-func (g *Gateway) Primary() Upstream {
+// Members returns the PostgreSQL servers of the next start.
+func (g *Gateway) Members() []Upstream {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.primary
+	return g.members
+}
+
+// addresses returns the addresses of its servers, separated by commas.
+func (g *Gateway) addresses() string {
+	var all []string
+	for _, u := range g.Members() {
+		all = append(all, net.JoinHostPort(u.Host, strconv.Itoa(u.Port)))
+	}
+	return strings.Join(all, ",")
 }
 
 // URI returns the address for clients, with credentials.
@@ -95,9 +104,9 @@ func (g *Gateway) URI() string {
 }
 
 func (g *Gateway) Start(ctx context.Context) error {
-	u := g.Primary()
-	if u == (Upstream{}) {
-		return fmt.Errorf("cannot start %s: it has no primary", g.name)
+	address := g.addresses()
+	if address == "" {
+		return fmt.Errorf("cannot start %s: it has no members", g.name)
 	}
 	if err := os.MkdirAll(g.o.Dir, 0o700); err != nil {
 		return err
@@ -111,7 +120,6 @@ func (g *Gateway) Start(ctx context.Context) error {
 	}
 	s := g.inst.program(g.o.Dir, g.name, gatewayFile, append(listen, "--auth="+strconv.FormatBool(g.o.User != ""),
 		"--telemetry=disable", "--state-dir="+dataMount, "--debug-addr=-", "--log-level=WARN")...)
-	address := net.JoinHostPort(u.Host, strconv.Itoa(u.Port))
 	target := gatewayURL(address, g.o.Password, g.o.Commit, g.o.Sessions, 2)
 	if g.o.ReadOnly {
 		target = readerURL(address, g.o.Password, g.o.Sessions)
@@ -227,7 +235,6 @@ func (g *Gateway) Settings(context.Context) (map[string]string, error) {
 	if !g.Status().Running {
 		return nil, fmt.Errorf("%s does not run", g.name)
 	}
-	u := g.Primary()
 	return map[string]string{"synchronous_commit": g.o.Commit, "pool_max_conns": strconv.Itoa(g.o.Sessions),
-		"primary": net.JoinHostPort(u.Host, strconv.Itoa(u.Port))}, nil
+		"members": g.addresses()}, nil
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 )
 
-// Node is one server process of a cluster on a host of a lab: a PostgreSQL, a gateway, a mongod or a mongos. Unlike a
+// Node is one server of a cluster on a host of a lab: a PostgreSQL, an etcd, a gateway, a mongod or a mongos. Unlike a
 // [Server] it can be started again, also on another host. Its methods may be called from several goroutines.
 type Node interface {
-	// Name is unique in the lab. Kind is "postgres", "gateway", "mongod" or "mongos".
+	// Name is unique in the lab. Kind is "postgres", "etcd", "gateway", "mongod" or "mongos".
 	Name() string
 	Kind() string
 	Host() host.Host

@@ -7,13 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	labjournal "github.com/plimsoll-bench/plimsoll/lab/journal"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
 // PostgresOptions describe one member of a set of PostgreSQL servers.
@@ -28,32 +27,29 @@ type PostgresOptions struct {
 	Password string
 	// Allow are the IP addresses that may connect.
 	Allow []string
-	// Members are the names of all members, this one included. Quorum is the number of standbys that acknowledge a commit
-	// which waits for standbys.
-	Members []string
-	Quorum  int
+	// Members is the number of members of its set.
+	Members int
 	// Sessions is the maximum number.
 	Sessions int
 	// Cache is PostgreSQL's shared_buffers in bytes. 0: a quarter of the host's memory limit, or PostgreSQL's default if
 	// there is no limit.
 	Cache int64
-	// Receive is the time without a message after which a standby closes its connection to the primary.
-	Receive time.Duration
 	// Parameters are further settings.
 	Parameters map[string]string
+	// Patroni manages the member; nil for a single member, which is always the primary.
+	Patroni *PatroniOptions
 }
 
-// Postgres is a PostgreSQL with the DocumentDB extension, the primary of a set or a standby. Settings and access rules
-// are outside of PostgreSQL's directory, because pg_rewind replaces its files.
+// Postgres is a PostgreSQL with the DocumentDB extension, and its Patroni if it is a member of a set. Access rules are
+// outside of PostgreSQL's directory, because pg_rewind replaces its files.
 type Postgres struct {
 	placed
 	o PostgresOptions
 
-	dir      string // with postgres/, socket/, postgresql.conf, pg_hba.conf, lost/
-	readOnly bool
-	upstream string // conninfo of its primary, empty for none
-	sync     string // synchronous_standby_names
-	segment  int    // in the journal, 0 for none
+	dir     string // with postgres/, socket/, pg_hba.conf, lost/, and postgresql.conf or patroni.json
+	rest    int    // port of Patroni's REST API
+	held    bool   // killed by [Postgres.KillServer], while its Patroni runs
+	segment int    // in the journal, 0 for none
 
 	socket *pgClient // through its Unix socket: independent of the network
 	wire   *pgClient // through the network, as clients connect
@@ -71,7 +67,9 @@ func NewPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	if err := p.assignHost(o.Host); err != nil {
 		return nil, err
 	}
-	p.SetSync(o.Quorum, o.Members)
+	if err := p.assignREST(o.Host); err != nil {
+		return nil, err
+	}
 	p.socket = &pgClient{password: o.Password, name: "plimsoll", dial: func(ctx context.Context) (net.Conn, error) {
 		_, port := p.endpoint()
 		return dialSocket(ctx, filepath.Join(p.DataDir(), socketDir), port)
@@ -81,6 +79,9 @@ func NewPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	}}
 	return p, nil
 }
+
+// Managed reports whether Patroni manages the member.
+func (p *Postgres) Managed() bool { return p.o.Patroni != nil }
 
 func (p *Postgres) DataDir() string {
 	p.mu.Lock()
@@ -121,7 +122,36 @@ func (p *Postgres) Create(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Start starts PostgreSQL with settings for its current host.
+// assignREST reserves a port for Patroni's REST API.
+func (p *Postgres) assignREST(h host.Host) error {
+	if p.o.Patroni == nil {
+		return nil
+	}
+	port, err := h.Port()
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest = port
+	return nil
+}
+
+// Move sets the host of the next start.
+func (p *Postgres) Move(to host.Host) error {
+	if to == p.Host() {
+		return nil
+	}
+	if err := p.release(); err != nil { // its Patroni stays behind otherwise
+		return err
+	}
+	if err := p.placed.Move(to); err != nil {
+		return err
+	}
+	return p.assignREST(to)
+}
+
+// Start starts PostgreSQL, or the Patroni that starts it, with settings for its current host.
 func (p *Postgres) Start(ctx context.Context) error {
 	if p.DataDir() == "" {
 		return fmt.Errorf("%s has no volume yet", p.name)
@@ -129,16 +159,16 @@ func (p *Postgres) Start(ctx context.Context) error {
 	if p.Status().Running {
 		return fmt.Errorf("%s already runs", p.name)
 	}
-	if _, err := os.Stat(p.rewinding()); err == nil {
-		return fmt.Errorf("%s cannot start, because its pg_rewind was interrupted; it must join a primary first", p.name)
+	if err := p.release(); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	if err := p.noteSegment(); err != nil {
 		return err
 	}
-	if err := p.writeFiles(); err != nil {
+	if _, err := prepareData(p.DataDir(), p.inst.uid, p.inst.gid); err != nil { // the volume may have been replaced
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
-	if err := p.dropUnbegun(ctx); err != nil {
+	if err := p.writeFiles(); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	// A killed server leaves the file. Only this node uses the directory, and its process has ended.
@@ -147,6 +177,9 @@ func (p *Postgres) Start(ctx context.Context) error {
 		return err
 	}
 	p.closeSessions()
+	if p.o.Patroni != nil {
+		return p.launch(ctx, p.patroniProgram())
+	}
 	return p.launch(ctx, p.inst.program(p.DataDir(), p.name, pgBin+"/postgres", "-D", dataMount+"/"+postgresDir,
 		"--config-file="+dataMount+"/"+settingsFile))
 }
@@ -176,15 +209,44 @@ func (p *Postgres) waitAnswer(ctx context.Context, c *pgClient) error {
 	}
 }
 
+// Status is that of PostgreSQL with its Patroni. A member whose PostgreSQL was killed does not run.
+func (p *Postgres) Status() Status {
+	s := p.placed.Status()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held && s.Running {
+		s.Running = false
+		s.Processes[0].Running, s.Processes[0].Exit = false, "signal: killed"
+	}
+	return s
+}
+
+// Pids returns the processes of PostgreSQL, without its Patroni.
+func (p *Postgres) Pids() []int {
+	if pid := p.postmaster(); pid != 0 {
+		return process.Family(pid)
+	}
+	return nil
+}
+
 // Stop ends it with a "fast" shutdown: PostgreSQL ends sessions and writes a checkpoint, and a primary waits until its
-// standbys have received all WAL.
+// standbys have received all WAL. Patroni gives the role of a primary away.
 func (p *Postgres) Stop(ctx context.Context) error {
-	err := p.end(ctx, syscall.SIGINT)
+	sig := syscall.SIGINT
+	if p.o.Patroni != nil {
+		sig = syscall.SIGTERM
+	}
+	err := p.end(ctx, sig)
 	return errors.Join(err, p.afterEnd())
 }
 
+// Kill kills PostgreSQL and its Patroni.
 func (p *Postgres) Kill() error {
-	return errors.Join(p.placed.Kill(), p.afterEnd())
+	err := p.placed.Kill()
+	p.mu.Lock()
+	p.held = false
+	p.mu.Unlock()
+	return errors.Join(err, p.afterEnd())
 }
 
 // afterEnd removes the shared memory of the ended server.
@@ -237,16 +299,4 @@ func (p *Postgres) Settings(ctx context.Context) (map[string]string, error) {
 		set[r[0]] = r[1]
 	}
 	return set, nil
-}
-
-// SetSync sets synchronous_standby_names to any k of the other members. names are those of all members. It takes effect
-// at the next start or [Postgres.Reload].
-func (p *Postgres) SetSync(k int, names []string) {
-	others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == p.name })
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sync = ""
-	if k > 0 && len(others) > 0 {
-		p.sync = fmt.Sprintf(`ANY %d ("%s")`, k, strings.Join(others, `", "`))
-	}
 }

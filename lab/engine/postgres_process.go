@@ -28,7 +28,6 @@ type placed struct {
 	proc   *process.Process // the last started one
 	ended  chan struct{}    // closed with it
 	paused bool             // by Pause, until Resume
-	asked  *process.Process // the last one that this node has stopped or killed
 }
 
 func (n *placed) Name() string    { return n.name }
@@ -93,8 +92,23 @@ func (n *placed) launch(ctx context.Context, s process.Spec) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.proc, n.ended, n.paused = p, p.Done, false
+	n.proc, n.ended, n.paused = p, make(chan struct{}), false
+	go func(ended chan struct{}) {
+		<-p.Done
+		n.closeEnded(ended)
+	}(n.ended)
 	return nil
+}
+
+// closeEnded closes the channel of [placed.Ended], once.
+func (n *placed) closeEnded(ended chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	select {
+	case <-ended:
+	default:
+		close(ended)
+	}
 }
 
 // process returns the last started process, or nil.
@@ -118,36 +132,13 @@ func (n *placed) Status() Status {
 	return Status{Running: p.Running(), Processes: []ProcessStatus{p.Status()}}
 }
 
-func (n *placed) Pids() []int {
-	p := n.process()
-	if p == nil || !p.Running() {
-		return nil
-	}
-	return process.Family(p.PID)
-}
+func (n *placed) Pids() []int { return n.family() }
 
 func (n *placed) Kill() error {
 	if p := n.process(); p != nil {
-		n.noteAsked(p)
 		p.Kill()
 	}
 	return nil
-}
-
-// noteAsked records that this node is about to end a running process.
-func (n *placed) noteAsked(p *process.Process) {
-	if p.Running() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.asked = p
-	}
-}
-
-// Asked reports whether this node has ended the last started process.
-func (n *placed) Asked() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.proc != nil && n.asked == n.proc
 }
 
 // end sends sig to the process, and kills it when ctx ends first. It kills a paused process, which cannot handle a
@@ -157,7 +148,6 @@ func (n *placed) end(ctx context.Context, sig syscall.Signal) error {
 	if p == nil || !p.Running() {
 		return nil
 	}
-	n.noteAsked(p)
 	if n.Paused() {
 		p.Kill()
 		return nil
@@ -171,8 +161,17 @@ func (n *placed) Pause() error {
 	if err := n.signalAll(syscall.SIGSTOP, true); err != nil {
 		return err
 	}
-	awaitStopped(n.Pids)
+	awaitStopped(n.family)
 	return nil
+}
+
+// family returns the process and its descendants.
+func (n *placed) family() []int {
+	p := n.process()
+	if p == nil || !p.Running() {
+		return nil
+	}
+	return process.Family(p.PID)
 }
 
 // Resume continues the process and its children. It also ends the pause of a process that was killed meanwhile.

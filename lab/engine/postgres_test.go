@@ -37,7 +37,7 @@ func TestDocumentDBNodes(t *testing.T) {
 	dir := t.TempDir()
 	p, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"],
 		Log:     filepath.Join(dir, "rs0-1.log"),
-		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"rs0-1"}, Sessions: 16,
+		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: 1, Sessions: 16,
 		Cache: 32 << 20, Parameters: map[string]string{"work_mem": "5MB"}})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestDocumentDBNodes(t *testing.T) {
 	// The node as it is after that, described anew: what is known of it must come from its directory.
 	p2, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"],
 		Log:     filepath.Join(dir, "rs0-1b.log"),
-		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: []string{"rs0-1"}, Sessions: 16,
+		Journal: j, Password: "secret", Allow: []string{"127.0.0.1"}, Members: 1, Sessions: 16,
 		Cache: 32 << 20, Parameters: map[string]string{"work_mem": "5MB"}})
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +83,8 @@ func TestDocumentDBNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := g.Start(ctx); err == nil {
-		t.Error("a gateway without a primary was started")
+		t.Error("a gateway without members was started")
 	}
-	g.SetPrimary(p2.Upstream())
+	g.SetMembers(p2.Upstream())
 	t.Run("gateway", func(t *testing.T) { enginetest.Conform(t, g, hosts["host1"]) })
 }

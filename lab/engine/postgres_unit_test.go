@@ -3,8 +3,6 @@ package engine
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestLSN(t *testing.T) {
@@ -17,20 +15,6 @@ func TestLSN(t *testing.T) {
 	for _, text := range []string{"", "0", "x/1", "1/", "100000000/0", "0/100000000"} {
 		if l, err := ParseLSN(text); err == nil {
 			t.Errorf("%q is read as %v", text, l)
-		}
-	}
-}
-
-// The format of PostgreSQL's timeline history files, from its documentation of timelines.
-func TestParseHistory(t *testing.T) {
-	got, err := parseHistory("1\t0/276F2F8\tno recovery target specified\n\n# a comment\n2\t1/27A8C08\tno recovery target specified\n")
-	want := []Fork{{1, 0x276F2F8}, {2, 1<<32 + 0x27A8C08}}
-	if err != nil || cmp.Diff(want, got) != "" {
-		t.Errorf("error %v, %s", err, cmp.Diff(want, got))
-	}
-	for _, bad := range []string{"1", "x\t0/1\ty", "1\t01\ty"} {
-		if _, err := parseHistory(bad); err == nil {
-			t.Errorf("%q was read", bad)
 		}
 	}
 }
@@ -60,31 +44,8 @@ func FuzzParseWaldump(f *testing.F) {
 	})
 }
 
-func FuzzParseHistory(f *testing.F) {
-	f.Add("1\t0/276F2F8\tno recovery target specified\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		forks, err := parseHistory(text)
-		if err == nil && len(forks) > strings.Count(text, "\n")+1 {
-			t.Errorf("%d forks out of %q", len(forks), text)
-		}
-	})
-}
-
 func TestLiteral(t *testing.T) {
 	if got := literal("it's"); got != "'it''s'" {
 		t.Error(got)
-	}
-}
-
-// Which standbys are waited for never depends on which of them live.
-func TestSetSync(t *testing.T) {
-	p := &Postgres{placed: placed{name: "rs0-2"}}
-	p.SetSync(1, []string{"rs0-1", "rs0-2", "rs0-3"})
-	if want := `ANY 1 ("rs0-1", "rs0-3")`; p.sync != want {
-		t.Errorf("%s, want %s", p.sync, want)
-	}
-	p.SetSync(0, []string{"rs0-2"})
-	if p.sync != "" {
-		t.Errorf("%s for a single member", p.sync)
 	}
 }

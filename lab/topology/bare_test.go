@@ -50,7 +50,6 @@ func TestVolumesAloneRefuse(t *testing.T) {
 		"topology: w":    func(s *spec.Lab) { s.Topology.Arbiter = yes },
 		"engine: none":   func(s *spec.Lab) { s.Engine.Cache = 64 << 20 },
 		"engine: none h": func(s *spec.Lab) { s.Engine.Authentication = yes },
-		"availability: ": func(s *spec.Lab) { s.Availability.NoPromotion = yes },
 	} {
 		asked := spec.Lab{Name: "bare", Engine: spec.Engine{Name: "none"}}
 		change(&asked)

@@ -14,60 +14,51 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// documentDB is a set of PostgreSQL members with streaming replication, and gateways in front of the primary.
+// documentDB is a set of PostgreSQL members with streaming replication, each beside a Patroni, the etcd cluster in which
+// Patroni keeps the lease of the primary, and gateways in front of all members. A single member has no Patroni.
 //
-// Watch does the failover, as the members of a replica set do: it detects a dead primary, promotes the standby with the
-// most data, and points the other standbys to it. Two primaries at the same time are impossible. Before the promotion
-// Watch stops the gateways, so that no client reaches the old primary. Then it kills the old primary and marks it as a
-// standby for its next start, whether it was dead, paused or cut off. A MongoDB primary steps down by itself when it
-// sees no majority, and Patroni uses a watchdog for the same purpose. A new gateway has the address of the new primary
-// only.
+// Patroni alone decides which member is the primary, and restarts and rewinds members. The lab starts and ends servers,
+// polls the members, and writes events about what it sees.
 //
-// op is held while the roles of members change, mu only while fields are read or written.
+// op is held while gateways are restarted and while the cluster starts or stops, mu only while fields are read or
+// written.
 type documentDB struct {
-	site      Site
-	secrets   secrets
-	tlsDir    string // with the certificates of the gateways; empty without TLS
-	members   []*pgMember
-	gateways  []*pgGateway
-	timeout   time.Duration // failover starts if the primary does not answer for this long
-	heartbeat time.Duration // between two probes of a member
+	site     Site
+	secrets  secrets
+	tlsDir   string         // with the certificates of the gateways; empty without TLS
+	settings map[string]any // of Patroni
+	etcd     []*engine.Etcd
+	members  []*pgMember
+	gateways []*pgGateway
 
 	op sync.Mutex
 
-	mu          sync.Mutex
-	primary     *pgMember // the last one, dead or alive; nil before the start
-	elected     *pgMember // a promotion of it was started, and its result is unknown; usually nil
-	history     history   // of the primary
-	lastProblem string    // the last problem reported, so that it is reported once
-	stopping    bool
-	watching    bool                     // Watch runs
-	lastTick    time.Time                // of watchForPauses
-	readers     map[*engine.Gateway]bool // for reading single members; true while in use
+	mu       sync.Mutex
+	primary  *pgMember // the last one that was seen, dead or alive; nil before the start
+	timeline int64     // of the primary
+	led      time.Time // start of the last poll that it answered as primary
+	planned  bool      // StepDown waits for the next primary
+	stopping bool
+	synced   []string                 // the standbys that Patroni may promote, from etcd
+	readers  map[*engine.Gateway]bool // for reading single members; true while in use
 }
 
-// pgMember is one PostgreSQL and its state. The fields below node are guarded by documentDB.mu.
+// pgMember is one PostgreSQL and what its polls have found. The fields below node are guarded by documentDB.mu.
 type pgMember struct {
 	plan MemberPlan
 	node *engine.Postgres
 
-	at            engine.Position // in its last answer
-	answered      time.Time       // start of the last probe that it answered; zero if none since its start
-	noStreamSince time.Time       // it runs and has received nothing from the primary since then; zero if it does
-	down          bool            // reported as not answering
-	fenced        bool            // stopped because another member was promoted; joins again automatically
-	waiting       bool            // to join when there is a primary
-	diverged      bool            // may have WAL that the primary does not have; ignored until it has joined again
-	recopy        bool            // its disk lost acknowledged WAL; all its data are copied when it joins again
-	lastTry       time.Time       // of joining it again
-	problem       string
+	at       engine.Position // in its last answer
+	answered time.Time       // start of the last poll that it answered; zero if none since its start
+	down     bool            // reported as not answering
+	joining  bool            // it was down or a primary, and has not been seen as a standby that receives since
+	checking sync.Mutex      // held while its return is reported
 }
 
 // pgGateway is one gateway.
 type pgGateway struct {
-	plan  MemberPlan
-	node  *engine.Gateway
-	ended bool // for a promotion, to be started after it; guarded by documentDB.mu
+	plan MemberPlan
+	node *engine.Gateway
 }
 
 var _ Cluster = (*documentDB)(nil)
@@ -75,7 +66,7 @@ var _ Cluster = (*documentDB)(nil)
 func newDocumentDB(site Site) (Cluster, error) {
 	c := &documentDB{site: site}
 	var err error
-	if c.timeout, c.heartbeat, err = electionTimes(site.Spec); err != nil {
+	if c.settings, err = patroniSettings(site.Spec); err != nil {
 		return nil, err
 	}
 	if c.secrets, err = loadSecrets(filepath.Join(site.Dir, "secrets"), site.Spec.Engine.Authentication); err != nil {
@@ -87,24 +78,27 @@ func newDocumentDB(site Site) (Cluster, error) {
 	if c.site.Event == nil {
 		c.site.Event = func(string, string, map[string]string) {}
 	}
-	ctx := context.Background() // the files of the installation are read, nothing more
-	names, sessions := c.names()
-	for _, plan := range site.Layout.Members {
+	ctx := context.Background()                           // the files of the installation are read, nothing more
+	for _, plan := range etcdFirst(site.Layout.Members) { // members need its addresses
 		h, ok := site.Hosts[plan.Host]
 		if !ok {
 			return nil, noHost(plan)
 		}
 		log := filepath.Join(site.Dir, "logs", plan.Name+".log")
 		switch plan.Kind {
-		case "postgres":
-			node, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: site.Home, Name: plan.Name, Host: h, Log: log,
-				Journal: site.Journal, Password: c.secrets.Postgres, Allow: c.addresses(), Members: names,
-				Quorum: c.syncStandbys(len(names)), Sessions: sessions, Cache: int64(site.Spec.Engine.Cache),
-				Receive: max(2*c.timeout, 5*time.Second), Parameters: site.Spec.Engine.Parameters})
+		case KindEtcd:
+			node, err := engine.NewEtcd(ctx, engine.EtcdOptions{Home: site.Home, Name: plan.Name, Host: h, Log: log,
+				Dir: filepath.Join(site.Dir, "etcd", plan.Name), Token: site.Spec.Name})
 			if err != nil {
 				return nil, err
 			}
-			c.members = append(c.members, &pgMember{plan: plan, node: node})
+			c.etcd = append(c.etcd, node)
+		case "postgres":
+			node, err := c.newMember(ctx, plan, log)
+			if err != nil {
+				return nil, err
+			}
+			c.members = append(c.members, node)
 		case "gateway":
 			node, err := c.newGateway(ctx, plan, log)
 			if err != nil {
@@ -115,16 +109,44 @@ func newDocumentDB(site Site) (Cluster, error) {
 			return nil, fmt.Errorf("%s: the engine documentdb has no member of the kind %q", plan.Name, plan.Kind)
 		}
 	}
+	for _, e := range c.etcd {
+		e.SetPeers(c.etcd)
+	}
 	if len(c.members) == 0 || len(c.gateways) == 0 {
 		return nil, errors.New("the layout has no members or no gateways")
 	}
 	return c, c.checkVersion()
 }
 
+// KindEtcd is the kind of a member of etcd. It stays on its host.
+const KindEtcd = "etcd"
+
+// etcdFirst returns the members with those of etcd first.
+func etcdFirst(all []MemberPlan) []MemberPlan {
+	other := func(m MemberPlan) bool { return m.Kind != KindEtcd }
+	etcd := slices.DeleteFunc(slices.Clone(all), other)
+	return append(etcd, slices.DeleteFunc(slices.Clone(all), func(m MemberPlan) bool { return !other(m) })...)
+}
+
+func (c *documentDB) newMember(ctx context.Context, plan MemberPlan, log string) (*pgMember, error) {
+	members := documentDBMembers(c.site.Spec)
+	o := engine.PostgresOptions{Home: c.site.Home, Name: plan.Name, Host: c.site.Hosts[plan.Host], Log: log,
+		Journal: c.site.Journal, Password: c.secrets.Postgres, Allow: c.addresses(), Members: members,
+		Sessions: c.connections() * len(gatewayLevels(members, acknowledgements(c.site.Spec))),
+		Cache:    int64(c.site.Spec.Engine.Cache), Parameters: c.site.Spec.Engine.Parameters}
+	if len(c.etcd) > 0 {
+		o.Patroni = &engine.PatroniOptions{Scope: plan.Set, Settings: c.settings}
+		for _, e := range c.etcd {
+			o.Patroni.Etcd = append(o.Patroni.Etcd, e.Address())
+		}
+	}
+	node, err := engine.NewPostgres(ctx, o)
+	return &pgMember{plan: plan, node: node}, err
+}
+
 func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string) (*pgGateway, error) {
 	commit := ""
-	names, _ := c.names()
-	for _, l := range gatewayLevels(len(names), acknowledgements(c.site.Spec)) {
+	for _, l := range gatewayLevels(documentDBMembers(c.site.Spec), acknowledgements(c.site.Spec)) {
 		if l.name == plan.Durability {
 			commit = l.commit
 		}
@@ -150,18 +172,6 @@ func (c *documentDB) connections() int {
 		return n
 	}
 	return 64 // as a single server has
-}
-
-// names returns the names of all members, and the limit of sessions of all gateways together.
-func (c *documentDB) names() (names []string, sessions int) {
-	for _, plan := range c.site.Layout.Members {
-		if plan.Kind == "postgres" {
-			names = append(names, plan.Name)
-		} else {
-			sessions += c.connections()
-		}
-	}
-	return names, sessions
 }
 
 // addresses returns the addresses that may connect to members: all hosts of the lab, because members can move, and this
@@ -231,18 +241,27 @@ func (c *documentDB) Nodes() []engine.Node {
 	for _, m := range c.members {
 		all = append(all, m.node)
 	}
+	for _, e := range c.etcd {
+		all = append(all, e)
+	}
 	for _, g := range c.gateways {
 		all = append(all, g.node)
 	}
 	return all
 }
 
+func (c *documentDB) member(name string) *pgMember {
+	for _, m := range c.members {
+		if m.plan.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
 func (c *documentDB) Sharding(context.Context) (*record.LabSharding, error) { return nil, nil }
 
-// majority is the number of members in a majority, the primary included.
-func (c *documentDB) majority() int { return quorum(len(c.members)) + 1 }
-
-// leader returns the last primary, dead or alive; nil before the start.
+// leader returns the last primary that was seen, dead or alive; nil before the start.
 func (c *documentDB) leader() *pgMember {
 	c.mu.Lock()
 	defer c.mu.Unlock()

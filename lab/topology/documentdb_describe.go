@@ -1,10 +1,10 @@
 package topology
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
@@ -24,6 +24,11 @@ func (c *documentDB) Describe(ctx context.Context, depth Depth) []record.LabMemb
 	for _, m := range c.members {
 		all = append(all, c.describeMember(ctx, m, replication, depth))
 	}
+	for _, e := range c.etcd {
+		d := describeNode(ctx, e, c.plan(e.Name()), depth)
+		d.Role = "etcd"
+		all = append(all, d)
+	}
 	for _, g := range c.gateways {
 		d := describeNode(ctx, g.node, g.plan, depth)
 		d.Role, d.Durability = "gateway", g.plan.Durability
@@ -39,21 +44,33 @@ func describeTimeout(depth Depth) time.Duration {
 	return 100 * time.Millisecond
 }
 
+// plan returns the plan of a server.
+func (c *documentDB) plan(name string) MemberPlan {
+	i := slices.IndexFunc(c.site.Layout.Members, func(m MemberPlan) bool { return m.Name == name })
+	return c.site.Layout.Members[i]
+}
+
 func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replication []engine.Standby,
 	depth Depth) record.LabMember {
 	d := describeNode(ctx, m.node, m.plan, depth)
 	d.Volume = m.plan.Name
 	c.mu.Lock()
-	leader, timeline, at, problem, stopping := c.primary, c.history.timeline, m.at, m.problem, c.stopping
+	leader, at, down, joining, stopping := c.primary, m.at, m.down, m.joining, c.stopping
+	synced := slices.Contains(c.synced, m.plan.Name)
 	c.mu.Unlock()
-	d.Problem, d.Term = problem, at.Timeline
+	d.Term = at.Timeline
 	switch {
 	case d.State != "running":
 		d.Role = "unknown"
 	case c.singleMember():
-		d.Role, d.Term = "standalone", max(timeline, 1)
-	case m == leader:
-		d.Role, d.Term = "primary", timeline
+		d.Role, d.Term = "standalone", max(at.Timeline, 1)
+	case down && !stopping:
+		d.Role, d.Problem = "unknown", "PostgreSQL does not answer; Patroni runs"
+	case !at.Standby && leader != nil:
+		d.Role = "primary"
+		if m != leader {
+			d.Problem = fmt.Sprintf("it accepts writes beside %s, the primary", leader.plan.Name)
+		}
 	default:
 		d.Role = "secondary"
 		for _, s := range replication {
@@ -62,8 +79,12 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 				d.LagBytes, d.LagSeconds = &lag, &seconds
 			}
 		}
-		if d.LagBytes == nil && !stopping {
-			d.Problem = cmp.Or(problem, "it does not receive from the primary")
+		switch {
+		case stopping:
+		case d.LagBytes == nil || joining:
+			d.Problem = "it does not receive from the primary"
+		case !synced:
+			d.Problem = "Patroni does not count it as a synchronous standby yet, so it cannot be promoted"
 		}
 	}
 	return d
@@ -109,14 +130,17 @@ func (c *documentDB) Primary(ctx context.Context, set string) (string, error) {
 	if leader == nil {
 		return "", errors.New("the cluster has not been started")
 	}
-	limit, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	at, err := leader.node.Probe(limit)
-	if err != nil {
-		return "", fmt.Errorf("%w: the last one, %s, does not answer: %w", ErrNoPrimary, leader.plan.Name, err)
-	}
-	if at.Standby {
-		return "", fmt.Errorf("%w: the promotion of %s has not ended", ErrNoPrimary, leader.plan.Name)
+	begun := time.Now()
+	c.poll(ctx, leader)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := c.primary == leader
+	leader = c.primary
+	switch {
+	case same && leader.answered.Before(begun):
+		return "", fmt.Errorf("%w: the last one, %s, does not answer", ErrNoPrimary, leader.plan.Name)
+	case leader.at.Standby:
+		return "", fmt.Errorf("%w: the last one, %s, is a standby", ErrNoPrimary, leader.plan.Name)
 	}
 	return leader.plan.Name, nil
 }

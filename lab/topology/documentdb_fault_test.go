@@ -4,30 +4,35 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// Standbys that receive nothing make the loss certain: the level balanced acknowledges, a majority waits.
+// Standbys that receive nothing make the loss certain: the level balanced acknowledges, a majority waits. Patroni would
+// see that they do not receive, and promote none of them, so that of the primary stands still meanwhile.
 func loss(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()
 	balanced, majority := u.collection(t, "balanced", "loss"), u.collection(t, "majority", "loss")
 	if err := insert(t.Context(), majority, 0, patience); err != nil {
 		t.Fatal(err)
 	}
-	u.op.Lock() // what is done to the standbys now is not to be mended
+	signal(t, u.pg(old), "patroni", syscall.SIGSTOP)
 	for _, m := range u.members {
 		if m.plan.Name != old {
-			if err := m.node.Follow(t.Context(), engine.Upstream{}); err != nil {
-				t.Fatal(err)
-			}
+			signal(t, m.node, "postgres: rs0: startup", syscall.SIGSTOP) // which would start the receiver again
+			signal(t, m.node, "postgres: rs0: walreceiver", syscall.SIGTERM)
 		}
 	}
 	eventually(t, "standbys still stream", func() error {
@@ -48,10 +53,15 @@ func loss(t *testing.T, u *underTest) {
 	if err := insert(t.Context(), majority, 1000, time.Second); err == nil {
 		t.Error("a write was acknowledged by a majority that does not receive anything")
 	}
-	if err := u.pg(old).Kill(); err != nil {
+	if err := u.pg(old).KillServer(); err != nil {
 		t.Fatal(err)
 	}
-	u.op.Unlock()
+	signal(t, u.pg(old), "patroni", syscall.SIGCONT)
+	for _, m := range u.members {
+		if m.plan.Name != old {
+			signal(t, m.node, "postgres: rs0: startup", syscall.SIGCONT)
+		}
+	}
 	now := u.promoted(t, old)
 	if lost := w.missing(t, balanced); len(lost) != len(w.acked) {
 		t.Errorf("%d of %d writes that nobody had received are gone", len(lost), len(w.acked))
@@ -63,6 +73,21 @@ func loss(t *testing.T, u *underTest) {
 	w.acked = []int{0}
 	if lost := w.missing(t, majority); len(lost) > 0 {
 		t.Errorf("%s lost what a majority had acknowledged", now)
+	}
+}
+
+// signal sends a signal to the processes of a member whose command line has a text.
+func signal(t *testing.T, node *engine.Postgres, text string, sig syscall.Signal) {
+	t.Helper()
+	sent := 0
+	for _, pid := range process.Family(node.Status().Processes[0].PID)[1:] {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if strings.Contains(string(line), text) && syscall.Kill(pid, sig) == nil {
+			sent++
+		}
+	}
+	if sent == 0 {
+		t.Fatalf("%s has no process %q", node.Name(), text)
 	}
 }
 
@@ -130,17 +155,40 @@ func stepDown(t *testing.T, u *underTest) {
 	}
 }
 
-// A primary that stands still is replaced, and can do nothing when it is let go on; then it joins again by itself.
+// A primary that stands still with its Patroni is replaced when its lease has run out. When it is let go on, its
+// Patroni demotes it.
 func pausedPrimary(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()
 	if err := u.pg(old).Pause(); err != nil {
 		t.Fatal(err)
 	}
 	u.promoted(t, old)
-	if u.pg(old).Status().Running {
-		t.Error("the old primary still runs, paused, beside the new one")
-	}
 	if err := u.pg(old).Resume(); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+	if _, ok := u.promotion(old, since); !ok {
+		t.Errorf("promotions: %+v", u.told("promotion", since))
+	}
+}
+
+// A primary whose Patroni is killed accepts writes when its lease has run out, beside the new one, until its Patroni
+// runs again. A majority does not acknowledge them.
+func patroniKilled(t *testing.T, u *underTest) {
+	old, since := u.whole(t), u.now()
+	if err := u.pg(old).KillPatroni(); err != nil {
+		t.Fatal(err)
+	}
+	u.promoted(t, old)
+	eventually(t, "two primaries were not told", func() error {
+		for _, m := range u.Describe(t.Context(), Roles) {
+			if m.Name == old && m.Role == "primary" && m.Problem != "" {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", u.told("problem", since))
+	})
+	if err := u.pg(old).StartPatroni(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	u.whole(t)
@@ -163,13 +211,13 @@ func doubleFailure(t *testing.T, u *underTest) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{standby, old} {
-		if err := u.pg(name).Kill(); err != nil {
+		if err := u.pg(name).KillServer(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the lack of a majority was not told", func() error {
-		if len(u.told("problem", since)) == 0 {
-			return fmt.Errorf("no problem was told")
+	eventually(t, "the end of the members was not told", func() error {
+		if n := len(u.told("member", since)); n < 2 {
+			return fmt.Errorf("%d were told", n)
 		}
 		return nil
 	})
@@ -190,37 +238,26 @@ func doubleFailure(t *testing.T, u *underTest) {
 	}
 }
 
-// All members fail, and the last primary is the first to come back: nothing was promoted, so it is primary again.
+// All members fail and return: one of them is primary again, with all that was acknowledged.
 func allFail(t *testing.T, u *underTest) {
-	old, since := u.whole(t), u.now()
-	names := []string{old}
+	u.whole(t)
+	c := u.collection(t, "majority", "all")
+	if err := insert(t.Context(), c, 1, patience); err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range u.members {
-		if m.plan.Name != old {
-			names = append(names, m.plan.Name)
-		}
-		if err := m.node.Kill(); err != nil {
+		if err := m.node.KillServer(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range names {
-		if err := u.Return(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+	if err := inParallel(u.members, func(m *pgMember) error { return u.Return(t.Context(), m.plan.Name) }); err != nil {
+		t.Fatal(err)
 	}
 	u.whole(t)
-	if !u.toldMember(old, "primary", since) {
-		t.Errorf("%s is not told to be primary again: %+v", old, u.told("member", since))
+	w := &writer{acked: []int{1}}
+	if lost := w.missing(t, c); len(lost) > 0 {
+		t.Error("what a majority acknowledged is gone")
 	}
-}
-
-// toldMember says whether a member's return in a role was told since a number.
-func (u *underTest) toldMember(name, role string, since int) bool {
-	for _, e := range u.told("member", since) {
-		if e.data["member"] == name && e.data["role"] == role {
-			return true
-		}
-	}
-	return false
 }
 
 // A member that lost its volume gets all data from the primary.
@@ -232,7 +269,7 @@ func emptyVolume(t *testing.T, u *underTest) {
 			m = o
 		}
 	}
-	if err := m.node.Kill(); err != nil {
+	if err := m.node.Stop(t.Context()); err != nil { // with its Patroni
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(m.node.DataDir()); err != nil {
@@ -264,10 +301,7 @@ func stepDownInVain(t *testing.T, u *underTest) {
 	if err := insert(t.Context(), c, 1, patience); err != nil { // what they have to receive
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	err := u.StepDown(ctx, "")
-	cancel()
-	if err == nil {
+	if err := u.StepDown(t.Context(), ""); err == nil {
 		t.Error("handed over to a member that stands still")
 	}
 	if err := insert(t.Context(), c, 2, patience); err != nil {
@@ -280,27 +314,28 @@ func stepDownInVain(t *testing.T, u *underTest) {
 	}
 }
 
-// A primary that is started again on another host has another address: standbys and gateways follow.
+// A member that is started again on another host has another address: the other members and the gateways find it.
 func memberMoves(t *testing.T, u *underTest) {
-	u.op.Lock() // the move is quicker than a promotion
-	old := u.leader()
-	if err := old.node.Kill(); err != nil {
+	m := u.member(u.whole(t))
+	if err := m.node.KillServer(); err != nil {
 		t.Fatal(err)
 	}
-	to := u.hosts["gateway1"]
-	before := old.node.Address()
-	if err := old.node.Move(to); err != nil {
+	before := m.node.Address()
+	if err := m.node.Move(u.hosts["gateway1"]); err != nil {
 		t.Fatal(err)
 	}
-	err := u.restartPrimary(t.Context(), old)
-	u.op.Unlock()
-	if err != nil {
+	if err := u.Return(t.Context(), m.plan.Name); err != nil {
 		t.Fatal(err)
 	}
-	if old.node.Address() == before {
+	if m.node.Address() == before {
 		t.Errorf("it still has the address %s", before)
 	}
 	u.whole(t)
+	for _, g := range u.gateways {
+		if !slices.Contains(g.node.Members(), m.node.Upstream()) {
+			t.Errorf("%s does not have the address %s", g.plan.Name, m.node.Address())
+		}
+	}
 	if err := insert(t.Context(), u.collection(t, "majority", "moved"), 1, patience); err != nil {
 		t.Error(err)
 	}
@@ -318,6 +353,107 @@ func listensOnItsAddress(t *testing.T, u *underTest) {
 		if err == nil {
 			conn.Close()
 			t.Errorf("%s listens on %s too", n.Name(), other)
+		}
+	}
+}
+
+// Failovers one soon after another, while writes are acknowledged: the next primary is killed as soon as the members
+// stream from it, when what PostgreSQL's control files say of timelines is old still.
+func failoversInARow(t *testing.T, u *underTest) {
+	c := u.collection(t, "majority", "row")
+	w := &writer{}
+	u.whole(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() { w.write(ctx, c) })
+	for range 5 {
+		old := u.whole(t)
+		before, err := c.CountDocuments(t.Context(), map[string]any{})
+		if err == nil {
+			eventually(t, "no writes", func() error {
+				n, err := c.CountDocuments(t.Context(), map[string]any{})
+				if err == nil && n < before+5 {
+					err = fmt.Errorf("%d documents", n)
+				}
+				return err
+			})
+		}
+		if err := u.pg(old).KillServer(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s in place of %s", u.promoted(t, old), old)
+		if err := u.Return(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	writing.Wait()
+	u.whole(t)
+	if lost := w.missing(t, c); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are gone: %v", len(lost), len(w.acked), lost)
+	}
+	t.Logf("%d writes were acknowledged by a majority", len(w.acked))
+}
+
+// Members are killed at random times, again while they return, also two at a time: when all are back, all that a
+// majority acknowledged is there.
+func randomKills(t *testing.T, u *underTest) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	c := u.collection(t, "majority", "random")
+	w := &writer{}
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { w.write(ctx, c) })
+	for range 6 {
+		for _, i := range r.Perm(len(u.members))[:1+r.IntN(2)] {
+			m := u.members[i]
+			if err := m.node.KillServer(); err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() { // it may be killed again, and is returned in the end in any case
+				limit, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				_ = u.Return(limit, m.plan.Name)
+			})
+		}
+		time.Sleep(time.Duration(r.IntN(2500)) * time.Millisecond)
+	}
+	stop()
+	for _, m := range u.members {
+		all.Go(func() {
+			eventually(t, m.plan.Name+" does not return", func() error {
+				limit, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				return u.Return(limit, m.plan.Name)
+			})
+		})
+	}
+	all.Wait()
+	u.whole(t)
+	if lost := w.missing(t, c); len(lost) > 0 {
+		t.Errorf("%d of %d acknowledged writes are gone: %v", len(lost), len(w.acked), lost)
+	}
+	t.Logf("%d writes were acknowledged by a majority", len(w.acked))
+}
+
+// No password is in a log, whatever happened before.
+func noSecretsInLogs(t *testing.T, u *underTest) {
+	for _, n := range u.Nodes() {
+		for _, file := range n.Logs() {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, secret := range []string{u.secrets.Postgres, u.secrets.Client} {
+				if secret != "" && strings.Contains(string(data), secret) {
+					t.Errorf("%s has a password in it", file)
+				}
+			}
+			if n.Kind() == "postgres" && !strings.Contains(string(data), "primary_conninfo") {
+				t.Errorf("%s does not say whom it followed, so it proves nothing", file)
+			}
 		}
 	}
 }

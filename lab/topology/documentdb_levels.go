@@ -22,8 +22,8 @@ import (
 //	majority-unjournaled  w:majority, j:false   remote_write        the primary has it on disk, k standbys in memory
 //	majority              w:majority, j:true    on                  k standbys and the primary have it on disk
 //
-// The members' synchronous_standby_names is ANY k of all others, dead or alive, so that k standbys and the primary are
-// a majority. It is never lowered while standbys are away: writes at the level majority wait then, as in MongoDB. With
+// Patroni sets synchronous_standby_names to ANY k of the standbys that stream, so that k standbys and the primary are a
+// majority. While standbys are away it lowers k, down to 1; without any standby writes at the level majority wait. With
 // topology.acknowledge: N the levels wN and wN-unjournaled replace the last two, and k is N-1: the setting applies to
 // the whole server, so no session can wait for another number. A single member is its own majority. It has the gateways
 // balanced and durable; durable also serves majority.
@@ -66,11 +66,11 @@ func acknowledgements(asked spec.Lab) int {
 }
 
 // syncStandbys is k of the table above.
-func (c *documentDB) syncStandbys(members int) int {
-	if n := acknowledgements(c.site.Spec); n > 0 {
+func syncStandbys(asked spec.Lab) int {
+	if n := acknowledgements(asked); n > 0 {
 		return n - 1
 	}
-	return quorum(members)
+	return quorum(documentDBMembers(asked))
 }
 
 func countLevel(n int) string { return "w" + strconv.Itoa(n) }

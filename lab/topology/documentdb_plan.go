@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -14,16 +13,14 @@ import (
 // maxDocumentDBMembers is the maximum of voting members in a replica set of MongoDB.
 const maxDocumentDBMembers = 7
 
-// The times without an answer after which failover starts.
-const (
-	electDefault = 10 * time.Second // electionTimeoutMillis of a replica set
-	electFast    = 2 * time.Second  // short enough for a drill, long enough for a busy machine
-)
-
 // pgSet is the name of the only set, so that members have the same names as with mongod.
 const pgSet = mongoSet
 
-// planDocumentDB plans the PostgreSQL members, and one gateway for each durability level on a separate host.
+// etcdMembers is the number of members of etcd: the lease survives the loss of one.
+const etcdMembers = 3
+
+// planDocumentDB plans the PostgreSQL members, the members of etcd, and one gateway for each durability level on a
+// separate host.
 func planDocumentDB(asked spec.Lab) (Layout, error) {
 	if err := checkDocumentDB(asked); err != nil {
 		return Layout{}, err
@@ -38,36 +35,51 @@ func planDocumentDB(asked spec.Lab) (Layout, error) {
 		l.Hosts = append(l.Hosts, HostPlan{Name: "host" + strconv.Itoa(i+1), Role: "member",
 			Limits: hostLimits(asked.Hosts, nil)})
 	}
-	l.Hosts = append(l.Hosts, HostPlan{Name: "gateway1", Role: "gateway", Limits: hostLimits(asked.Hosts, asked.Hosts.Router)})
 	for i := range n {
 		l.Members = append(l.Members, MemberPlan{Name: memberName(pgSet, i), Kind: "postgres", Set: pgSet,
 			Host: l.Hosts[i%hosts].Name, Role: "member", Volume: true, Priority: 1})
 	}
+	if n > 1 {
+		if hosts == 2 { // a third failure domain, for a majority of etcd
+			l.Hosts = append(l.Hosts, HostPlan{Name: "witness1", Role: "witness"})
+		}
+		for i := range etcdMembers {
+			l.Members = append(l.Members, MemberPlan{Name: "etcd-" + strconv.Itoa(i+1), Kind: KindEtcd, Role: "etcd",
+				Host: l.Hosts[i%len(l.Hosts)].Name})
+		}
+	}
+	l.Hosts = append(l.Hosts, HostPlan{Name: "gateway1", Role: "gateway", Limits: hostLimits(asked.Hosts, asked.Hosts.Router)})
 	for _, g := range gatewayLevels(n, acknowledgements(asked)) {
 		l.Members = append(l.Members, MemberPlan{Name: "gateway-" + g.name, Kind: "gateway", Set: pgSet,
 			Host: "gateway1", Role: "gateway", Durability: g.name})
 	}
-	l.Notes = documentDBNotes(n, acknowledgements(asked))
+	l.Notes = documentDBNotes(asked, n, hosts)
+	if n > 1 {
+		settings, err := patroniSettings(asked)
+		l.Failover = electionText(settings)
+		return l, err
+	}
 	return l, nil
 }
 
 // documentDBNotes lists the differences from MongoDB.
-func documentDBNotes(members, waits int) []string {
+func documentDBNotes(asked spec.Lab, members, hosts int) []string {
 	notes := []string{"gateways ignore write concerns: the address decides the durability level"}
 	if members == 1 {
 		return notes
 	}
-	if waits > 0 {
-		notes = append(notes, fmt.Sprintf("a write at the level w%d waits for the primary and %d of %d standbys; "+
-			"this lab has no level that waits for a majority", waits, waits-1, members-1))
-	} else {
-		notes = append(notes, fmt.Sprintf("a majority is the primary and %d of %d standbys; if fewer are alive, "+
-			"writes at the level majority wait, and writes at other levels continue", quorum(members), members-1))
+	level, k := levelMajority, syncStandbys(asked)
+	if n := acknowledgements(asked); n > 0 {
+		level = countLevel(n)
 	}
-	notes = append(notes, "failover needs a majority of members, as in MongoDB; the supervisor promotes a standby, "+
-		"the members hold no election")
-	if members == 2 {
-		notes = append(notes, "with two members there is no failover, because the loss of either leaves no majority")
+	notes = append(notes, fmt.Sprintf("a write at the level %s waits for the primary and %d of %d standbys (Patroni's "+
+		"synchronous_mode quorum); when standbys are away, Patroni lowers that number down to 1, and promotes only a "+
+		"standby that has all these writes", level, k, members-1))
+	switch hosts {
+	case 1:
+		notes = append(notes, "all members of etcd are on one host")
+	case 2:
+		notes = append(notes, "a third host, witness1, has only a member of etcd: two hosts have no majority without the other")
 	}
 	return notes
 }
@@ -90,13 +102,13 @@ func checkDocumentDB(asked spec.Lab) error {
 		refuse("topology.arbiter: documentdb has no arbiters; use an odd number of members, or the engine mongod")
 	}
 	if slices.ContainsFunc(t.Priorities, func(p float64) bool { return p != 1 }) {
-		refuse("topology.priorities: documentdb has no priorities and promotes the standby with the most data; " +
+		refuse("topology.priorities: documentdb has no priorities; Patroni promotes the standby with the most data; " +
 			"leave them out, or use the engine mongod")
 	}
 	if t.Collection != nil || t.Shards != 0 || t.ConfigServers != 0 || t.Routers != 0 {
 		refuse("topology: documentdb has no shards, config servers, routers or sharded collection; use the engine mongod")
 	}
-	if _, _, err := electionTimes(asked); err != nil {
+	if _, err := patroniSettings(asked); err != nil {
 		errs = append(errs, err)
 	}
 	if asked.Engine.Binary != "" || len(asked.Engine.Args) > 0 {
@@ -116,41 +128,4 @@ func documentDBMembers(asked spec.Lab) int {
 		return 3
 	}
 	return max(1, int(asked.Topology.Members))
-}
-
-// electionTimes returns the time without an answer after which failover starts, and the interval of probes.
-func electionTimes(asked spec.Lab) (timeout, heartbeat time.Duration, err error) {
-	timeout = electDefault
-	switch asked.Topology.Election {
-	case "", "elect-default":
-	case "elect-fast":
-		timeout = electFast
-	default:
-		return 0, 0, unknownElection(asked.Topology)
-	}
-	for name, value := range asked.Topology.Settings {
-		ms, err := strconv.Atoi(value)
-		switch {
-		case name != "electionTimeoutMillis" && name != "heartbeatIntervalMillis":
-			return 0, 0, fmt.Errorf("topology.settings.%s: documentdb has only the settings electionTimeoutMillis "+
-				"and heartbeatIntervalMillis; use the engine mongod for others", name)
-		case err != nil || ms < 100 || ms > 3_600_000:
-			return 0, 0, fmt.Errorf("topology.settings.%s: %q is not a number of milliseconds between 100 and 3600000", name, value)
-		case name == "electionTimeoutMillis":
-			timeout = time.Duration(ms) * time.Millisecond
-		default:
-			heartbeat = time.Duration(ms) * time.Millisecond
-		}
-	}
-	if asked.Availability.PromoteAfter > 0 {
-		timeout = time.Duration(asked.Availability.PromoteAfter)
-	}
-	if heartbeat == 0 { // MongoDB sends five within its timeout
-		heartbeat = min(timeout/5, 2*time.Second)
-	}
-	return timeout, heartbeat, nil
-}
-
-func unknownElection(t spec.Topology) error {
-	return fmt.Errorf("topology.election: unknown preset %q; use elect-default or elect-fast", t.Election)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,14 +34,15 @@ func TestPlanDocumentDB(t *testing.T) {
 	for _, m := range l.Members {
 		got = append(got, strings.Join([]string{m.Name, m.Kind, m.Host, m.Role, m.Durability}, " "))
 	}
-	want := []string{"host1 member", "host2 member", "gateway1 gateway",
+	want := []string{"host1 member", "host2 member", "witness1 witness", "gateway1 gateway",
 		"rs0-1 postgres host1 member ", "rs0-2 postgres host2 member ", "rs0-3 postgres host1 member ",
+		"etcd-1 etcd host1 etcd ", "etcd-2 etcd host2 etcd ", "etcd-3 etcd witness1 etcd ",
 		"gateway-majority gateway gateway1 gateway majority", "gateway-durable gateway gateway1 gateway durable",
 		"gateway-balanced gateway gateway1 gateway balanced", "gateway-majority-unjournaled gateway gateway1 gateway majority-unjournaled"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if l.Hosts[0].Limits.Cores != 1 || l.Hosts[2].Limits.Cores != 2 || l.Hosts[0].Limits.Memory != 1<<30 {
+	if l.Hosts[0].Limits.Cores != 1 || l.Hosts[3].Limits.Cores != 2 || l.Hosts[0].Limits.Memory != 1<<30 {
 		t.Errorf("limits %+v", l.Hosts)
 	}
 }
@@ -57,7 +57,10 @@ func TestPlanDocumentDBRefuses(t *testing.T) {
 		{"arbiter", "engine mongod", func(s *spec.Lab) { s.Topology.Arbiter = true }},
 		{"priorities", "engine mongod", func(s *spec.Lab) { s.Topology.Priorities = []float64{2, 1, 0} }},
 		{"settings", "catchUpTimeoutMillis", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"catchUpTimeoutMillis": "1"} }},
-		{"bad time", "electionTimeoutMillis", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "soon"} }},
+		{"bad time", "loop_wait", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"loop_wait": "soon"} }},
+		{"short lease", "at least 20", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"ttl": "5"} }},
+		{"switch", "true nor false", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"failsafe_mode": "1"} }},
+		{"times that do not fit", "exceed ttl", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"ttl": "20"} }},
 		{"election", "elect-fast", func(s *spec.Lab) { s.Topology.Election = "elect-never" }},
 		{"members", "between 1 and 7", func(s *spec.Lab) { s.Topology.Members = 8 }},
 		{"binary", "mongod", func(s *spec.Lab) { s.Engine.Binary = "/bin/mongod" }},
@@ -75,19 +78,23 @@ func TestPlanDocumentDBRefuses(t *testing.T) {
 	}
 }
 
-func TestElectionTimes(t *testing.T) {
+func TestPatroniSettings(t *testing.T) {
 	for _, c := range []struct {
 		change func(*spec.Lab)
-		want   time.Duration
+		want   map[string]any
 	}{
-		{nil, 10 * time.Second},
-		{func(s *spec.Lab) { s.Topology.Election = "elect-fast" }, 2 * time.Second},
-		{func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "700"} }, 700 * time.Millisecond},
-		{func(s *spec.Lab) { s.Availability.PromoteAfter = spec.Duration(5 * time.Second) }, 5 * time.Second},
+		{nil, map[string]any{"ttl": 30, "loop_wait": 10, "retry_timeout": 10, "synchronous_node_count": 1}},
+		{func(s *spec.Lab) { s.Topology.Election = "elect-fast" }, map[string]any{"ttl": 20, "loop_wait": 1, "retry_timeout": 3,
+			"primary_start_timeout": 0, "synchronous_node_count": 1}},
+		{func(s *spec.Lab) {
+			s.Topology.Members = 5
+			s.Topology.Settings = map[string]string{"ttl": "60", "failsafe_mode": "true"}
+		}, map[string]any{"ttl": 60, "loop_wait": 10, "retry_timeout": 10, "failsafe_mode": true, "synchronous_node_count": 2}},
 	} {
-		timeout, beat, err := electionTimes(documentDBSpec(c.change))
-		if err != nil || timeout != c.want || beat <= 0 || beat > timeout/5 {
-			t.Errorf("time-out %v, heartbeat %v, error %v; want %v", timeout, beat, err, c.want)
+		c.want["synchronous_mode"], c.want["synchronous_mode_strict"] = "quorum", true
+		got, err := patroniSettings(documentDBSpec(c.change))
+		if d := cmp.Diff(c.want, got); err != nil || d != "" {
+			t.Errorf("error %v, %s", err, d)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (c *documentDB) Read(ctx context.Context, member string) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	g.SetPrimary(m.node.Upstream())
+	g.SetMembers(m.node.Upstream())
 	if err := g.Start(ctx); err != nil {
 		c.releaseReader(g)
 		return Reading{}, err
@@ -114,7 +114,7 @@ func (c *documentDB) endReaders() {
 }
 
 // waitCaughtUp waits until a member has replayed all WAL that the primary has now. If the lag stops shrinking, it
-// returns the lag in bytes. For a diverged member it returns -1, because its position cannot be compared.
+// returns the lag in bytes.
 func (c *documentDB) waitCaughtUp(ctx context.Context, m *pgMember) int64 {
 	leader := c.leader()
 	if leader == nil {
@@ -126,10 +126,7 @@ func (c *documentDB) waitCaughtUp(ctx context.Context, m *pgMember) int64 {
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	at, err := leader.node.Position(limit)
 	cancel()
-	c.mu.Lock()
-	diverged := m.diverged
-	c.mu.Unlock()
-	if err != nil || diverged {
+	if err != nil {
 		return -1
 	}
 	return waitApplied(ctx, at.LSN, m.node.Applied)

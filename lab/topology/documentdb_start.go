@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -24,8 +25,8 @@ func inParallel[T any](list []T, f func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// Start starts all members from the same template, so that standbys need no base backup, then the gateways. It returns
-// when all standbys stream and a majority has acknowledged a write.
+// Start starts etcd, all members from the same template, so that standbys need no base backup, and the gateways. It
+// returns when all standbys stream and a majority has acknowledged a write.
 func (c *documentDB) Start(ctx context.Context) error {
 	c.op.Lock()
 	defer c.op.Unlock()
@@ -36,19 +37,21 @@ func (c *documentDB) Start(ctx context.Context) error {
 }
 
 func (c *documentDB) start(ctx context.Context) error {
-	for _, dir := range []string{"logs", "gateways"} {
+	for _, dir := range []string{"logs", "gateways", "etcd"} {
 		if err := os.MkdirAll(filepath.Join(c.site.Dir, dir), 0o700); err != nil {
 			return err
 		}
 	}
-	primary := c.members[0]
-	if err := c.startMembers(ctx, primary); err != nil {
+	primary, err := c.startMembers(ctx)
+	if err != nil {
 		return err
 	}
 	c.site.Event("progress", "the members run; waiting for standbys and gateways", nil)
 	gateways := make(chan error, 1)
-	go func() { gateways <- c.startGateways(ctx) }()
-	err := c.waitStreaming(ctx, primary, len(c.members)-1)
+	go func() {
+		gateways <- inParallel(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g) })
+	}()
+	err = c.waitStreaming(ctx, primary, len(c.members)-1)
 	if err = errors.Join(err, <-gateways); err != nil {
 		return err
 	}
@@ -56,114 +59,129 @@ func (c *documentDB) start(ctx context.Context) error {
 	if err := c.gateways[0].node.Prove(ctx); err != nil {
 		return fmt.Errorf("a majority did not acknowledge a write: %w", err)
 	}
-	now := time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, m := range c.members {
-		m.answered = now
+		c.poll(ctx, m)
 	}
-	return nil
+	if c.singleMember() {
+		return nil
+	}
+	for !c.allSynced(ctx) {
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("Patroni has not accepted all standbys as synchronous: %w", err)
+		}
+	}
+	return primary.node.Configure(ctx, c.settings)
 }
 
-// startMembers makes the members and starts them. Standbys receive the passwords with the primary's WAL.
-func (c *documentDB) startMembers(ctx context.Context, primary *pgMember) error {
+// startMembers makes the members and starts them with etcd, and returns the primary. Standbys receive the passwords with
+// its WAL.
+func (c *documentDB) startMembers(ctx context.Context) (*pgMember, error) {
 	if err := engine.PrepareTemplate(ctx, c.site.Home); err != nil {
-		return err
+		return nil, err
 	}
+	etcd := make(chan error, 1)
+	go func() { etcd <- inParallel(c.etcd, func(e *engine.Etcd) error { return e.Start(ctx) }) }()
 	err := inParallel(c.members, func(m *pgMember) error {
 		dir, err := c.site.Volume(ctx, m.plan.Name)
 		if err != nil {
 			return fmt.Errorf("cannot make the volume of %s: %w", m.plan.Name, err)
 		}
-		if err := m.node.Create(ctx, dir); err != nil {
-			return err
-		}
-		if m == primary {
-			err = m.node.Lead()
-		} else {
-			err = m.node.Follow(ctx, primary.node.Upstream())
-		}
-		if err != nil {
-			return err
-		}
-		return m.node.Start(ctx)
+		return m.node.Create(ctx, dir)
 	})
+	if err = errors.Join(err, <-etcd); err != nil {
+		return nil, err
+	}
+	if err := c.seedCluster(ctx, c.members[0]); err != nil {
+		return nil, err
+	}
+	if err := inParallel(c.members, func(m *pgMember) error { return m.node.Start(ctx) }); err != nil {
+		return nil, err
+	}
+	primary, err := c.waitWritable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := primary.node.MakeUsers(ctx, c.secrets.User, c.secrets.Client); err != nil {
+		return nil, err
+	}
+	return primary, primary.node.Wait(ctx)
+}
+
+// seedCluster writes into etcd what Patroni would write for a cluster that it creates: the members' data are there
+// already. The first member gets the lease, so that it becomes the primary. Until the cluster is usable, Patroni polls
+// every second, which shortens the start, and starts that primary instead of failing over.
+func (c *documentDB) seedCluster(ctx context.Context, first *pgMember) error {
+	if c.singleMember() {
+		return nil
+	}
+	id, err := first.node.SystemID(ctx)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.primary, c.history = primary, history{timeline: 1}
-	c.mu.Unlock()
-	if err := primary.node.WaitSocket(ctx); err != nil {
+	settings := first.node.ClusterSettings()
+	settings["loop_wait"], settings["retry_timeout"] = 1, 3
+	delete(settings, "primary_start_timeout")
+	text, err := json.Marshal(settings)
+	if err != nil {
 		return err
 	}
-	if err := primary.node.MakeUsers(ctx, c.secrets.User, c.secrets.Client); err != nil {
-		return err
+	if err := c.etcd[0].Put(ctx, map[string]string{etcdPrefix + "initialize": id, etcdPrefix + "config": string(text)}, 0); err != nil {
+		return fmt.Errorf("etcd does not accept writes: %w", err)
 	}
-	if err := primary.node.MakeSlots(ctx); err != nil {
-		return err
-	}
-	return primary.node.Wait(ctx)
+	return c.etcd[0].Put(ctx, map[string]string{etcdPrefix + "leader": first.plan.Name}, c.settings["ttl"].(int))
 }
 
-// startGateways starts the gateways and waits until they answer.
-func (c *documentDB) startGateways(ctx context.Context) error {
-	u := c.leader().node.Upstream()
-	return inParallel(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g, u) })
-}
+// etcdPrefix is where Patroni keeps the state of the set.
+const etcdPrefix = "/service/" + pgSet + "/"
 
-// restartGateways restarts the gateways that run, for the current primary. Those that a fault has stopped stay stopped.
-func (c *documentDB) restartGateways(ctx context.Context) error {
-	c.endGateways()
-	return c.startEndedGateways(ctx, c.leader())
-}
-
-// startEndedGateways starts the gateways that endGateways has stopped.
-func (c *documentDB) startEndedGateways(ctx context.Context, leader *pgMember) error {
-	u := leader.node.Upstream()
-	return inParallel(c.gateways, func(g *pgGateway) error {
-		if !g.canRestart(c) {
-			return nil
+// waitWritable waits until a member accepts writes.
+func (c *documentDB) waitWritable(ctx context.Context) (*pgMember, error) {
+	for {
+		var last error
+		for _, m := range c.members {
+			at, err := m.node.Position(ctx)
+			if err == nil && !at.Standby {
+				return m, nil
+			}
+			if !m.node.Status().Running {
+				return nil, m.node.Wait(ctx) // returns the reason
+			}
+			last = errors.Join(last, err)
 		}
-		return c.startGateway(ctx, g, u)
-	})
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return nil, errors.Join(fmt.Errorf("no member became the primary: %w", err), last)
+		}
+	}
 }
 
-func (c *documentDB) startGateway(ctx context.Context, g *pgGateway, u engine.Upstream) error {
-	g.node.SetPrimary(u)
+// startGateway starts a gateway for the members at their present addresses, and waits until it answers.
+func (c *documentDB) startGateway(ctx context.Context, g *pgGateway) error {
+	g.node.SetMembers(c.upstreams()...)
 	if err := g.node.Start(ctx); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	g.ended = false
-	c.mu.Unlock()
 	return g.node.Wait(ctx)
 }
 
-// endGateways kills all gateways that run. From then on no client reaches the primary, and no write is acknowledged.
-func (c *documentDB) endGateways() {
-	_ = inParallel(c.gateways, func(g *pgGateway) error {
-		if g.node.Status().Running {
-			c.mu.Lock()
-			g.ended = true
-			c.mu.Unlock()
-			end(g.node)
-		}
-		return nil
-	})
+// upstreams returns the addresses of all members.
+func (c *documentDB) upstreams() (all []engine.Upstream) {
+	for _, m := range c.members {
+		all = append(all, m.node.Upstream())
+	}
+	return all
 }
 
-// waitStreaming waits until the given number of standbys streams from the primary.
+// waitStreaming waits until the given number of standbys streams from the primary and acknowledges its writes.
 func (c *documentDB) waitStreaming(ctx context.Context, primary *pgMember, want int) error {
 	for {
 		list, err := primary.node.Replication(ctx)
 		have := 0
 		var states []string
 		for _, s := range list {
-			if s.State == "streaming" {
+			if s.State == "streaming" && s.Sync == "quorum" {
 				have++
 			}
-			states = append(states, s.Name+" "+s.State)
+			states = append(states, s.Name+" "+s.State+" "+s.Sync)
 		}
 		if err == nil && have >= want {
 			return nil
@@ -205,8 +223,8 @@ func (c *documentDB) statusLines() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Stop ends the gateways and then all members, concurrently because a primary waits for its standbys when it shuts
-// down.
+// Stop ends the gateways, then all members, concurrently because a primary waits for its standbys when it shuts down,
+// and then etcd, which has nothing that is used again.
 func (c *documentDB) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopping = true
@@ -214,6 +232,7 @@ func (c *documentDB) Stop(ctx context.Context) error {
 	c.op.Lock()
 	defer c.op.Unlock()
 	c.endReaders()
-	c.endGateways()
-	return inParallel(c.members, func(m *pgMember) error { return m.node.Stop(ctx) })
+	err := inParallel(c.gateways, func(g *pgGateway) error { return g.node.Kill() })
+	err = errors.Join(err, inParallel(c.members, func(m *pgMember) error { return m.node.StopAlone(ctx) }))
+	return errors.Join(err, inParallel(c.etcd, func(e *engine.Etcd) error { return e.Kill() }))
 }

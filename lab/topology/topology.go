@@ -40,6 +40,8 @@ type Layout struct {
 	Hosts   []HostPlan
 	Members []MemberPlan
 	Notes   []string // differences from what a reader of the specification would expect
+	// Failover says what decides which member is the primary; empty if the servers elect it by themselves.
+	Failover string
 }
 
 // Site is the part of a lab that a cluster uses.

@@ -101,7 +101,7 @@ var labKeys = map[string][]string{
 	"engine":              {"name", "version", "binary", "cache", "connections", "parameters", "args", "authentication", "other"},
 	"topology":            {"kind", "members", "arbiter", "priorities", "election", "settings", "shards", "config_servers", "routers", "collection", "other"},
 	"topology/collection": {"namespace", "key", "sharding", "chunks", "split_at", "other"},
-	"availability":        {"restart", "restart_after", "promote_after", "no_promotion", "other"},
+	"availability":        {"restart", "restart_after", "other"},
 }
 
 // Whatever a lab says, schema and reader agree about it, but for the rules that are listed.

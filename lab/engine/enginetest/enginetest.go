@@ -27,7 +27,10 @@ func DocumentDB(t testing.TB) (e engine.Engine, ok bool) {
 	if err == nil {
 		home := Home(t, installed)
 		if e, err = engine.ByName(home, engine.DocumentDB); err == nil {
-			_, err = e.Installed(t.Context())
+			var inst engine.Installation
+			if inst, err = e.Installed(t.Context()); err == nil {
+				err = inst.CheckPatroni()
+			}
 		}
 	}
 	if err == nil && os.Geteuid() != 0 {
