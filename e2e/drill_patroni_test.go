@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// TestDrillPatroni runs the drills in which Patroni and etcd decide, side by side, because most of the time they wait for
-// a lease to run out.
+// TestDrillPatroni runs the drills in which Patroni and etcd decide, side by side, because most of the time they wait
+// for a lease to run out.
 func TestDrillPatroni(t *testing.T) {
 	inTurn(t, 150)
 	if _, ok := enginetest.DocumentDB(t); !ok {

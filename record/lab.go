@@ -73,7 +73,8 @@ type LabMember struct {
 	Address string `json:"address"`
 	// State is "running", "stopped", "paused", "dead" or "starting".
 	State string `json:"state" jsonschema:"enum=running,enum=stopped,enum=paused,enum=dead,enum=starting"`
-	// Role is "primary", "secondary", "arbiter", "router", "gateway", "config", "etcd", "standalone", "volume" or "unknown".
+	// Role is "primary", "secondary", "arbiter", "router", "gateway", "config", "etcd", "standalone", "volume" or
+	// "unknown".
 	Role string `json:"role,omitempty"`
 	// LagSeconds and LagBytes are its replication lag, absent if it is unknown.
 	LagSeconds *float64 `json:"lag_seconds,omitempty"`

@@ -69,7 +69,7 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 	case !at.Standby && leader != nil:
 		d.Role = "primary"
 		if m != leader {
-			d.Problem = fmt.Sprintf("it accepts writes beside %s, the primary", leader.plan.Name)
+			d.Problem = fmt.Sprintf("it accepts writes although %s is the primary", leader.plan.Name)
 		}
 	default:
 		d.Role = "secondary"

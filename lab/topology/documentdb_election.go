@@ -25,9 +25,9 @@ var (
 	patroniSwitches = []string{"check_timeline", "failsafe_mode", "synchronous_mode_strict"}
 )
 
-// patroniSettings returns Patroni's settings of a set. In quorum mode Patroni promotes only a standby that certainly has
-// every commit that a standby has acknowledged. In strict mode commits that wait for standbys also wait when there are
-// none.
+// patroniSettings returns Patroni's settings of a set. In quorum mode Patroni promotes only a standby that certainly
+// has every commit that a standby has acknowledged. In strict mode commits that wait for standbys also wait when there
+// are none.
 func patroniSettings(asked spec.Lab) (map[string]any, error) {
 	t := asked.Topology
 	preset, ok := elections[t.Election]

@@ -73,8 +73,8 @@ func (c *documentDB) start(ctx context.Context) error {
 	return primary.node.Configure(ctx, c.settings)
 }
 
-// startMembers makes the members and starts them with etcd, and returns the primary. Standbys receive the passwords with
-// its WAL.
+// startMembers makes the members and starts them with etcd, and returns the primary. Standbys receive the passwords
+// with its WAL.
 func (c *documentDB) startMembers(ctx context.Context) (*pgMember, error) {
 	if err := engine.PrepareTemplate(ctx, c.site.Home); err != nil {
 		return nil, err

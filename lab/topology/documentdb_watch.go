@@ -124,7 +124,7 @@ func (c *documentDB) sawPrimary(m *pgMember, at engine.Position, begun time.Time
 	data := map[string]string{"member": m.plan.Name, "timeline": strconv.FormatInt(at.Timeline, 10)}
 	switch {
 	case promoted:
-		text := fmt.Sprintf("%s was promoted in place of %s, which was last seen as the primary %v before", m.plan.Name,
+		text := fmt.Sprintf("%s was promoted. The former primary %s was last seen as primary %v before", m.plan.Name,
 			old.plan.Name, away.Round(time.Millisecond))
 		data["from"], data["lsn"] = old.plan.Name, at.LSN.String()
 		data["away_ms"] = strconv.FormatInt(away.Milliseconds(), 10)
@@ -133,7 +133,7 @@ func (c *documentDB) sawPrimary(m *pgMember, at engine.Position, begun time.Time
 		}
 		c.site.Event("promotion", text, data)
 	case second:
-		c.site.Event("problem", fmt.Sprintf("%s accepts writes on timeline %d beside %s, the primary", m.plan.Name, at.Timeline,
+		c.site.Event("problem", fmt.Sprintf("%s accepts writes on timeline %d although %s is the primary", m.plan.Name, at.Timeline,
 			c.leader().plan.Name), data)
 	case back:
 		data["role"] = "primary"
