@@ -3,7 +3,7 @@ package published
 // Claim is something that a document computes out of its own figures.
 type Claim struct {
 	// Of is "change" (how many percent To is above From, negative for below), "ratio" (To divided by From), or "figure"
-	// (To itself, told once more).
+	// (To itself, repeated).
 	Of string `yaml:"of"`
 	// From and To are paths of figures, see [Source.Value].
 	From string `yaml:"from"`

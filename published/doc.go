@@ -1,13 +1,13 @@
-// Package published holds what five public documents about MongoDB and storage state, as data with its place: each
-// figure as it is written there, whether it stands in the text, in a table or in a printed output, and which values are
-// only drawn in a picture and therefore not here. Nothing is estimated from pictures and nothing is corrected: where a
-// document contradicts itself, both statements are kept and a [Contradiction] says so.
+// Package published has the statements of five public documents about MongoDB and storage as data: each figure as it is
+// written, with its place in the text, a table or a printed output. Values that are only drawn in a picture are not
+// included. Nothing is estimated from pictures or corrected: if a document contradicts itself, it has both statements
+// and a [Contradiction].
 //
-// Units are those of the house: throughput in operations a second, times in milliseconds, outages in seconds. Figures
-// of different machines are never compared as they are: [Sweep.Ratio] gives each one to the document's own baseline,
-// and a measurement is set beside it as the ratio to its own.
+// Throughput is in operations per second, times in milliseconds, outages in seconds. Figures of different machines are
+// never compared directly: [Sweep.Ratio] is the ratio to the baseline of the document, which is compared with the ratio
+// of a measurement to its own baseline.
 //
-// The data are the YAML files in data/, one for each document. This package reads them and knows no other room.
+// The data are the YAML files in data/, one for each document.
 package published
 
 import (

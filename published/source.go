@@ -22,7 +22,7 @@ type Source struct {
 	Units map[string]string `yaml:"units"`
 	// Mixes are the shares of the operations of each workload, which Little's law needs.
 	Mixes map[string]map[string]float64 `yaml:"mixes"`
-	// Items are all numbered figures and tables, and what stands in them.
+	// Items are all numbered figures and tables, and what they contain.
 	Items []Item `yaml:"items"`
 	// Baselines are configurations that several sweeps refer to.
 	Baselines []Baseline `yaml:"baselines"`
@@ -34,7 +34,7 @@ type Source struct {
 	Settings []Setting `yaml:"settings"`
 	// Claims are percentages and multipliers that the document computes out of its own figures.
 	Claims []Claim `yaml:"claims"`
-	// Advice is what the document recommends, and which of its sweeps that rests on.
+	// Advice are the recommendations of the document, with the sweeps that they rest on.
 	Advice []Advice `yaml:"advice"`
 	// Contradictions are the places where the document does not agree with itself.
 	Contradictions []Contradiction `yaml:"contradictions"`
@@ -44,7 +44,7 @@ type Source struct {
 type Item struct {
 	// Item is its name: "figure 2", "table 5", "output ext4".
 	Item string `yaml:"item"`
-	// Caption is the document's own, or says what it is where it has none; a wrong one is a [Contradiction].
+	// Caption is that of the document, or a description if it has none. If it is wrong, there is a [Contradiction].
 	Caption string `yaml:"caption"`
 	// Holds says where its values are: "text" (some are stated in sentences, the others only drawn), "table" (all stand
 	// in it), "output", "picture" (values not stated), "words" (a table without measurements), "none" (a diagram or a
@@ -52,7 +52,7 @@ type Item struct {
 	Holds string `yaml:"holds"`
 }
 
-// Place is where something stands in a document.
+// Place is a place in a document.
 type Place struct {
 	// Section is the heading, Item the figure or table if any.
 	Section string `yaml:"section"`
@@ -76,7 +76,7 @@ type Baseline struct {
 	ID string `yaml:"id"`
 	// Workload is a name of [Source.Mixes].
 	Workload string `yaml:"workload"`
-	// Workers is how many threads asked at the same time, all clients together.
+	// Workers is the number of threads of all clients together.
 	Workers int              `yaml:"workers"`
 	Values  map[string]Value `yaml:"values"`
 	Place   `yaml:",inline"`
@@ -96,8 +96,8 @@ type Setting struct {
 	Says string `yaml:"says"`
 	// Value is as the document has it, with its unit.
 	Value string `yaml:"value"`
-	// Path is the key of a study that means the same, "" if none does; Here says then what stands for it where the
-	// document is repeated.
+	// Path is the same key of a study, "" if there is none; then Here is what replaces it when the document is
+	// repeated.
 	Path  string `yaml:"path"`
 	Here  string `yaml:"here"`
 	Place `yaml:",inline"`
@@ -129,13 +129,13 @@ type Contradiction struct {
 	Use string `yaml:"use"`
 }
 
-// Statement is what stands at a place, in short.
+// Statement is a short form of what is written at a place.
 type Statement struct {
 	Text  string `yaml:"text"`
 	Place `yaml:",inline"`
 }
 
-// Sweep finds one by its ID, nil if there is none.
+// Sweep returns the sweep with an ID, nil if there is none.
 func (s *Source) Sweep(id string) *Sweep {
 	if i := slices.IndexFunc(s.Sweeps, func(sweep *Sweep) bool { return sweep.ID == id }); i >= 0 {
 		return s.Sweeps[i]
@@ -197,8 +197,7 @@ func (s *Source) Doubts(path string) []*Contradiction {
 	return found
 }
 
-// complete hands places, units and the values of baselines down to where they are asked for, and refuses what does
-// not fit together.
+// complete copies places, units and the values of baselines to where they are needed, and rejects contradictions.
 func (s *Source) complete() error {
 	if s.Name == "" || s.Title == "" || s.Publisher == "" {
 		return errors.New("name, title and publisher are needed")
@@ -245,7 +244,7 @@ func (s *Source) complete() error {
 	return errors.Join(errs...)
 }
 
-// unique refuses an ID that is there twice: a path would mean two figures.
+// unique rejects duplicate IDs, because a path must mean one figure.
 func (s *Source) unique() error {
 	var errs []error
 	seen := map[string]bool{}

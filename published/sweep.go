@@ -10,15 +10,15 @@ import (
 type Sweep struct {
 	// ID is the item with a dash, "figure-2"; where several sweeps stand in one item, something is added.
 	ID string `yaml:"id"`
-	// Factor is what is varied, and the name of the factor in a study that repeats it. Path is the key of a study that
-	// varies the same, if a single one does.
+	// Factor is the varied setting, and the name of the factor in a study that repeats the sweep. Path is the key of a
+	// study that varies the same, if a single one does.
 	Factor string `yaml:"factor"`
 	Path   string `yaml:"path"`
 	// Workload is a name of [Source.Mixes], or empty.
 	Workload string `yaml:"workload"`
-	// Workers is how many threads asked at the same time, 0 if that is not stated. A level may have its own.
+	// Workers is the number of threads, 0 if it is not stated. A level may have its own.
 	Workers int `yaml:"workers"`
-	// Metrics are what the document shows of every level, stated or drawn.
+	// Metrics are the metrics of every level, stated or drawn.
 	Metrics []string `yaml:"metrics"`
 	// Baseline is the name of the level that the others are compared with.
 	Baseline string `yaml:"baseline"`
@@ -26,15 +26,15 @@ type Sweep struct {
 	Levels []Level `yaml:"levels"`
 	// More says which levels the picture has beyond those in Levels, whose values are not stated.
 	More string `yaml:"more"`
-	// Trends are what the words say of values that are not stated.
+	// Trends are statements about values that are not stated.
 	Trends []Trend `yaml:"trends"`
 	Place  `yaml:",inline"`
 }
 
 // Level is one value of a factor.
 type Level struct {
-	// Name is the document's own. A study that repeats the sweep gives its levels the same names but for signs ("w1 and
-	// j0" for "w=1 and j=0"), whatever their values are at its own scale, so that both can be set side by side.
+	// Name is that of the document. Studies that repeat the sweep use the same names for their levels, except for signs
+	// ("w1 and j0" for "w=1 and j=0") and whatever the values are at their scale, so that both can be compared.
 	Name string `yaml:"name"`
 	// Workers is the number of threads at this level.
 	Workers int `yaml:"workers"`
@@ -42,7 +42,7 @@ type Level struct {
 	Sets map[string]string `yaml:"sets"`
 	// As names the baseline that this level is.
 	As string `yaml:"as"`
-	// Values are what is stated, by metric. What is absent is only drawn.
+	// Values are the stated values, by metric. Values that are only drawn are absent.
 	Values map[string]Value `yaml:"values"`
 	Place  `yaml:",inline"`
 }
@@ -55,12 +55,12 @@ type Trend struct {
 	// From and To are levels, or what the document calls them.
 	From string `yaml:"from"`
 	To   string `yaml:"to"`
-	// Words is what is said, as it is written there. Note is what has to be known of it.
+	// Words are the words of the document. Note is what must be known about them.
 	Words string `yaml:"words"`
 	Note  string `yaml:"note"`
 }
 
-// take gives the level what is stated of the baseline, with the place where it stands.
+// take copies what the baseline states to the level, with its place.
 func (l *Level) take(b *Baseline) {
 	l.Workers = cmp.Or(l.Workers, b.Workers)
 	if l.Values == nil {
@@ -73,7 +73,7 @@ func (l *Level) take(b *Baseline) {
 	}
 }
 
-// Level finds a level by its name, nil if there is none. Upper case, spaces and signs do not matter.
+// Level returns the level with a name, nil if there is none. Upper case, spaces and signs do not matter.
 func (s *Sweep) Level(name string) *Level {
 	for i := range s.Levels {
 		if plain(s.Levels[i].Name) == plain(name) {
@@ -100,7 +100,7 @@ func (s *Sweep) Within(restsOn string) bool {
 	return id == s.ID && (!one || s.Level(level) != nil)
 }
 
-// Value is what is stated of a level, and whether it is stated at all.
+// Value returns the stated value of a level, if there is one.
 func (s *Sweep) Value(level, metric string) (Value, bool) {
 	l := s.Level(level)
 	if l == nil {
@@ -120,7 +120,7 @@ func (s *Sweep) Ratio(level, metric string) (float64, bool) {
 	return v.Number / base.Number, true
 }
 
-// Stated is what a document states about a level and a metric, relative to its own baseline.
+// Stated is the stated value of a level in a metric, relative to the baseline of the document.
 type Stated struct {
 	// Ratio is nil if it does not follow from the document's figures.
 	Ratio *float64

@@ -12,10 +12,9 @@ import (
 
 // Value is one stated figure.
 type Value struct {
-	// Written is the number as it stands in the document, "17,680", without its unit. The number of digits matters: it
-	// says how exactly the figure is known.
+	// Written is the number as in the document, "17,680", without its unit. The number of digits shows its precision.
 	Written string
-	// Number is what is meant.
+	// Number is its value.
 	Number float64
 	// Bound is empty, or "about", "below", "above" or "up to".
 	Bound string

@@ -17,7 +17,7 @@ import (
 // Suite is a judged suite, made ready to be printed.
 type Suite struct {
 	*judge.Suite
-	// Figures are what the parts show of the document, in their order.
+	// Figures are the figures of the document that parts repeat, in their order.
 	Figures []SuiteFigure
 }
 
@@ -70,7 +70,7 @@ func (s *Suite) note(n record.SuiteNote) string {
 	return text + ": " + partFinding(&s.Parts[i])
 }
 
-// drillBeside is what the documents did not look at.
+// drillBeside returns results of a drill that the documents do not have.
 func drillBeside(d *record.Drill) string {
 	text := drillVerdict(d) + ", " + drillLoss(d)
 	if d.Losses != nil && d.Losses.Max > 0 {
@@ -136,7 +136,7 @@ func (s *Suite) counted() (all int) {
 	return all
 }
 
-// partFinding is what a part found, in one sentence.
+// partFinding describes the result of a part in one sentence.
 func partFinding(p *judge.Part) string {
 	if text := p.Standing(); text != "" {
 		return text

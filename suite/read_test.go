@@ -181,6 +181,9 @@ func TestPlanHasTheScale(t *testing.T) {
 // What this machine cannot do is left out with the reason, level by level.
 func TestPlanOfAMachineThatCannotAll(t *testing.T) {
 	check := func(l spec.Lab, _ spec.Run) error {
+		if l.Hosts.Count == 0 {
+			t.Errorf("a lab without its defaults is checked: %+v", l)
+		}
 		if l.Topology.Members == 3 {
 			return errors.New("there is room\nfor one member")
 		}
@@ -313,7 +316,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if !strings.Contains(line, File) {
-					t.Errorf("%q: an error that does not say where: %q", text, line)
+					t.Errorf("%q: the error does not name the place: %q", text, line)
 				}
 			}
 			return
