@@ -32,15 +32,6 @@ type SuiteFigure struct {
 	Lines []string
 }
 
-// OpenSuite reads a suite and the records of its parts. A part that cannot be read has an error; the others are shown.
-func OpenSuite(dir string) (*Suite, error) {
-	s, err := record.OpenSuite(dir)
-	if err != nil {
-		return nil, err
-	}
-	return NewSuite(s, judge.PartIn(dir)), nil
-}
-
 // NewSuite makes a suite ready to be printed. open reads the record of a part that has one. A suite that has no
 // judgement of all that it did is judged (see [judge.Read]).
 func NewSuite(r *record.Suite, open func(*record.Part) (judge.Part, error)) *Suite {

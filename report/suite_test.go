@@ -30,11 +30,11 @@ func policySuite(t *testing.T) *report.Suite {
 	if _, err := (recordtest.Suite{}).Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	s, err := report.OpenSuite(dir)
+	r, err := record.OpenSuite(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return report.NewSuite(r, judge.PartIn(dir))
 }
 
 // suiteOf makes a suite of parts in memory.

@@ -27,15 +27,6 @@ func newIsolated(context.Context, *body) (Host, error) { return nil, errLinux }
 
 func systemRemovers() map[string]journal.Remover { return nil }
 
-// trees has only the first process of each tree.
-func trees(roots []int) map[int][]int {
-	found := map[int][]int{}
-	for _, pid := range roots {
-		found[pid] = []int{pid}
-	}
-	return found
-}
-
 type treeUsage struct{}
 
 func (*treeUsage) begin()       {}

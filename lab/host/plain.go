@@ -81,21 +81,17 @@ func (h *plainHost) signal(roots []*root, sig syscall.Signal) {
 	sent := map[int]bool{}
 	for more := true; more; {
 		more = false
-		var pids []int
+		all := marked(h.mark()) // with processes that left their tree and group, as daemons do
 		for _, r := range roots {
 			_ = syscall.Kill(-r.PID, sig) // it may be empty
 			if r.Running() {
-				pids = append(pids, r.PID)
+				all = append(append(all, r.PID), process.Descendants(r.PID)...)
 			}
 		}
-		all := trees(pids)
-		all[0] = marked(h.mark()) // processes that left their tree and group, as daemons do
-		for _, tree := range all {
-			for _, pid := range tree {
-				if !sent[pid] {
-					_ = syscall.Kill(pid, sig) // it may have ended
-					sent[pid], more = true, true
-				}
+		for _, pid := range all {
+			if !sent[pid] {
+				_ = syscall.Kill(pid, sig) // it may have ended
+				sent[pid], more = true, true
 			}
 		}
 	}

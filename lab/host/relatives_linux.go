@@ -126,11 +126,11 @@ func (r *relative) close() {
 // read returns the usage of the process, the memory that it may share with others, and whether it lives.
 func (r *relative) read() (u record.LabUsage, shared int64, alive bool) {
 	var buffer [1024]byte
-	s, ok := parseStat(readAgain(r.stat, buffer[:]))
+	cpu, ok := parseStat(readAgain(r.stat, buffer[:]))
 	if !ok {
 		return u, 0, false
 	}
-	u.CPUSeconds = float64(s.cpu) / ticks
+	u.CPUSeconds = float64(cpu) / ticks
 	if f := bytes.Fields(readAgain(r.statm, buffer[:])); len(f) > 2 {
 		page := int64(os.Getpagesize())
 		resident, _ := strconv.ParseInt(string(f[1]), 10, 64)
@@ -149,23 +149,17 @@ func readAgain(f *os.File, buffer []byte) []byte {
 	return buffer[:n]
 }
 
-type procStat struct {
-	parent int
-	cpu    uint64 // in ticks, with children that it has waited for
-}
-
-func parseStat(text []byte) (s procStat, ok bool) {
+// parseStat returns the processor time of a process in ticks, with children that it has waited for.
+func parseStat(text []byte) (cpu uint64, ok bool) {
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // from the state on
 	if len(fields) < 15 {
-		return s, false
+		return 0, false
 	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	s.parent = parent
 	for _, f := range fields[11:15] { // utime, stime, cutime, cstime
 		n, _ := strconv.ParseUint(string(f), 10, 64)
-		s.cpu += n
+		cpu += n
 	}
-	return s, err == nil
+	return cpu, true
 }
 
 // parseRead returns how many bytes a process caused to be read from disks.

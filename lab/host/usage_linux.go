@@ -1,12 +1,9 @@
 package host
 
 import (
-	"os"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -86,29 +83,4 @@ func add(sum *record.LabUsage, v record.LabUsage) {
 	sum.CPUSeconds += v.CPUSeconds
 	sum.Memory += v.Memory
 	sum.ReadBytes += v.ReadBytes
-}
-
-// trees returns the processes of each of the trees with the given roots.
-func trees(roots []int) map[int][]int {
-	children := map[int][]int{}
-	there := map[int]bool{}
-	for _, pid := range process.IDs() {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if s, ok := parseStat(text); err == nil && ok {
-			children[s.parent] = append(children[s.parent], pid)
-			there[pid] = true
-		}
-	}
-	found := map[int][]int{}
-	for _, r := range roots {
-		if !there[r] {
-			continue
-		}
-		tree := []int{r}
-		for i := 0; i < len(tree); i++ {
-			tree = append(tree, children[tree[i]]...)
-		}
-		found[r] = tree
-	}
-	return found
 }
