@@ -133,7 +133,7 @@ func (p *Postgres) writePatroni() error {
 				"pg_basebackup": at(guardedBackup)},
 			"authentication":  map[string]any{"superuser": user, "replication": user, "rewind": user},
 			"use_unix_socket": true, "use_unix_socket_repl": true,
-			"parameters": p.hostSettings(),
+			"parameters": p.hostSettings(), "pg_hba": p.accessRules(),
 			"basebackup": []any{map[string]any{"checkpoint": "fast"}},
 			// A member that cannot be rewound copies all data from the primary.
 			"remove_data_directory_on_rewind_failure":     true,

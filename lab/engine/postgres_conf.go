@@ -29,7 +29,6 @@ const settingsQuery = `select name, current_setting(name) from pg_settings where
 func (p *Postgres) clusterSettings() map[string]string {
 	set := preloaded()
 	maps.Copy(set, map[string]string{
-		"hba_file": dataMount + "/" + accessFile,
 		// The gateways' sessions, and some for the extension's workers, Patroni, the supervisor and psql. A standby must not
 		// have less of these three than the template that it is a copy of, which has PostgreSQL's defaults.
 		"max_connections":       strconv.Itoa(max(100, p.o.Sessions+40)),
@@ -64,25 +63,31 @@ func (p *Postgres) cache() int64 {
 	return p.Host().Limits().Memory / 4 // recommended by PostgreSQL's manual
 }
 
-// writeFiles writes the access rules and the settings: of Patroni, or of a single member.
-func (p *Postgres) writeFiles() error {
-	// Connections through the Unix socket need no password: only root and PostgreSQL's user can enter its directory.
-	rules := "local all all trust\nlocal replication all trust\n"
+// accessRules are the lines of pg_hba.conf. Connections through the Unix socket need no password: only root and
+// PostgreSQL's user can enter its directory.
+func (p *Postgres) accessRules() []string {
+	rules := []string{"local all all trust", "local replication all trust"}
 	for _, ip := range p.o.Allow {
 		for _, database := range []string{"all", "replication"} { // "all" does not include replication
-			rules += "host " + database + " " + postgresUser + " " + ip + "/32 scram-sha-256\n"
+			rules = append(rules, "host "+database+" "+postgresUser+" "+ip+"/32 scram-sha-256")
 		}
 	}
-	if err := p.writeFile(accessFile, rules); err != nil {
-		return err
-	}
+	return rules
+}
+
+// writeFiles writes the settings of Patroni, or those and the access rules of a single member.
+func (p *Postgres) writeFiles() error {
 	if p.o.Patroni != nil {
 		return p.writePatroni()
+	}
+	if err := p.writeFile(accessFile, strings.Join(p.accessRules(), "\n")+"\n"); err != nil {
+		return err
 	}
 	ip, port := p.endpoint()
 	set := p.clusterSettings()
 	maps.Copy(set, p.hostSettings())
-	maps.Copy(set, map[string]string{"listen_addresses": ip, "port": strconv.Itoa(port), "cluster_name": p.name})
+	maps.Copy(set, map[string]string{"listen_addresses": ip, "port": strconv.Itoa(port), "cluster_name": p.name,
+		"hba_file": dataMount + "/" + accessFile})
 	var b strings.Builder
 	b.WriteString("# plimsoll writes this file at every start.\n")
 	for _, name := range slices.Sorted(maps.Keys(set)) {

@@ -40,8 +40,7 @@ type PostgresOptions struct {
 	Patroni *PatroniOptions
 }
 
-// Postgres is a PostgreSQL with the DocumentDB extension, and its Patroni if it is a member of a set. Access rules are
-// outside of PostgreSQL's directory, because pg_rewind replaces its files.
+// Postgres is a PostgreSQL with the DocumentDB extension, and its Patroni if it is a member of a set.
 type Postgres struct {
 	placed
 	o PostgresOptions
