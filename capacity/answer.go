@@ -17,9 +17,9 @@ import (
 
 // The figures that disks are sized with.
 const (
-	// diskOverhead is the size of a collection on disk relative to its documents: index on _id, pages that are not full.
-	// The reference architecture's 100 million records of 1,168 bytes of BSON took 128 GB, 1.10 times that. Compression
-	// is not included, because YCSB's values do not compress.
+	// diskOverhead is the size of a collection on disk relative to its documents: index on _id, pages that are not
+	// full. The reference architecture's 100 million records of 1,168 bytes of BSON took 128 GB, 1.10 times that.
+	// Compression is not included, because YCSB's values do not compress.
 	diskOverhead = 1.10
 	// journalFile is the size of a file of WiredTiger's journal. One more is preallocated.
 	journalFile = 100 << 20

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// stallAfter is the minimal pause between acknowledgements, while commits wait, that counts as a stall: the interval
-	// of MongoDB's periodic journal flushes.
+	// stallAfter is the minimal pause between acknowledgements, while commits wait, that counts as a stall: the
+	// interval of MongoDB's periodic journal flushes.
 	stallAfter = 100 * time.Millisecond
 	// readers is the number of threads for cache misses.
 	readers = 8
@@ -94,10 +94,6 @@ func (b *burst) during(from, to time.Duration) bool {
 	}
 	return false
 }
-
-// ended reports whether the step reached its end without an interrupt. Then operations that were due and still wait are
-// done and counted, because they may wait for a stall.
-func (b *burst) ended() bool { return time.Since(b.begin) >= time.Duration(b.p.spec.Duration) }
 
 // stall returns the time without an acknowledgement while commits waited: from the last acknowledgement, at which the
 // flush began, or from the first arrival. Times below stallAfter count as 0.
@@ -245,8 +241,11 @@ func (c *committer) run(t *tally, stop *atomic.Bool) error {
 			return err
 		}
 	}
-	if due, _ = c.arrivals.until(time.Duration(c.burst.p.spec.Duration), due[:0]); len(due) > 0 && c.burst.ended() {
-		return c.flush(t, due, time.Since(c.burst.begin))
+	// Without an interrupt, commits that were due and still wait are done and counted, because they may wait for a
+	// stall.
+	now, end := time.Since(c.burst.begin), time.Duration(c.burst.p.spec.Duration)
+	if due, _ = c.arrivals.until(end, due[:0]); len(due) > 0 && now >= end {
+		return c.flush(t, due, now)
 	}
 	return nil
 }

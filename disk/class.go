@@ -10,14 +10,10 @@ import (
 
 // Class is a class of devices by the time of one durable append.
 type Class struct {
-	Name string
-	// Below is the exclusive upper limit of the median of one write and flush of the journal. The limit of the class
-	// before is the lower limit.
-	Below time.Duration
-	// Use describes the uses of the class in a MongoDB deployment.
-	Use string
-	// Provenance is the source of the limit.
-	Provenance string
+	Name       string
+	Below      time.Duration // exclusive upper limit of the median of one write and flush of the journal
+	Use        string        // in a MongoDB deployment
+	Provenance string        // source of the limit
 }
 
 // Classes returns all classes, the fastest first. The limits are orders of magnitude, from the named documents and
@@ -53,8 +49,8 @@ func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.
 	if flush == nil || flush.Count == 0 {
 		return nil
 	}
-	// The median is typical of a device. If the mean is far above it, as with a rate limit that allows bursts, the mean is
-	// the time that commits wait.
+	// The median is typical of a device. If the mean is far above it, as with a rate limit that allows bursts, the mean
+	// is the time that commits wait.
 	typical, which := time.Duration(flush.Mean), "mean"
 	if flush.P50 != nil && flush.Mean <= 2*float64(*flush.P50) {
 		typical, which = time.Duration(*flush.P50), "p50"

@@ -31,7 +31,7 @@ func (p *probe) conclude(ctx context.Context) error {
 	p.doubts()
 	judge(p.out)
 	if failed == nil {
-		failed = p.save()
+		failed = p.Writer.Save()
 	}
 	return failed
 }
@@ -44,7 +44,16 @@ func (p *probe) doubts() {
 	}
 	p.doubtCache()
 	p.doubtHost()
-	p.doubtLimits()
+	for _, path := range p.limitFiles() {
+		b, err := os.ReadFile(path)
+		text := strings.TrimSpace(string(b))
+		if err != nil || text == "" {
+			continue
+		}
+		p.find("io-limit", measure.Warning, fmt.Sprintf("the control group of the probe has an I/O limit (%s: %s). If the device is faster, "+
+			"the result is that of the limit. Run the probe without the limit to measure the device",
+			filepath.Base(path), strings.Join(strings.Fields(text), " ")))
+	}
 	for _, s := range p.out.Steps {
 		if s.Interrupted {
 			p.find("interrupted-step", measure.Warning, "the last step was interrupted, so its results cover less time. Repeat the probe")
@@ -99,8 +108,14 @@ func (p *probe) doubtDevice(s record.ProbeStep) {
 	if s.Profile != spec.ProbeRandom || s.Operation != Read || s.Mode != files.Direct || s.Bytes < 1<<20 {
 		return
 	}
+	tops := map[string]bool{}
+	for _, b := range p.out.Storage.Devices {
+		if len(b.Above) == 0 {
+			tops[b.Name] = true
+		}
+	}
 	for _, d := range s.Devices {
-		if !p.top(d.Name) {
+		if len(tops) != 1 || !tops[d.Name] { // not the only one directly below the filesystem
 			continue
 		}
 		if others := d.ReadBytes + d.WriteBytes - s.Bytes; float64(others) > 0.2*float64(s.Bytes) {
@@ -108,33 +123,6 @@ func (p *probe) doubtDevice(s record.ProbeStep) {
 				"so the result is too low. Stop them, or repeat the probe at another time",
 				d.Name, figure.Bytes(d.ReadBytes+d.WriteBytes), figure.Bytes(s.Bytes)))
 		}
-	}
-}
-
-// top reports whether a device is the only one directly below the filesystem.
-func (p *probe) top(name string) bool {
-	tops := 0
-	found := false
-	for _, b := range p.out.Storage.Devices {
-		if len(b.Above) == 0 {
-			tops++
-			found = found || b.Name == name
-		}
-	}
-	return tops == 1 && found
-}
-
-// doubtLimits adds findings about I/O limits of the control group.
-func (p *probe) doubtLimits() {
-	for _, path := range p.limitFiles() {
-		b, err := os.ReadFile(path)
-		text := strings.TrimSpace(string(b))
-		if err != nil || text == "" {
-			continue
-		}
-		p.find("io-limit", measure.Warning, fmt.Sprintf("the control group of the probe has an I/O limit (%s: %s). If the device is faster, "+
-			"the result is that of the limit. Run the probe without the limit to measure the device",
-			filepath.Base(path), strings.Join(strings.Fields(text), " ")))
 	}
 }
 

@@ -66,21 +66,17 @@ func (t *tally) drain(into map[string]*measure.Histogram) (ops, bytes int64, err
 	return ops, bytes, err
 }
 
-// job is a step of the probe.
+// job is a step of the probe. ready, meanwhile, busy and syncs may be nil.
 type job struct {
-	step record.ProbeStep
-	// threads run body until stop is set, each in its own thread of the system (see undisturbed).
-	threads int
-	// ready is called directly before the threads start; may be nil.
-	ready func()
-	// length of the step; 0 for the duration of the specification.
-	length time.Duration
-	body   func(thread int, t *tally, stop *atomic.Bool) error
-	// meanwhile runs concurrently with the threads; may be nil.
-	meanwhile func(t *tally, stop *atomic.Bool) error
-	// busy reports whether a checkpoint runs, for the timeline; may be nil.
-	busy func() bool
-	// syncs returns the number of requested syncs from the histograms; nil for none.
+	step    record.ProbeStep
+	threads int           // that run body, each in its own thread of the system (see undisturbed)
+	ready   func()        // called directly before the threads start
+	length  time.Duration // 0 for the duration of the specification
+
+	body      func(thread int, t *tally, stop *atomic.Bool) error // runs until stop is set
+	meanwhile func(t *tally, stop *atomic.Bool) error             // runs concurrently with the threads
+	busy      func() bool                                         // a checkpoint runs, for the timeline
+	// syncs returns the number of requested syncs from the histograms.
 	syncs func(kinds map[string]*measure.Histogram, ops int64) int64
 }
 
@@ -130,11 +126,8 @@ func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histog
 		s.Histograms[name] = text
 	}
 	p.out.Steps = append(p.out.Steps, *s)
-	return c.total, &p.out.Steps[len(p.out.Steps)-1], errors.Join(err, p.save())
+	return c.total, &p.out.Steps[len(p.out.Steps)-1], errors.Join(err, p.Writer.Save())
 }
-
-// collectAt is the memory limit of a step without garbage collection, in bytes.
-const collectAt = 512 << 20
 
 // undisturbed raises GOMAXPROCS, so that a thread never waits for another one after a system call, and disables garbage
 // collection, which stops all threads, up to a memory limit. The returned function restores both. A read or write keeps
@@ -147,7 +140,7 @@ func undisturbed(threads int) (end func()) {
 	old := &runtimeSettings.old
 	if runtimeSettings.steps == 0 {
 		old.procs, old.limit, old.percent = runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1), debug.SetGCPercent(-1)
-		debug.SetMemoryLimit(min(old.limit, collectAt))
+		debug.SetMemoryLimit(min(old.limit, 512<<20))
 	}
 	runtimeSettings.steps++
 	runtimeSettings.threads += threads

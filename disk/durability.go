@@ -221,11 +221,6 @@ func (p *probe) unaccounted() string {
 	return "no device below the filesystem counts its flushes"
 }
 
-// leaves returns the devices that store the data.
-func (p *probe) leaves() []record.ProbeBlock {
-	return slices.DeleteFunc(slices.Clone(p.out.Storage.Devices), func(b record.ProbeBlock) bool { return !b.Leaf })
-}
-
 // gradeB checks whether a device of this kind can be that fast.
 func (p *probe) gradeB(before, after device.Sample, flush *measure.Histogram) record.ProbeDurability {
 	d := record.ProbeDurability{Grade: "B", Verdict: record.NotProvable,
@@ -233,7 +228,10 @@ func (p *probe) gradeB(before, after device.Sample, flush *measure.Histogram) re
 		Blind:  "slow devices that lose writes; whether batteries and capacitors exist",
 	}
 	times := syncTimes{median: time.Duration(flush.Quantile(0.5)), mean: time.Duration(flush.Mean())}
-	for _, b := range p.leaves() {
+	for _, b := range p.out.Storage.Devices {
+		if !b.Leaf {
+			continue
+		}
 		d.Device = b.Name
 		times.device = flushTime(before, after, b.Name)
 		if verdict, text := plausible(b, times); text != "" {
@@ -261,10 +259,11 @@ func flushTime(before, after device.Sample, name string) time.Duration {
 }
 
 const (
-	// A flushed append waits for half a rotation on average: 2 ms at 15,000 rpm, 4.2 ms at 7,200 rpm. A median below 2 ms
-	// is that of a cache.
+	// A flushed append waits for half a rotation on average: 2 ms at 15,000 rpm, 4.2 ms at 7,200 rpm. A median below 2
+	// ms is that of a cache.
 	fastestRotation = 2 * time.Millisecond
-	// Flash needs at least 50 µs to program a page, and a flush also writes its tables. A shorter time is that of a cache.
+	// Flash needs at least 50 µs to program a page, and a flush also writes its tables. A shorter time is that of a
+	// cache.
 	fastestFlash = 30 * time.Microsecond
 )
 
@@ -274,19 +273,14 @@ type syncTimes struct {
 	median, mean, device time.Duration
 }
 
-// words describes the times without a comparison of the median with a mean.
-func (s syncTimes) words(device string) string {
-	text := fmt.Sprintf("half of the syncs took %s or less, the mean was %s", figure.Duration(s.median), figure.Duration(s.mean))
-	if s.device > 0 {
-		text += fmt.Sprintf("; the mean of all flushes of %s, including those of other programs, was %s",
-			device, figure.Duration(s.device))
-	}
-	return text
-}
-
 // plausible judges one device by the median time of a sync.
 func plausible(b record.ProbeBlock, s syncTimes) (verdict record.ProbeVerdict, text string) {
-	fact, typical := s.words(b.Name), s.median
+	typical := s.median
+	fact := fmt.Sprintf("half of the syncs took %s or less, the mean was %s", figure.Duration(typical), figure.Duration(s.mean))
+	if s.device > 0 {
+		fact += fmt.Sprintf("; the mean of all flushes of %s, including those of other programs, was %s",
+			b.Name, figure.Duration(s.device))
+	}
 	switch {
 	case b.Bus == "zram" || b.Bus == "ram":
 		return record.Suspicious, b.Name + " is memory: a power cut loses all of it"
@@ -304,14 +298,11 @@ func plausible(b record.ProbeBlock, s syncTimes) (verdict record.ProbeVerdict, t
 	case b.Kind == "disk":
 		return record.Honest, fact + ". That is plausible for a device of this kind"
 	}
-	return record.NotProvable, fmt.Sprintf("%s. %s is %s, whose speed depends on the devices below it", fact, b.Name, articleKind(b.Kind))
-}
-
-func articleKind(kind string) string {
-	if kind == "md" {
-		return "an array"
+	what := "a " + b.Kind + " device"
+	if b.Kind == "md" {
+		what = "an array"
 	}
-	return "a " + kind + " device"
+	return record.NotProvable, fmt.Sprintf("%s. %s is %s, whose speed depends on the devices below it", fact, b.Name, what)
 }
 
 // Overall returns the verdict of all grades, and the grades that decide it. It is the worst of lying and suspicious. It

@@ -28,22 +28,13 @@ func modelLatency(clients int, flush, think time.Duration) time.Duration {
 	return max(flush, 2*flush-think)
 }
 
-// modelRate returns the expected commits per second.
-func modelRate(clients int, flush, think time.Duration) float64 {
-	cycle := (modelLatency(clients, flush, think) + think).Seconds()
-	if cycle <= 0 {
-		return 0
-	}
-	return float64(clients) / cycle
-}
-
 // modelOf compares a step with the model for the step's own flush times.
 func modelOf(clients int, flush, commits *measure.Histogram, think time.Duration) *record.ProbeModel {
 	if flush.Count() == 0 || commits.Count() == 0 {
 		return nil
 	}
 	expected := modelLatency(clients, time.Duration(flush.Mean()), think)
-	m := &record.ProbeModel{Latency: int64(expected), Rate: modelRate(clients, time.Duration(flush.Mean()), think)}
+	m := &record.ProbeModel{Latency: int64(expected), Rate: over(float64(clients), (expected + think).Seconds())}
 	if expected > 0 {
 		m.Error = commits.Mean()/float64(expected) - 1
 	}

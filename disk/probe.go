@@ -84,32 +84,29 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := p.account(ctx); err != nil {
 		return err
 	}
-	if err := p.save(); err != nil { // in case that the probe is killed in its first step
+	if err := p.Writer.Save(); err != nil { // in case that the probe is killed in its first step
 		return err
 	}
 	for _, profile := range p.spec.Profiles {
-		if err := p.profile(ctx, profile); err != nil {
+		if ctx.Err() != nil {
+			break
+		}
+		var err error
+		switch profile {
+		case spec.ProbeRandom:
+			err = p.random(ctx)
+		case spec.ProbeJournal:
+			err = p.journal(ctx)
+		case spec.ProbeCheckpoint:
+			err = p.checkpoint(ctx)
+		case spec.ProbeSustained:
+			err = p.sustained(ctx)
+		}
+		if err != nil {
 			return errors.Join(p.set.Explain(err), p.conclude(ctx))
 		}
 	}
 	return p.conclude(ctx)
-}
-
-func (p *probe) profile(ctx context.Context, name string) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	switch name {
-	case spec.ProbeRandom:
-		return p.random(ctx)
-	case spec.ProbeJournal:
-		return p.journal(ctx)
-	case spec.ProbeCheckpoint:
-		return p.checkpoint(ctx)
-	case spec.ProbeSustained:
-		return p.sustained(ctx)
-	}
-	return fmt.Errorf("unknown profile %q", name)
 }
 
 // prepare checks the directory and makes the directory of test files.
@@ -136,9 +133,10 @@ func (p *probe) prepare() error {
 		return err
 	}
 	p.set, p.out.Storage = set, storage
-	if err := p.room(); err != nil {
+	if need := p.needs(); set.Room() < need {
 		set.Remove()
-		return err
+		return &files.FullError{Text: fmt.Sprintf("%s has %s free, and the probe needs %s: free space, or probe with a smaller --size",
+			p.spec.Directory, figure.Bytes(set.Room()), figure.Bytes(need))}
 	}
 	if err := p.alignment(); err != nil {
 		set.Remove()
@@ -151,17 +149,7 @@ func (p *probe) prepare() error {
 	return nil
 }
 
-// room checks that the test files fit, with some reserve.
-func (p *probe) room() error {
-	need := p.needs()
-	if have := p.set.Room(); have < need+need/20+16<<20 {
-		return &files.FullError{Text: fmt.Sprintf("%s has %s free, and the probe needs %s: free space, or probe with a smaller --size",
-			p.spec.Directory, figure.Bytes(have), figure.Bytes(need+need/20+16<<20))}
-	}
-	return nil
-}
-
-// needs returns the maximal size of the test files in bytes.
+// needs returns the maximal size of the test files in bytes, with some reserve.
 func (p *probe) needs() int64 {
 	var n int64
 	for _, name := range p.spec.Profiles {
@@ -177,7 +165,7 @@ func (p *probe) needs() int64 {
 	if len(p.spec.Profiles) > 1 {
 		n += 3 * p.spec.Segment
 	}
-	return n
+	return n + n/20 + 16<<20
 }
 
 // alignment checks whether O_DIRECT works, and its alignment. If the specification requires O_DIRECT and it does not
@@ -189,7 +177,11 @@ func (p *probe) alignment() error {
 	if cerr != nil {
 		return p.set.Explain(cerr)
 	}
-	p.align = f.Align(p.logical())
+	logical := int64(0)
+	for _, d := range p.out.Storage.Devices {
+		logical = max(logical, d.Logical)
+	}
+	p.align = f.Align(logical)
 	if cerr := f.Close(); cerr != nil {
 		return cerr
 	}
@@ -217,15 +209,6 @@ func (p *probe) alignment() error {
 	return nil
 }
 
-// logical returns the largest logical block size of the devices, 0 if there are none.
-func (p *probe) logical() int64 {
-	var n int64
-	for _, d := range p.out.Storage.Devices {
-		n = max(n, d.Logical)
-	}
-	return n
-}
-
 // find adds a finding, once for each id.
 func (p *probe) find(id string, severity measure.Severity, text string) {
 	for _, f := range p.out.Validity {
@@ -235,8 +218,6 @@ func (p *probe) find(id string, severity measure.Severity, text string) {
 	}
 	p.out.Validity = append(p.out.Validity, measure.Finding{ID: id, Severity: severity, Text: text})
 }
-
-func (p *probe) save() error { return p.Writer.Save() }
 
 // write fills a test file with data and syncs it. It ends early when ctx ends.
 func (p *probe) write(ctx context.Context, name string, size int64) error {

@@ -35,8 +35,8 @@ func (p *probe) random(ctx context.Context) error {
 				break
 			}
 			length := time.Duration(0)
-			if p.Endless && i == len(ramp)-1 {
-				length = endless
+			if p.Endless && i == len(ramp)-1 { // only an interrupt ends it
+				length = 100 * 365 * 24 * time.Hour
 			}
 			s, err := p.randomStep(ctx, op, threads, length)
 			if s != nil && !s.Interrupted {
@@ -50,7 +50,7 @@ func (p *probe) random(ctx context.Context) error {
 			p.out.Ramps = append(p.out.Ramps, *r)
 		}
 	}
-	return p.save()
+	return p.Writer.Save()
 }
 
 // rampOf returns the smallest number of threads after which the next step improves the rate by less than gain.
@@ -71,9 +71,6 @@ func rampOf(op string, steps []record.ProbeStep) *record.ProbeRamp {
 	}
 	return r
 }
-
-// endless is the length of a step that only an interrupt ends.
-const endless = 100 * 365 * 24 * time.Hour
 
 // randomStep measures one operation with a number of threads.
 func (p *probe) randomStep(ctx context.Context, op string, threads int,

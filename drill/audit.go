@@ -365,8 +365,8 @@ func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 	return ids
 }
 
-// found counts the seed documents that are there, through the client of the final read. An error means that the number
-// is not known.
+// found counts the seed documents that are present, through the client of the final read. An error means that the
+// number is not known.
 func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()

@@ -92,7 +92,7 @@ func (g *guarantees) complete(out *record.ReadsResult, shift int64) {
 	}
 	if _, out.Why = g.target.replicaSet(g.primaries.sees, g.members); out.Why == "" && !g.majorityLasts() {
 		out.Why = "so many members failed at once that even writes of a majority may be lost, so MongoDB guarantees nothing. " +
-			"Conflicts are counted only"
+			"Violations are only counted"
 	}
 	for i := range out.Conflicts {
 		c := &out.Conflicts[i]

@@ -2,15 +2,15 @@ package measure
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// dense is a histogram for fast recording: 264 KiB of counters, so there are only a few of them and
-// they are used again and again. Closed intervals get a compact [Histogram] instead.
+// dense is a histogram for fast recording: 264 KiB of counters, so there are only a few, which are reused. Closed
+// intervals have a compact [Histogram].
 type dense struct {
 	counts *hdr.Histogram // nil until the first value
 	exact  Exact
@@ -38,7 +38,7 @@ func (d *dense) record(ns int64) {
 	d.n++
 }
 
-// drainInto adds the values to h, which is made if it is needed, and empties d for its next use.
+// drainInto adds the values to h, which is made if needed, and clears d.
 func (d *dense) drainInto(h **Histogram) error {
 	if d.n == 0 {
 		return nil
@@ -64,7 +64,7 @@ type classBin struct {
 
 // bin accumulates one interval in one shard.
 type bin struct {
-	start            int64 // of the interval; its identity
+	start            int64 // of the interval, which identifies the bin
 	classes          []classBin
 	offered, dropped int64
 	lateness         dense
@@ -80,7 +80,7 @@ func newBin(d Dims) *bin {
 	return b
 }
 
-// add counts one sample. Its class and outcome are known to exist.
+// add counts one sample, whose class and outcome must exist.
 func (b *bin) add(s *Sample, success, scheduled bool) {
 	c := &b.classes[s.Class]
 	c.counts[s.Outcome]++
@@ -106,22 +106,15 @@ func (b *bin) add(s *Sample, success, scheduled bool) {
 	}
 }
 
-// fail counts one failure under its key, or under "other" when there are too many keys.
-func (b *bin) fail(f Failure, end time.Duration, message string) {
-	countFailure(b.failures, FailureCount{Failure: f, Count: 1, First: end, Last: end, Example: message})
-}
-
-// MaxFailureKeys bounds how many different failures are told apart in an interval and in a summary.
+// MaxFailureKeys is the largest number of different failures in an interval and in a summary.
 const MaxFailureKeys = 200
 
-// Other is the class and reason under which failures are counted once there are [MaxFailureKeys].
+// Other is the class and reason of the failures beyond [MaxFailureKeys].
 const Other = "other"
 
-// other reports whether f gathers failures of different kinds.
 func (f Failure) other() bool { return f.Class == Other && f.Reason == Other }
 
-// tooManyKeys reports whether there is no room for another kind of failure. Those that gather the rest,
-// one per outcome, do not count.
+// tooManyKeys reports whether another kind of failure is too many. Those of [Other], one per outcome, do not count.
 func tooManyKeys(all map[Failure]*FailureCount) bool {
 	if len(all) < MaxFailureKeys {
 		return false
@@ -135,7 +128,7 @@ func tooManyKeys(all map[Failure]*FailureCount) bool {
 	return n >= MaxFailureKeys
 }
 
-// countFailure adds to the failures with the same key, or to the other ones when there are too many keys.
+// countFailure adds to the failures with the same key, or to [Other] if there are too many keys.
 func countFailure(all map[Failure]*FailureCount, add FailureCount) {
 	have := all[add.Failure]
 	if have == nil && !add.other() && tooManyKeys(all) {
@@ -154,7 +147,7 @@ func countFailure(all map[Failure]*FailureCount, add FailureCount) {
 	}
 }
 
-// drainInto moves everything into the interval and empties b.
+// drainInto moves all counts into the interval and clears b.
 func (b *bin) drainInto(iv *Interval, failures map[Failure]*FailureCount) error {
 	for i := range b.classes {
 		if err := b.classes[i].drainInto(&iv.Classes[i]); err != nil {
@@ -185,42 +178,20 @@ func (c *classBin) drainInto(to *ClassInterval) error {
 	to.Retries += c.retries
 	clear(c.counts)
 	c.docs, c.bytes, c.attempts, c.retries = 0, 0, 0, 0
-	for _, h := range []struct {
-		from *dense
-		to   **Histogram
-	}{
-		{&c.service, &to.Service}, {&c.response, &to.Response}, {&c.wait, &to.Wait},
-		{&c.failed, &to.Failed}, {&c.poolWait, &to.PoolWait},
-	} {
-		if err := h.from.drainInto(h.to); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(c.service.drainInto(&to.Service), c.response.drainInto(&to.Response), c.wait.drainInto(&to.Wait),
+		c.failed.drainInto(&to.Failed), c.poolWait.drainInto(&to.PoolWait))
 }
 
-// sortedFailures lists failures with the most frequent first; equal counts are ordered by their key.
+// sortedFailures lists failures by descending count, then by every part of the key.
 func sortedFailures(all map[Failure]*FailureCount) []FailureCount {
-	if len(all) == 0 {
-		return nil
-	}
-	list := make([]FailureCount, 0, len(all))
+	var list []FailureCount
 	for _, f := range all {
 		list = append(list, *f)
 	}
-	slices.SortFunc(list, compareFailures)
+	slices.SortFunc(list, func(a, b FailureCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Class, b.Class), strings.Compare(a.Outcome, b.Outcome),
+			strings.Compare(a.Reason, b.Reason), cmp.Compare(a.Code, b.Code), strings.Compare(a.CodeName, b.CodeName),
+			strings.Compare(a.Labels, b.Labels))
+	})
 	return list
-}
-
-// compareFailures orders by falling count, then by every part of the key, so that equal runs print alike.
-func compareFailures(a, b FailureCount) int {
-	return cmp.Or(
-		cmp.Compare(b.Count, a.Count),
-		strings.Compare(a.Class, b.Class),
-		strings.Compare(a.Outcome, b.Outcome),
-		strings.Compare(a.Reason, b.Reason),
-		cmp.Compare(a.Code, b.Code),
-		strings.Compare(a.CodeName, b.CodeName),
-		strings.Compare(a.Labels, b.Labels),
-	)
 }

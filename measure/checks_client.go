@@ -8,18 +8,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
-// The checks in this file ask whether the client measured the target or itself.
-
-// Limits of the checks of the client.
+// Limits of the checks that find a client that measured itself instead of the target.
 const (
 	maxClientShare  = 0.70 // of its cores, and of its calibrated ceiling
 	tooMuchClient   = 0.90
-	maxLateShare    = 0.10 // of the times that it is part of
+	maxLateShare    = 0.10 // of the measured times that include it
 	maxPoolShare    = 0.05 // of the service time
 	maxLittleError  = 0.05
 	tooMuchLittle   = 0.25
 	maxBusyShare    = 0.05  // of the intervals in which the scheduler was slow
-	maxPauseShare   = 0.001 // of the time: more, and p99.9 is made of pauses
+	maxPauseShare   = 0.001 // of the time: beyond it p99.9 includes pauses
 	smallestConcern = float64(time.Millisecond)
 )
 
@@ -49,14 +47,13 @@ func checkCeiling(s *Summary, c Circumstances) []Finding {
 			"target. Use more cores or several clients.", percent(used), figure.Rate(c.Ceiling))
 }
 
-// concern is the time from which on a delay of the client that few operations meet matters: a tenth of
-// the times whose tail it is part of, but not less than a millisecond.
+// concern is the limit for rare delays of the client: a tenth of the p99 that includes them, at least a millisecond.
 func concern(h *Histogram) float64 {
 	return max(smallestConcern, maxLateShare*float64(h.Quantile(0.99)))
 }
 
-// ofClient is the severity of a delay in the client's own process. Where the target runs in it as well,
-// its work is what delays and is delayed: that belongs to such a target, and is only worth knowing.
+// ofClient is the severity of a delay in the client's process. If the target runs in the same process, its own work
+// causes delays.
 func (c Circumstances) ofClient() Severity {
 	if c.InProcess {
 		return Note
@@ -64,8 +61,7 @@ func (c Circumstances) ofClient() Severity {
 	return Warning
 }
 
-// checkScheduler holds the slowest of a hundred wake-ups against the slowest of a hundred answers, which
-// contain it.
+// checkScheduler compares the p99 of wake-ups with the p99 of answers, which includes it.
 func checkScheduler(s *Summary, c Circumstances) []Finding {
 	limit, slow, worst := concern(s.service()), 0, 0.0
 	for _, p := range s.Points {
@@ -83,8 +79,8 @@ func checkScheduler(s *Summary, c Circumstances) []Finding {
 		ns(limit), slow, len(s.Points), ns(worst))
 }
 
-// checkPauses looks at the time in which the whole client stands still. An operation meets a pause about as
-// probably as a moment lies in one, so their share of the time says which percentiles they are part of.
+// checkPauses checks the time in which garbage collection stops the client. The share of the time is about the share of
+// the operations, so it shows which percentiles include pauses.
 func checkPauses(s *Summary, c Circumstances) []Finding {
 	limit, longest := concern(s.service()), float64(s.Client.GCPauseMax)
 	if longest <= limit || s.Duration() <= 0 {
@@ -118,10 +114,10 @@ func checkPool(s *Summary, _ Circumstances) []Finding {
 			"Raise maxPoolSize to the number of workers, and look for lost connections in the events.", percent(waited/served))
 }
 
-// checkLateness holds the pacer's own lateness against the service time. Where it is small beside the p99
-// of the response times that contain it, it is what timers of an operating system do, and only worth a note.
+// checkLateness compares the lateness of the pacer with the service time. It is only a note if it is small relative to
+// the p99 of the response times that include it, as timers of an operating system are.
 func checkLateness(s *Summary, _ Circumstances) []Finding {
-	late, p50 := float64(s.Lateness.Quantile(0.99)), s.p50Service()
+	late, p50 := float64(s.Lateness.Quantile(0.99)), float64(s.service().Quantile(0.5))
 	if !s.Lateness.Enough(0.99) || p50 == 0 || late <= maxLateShare*p50 {
 		return nil
 	}
@@ -134,9 +130,8 @@ func checkLateness(s *Summary, _ Circumstances) []Finding {
 			"included in the response times. Use a less busy machine or more cores.", ns(late), ns(p50))
 }
 
-// checkLittle compares the operations under way as they were counted with what follows from rate and
-// service time. The difference is held against its own sampling error, from its scatter between
-// intervals, and against what may be under way at the borders of the phase.
+// checkLittle compares the sampled operations in flight with rate × service time. The limit of the difference is its
+// sampling error, from the scatter between intervals, and the operations in flight at the end of the phase.
 func checkLittle(s *Summary, _ Circumstances) []Finding {
 	var diffs []float64
 	var counted, predicted float64
@@ -150,10 +145,17 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 	}
 	n := float64(len(diffs))
 	if n < 5 || counted == 0 {
-		return nil // too little to tell lost operations from chance
+		return nil // too few to distinguish lost operations from chance
 	}
 	off := math.Abs(counted-predicted) / counted
-	limit := max(maxLittleError, threeSigma(n-1)*standardError(diffs)*n/counted) + s.border()
+	// Three standard deviations. The error is estimated from few intervals, so Student's t replaces the normal
+	// distribution.
+	const below = 0.9986501019683699
+	standardError := math.Sqrt(squaredError(diffs) * n / (n - 1))
+	limit := max(maxLittleError, stats.TQuantile(below, n-1)*standardError*n/counted)
+	if ended := s.Ended().Attempted; ended > 0 && s.Duration() > 0 { // those in flight at the end have no service time
+		limit += s.LittleInFlight() / float64(ended)
+	}
 	if off <= limit {
 		return nil
 	}
@@ -161,32 +163,6 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 		"the mean number of operations in flight is %s by sampling and %s by rate × service time (Little's law). Operations or "+
 			"time are missing in the counts. Use a less busy client. If the finding stays, report it as a bug.",
 		figure.Significant(counted/n), figure.Significant(predicted/n))
-}
-
-// border is the share of a phase that one operation takes: what is under way at its end is counted, but
-// has no service time yet.
-func (s *Summary) border() float64 {
-	ended := s.Ended().Attempted
-	if ended == 0 || s.Duration() <= 0 {
-		return 0
-	}
-	return s.LittleInFlight() / float64(ended)
-}
-
-// threeSigma is the quantile of Student's t with df degrees of freedom that three standard deviations are of a normal
-// distribution: the error that is estimated from few intervals is uncertain itself.
-func threeSigma(df float64) float64 {
-	const below = 0.9986501019683699 // of a normal distribution at three standard deviations
-	return stats.TQuantile(below, df)
-}
-
-// standardError of the mean of independent values.
-func standardError(v []float64) float64 {
-	if len(v) < 2 {
-		return math.Inf(1)
-	}
-	n := float64(len(v))
-	return math.Sqrt(squaredError(v) * n / (n - 1))
 }
 
 func checkCounting(s *Summary, c Circumstances) []Finding {

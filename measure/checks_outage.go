@@ -4,15 +4,12 @@ import "time"
 
 // Limits of the check for outages.
 const (
-	// missedByOutage is how many successes an outage must have cost at the mean rate of the phase: with fewer
-	// a slow trickle of operations, one of which failed, would look like one.
-	missedByOutage = 10
+	missedByOutage = 10   // successes that an outage costs at least, because a slow load has gaps too
 	maxOutage      = 0.10 // share of the measured time
 )
 
-// outages returns how much of the phase passed without a single success while operations failed, and
-// the longest stretch of it. The grain is that of the intervals: an outage shorter than two of them may not
-// be seen.
+// outages returns the time of the phase in which operations failed and none succeeded, and its longest part. The
+// resolution is that of the intervals: an outage shorter than two of them may be missed.
 func (s *Summary) outages() (total, longest time.Duration) {
 	var length time.Duration
 	var failed int64
@@ -30,14 +27,14 @@ func (s *Summary) outages() (total, longest time.Duration) {
 			continue
 		}
 		length += p.End - p.Start
-		failed += p.Tally.Bad() - p.Tally.NotFound // finding nothing is an answer
+		failed += p.Tally.Bad() - p.Tally.NotFound // an answer too
 	}
 	end()
 	return total, longest
 }
 
-// checkOutage asks whether the target was there all the time. The share of failed operations does not
-// tell: workers that wait for a dead target try only a few.
+// checkOutage checks that the target was always available. The share of failed operations does not show that, because
+// workers that wait for a dead target try only a few.
 func checkOutage(s *Summary, _ Circumstances) []Finding {
 	total, longest := s.outages()
 	if total == 0 {

@@ -10,22 +10,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// The checks in this file ask whether the figures say what a reader will take them to say.
-
-// Limits of the checks of the result.
+// Limits of the checks that find misleading results.
 const (
 	minSustained    = 0.99
-	minMeaningful   = 0.95 // below it a growing queue is all that response times show
+	minMeaningful   = 0.95 // below it response times only show a growing queue
 	mostlyFailed    = 0.50
 	maxNotFound     = 0.01
 	maxTrend        = 0.02 // TPC-C 5.5.2 tolerates 2 % of variation
 	maxDrift        = 0.10 // of response times
-	trendChance     = 0.01 // probability of a trend that is none
+	trendChance     = 0.01 // p-value of a trend
 	minCycles       = 4    // TPC-C 5.5.2: checkpoints in the measured time
-	minSettleBins   = 40   // fewer, and MSER is not to be trusted
+	minSettleBins   = 40   // fewest for MSER
 	binsPerCycle    = 4
 	shortTrendBins  = 20
-	fewestTrendBins = 8 // the normal approximation of Mann–Kendall needs them
+	fewestTrendBins = 8 // fewest for the normal approximation of Mann–Kendall
 )
 
 func checkAnything(s *Summary, _ Circumstances) []Finding {
@@ -42,8 +40,7 @@ func checkAnything(s *Summary, _ Circumstances) []Finding {
 	return nil
 }
 
-// checkSchedule asks whether the target kept up with the offered load. Operations under way at the end
-// are not behind; a backlog is.
+// checkSchedule checks that the target kept up with the offered load. Operations in flight at the end are no backlog.
 func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if s.Offered == 0 {
 		return nil
@@ -74,7 +71,7 @@ func checkUnsent(s *Summary, _ Circumstances) []Finding {
 			"Offer a lower rate or add workers.", s.Unsent)
 }
 
-// checkEnough names the percentiles that cannot be stated for all operations together.
+// checkEnough names the percentiles for which all operations together are too few.
 func checkEnough(s *Summary, _ Circumstances) []Finding {
 	all, err := s.All()
 	n := all.Answered().Count()
@@ -97,8 +94,7 @@ func checkEnough(s *Summary, _ Circumstances) []Finding {
 			"Measure longer to get them.", n, strings.Join(missing, ", "))
 }
 
-// checkFailures looks at what was attempted. What was dropped or never sent has no failure to be looked up,
-// and is the business of the checks of the schedule.
+// checkFailures checks attempted operations. The checks of the schedule cover dropped and unsent ones.
 func checkFailures(s *Summary, c Circumstances) []Finding {
 	t := s.Tally()
 	bad := share(t.Bad(), t.Attempted)
@@ -168,8 +164,7 @@ func (c Circumstances) steadyLength() time.Duration {
 	return minCycles * c.Cycle
 }
 
-// checkSteady looks for a trend within the phase and, where it is long enough, for the end of the
-// warm-up within it.
+// checkSteady looks for a trend within the phase and, if the phase is long enough, for the end of the warm-up.
 func checkSteady(s *Summary, c Circumstances) []Finding {
 	if c.Varying || s.Ended().Succeeded == 0 {
 		return nil
@@ -195,18 +190,17 @@ func checkSteady(s *Summary, c Circumstances) []Finding {
 
 // Limits of the variation of throughput.
 const (
-	// maxVariation is the coefficient of variation of the seconds. In the shortest steady length of 240 s, seconds that
-	// scatter by 0.3 leave a standard error of 0.3/√240 = 1.9 % in the mean, which is the 2 % that TPC-C tolerates.
+	// maxVariation is the largest coefficient of variation of the seconds. In the shortest steady length of 240 s, 0.3
+	// gives a standard error of the mean of 0.3/√240 = 1.9 %, about the 2 % that TPC-C tolerates.
 	maxVariation = 0.30
-	// dipBelow is the share of the median below which a second belongs to a dip.
-	dipBelow = 0.5
-	// dipCount is how many operations a bin has in the median. A Poisson count of 64 has a standard deviation of 8, so
-	// half of it is four of them away and not chance. Slow loads have bins of more than a second.
+	dipBelow     = 0.5 // of the median: a second below it is part of a dip
+	// dipCount is the number of operations of a bin in the median. A Poisson count of 64 has a standard deviation of 8,
+	// so half of it is not chance. Slow loads have bins of more than a second.
 	dipCount = 64
 )
 
-// checkVariation asks whether the throughput of single seconds is that of the whole. It warns where seconds scatter
-// widely, and where dips cost more than 2 % of the operations. Outages have a finding of their own.
+// checkVariation warns if the throughput of seconds scatters widely, or if dips cost more than 2 % of the operations.
+// Outages have another finding.
 func checkVariation(s *Summary, c Circumstances) []Finding {
 	rate := s.Rate(s.Ended().Succeeded)
 	if total, _ := s.outages(); c.Varying || total > 0 || rate == 0 {
@@ -236,8 +230,8 @@ func checkVariation(s *Summary, c Circumstances) []Finding {
 		percent(varied), len(rates), width, dip)
 }
 
-// dips returns how many bins the longest dip has, its lowest rate as a share of the median, and the share of operations
-// that all dips cost.
+// dips returns the number of bins of the longest dip, its lowest rate as a share of the median, and the share of
+// operations that all dips cost.
 func dips(rates []float64) (longest int, depth, lost float64) {
 	median := Median(rates)
 	length, lowest := 0, 1.0
@@ -256,9 +250,8 @@ func dips(rates []float64) (longest int, depth, lost float64) {
 	return longest, depth, lost / float64(len(rates))
 }
 
-// trends looks at rate and response time over bins of a width. Whole checkpoint cycles can be compared
-// as they are; shorter bins need a test against chance as well. An outage has a finding of its own, and
-// would hide every trend.
+// trends checks rate and response time over bins of a width. Bins that are shorter than a checkpoint cycle need a test
+// against chance. An outage has another finding, and would hide every trend.
 func trends(s *Summary, width time.Duration, test bool) []Finding {
 	if total, _ := s.outages(); total > 0 {
 		return nil
@@ -280,7 +273,7 @@ func trends(s *Summary, width time.Duration, test bool) []Finding {
 	return found
 }
 
-// changeText writes a change as a share of the mean. The slope of a short series can reach beyond zero.
+// changeText words a change as a share of the mean. By the slope of a short series it can exceed -100 %.
 func changeText(change float64) string {
 	if change <= -1 {
 		return "-100 % or more"
@@ -288,8 +281,8 @@ func changeText(change float64) string {
 	return figure.Change(1 + change)
 }
 
-// trend returns the change over the whole series relative to its mean, and the probability that there
-// is none. Series too short for the test have p = 1.
+// trend returns the change over the whole series relative to its mean, and its p-value, 1 for a series that is too
+// short for the test.
 func trend(at, values []float64) (change, p float64) {
 	m := mean(values)
 	if len(values) < minCycles || m == 0 {
@@ -303,14 +296,14 @@ func trend(at, values []float64) (change, p float64) {
 	return change, p
 }
 
-// checkSettled applies MSER to throughput. Of a series that is steady from its beginning MSER cuts a
-// random part as well, sometimes most of it, so a cut matters only where it moves the mean.
+// checkSettled applies MSER to throughput. MSER also cuts a random part of a steady series, sometimes most of it, so a
+// cut counts only if it changes the mean.
 func checkSettled(s *Summary, width time.Duration) []Finding {
 	_, rates, _ := s.bins(width)
 	if total, _ := s.outages(); total > 0 || len(rates) < minSettleBins {
 		return nil
 	}
-	cut, settled := MSER(rates, 1)
+	cut, settled := MSER(rates)
 	bias := mean(rates)/mean(rates[cut:]) - 1
 	if math.Abs(bias) <= maxTrend {
 		return nil
@@ -325,7 +318,6 @@ func checkSettled(s *Summary, width time.Duration) []Finding {
 			"longer.", time.Duration(cut)*width, figure.Change(1+bias))
 }
 
-// chance is the probability that a trend is none.
 func chance(p float64) string {
 	if text := figure.P(p); strings.HasPrefix(text, "<") {
 		return "p < " + text[1:]
@@ -333,8 +325,8 @@ func chance(p float64) string {
 	return "p = " + figure.P(p)
 }
 
-// bins puts points together to bins of at least the width: the middle of each in seconds, its successful
-// operations per second and its mean response time. What is left at the end and shorter falls away.
+// bins combines points to bins of at least the width: the middle of each in seconds, its successful operations per
+// second and its mean response time. A shorter rest is discarded.
 func (s *Summary) bins(width time.Duration) (at, rates, times []float64) {
 	bin := Point{Start: s.Start}
 	for _, p := range s.Points {
@@ -344,11 +336,7 @@ func (s *Summary) bins(width time.Duration) (at, rates, times []float64) {
 		if length := bin.End - bin.Start; length > 0 && length >= width {
 			at = append(at, (bin.Start + length/2).Seconds())
 			rates = append(rates, float64(bin.Tally.Succeeded)/length.Seconds())
-			if n := bin.Tally.Succeeded; n > 0 {
-				times = append(times, float64(bin.ResponseSum)/float64(n))
-			} else {
-				times = append(times, 0)
-			}
+			times = append(times, share(bin.ResponseSum, bin.Tally.Succeeded))
 			bin = Point{Start: bin.End}
 		}
 	}

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -16,18 +17,16 @@ type Options struct {
 	Dims  Dims
 	Phase string        // the phase in which the run begins, "measure" if empty
 	Width time.Duration // of an interval, one second if zero
-	// Grace is how long an interval stays open after its end, one second if zero. A worker reads the
-	// clock first and records its sample a moment later; the grace covers that moment even on a
-	// machine that is too busy.
+	// Grace is the time for which an interval stays open after its end, one second if zero, because a worker reads the
+	// clock before it records its sample.
 	Grace time.Duration
 }
 
-// Collector gathers the samples of all workers into intervals. It has no clock: the caller says how
-// far the run is. All times are since the start of the run.
+// Collector gathers the samples of all workers into intervals. It has no clock: the caller passes the time since the
+// start of the run.
 //
-// Samples are counted in the interval in which they ended, also when they are folded later. Every
-// sample that is recorded before its interval is closed is counted there; one that comes later still
-// is counted in the oldest open interval, and [Collector.Displaced] tells how many did.
+// A sample is counted in the interval in which it ended. If that is already closed, the sample is counted in the oldest
+// open interval and in [Collector.Displaced].
 type Collector struct {
 	dims             Dims
 	grace            int64
@@ -49,13 +48,13 @@ type Collector struct {
 	workers atomic.Int64
 }
 
-// NewCollector returns a collector without recorders. It fails if the dimensions make no sense.
+// NewCollector returns a collector without recorders. It fails for invalid dimensions.
 func NewCollector(o Options) (*Collector, error) {
 	if err := checkDims(o.Dims); err != nil {
 		return nil, err
 	}
-	c := &Collector{dims: o.Dims, grace: int64(orDefault(o.Grace, time.Second))}
-	c.timeline = timeline{width: int64(orDefault(o.Width, time.Second))}.with(orDefault(o.Phase, "measure"), 0)
+	c := &Collector{dims: o.Dims, grace: int64(cmp.Or(o.Grace, time.Second))}
+	c.timeline = timeline{width: int64(cmp.Or(o.Width, time.Second))}.with(cmp.Or(o.Phase, "measure"), 0)
 	c.gauge.bins = map[int64]*gaugeBin{}
 	for range min(4, max(1, runtime.GOMAXPROCS(0)/4)) {
 		c.shards = append(c.shards, &shard{
@@ -64,14 +63,6 @@ func NewCollector(o Options) (*Collector, error) {
 	}
 	c.usage.start()
 	return c, nil
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 func checkDims(d Dims) error {
@@ -85,9 +76,6 @@ func checkDims(d Dims) error {
 	}
 	return nil
 }
-
-// Dims returns the dimensions of all its intervals.
-func (c *Collector) Dims() Dims { return c.dims }
 
 // Recorder returns a new recorder for one worker.
 func (c *Collector) Recorder() *Recorder {
@@ -107,7 +95,7 @@ func (c *Collector) remove(r *Recorder) {
 	if r.place < 0 {
 		return // closed before
 	}
-	// All workers close theirs when the warm-up ends, so closing one must not cost more the more there are.
+	// All workers close theirs at the end of the warm-up, so the time must not depend on their number.
 	last := len(c.recorders) - 1
 	moved := c.recorders[last]
 	c.recorders[r.place], moved.place = moved, r.place
@@ -116,15 +104,15 @@ func (c *Collector) remove(r *Recorder) {
 	c.workers.Store(int64(last))
 }
 
-// Displaced returns how many samples were recorded so late that their interval was already closed.
+// Displaced returns the number of samples that were recorded after their interval was closed.
 func (c *Collector) Displaced() int64 { return c.displaced.Load() }
 
-// Rejected returns how many samples had a class or outcome that does not exist and were not counted.
+// Rejected returns the number of samples with an unknown class or outcome, which were not counted.
 func (c *Collector) Rejected() int64 { return c.rejected.Load() }
 
-// Phase begins a phase at the given time and returns when it really begins: a phase cannot begin before
-// samples that are already counted, so announce it ahead of time where its beginning is known, and it
-// begins to the nanosecond. Phases announced before that would begin later than this one are forgotten.
+// Phase begins a phase at the given time and returns its actual beginning. A phase cannot begin before samples that are
+// already counted, so announce it in advance if its beginning is known. It removes announced phases that would begin
+// later.
 func (c *Collector) Phase(name string, at time.Duration) time.Duration {
 	c.ticking.Lock()
 	defer c.ticking.Unlock()
@@ -143,8 +131,8 @@ func (c *Collector) Phase(name string, at time.Duration) time.Duration {
 	return time.Duration(start)
 }
 
-// Tick takes over what the recorders hold and returns the intervals that are to be closed at the time
-// now, oldest first; intervals in which nothing happened are among them. Call it once per second.
+// Tick drains the recorders and returns the intervals to close at the time now, oldest first, including empty ones.
+// Call it once per second.
 func (c *Collector) Tick(now time.Duration) ([]*Interval, error) {
 	c.ticking.Lock()
 	defer c.ticking.Unlock()
@@ -152,7 +140,7 @@ func (c *Collector) Tick(now time.Duration) ([]*Interval, error) {
 	return c.closeUntil(int64(now) - c.grace)
 }
 
-// Finish closes everything at the end of the run. What is recorded afterwards is not counted.
+// Finish closes all intervals at the end of the run. Later samples are not counted.
 func (c *Collector) Finish(now time.Duration) ([]*Interval, error) {
 	c.ticking.Lock()
 	defer c.ticking.Unlock()
@@ -175,7 +163,7 @@ func (c *Collector) Finish(now time.Duration) ([]*Interval, error) {
 	return append(closed, iv), err
 }
 
-// collect drains the recorders and looks at what the client itself used.
+// collect drains the recorders and samples the use of the client.
 func (c *Collector) collect(now time.Duration) {
 	c.mu.Lock()
 	recorders := slices.Clone(c.recorders)
@@ -202,7 +190,7 @@ func (c *Collector) closeUntil(end int64) ([]*Interval, error) {
 	return closed, nil
 }
 
-// close makes the interval of a span out of the bins that begin before until.
+// close makes the interval of a span from the bins that begin before until.
 func (c *Collector) close(s span, until int64) (*Interval, error) {
 	iv := newInterval(c.dims, s)
 	failures := map[Failure]*FailureCount{}
@@ -216,9 +204,9 @@ func (c *Collector) close(s span, until int64) (*Interval, error) {
 	}
 	iv.Failures = sortedFailures(failures)
 	iv.Workers = int(c.workers.Load())
-	iv.InFlight, iv.Samples = c.gauge.take(s.start, until)
+	iv.InFlight, iv.Samples = c.gauge.take(until)
 	over := iv.Client.LatenessOver
-	iv.Client = c.usage.take(s.start, until)
+	iv.Client = c.usage.take(until)
 	iv.Client.LatenessOver = over
 	iv.Client.LatenessP99 = time.Duration(iv.Lateness.Quantile(0.99))
 	c.next = s.end

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// gauge counts the operations under way at random moments. It knows nothing of latencies, so Little's
-// law can hold the two against each other.
+// gauge counts the operations in flight at random moments, independently of latencies, for the check with Little's law.
 type gauge struct {
 	mu   sync.Mutex
-	bins map[int64]*gaugeBin // by the moment in milliseconds, so that a later phase border still cuts them
+	bins map[int64]*gaugeBin // by the time in milliseconds, because a phase border may be set later
 }
 
 type gaugeBin struct{ sum, n int64 }
@@ -28,8 +27,8 @@ func (g *gauge) add(at, busy int64) {
 	b.n++
 }
 
-// take removes the samples from start to end and returns their mean and number.
-func (g *gauge) take(start, end int64) (mean float64, n int) {
+// take removes the samples before end and returns their mean and number.
+func (g *gauge) take(end int64) (mean float64, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all gaugeBin
@@ -46,9 +45,8 @@ func (g *gauge) take(start, end int64) (mean float64, n int) {
 	return float64(all.sum) / float64(all.n), int(all.n)
 }
 
-// Gauge counts the operations that are between [Recorder.Begin] and [Recorder.End] as a sample of the
-// operations under way at the time now. Call it at random moments that have nothing to do with the
-// operations, or let [Collector.Watch] do so.
+// Gauge adds the number of operations between [Recorder.Begin] and [Recorder.End] as a sample of the operations in
+// flight at the time now. Call it at random times that are independent of the operations, or use [Collector.Watch].
 func (c *Collector) Gauge(now time.Duration) int {
 	c.mu.Lock()
 	var busy int64
@@ -60,22 +58,15 @@ func (c *Collector) Gauge(now time.Duration) int {
 	return int(busy)
 }
 
-// Watch calls [Collector.Gauge] every 5 to 15 ms, at random so that it cannot fall in step with the
-// load, until ctx ends. now returns the time since the start of the run.
+// Watch calls [Collector.Gauge] at random intervals of 5 to 15 ms, which cannot correlate with the load, until ctx
+// ends. now returns the time since the start of the run.
 func (c *Collector) Watch(ctx context.Context, now func() time.Duration) {
-	t := time.NewTimer(gaugePause())
-	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-time.After(5*time.Millisecond + rand.N(10*time.Millisecond)):
 			c.Gauge(now())
-			t.Reset(gaugePause())
 		}
 	}
-}
-
-func gaugePause() time.Duration {
-	return 5*time.Millisecond + rand.N(10*time.Millisecond)
 }

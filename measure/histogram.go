@@ -11,27 +11,23 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The geometry of every histogram of this package. One geometry everywhere is what makes merging exact.
+// The geometry of all histograms of this package, so that merging is exact.
 const (
-	// LowestValue is the smallest time told apart from its neighbours, in nanoseconds.
-	LowestValue = int64(1)
-	// HighestValue is the longest time that is kept, in nanoseconds. Longer ones count as this long.
-	HighestValue = int64(time.Hour)
-	// SignificantDigits is the precision: a quantile is at most 0.1 % off.
-	SignificantDigits = 3
+	LowestValue       = int64(1)         // resolution in nanoseconds
+	HighestValue      = int64(time.Hour) // longer times count as this
+	SignificantDigits = 3                // a quantile has an error of at most 0.1 %
 )
 
-// Histogram is a distribution of times in nanoseconds: HdrHistogram with one fixed geometry, plus the
-// exact minimum, maximum and sum. It keeps only the buckets that are in use, so a closed interval costs
-// some kilobytes. It is not safe for concurrent use. The zero value is not ready; use [NewHistogram].
-// A nil histogram can be read: it is empty.
+// Histogram is a distribution of times in nanoseconds: HdrHistogram with one fixed geometry, and the exact minimum,
+// maximum and sum. It has only the used buckets, so a closed interval needs some kilobytes. It is not safe for
+// concurrent use. [NewHistogram] makes one. A nil histogram is empty and can be read.
 type Histogram struct {
 	packed  *hdr.PackedHistogram
 	exact   Exact
-	touched bool // a value was recorded, so exact.Min means something
+	touched bool // a value was recorded, so exact.Min is valid
 }
 
-// Exact holds what buckets cannot tell.
+// Exact has the exact figures, which buckets do not have.
 type Exact struct {
 	Min     int64 `json:"min_ns"`
 	Max     int64 `json:"max_ns"`
@@ -44,7 +40,7 @@ func NewHistogram() *Histogram {
 	return &Histogram{packed: hdr.NewPacked(LowestValue, HighestValue, SignificantDigits)}
 }
 
-// clamp brings a time into the range of the histogram and reports whether it had to.
+// clamp limits a time to the range of the histogram, and reports whether it was outside.
 func clamp(ns int64) (int64, bool) {
 	switch {
 	case ns < 0:
@@ -55,10 +51,10 @@ func clamp(ns int64) (int64, bool) {
 	return ns, false
 }
 
-// Record counts one time in nanoseconds. Times out of range are clamped and counted as such.
+// Record counts one time in nanoseconds. Times out of range are clamped, and counted as that.
 func (h *Histogram) Record(ns int64) { h.RecordN(ns, 1) }
 
-// RecordN counts a time n times. A count below one does nothing.
+// RecordN counts a time n times, for n ≥ 1.
 func (h *Histogram) RecordN(ns, n int64) {
 	if n < 1 {
 		return
@@ -74,7 +70,7 @@ func (h *Histogram) RecordN(ns, n int64) {
 	h.widen(add)
 }
 
-// widen takes the exact figures of other values into account.
+// widen includes the exact figures of other values.
 func (h *Histogram) widen(e Exact) {
 	if !h.touched || e.Min < h.exact.Min {
 		h.exact.Min = e.Min
@@ -99,8 +95,8 @@ func saturatingMul(v, n int64) int64 {
 	return v * n
 }
 
-// Merge adds the counts of from, bucket by bucket. It loses nothing: an error says that counts did not
-// fit, which cannot happen between histograms of this package. A nil from is an empty one.
+// Merge adds the counts of from, bucket by bucket. It fails if counts do not fit, which cannot happen between
+// histograms of this package. A nil from is empty.
 func (h *Histogram) Merge(from *Histogram) error {
 	if from == nil || from.Count() == 0 {
 		return nil
@@ -108,7 +104,7 @@ func (h *Histogram) Merge(from *Histogram) error {
 	return h.account(h.Count(), from.Count(), h.packed.Merge(from.packed), from.exact)
 }
 
-// account checks that a merge kept every count, then takes over the exact figures.
+// account checks that a merge kept every count, then adds the exact figures.
 func (h *Histogram) account(before, added, dropped int64, e Exact) error {
 	if dropped != 0 || h.Count() != before+added {
 		return fmt.Errorf("merging histograms lost values: %d and %d made %d, %d did not fit; this result cannot be trusted",
@@ -118,7 +114,6 @@ func (h *Histogram) account(before, added, dropped int64, e Exact) error {
 	return nil
 }
 
-// Count returns how many values were recorded.
 func (h *Histogram) Count() int64 {
 	if h == nil {
 		return 0
@@ -126,9 +121,8 @@ func (h *Histogram) Count() int64 {
 	return h.packed.TotalCount()
 }
 
-// Quantile returns the time in nanoseconds below or at which at least the share q (0…1) of the values
-// lies, 0 if there are none: the value of rank ⌈q·n⌉. It is the upper end of its bucket, but never above
-// the largest value recorded.
+// Quantile returns the value of rank ⌈q·n⌉ in nanoseconds, for q from 0 to 1; 0 without values. It is the upper end of
+// its bucket, at most the largest value.
 func (h *Histogram) Quantile(q float64) int64 {
 	switch {
 	case h.Count() == 0:
@@ -141,26 +135,26 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return max(h.exact.Min, min(h.packed.ValueAtPercentile(percentileOf(q, h.Count())), h.exact.Max))
 }
 
-// percentileOf returns the percentile for which the library returns the value of rank ⌈q·n⌉. The library
-// rounds q·n to the nearest rank, so that of 37 values it would call the 33rd p90, with 89.2 % below it.
-// A share like 0.999 is a little more or less than it says, which must not cost a rank.
+// percentileOf returns the percentile for which the library returns the value of rank ⌈q·n⌉. The library rounds q·n to
+// the nearest rank: the p90 of 37 values would be the 33rd, with 89.2 % below it. The rounding error of a share like
+// 0.999 must not change the rank.
 func percentileOf(q float64, n int64) float64 {
 	x := q * float64(n)
 	rank := math.Ceil(x - x*1e-15)
 	return (rank - 0.25) / float64(n) * 100 // the library adds a half and rounds down
 }
 
-// Enough reports whether there are enough values to state the quantile q: see [MinCount].
+// Enough reports whether there are enough values for the quantile q: see [MinCount].
 func (h *Histogram) Enough(q float64) bool { return h.Count() >= MinCount(q) }
 
-// MinCount is the smallest number of independent values for which the quantile q has a finite two-sided
-// 95 % confidence interval from order statistics. The largest of n values lies below the quantile with
-// probability qⁿ and the smallest lies above it with (1−q)ⁿ; either must be at most 2.5 %:
+// MinCount is the smallest number of independent values for which the quantile q has a finite two-sided 95 % confidence
+// interval from order statistics. The largest of n values is below the quantile with probability qⁿ, and the smallest
+// is above it with (1−q)ⁿ. Each must be at most 2.5 %:
 //
 //	n ≥ ln 0.025 / ln max(q, 1−q)
 //
-// which gives 6 for p50, 36 for p90, 72 for p95, 368 for p99, 3,688 for p99.9 and 36,887 for p99.99.
-// The extremes themselves need one value.
+// which gives 6 for p50, 36 for p90, 72 for p95, 368 for p99, 3,688 for p99.9 and 36,887 for p99.99. The extremes
+// themselves need one value.
 func MinCount(q float64) int64 {
 	far := max(q, 1-q)
 	if !(far < 1) {
@@ -169,7 +163,7 @@ func MinCount(q float64) int64 {
 	return int64(math.Ceil(math.Log(0.025) / math.Log(far)))
 }
 
-// Mean returns the arithmetic mean in nanoseconds, from the exact sum; 0 if there are no values.
+// Mean returns the arithmetic mean in nanoseconds, from the exact sum; 0 without values.
 func (h *Histogram) Mean() float64 {
 	if h.Count() == 0 {
 		return 0
@@ -177,19 +171,16 @@ func (h *Histogram) Mean() float64 {
 	return float64(h.exact.Sum) / float64(h.Count())
 }
 
-// Min returns the smallest value recorded in nanoseconds, 0 if there is none.
 func (h *Histogram) Min() int64 { return h.Exact().Min }
 
-// Max returns the largest value recorded in nanoseconds, 0 if there is none.
 func (h *Histogram) Max() int64 { return h.Exact().Max }
 
-// Sum returns the sum of all values in nanoseconds.
 func (h *Histogram) Sum() int64 { return h.Exact().Sum }
 
-// OutOfRange returns how many values were below zero or above [HighestValue].
+// OutOfRange returns the number of values below zero or above [HighestValue].
 func (h *Histogram) OutOfRange() int64 { return h.Exact().Outside }
 
-// Exact returns the figures that the encoded form does not carry.
+// Exact returns the figures that are not in the encoded form.
 func (h *Histogram) Exact() Exact {
 	if h == nil {
 		return Exact{}
@@ -205,8 +196,8 @@ func (h *Histogram) Buckets() iter.Seq2[int64, int64] {
 	return h.packed.ForEachBucket
 }
 
-// Cumulative yields the highest value of each used bucket in nanoseconds, but never one above the largest value
-// recorded, and how many values lie at or below it, in ascending order.
+// Cumulative yields the highest value of each used bucket in nanoseconds, at most the largest recorded value, and the
+// number of values up to it, in ascending order.
 func (h *Histogram) Cumulative() iter.Seq2[int64, int64] {
 	return func(yield func(int64, int64) bool) {
 		var n int64
@@ -227,7 +218,7 @@ func bucketEnd(v int64) int64 {
 	return v + 1<<max(0, bits.Len64(uint64(v))-exactBits) - 1
 }
 
-// CountAbove returns how many values are larger than ns, as far as buckets can tell.
+// CountAbove returns the number of values above ns, by buckets.
 func (h *Histogram) CountAbove(ns int64) int64 {
 	var n int64
 	for v, c := range h.Buckets() {
@@ -238,7 +229,6 @@ func (h *Histogram) CountAbove(ns int64) int64 {
 	return n
 }
 
-// Reset forgets all values.
 func (h *Histogram) Reset() {
 	h.packed.Reset()
 	h.exact, h.touched = Exact{}, false
@@ -254,10 +244,9 @@ func (h *Histogram) Clone() *Histogram {
 	return &c
 }
 
-// Packed returns an independent copy in the library's own type, for writing histogram logs.
+// Packed returns a copy in the library's type, for writing histogram logs.
 func (h *Histogram) Packed() *hdr.PackedHistogram { return h.orEmpty().packed.Clone() }
 
-// orEmpty lets a nil histogram be read like an empty one.
 func (h *Histogram) orEmpty() *Histogram {
 	if h == nil {
 		return NewHistogram()
@@ -277,8 +266,8 @@ func (h *Histogram) Encode() (string, error) {
 var errGeometry = fmt.Errorf("the histogram has another geometry than 1 ns … 1 h with %d digits; it was not written by plimsoll",
 	SignificantDigits)
 
-// Decode reads the form that [Histogram.Encode] writes. Minimum, maximum and sum are then as good as
-// the buckets; [Histogram.Restore] makes them exact again.
+// Decode reads the form that [Histogram.Encode] writes. Minimum, maximum and sum then have the precision of the buckets
+// until [Histogram.Restore].
 func Decode(text string) (*Histogram, error) {
 	p, err := hdr.DecodePacked([]byte(text))
 	if err != nil {
@@ -293,22 +282,16 @@ func Decode(text string) (*Histogram, error) {
 	}
 	h := &Histogram{packed: p}
 	if p.TotalCount() > 0 {
-		h.exact = Exact{Min: p.Min(), Max: min(p.Max(), HighestValue), Sum: approximateSum(p)}
+		h.exact = Exact{Min: p.Min(), Max: min(p.Max(), HighestValue), Sum: math.MaxInt64}
+		if sum := p.Mean() * float64(p.TotalCount()); sum < math.MaxInt64 {
+			h.exact.Sum = int64(sum)
+		}
 		h.touched = true
 	}
 	return h, nil
 }
 
-func approximateSum(p *hdr.PackedHistogram) int64 {
-	sum := p.Mean() * float64(p.TotalCount())
-	if sum >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(sum)
-}
-
-// Restore puts back the exact figures of a decoded histogram. It returns an error, and changes nothing,
-// if they cannot belong to these buckets.
+// Restore sets the exact figures of a decoded histogram. It fails, and changes nothing, if they do not fit its buckets.
 func (h *Histogram) Restore(e Exact) error {
 	if h.Count() == 0 {
 		if e != (Exact{}) {

@@ -1,40 +1,37 @@
-// Package measure says WHAT IT TOOK: histograms, one-second intervals, counts of outcomes, the client's
-// checks of itself, and the validity that follows from them.
+// Package measure has histograms, one-second intervals, counts of outcomes, the checks of the client, and the validity
+// of results.
 //
-// It sends nothing, writes no file and imports no other room: operation classes and outcomes are names
-// to it. Package load feeds it, package record stores what it closes.
+// It sends nothing and writes no files. Operation classes and outcomes are only names here.
 package measure
 
 import "time"
 
-// Dims names what is counted. It is fixed for the length of a run.
+// Dims has the dimensions of all counts of a run.
 type Dims struct {
 	Classes  []Class   // operation classes, indexed by [Sample.Class]
 	Outcomes []Outcome // outcomes, indexed by [Sample.Outcome]
-	// Scheduled is true when operations have an intended time of their own, so that response, wait
-	// and service time differ. Without a schedule response equals service time and wait is zero, and
-	// only the service histogram is kept.
+	// Scheduled: operations have a due time, so response, wait and service time differ. Without a schedule, response
+	// equals service time, wait is zero, and only the service histogram is kept.
 	Scheduled bool
 }
 
-// Class is an operation class; Part marks a step of a larger operation, which is timed but not counted
-// as an operation.
+// Class is an operation class. Part marks a step of a larger operation, which is timed but not counted.
 type Class struct {
 	Name string `json:"name"`
 	Part bool   `json:"part,omitempty"`
 }
 
-// Outcome is a possible result; Success says that it counts towards throughput.
+// Outcome is a possible result. Success: it counts as throughput.
 type Outcome struct {
 	Name    string `json:"name"`
 	Success bool   `json:"success,omitempty"`
 }
 
-// Sample is one finished operation (or part of one). Times are nanoseconds; End counts from the start
-// of the run on the monotonic clock.
+// Sample is one finished operation or part of one. Times are nanoseconds; End is since the start of the run on the
+// monotonic clock.
 type Sample struct {
-	End      int64 // when the answer was there
-	Response int64 // intended time → answer; equals Service without a schedule
+	End      int64 // when the answer arrived
+	Response int64 // due time → answer; equals Service without a schedule
 	Service  int64 // send → answer
 	PoolWait int64 // waiting for a connection, inside Service
 	Docs     int32 // documents returned, inserted or matched
@@ -45,7 +42,7 @@ type Sample struct {
 	Retries  uint16 // of the commands sent, those beyond one per request
 }
 
-// Failure tells apart the ways in which operations did not succeed. Equal keys are counted together.
+// Failure is a kind of failed operations. Equal keys are counted together.
 type Failure struct {
 	Class    string `json:"class"`
 	Outcome  string `json:"outcome"`
@@ -64,8 +61,8 @@ type FailureCount struct {
 	Example string        `json:"example,omitempty"` // without credentials
 }
 
-// Interval is what happened between Start and End. Operations belong to the interval in which they
-// ended. Intervals of one run have the same Dims and can be merged without loss.
+// Interval has the counts and times between Start and End. Operations belong to the interval in which they ended.
+// Intervals of one run have the same Dims and can be merged without loss.
 type Interval struct {
 	Phase    string        // "load", "warmup", "warmup-drain", "measure", "drain"
 	Start    time.Duration // since the start of the run
@@ -73,11 +70,11 @@ type Interval struct {
 	Classes  []ClassInterval // indexed like Dims.Classes
 	Failures []FailureCount  // new failures of this interval, ordered
 	Offered  int64           // operations that fell due in this interval (scheduled loads only)
-	Dropped  int64           // of those, given up because they were too late
+	Dropped  int64           // of those, discarded because they were too late
 	Workers  int             // workers that were started at the end of the interval
-	InFlight float64         // mean number of operations under way, sampled independently of the latencies
-	Samples  int             // how often InFlight was sampled
-	Lateness *Histogram      // actual − intended send time where a worker was free; nil without a schedule
+	InFlight float64         // mean number of operations in flight, sampled independently of the latencies
+	Samples  int             // number of samples of InFlight
+	Lateness *Histogram      // actual − due send time if a worker was free; nil without a schedule
 	Client   ClientUse       // what the client itself used
 }
 
@@ -87,13 +84,13 @@ type ClassInterval struct {
 	Docs     int64
 	Bytes    int64
 	Attempts int64
-	Retries  int64 // attempts beyond one per request: what a driver hides in one slow operation
+	Retries  int64 // attempts beyond one per request, which a driver hides in one slow operation
 
 	Service  *Histogram // successful operations, send → answer
-	Response *Histogram // successful operations, intended time → answer; nil without a schedule
-	Wait     *Histogram // all operations, intended time → send; nil without a schedule
+	Response *Histogram // successful operations, due time → answer; nil without a schedule
+	Wait     *Histogram // all operations, due time → send; nil without a schedule
 	Failed   *Histogram // operations that did not succeed: response time (service without a schedule)
-	PoolWait *Histogram // waiting for a connection, where the store reports it (non-zero values only)
+	PoolWait *Histogram // waiting for a connection, if the store reports it (non-zero values only)
 }
 
 // ClientUse is what this process used during an interval.
@@ -107,7 +104,7 @@ type ClientUse struct {
 	LatenessOver int64         `json:"lateness_over_1ms"` // sends more than 1 ms late although a worker was free
 }
 
-// Event is something that happened at a moment: a phase border, a lost connection, a new primary.
+// Event is an event of a run: a phase border, a lost connection, a new primary.
 type Event struct {
 	At   time.Duration     `json:"at_ns"` // since the start of the run
 	Kind string            `json:"kind"`
@@ -115,8 +112,7 @@ type Event struct {
 	Data map[string]string `json:"data,omitempty"`
 }
 
-// Sink takes what a run produces, in order of time. Calls come from one goroutine. An error ends the
-// run: a result that cannot be kept must not be measured any further.
+// Sink receives the intervals and events of a run in order of time, from one goroutine. An error ends the run.
 type Sink interface {
 	Interval(*Interval) error
 	Event(Event) error

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// Objective is a condition on a result, such as "read.p99<5ms": an operation class, what is measured of
-// it, and a limit.
+// Objective is a condition on a result, such as "read.p99<5ms": an operation class, a metric and a limit.
 type Objective struct {
 	Text    string  // as it was written
 	Class   string  // operation class, "" for all operations
@@ -32,7 +30,7 @@ const (
 	UnitRate  = "1/s"
 )
 
-// ObjectiveResult is an objective held against what was measured.
+// ObjectiveResult is the result of an objective.
 type ObjectiveResult struct {
 	Objective string   `json:"objective"`          // as the user wrote it
 	Measured  *float64 `json:"measured,omitempty"` // in Unit; absent if unknown
@@ -43,16 +41,10 @@ type ObjectiveResult struct {
 	Why       string   `json:"why,omitempty"`     // why it is unknown
 }
 
-// shareMetrics and times list the metrics besides percentiles.
-func shareMetrics() []string { return []string{"errors", "achieved", "dropped", "not-found"} }
-
-func timeMetrics() []string { return []string{"max", "mean"} }
-
-func knownMetrics() []string {
-	return append(append([]string{"p50", "p90", "p95", "p99", "p99.9", "p99.99"}, timeMetrics()...), append(shareMetrics(), "rate")...)
-}
-
 var (
+	knownMetrics = []string{"p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean", "errors", "achieved", "dropped",
+		"not-found", "rate"}
+
 	objectiveForm  = regexp.MustCompile(`^\s*([^<>=\s]+)\s*(<=|>=|=<|=>|==|=|<|>)\s*(\S+)\s*$`)
 	percentileForm = regexp.MustCompile(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
 )
@@ -99,7 +91,7 @@ func parseObjective(text string) (Objective, error) {
 	return o, nil
 }
 
-// parseName takes class, kind and metric apart.
+// parseName reads class, kind and metric.
 func (o *Objective) parseName(name string) error {
 	prefix, metric := "", name
 	if m := percentileForm.FindStringSubmatch(name); m != nil {
@@ -128,24 +120,27 @@ func (o *Objective) parseName(name string) error {
 
 func (o *Objective) setMetric(metric string) error {
 	o.Metric = metric
-	switch {
-	case slices.Contains(shareMetrics(), metric):
+	switch metric {
+	case "errors", "achieved", "dropped", "not-found":
 		o.Unit = UnitShare
-	case metric == "rate":
+		return nil
+	case "rate":
 		o.Unit = UnitRate
-	case slices.Contains(timeMetrics(), metric):
+		return nil
+	case "max", "mean":
 		o.Unit = UnitTime
-	case percentileForm.MatchString(metric):
-		o.Unit = UnitTime
-		p, err := strconv.ParseFloat(metric[1:], 64)
-		if err != nil || p <= 0 || p >= 100 {
-			return fmt.Errorf("%s is not a percentile between p0 and p100", metric)
-		}
-		o.percent = p
-	default:
-		return fmt.Errorf("unknown metric %q%s (known: %s)", metric, nearest.DidYouMean(metric, knownMetrics()),
-			strings.Join(knownMetrics(), ", "))
+		return nil
 	}
+	if !percentileForm.MatchString(metric) {
+		return fmt.Errorf("unknown metric %q%s (known: %s)", metric, nearest.DidYouMean(metric, knownMetrics),
+			strings.Join(knownMetrics, ", "))
+	}
+	o.Unit = UnitTime
+	p, err := strconv.ParseFloat(metric[1:], 64)
+	if err != nil || p <= 0 || p >= 100 {
+		return fmt.Errorf("%s is not a percentile between p0 and p100", metric)
+	}
+	o.percent = p
 	return nil
 }
 
@@ -169,28 +164,23 @@ func (o *Objective) parseLimit(s string) error {
 			return fmt.Errorf("a share of %s is more than everything, did you mean %s%%?", s, s)
 		}
 	default:
-		return o.parseRate(s)
-	}
-	return nil
-}
-
-func (o *Objective) parseRate(s string) error {
-	number, factor := strings.TrimSuffix(s, "/s"), 1.0
-	for suffix, f := range map[string]float64{"k": 1e3, "M": 1e6} {
-		if n, ok := strings.CutSuffix(number, suffix); ok {
-			number, factor = n, f
-			break
+		number, factor := strings.TrimSuffix(s, "/s"), 1.0
+		for suffix, f := range map[string]float64{"k": 1e3, "M": 1e6} {
+			if n, ok := strings.CutSuffix(number, suffix); ok {
+				number, factor = n, f
+				break
+			}
 		}
+		x, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(x >= 0) || math.IsInf(x*factor, 0) {
+			return fmt.Errorf("%q is not a rate per second, like 20000 or 20k", s)
+		}
+		o.Limit = x * factor
 	}
-	x, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(x >= 0) || math.IsInf(x*factor, 0) {
-		return fmt.Errorf("%q is not a rate per second, like 20000 or 20k", s)
-	}
-	o.Limit = x * factor
 	return nil
 }
 
-// Evaluate holds an objective against a phase. What cannot be told is unknown and therefore not met.
+// Evaluate compares an objective with a phase. A result that is unknown is not met.
 func (o Objective) Evaluate(s *Summary) ObjectiveResult {
 	r := ObjectiveResult{Objective: o.Text, Limit: o.Limit, Unit: o.Unit}
 	x, why := o.measure(s)
@@ -215,7 +205,7 @@ func (o Objective) MetBy(x float64) bool {
 	return x >= o.Limit
 }
 
-// EvaluateAll holds each objective against a phase.
+// EvaluateAll evaluates all objectives with one summary.
 func EvaluateAll(list []Objective, s *Summary) []ObjectiveResult {
 	var results []ObjectiveResult
 	for _, o := range list {
@@ -224,7 +214,7 @@ func EvaluateAll(list []Objective, s *Summary) []ObjectiveResult {
 	return results
 }
 
-// Needs is the fewest operations that the objective can be told from; 0 where any number does.
+// Needs is the smallest number of operations for the objective; 0 if any number is enough.
 func (o Objective) Needs() int64 {
 	if math.IsNaN(o.percent) {
 		return 0
@@ -232,21 +222,24 @@ func (o Objective) Needs() int64 {
 	return int64(MinCount(o.percent / 100))
 }
 
-// measure returns the figure, or why there is none.
+// measure returns the figure, or the reason why there is none.
 func (o Objective) measure(s *Summary) (x float64, why string) {
 	class, t, why := o.class(s)
 	if why != "" {
 		return 0, why
 	}
 	due := t.Attempted
-	if o.Class == "" { // which class those would have been that were never sent, nobody knows
+	if o.Class == "" { // the classes of unsent operations are unknown
 		due = s.Due()
 	}
 	if o.Metric == "rate" {
 		if s.Duration() <= 0 {
 			return 0, "nothing was measured"
 		}
-		return o.rate(s), ""
+		if i := s.Dims.index(o.Class); i >= 0 {
+			return s.Rate(s.EndedClass(i)), ""
+		}
+		return s.Rate(s.Ended().Succeeded), ""
 	}
 	if due == 0 {
 		return 0, "no operation was due"
@@ -268,14 +261,6 @@ func (o Objective) measure(s *Summary) (x float64, why string) {
 	return o.time(class, s.Unsent)
 }
 
-// rate is the throughput: what succeeded within the phase by its length.
-func (o Objective) rate(s *Summary) float64 {
-	if i := s.Dims.index(o.Class); i >= 0 {
-		return s.Rate(s.EndedClass(i).Succeeded)
-	}
-	return s.Rate(s.Ended().Succeeded)
-}
-
 func (o Objective) class(s *Summary) (ClassInterval, Tally, string) {
 	if o.Class == "" {
 		all, err := s.All()
@@ -291,8 +276,8 @@ func (o Objective) class(s *Summary) (ClassInterval, Tally, string) {
 	return *c, s.Dims.Tally(c.Counts), ""
 }
 
-// time returns a time of a class. Operations that were never sent waited longer than all others; where
-// they are more than lie above a percentile, that is not known.
+// time returns a time of a class. Unsent operations waited longer than all others. If there are more of them than
+// operations above a percentile, the percentile is unknown.
 func (o Objective) time(c ClassInterval, unsent int64) (float64, string) {
 	h := c.Answered()
 	if o.Kind == "service" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// shard accumulates the open intervals of some of the recorders.
+// shard has the open intervals of some of the recorders.
 type shard struct {
 	dims      Dims
 	displaced *atomic.Int64
@@ -57,8 +57,8 @@ func (s *shard) count(b *bin, e *Sample) {
 	}
 }
 
-// binFor returns the bin of the interval that contains at. A time whose interval is already closed
-// belongs to the oldest open one: its count must not be lost. The caller holds the lock.
+// binFor returns the bin of the interval that contains at. If that is already closed, the oldest open one counts the
+// sample. The caller holds the lock.
 func (s *shard) binFor(at int64) *bin {
 	if at < s.closed {
 		s.displaced.Add(1)
@@ -66,29 +66,24 @@ func (s *shard) binFor(at int64) *bin {
 	}
 	span := s.timeline.at(at)
 	s.until = span.end
-	s.current = s.bin(span.start)
-	return s.current
-}
-
-func (s *shard) bin(start int64) *bin {
 	for _, b := range s.bins {
-		if b.start == start {
+		if b.start == span.start {
+			s.current = b
 			return b
 		}
 	}
-	var b *bin
 	if n := len(s.spare); n > 0 {
-		b, s.spare = s.spare[n-1], s.spare[:n-1]
+		s.current, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
-		b = newBin(s.dims)
+		s.current = newBin(s.dims)
 	}
-	b.start = start
-	s.bins = append(s.bins, b)
-	return b
+	s.current.start = span.start
+	s.bins = append(s.bins, s.current)
+	return s.current
 }
 
-// take closes the interval from start to end and returns the bins that belong to it. There is more than
-// one if a phase border was put between a count for the future and that future.
+// take closes the interval from start to end and returns its bins. There are several if a phase border was set after
+// counts for a later time.
 func (s *shard) take(start, end int64) []*bin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +99,7 @@ func (s *shard) take(start, end int64) []*bin {
 	return taken
 }
 
-// giveBack keeps an emptied bin for a later interval.
+// giveBack keeps an empty bin for a later interval.
 func (s *shard) giveBack(b *bin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

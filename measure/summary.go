@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The outcomes that have a meaning of their own in totals and checks.
+// The outcomes with a separate meaning in totals and checks.
 const (
 	outcomeNotFound       = "not-found"
 	outcomeIndeterminate  = "indeterminate"
@@ -17,14 +17,13 @@ const (
 // Tally sums up the outcomes of operations. Attempted = Succeeded + Failed + Indeterminate.
 type Tally struct {
 	Attempted      int64 `json:"attempted"`      // operations that ended, with any outcome
-	Succeeded      int64 `json:"succeeded"`      // did what was asked at the level asked for; the goodput
-	Failed         int64 `json:"failed"`         // known not to have done what was asked
+	Succeeded      int64 `json:"succeeded"`      // at the requested level; the goodput
+	Failed         int64 `json:"failed"`         // certainly
 	Indeterminate  int64 `json:"indeterminate"`  // may or may not have been applied
 	NotFound       int64 `json:"not_found"`      // of Failed: no document where one was expected
-	Unacknowledged int64 `json:"unacknowledged"` // of Succeeded: nobody confirmed it
+	Unacknowledged int64 `json:"unacknowledged"` // of Succeeded: without confirmation
 }
 
-// Add returns the sum of two tallies.
 func (t Tally) Add(o Tally) Tally {
 	return Tally{
 		Attempted: t.Attempted + o.Attempted, Succeeded: t.Succeeded + o.Succeeded, Failed: t.Failed + o.Failed,
@@ -33,18 +32,10 @@ func (t Tally) Add(o Tally) Tally {
 	}
 }
 
-// Sub returns the tally without a part of it.
-func (t Tally) Sub(o Tally) Tally {
-	return t.Add(Tally{
-		Attempted: -o.Attempted, Succeeded: -o.Succeeded, Failed: -o.Failed, Indeterminate: -o.Indeterminate,
-		NotFound: -o.NotFound, Unacknowledged: -o.Unacknowledged,
-	})
-}
-
-// Bad returns how many operations did not succeed for certain.
+// Bad returns the number of operations that did not certainly succeed.
 func (t Tally) Bad() int64 { return t.Failed + t.Indeterminate }
 
-// Tally sums up counts that are indexed like Outcomes.
+// Tally sums up counts by outcome.
 func (d Dims) Tally(counts []int64) Tally {
 	var t Tally
 	for i, n := range counts[:min(len(counts), len(d.Outcomes))] {
@@ -79,22 +70,19 @@ func (iv *Interval) Tally(d Dims) Tally {
 	return t
 }
 
-// Point is what is kept of each interval for judging the course of a phase. It holds sums and counts
-// only, so points can be put together to longer ones.
+// Point has the sums and counts of an interval for the checks. Points can be combined to longer ones.
 type Point struct {
 	Start, End      time.Duration
 	Tally           Tally
 	ServiceSum      int64 // nanoseconds, over all operations with any outcome
 	ResponseSum     int64 // nanoseconds, over successful operations; service time without a schedule
 	PoolWaitSum     int64
-	Offered         int64
 	InFlight        float64
 	InFlightSamples int
 	Client          ClientUse
 }
 
-// Summary is the merge of the intervals of one phase. Percentiles come out of merged histograms only:
-// the mean of percentiles is not the percentile of anything.
+// Summary is the merge of the intervals of one phase. Percentiles come only from merged histograms.
 type Summary struct {
 	Dims     Dims
 	Phase    string
@@ -104,39 +92,36 @@ type Summary struct {
 	Failures []FailureCount  // most frequent first
 	Offered  int64
 	Dropped  int64
-	Workers  int        // the most there were
-	InFlight float64    // mean number of operations under way, weighted by time
-	Samples  int        // how often InFlight was sampled
+	Workers  int        // the most of any interval
+	InFlight float64    // mean number of operations in flight, weighted by time
+	Samples  int        // number of samples of InFlight
 	Lateness *Histogram // nil without a schedule
-	// Client sums up CPU, GCPauseSum and LatenessOver, has the largest of each other figure of any interval, and
-	// LatenessP99 of the whole phase.
+	// Client has the sums of CPU, GCPauseSum and LatenessOver, LatenessP99 of the whole phase, and the largest of each
+	// other figure.
 	Client ClientUse
 	Points []Point // one per interval, in order of time
-	// Unsent operations fell due in the phase and were never sent. Intervals do not know them: whoever
-	// knows sets it before the summary is judged.
-	Unsent int64
-	// Tail counts the operations that belong to the phase but ended after it; see [Summary.AddTail].
-	Tail Tally
+	Unsent int64   // operations that were due in the phase and never sent; set by the caller, before checks
+	Tail   Tally   // of the operations that belong to the phase but ended after it; see [Summary.AddTail]
 
 	failures map[Failure]*FailureCount
 	sampled  time.Duration // length of the intervals in which InFlight was sampled
-	tails    []classTail   // what Classes owe to the tail, indexed like Dims.Classes; nil without a tail
+	tails    []classTail   // the part of Classes after the phase; nil without a tail
 }
 
-// classTail is what of a class ended after its phase.
+// classTail is the part of a class that ended after its phase.
 type classTail struct {
-	tally       Tally
+	succeeded   int64
 	docs, bytes int64
 }
 
-// NewSummary returns the summary of no interval yet.
+// NewSummary returns an empty summary of a phase.
 func NewSummary(d Dims, phase string) *Summary {
 	s := &Summary{Dims: d, Phase: phase, failures: map[Failure]*FailureCount{}}
 	s.Classes = newInterval(d, span{}).Classes
 	return s
 }
 
-// Merge sums up intervals of one phase. They must all have the dimensions d.
+// Merge merges intervals of one phase, which must have the dimensions d.
 func Merge(d Dims, ivs []*Interval) (*Summary, error) {
 	phase := ""
 	if len(ivs) > 0 {
@@ -151,7 +136,7 @@ func Merge(d Dims, ivs []*Interval) (*Summary, error) {
 	return s, nil
 }
 
-// Add takes an interval into account. It keeps nothing of iv.
+// Add adds an interval. It keeps nothing of iv.
 func (s *Summary) Add(iv *Interval) error {
 	if iv.Phase != s.Phase {
 		return fmt.Errorf("an interval of phase %q cannot be merged into phase %q", iv.Phase, s.Phase)
@@ -165,13 +150,20 @@ func (s *Summary) Add(iv *Interval) error {
 	}
 	s.End = max(s.End, iv.End)
 	s.Workers = max(s.Workers, iv.Workers)
-	s.addInFlight(iv)
+	if length := iv.End - iv.Start; iv.Samples > 0 {
+		total := s.InFlight*float64(s.sampled) + iv.InFlight*float64(length)
+		s.sampled += length
+		s.Samples += iv.Samples
+		if s.sampled > 0 {
+			s.InFlight = total / float64(s.sampled)
+		}
+	}
 	s.Client = s.Client.add(iv.Client)
 	s.Client.LatenessP99 = time.Duration(s.Lateness.Quantile(0.99))
 	return nil
 }
 
-// Interval returns the summary as one interval, as long as those it was made of. Both share what they count.
+// Interval returns the summary as one interval. Both share their counts.
 func (s *Summary) Interval() *Interval {
 	return &Interval{
 		Phase: s.Phase, Start: s.Start, End: s.End, Classes: s.Classes, Failures: s.Failures, Offered: s.Offered,
@@ -180,9 +172,8 @@ func (s *Summary) Interval() *Interval {
 	}
 }
 
-// AddTail takes over the operations of an interval after the phase: they fell due in the phase, so what
-// became of them and how long they took belongs to its result, or an outage at its end would be
-// invisible. They do not count towards its rates, and the phase does not become longer.
+// AddTail adds the operations of an interval after the phase that were due in the phase, so that an outage at its end
+// is visible. They do not count in its rates, and do not extend the phase.
 func (s *Summary) AddTail(iv *Interval) error {
 	if err := s.addCounts(iv); err != nil {
 		return err
@@ -193,36 +184,35 @@ func (s *Summary) AddTail(iv *Interval) error {
 	}
 	for i := range iv.Classes {
 		c, t := &iv.Classes[i], &s.tails[i]
-		t.tally = t.tally.Add(s.Dims.Tally(c.Counts))
+		t.succeeded += s.Dims.Tally(c.Counts).Succeeded
 		t.docs += c.Docs
 		t.bytes += c.Bytes
 	}
 	return nil
 }
 
-// addCounts adds what belongs to the operations of an interval rather than to its time.
+// addCounts adds the operations of an interval.
 func (s *Summary) addCounts(iv *Interval) error {
-	if err := mergeClasses(s.Classes, iv.Classes); err != nil {
-		return fmt.Errorf("merging the interval from %v to %v: %w", iv.Start, iv.End, err)
+	if len(s.Classes) != len(iv.Classes) {
+		return fmt.Errorf("merging the interval from %v to %v: it has %d operation classes, not %d", iv.Start, iv.End,
+			len(iv.Classes), len(s.Classes))
+	}
+	for i := range iv.Classes {
+		if err := s.Classes[i].merge(&iv.Classes[i]); err != nil {
+			return fmt.Errorf("merging the interval from %v to %v: %w", iv.Start, iv.End, err)
+		}
 	}
 	if err := mergeInto(&s.Lateness, iv.Lateness); err != nil {
 		return err
 	}
-	s.addFailures(iv.Failures)
+	if len(iv.Failures) > 0 {
+		for _, f := range iv.Failures {
+			countFailure(s.failures, f)
+		}
+		s.Failures = sortedFailures(s.failures)
+	}
 	s.Offered += iv.Offered
 	s.Dropped += iv.Dropped
-	return nil
-}
-
-func mergeClasses(to, from []ClassInterval) error {
-	if len(to) != len(from) {
-		return fmt.Errorf("it has %d operation classes, not %d", len(from), len(to))
-	}
-	for i := range from {
-		if err := to[i].merge(&from[i]); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -247,7 +237,7 @@ func (c *ClassInterval) merge(from *ClassInterval) error {
 	return nil
 }
 
-// histograms lists where the histograms are, in the order of [Kinds].
+// histograms are the histograms in the order of [Kinds].
 func (c *ClassInterval) histograms() []**Histogram {
 	return []**Histogram{&c.Service, &c.Response, &c.Wait, &c.Failed, &c.PoolWait}
 }
@@ -255,12 +245,10 @@ func (c *ClassInterval) histograms() []**Histogram {
 // Kinds names the histograms of a class in the order of [ClassInterval.Histogram].
 func Kinds() []string { return []string{"service", "response", "wait", "failed", "pool-wait"} }
 
-// Histogram returns where the histogram of a kind is, nil if there is no such kind.
+// Histogram returns the histogram of a kind, nil for an unknown kind.
 func (c *ClassInterval) Histogram(kind string) **Histogram {
-	for i, k := range Kinds() {
-		if k == kind {
-			return c.histograms()[i]
-		}
+	if i := slices.Index(Kinds(), kind); i >= 0 {
+		return c.histograms()[i]
 	}
 	return nil
 }
@@ -273,29 +261,6 @@ func mergeInto(to **Histogram, from *Histogram) error {
 		*to = NewHistogram()
 	}
 	return (*to).Merge(from)
-}
-
-func (s *Summary) addFailures(add []FailureCount) {
-	if len(add) == 0 {
-		return
-	}
-	for _, f := range add {
-		countFailure(s.failures, f)
-	}
-	s.Failures = sortedFailures(s.failures)
-}
-
-func (s *Summary) addInFlight(iv *Interval) {
-	if iv.Samples == 0 {
-		return
-	}
-	length := iv.End - iv.Start
-	total := s.InFlight*float64(s.sampled) + iv.InFlight*float64(length)
-	s.sampled += length
-	s.Samples += iv.Samples
-	if s.sampled > 0 {
-		s.InFlight = total / float64(s.sampled)
-	}
 }
 
 func (u ClientUse) add(o ClientUse) ClientUse {
@@ -311,12 +276,15 @@ func (u ClientUse) add(o ClientUse) ClientUse {
 
 func pointOf(d Dims, iv *Interval) Point {
 	p := Point{
-		Start: iv.Start, End: iv.End, Tally: iv.Tally(d), Offered: iv.Offered, InFlight: iv.InFlight,
-		InFlightSamples: iv.Samples, Client: iv.Client,
+		Start: iv.Start, End: iv.End, Tally: iv.Tally(d), InFlight: iv.InFlight, InFlightSamples: iv.Samples,
+		Client: iv.Client,
 	}
 	for i := range iv.Classes {
 		if c := &iv.Classes[i]; !d.Classes[i].Part {
-			p.ServiceSum += c.serviceSum()
+			p.ServiceSum += c.Service.Sum() + c.Failed.Sum()
+			if c.Wait != nil { // with a schedule, failed operations have response times
+				p.ServiceSum += c.Response.Sum() - c.Wait.Sum() - c.Service.Sum()
+			}
 			p.PoolWaitSum += c.PoolWait.Sum()
 			p.ResponseSum += c.Answered().Sum()
 		}
@@ -324,17 +292,7 @@ func pointOf(d Dims, iv *Interval) Point {
 	return p
 }
 
-// serviceSum is the time that all operations spent being served, with any outcome. With a
-// schedule the failed ones are kept by response time, so what all of them waited is taken off.
-func (c *ClassInterval) serviceSum() int64 {
-	if c.Wait == nil {
-		return c.Service.Sum() + c.Failed.Sum()
-	}
-	return c.Response.Sum() + c.Failed.Sum() - c.Wait.Sum()
-}
-
-// Answered returns the times that users feel: the response time of successful operations, which equals
-// the service time where there is no schedule.
+// Answered returns the response times of successful operations, which are the service times without a schedule.
 func (c *ClassInterval) Answered() *Histogram {
 	if c.Response != nil {
 		return c.Response
@@ -342,7 +300,7 @@ func (c *ClassInterval) Answered() *Histogram {
 	return c.Service
 }
 
-// Duration returns the length of the phase as far as it was measured.
+// Duration returns the measured length of the phase.
 func (s *Summary) Duration() time.Duration { return s.End - s.Start }
 
 // Rate returns n per second of the phase, 0 for an empty phase.
@@ -353,7 +311,7 @@ func (s *Summary) Rate(n int64) float64 {
 	return float64(n) / s.Duration().Seconds()
 }
 
-// Ended sums up the operations that ended within the phase: what rates are made of.
+// Ended sums up the operations that ended within the phase, for its rates.
 func (s *Summary) Ended() Tally {
 	var t Tally
 	for _, p := range s.Points {
@@ -362,18 +320,18 @@ func (s *Summary) Ended() Tally {
 	return t
 }
 
-// EndedClass sums up the operations of the class with that index that ended within the phase: what the
-// rate of the class is made of. With a backlog the tail may be as large as the phase.
-func (s *Summary) EndedClass(i int) Tally {
-	all := s.Dims.Tally(s.Classes[i].Counts)
-	if s.tails == nil {
-		return all
+// EndedClass returns the number of operations of a class that succeeded within the phase. With a backlog, the tail may
+// be as large as the phase.
+func (s *Summary) EndedClass(i int) (succeeded int64) {
+	succeeded = s.Dims.Tally(s.Classes[i].Counts).Succeeded
+	if s.tails != nil {
+		succeeded -= s.tails[i].succeeded
 	}
-	return all.Sub(s.tails[i].tally)
+	return succeeded
 }
 
-// Moved returns the documents that were moved within the phase, by operations with any outcome, and
-// their BSON bytes; parts of operations do not count.
+// Moved returns the documents that operations with any outcome moved within the phase, and their BSON bytes. Parts of
+// operations do not count.
 func (s *Summary) Moved() (docs, bytes int64) {
 	for i, c := range s.Dims.Classes {
 		if c.Part {
@@ -400,12 +358,11 @@ func (s *Summary) Tally() Tally {
 	return t
 }
 
-// Due returns how many operations of the phase had to be done: all that were attempted, the dropped and
-// the unsent.
+// Due returns the number of operations that were due in the phase: attempted, dropped and unsent.
 func (s *Summary) Due() int64 { return s.Tally().Attempted + s.Dropped + s.Unsent }
 
-// Achieved returns the operations that succeeded within the phase by those that fell due in it, 0…1 and
-// more where a backlog was worked off. It is false without a schedule.
+// Achieved returns the operations that succeeded within the phase by those that were due in it, more than 1 after a
+// backlog. It is false without a schedule.
 func (s *Summary) Achieved() (float64, bool) {
 	if s.Offered == 0 {
 		return 0, false
@@ -434,7 +391,7 @@ func (s *Summary) All() (ClassInterval, error) {
 	return all, nil
 }
 
-// Class returns the operation class of that name, nil if there is none.
+// Class returns an operation class by name, nil if there is none.
 func (s *Summary) Class(name string) *ClassInterval {
 	if i := s.Dims.index(name); i >= 0 {
 		return &s.Classes[i]
@@ -442,13 +399,12 @@ func (s *Summary) Class(name string) *ClassInterval {
 	return nil
 }
 
-// index returns which class has that name, -1 if none has.
 func (d Dims) index(name string) int {
 	return slices.IndexFunc(d.Classes, func(c Class) bool { return c.Name == name })
 }
 
-// LittleInFlight returns the mean number of operations under way that follows from rate and service
-// time by Little's law, N = X·R: the time that all operations spent being served per time that passed.
+// LittleInFlight returns the mean number of operations in flight by Little's law, N = X·R: the service time of all
+// operations by the length of the phase.
 func (s *Summary) LittleInFlight() float64 {
 	var served int64
 	for _, p := range s.Points {

@@ -2,8 +2,7 @@ package measure
 
 import "math"
 
-// timeline says which interval a time belongs to. Every phase begins an interval of its own, and each
-// phase is cut into intervals of equal width from its start; the last one may be shorter.
+// timeline divides each phase into intervals of equal width from its start. The last one may be shorter.
 type timeline struct {
 	width   int64
 	borders []border // ascending, the first one at 0
@@ -39,8 +38,8 @@ func (l timeline) at(t int64) span {
 	return span{start: start, end: end, phase: b.phase}
 }
 
-// with returns a timeline in which the phase begins at start. Borders at or after start fall away. The
-// receiver stays as it is.
+// with returns a timeline in which the phase begins at start. Borders at or after start are removed. The receiver is
+// not changed.
 func (l timeline) with(phase string, start int64) timeline {
 	kept := make([]border, 0, len(l.borders)+1)
 	for _, b := range l.borders {

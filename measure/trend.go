@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// TheilSen returns the median of the slopes between all pairs of points (x, y): a trend that a third of
-// wild points cannot move. It returns 0 if no two points differ in x. Points that are not finite are
-// left out. (Sen, "Estimates of the regression coefficient based on Kendall's tau", JASA 1968.)
+// TheilSen returns the median of the slopes between all pairs of points (x, y), on which up to a third of outliers has
+// little effect. It returns 0 if no two points differ in x. Points that are not finite are ignored. (Sen, "Estimates of
+// the regression coefficient based on Kendall's tau", JASA 1968.)
 func TheilSen(x, y []float64) float64 {
 	var slopes []float64
 	n := min(len(x), len(y))
@@ -26,19 +26,13 @@ func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	v := slices.Clone(values)
-	slices.Sort(v)
-	if m := len(v) / 2; len(v)%2 == 0 {
-		return v[m-1]/2 + v[m]/2
-	} else {
-		return v[m]
-	}
+	v := slices.Sorted(slices.Values(values))
+	return v[(len(v)-1)/2]/2 + v[len(v)/2]/2
 }
 
-// MannKendall tests whether a series rises or falls. s is the number of rising pairs minus that of
-// falling ones; p is the two-sided probability of one at least as large in a series without trend, from
-// the normal approximation with correction for ties and continuity (good from about 8 values). It
-// assumes independent values; where neighbours are alike, p is too small.
+// MannKendall tests whether a series rises or falls. s is the number of rising pairs minus that of falling pairs. p is
+// the two-sided p-value, from the normal approximation with correction for ties and continuity (good from about 8
+// values). It assumes independent values; if neighbours are correlated, p is too small.
 //
 //	Var S = (n(n−1)(2n+5) − Σ t(t−1)(2t+5)) / 18 over groups of t equal values; z = (|S|−1)/√Var
 //
@@ -56,8 +50,11 @@ func MannKendall(y []float64) (s int, p float64) {
 	}
 	pairs := func(t float64) float64 { return t * (t - 1) * (2*t + 5) }
 	variance := pairs(float64(len(y)))
-	for _, t := range ties(y) {
-		variance -= pairs(float64(t))
+	v := slices.Sorted(slices.Values(y))
+	for i, j := 0, 0; i < len(v); i = j { // groups of equal values
+		for j = i; j < len(v) && v[j] == v[i]; j++ {
+		}
+		variance -= pairs(float64(j - i))
 	}
 	variance /= 18
 	if s == 0 || variance <= 0 {
@@ -67,33 +64,15 @@ func MannKendall(y []float64) (s int, p float64) {
 	return s, min(1, math.Erfc(z/math.Sqrt2))
 }
 
-// ties returns the sizes of the groups of equal values.
-func ties(y []float64) []int {
-	v := slices.Clone(y)
-	slices.Sort(v)
-	var groups []int
-	for i := 0; i < len(v); {
-		j := i
-		for j < len(v) && v[j] == v[i] {
-			j++
-		}
-		groups = append(groups, j-i)
-		i = j
-	}
-	return groups
-}
-
-// MSER finds where a series settles: it cuts so many values from the front, in batches of m, that the
-// standard error of the mean of the rest is smallest,
+// MSER finds the end of the warm-up of a series. It cuts the number of values from the front for which the standard
+// error of the mean of the rest is smallest,
 //
-//	d* = argmin over d of Σ (Y_i − mean of Y from d)² / (n−d)², i from d
+//	d* = argmin over d of Σ (y_i − mean of y from d)² / (n−d)², i from d
 //
-// where Y are the means of the batches. The last few batches are not tried as a beginning, since the
-// statistic means nothing there. cut is in values, not batches. settled is false if more than half
-// would have to go (or there are too few values): the series then has not been seen to settle.
-// (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 1997.)
-func MSER(values []float64, m int) (cut int, settled bool) {
-	y := batchMeans(values, max(1, m))
+// The last few values are not tried as a beginning, because the statistic has no meaning there. settled is false if
+// more than half would be cut, or there are too few values. (White, "An effective truncation heuristic for bias
+// reduction in simulation output", Simulation 1997.)
+func MSER(y []float64) (cut int, settled bool) {
 	n := len(y)
 	ignored := min(5, n/4)
 	if n < 4 {
@@ -105,15 +84,7 @@ func MSER(values []float64, m int) (cut int, settled bool) {
 			best, at = e, d
 		}
 	}
-	return at * max(1, m), 2*at <= n
-}
-
-func batchMeans(values []float64, m int) []float64 {
-	var means []float64
-	for i := 0; i+m <= len(values); i += m {
-		means = append(means, mean(values[i:i+m]))
-	}
-	return means
+	return at, 2*at <= n
 }
 
 func mean(values []float64) float64 {

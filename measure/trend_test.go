@@ -76,17 +76,17 @@ func TestMannKendallKeepsItsLevel(t *testing.T) {
 
 func TestMSER(t *testing.T) {
 	step := append(make([]float64, 20), constant(80, 10)...)
-	if cut, settled := MSER(step, 5); cut != 20 || !settled {
+	if cut, settled := MSER(step); cut != 20 || !settled {
 		t.Errorf("a step after 20 of 100: cut %d, settled %v", cut, settled)
 	}
 	late := append(make([]float64, 70), constant(30, 10)...)
-	if _, settled := MSER(late, 5); settled {
+	if _, settled := MSER(late); settled {
 		t.Error("a step after 70 of 100 counts as settled")
 	}
-	if cut, settled := MSER(constant(50, 3), 1); cut != 0 || !settled {
+	if cut, settled := MSER(constant(50, 3)); cut != 0 || !settled {
 		t.Errorf("a constant series: cut %d, settled %v", cut, settled)
 	}
-	if _, settled := MSER([]float64{1, 2, 3}, 1); settled {
+	if _, settled := MSER([]float64{1, 2, 3}); settled {
 		t.Error("three values count as settled")
 	}
 }
@@ -101,7 +101,7 @@ func TestMSERFindsTheEndOfAWarmup(t *testing.T) {
 		for i := range y {
 			y[i] = 1000*(1-0.3*math.Exp(-float64(i)*15/60)) + 5*rng.NormFloat64()
 		}
-		cut, _ := MSER(y, 1)
+		cut, _ := MSER(y)
 		if cut < 5 || !near(mean(y[cut:]), 1000, 10) {
 			t.Errorf("seed %d: cut %d, mean of the rest %g", seed, cut, mean(y[cut:]))
 		}

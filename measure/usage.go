@@ -3,16 +3,17 @@ package measure
 import (
 	"math"
 	"runtime/metrics"
+	"slices"
 	"time"
 )
 
-// usageSampler finds out what this process used between two looks.
+// usageSampler measures what this process used between two samples.
 type usageSampler struct {
 	metrics []metrics.Sample
 	cpu     time.Duration
-	sched   []uint64 // counts of the scheduling latencies at the last look
+	sched   []uint64 // counts of the scheduling latencies at the last sample
 	pauses  []uint64
-	last    int64               // time of the last look
+	last    int64               // time of the last sample
 	bins    map[int64]ClientUse // by start of the interval
 }
 
@@ -33,7 +34,7 @@ func (u *usageSampler) start() {
 	u.look()
 }
 
-// sample attributes what was used since the last look to the interval in the middle of that time.
+// sample assigns the use since the last sample to the interval in the middle of that time.
 func (u *usageSampler) sample(now int64, l timeline) {
 	span := l.at(u.last + (now-u.last)/2)
 	u.last = now
@@ -42,7 +43,7 @@ func (u *usageSampler) sample(now int64, l timeline) {
 }
 
 // take removes what belongs to the intervals that begin before end.
-func (u *usageSampler) take(_, end int64) ClientUse {
+func (u *usageSampler) take(end int64) ClientUse {
 	var all ClientUse
 	for at, use := range u.bins {
 		if at < end {
@@ -53,7 +54,7 @@ func (u *usageSampler) take(_, end int64) ClientUse {
 	return all
 }
 
-// look returns what was used since the last look.
+// look returns the use since the last call.
 func (u *usageSampler) look() ClientUse {
 	metrics.Read(u.metrics)
 	cpu := ProcessCPU()
@@ -74,17 +75,13 @@ func (u *usageSampler) look() ClientUse {
 	return use
 }
 
-// added returns what was added to the counts of the runtime's histogram since last, and brings that up to
-// date.
+// added returns the increase of the counts of the runtime's histogram since last, and updates last.
 func added(h *metrics.Float64Histogram, last *[]uint64) []uint64 {
-	if len(*last) != len(h.Counts) {
-		*last = make([]uint64, len(h.Counts))
+	counts := slices.Clone(h.Counts)
+	for i, n := range *last {
+		counts[i] -= n
 	}
-	counts := make([]uint64, len(h.Counts))
-	for i, n := range h.Counts {
-		counts[i] = n - (*last)[i]
-	}
-	copy(*last, h.Counts)
+	*last = append((*last)[:0], h.Counts...)
 	return counts
 }
 
@@ -106,7 +103,7 @@ func quantileOf(h *metrics.Float64Histogram, counts []uint64, q float64) time.Du
 	return 0
 }
 
-// sumOf returns the sum of counts in the buckets of h, each of them taken for the middle of its bucket.
+// sumOf returns the sum of counts in the buckets of h, with the middle of each bucket as its value.
 func sumOf(h *metrics.Float64Histogram, counts []uint64) time.Duration {
 	sum := 0.0
 	for i, n := range counts {
@@ -117,7 +114,7 @@ func sumOf(h *metrics.Float64Histogram, counts []uint64) time.Duration {
 	return seconds(sum)
 }
 
-// finiteEnd returns the upper bound of bucket i, or its lower one where the upper one is infinite.
+// finiteEnd returns the upper bound of bucket i, or its lower bound if the upper one is infinite.
 func finiteEnd(bounds []float64, i int) float64 {
 	if !math.IsInf(bounds[i+1], 0) {
 		return bounds[i+1]

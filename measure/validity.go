@@ -9,19 +9,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
-// Severity says how much a [Finding] weighs.
+// Severity is the severity of a [Finding].
 type Severity string
 
 const (
-	// Invalid: the result must not be believed.
-	Invalid Severity = "invalid"
-	// Warning: the result is usable, and doubtful for the stated reason.
-	Warning Severity = "warning"
-	// Note: good to know; nothing is wrong.
-	Note Severity = "note"
+	Invalid Severity = "invalid" // the result must not be believed
+	Warning Severity = "warning" // the result is usable, and doubtful for the stated reason
+	Note    Severity = "note"    // information
 )
 
-// Finding is a reason to doubt a result. It is data that is stored with the result, not a line in a log.
+// Finding is a reason to doubt a result. It is stored with the result.
 type Finding struct {
 	ID       string   `json:"id"` // stable name, for example "client-cpu"
 	Severity Severity `json:"severity"`
@@ -31,7 +28,7 @@ type Finding struct {
 	Unit     string   `json:"unit,omitempty"`  // of both: "share", "ns", "1/s", "operations"
 }
 
-// Worst returns the greatest severity among the findings, "" if there are none.
+// Worst returns the highest severity of the findings, "" if there are none.
 func Worst(findings []Finding) Severity {
 	worst := Severity("")
 	for _, f := range findings {
@@ -42,50 +39,25 @@ func Worst(findings []Finding) Severity {
 	return worst
 }
 
-func (s Severity) rank() int {
-	switch s {
-	case Invalid:
-		return 3
-	case Warning:
-		return 2
-	case Note:
-		return 1
-	}
-	return 0
-}
+func (s Severity) rank() int { return slices.Index([]Severity{Note, Warning, Invalid}, s) }
 
-// compareFindings puts the gravest first, then orders by name.
-func compareFindings(a, b Finding) int {
-	return cmp.Or(cmp.Compare(b.Severity.rank(), a.Severity.rank()), cmp.Compare(a.ID, b.ID))
-}
-
-// Circumstances is what the checks need to know besides what was measured. Zero values stand for
-// unknown or none, where nothing else is said.
+// Circumstances has what the checks need besides the summary. Zero is unknown or none if nothing else is said.
 type Circumstances struct {
-	// Cores is how many cores the client may use.
-	Cores float64
-	// InProcess says that the target runs in the client's own process (the embedded store). The processor time of both
-	// cannot be told apart, and the target has no periodic checkpoint.
-	InProcess bool
-	// Ceiling is the rate in operations per second that this client reaches with the same workload
-	// against a target that costs nothing, from a calibration.
-	Ceiling float64
-	// Cycle is the length of a checkpoint cycle of the target, one minute if zero.
-	Cycle time.Duration
-	// Varying says that the load changes on purpose, so there is no steady state to look for.
-	Varying bool
-	// Displaced and Rejected are the counts of the collector of the same name.
-	Displaced, Rejected int64
-	// EventsLost is how many events could not be kept.
-	EventsLost int64
-	// MaxFailed is the share of failed operations from which on the result is doubted, 1 % if zero.
-	MaxFailed float64
+	Cores float64 // that the client may use
+	// InProcess: the target runs in the client's process (the embedded store). Their processor time cannot be separated,
+	// and the target has no periodic checkpoint.
+	InProcess           bool
+	Ceiling             float64       // operations per second of this client with a target that costs nothing
+	Cycle               time.Duration // length of a checkpoint cycle of the target, one minute if zero
+	Varying             bool          // the load changes on purpose, so there is no steady state
+	Displaced, Rejected int64         // the counts of the collector
+	EventsLost          int64
+	MaxFailed           float64 // largest share of failed operations without a finding, 1 % if zero
 }
 
-// Judge looks for reasons not to believe the result of a phase, the gravest first.
+// Judge returns the findings of all checks, the most severe first.
 func Judge(s *Summary, c Circumstances) []Finding {
-	c.Cycle = orDefault(c.Cycle, time.Minute)
-	c.MaxFailed = orDefault(c.MaxFailed, 0.01)
+	c.Cycle, c.MaxFailed = cmp.Or(c.Cycle, time.Minute), cmp.Or(c.MaxFailed, 0.01)
 	findings := []Finding{}
 	for _, check := range []func(*Summary, Circumstances) []Finding{
 		checkAnything, checkClientCPU, checkCeiling, checkScheduler, checkPauses, checkPool, checkLateness, checkLittle,
@@ -99,13 +71,27 @@ func Judge(s *Summary, c Circumstances) []Finding {
 	return findings
 }
 
-// SortFindings orders findings: the gravest first, then by name.
-func SortFindings(findings []Finding) { slices.SortStableFunc(findings, compareFindings) }
+// SortFindings sorts findings by severity, then by ID.
+func SortFindings(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity.rank(), a.Severity.rank()), cmp.Compare(a.ID, b.ID))
+	})
+}
 
-// finding makes a finding with its figures.
+// finding makes a finding. Its text has %s for times and counts.
 func finding(id string, sev Severity, value, limit float64, unit, text string, args ...any) []Finding {
-	return []Finding{{ID: id, Severity: sev, Text: fmt.Sprintf(text, words(args)...), Value: &value, Limit: &limit,
-		Unit: unit}}
+	words := slices.Clone(args)
+	for i, a := range args {
+		switch x := a.(type) {
+		case time.Duration:
+			words[i] = figure.Duration(x)
+		case int:
+			words[i] = figure.Count(int64(x))
+		case int64:
+			words[i] = figure.Count(x)
+		}
+	}
+	return []Finding{{ID: id, Severity: sev, Text: fmt.Sprintf(text, words...), Value: &value, Limit: &limit, Unit: unit}}
 }
 
 // graded is a warning, or invalid beyond a second limit.
@@ -116,30 +102,9 @@ func graded(value, invalid float64) Severity {
 	return Warning
 }
 
-// words prints times and counts as they are printed everywhere else; texts have %s for them.
-func words(args []any) []any {
-	list := make([]any, len(args))
-	for i, a := range args {
-		switch x := a.(type) {
-		case time.Duration:
-			list[i] = figure.Duration(x)
-		case int:
-			list[i] = figure.Count(int64(x))
-		case int64:
-			list[i] = figure.Count(x)
-		default:
-			list[i] = a
-		}
-	}
-	return list
-}
-
 func percent(share float64) string { return figure.Percent(share) }
 
 func ns(x float64) time.Duration { return time.Duration(x).Round(time.Microsecond) }
-
-// p50Service is the median service time of all operations in nanoseconds, 0 if it is unknown.
-func (s *Summary) p50Service() float64 { return float64(s.service().Quantile(0.5)) }
 
 // service is the distribution of the service times of all operations, nil if it is unknown.
 func (s *Summary) service() *Histogram {

@@ -121,11 +121,11 @@ func (c *ReadConflict) Text() string {
 	}
 	switch c.Guarantee {
 	case "committed":
-		return fmt.Sprintf("%s. That update %s, and rolled back later", c.Second.read(update), c.First.written())
+		return fmt.Sprintf("%s. That update %s. It was rolled back later", c.Second.read(update), c.First.written())
 	case "written":
 		return fmt.Sprintf("%s. That update %s", c.Second.read(update), c.First.written())
 	case "writes-follow-reads":
-		return fmt.Sprintf("%s. That update was rolled back later, but the next write of the session %s, and survived",
+		return fmt.Sprintf("%s. That update was rolled back later. The next write of the session %s. It survived",
 			c.First.read(update), c.Second.written())
 	}
 	first := update + " " + c.First.written()
@@ -150,7 +150,7 @@ func (o *ReadOperation) written() string {
 	case "indeterminate":
 		told = "not answered definitely"
 	}
-	return fmt.Sprintf("was sent at %s, %s by %s at %s", at(o.Sent), told, o.server(), at(o.Ended))
+	return fmt.Sprintf("was sent at %s and %s by %s at %s", at(o.Sent), told, o.server(), at(o.Ended))
 }
 
 func (o *ReadOperation) server() string { return cmp.Or(o.Server, "an unknown server") }

@@ -34,7 +34,7 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 	p := PhaseResult{
 		Phase: s.Phase, Start: int64(s.Start), End: int64(s.End), Seconds: s.Duration().Seconds(), Workers: s.Workers,
 		Counts: s.Tally(), Ended: s.Ended(), Offered: s.Offered, Dropped: s.Dropped,
-		LittleInFlight: s.LittleInFlight(), All: newClassResult(s, measure.Class{Name: "all"}, &all, s.Ended()),
+		LittleInFlight: s.LittleInFlight(), All: newClassResult(s, measure.Class{Name: "all"}, &all, s.Ended().Succeeded),
 		Classes: []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
 		Lateness: NewLatency(s.Lateness), Client: newClientResult(s, cores),
 	}
@@ -55,15 +55,15 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 	return p, nil
 }
 
-// newClassResult summarizes a class. ended is the part that ended within the phase.
-func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval, ended measure.Tally) ClassResult {
+// newClassResult summarizes a class. succeeded is the number of its operations that succeeded within the phase.
+func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval, succeeded int64) ClassResult {
 	r := ClassResult{
 		Name: c.Name, Part: c.Part, Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},
 		Documents: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts, Retries: ci.Retries,
 		Response: NewLatency(ci.Answered()), Service: NewLatency(ci.Service), Wait: NewLatency(ci.Wait),
 		Failed: NewLatency(ci.Failed), PoolWait: NewLatency(ci.PoolWait),
 	}
-	r.Rate = s.Rate(ended.Succeeded)
+	r.Rate = s.Rate(succeeded)
 	for i, n := range ci.Counts {
 		if n > 0 {
 			r.Outcomes[s.Dims.Outcomes[i].Name] = n

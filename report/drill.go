@@ -120,7 +120,7 @@ func drillDocument(d *record.Drill) *Document {
 	}
 	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
 		doc.Facts = append(doc.Facts, expectation(d.Rounds[0].Expect)...)
-		doc.Facts = append(doc.Facts, Fact{"because", Capitalised(d.Rounds[0].Promise) + "."})
+		doc.Facts = append(doc.Facts, Fact{"reason", Capitalised(d.Rounds[0].Promise) + "."})
 	}
 	for _, r := range d.Rounds {
 		if r.Means != "" {

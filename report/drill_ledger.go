@@ -13,7 +13,7 @@ import (
 )
 
 // writeResults are the classes of writes in the order of the table, with the name and the meaning of each. Writes
-// without a definite answer have one name, whatever became of them.
+// without a definite answer are called indeterminate, as in the sentence above the table.
 var writeResults = []struct{ class, name, meaning string }{
 	{record.WriteOK, "ok", "acknowledged, and present at the end"},
 	{record.WriteLost, "lost", "acknowledged, and absent at the end"},

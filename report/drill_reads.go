@@ -28,10 +28,11 @@ func drillJudged(r *record.DrillRound) Section {
 	j := r.Ledger.Judged
 	s.Lines = append(s.Lines, fmt.Sprintf("%s were compared with %s. %s.", figure.Plural(int(j.Reads), "read"),
 		figure.Plural(int(j.Updates), "update"), readSettings(j)))
+	rule := "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted."
 	if j.Why != "" {
-		s.Lines = append(s.Lines, Capitalised(j.Why)+".")
+		rule = Capitalised(j.Why) + "."
 	}
-	s.Lines = append(s.Lines, "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted.")
+	s.Lines = append(s.Lines, rule)
 	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "violated", "by rollback", "violated if"}, Left: 2, Last: 1}
 	for _, g := range j.Guarantees {
 		promised := "no"
@@ -52,7 +53,7 @@ func drillJudged(r *record.DrillRound) Section {
 			severity = measure.Warning
 		}
 		name, _ := guarantee(c.Guarantee)
-		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + " violated, for example: " + c.Text()})
+		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + " is violated. For example, " + c.Text()})
 	}
 	for _, text := range j.Notes {
 		s.Points = append(s.Points, Point{Note, "note", text})
@@ -75,11 +76,12 @@ func readSettings(j *record.ReadsResult) string {
 	if j.Concern != "" {
 		concern = "read concern " + j.Concern
 	}
-	sessions := "no causally consistent sessions"
+	sessions := "without"
 	if j.Causal {
-		sessions = "causally consistent sessions"
+		sessions = "with"
 	}
-	text := fmt.Sprintf("The reads used %s, read preference %s and %s", concern, cmp.Or(j.Preference, "primary"), sessions)
+	text := fmt.Sprintf("The reads used %s and read preference %s, %s causally consistent sessions", concern,
+		cmp.Or(j.Preference, "primary"), sessions)
 	if j.Writes != "" {
 		text += ". Writes were acknowledged by " + map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"]
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -30,21 +29,17 @@ func (r *runner) startWatch() {
 		case r.lab != nil:
 			sources = append(sources, r.lab.sources(r)...)
 		case r.target.Kind == "mongodb":
-			r.watch.FollowDeployment(observe.Every, observe.Deployment{Address: r.address(), Open: r.openWatched,
+			name := r.target.String() // if the server does not report its own
+			if len(r.info.Hosts) > 0 {
+				name = r.info.Hosts[0]
+			}
+			r.watch.FollowDeployment(observe.Every, observe.Deployment{Address: name, Open: r.openWatched,
 				Member: func(address string) (observe.Opener, error) {
 					return r.openMember(r.target.URI, address)
 				}})
 		}
 	}
 	r.watch.Follow(observe.Every, sources...)
-}
-
-// address names the server if it does not report its own name.
-func (r *runner) address() string {
-	if len(r.info.Hosts) > 0 {
-		return r.info.Hosts[0]
-	}
-	return r.target.String()
 }
 
 // openWatched opens a second connection, so that sampling shares nothing with the load.
@@ -88,17 +83,13 @@ func (t *tee) recordWatched() error {
 			return err
 		}
 	}
-	return r.writer.Samples(recordSamples(samples, r.begun))
-}
-
-func recordSamples(samples []observe.Sample, begun time.Time) []record.Sample {
 	var list []record.Sample
 	for _, s := range samples {
-		if !s.Time.Before(begun) {
-			list = append(list, s.Record(begun))
+		if !s.Time.Before(r.begun) {
+			list = append(list, s.Record(r.begun))
 		}
 	}
-	return list
+	return r.writer.Samples(list)
 }
 
 // endWatch stops the watch and records its last samples. The record notes by itself if it cannot be written.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,15 +25,7 @@ type Calibration struct {
 // Calibrate measures the highest rate of one client of this machine by loading a responder that answers at once. It
 // takes the duration (3 s if zero) and a warm-up of a third of it.
 func Calibrate(ctx context.Context, client string, c Calibration) (ClientCeiling, error) {
-	if c.Workers == 0 {
-		c.Workers = 16
-	}
-	if c.Duration == 0 {
-		c.Duration = 3 * time.Second
-	}
-	if c.Workload == "" {
-		c.Workload = "a"
-	}
+	c.Workers, c.Duration, c.Workload = cmp.Or(c.Workers, 16), cmp.Or(c.Duration, 3*time.Second), cmp.Or(c.Workload, "a")
 	w, err := workload.Open(workload.Spec{Name: c.Workload, Records: 100_000, Seed: 1})
 	if err != nil {
 		return ClientCeiling{}, err
@@ -55,7 +48,19 @@ func Calibrate(ctx context.Context, client string, c Calibration) (ClientCeiling
 	if report.Interrupted {
 		return ClientCeiling{}, context.Canceled
 	}
-	return sink.ceiling(record.NewEnvironment(nil).Cores)
+	ended := sink.summary.Ended()
+	if ended.Succeeded == 0 || sink.summary.Client.CPU == 0 {
+		return ClientCeiling{}, errors.New("no operation against the responder succeeded. Calibrate again on a less busy machine")
+	}
+	if bad := ended.Bad(); bad > 0 {
+		return ClientCeiling{}, fmt.Errorf("%d operations against the responder failed, so there is no calibration: %v", bad, sink.summary.Failures)
+	}
+	perOperation := float64(sink.summary.Client.CPU.Nanoseconds()) / float64(ended.Succeeded)
+	return ClientCeiling{
+		PerOperation: perOperation,
+		Reached:      sink.summary.Rate(ended.Succeeded),
+		Rate:         record.NewEnvironment(nil).Cores * 1e9 / perOperation,
+	}, nil
 }
 
 // summarySink keeps the summary of the measured phase only.
@@ -69,19 +74,3 @@ func (s *summarySink) Interval(iv *measure.Interval) error {
 }
 
 func (s *summarySink) Event(measure.Event) error { return nil }
-
-func (s *summarySink) ceiling(cores float64) (ClientCeiling, error) {
-	ended := s.summary.Ended()
-	if ended.Succeeded == 0 || s.summary.Client.CPU == 0 {
-		return ClientCeiling{}, errors.New("no operation against the responder succeeded. Calibrate again on a less busy machine")
-	}
-	if bad := ended.Bad(); bad > 0 {
-		return ClientCeiling{}, fmt.Errorf("%d operations against the responder failed, so there is no calibration: %v", bad, s.summary.Failures)
-	}
-	perOperation := float64(s.summary.Client.CPU.Nanoseconds()) / float64(ended.Succeeded)
-	return ClientCeiling{
-		PerOperation: perOperation,
-		Reached:      s.summary.Rate(ended.Succeeded),
-		Rate:         cores * 1e9 / perOperation,
-	}, nil
-}

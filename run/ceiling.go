@@ -24,12 +24,9 @@ type Ceiling struct {
 
 // ClientCeiling is the ceiling of one client.
 type ClientCeiling struct {
-	// PerOperation is processor time per operation in nanoseconds, user and system.
-	PerOperation float64 `json:"cpu_per_operation_ns"`
-	// Reached is the rate while the responder used the same machine.
-	Reached float64 `json:"reached_per_second"`
-	// Rate is the operations per second of a client alone on the machine: cores divided by processor time per operation.
-	Rate float64 `json:"ceiling_per_second"`
+	PerOperation float64 `json:"cpu_per_operation_ns"` // processor time, user and system
+	Reached      float64 `json:"reached_per_second"`   // while the responder used the same machine
+	Rate         float64 `json:"ceiling_per_second"`   // of a client alone on the machine: cores by PerOperation
 }
 
 // Rate returns the ceiling of a client in operations per second, 0 if it is unknown.
@@ -68,10 +65,10 @@ func (c *Ceiling) Write(home string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		return fmt.Errorf("cannot store the calibration: %w", err)
+	if err = os.MkdirAll(home, 0o755); err == nil {
+		err = os.WriteFile(filepath.Join(home, ceilingFile), append(b, '\n'), 0o644)
 	}
-	if err := os.WriteFile(filepath.Join(home, ceilingFile), append(b, '\n'), 0o644); err != nil {
+	if err != nil {
 		return fmt.Errorf("cannot store the calibration: %w", err)
 	}
 	return nil

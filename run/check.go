@@ -2,37 +2,44 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Check says whether a run whose specification is complete could be done, as far as that can be told without touching
-// its target: whether the workload exists and takes its parameters, the load can be made, and the target could take
-// what is asked of it.
-func Check(asked spec.Run) error { return NewCheck()(asked) }
-
-// NewCheck returns a [Check] for many runs: it opens each workload only once.
+// NewCheck returns a function that checks complete specifications without touching their targets: workload, parameters,
+// load, and whether the target can do it. It opens each workload only once.
 func NewCheck() func(spec.Run) error {
-	opened := map[string]error{}
+	type opening struct {
+		classes []workload.Class
+		err     error
+	}
+	opened := map[string]opening{}
 	return func(asked spec.Run) error {
 		target, err := ParseTarget(asked.Target)
 		if err != nil {
 			return err
 		}
 		key := fmt.Sprintf("%#v %d %d", asked.Workload, asked.Load.Operations, asked.Load.Clients)
-		err, known := opened[key]
+		w, known := opened[key]
 		if !known {
-			_, err = openWorkload(asked, Options{}, time.Now())
-			opened[key] = err
+			w.classes, w.err = Classes(asked)
+			opened[key] = w
 		}
-		if err != nil {
+		if w.err != nil {
+			return w.err
+		}
+		if err := CheckObjectives(asked, w.classes); err != nil {
 			return err
 		}
 		if _, err := loadConfig(asked, Options{}); err != nil {
@@ -48,25 +55,53 @@ func NewCheck() func(spec.Run) error {
 			return checkAddress(target.URI)
 		}
 		if target.Kind == "lab" {
-			return nil // what it can do depends on what it is, which is not asked here
+			return nil // its properties are not known here
 		}
 		return checkSingle(target, asked)
 	}
 }
 
-// checkAddress reads an address, unless the name server would have to be asked.
+// Classes returns the classes of operations of the workload of a run.
+func Classes(asked spec.Run) ([]workload.Class, error) {
+	w, err := openWorkload(asked, Options{}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return w.Classes(), nil
+}
+
+// CheckObjectives refuses objectives for operations that the workload of a run does not have.
+func CheckObjectives(asked spec.Run, classes []workload.Class) error {
+	list, err := measure.ParseObjectives(strings.Join(asked.Objectives, ","))
+	if err != nil {
+		return fmt.Errorf("objectives: %w", err)
+	}
+	var known []string
+	for _, c := range classes {
+		known = append(known, c.Name)
+	}
+	for _, o := range list {
+		if o.Class != "" && !slices.Contains(known, o.Class) {
+			return fmt.Errorf("objectives: %s: the workload %s has no operations of class %q%s (known: %s)", o.Text,
+				asked.Workload.Name, o.Class, nearest.DidYouMean(o.Class, known), strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// checkAddress checks an address that needs no query of a name server.
 func checkAddress(uri string) error {
 	if strings.HasPrefix(uri, "mongodb+srv://") {
 		return nil
 	}
 	if _, err := connstring.ParseAndValidate(uri); err != nil {
-		// What the parser says may repeat a password.
+		// The text of the parser may contain a password.
 		return &store.AddressError{Address: store.Redact(uri), Problem: "it cannot be read: write mongodb://HOST:PORT/?OPTION=VALUE, with the signs @ : / % in a password percent-encoded"}
 	}
 	return nil
 }
 
-// checkSingle refuses what a target of one member cannot do.
+// checkSingle refuses options that a target of one member cannot have.
 func checkSingle(t Target, asked spec.Run) error {
 	d := asked.Durability
 	members, err := strconv.Atoi(d.W)
@@ -87,8 +122,7 @@ func checkSingle(t Target, asked spec.Run) error {
 	return nil
 }
 
-// CheckRoom refuses a run whose data do not fit on the volumes of the lab that it would load, as far as that is known
-// before anything is made.
+// CheckRoom refuses a run whose data do not fit on the volumes of its lab.
 func CheckRoom(l spec.Lab, asked spec.Run) error {
 	if asked.LoadPhase.Skip || l.Storage.Size == 0 {
 		return nil

@@ -24,12 +24,15 @@ func TestCheck(t *testing.T) {
 		{"three members of one", func(s *spec.Run) { s.Durability.W = "3" }, "embedded:x has one member"},
 		{"a majority of one", func(s *spec.Run) { s.Durability.W = "majority" }, ""},
 		{"a secondary of one", func(s *spec.Run) { s.Durability.ReadPreference = "secondary" }, "has no secondary"},
+		{"an objective of the workload", func(s *spec.Run) { s.Objectives = []string{"read.p99<5ms", "service.p99<5ms", "errors<1%"} }, ""},
+		{"an objective of another workload", func(s *spec.Run) { s.Objectives = []string{"raed.p99<5ms"} },
+			`has no operations of class "raed", did you mean read? (known: read, update`},
 		{"two processes on one directory", func(s *spec.Run) { s.Load.Clients = 2 }, "process at a time can open embedded:x"},
 	} {
 		asked := spec.Run{Target: "embedded:x"}
 		c.change(&asked)
 		asked.Defaults()
-		for _, f := range []func(spec.Run) error{Check, check} {
+		for _, f := range []func(spec.Run) error{NewCheck(), check} {
 			err := f(asked)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: %v, want %q", c.what, err, c.want)
@@ -47,7 +50,7 @@ func TestWriteConcernsOfOneMember(t *testing.T) {
 		for _, target := range []string{"embedded:x", "null:"} {
 			asked := spec.Run{Target: target, Durability: spec.Durability{W: w}}
 			asked.Defaults()
-			if err := Check(asked); (err == nil) != fits {
+			if err := NewCheck()(asked); (err == nil) != fits {
 				t.Errorf("%s with w: %q: %v", target, w, err)
 			}
 		}

@@ -10,19 +10,23 @@ func seeded(seed uint64) spec.Run {
 	return spec.Run{Workload: spec.Workload{Seed: seed}}
 }
 
-// The arrivals of each client are their own, and those of a client that is alone are those of the workload.
+// Each client has its own arrivals. Those of a single client have the seed of the workload.
 func TestScheduleSeeds(t *testing.T) {
-	if got := scheduleSeed(seeded(7), 0); got != 7 {
-		t.Errorf("the seed of a client that is alone is %d", got)
+	of := func(asked spec.Run, client int) uint64 {
+		c, _ := loadConfig(asked, Options{Client: client}) // the rest of the load is not complete
+		return c.Seed
+	}
+	if got := of(seeded(7), 0); got != 7 {
+		t.Errorf("the seed of a single client is %d, want 7", got)
 	}
 	own := seeded(7)
-	if own.Load.Seed = 9; scheduleSeed(own, 0) != 9 {
-		t.Errorf("the seed of a load that has its own is %d", scheduleSeed(own, 0))
+	if own.Load.Seed = 9; of(own, 0) != 9 {
+		t.Errorf("the seed of a load with seed 9 is %d", of(own, 0))
 	}
 	seen := map[uint64]bool{}
 	for seed := range uint64(20) {
 		for client := range 256 {
-			seen[scheduleSeed(seeded(seed), client)] = true
+			seen[of(seeded(seed), client)] = true
 		}
 	}
 	if len(seen) != 20*256 {

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Conclude says what a run comes to.
+// Conclude returns the conclusion of a run.
 func Conclude(r *record.Run) record.Conclusion {
 	switch {
 	case r.Status == record.Interrupted || r.Status == record.Killed:
@@ -26,22 +26,22 @@ func Conclude(r *record.Run) record.Conclusion {
 	return record.Satisfied
 }
 
-// NothingMeasured says whether a run was ended before it came to what it was for.
+// NothingMeasured reports whether a run was interrupted before its measured phase.
 func NothingMeasured(r *record.Run) bool {
 	return r.Status == record.Interrupted && r.Phase("measure") == nil && !r.Specification.LoadPhase.Only
 }
 
-// Denied says whether a server refused the credentials or the rights of a user.
+// Denied reports whether a server refused the credentials or the rights of a user.
 func Denied(err error) bool {
 	const unauthorized, authenticationFailed = 13, 18
 	var e *store.ServerError
 	return errors.As(err, &e) && (e.Code == unauthorized || e.Code == authenticationFailed)
 }
 
-// NoLab says whether there is no lab by the name that was asked for.
+// NoLab reports whether the lab does not exist.
 func NoLab(err error) bool { return errors.Is(err, lab.ErrNoLab) }
 
-// ConcludeError says what an error comes to, of a run or of whatever has runs in it.
+// ConcludeError returns the conclusion of an error of a run, or of a study, drill or suite.
 func ConcludeError(err error) record.Conclusion {
 	var e *Error
 	staged := errors.As(err, &e)

@@ -19,7 +19,14 @@ func (r *runner) loadData(ctx context.Context) error {
 		if err := r.spread(ctx); err != nil {
 			return err
 		}
-		return r.takeAsIs(ctx)
+		if r.opts.Clients > 1 {
+			return nil // the parent process has counted
+		}
+		count, err := r.count(ctx)
+		if err == nil {
+			r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count, Skipped: true})
+		}
+		return err
 	}
 	if r.lab != nil && r.lab.before != nil {
 		if err := CheckRoom(r.lab.before.Specification, r.spec); err != nil {
@@ -51,18 +58,6 @@ func (r *runner) loadData(ctx context.Context) error {
 		return nil
 	}
 	return r.fillUp(ctx, count > 0)
-}
-
-func (r *runner) takeAsIs(ctx context.Context) error {
-	if r.opts.Clients > 1 {
-		return nil // the parent process has counted
-	}
-	count, err := r.count(ctx)
-	if err != nil {
-		return err
-	}
-	r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count, Skipped: true})
-	return nil
 }
 
 func (r *runner) count(ctx context.Context) (int64, error) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,9 +20,9 @@ import (
 
 // openRecord creates the record, with everything that is known before the load.
 func (r *runner) openRecord() error {
-	spec := r.spec
-	spec.Out = r.opts.Dir
-	w, err := record.CreateRun(r.opts.Dir, r.opts.Tool, spec)
+	asked := r.spec
+	asked.Out = r.opts.Dir
+	w, err := record.CreateRun(r.opts.Dir, r.opts.Tool, asked)
 	if err != nil {
 		return err
 	}
@@ -34,35 +35,33 @@ func (r *runner) openRecord() error {
 	r.cores = machine.Cores
 	w.SetEnvironment(machine)
 	r.beginLab()
+	settings := map[string]string{"client": r.spec.Client, "timeout": r.config.Timeout.String()}
+	switch {
+	case r.target.Kind == "embedded", r.target.Kind == "null":
+		settings["client"] = "in-process"
+	case r.target.Kind == "http":
+		settings["client"] = "rest"
+	case r.spec.Via == spec.ViaREST:
+		settings["client"] = "rest, and the driver in the service"
+	}
 	w.SetTarget(record.Target{
 		Address: r.target.String(), Kind: r.info.Kind, Version: r.info.Version, Topology: r.lab.topology(r.info.Topology),
 		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes, Level: r.lab.level(),
 	})
-	w.SetClientSettings(r.clientSettings())
+	w.SetClientSettings(settings)
 	w.SetCommand(r.opts.Command)
 	r.startWatch()
 	return nil
-}
-
-// clientSettings are the settings of this side that a result depends on.
-func (r *runner) clientSettings() map[string]string {
-	s := map[string]string{"client": r.spec.Client, "timeout": r.config.Timeout.String()}
-	switch {
-	case r.target.Kind == "embedded", r.target.Kind == "null":
-		s["client"] = "in-process"
-	case r.target.Kind == "http":
-		s["client"] = "rest"
-	case r.spec.Via == spec.ViaREST:
-		s["client"] = "rest, and the driver in the service"
-	}
-	return s
 }
 
 // finish judges what was measured and completes the record. err ended the run, nil if it ended as planned.
 func (r *runner) finish(err error) (*record.Run, error) {
 	r.endWatch()
 	r.endLab()
-	ending := record.Ending{Status: record.Complete, Ended: r.opts.Now(), Course: r.course(err)}
+	ending := record.Ending{Status: record.Complete, Ended: r.opts.Now(), Course: CourseOf(&r.report, err)}
+	ending.Course.WindowStart += int64(r.shift)
+	ending.Course.WindowEnd += int64(r.shift)
+	ending.Course.EndedBy = cmp.Or(r.team.EndedBy, ending.Course.EndedBy)
 	switch {
 	case err == nil && r.report.Aborted:
 		ending.Status = record.Interrupted
@@ -162,16 +161,6 @@ func (r *runner) concernIgnored() string {
 		asked = append(asked, "j: true")
 	}
 	return strings.Join(asked, ", ")
-}
-
-func (r *runner) course(err error) record.Course {
-	c := CourseOf(&r.report, err)
-	c.WindowStart += int64(r.shift)
-	c.WindowEnd += int64(r.shift)
-	if r.team.EndedBy != "" {
-		c.EndedBy = r.team.EndedBy
-	}
-	return c
 }
 
 // CourseOf is the course of a load that ended with err.

@@ -39,12 +39,9 @@ type Labs interface {
 
 // LabAddress is the address of a lab for one durability.
 type LabAddress struct {
-	// URI has credentials.
-	URI string
-	// Level is the durability level of the servers there, "" if the lab's servers serve all levels.
-	Level string
-	// Means is the level in the engine's own settings.
-	Means string
+	URI   string // with credentials
+	Level string // durability level of the servers there, "" if they serve all levels
+	Means string // the level in the engine's own settings
 }
 
 // describeAtMost is the time limit of describing a lab and its servers.
@@ -198,8 +195,10 @@ func (r *runner) endLab() {
 	}
 	t.series = r.writer.Series()
 	t.cores = coresSince(t.began)
-	if aborted(r.opts.Abort) {
-		return // nobody waits any more
+	select {
+	case <-r.opts.Abort:
+		return
+	default:
 	}
 	d, err := t.describe(context.Background())
 	if err != nil {
@@ -245,15 +244,6 @@ func (t *labTarget) diagnostics(m record.LabMember) string {
 		return filepath.Join("/proc", strconv.Itoa(m.PIDs[0]), "root", dir)
 	}
 	return dir
-}
-
-func aborted(abort <-chan struct{}) bool {
-	select {
-	case <-abort:
-		return true
-	default:
-		return false
-	}
 }
 
 // written returns the parts of logs written since the run began. A log that became shorter was rotated.
@@ -309,21 +299,15 @@ func MemberURI(uri, member string) (string, error) {
 		return "", errors.New("it is not the address of a MongoDB")
 	}
 	a.Drop("replicaSet", "loadBalanced", "srvMaxHosts", "srvServiceName")
-	if a.Scheme == "mongodb+srv" {
-		seedList(&a)
+	if a.Scheme == "mongodb+srv" { // it implies TLS and, by its TXT record in practice, authSource=admin
+		if _, said := a.Option("tls", "ssl"); !said {
+			a.Set("tls", "true")
+		}
+		if _, said := a.Option("authSource", "authMechanism"); !said && a.User != "" {
+			a.Set("authSource", "admin")
+		}
 	}
 	a.Scheme, a.Hosts = "mongodb", member
 	a.Set("directConnection", "true")
 	return a.String(), nil
-}
-
-// seedList adds the options that the scheme mongodb+srv implies: TLS, and authSource=admin, which its TXT record sets
-// in practice.
-func seedList(a *mongouri.Address) {
-	if _, said := a.Option("tls", "ssl"); !said {
-		a.Set("tls", "true")
-	}
-	if _, said := a.Option("authSource", "authMechanism"); !said && a.User != "" {
-		a.Set("authSource", "admin")
-	}
 }

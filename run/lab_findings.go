@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (t *labTarget) changes() []string {
 	var list []string
 	compare := func(what, before, after string) {
 		if before != after {
-			list = append(list, fmt.Sprintf("%s was %s and is %s", what, orNothing(before), orNothing(after)))
+			list = append(list, fmt.Sprintf("%s was %s and is %s", what, cmp.Or(before, "not there"), cmp.Or(after, "not there")))
 		}
 	}
 	compare("the lab", t.before.State, t.after.State)
@@ -107,13 +108,6 @@ func (t *labTarget) changes() []string {
 		compare("volume "+v.Name, v.Health, volumes[v.Name])
 	}
 	return list
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "not there"
-	}
-	return s
 }
 
 func (t *labTarget) behind() []string {

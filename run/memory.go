@@ -7,13 +7,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// workerBytes is the least memory of a worker: buffers, samples and the stack. It was measured with 20,000 workers on
-// null: and null:tcp.
-const workerBytes = 12 << 10
-
 // checkMemory refuses more workers than half of this machine's memory can hold, because the kernel would kill the run
 // without a message. A memory of 0 is unknown.
 func checkMemory(asked spec.Run, memory int64) error {
+	const workerBytes = 12 << 10 // buffers, samples and stack, measured with 20,000 workers on null: and null:tcp
 	most := Streams(asked)
 	if memory == 0 || most*workerBytes <= memory/2 {
 		return nil

@@ -5,9 +5,6 @@ import (
 	"os"
 )
 
-// reserveBytes is more than the last files of a record take, except with hundreds of classes.
-const reserveBytes = 1 << 20
-
 // reserve is space on the disk of the record during a run, so that the record of a run that fills the disk can still be
 // completed. The file has no name, so it is gone however the process ends.
 type reserve struct{ f *os.File }
@@ -18,8 +15,8 @@ func newReserve(dir string) *reserve {
 	if err != nil {
 		return nil
 	}
-	content := make([]byte, reserveBytes)
-	_, _ = rand.Read(content) // never fails; zeros would take no space on some filesystems
+	content := make([]byte, 1<<20) // more than the last files of a record, except with hundreds of classes
+	_, _ = rand.Read(content)      // never fails; zeros would take no space on some filesystems
 	if err = os.Remove(f.Name()); err == nil {
 		_, err = f.Write(content)
 	}

@@ -17,11 +17,9 @@ import (
 )
 
 const (
-	// reshardAtMost is how long a command is retried after transient errors, and reshardAgain the pause between.
-	reshardAtMost = 2 * time.Minute
-	reshardAgain  = 300 * time.Millisecond
-	// mostCommands is how many commands an error lists.
-	mostCommands = 40
+	reshardAtMost = 2 * time.Minute        // time limit for retrying a command after transient errors
+	reshardAgain  = 300 * time.Millisecond // pause between two tries
+	mostCommands  = 40                     // that an error lists
 )
 
 // dropAll drops the collections of the workload. It restores sharded collections as they were, and does not drop those
@@ -281,7 +279,11 @@ func (s *sharding) commands(drop bool) string {
 			one = []chunk{{Min: s.chunks[0].Min, Max: s.chunks[len(s.chunks)-1].Max}}
 		}
 		list = append(list, s.splitting(one)...)
-		list = append(list, s.moving(s.apart())...)
+		apart := slices.Clone(s.chunks)
+		for i := range apart {
+			apart[i].Shard = "" // so that all are moved
+		}
+		list = append(list, s.moving(apart)...)
 	}
 	list = append(list, s.finishing()...)
 	var lines []string
@@ -301,12 +303,3 @@ func (s *sharding) commands(drop bool) string {
 
 // inQuotes escapes text for the single quotes of JavaScript.
 var inQuotes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-
-// apart are the chunks without their shards, so that moving moves all of them.
-func (s *sharding) apart() []chunk {
-	all := slices.Clone(s.chunks)
-	for i := range all {
-		all[i].Shard = ""
-	}
-	return all
-}

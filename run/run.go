@@ -1,8 +1,7 @@
-// Package run takes one run from its specification to its record: it opens the target, sees to the data,
-// makes the load, judges the result and writes everything down.
+// Package run performs one run from its specification to its record: it opens the target, loads the data, makes the
+// load, judges the result and writes the record.
 //
-// What it joins lives elsewhere: workload, store, load, measure, record. Commands, studies and drills
-// call [Execute]; nothing here prints, reads flags or looks at the environment.
+// Commands, studies and drills call [Execute]. Nothing here prints, or reads flags or the environment.
 package run
 
 import (
@@ -26,16 +25,11 @@ import (
 type Stage string
 
 const (
-	// Specification: the run cannot be done as specified. The target was not touched.
-	Specification Stage = "specification"
-	// Reaching: the target is unreachable or refused the connection.
-	Reaching Stage = "target"
-	// Recording: the record cannot be written.
-	Recording Stage = "record"
-	// Filling: the data could not be loaded.
-	Filling Stage = "load phase"
-	// Measuring: the load failed.
-	Measuring Stage = "measure"
+	Specification Stage = "specification" // the run cannot be done as specified; the target was not touched
+	Reaching      Stage = "target"        // the target is unreachable or refused the connection
+	Recording     Stage = "record"        // the record cannot be written
+	Filling       Stage = "load phase"    // the data could not be loaded
+	Measuring     Stage = "measure"       // the load failed
 )
 
 // Error says in which stage a run failed. The text is that of Err.
@@ -209,7 +203,16 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if asked.Load.Clients > 1 && opts.Team == nil {
 		return nil, errors.New("load.clients: this command runs with one client only")
 	}
-	if r.workload, err = makeWorkload(asked, opts, r.started); err != nil {
+	open := func() (workload.Workload, error) { return openWorkload(asked, opts, r.started) }
+	if opts.Workload != nil {
+		r.workload, err = opts.Workload(open)
+	} else {
+		r.workload, err = open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckObjectives(asked, r.workload.Classes()); err != nil {
 		return nil, err
 	}
 	if opts.Teller != nil {
@@ -228,10 +231,6 @@ func (r *runner) perform(ctx context.Context) error {
 	if r.spec.LoadPhase.Only || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return at(Measuring, r.measure(ctx))
-}
-
-func (r *runner) measure(ctx context.Context) error {
 	c := r.config
 	r.opts.Progress.Begin(Plan{
 		Phase: load.PhaseMeasure, Warmup: c.Warmup, Duration: c.Duration, Operations: c.Operations, Offered: c.Rate,
@@ -239,26 +238,22 @@ func (r *runner) measure(ctx context.Context) error {
 	r.describeLab(ctx)
 	r.describeSharding(ctx)
 	r.discardSamples()
-	err := r.makeLoad(ctx, r.sink(c.Scheduled()))
+	var err error
+	if sink := r.sink(c.Scheduled()); r.opts.Team == nil {
+		r.report, err = load.Run(ctx, c, r.workload, r.store, sink)
+	} else {
+		address := ""
+		if r.lab != nil {
+			address = r.lab.address.URI
+		}
+		r.team, err = r.opts.Team(ctx, address, sink.dims, sink)
+		r.report = r.team.Report
+		r.writer.SetClients(r.team.Clients)
+	}
 	if err == nil && r.report.Interrupted {
-		return context.Canceled
+		err = context.Canceled
 	}
-	return err
-}
-
-func (r *runner) makeLoad(ctx context.Context, sink *tee) (err error) {
-	if r.opts.Team == nil {
-		r.report, err = load.Run(ctx, r.config, r.workload, r.store, sink)
-		return err
-	}
-	address := ""
-	if r.lab != nil {
-		address = r.lab.address.URI
-	}
-	r.team, err = r.opts.Team(ctx, address, sink.dims, sink)
-	r.report = r.team.Report
-	r.writer.SetClients(r.team.Clients)
-	return err
+	return at(Measuring, err)
 }
 
 // sink passes the reports of a load that begins now to the record and to the progress.
@@ -353,28 +348,21 @@ func (r *runner) reachTarget(ctx context.Context) error {
 			return err
 		}
 	}
-	open := r.openDirect
+	var err error
 	if r.spec.Via == spec.ViaREST {
-		open = r.openService
+		r.store, err = r.openService(ctx)
+	} else if r.store, err = r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell); r.emptiesFull(err) {
+		r.store, err = r.reopenEmpty(ctx)
 	}
-	st, err := open(ctx)
 	if err != nil {
+		r.store = nil
 		return err
 	}
-	r.store = st
-	if r.info, err = r.identify(ctx, st); err != nil {
+	if r.info, err = r.identify(ctx, r.store); err != nil {
 		r.closeTarget()
 		return fmt.Errorf("cannot identify %s: %w", r.target, err)
 	}
 	return nil
-}
-
-func (r *runner) openDirect(ctx context.Context) (store.Store, error) {
-	st, err := r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell)
-	if r.emptiesFull(err) {
-		return r.reopenEmpty(ctx)
-	}
-	return st, err
 }
 
 // reopenEmpty removes the data of an embedded store whose disk is full, and opens it.
@@ -423,9 +411,6 @@ func (r *runner) closeTarget() {
 	select {
 	case <-closed:
 	case <-r.opts.Abort:
-	case <-time.After(max(closeAtMost, r.config.Timeout)):
+	case <-time.After(max(10*time.Second, r.config.Timeout)):
 	}
 }
-
-// closeAtMost is the least time that closing the target is given.
-const closeAtMost = 10 * time.Second

@@ -18,8 +18,7 @@ import (
 
 // ServiceBrief configures the REST service between load and target.
 type ServiceBrief struct {
-	// URI is that of MongoDB, with credentials and with the durability of the run in its options.
-	URI      string `json:"uri"`
+	URI      string `json:"uri"` // of MongoDB, with credentials and the durability of the run
 	Database string `json:"database"`
 	// Timeout is the deadline of MongoDB for a request. It is shorter than that of the load, so that the service can still
 	// report an error.
@@ -30,13 +29,10 @@ type ServiceBrief struct {
 
 // Service is a REST service that was started for a run.
 type Service struct {
-	URL string
-	// PID is its process, 0 if it has none of its own.
-	PID int
-	// Ended is closed when its process has ended.
-	Ended <-chan struct{}
-	// End ends it after its current requests. The error says how it failed.
-	End func() error
+	URL   string
+	PID   int             // of its process, 0 if it has none of its own
+	Ended <-chan struct{} // closed when its process has ended
+	End   func() error    // ends it after its current requests
 }
 
 type service struct {
@@ -83,9 +79,6 @@ func checkService(t Target, asked spec.Run) error {
 	return rest.Check(asked.Workload.Name, store.Concern{})
 }
 
-// serviceShare is the share of the load's deadline that is the deadline of MongoDB.
-const serviceShare = 0.75
-
 func (r *runner) openService(ctx context.Context) (store.Store, error) {
 	if r.opts.Service == nil {
 		return nil, &store.AddressError{Address: r.target.String(), Problem: "via: this command cannot start a REST service"}
@@ -97,7 +90,7 @@ func (r *runner) openService(ctx context.Context) (store.Store, error) {
 	r.opts.Progress.Step("starting a REST service before " + r.target.String())
 	token := rand.Text()
 	started, err := r.opts.Service(ctx, ServiceBrief{URI: uri, Database: r.spec.Database,
-		Timeout: time.Duration(serviceShare * float64(r.config.Timeout)), Token: token})
+		Timeout: r.config.Timeout * 3 / 4, Token: token})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the REST service before %s: %w", r.target, err)
 	}

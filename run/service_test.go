@@ -64,7 +64,7 @@ func TestCheckService(t *testing.T) {
 		c.change(&s)
 		err := s.Complete()
 		if err == nil {
-			err = Check(s)
+			err = NewCheck()(s)
 		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", s, err, c.want)

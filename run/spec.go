@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -15,17 +16,8 @@ import (
 // Number is the number of a run that begins at t, for Options.Number.
 func Number(t time.Time) uint64 { return workload.RunNumber(t) }
 
-// makeWorkload makes the workload of a run, as the options have it.
-func makeWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workload, error) {
-	open := func() (workload.Workload, error) { return openWorkload(asked, opts, now) }
-	if opts.Workload != nil {
-		return opts.Workload(open)
-	}
-	return open()
-}
-
-// openWorkload makes the workload of a specification. Its run number is the time, which
-// keeps the documents that a run inserts apart from those of every run before.
+// openWorkload makes the workload of a specification. By default its run number is the time, so that the inserted
+// documents differ from those of all earlier runs.
 func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workload, error) {
 	number := opts.Number
 	if number == 0 {
@@ -48,7 +40,7 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 		return nil, err
 	case opts.Clients > 1:
 		return workload.Share(w, opts.Client, opts.Clients, opts.Streams)
-	case asked.Load.Clients > 1: // this process loads the data; whether others can share the rest is known before
+	case asked.Load.Clients > 1: // this process loads all data; check that the load can be shared
 		_, err = workload.Share(w, 0, int(asked.Load.Clients), int(asked.Load.Clients))
 	}
 	return w, err
@@ -58,10 +50,13 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 func loadConfig(asked spec.Run, opts Options) (load.Config, error) {
 	l := asked.Load
 	c := load.Config{
-		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace), Seed: scheduleSeed(asked, opts.Client),
+		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace),
 		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
 		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: opts.Abort, Ready: opts.Ready,
 	}
+	// Each client has its own arrivals, so that together they are as independent as those of one schedule. Multiples of
+	// 2^64 divided by the golden ratio are far from each other.
+	c.Seed = cmp.Or(l.Seed, asked.Workload.Seed) + uint64(opts.Client)*0x9e3779b97f4a7c15
 	switch l.Arrivals {
 	case "constant":
 		c.Arrivals = load.Constant
@@ -86,21 +81,11 @@ func loadConfig(asked spec.Run, opts Options) (load.Config, error) {
 	return c, c.Check()
 }
 
-// scheduleSeed is the seed of the arrivals of one client: each has its own, so that together they are as
-// independent as those of one schedule. The data have the seed of the workload everywhere.
-func scheduleSeed(asked spec.Run, client int) uint64 {
-	seed := asked.Load.Seed
-	if seed == 0 {
-		seed = asked.Workload.Seed
-	}
-	return seed + uint64(client)*0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: no two are near each other
-}
-
 func unknown(what, value string, known ...string) error {
 	return fmt.Errorf("unknown %s %q%s (known: %v)", what, value, nearest.DidYouMean(value, known), known)
 }
 
-// Concern is what is asked of the target in every request, by a durability level and what was set beside it.
+// Concern is the concern of every request for a durability level and its overrides.
 func Concern(d spec.Durability) store.Concern {
 	d = d.Effective()
 	return store.Concern{W: d.W, Journal: d.Journal, Read: d.ReadConcern, Preference: d.ReadPreference, Causal: d.Causal}

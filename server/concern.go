@@ -33,23 +33,6 @@ type Concerns struct {
 	Problem string
 }
 
-// Journaled reports whether a write with the default concern waits for a journal on disk; known is false if unknown. A
-// write with w:1 without j is acknowledged from memory (manual: "Write Concern").
-func (c Concerns) Journaled() (journaled, known bool) {
-	switch {
-	case c.Journal != nil && *c.Journal:
-		return true, true
-	case c.W == "majority" && c.Journal == nil:
-		if c.MajorityJournal == nil {
-			return false, false
-		}
-		return *c.MajorityJournal, true
-	case c.W == "":
-		return false, false
-	}
-	return false, true
-}
-
 // QueryConcerns queries the default concerns. A standalone always has w:1. A member of a shard refuses the query; use a
 // router. Without an answer W is unknown, because a default may be set.
 func QueryConcerns(ctx context.Context, c Commander, id Identity) Concerns {

@@ -98,26 +98,6 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-func TestJournaled(t *testing.T) {
-	yes, no := true, false
-	for _, tc := range []struct {
-		c                Concerns
-		journaled, known bool
-	}{
-		{Concerns{W: "1"}, false, true},
-		{Concerns{W: "1", Journal: &yes}, true, true},
-		{Concerns{W: "majority"}, false, false},
-		{Concerns{W: "majority", MajorityJournal: &yes}, true, true},
-		{Concerns{W: "majority", MajorityJournal: &no}, false, true},
-		{Concerns{W: "majority", MajorityJournal: &yes, Journal: &no}, false, true},
-		{Concerns{}, false, false},
-	} {
-		if j, k := tc.c.Journaled(); j != tc.journaled || k != tc.known {
-			t.Errorf("%+v: %v, %v", tc.c, j, k)
-		}
-	}
-}
-
 func TestIdentify(t *testing.T) {
 	for _, tc := range []struct {
 		build, hello                    string

@@ -8,8 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// Documents are built by appending to buffers that streams use again and again. Single elements come
-// from bsoncore; what is here holds the shapes that all workloads share.
+// Documents are built by appending to buffers that streams reuse. Single elements come from bsoncore.
 
 // openDocElement begins a document that is the value of key.
 func openDocElement(dst []byte, key string) ([]byte, int) {
@@ -44,13 +43,7 @@ func keys(names ...string) []byte {
 	return rawbson.Close(dst, at)
 }
 
-// emptyDoc returns the document {}.
-func emptyDoc() []byte {
-	dst, at := rawbson.Open(nil)
-	return rawbson.Close(dst, at)
-}
-
-// docBuffer collects documents in one buffer. The slices it hands out are valid until it is reset.
+// docBuffer collects documents in one buffer. Its slices are valid until reset.
 type docBuffer struct {
 	buf  []byte
 	ends []int
@@ -62,7 +55,7 @@ func (b *docBuffer) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
 // mark ends the document that was appended to buf last.
 func (b *docBuffer) mark() { b.ends = append(b.ends, len(b.buf)) }
 
-// all returns the documents. They are cut out only now, because buf moves while it grows.
+// all returns the documents. It slices them only now, because buf moves while it grows.
 func (b *docBuffer) all() [][]byte {
 	b.docs = b.docs[:0]
 	start := 0

@@ -20,7 +20,6 @@ const (
 	catalogInsert
 )
 
-// catalogParams are the parameters of the catalog workload.
 type catalogParams struct {
 	common
 	read, findTag, findPrice, updateStock, aggregate, insert float64
@@ -28,24 +27,22 @@ type catalogParams struct {
 	theta                                                    float64
 }
 
-func catalogSettings() []setting[catalogParams] {
-	return append(commonOf(func(p *catalogParams) *common { return &p.common }),
-		setting[catalogParams]{"readproportion", "0.5", "weight of reads by _id", setFloat(func(p *catalogParams) *float64 { return &p.read })},
-		setting[catalogParams]{"findtagproportion", "0.15", "weight of searches by tag", setFloat(func(p *catalogParams) *float64 { return &p.findTag })},
-		setting[catalogParams]{"findpriceproportion", "0.14", "weight of searches by category and price", setFloat(func(p *catalogParams) *float64 { return &p.findPrice })},
-		setting[catalogParams]{"updatestockproportion", "0.15", "weight of stock updates", setFloat(func(p *catalogParams) *float64 { return &p.updateStock })},
-		setting[catalogParams]{"aggregateproportion", "0.01", "weight of aggregations over a category", setFloat(func(p *catalogParams) *float64 { return &p.aggregate })},
-		setting[catalogParams]{"insertproportion", "0.05", "weight of inserts", setFloat(func(p *catalogParams) *float64 { return &p.insert })},
-		setting[catalogParams]{"limit", "20", "most documents that a search returns", setLong(func(p *catalogParams) *int64 { return &p.limit })},
-		setting[catalogParams]{"theta", "0.99", "skew of the products that are read and updated", setFloat(func(p *catalogParams) *float64 { return &p.theta })},
+func (p *catalogParams) settings() []setting {
+	return append(p.common.settings(),
+		setting{"readproportion", "0.5", "weight of reads by _id", &p.read},
+		setting{"findtagproportion", "0.15", "weight of searches by tag", &p.findTag},
+		setting{"findpriceproportion", "0.14", "weight of searches by category and price", &p.findPrice},
+		setting{"updatestockproportion", "0.15", "weight of stock updates", &p.updateStock},
+		setting{"aggregateproportion", "0.01", "weight of aggregations over a category", &p.aggregate},
+		setting{"insertproportion", "0.05", "weight of inserts", &p.insert},
+		setting{"limit", "20", "most documents that a search returns", &p.limit},
+		setting{"theta", "0.99", "skew of the products that are read and updated", &p.theta},
 	)
 }
 
-// catalog is a shop's product catalogue: documents with arrays and sub-documents, found by _id, by tag
-// (an index over an array), by category and price (a compound index) and summed up per brand.
-//
-// The insert sequence is shared between its streams. Reads and updates go to the loaded products, so
-// they do not depend on the progress of inserts.
+// catalog is the product catalog of a shop: documents with arrays and sub-documents, found by _id, by tag (an index
+// over an array), by category and price (a compound index) and aggregated by brand. Its streams share the insert
+// sequence. Reads and updates use the loaded products, so they do not depend on the progress of inserts.
 type catalog struct {
 	p       catalogParams
 	mix     mix
@@ -54,7 +51,7 @@ type catalog struct {
 	aggregations [][]byte // pipelines, one per category
 }
 
-func newCatalog(p catalogParams) (Workload, error) {
+func (p *catalogParams) open() (Workload, error) {
 	m, ok := newMix(p.read, p.findTag, p.findPrice, p.updateStock, p.aggregate, p.insert)
 	switch {
 	case !ok:
@@ -71,7 +68,7 @@ func newCatalog(p catalogParams) (Workload, error) {
 		first = max(first, runFirst(p.run))
 	}
 	inserts := &insertKeys{first: first, client: int64(p.client), clients: int64(p.clients)}
-	w := &catalog{p: p, mix: m, inserts: inserts}
+	w := &catalog{p: *p, mix: m, inserts: inserts}
 	for _, category := range categories {
 		w.aggregations = append(w.aggregations, brandPipeline(category))
 	}
@@ -115,7 +112,7 @@ func appendProductFilter(dst []byte, n int64) []byte {
 	return rawbson.Close(appendProductID(dst, n), at)
 }
 
-// appendProduct appends the document of product n; its contents follow from n and the seed.
+// appendProduct appends the document of product n, whose contents depend on n and the seed.
 func (w *catalog) appendProduct(dst []byte, n int64) []byte {
 	var r random
 	r.seed(w.p.seed, forRecord, uint64(n))
@@ -129,25 +126,25 @@ func (w *catalog) appendProduct(dst []byte, n int64) []byte {
 	dst = bsoncore.AppendDoubleElement(dst, "price", price)
 	dst = appendSentence(dst, "description", &r, 12+int(r.below(12)))
 	dst = appendTags(dst, &r, productTags, 3+int(r.below(3)))
-	dst = appendAttributes(dst, &r, material)
+	dst, in := openDocElement(dst, "attributes")
+	dst = bsoncore.AppendStringElement(dst, "color", pick(&r, colors))
+	dst = bsoncore.AppendStringElement(dst, "material", material)
+	dst = rawbson.Close(bsoncore.AppendInt32Element(dst, "weight", int32(50+r.below(20000))), in)
 	dst = appendVariants(dst, &r, n, price)
-	dst = appendStock(dst, &r)
-	dst = appendReviews(dst, &r)
+	dst, in = openDocElement(dst, "stock")
+	dst = bsoncore.AppendInt32Element(dst, "available", int32(100+r.below(10_000)))
+	dst = bsoncore.AppendInt32Element(dst, "reserved", 0)
+	dst = rawbson.Close(bsoncore.AppendStringElement(dst, "warehouse", pick(&r, cities).first), in)
+	dst, in = openDocElement(dst, "reviews")
+	dst = bsoncore.AppendInt32Element(dst, "count", int32(r.below(3000)))
+	dst = rawbson.Close(bsoncore.AppendDoubleElement(dst, "rating", float64(10+r.below(41))/10), in)
 	return rawbson.Close(dst, at)
 }
 
-// randomPrice returns an amount from 1.00 to 1000.99, cheap ones more often.
+// randomPrice returns an amount from 1.00 to 1000.99, lower ones more often.
 func randomPrice(r *random) float64 {
 	u := r.float()
 	return float64(100+int64(u*u*100_000)) / 100
-}
-
-func appendAttributes(dst []byte, r *random, material string) []byte {
-	dst, at := openDocElement(dst, "attributes")
-	dst = bsoncore.AppendStringElement(dst, "color", pick(r, colors))
-	dst = bsoncore.AppendStringElement(dst, "material", material)
-	dst = bsoncore.AppendInt32Element(dst, "weight", int32(50+r.below(20000)))
-	return rawbson.Close(dst, at)
 }
 
 // appendVariants appends an array of two to four sub-documents.
@@ -162,20 +159,5 @@ func appendVariants(dst []byte, r *random, n int64, price float64) []byte {
 		dst = bsoncore.AppendInt32Element(dst, "stock", int32(r.below(500)))
 		dst = rawbson.Close(dst, in)
 	}
-	return rawbson.Close(dst, at)
-}
-
-func appendStock(dst []byte, r *random) []byte {
-	dst, at := openDocElement(dst, "stock")
-	dst = bsoncore.AppendInt32Element(dst, "available", int32(100+r.below(10_000)))
-	dst = bsoncore.AppendInt32Element(dst, "reserved", 0)
-	dst = bsoncore.AppendStringElement(dst, "warehouse", pick(r, cities).first)
-	return rawbson.Close(dst, at)
-}
-
-func appendReviews(dst []byte, r *random) []byte {
-	dst, at := openDocElement(dst, "reviews")
-	dst = bsoncore.AppendInt32Element(dst, "count", int32(r.below(3000)))
-	dst = bsoncore.AppendDoubleElement(dst, "rating", float64(10+r.below(41))/10)
 	return rawbson.Close(dst, at)
 }

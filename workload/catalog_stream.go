@@ -8,6 +8,7 @@ import (
 
 // catalogStream is one worker's stream of the catalog workload.
 type catalogStream struct {
+	unbuffered
 	w        *catalog
 	r        random
 	products chooser
@@ -18,7 +19,6 @@ type catalogStream struct {
 	requests       [6][1]Request // by class
 }
 
-// Stream implements [Workload].
 func (w *catalog) Stream(worker, _ int) Stream {
 	s := &catalogStream{w: w, products: newScattered(w.p.records, w.p.theta, w.p.seed)}
 	s.r.seed(w.p.seed, forStream, uint64(worker))
@@ -39,8 +39,8 @@ func (w *catalog) Stream(worker, _ int) Stream {
 	return s
 }
 
-// brandPipeline returns the aggregation over one category: the ten brands with most products, their
-// average price and how much of them is in stock.
+// brandPipeline returns the aggregation over one category: the ten brands with the most products, their average price
+// and their stock.
 func brandPipeline(category string) []byte {
 	return stages(
 		stage("$match", func(dst []byte) []byte { return bsoncore.AppendStringElement(dst, "category", category) }),
@@ -63,7 +63,6 @@ func brandPipeline(category string) []byte {
 	)
 }
 
-// Next implements [Stream].
 func (s *catalogStream) Next(op *Op) {
 	op.Class, op.Seq = s.w.mix.next(&s.r), -1
 	req := &s.requests[op.Class][0]
@@ -71,8 +70,10 @@ func (s *catalogStream) Next(op *Op) {
 	case catalogRead:
 		s.filter = appendProductFilter(s.filter[:0], s.products.next(&s.r))
 		req.Filter = s.filter
-	case catalogFindTag:
-		s.fillTag(req)
+	case catalogFindTag: // {tags: …}
+		dst, at := rawbson.Open(s.filter[:0])
+		s.filter = rawbson.Close(bsoncore.AppendStringElement(dst, "tags", pick(&s.r, productTags)), at)
+		req.Filter = s.filter
 	case catalogFindPrice:
 		s.fillPrice(req)
 	case catalogUpdateStock:
@@ -80,20 +81,16 @@ func (s *catalogStream) Next(op *Op) {
 	case catalogAggregate:
 		req.Pipeline = pick(&s.r, s.w.aggregations)
 	case catalogInsert:
-		s.fillInsert(op, req)
+		op.Seq = s.w.inserts.next()
+		s.docs.reset()
+		s.docs.buf = s.w.appendProduct(s.docs.buf, op.Seq)
+		s.docs.mark()
+		req.Docs = s.docs.all()
 	}
 	op.Requests = s.requests[op.Class][:]
 }
 
-// fillTag asks for products with a tag: {tags: …}.
-func (s *catalogStream) fillTag(req *Request) {
-	dst, at := rawbson.Open(s.filter[:0])
-	dst = bsoncore.AppendStringElement(dst, "tags", pick(&s.r, productTags))
-	s.filter = rawbson.Close(dst, at)
-	req.Filter = s.filter
-}
-
-// fillPrice asks for the cheapest products of a category in a range of prices:
+// fillPrice finds the cheapest products of a category in a range of prices:
 // {category: …, price: {$gte: …, $lt: …}}.
 func (s *catalogStream) fillPrice(req *Request) {
 	low := randomPrice(&s.r)
@@ -106,7 +103,7 @@ func (s *catalogStream) fillPrice(req *Request) {
 	req.Filter = s.filter
 }
 
-// fillStock moves a few pieces of a product from the available to the reserved ones:
+// fillStock moves some items of a product from available to reserved:
 // {$inc: {stock.available: -n, stock.reserved: n}}.
 func (s *catalogStream) fillStock(req *Request) {
 	s.filter = appendProductFilter(s.filter[:0], s.products.next(&s.r))
@@ -119,52 +116,6 @@ func (s *catalogStream) fillStock(req *Request) {
 	req.Updates[0] = Statement{Filter: s.filter, Update: s.update}
 }
 
-func (s *catalogStream) fillInsert(op *Op, req *Request) {
-	op.Seq = s.w.inserts.next()
-	s.docs.reset()
-	s.docs.buf = s.w.appendProduct(s.docs.buf, op.Seq)
-	s.docs.mark()
-	req.Docs = s.docs.all()
-}
-
-// Done implements [Stream].
-func (s *catalogStream) Done(*Op, bool) {}
-
-// Flush implements [Stream]; nothing is ever held back.
-func (s *catalogStream) Flush(*Op) bool { return false }
-
-// catalogLoader makes the products of the load phase.
-type catalogLoader struct {
-	w      *catalog
-	docs   docBuffer
-	filter []byte
-	insert [1]Request
-	find   [1]Request
-}
-
-// Loader implements [Workload].
 func (w *catalog) Loader() Loader {
-	l := &catalogLoader{w: w}
-	l.insert[0] = Request{Verb: Insert, Class: NoClass, Collection: "product"}
-	l.find[0] = Request{Verb: Find, Class: NoClass, Collection: "product", Projection: keys("_id"), Limit: 1}
-	return l
-}
-
-// Load implements [Loader].
-func (l *catalogLoader) Load(seq int64, n int, op *Op) {
-	l.docs.reset()
-	for i := range int64(n) {
-		l.docs.buf = l.w.appendProduct(l.docs.buf, seq+i)
-		l.docs.mark()
-	}
-	l.insert[0].Docs = l.docs.all()
-	l.insert[0].Unordered = n > 1
-	op.Class, op.Seq, op.Requests = catalogInsert, seq, l.insert[:]
-}
-
-// Probe implements [Loader].
-func (l *catalogLoader) Probe(seq int64, op *Op) {
-	l.filter = appendProductFilter(l.filter[:0], seq)
-	l.find[0].Filter = l.filter
-	op.Class, op.Seq, op.Requests = catalogRead, -1, l.find[:]
+	return newDocLoader("product", catalogInsert, catalogRead, w.appendProduct, appendProductID)
 }

@@ -16,14 +16,11 @@ type common struct {
 	client, clients int
 }
 
-// commonOf returns the settings of the common parameters of T.
-func commonOf[T any](at func(*T) *common) []setting[T] {
-	return []setting[T]{
-		{"recordcount", defaultRecords, "documents in the data set", setLong(func(t *T) *int64 { return &at(t).records })},
-	}
+func (c *common) settings() []setting {
+	return []setting{{"recordcount", defaultRecords, "documents in the data set", &c.records}}
 }
 
-// from takes over what the specification says for all workloads.
+// from sets the values that a specification has for all workloads.
 func (c *common) from(spec *Spec) error {
 	c.seed, c.run, c.client, c.clients = spec.Seed, spec.Run, spec.Client, max(spec.Clients, 1)
 	switch {
@@ -37,42 +34,51 @@ func (c *common) from(spec *Spec) error {
 
 func (c *common) ids() idSource { return idSource{run: c.run, client: uint16(c.client)} }
 
-// objectLoader is the load phase of collections whose _id is an ObjectId.
-type objectLoader struct {
-	class  int
-	ids    idSource
-	append func(dst []byte, id objectID) []byte
-	docs   docBuffer
-	filter []byte
-	insert [1]Request
-	find   [1]Request
+// unbuffered is embedded by streams that keep nothing back.
+type unbuffered struct{}
+
+func (unbuffered) Done(*Op, bool) {}
+
+func (unbuffered) Flush(*Op) bool { return false }
+
+// docLoader is the load phase of person, location and catalog.
+type docLoader struct {
+	inserts, reads  int                              // classes
+	document, newID func(dst []byte, n int64) []byte // append the document, or the element of the _id, of a record
+	docs            docBuffer
+	filter          []byte
+	insert          [1]Request
+	find            [1]Request
 }
 
-func newObjectLoader(collection string, class int, ids idSource,
-	appendDoc func([]byte, objectID) []byte) *objectLoader {
-	l := &objectLoader{class: class, ids: ids, append: appendDoc}
+func newDocLoader(collection string, inserts, reads int, document, newID func([]byte, int64) []byte) *docLoader {
+	l := &docLoader{inserts: inserts, reads: reads, document: document, newID: newID}
 	l.insert[0] = Request{Verb: Insert, Class: NoClass, Collection: collection}
 	l.find[0] = Request{Verb: Find, Class: NoClass, Collection: collection, Projection: keys("_id"), Limit: 1}
 	return l
 }
 
-// Load implements [Loader].
-func (l *objectLoader) Load(seq int64, n int, op *Op) {
+// objectLoader is a [docLoader] of documents whose _id is an ObjectId.
+func (s idSource) objectLoader(collection string, class int, document func([]byte, objectID) []byte) *docLoader {
+	return newDocLoader(collection, class, class,
+		func(dst []byte, n int64) []byte { return document(dst, s.loaded(n)) },
+		func(dst []byte, n int64) []byte { return bsoncore.AppendObjectIDElement(dst, "_id", s.loaded(n)) })
+}
+
+func (l *docLoader) Load(seq int64, n int, op *Op) {
 	l.docs.reset()
 	for i := range int64(n) {
-		l.docs.buf = l.append(l.docs.buf, l.ids.loaded(seq+i))
+		l.docs.buf = l.document(l.docs.buf, seq+i)
 		l.docs.mark()
 	}
 	l.insert[0].Docs = l.docs.all()
 	l.insert[0].Unordered = n > 1
-	op.Class, op.Seq, op.Requests = l.class, seq, l.insert[:]
+	op.Class, op.Seq, op.Requests = l.inserts, seq, l.insert[:]
 }
 
-// Probe implements [Loader].
-func (l *objectLoader) Probe(seq int64, op *Op) {
+func (l *docLoader) Probe(seq int64, op *Op) {
 	dst, at := rawbson.Open(l.filter[:0])
-	dst = bsoncore.AppendObjectIDElement(dst, "_id", l.ids.loaded(seq))
-	l.filter = rawbson.Close(dst, at)
+	l.filter = rawbson.Close(l.newID(dst, seq), at)
 	l.find[0].Filter = l.filter
-	op.Class, op.Seq, op.Requests = l.class, -1, l.find[:]
+	op.Class, op.Seq, op.Requests = l.reads, -1, l.find[:]
 }

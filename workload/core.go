@@ -17,8 +17,8 @@ const (
 	coreRMWUpdate
 )
 
-// core is the YCSB core workload in both modes. Shared between its streams are, on purpose, the insert
-// sequence and, in Original mode, the counter of the sequential distribution.
+// core is the YCSB core workload in both modes. Its streams share the insert sequence and, in Original mode, the
+// counter of the sequential distribution.
 type core struct {
 	p      CoreParams
 	form   keyForm
@@ -37,10 +37,8 @@ type core struct {
 	sequentialKey *atomic.Int64
 }
 
-// field is one field of the record as it is laid out in documents.
 type field struct {
 	name   string
-	number int
 	header []byte // BSON element header of a binary value
 }
 
@@ -62,11 +60,16 @@ func NewCore(p CoreParams) (Workload, error) {
 		sequentialKey: new(atomic.Int64),
 	}
 	w.layOut()
-	w.startInserts()
+	if p.Mode == Original {
+		w.acked = newAckCounter(p.firstInserted())
+		return w, nil
+	}
+	w.inserts = &insertKeys{first: p.firstInserted(), client: int64(p.Client), clients: int64(p.Clients)}
+	w.recent = newRecentKeys()
 	return w, nil
 }
 
-// layOut decides the order of the fields in documents and projections.
+// layOut sets the order of the fields in documents and projections.
 func (w *core) layOut() {
 	names := fieldNames(w.p.FieldPrefix, w.p.FieldCount)
 	order, projected := naturalOrder(len(names)), naturalOrder(len(names))
@@ -75,7 +78,7 @@ func (w *core) layOut() {
 	}
 	for _, i := range order {
 		header := bsoncore.AppendHeader(nil, bsoncore.TypeBinary, names[i])
-		w.fields = append(w.fields, field{name: names[i], number: i, header: header})
+		w.fields = append(w.fields, field{name: names[i], header: header})
 	}
 	all := make([]string, len(names))
 	for at, i := range projected {
@@ -98,16 +101,7 @@ func naturalOrder(n int) []int {
 	return order
 }
 
-func (w *core) startInserts() {
-	if w.p.Mode == Original {
-		w.acked = newAckCounter(w.p.firstInserted())
-		return
-	}
-	w.inserts = &insertKeys{first: w.p.firstInserted(), client: int64(w.p.Client), clients: int64(w.p.Clients)}
-	w.recent = newRecentKeys()
-}
-
-// nextInsert gives out the key number of a new record.
+// nextInsert returns the key number of a new record.
 func (w *core) nextInsert() int64 {
 	if w.acked != nil {
 		return w.acked.next()
@@ -151,8 +145,8 @@ func (w *core) originalKeys() chooser {
 	var of chooser
 	switch p.RequestDistribution {
 	case distZipfian:
-		// YCSB widens the range by twice the inserts that it expects, so that the hot keys stay the
-		// same while records are added. The bounds include both ends.
+		// YCSB widens the range by twice the expected inserts, so that the hot keys stay the same while records are added.
+		// The bounds include both ends.
 		expected := javaInt(float64(p.Operations) * p.Insert * 2)
 		of = newYCSBScrambled(lo, lo+n+expected)
 	case distLatest:
@@ -169,19 +163,9 @@ func (w *core) originalKeys() chooser {
 	return acknowledged{of: of, last: last}
 }
 
-// fieldLengths returns the chooser of field lengths.
-func (w *core) fieldLengths() chooser {
-	p := &w.p
-	return w.lengths(p.FieldLengthDistribution, int64(p.MinFieldLength), int64(p.FieldLength))
-}
-
-// scanLengths returns the chooser of scan lengths.
-func (w *core) scanLengths() chooser {
-	p := &w.p
-	return w.lengths(p.ScanLengthDistribution, int64(p.MinScanLength), int64(p.MaxScanLength))
-}
-
-func (w *core) lengths(distribution string, lo, hi int64) chooser {
+// lengths returns the chooser of the lengths of fields or scans.
+func (w *core) lengths(distribution string, least, most int) chooser {
+	lo, hi := int64(least), int64(most)
 	switch distribution {
 	case distUniform:
 		return uniform{lo: lo, n: hi - lo + 1}

@@ -7,12 +7,11 @@ import (
 	"math"
 )
 
-// Mode says how faithful the YCSB core workload is to the original.
+// Mode is the variant of the YCSB core workload.
 type Mode uint8
 
 const (
-	// Corrected is `core`: true zipfian, 64-bit counts, chosen compressibility, insert keys that do
-	// not collide with earlier runs.
+	// Corrected is `core`: true zipfian, 64-bit counts, compressibility, insert keys without collisions with earlier runs.
 	Corrected Mode = iota
 	// Original is `ycsb`: the same keys, documents and distributions as YCSB 0.17 and 0.18.
 	Original
@@ -33,10 +32,9 @@ const (
 // maxDocument is the largest document that MongoDB stores.
 const maxDocument = 16 << 20
 
-// CoreParams are the parameters of the YCSB core workload in both modes. Make them with [ParseYCSB] or
-// [ParseCore], which know the defaults, or fill every field.
+// CoreParams are the parameters of the YCSB core workload in both modes. [ParseYCSB] and [ParseCore] set the defaults.
 type CoreParams struct {
-	Name string // how the workload is called in results
+	Name string // in results
 	Mode Mode
 	Seed uint64
 
@@ -44,17 +42,15 @@ type CoreParams struct {
 	Records    int64  // records in the data set before the run
 	Operations int64  // expected operations of the run; Original only, widens the zipfian key range
 
-	// InsertStart is, in Original mode, the first key number of the load phase and the lower bound of
-	// the keys that are read. In Corrected mode it is the first key number of the run's inserts; 0
-	// chooses Records, or, if Run is not 0, a range that no other run uses.
+	// InsertStart is, in Original mode, the first key number of the load phase and the lower bound of the keys of reads.
+	// In Corrected mode it is the first key number of the run's inserts; 0 chooses Records, or, if Run is not 0, a range
+	// that no other run uses.
 	InsertStart int64
-	// InsertCount is how many records the load phase inserts and the width of the range of keys that
-	// are read. Original mode only; negative means that it was not given.
+	// InsertCount is the number of records of the load phase and of keys of reads. Original mode only; negative: not
+	// given.
 	InsertCount int64
-	// Run, Client and Clients keep the inserts of several runs and of several processes apart
-	// (Corrected mode). Run differs from run to run and grows (see [Spec.Run]); 0
-	// means that inserts begin right after the loaded records, so that a second run collides. Client
-	// is in [0, Clients).
+	// Run, Client and Clients separate the inserts of several runs and processes in Corrected mode (see [Spec]). With Run
+	// 0, inserts begin after the loaded records, so a second run collides.
 	Run             uint64
 	Client, Clients int
 
@@ -92,24 +88,16 @@ type CoreParams struct {
 	Compressibility float64 // share of each value that a compressor can remove, Corrected only
 }
 
-// OpenFunc opens a file that a parameter names (YCSB's fieldlengthhistogram). This package does no
-// I/O of its own.
+// OpenFunc opens a file that a parameter names (YCSB's fieldlengthhistogram).
 type OpenFunc func(name string) (io.ReadCloser, error)
 
-// check returns the first reason why the parameters make no workload.
+// check returns the first reason why the parameters are invalid.
 func (p *CoreParams) check() error {
-	for _, check := range []func() error{
-		p.checkCounts, p.checkFields, p.checkRequests, p.checkShares, p.checkMode, p.checkClients,
-	} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *CoreParams) checkCounts() error {
 	switch {
+	case p.Clients < 1 || p.Client < 0 || p.Client >= p.Clients:
+		return fmt.Errorf("client %d of %d: clients are numbered from 0 to one below their number", p.Client, p.Clients)
+	case p.InsertStart > math.MaxInt64/2:
+		return fmt.Errorf("insertstart is %d: it must be at most 2^62", p.InsertStart)
 	case p.Records < 1:
 		return fmt.Errorf("recordcount is %d: it must be at least 1", p.Records)
 	case p.Operations < 0:
@@ -120,6 +108,11 @@ func (p *CoreParams) checkCounts() error {
 		return fmt.Errorf("batchsize is %d: it must be from 1 to 100000", p.BatchSize)
 	case p.Table == "":
 		return errors.New("table is empty: name a collection")
+	}
+	for _, check := range []func() error{p.checkFields, p.checkRequests, p.checkShares, p.checkMode} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -136,9 +129,13 @@ func (p *CoreParams) checkFields() error {
 	if err := p.checkLengths(); err != nil {
 		return err
 	}
-	if size := p.longestField() * int64(p.FieldCount); p.longestField() > maxDocument || size > maxDocument {
+	longest := int64(p.FieldLength)
+	if p.FieldLengthDistribution == distHistogram {
+		longest = p.FieldHistogram.longest()
+	}
+	if longest > maxDocument || longest*int64(p.FieldCount) > maxDocument {
 		return fmt.Errorf("fieldcount %d with fields of up to %d bytes is more than the 16 MiB that a document may have",
-			p.FieldCount, p.longestField())
+			p.FieldCount, longest)
 	}
 	return nil
 }
@@ -164,13 +161,6 @@ func (p *CoreParams) checkLengths() error {
 		return errors.New("dataintegrity needs fieldlengthdistribution=constant")
 	}
 	return nil
-}
-
-func (p *CoreParams) longestField() int64 {
-	if p.FieldLengthDistribution == distHistogram {
-		return p.FieldHistogram.longest()
-	}
-	return int64(p.FieldLength)
 }
 
 func (p *CoreParams) checkRequests() error {
@@ -210,7 +200,6 @@ func (p *CoreParams) checkShares() error {
 	return nil
 }
 
-// checkMode checks what holds for one mode only.
 func (p *CoreParams) checkMode() error {
 	if p.Mode == Original {
 		return p.checkOriginal()
@@ -228,8 +217,7 @@ func (p *CoreParams) checkMode() error {
 	return nil
 }
 
-// checkOriginal is YCSB's check at its start, and those whose absence makes YCSB divide by zero or
-// search for a key for ever.
+// checkOriginal has YCSB's check at its start, and those without which YCSB divides by zero or searches a key forever.
 func (p *CoreParams) checkOriginal() error {
 	n := p.keyRange()
 	switch {
@@ -250,17 +238,7 @@ func (p *CoreParams) checkOriginal() error {
 	return nil
 }
 
-func (p *CoreParams) checkClients() error {
-	if p.Clients < 1 || p.Client < 0 || p.Client >= p.Clients {
-		return fmt.Errorf("client %d of %d: clients are numbered from 0 to one below their number", p.Client, p.Clients)
-	}
-	if p.InsertStart > math.MaxInt64/2 {
-		return fmt.Errorf("insertstart is %d: it must be at most 2^62", p.InsertStart)
-	}
-	return nil
-}
-
-// keyRange returns how many keys, from InsertStart on, are read in Original mode.
+// keyRange returns the number of keys from InsertStart on that Original mode reads.
 func (p *CoreParams) keyRange() int64 {
 	if p.InsertCount >= 0 {
 		return p.InsertCount
@@ -268,8 +246,8 @@ func (p *CoreParams) keyRange() int64 {
 	return p.Records - p.InsertStart
 }
 
-// loadCount returns how many records the load phase inserts. YCSB inserts recordcount of them if
-// insertcount is not given, even where insertstart is not 0.
+// loadCount returns the number of records of the load phase. Without insertcount, YCSB inserts recordcount records,
+// even if insertstart is not 0.
 func (p *CoreParams) loadCount() int64 {
 	if p.Mode == Original && p.InsertCount >= 0 {
 		return p.InsertCount

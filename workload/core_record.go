@@ -20,27 +20,22 @@ type recordMaker struct {
 }
 
 func (w *core) newRecordMaker() recordMaker {
-	return recordMaker{w: w, lengths: w.fieldLengths()}
+	return recordMaker{w: w, lengths: w.lengths(w.p.FieldLengthDistribution, w.p.MinFieldLength, w.p.FieldLength)}
 }
 
 // setKey makes the key of number n the current one.
 func (m *recordMaker) setKey(n int64) { m.key = m.w.form.append(m.key[:0], n) }
 
-// appendRecord appends the document of key number n: _id and all fields. The same number and seed
-// always give the same document.
+// appendRecord appends the document of key number n: _id and all fields. It depends only on the number and the seed.
 func (m *recordMaker) appendRecord(dst []byte, n int64) []byte {
 	m.setKey(n)
 	dst, at := rawbson.Open(dst)
 	dst = appendStringBytes(dst, "_id", m.key)
-	return rawbson.Close(m.appendFields(dst, n), at)
-}
-
-func (m *recordMaker) appendFields(dst []byte, n int64) []byte {
 	m.content.seed(m.w.p.Seed, forRecord, uint64(n))
 	for i := range m.w.fields {
 		dst = m.appendField(dst, &m.w.fields[i], &m.content)
 	}
-	return dst
+	return rawbson.Close(dst, at)
 }
 
 // appendField appends one field with a new value.
@@ -59,8 +54,8 @@ func (m *recordMaker) appendField(dst []byte, f *field, r *random) []byte {
 	return appendRandomValue(dst, n, p.Compressibility, r)
 }
 
-// verify reports whether doc is what data integrity mode writes under the current key. As YCSB does,
-// it looks at the binary fields that are there; in Corrected mode all of the wanted ones must be.
+// verify reports whether doc is what data integrity mode writes with the current key. Like YCSB, it checks the existing
+// binary fields. In Corrected mode all wanted fields must exist.
 func (m *recordMaker) verify(doc []byte, wanted int) bool {
 	length, rest, ok := bsoncore.ReadLength(doc)
 	if !ok || int(length) != len(doc) || length < 5 {

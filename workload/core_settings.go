@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -18,94 +19,95 @@ type coreRaw struct {
 	batch       string
 }
 
-type coreSetting = setting[coreRaw]
-
-// commonSettings are the parameters that both modes have, with YCSB's names and defaults.
-func commonSettings(boolean func(func(*coreRaw) *bool) func(*coreRaw, string) error) []coreSetting {
-	return []coreSetting{
-		{"table", "usertable", "collection", setString(func(p *coreRaw) *string { return &p.Table })},
-		{"fieldcount", "10", "fields per record", setInt(func(p *coreRaw) *int { return &p.FieldCount })},
-		{"fieldnameprefix", "field", "field names are this and a number", setString(func(p *coreRaw) *string { return &p.FieldPrefix })},
-		{"fieldlength", "100", "bytes per field, the longest if lengths vary", setInt(func(p *coreRaw) *int { return &p.FieldLength })},
-		{"minfieldlength", "1", "shortest field", setInt(func(p *coreRaw) *int { return &p.MinFieldLength })},
-		{"fieldlengthdistribution", distConstant, "constant, uniform, zipfian or histogram", setString(func(p *coreRaw) *string { return &p.FieldLengthDistribution })},
-		{"fieldlengthhistogram", "hist.txt", "file with the histogram of field lengths", setString(func(p *coreRaw) *string { return &p.histogram })},
-		{"readallfields", "true", "read all fields, or one", boolean(func(p *coreRaw) *bool { return &p.ReadAllFields })},
-		{"readallfieldsbyname", "false", "name all fields in a projection", boolean(func(p *coreRaw) *bool { return &p.ReadAllFieldsByName })},
-		{"writeallfields", "false", "update all fields, or one", boolean(func(p *coreRaw) *bool { return &p.WriteAllFields })},
-		{"dataintegrity", "false", "write values that reads can verify", boolean(func(p *coreRaw) *bool { return &p.DataIntegrity })},
-		{"readproportion", "0.95", "weight of reads", setFloat(func(p *coreRaw) *float64 { return &p.Read })},
-		{"updateproportion", "0.05", "weight of updates", setFloat(func(p *coreRaw) *float64 { return &p.Update })},
-		{"insertproportion", "0.0", "weight of inserts", setFloat(func(p *coreRaw) *float64 { return &p.Insert })},
-		{"scanproportion", "0.0", "weight of scans", setFloat(func(p *coreRaw) *float64 { return &p.Scan })},
-		{"readmodifywriteproportion", "0.0", "weight of read-modify-writes", setFloat(func(p *coreRaw) *float64 { return &p.ReadModifyWrite })},
-		{"requestdistribution", distUniform, "uniform, zipfian, latest, hotspot, sequential or exponential", setString(func(p *coreRaw) *string { return &p.RequestDistribution })},
-		{"zeropadding", "1", "least number of digits in a key", setInt(func(p *coreRaw) *int { return &p.ZeroPadding })},
-		{"insertorder", "hashed", "hashed or ordered keys", setString(func(p *coreRaw) *string { return &p.insertOrder })},
-		{"minscanlength", "1", "shortest scan", setInt(func(p *coreRaw) *int { return &p.MinScanLength })},
-		{"maxscanlength", "1000", "longest scan", setInt(func(p *coreRaw) *int { return &p.MaxScanLength })},
-		{"scanlengthdistribution", distUniform, "uniform or zipfian", setString(func(p *coreRaw) *string { return &p.ScanLengthDistribution })},
-		{"hotspotdatafraction", "0.2", "share of the keys that are hot", setFloat(func(p *coreRaw) *float64 { return &p.HotspotData })},
-		{"hotspotopnfraction", "0.8", "share of the operations on hot keys", setFloat(func(p *coreRaw) *float64 { return &p.HotspotOperations })},
-		{"exponential.percentile", "95", "percent of the operations on the newest part", setFloat(func(p *coreRaw) *float64 { return &p.ExponentialPercentile })},
-		{"exponential.frac", "0.8571428571", "share of the keys that is the newest part", setFloat(func(p *coreRaw) *float64 { return &p.ExponentialFraction })},
-		{"recordcount", "0", "records in the data set", setLong(func(p *coreRaw) *int64 { return &p.Records })},
-		{"insertstart", "0", "first key number of the load phase", setLong(func(p *coreRaw) *int64 { return &p.InsertStart })},
-		{"batchsize", "1", "inserts per request", setInt(func(p *coreRaw) *int { return &p.BatchSize })},
-		{"mongodb.upsert", "false", "inserts replace existing documents", boolean(func(p *coreRaw) *bool { return &p.Upsert })},
+// settings are the parameters of both modes, with YCSB's names and defaults, and those of the mode.
+func (p *coreRaw) settings() []setting {
+	boolean := func(at *bool) any { return at }
+	if p.Mode == Original {
+		boolean = func(at *bool) any { return (*javaBool)(at) }
 	}
-}
-
-// ycsbSettings are the parameters of the Original mode.
-func ycsbSettings() []coreSetting {
-	return append(commonSettings(setJavaBool[coreRaw]),
-		coreSetting{"workload", ycsbClasses[0], "class of the workload", setString(func(p *coreRaw) *string { return &p.class })},
-		coreSetting{"operationcount", "0", "operations of the run", setLong(func(p *coreRaw) *int64 { return &p.Operations })},
-		coreSetting{"insertcount", "", "records that the load phase inserts, all if empty", setString(func(p *coreRaw) *string { return &p.insertCount })},
-		coreSetting{"mongodb.batchsize", "", "the same as batchsize", setString(func(p *coreRaw) *string { return &p.batch })},
-	)
-}
-
-// coreSettings are the parameters of the Corrected mode.
-func coreSettings() []coreSetting {
-	settings := append(commonSettings(setBool[coreRaw]),
-		coreSetting{"theta", "0.99", "skew of zipfian and latest, above 0", setFloat(func(p *coreRaw) *float64 { return &p.Theta })},
-		coreSetting{"compressibility", "0", "share of each value that compression can remove", setFloat(func(p *coreRaw) *float64 { return &p.Compressibility })},
-	)
-	for i := range settings {
-		switch settings[i].name {
+	list := []setting{
+		{"table", "usertable", "collection", &p.Table},
+		{"fieldcount", "10", "fields per record", &p.FieldCount},
+		{"fieldnameprefix", "field", "field names are this and a number", &p.FieldPrefix},
+		{"fieldlength", "100", "bytes per field, the longest if lengths vary", &p.FieldLength},
+		{"minfieldlength", "1", "shortest field", &p.MinFieldLength},
+		{"fieldlengthdistribution", distConstant, "constant, uniform, zipfian or histogram", &p.FieldLengthDistribution},
+		{"fieldlengthhistogram", "hist.txt", "file with the histogram of field lengths", &p.histogram},
+		{"readallfields", "true", "read all fields, or one", boolean(&p.ReadAllFields)},
+		{"readallfieldsbyname", "false", "name all fields in a projection", boolean(&p.ReadAllFieldsByName)},
+		{"writeallfields", "false", "update all fields, or one", boolean(&p.WriteAllFields)},
+		{"dataintegrity", "false", "write values that reads can verify", boolean(&p.DataIntegrity)},
+		{"readproportion", "0.95", "weight of reads", &p.Read},
+		{"updateproportion", "0.05", "weight of updates", &p.Update},
+		{"insertproportion", "0.0", "weight of inserts", &p.Insert},
+		{"scanproportion", "0.0", "weight of scans", &p.Scan},
+		{"readmodifywriteproportion", "0.0", "weight of read-modify-writes", &p.ReadModifyWrite},
+		{"requestdistribution", distUniform, "uniform, zipfian, latest, hotspot, sequential or exponential", &p.RequestDistribution},
+		{"zeropadding", "1", "least number of digits in a key", &p.ZeroPadding},
+		{"insertorder", "hashed", "hashed or ordered keys", &p.insertOrder},
+		{"minscanlength", "1", "shortest scan", &p.MinScanLength},
+		{"maxscanlength", "1000", "longest scan", &p.MaxScanLength},
+		{"scanlengthdistribution", distUniform, "uniform or zipfian", &p.ScanLengthDistribution},
+		{"hotspotdatafraction", "0.2", "share of the keys that are hot", &p.HotspotData},
+		{"hotspotopnfraction", "0.8", "share of the operations on hot keys", &p.HotspotOperations},
+		{"exponential.percentile", "95", "percent of the operations on the newest part", &p.ExponentialPercentile},
+		{"exponential.frac", "0.8571428571", "share of the keys that is the newest part", &p.ExponentialFraction},
+		{"recordcount", "0", "records in the data set", &p.Records},
+		{"insertstart", "0", "first key number of the load phase", &p.InsertStart},
+		{"batchsize", "1", "inserts per request", &p.BatchSize},
+		{"mongodb.upsert", "false", "inserts replace existing documents", boolean(&p.Upsert)},
+	}
+	if p.Mode == Original {
+		return append(list,
+			setting{"workload", ycsbClasses[0], "class of the workload", &p.class},
+			setting{"operationcount", "0", "operations of the run", &p.Operations},
+			setting{"insertcount", "", "records that the load phase inserts, all if empty", &p.insertCount},
+			setting{"mongodb.batchsize", "", "the same as batchsize", &p.batch},
+		)
+	}
+	for i := range list {
+		switch list[i].name {
 		case "recordcount":
-			settings[i].fallback = defaultRecords
+			list[i].fallback = defaultRecords
 		case "insertstart":
-			settings[i].help = "first key number of the run's inserts, 0 to choose one"
+			list[i].help = "first key number of the run's inserts, 0 to choose one"
 		}
 	}
-	return settings
+	return append(list,
+		setting{"theta", "0.99", "skew of zipfian and latest, above 0", &p.Theta},
+		setting{"compressibility", "0", "share of each value that compression can remove", &p.Compressibility},
+	)
 }
 
-// defaultRecords is how many records a data set has unless said otherwise (not YCSB's).
+// defaultRecords is the default number of records (not YCSB's).
 const defaultRecords = "100000"
 
-// YCSBProperties describes the properties that [ParseYCSB] knows.
-func YCSBProperties() []Param { return describe(ycsbSettings()) }
+func newRaw(name string, mode Mode) *coreRaw {
+	return &coreRaw{CoreParams: CoreParams{Name: name, Mode: mode, Clients: 1, InsertCount: -1}}
+}
 
-// ParseYCSB turns YCSB's properties into parameters of the Original mode, with YCSB's defaults and
-// Java's ways of reading numbers and booleans. It returns the names that it has no use for, sorted:
-// they may be the client's, or be misspelled. An error names the property. Counts may have 64 bits,
-// also where YCSB stops at 2^31-1. open is needed for field length histograms only.
+// YCSBProperties describes the properties that [ParseYCSB] knows.
+func YCSBProperties() []Param { return describe(newRaw("ycsb", Original).settings()) }
+
+// ParseYCSB converts YCSB's properties to parameters of the Original mode, with YCSB's defaults and Java's syntax of
+// numbers and booleans. It returns the unknown names, sorted: they may be the client's, or misspelled. An error names
+// the property. Counts may have 64 bits, unlike YCSB's. open is needed for field length histograms only.
 func ParseYCSB(props map[string]string, open OpenFunc) (p CoreParams, unknown []string, err error) {
-	raw := coreRaw{CoreParams: CoreParams{Name: "ycsb", Mode: Original, Clients: 1}}
-	unknown, err = apply(&raw, ycsbSettings(), props)
+	raw := newRaw("ycsb", Original)
+	unknown, err = apply(raw.settings(), props)
 	if err != nil {
 		return p, nil, err
 	}
-	if err := checkClass(raw.class); err != nil {
-		return p, nil, err
+	if !slices.Contains(ycsbClasses, raw.class) {
+		hint := nearest.DidYouMean(raw.class, ycsbClasses)
+		if hint == "" {
+			hint = "; supported are " + strings.Join(ycsbClasses, " and ")
+		}
+		return p, nil, fmt.Errorf("workload: unknown class %q%s", raw.class, hint)
 	}
 	if raw.Records == 0 {
 		raw.Records = math.MaxInt32
 	}
-	raw.InsertCount = -1
 	if raw.insertCount != "" {
 		if raw.InsertCount, err = parseWhole(raw.insertCount, 64); err != nil {
 			return p, nil, fmt.Errorf("insertcount: %w", err)
@@ -122,13 +124,14 @@ func ParseYCSB(props map[string]string, open OpenFunc) (p CoreParams, unknown []
 		raw.BatchSize = int(n)
 	}
 	raw.Ordered = raw.insertOrder != "hashed"
-	return raw.CoreParams, unknown, raw.finish(open)
+	err = raw.finish(open)
+	return raw.CoreParams, unknown, err
 }
 
-// ParseCore turns parameters into those of the Corrected mode. Unknown names are errors.
+// ParseCore converts parameters to those of the Corrected mode. Unknown names are errors.
 func ParseCore(params map[string]string, open OpenFunc) (CoreParams, error) {
-	raw := coreRaw{CoreParams: CoreParams{Name: "core", Mode: Corrected, Clients: 1, InsertCount: -1}}
-	if err := applyAll(&raw, coreSettings(), params); err != nil {
+	raw := newRaw("core", Corrected)
+	if err := applyAll(raw.settings(), params); err != nil {
 		return CoreParams{}, err
 	}
 	switch raw.insertOrder {
@@ -142,7 +145,7 @@ func ParseCore(params map[string]string, open OpenFunc) (CoreParams, error) {
 	return raw.CoreParams, err
 }
 
-// finish reads the histogram, if one is asked for, and checks the whole.
+// finish reads the histogram, if it is needed, and checks the parameters.
 func (raw *coreRaw) finish(open OpenFunc) error {
 	if raw.FieldLengthDistribution == distHistogram {
 		if open == nil {
@@ -161,23 +164,10 @@ func (raw *coreRaw) finish(open OpenFunc) error {
 }
 
 // ycsbClasses are the names of YCSB's core workload: that of 0.17 and later, and the older one.
-var ycsbClasses = [...]string{"site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload"}
+var ycsbClasses = []string{"site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload"}
 
-func checkClass(class string) error {
-	for _, c := range ycsbClasses {
-		if class == c {
-			return nil
-		}
-	}
-	hint := nearest.DidYouMean(class, ycsbClasses[:])
-	if hint == "" {
-		hint = "; supported are " + strings.Join(ycsbClasses[:], " and ")
-	}
-	return fmt.Errorf("workload: unknown class %q%s", class, hint)
-}
-
-// Stock returns the properties of YCSB's stock workload a, b, c, d, e or f ("workloada" and capital
-// letters are understood too).
+// Stock returns the properties of YCSB's stock workload a, b, c, d, e or f. It also accepts "workloada" and capital
+// letters.
 func Stock(name string) (map[string]string, bool) {
 	letter := strings.TrimPrefix(strings.ToLower(name), "workload")
 	own, ok := map[string]string{

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// coreStream is one worker's stream of the core workload. Requests whose parts do not change are
-// prepared once; Next fills in keys, values and lengths.
+// coreStream is one worker's stream of the core workload. The constant parts of requests are made once; Next sets keys,
+// values and lengths.
 type coreStream struct {
 	recordMaker
 	r       random
@@ -24,12 +24,11 @@ type coreStream struct {
 	inserted       int64 // key number of the current insert
 }
 
-// Stream implements [Workload].
 func (w *core) Stream(worker, workers int) Stream {
 	s := &coreStream{
 		recordMaker: w.newRecordMaker(),
 		keys:        w.keyChooser(worker, workers),
-		scans:       w.scanLengths(),
+		scans:       w.lengths(w.p.ScanLengthDistribution, w.p.MinScanLength, w.p.MaxScanLength),
 		pending:     w.newInsertBatch(),
 	}
 	s.r.seed(w.p.Seed, forStream, uint64(worker))
@@ -45,7 +44,6 @@ func (w *core) Stream(worker, workers int) Stream {
 	return s
 }
 
-// Next implements [Stream].
 func (s *coreStream) Next(op *Op) {
 	op.Class = s.w.mix.next(&s.r)
 	op.Seq = -1
@@ -133,7 +131,6 @@ func (s *coreStream) fillInsert(op *Op) {
 	}
 }
 
-// Done implements [Stream].
 func (s *coreStream) Done(op *Op, applied bool) {
 	if op.Class != coreInsert {
 		return
@@ -153,7 +150,6 @@ func (s *coreStream) Done(op *Op, applied bool) {
 	}
 }
 
-// Flush implements [Stream].
 func (s *coreStream) Flush(op *Op) bool {
 	if s.pending.sent || s.pending.len() == 0 {
 		return false
@@ -164,8 +160,7 @@ func (s *coreStream) Flush(op *Op) bool {
 	return true
 }
 
-// Verify implements [Verifier]: with dataintegrity, reads (also those inside a read-modify-write) are
-// checked. A document that was not found is not what was written.
+// Verify checks reads with dataintegrity, also those of a read-modify-write. A missing document is wrong.
 func (s *coreStream) Verify(op *Op, i int, doc []byte) (ok, checked bool) {
 	if !s.w.p.DataIntegrity || i != 0 || (op.Class != coreRead && op.Class != coreRMW) {
 		return true, false
@@ -205,7 +200,14 @@ func (b *insertBatch) add(m *recordMaker, n int64) {
 	if b.sent {
 		b.reset()
 	}
-	b.addDocument(m, n)
+	if b.wrap { // {$set: record}
+		dst, at := rawbson.Open(b.docs.buf)
+		dst = bsoncore.AppendHeader(dst, bsoncore.TypeEmbeddedDocument, "$set")
+		b.docs.buf = rawbson.Close(m.appendRecord(dst, n), at)
+	} else {
+		b.docs.buf = m.appendRecord(b.docs.buf, n)
+	}
+	b.docs.mark()
 	b.numbers = append(b.numbers, n)
 	if b.w.p.Upsert {
 		b.ids.buf = appendIDFilter(b.ids.buf, m.key)
@@ -213,43 +215,23 @@ func (b *insertBatch) add(m *recordMaker, n int64) {
 	}
 }
 
-// addDocument appends what to write: the record, or {$set: record}.
-func (b *insertBatch) addDocument(m *recordMaker, n int64) {
-	dst := b.docs.buf
-	if b.wrap {
-		var at int
-		dst, at = rawbson.Open(dst)
-		dst = bsoncore.AppendHeader(dst, bsoncore.TypeEmbeddedDocument, "$set")
-		dst = rawbson.Close(m.appendRecord(dst, n), at)
-	} else {
-		dst = m.appendRecord(dst, n)
-	}
-	b.docs.buf = dst
-	b.docs.mark()
-}
-
-// send returns the request that writes the batch.
+// send returns the request that writes the batch. Upserts have one statement per record: a replacement for a single
+// record, $set of the whole document in a batch, like YCSB's binding.
 func (b *insertBatch) send() []Request {
 	b.sent = true
 	req := &b.req[0]
-	if b.w.p.Upsert {
-		req.Verb, req.Updates = Update, b.upserts()
+	if !b.w.p.Upsert {
+		req.Docs = b.docs.all()
+		req.Unordered = len(req.Docs) > 1
 		return b.req[:]
 	}
-	req.Docs = b.docs.all()
-	req.Unordered = len(req.Docs) > 1
-	return b.req[:]
-}
-
-// upserts returns one statement per record: a replacement if records are written one by one, $set of
-// the whole document if in batches, as YCSB's binding does.
-func (b *insertBatch) upserts() []Statement {
 	b.updates = b.updates[:0]
 	ids := b.ids.all()
 	for i, doc := range b.docs.all() {
 		b.updates = append(b.updates, Statement{Filter: ids[i], Update: doc, Upsert: true})
 	}
-	return b.updates
+	req.Verb, req.Updates = Update, b.updates
+	return b.req[:]
 }
 
 var _ Verifier = (*coreStream)(nil)
@@ -262,14 +244,12 @@ type coreLoader struct {
 	find   [1]Request
 }
 
-// Loader implements [Workload].
 func (w *core) Loader() Loader {
 	l := &coreLoader{recordMaker: w.newRecordMaker(), batch: w.newInsertBatch()}
 	l.find[0] = Request{Verb: Find, Class: NoClass, Collection: w.p.Table, Projection: w.byID, Limit: 1}
 	return l
 }
 
-// Load implements [Loader].
 func (l *coreLoader) Load(seq int64, n int, op *Op) {
 	l.batch.reset()
 	l.batch.wrap = l.w.p.Upsert && (n > 1 || l.w.p.BatchSize > 1)
@@ -280,7 +260,6 @@ func (l *coreLoader) Load(seq int64, n int, op *Op) {
 	op.Class, op.Seq, op.Requests = coreInsert, first, l.batch.send()
 }
 
-// Probe implements [Loader].
 func (l *coreLoader) Probe(seq int64, op *Op) {
 	l.setKey(l.w.p.firstLoaded() + seq)
 	l.filter = appendIDFilter(l.filter[:0], l.key)

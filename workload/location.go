@@ -17,7 +17,6 @@ const (
 	locationFind
 )
 
-// locationParams are the parameters of the location workload.
 type locationParams struct {
 	common
 	insert, find float64
@@ -25,19 +24,17 @@ type locationParams struct {
 	limit        int64
 }
 
-func locationSettings() []setting[locationParams] {
-	return append(commonOf(func(p *locationParams) *common { return &p.common }),
-		setting[locationParams]{"insertproportion", "0.1", "weight of bulk inserts", setFloat(func(p *locationParams) *float64 { return &p.insert })},
-		setting[locationParams]{"findproportion", "0.9", "weight of searches by city", setFloat(func(p *locationParams) *float64 { return &p.find })},
-		setting[locationParams]{"batchsize", "500", "documents per insert", setInt(func(p *locationParams) *int { return &p.batch })},
-		setting[locationParams]{"limit", "20", "most documents that a search returns", setLong(func(p *locationParams) *int64 { return &p.limit })},
+func (p *locationParams) settings() []setting {
+	return append(p.common.settings(),
+		setting{"insertproportion", "0.1", "weight of bulk inserts", &p.insert},
+		setting{"findproportion", "0.9", "weight of searches by city", &p.find},
+		setting{"batchsize", "500", "documents per insert", &p.batch},
+		setting{"limit", "20", "most documents that a search returns", &p.limit},
 	)
 }
 
-// location is a collection of places: nested documents of 400 to 600 bytes, inserted in bulk and found
-// by the city inside their address, which has a secondary index.
-//
-// The insert sequence is shared between its streams.
+// location is a collection of places: nested documents of 400 to 600 bytes, inserted in bulk and found by the city of
+// their address, which has a secondary index. Its streams share the insert sequence.
 type location struct {
 	p        locationParams
 	mix      mix
@@ -45,7 +42,7 @@ type location struct {
 	inserted atomic.Int64
 }
 
-func newLocation(p locationParams) (Workload, error) {
+func (p *locationParams) open() (Workload, error) {
 	m, ok := newMix(p.insert, p.find)
 	switch {
 	case !ok:
@@ -55,7 +52,7 @@ func newLocation(p locationParams) (Workload, error) {
 	case p.limit < 1:
 		return nil, fmt.Errorf("limit is %d: it must be at least 1", p.limit)
 	}
-	return &location{p: p, mix: m, ids: p.ids()}, nil
+	return &location{p: *p, mix: m, ids: p.ids()}, nil
 }
 
 func (w *location) Name() string { return "location" }
@@ -71,12 +68,11 @@ func (w *location) Indexes() []Index {
 	return []Index{{Collection: "location", Name: "address.city_1", Keys: keys("address.city")}}
 }
 
-// Loader implements [Workload].
 func (w *location) Loader() Loader {
-	return newObjectLoader("location", locationInsert, w.ids, w.appendPlace)
+	return w.ids.objectLoader("location", locationInsert, w.appendPlace)
 }
 
-// appendPlace appends the document of id; its contents follow from id and the seed.
+// appendPlace appends the document of id, whose contents depend on id and the seed.
 func (w *location) appendPlace(dst []byte, id objectID) []byte {
 	var r random
 	r.seed(w.p.seed, forRecord, recordNumber(id))
@@ -106,22 +102,16 @@ const (
 func appendAddress(dst []byte, r *random) []byte {
 	city := pick(r, cities)
 	dst, at := openDocElement(dst, "address")
-	dst = appendStreet(dst, r)
-	dst = bsoncore.AppendStringElement(dst, "city", city.first)
-	dst = appendDigits(dst, "zip", 10000+r.below(90000))
-	dst = bsoncore.AppendStringElement(dst, "country", city.second)
-	return rawbson.Close(dst, at)
-}
-
-// appendStreet appends a house number and a street name.
-func appendStreet(dst []byte, r *random) []byte {
-	dst, at := openString(dst, "street")
+	dst, street := openString(dst, "street")
 	dst = strconv.AppendInt(dst, 1+r.below(400), 10)
 	dst = append(dst, ' ')
 	dst = append(dst, pick(r, lastNames)...)
 	dst = append(dst, ' ')
-	dst = append(dst, pick(r, streetKinds)...)
-	return closeString(dst, at)
+	dst = closeString(append(dst, pick(r, streetKinds)...), street)
+	dst = bsoncore.AppendStringElement(dst, "city", city.first)
+	dst = appendDigits(dst, "zip", 10000+r.below(90000))
+	dst = bsoncore.AppendStringElement(dst, "country", city.second)
+	return rawbson.Close(dst, at)
 }
 
 // appendPoint appends a GeoJSON point.
@@ -144,6 +134,7 @@ func appendPhone(dst []byte, r *random) []byte {
 }
 
 type locationStream struct {
+	unbuffered
 	w      *location
 	r      random
 	docs   docBuffer
@@ -152,7 +143,6 @@ type locationStream struct {
 	find   [1]Request
 }
 
-// Stream implements [Workload].
 func (w *location) Stream(worker, _ int) Stream {
 	s := &locationStream{w: w}
 	s.r.seed(w.p.seed, forStream, uint64(worker))
@@ -161,7 +151,6 @@ func (w *location) Stream(worker, _ int) Stream {
 	return s
 }
 
-// Next implements [Stream].
 func (s *locationStream) Next(op *Op) {
 	op.Class, op.Seq = s.w.mix.next(&s.r), -1
 	if op.Class == locationFind {
@@ -182,9 +171,3 @@ func (s *locationStream) Next(op *Op) {
 	s.insert[0].Docs = s.docs.all()
 	op.Requests = s.insert[:]
 }
-
-// Done implements [Stream].
-func (s *locationStream) Done(*Op, bool) {}
-
-// Flush implements [Stream]; nothing is ever held back.
-func (s *locationStream) Flush(*Op) bool { return false }

@@ -17,14 +17,17 @@ type Param struct {
 	Help    string
 }
 
-// setting is one parameter of the workload type T: its description and how to set it.
-type setting[T any] struct {
+// setting is one parameter of a workload.
+type setting struct {
 	name, fallback, help string
-	set                  func(t *T, value string) error
+	value                any // a pointer to the value
 }
 
-// describe returns the parameters as users see them.
-func describe[T any](settings []setting[T]) []Param {
+// javaBool is a boolean as Java reads it.
+type javaBool bool
+
+// describe returns the parameters for users.
+func describe(settings []setting) []Param {
 	out := make([]Param, 0, len(settings))
 	for _, s := range settings {
 		out = append(out, Param{Name: s.name, Default: s.fallback, Help: s.help})
@@ -32,9 +35,8 @@ func describe[T any](settings []setting[T]) []Param {
 	return out
 }
 
-// apply sets every parameter of t to its value in given or to its default, and returns the names in
-// given that it does not know, sorted.
-func apply[T any](t *T, settings []setting[T], given map[string]string) (unknown []string, err error) {
+// apply sets every parameter to its value in given or to its default, and returns the unknown names in given, sorted.
+func apply(settings []setting, given map[string]string) (unknown []string, err error) {
 	known := make(map[string]bool, len(settings))
 	for _, s := range settings {
 		known[s.name] = true
@@ -42,7 +44,7 @@ func apply[T any](t *T, settings []setting[T], given map[string]string) (unknown
 		if !ok {
 			value = s.fallback
 		}
-		if err := s.set(t, value); err != nil {
+		if err := s.set(value); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -55,9 +57,9 @@ func apply[T any](t *T, settings []setting[T], given map[string]string) (unknown
 	return unknown, nil
 }
 
-// applyAll is [apply] where an unknown name is an error.
-func applyAll[T any](t *T, settings []setting[T], given map[string]string) error {
-	unknown, err := apply(t, settings, given)
+// applyAll is [apply] with an error for unknown names.
+func applyAll(settings []setting, given map[string]string) error {
+	unknown, err := apply(settings, given)
 	if err != nil || len(unknown) == 0 {
 		return err
 	}
@@ -84,62 +86,28 @@ func unknownValue(name, value string, choices ...string) error {
 	return fmt.Errorf("%s: unknown value %q%s", name, value, hint)
 }
 
-// Setters for the kinds of values that parameters have. Numbers are read as Java reads them.
-
-func setString[T any](at func(*T) *string) func(*T, string) error {
-	return func(t *T, value string) error {
-		*at(t) = value
-		return nil
-	}
-}
-
-// setInt takes what Java's Integer.parseInt takes.
-func setInt[T any](at func(*T) *int) func(*T, string) error {
-	return func(t *T, value string) error {
-		n, err := parseWhole(value, 32)
-		*at(t) = int(n)
-		return err
-	}
-}
-
-// setLong takes what Java's Long.parseLong takes.
-func setLong[T any](at func(*T) *int64) func(*T, string) error {
-	return func(t *T, value string) error {
-		n, err := parseWhole(value, 64)
-		*at(t) = n
-		return err
-	}
-}
-
-func setFloat[T any](at func(*T) *float64) func(*T, string) error {
-	return func(t *T, value string) error {
-		f, err := parseNumber(value)
-		*at(t) = f
-		return err
-	}
-}
-
-// setJavaBool is Boolean.parseBoolean: "true" in any case is true, everything else is false.
-func setJavaBool[T any](at func(*T) *bool) func(*T, string) error {
-	return func(t *T, value string) error {
-		*at(t) = strings.EqualFold(value, "true")
-		return nil
-	}
-}
-
-// setBool takes true and false only.
-func setBool[T any](at func(*T) *bool) func(*T, string) error {
-	return func(t *T, value string) error {
-		switch strings.ToLower(value) {
-		case "true":
-			*at(t) = true
-		case "false":
-			*at(t) = false
-		default:
+// set reads a value. Numbers have the syntax of Java's Integer.parseInt, Long.parseLong and Double.parseDouble.
+func (s *setting) set(value string) (err error) {
+	switch at := s.value.(type) {
+	case *string:
+		*at = value
+	case *int:
+		var n int64
+		n, err = parseWhole(value, 32)
+		*at = int(n)
+	case *int64:
+		*at, err = parseWhole(value, 64)
+	case *float64:
+		*at, err = parseNumber(value)
+	case *javaBool:
+		*at = javaBool(strings.EqualFold(value, "true"))
+	case *bool:
+		*at = strings.EqualFold(value, "true")
+		if !*at && !strings.EqualFold(value, "false") {
 			return fmt.Errorf("%q is neither true nor false", value)
 		}
-		return nil
 	}
+	return err
 }
 
 func parseWhole(value string, bits int) (int64, error) {
@@ -155,8 +123,8 @@ func parseWhole(value string, bits int) (int64, error) {
 	return 0, fmt.Errorf("%q is not a whole number", value)
 }
 
-// parseNumber takes what Java's Double.parseDouble takes, but for infinities and NaN: blanks around the
-// number and a type suffix are allowed.
+// parseNumber reads what Java's Double.parseDouble accepts, except infinities and NaN: it allows blanks around the
+// number and a type suffix.
 func parseNumber(value string) (float64, error) {
 	v := strings.TrimSpace(value)
 	if n := len(v); n > 1 && strings.ContainsRune("dDfF", rune(v[n-1])) && !strings.HasPrefix(v, "0x") {

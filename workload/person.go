@@ -17,7 +17,6 @@ const (
 	personListCount
 )
 
-// personParams are the parameters of the person workload.
 type personParams struct {
 	common
 	insert, list float64
@@ -25,20 +24,18 @@ type personParams struct {
 	pages        int64
 }
 
-func personSettings() []setting[personParams] {
-	return append(commonOf(func(p *personParams) *common { return &p.common }),
-		setting[personParams]{"insertproportion", "25", "weight of inserts", setFloat(func(p *personParams) *float64 { return &p.insert })},
-		setting[personParams]{"listproportion", "1", "weight of list operations", setFloat(func(p *personParams) *float64 { return &p.list })},
-		setting[personParams]{"pagesize", "20", "people per page", setInt(func(p *personParams) *int { return &p.pageSize })},
-		setting[personParams]{"pages", "1", "list reads a random one of this many first pages", setLong(func(p *personParams) *int64 { return &p.pages })},
+func (p *personParams) settings() []setting {
+	return append(p.common.settings(),
+		setting{"insertproportion", "25", "weight of inserts", &p.insert},
+		setting{"listproportion", "1", "weight of list operations", &p.list},
+		setting{"pagesize", "20", "people per page", &p.pageSize},
+		setting{"pages", "1", "list reads a random one of this many first pages", &p.pages},
 	)
 }
 
-// person is a REST store of people, as a paging repository (Spring Data) keeps it: it inserts people
-// and lists pages of them. Listing is a find with skip and limit and, for the number of pages, a count
-// over the whole collection, so it slows down as people are added.
-//
-// The insert sequence is shared between its streams.
+// person is a REST store of people, like a paging repository of Spring Data: it inserts people and lists pages of them.
+// A list is a find with skip and limit and, for the number of pages, a count of the whole collection, so it becomes
+// slower as people are added. Its streams share the insert sequence.
 type person struct {
 	p        personParams
 	mix      mix
@@ -46,10 +43,9 @@ type person struct {
 	inserted atomic.Int64
 	all      []byte // {}
 	count    []byte // pipeline
-	byID     []byte
 }
 
-func newPerson(p personParams) (Workload, error) {
+func (p *personParams) open() (Workload, error) {
 	m, ok := newMix(p.insert, p.list)
 	switch {
 	case !ok:
@@ -59,12 +55,8 @@ func newPerson(p personParams) (Workload, error) {
 	case p.pages < 1:
 		return nil, fmt.Errorf("pages is %d: it must be at least 1", p.pages)
 	}
-	return &person{p: p, mix: m, ids: p.ids(), all: emptyDoc(), count: countPipeline(), byID: keys("_id")}, nil
-}
-
-// countPipeline returns [{$match: {}}, {$group: {_id: 1, n: {$sum: 1}}}], the count of all documents.
-func countPipeline() []byte {
-	return stages(
+	// The count of all documents: [{$match: {}}, {$group: {_id: 1, n: {$sum: 1}}}].
+	count := stages(
 		stage("$match", func(dst []byte) []byte { return dst }),
 		stage("$group", func(dst []byte) []byte {
 			dst = bsoncore.AppendInt32Element(dst, "_id", 1)
@@ -73,6 +65,7 @@ func countPipeline() []byte {
 			})
 		}),
 	)
+	return &person{p: *p, mix: m, ids: p.ids(), all: keys(), count: count}, nil
 }
 
 func (w *person) Name() string { return "person" }
@@ -85,7 +78,7 @@ func (w *person) Collections() []string { return []string{"person"} }
 func (w *person) Indexes() []Index      { return nil }
 func (w *person) Records() int64        { return w.p.records }
 
-// appendPerson appends the document of id; its names follow from id and the seed.
+// appendPerson appends the document of id, whose names depend on id and the seed.
 func (w *person) appendPerson(dst []byte, id objectID) []byte {
 	var r random
 	r.seed(w.p.seed, forRecord, recordNumber(id))
@@ -97,12 +90,12 @@ func (w *person) appendPerson(dst []byte, id objectID) []byte {
 	return rawbson.Close(dst, at)
 }
 
-// Loader implements [Workload].
 func (w *person) Loader() Loader {
-	return newObjectLoader("person", personInsert, w.ids, w.appendPerson)
+	return w.ids.objectLoader("person", personInsert, w.appendPerson)
 }
 
 type personStream struct {
+	unbuffered
 	w      *person
 	r      random
 	docs   docBuffer
@@ -110,7 +103,6 @@ type personStream struct {
 	list   [2]Request
 }
 
-// Stream implements [Workload].
 func (w *person) Stream(worker, _ int) Stream {
 	s := &personStream{w: w}
 	s.r.seed(w.p.seed, forStream, uint64(worker))
@@ -121,7 +113,6 @@ func (w *person) Stream(worker, _ int) Stream {
 	return s
 }
 
-// Next implements [Stream].
 func (s *personStream) Next(op *Op) {
 	op.Class, op.Seq = s.w.mix.next(&s.r), -1
 	if op.Class == personList {
@@ -136,9 +127,3 @@ func (s *personStream) Next(op *Op) {
 	s.insert[0].Docs = s.docs.all()
 	op.Requests = s.insert[:]
 }
-
-// Done implements [Stream].
-func (s *personStream) Done(*Op, bool) {}
-
-// Flush implements [Stream]; nothing is ever held back.
-func (s *personStream) Flush(*Op) bool { return false }

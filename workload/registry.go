@@ -10,29 +10,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// Spec says which workload to open.
+// Spec specifies a workload.
 type Spec struct {
-	// Name is one of [Names].
-	Name string
-	// Mode is "", "core" or "ycsb": how the workloads a to f are run. "ycsb" makes a into ycsb-a and
-	// core into ycsb, "core" the other way round.
+	Name string // one of [Names]
+	// Mode is "", "core" or "ycsb". "ycsb" changes a to ycsb-a and core to ycsb, "core" the other way round.
 	Mode string
-	// Records is the size of the data set, Operations the expected length of the run; 0 leaves them
-	// to Params and defaults.
+	// Records is the size of the data set, Operations the expected length of the run. 0: by Params and defaults.
 	Records, Operations int64
-	// Seed makes the data and the operations reproducible.
-	Seed uint64
-	// Run is the moment at which the run begins, in milliseconds since any fixed one (at most 2^40). It
-	// keeps the documents that a run inserts apart from those of earlier runs: give [RunNumber] of the
-	// time. The ycsb workloads do not use it.
-	Run uint64
-	// Client is the number, in [0, Clients), of this process among those that share the data set.
-	// Clients may be 0 for one.
-	Client, Clients int
-	// Params are further parameters by name, see [ParamsOf].
-	Params map[string]string
-	// Open opens files that parameters name; nil if there are none.
-	Open OpenFunc
+	Seed                uint64
+	// Run is the number of the run ([RunNumber], at most 2^40), so that its inserted documents differ from those of
+	// earlier runs. The ycsb workloads do not use it.
+	Run             uint64
+	Client, Clients int               // number of this process in [0, Clients); Clients may be 0 for one
+	Params          map[string]string // see [ParamsOf]
+	Open            OpenFunc          // opens files that parameters name; nil without files
 }
 
 // RunNumber is the number of a run that begins at t: milliseconds since the year 2020.
@@ -43,12 +34,35 @@ func RunNumber(t time.Time) uint64 {
 // kind is one entry of the registry.
 type kind struct {
 	name, help string
-	stock      string // stock workload from which the defaults come
+	stock      string // stock workload with the defaults
 	open       func(k *kind, spec *Spec) (Workload, error)
 	params     func(k *kind) []Param
 }
 
-// registry returns all workloads in the order in which they are listed.
+// ownParams are the parameters of a workload that is not YCSB's.
+type ownParams interface {
+	settings() []setting
+	from(spec *Spec) error
+	open() (Workload, error)
+}
+
+func own(name, help string, fresh func() ownParams) kind {
+	return kind{name: name, help: help,
+		open: func(k *kind, spec *Spec) (Workload, error) {
+			p := fresh()
+			if err := applyAll(p.settings(), k.given(spec)); err != nil {
+				return nil, err
+			}
+			if err := p.from(spec); err != nil {
+				return nil, err
+			}
+			return p.open()
+		},
+		params: func(*kind) []Param { return describe(fresh().settings()) },
+	}
+}
+
+// registry returns all workloads in the order of their list.
 func registry() []kind {
 	var kinds []kind
 	stock := []struct{ letter, help string }{
@@ -64,9 +78,9 @@ func registry() []kind {
 	}
 	kinds = append(kinds,
 		kind{"core", "the YCSB core operations with proportions of your own", "", openCore, coreParamList},
-		kind{"person", "a REST store of people: inserts and paged lists with a count", "", openPerson, listOf(personSettings)},
-		kind{"location", "nested documents inserted in bulk and found by a secondary index", "", openLocation, listOf(locationSettings)},
-		kind{"catalog", "products with arrays and sub-documents: secondary indexes, updates, aggregation", "", openCatalog, listOf(catalogSettings)},
+		own("person", "a REST store of people: inserts and paged lists with a count", func() ownParams { return &personParams{} }),
+		own("location", "nested documents inserted in bulk and found by a secondary index", func() ownParams { return &locationParams{} }),
+		own("catalog", "products with arrays and sub-documents: secondary indexes, updates, aggregation", func() ownParams { return &catalogParams{} }),
 	)
 	for _, s := range stock {
 		kinds = append(kinds, kind{"ycsb-" + s.letter, s.help + ", exactly as YCSB does it", s.letter, openYCSB, ycsbParamList})
@@ -142,7 +156,7 @@ func find(spec *Spec) (*kind, error) {
 	return nil, fmt.Errorf("unknown workload %q%s (known: %s)", spec.Name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// given returns the parameters of spec, on top of those of the stock workload but for the ones left out.
+// given returns the parameters of spec, and those of the stock workload without some.
 func (k *kind) given(spec *Spec, without ...string) map[string]string {
 	props := map[string]string{}
 	if stock, ok := Stock(k.stock); ok {
@@ -158,8 +172,7 @@ func (k *kind) given(spec *Spec, without ...string) map[string]string {
 	return props
 }
 
-// coreGiven is given for the corrected core, which has no class, needs no operation count and has a
-// number of records of its own.
+// coreGiven is given for the corrected core, which has no class and no operation count, and another number of records.
 func (k *kind) coreGiven(spec *Spec) map[string]string {
 	return k.given(spec, "workload", "operationcount", "recordcount")
 }
@@ -190,38 +203,8 @@ func openYCSB(k *kind, spec *Spec) (Workload, error) {
 	return NewCore(p)
 }
 
-func openPerson(k *kind, spec *Spec) (Workload, error) {
-	return openWith(k, spec, personSettings(), func(p *personParams) *common { return &p.common }, newPerson)
-}
-
-func openLocation(k *kind, spec *Spec) (Workload, error) {
-	return openWith(k, spec, locationSettings(), func(p *locationParams) *common { return &p.common }, newLocation)
-}
-
-func openCatalog(k *kind, spec *Spec) (Workload, error) {
-	return openWith(k, spec, catalogSettings(), func(p *catalogParams) *common { return &p.common }, newCatalog)
-}
-
-// openWith reads the parameters of one of our own workloads and makes it.
-func openWith[T any](k *kind, spec *Spec, settings []setting[T], shared func(*T) *common,
-	make func(T) (Workload, error)) (Workload, error) {
-	var p T
-	if err := applyAll(&p, settings, k.given(spec)); err != nil {
-		return nil, err
-	}
-	if err := shared(&p).from(spec); err != nil {
-		return nil, err
-	}
-	return make(p)
-}
-
-// listOf describes settings for [ParamsOf].
-func listOf[T any](settings func() []setting[T]) func(*kind) []Param {
-	return func(*kind) []Param { return describe(settings()) }
-}
-
 func coreParamList(k *kind) []Param {
-	return withDefaults(describe(coreSettings()), k.coreGiven(&Spec{}))
+	return withDefaults(describe(newRaw("core", Corrected).settings()), k.coreGiven(&Spec{}))
 }
 
 func ycsbParamList(k *kind) []Param {

@@ -203,7 +203,7 @@ func TestHistogramOfFieldLengths(t *testing.T) {
 	// which has the length of the one before it.
 	counts, r := map[int64]int{}, testRandom()
 	for range 80_000 {
-		counts[w.(*core).fieldLengths().next(r)]++
+		counts[w.(*core).newRecordMaker().lengths.next(r)]++
 	}
 	if len(counts) != 2 || counts[10] < 19_000 || counts[10] > 21_000 || counts[30] < 59_000 {
 		t.Errorf("lengths are %v, want 10 for a quarter and 30 for the rest", counts)

@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -119,11 +121,11 @@ func TestStackOfArrays(t *testing.T) {
 }
 
 func TestMounts(t *testing.T) {
-	list := ParseMounts(strings.NewReader(`22 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+	list := mountinfo.Parse(`22 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
 30 22 0:30 / /mnt/with\040blank rw,noatime shared:1 - btrfs /dev/loop0 rw,space_cache=v2
 31 22 7:1 / /data rw,noatime - xfs /dev/loop1 rw,attr2,nobarrier
 broken line
-`))
+`)
 	for dir, want := range map[string]string{"/": "/dev/vda", "/data/db": "/dev/loop1", "/database": "/dev/vda", "/mnt/with blank": "/dev/loop0"} {
 		if m, ok := mountOf(list, dir); !ok || m.Source != want {
 			t.Errorf("%s: %+v", dir, m)
@@ -141,19 +143,19 @@ func TestHost(t *testing.T) {
 	files["proc/stat"], files["proc/pressure/io"] = "cpu  150 0 150 750 100 0 0 50 0 0\n", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\n"
 	files["sys/fs/cgroup/cpu/a/cpu.stat"] = "throttled_time 1250000000\n"
 	after := tree(t, files).Sample()
-	h := host(before, after, 1)
+	after.at = before.at.Add(time.Second)
+	_, h := Between(before, after, nil, 0)
 	if h.IOPressure == nil || *h.IOPressure != 0.5 || h.Steal != 0.25 || h.Busy != 0.5 || h.Throttled != 0.25 {
 		t.Errorf("%+v", h)
 	}
-	if _, ok := after.Counters("nvme0n1"); !ok || len(after.Names()) != 4 {
-		t.Errorf("%v", after.Names())
+	if _, ok := after.Counters("nvme0n1"); !ok || len(after.devices) != 4 {
+		t.Errorf("devices %v", after.devices)
 	}
 }
 
 func FuzzParse(f *testing.F) {
 	f.Add(stats)
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = ParseDiskstats(strings.NewReader(text)) // neither may panic, whatever it is
-		_ = ParseMounts(strings.NewReader(text))
+		_, _ = ParseDiskstats(strings.NewReader(text)) // it may not panic, whatever the text is
 	})
 }

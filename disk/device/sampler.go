@@ -54,16 +54,6 @@ func (m Sample) Counters(name string) (Counters, bool) {
 	return c, ok
 }
 
-// Names returns the names of all devices, sorted.
-func (m Sample) Names() []string {
-	var names []string
-	for name := range m.devices {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // cpu adds the first line of /proc/stat: user nice system idle iowait irq softirq steal.
 func (m *Sample) cpu(stat string) {
 	line, _, _ := strings.Cut(stat, "\n")
@@ -107,23 +97,15 @@ func throttled(s System) time.Duration {
 		}
 		for _, dir := range dirs {
 			for stat := range strings.Lines(readWord(dir, "cpu.stat")) {
-				if d, ok := throttleLine(strings.TrimSpace(stat)); ok {
-					return d
+				name, value, _ := strings.Cut(strings.TrimSpace(stat), " ")
+				unit := map[string]time.Duration{"throttled_usec": time.Microsecond, "throttled_time": time.Nanosecond}[name]
+				if n, err := strconv.ParseInt(value, 10, 64); err == nil && unit > 0 {
+					return time.Duration(n) * unit
 				}
 			}
 		}
 	}
 	return 0
-}
-
-func throttleLine(line string) (time.Duration, bool) {
-	for prefix, unit := range map[string]time.Duration{"throttled_usec ": time.Microsecond, "throttled_time ": time.Nanosecond} {
-		if value, ok := strings.CutPrefix(line, prefix); ok {
-			n, err := strconv.ParseInt(value, 10, 64)
-			return time.Duration(n) * unit, err == nil
-		}
-	}
-	return 0, false
 }
 
 // Between returns the activity of devices and of the host between two samples. syncs is the number of requested syncs
@@ -148,10 +130,6 @@ func Between(before, after Sample, names []string, syncs int64) ([]record.ProbeD
 		}
 		list = append(list, d)
 	}
-	return list, host(before, after, seconds)
-}
-
-func host(before, after Sample, seconds float64) record.ProbeHost {
 	var h record.ProbeHost
 	if before.psi && after.psi {
 		share := func(i int) *float64 {
@@ -163,7 +141,7 @@ func host(before, after Sample, seconds float64) record.ProbeHost {
 	ticks := after.ticks - before.ticks
 	h.Steal, h.Busy = over(after.steal-before.steal, ticks), over(after.busy-before.busy, ticks)
 	h.Throttled = max(0, (after.throttle - before.throttle).Seconds())
-	return h
+	return list, h
 }
 
 // Seconds returns the time between two samples.

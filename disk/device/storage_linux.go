@@ -25,19 +25,15 @@ func (s System) Storage(dir string) (record.ProbeStorage, error) {
 	storage.Filesystem, storage.Source, storage.Mount = m.Type, m.Source, m.Point
 	storage.Options = importantOptions(m.Options, m.Super)
 	storage.Memory = m.Type == "tmpfs" || m.Type == "ramfs" || m.Type == "hugetlbfs"
-	w := &walker{system: s, at: map[string]int{}, backing: s.backingOf}
+	w := &walker{system: s, at: map[string]int{}, backing: func(path string) (fs string, devices []string) {
+		if m, ok := s.MountOf(filepath.Dir(path)); ok {
+			return m.Type, s.devicesOf(m)
+		}
+		return "", nil
+	}}
 	for _, name := range s.devicesOf(m) {
 		w.add(name, "", 0)
 	}
 	storage.Devices = append(storage.Devices, w.list...)
 	return storage, nil
-}
-
-// backingOf returns the filesystem and devices of the file of a loop device.
-func (s System) backingOf(path string) (fs string, devices []string) {
-	m, ok := s.MountOf(filepath.Dir(path))
-	if !ok {
-		return "", nil
-	}
-	return m.Type, s.devicesOf(m)
 }

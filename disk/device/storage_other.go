@@ -4,7 +4,7 @@ package device
 
 import "github.com/plimsoll-bench/plimsoll/record"
 
-// Storage knows nothing of the devices here: only Linux tells what a directory stands on.
+// Storage has no devices, which only Linux shows.
 func (s System) Storage(string) (record.ProbeStorage, error) {
 	return record.ProbeStorage{Devices: []record.ProbeBlock{}}, nil
 }

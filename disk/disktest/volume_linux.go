@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Able says whether this process may make filesystems. Where it may not, it says so once in the test's log.
+// Able reports whether this process may make filesystems. If not, it logs the reason.
 func Able(t testing.TB) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -52,7 +52,7 @@ func Make(t testing.TB, fs string, mib int, options string, images ...string) *V
 		run(t, "mkfs.btrfs", append([]string{"-q", "-f"}, v.Loops...)...)
 	case "xfs":
 		run(t, "mkfs.xfs", "-q", "-f", v.Loops[0])
-	default: // what it would initialise later would be written beside a test
+	default: // lazy initialization would write during a test
 		run(t, "mkfs."+fs, "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Loops[0])
 	}
 	if err := os.Mkdir(v.Dir, 0o755); err != nil {
@@ -66,7 +66,7 @@ func Make(t testing.TB, fs string, mib int, options string, images ...string) *V
 	return v
 }
 
-// remove takes everything away again. A loop device that came back under another name after a power cut is found by the
+// remove removes filesystem and loop devices. A loop device that got another name after a power cut is found by the
 // mount.
 func (v *Volume) remove(t testing.TB) {
 	loops := v.Loops
@@ -74,7 +74,7 @@ func (v *Volume) remove(t testing.TB) {
 		if source := strings.TrimSpace(string(out)); strings.HasPrefix(source, "/dev/loop") {
 			loops = append([]string{source}, loops...)
 		}
-		for range 50 { // something may still look at it
+		for range 50 { // another process may still use it
 			if exec.Command("umount", v.Dir).Run() == nil {
 				break
 			}

@@ -25,7 +25,6 @@ type Host struct {
 	Clock                          string
 	Governor                       string
 	Overcommit, MaxMaps            string
-	Memory                         int64
 	Swap                           int64
 	KeepAlive                      string // seconds
 }

@@ -41,12 +41,9 @@ func Look(s device.System, dir string) (*Host, error) {
 		if len(f) < 2 {
 			continue
 		}
-		n, _ := strconv.ParseInt(f[1], 10, 64)
-		switch f[0] {
-		case "MemTotal:":
-			h.Memory = n << 10
-		case "SwapTotal:":
-			h.Swap = n << 10
+		if f[0] == "SwapTotal:" {
+			h.Swap, _ = strconv.ParseInt(f[1], 10, 64)
+			h.Swap <<= 10
 		}
 	}
 	var r unix.Rlimit
@@ -67,9 +64,6 @@ func Look(s device.System, dir string) (*Host, error) {
 	return h, nil
 }
 
-// startAgrees is the maximal difference between the age of a process and the uptime of its server.
-const startAgrees = 5 * time.Second
-
 // Running proves that a server runs on this machine: the names of the hosts are equal, and its process has the name of
 // a mongod or mongos and the server's age. nil does not prove the contrary: a server in a container has another host
 // name and process id.
@@ -84,7 +78,7 @@ func Running(s device.System, f facts.Facts) *Process {
 		return nil
 	}
 	age, ok := ageOf(s.Proc, dir)
-	if !ok || (age-f.Uptime).Abs() > startAgrees {
+	if !ok || (age-f.Uptime).Abs() > 5*time.Second {
 		return nil
 	}
 	p := &Process{PID: f.PID}

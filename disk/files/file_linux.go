@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/bits"
 	"os"
-	"path/filepath"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -94,20 +93,6 @@ func (f *File) Forget(offset, length int64) {
 // Random disables the kernel's read-ahead.
 func (f *File) Random() { _ = unix.Fadvise(f.fd, 0, 0, unix.FADV_RANDOM) }
 
-// Map maps the file into memory.
-func (f *File) Map(size int64) ([]byte, error) {
-	return unix.Mmap(f.fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-}
-
-// Unmap ends a mapping.
-func Unmap(b []byte) { _ = unix.Munmap(b) }
-
-// Flush syncs a mapping.
-func Flush(b []byte) error { return unix.Msync(b, unix.MS_SYNC) }
-
-// Close closes the file.
-func (f *File) Close() error { return unix.Close(f.fd) }
-
 // Align returns the alignment of O_DIRECT for this file: from the filesystem (Linux 6.1 and later), or the block size
 // of the device, or 4096.
 func (f *File) Align(logical int64) Alignment {
@@ -137,36 +122,11 @@ func (s *Set) TryDirect() error {
 	return f.ReadAt(b, 0)
 }
 
-// Buffer returns memory at the start of a page, which the collector does not know. Its pages are touched.
-func Buffer(size int) []byte {
-	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		return make([]byte, size) // no address space: the first O_DIRECT says so
-	}
-	for i := 0; i < size; i += 4096 {
-		b[i] = 1
-	}
-	return b
-}
-
-// Room is how many bytes this user may still write below the directory.
+// Room returns the bytes that this user may still write below the directory.
 func (s *Set) Room() int64 {
 	var st unix.Statfs_t
 	if unix.Statfs(s.dir, &st) != nil {
 		return 0
 	}
 	return int64(st.Bavail) * st.Bsize
-}
-
-// SyncDir makes the names of files durable.
-func (s *Set) SyncDir() error {
-	d, err := os.Open(filepath.Clean(s.dir))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return err
-	}
-	return nil
 }

@@ -56,7 +56,11 @@ func Parse(text string) (Config, error) {
 	c := Config{Threads: 1, FileSizeMB: 1, RecordKB: 4}
 	var shown []string
 	for _, f := range fields {
-		shown = append(shown, shownKey(f.key)+": "+f.text)
+		key := f.key
+		if key == "" || bare(key) < len(key) {
+			key = shownText(key)
+		}
+		shown = append(shown, key+": "+f.text)
 		c.set(f)
 	}
 	c.Text = "{}"
@@ -64,14 +68,6 @@ func Parse(text string) (Config, error) {
 		c.Text = "{ " + strings.Join(shown, ", ") + " }"
 	}
 	return c, c.check()
-}
-
-// shownKey quotes a key that needs quotes.
-func shownKey(key string) string {
-	if bare(key) == len(key) && key != "" {
-		return key
-	}
-	return shownText(key)
 }
 
 func shownText(text string) string {

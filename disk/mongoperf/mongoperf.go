@@ -14,9 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// stepSeconds is mongoperf's duration of a step of the ramp.
-const stepSeconds = 8
-
 // Spec returns the probe for a configuration.
 func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
 	s := disk.Defaults(dir)
@@ -24,7 +21,7 @@ func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
 	s.Size, s.Block, s.Threads = c.FileSizeMB<<20, c.RecordKB<<10, c.Threads
 	s.Duration, s.SyncDelay = int64(step), c.SyncDelay*int64(time.Second)
 	if step == 0 {
-		s.Duration = int64(stepSeconds * time.Second)
+		s.Duration = int64(8 * time.Second) // mongoperf's duration of a step of the ramp
 	}
 	s.Segment = min(s.Segment, max(1<<20, s.Size/4)) // flushes are counted in a file of this size
 	switch {
@@ -71,7 +68,11 @@ func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Wri
 	p.print("creating test file size:%dMB ...\n", c.FileSizeMB)
 	err = disk.Run(ctx, disk.Options{
 		Writer: writer, Progress: p, Endless: step == 0, Pause: time.Duration(c.SleepMicros) * time.Microsecond,
-		Synced: p.synced,
+		Synced: func(took time.Duration) {
+			if took >= time.Millisecond { // without a syncDelay they follow each other, and most have nothing to do
+				p.print("                    mmf sync took %dms\n", took.Milliseconds())
+			}
+		},
 	})
 	return writer.Probe, err
 }
@@ -119,11 +120,4 @@ func (p *printer) Second(s record.ProbeSecond) {
 		return
 	}
 	p.print("%.0f ops/sec %.0f MB/sec\n", ops, math.Floor(float64(s.Bytes)/seconds/(1<<20)))
-}
-
-// synced prints the duration of a sync of the mapping.
-func (p *printer) synced(took time.Duration) {
-	if took >= time.Millisecond { // without a syncDelay they follow each other, and most have nothing to do
-		p.print("                    mmf sync took %dms\n", took.Milliseconds())
-	}
 }

@@ -40,17 +40,13 @@ type Pool struct {
 func NewPool(seed uint64, block int64) *Pool {
 	var key [32]byte
 	endian.PutUint64(key[:], seed)
-	p := &Pool{data: make([]byte, poolBytes), seed: seed, piece: int(divisor(pieceBytes, max(block, 1)))}
+	piece := int64(pieceBytes)
+	for rest := max(block, 1); rest != 0; { // their greatest common divisor
+		piece, rest = rest, piece%rest
+	}
+	p := &Pool{data: make([]byte, poolBytes), seed: seed, piece: int(piece)}
 	_, _ = rand.NewChaCha8(key).Read(p.data) // never fails
 	return p
-}
-
-// divisor returns the greatest common divisor.
-func divisor(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // Fill makes a block for an offset of a file. sequence must differ between all written blocks.
@@ -152,12 +148,4 @@ func (p *Pool) same(b []byte, place int, offset int64) bool {
 		from = at + 8
 	}
 	return bytes.Equal(b[from:], p.data[place+from:place+len(b)])
-}
-
-// Sequence returns the sequence in the header of a block that [Pool.Check] has accepted.
-func Sequence(block []byte) uint64 {
-	if len(block) < HeaderBytes {
-		return 0
-	}
-	return endian.Uint64(block[16:])
 }

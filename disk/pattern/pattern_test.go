@@ -16,8 +16,8 @@ func TestBlocks(t *testing.T) {
 			if err := p.Check(b, i*size); err != nil {
 				t.Fatalf("%d: %v", size, err)
 			}
-			if Sequence(b) != uint64(i+1) {
-				t.Errorf("sequence %d", Sequence(b))
+			if got := endian.Uint64(b[16:]); got != uint64(i+1) {
+				t.Errorf("sequence %d, want %d", got, i+1)
 			}
 			var m *Mismatch
 			if err := p.Check(b, (i+1)*size); !errors.As(err, &m) {

@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -38,13 +39,6 @@ func encode(b []byte, session string, n int64) {
 		b[i] = byte(uint64(n)*2654435761>>(i%24)) ^ byte(i)
 	}
 	binary.LittleEndian.PutUint32(b[RecordBytes-4:], crc32.Checksum(b[:RecordBytes-4], castagnoli))
-}
-
-// valid reports whether a record is number n of a session.
-func valid(b []byte, session string, n int64) bool {
-	want := make([]byte, RecordBytes)
-	encode(want, session, n)
-	return string(b) == string(want)
 }
 
 // Write writes records and reports each durable one to the witness, until ctx ends or the power is cut. It calls
@@ -134,7 +128,7 @@ func Missing(name, session string, known int64) (missing, first int64, err error
 	if err == nil {
 		defer f.Close()
 	}
-	b := make([]byte, RecordBytes)
+	b, want := make([]byte, RecordBytes), make([]byte, RecordBytes)
 	for n := int64(1); n <= known; n++ {
 		ok := false
 		if f != nil {
@@ -142,7 +136,8 @@ func Missing(name, session string, known int64) (missing, first int64, err error
 			if err != nil && !errors.Is(err, io.EOF) {
 				return missing, first, fmt.Errorf("cannot read record %d: %w", n, err)
 			}
-			ok = err == nil && valid(b, session, n)
+			encode(want, session, n)
+			ok = err == nil && bytes.Equal(b, want)
 		}
 		if !ok {
 			if missing++; first == 0 {

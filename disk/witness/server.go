@@ -119,9 +119,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	err := s.enter()
-	if err == nil {
-		defer s.leave()
+	s.mu.Lock()
+	s.open++
+	open := s.open
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.open--
+		s.mu.Unlock()
+	}()
+	err := fmt.Errorf("the witness already has %d connections: close some, or start another witness", maxConnections)
+	if open <= maxConnections {
 		s.say("connection from " + conn.RemoteAddr().String())
 		err = s.talk(conn)
 	}
@@ -130,23 +138,6 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		fmt.Fprintf(conn, "error %v\n", err)
 		s.say(fmt.Sprintf("connection from %s ended: %v", conn.RemoteAddr(), err))
 	}
-}
-
-// enter counts a connection, or returns an error above the limit.
-func (s *Server) enter() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open >= maxConnections {
-		return fmt.Errorf("the witness already has %d connections: close some, or start another witness", maxConnections)
-	}
-	s.open++
-	return nil
-}
-
-func (s *Server) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
 }
 
 func (s *Server) say(text string) {

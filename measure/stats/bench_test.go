@@ -36,9 +36,9 @@ func BenchmarkTQuantile(b *testing.B) {
 	}
 }
 
-func BenchmarkTrials(b *testing.B) {
+func BenchmarkPower(b *testing.B) {
 	for b.Loop() {
-		Trials(0.05, 0.02, 0.8, 0.05, true)
+		Power(0.05, 0.02, 0.05, 50, true)
 	}
 }
 

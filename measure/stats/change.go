@@ -7,46 +7,38 @@ import (
 	"slices"
 )
 
-// ChangeOptions say what counts as a change in a history. The zero value means the defaults.
+// ChangeOptions define a change in a history. The zero value has the defaults.
 type ChangeOptions struct {
-	// P is the largest p-value of a change; 0 means 0.001, which is small because the place of a change is sought.
-	P float64
-	// Magnitude is the smallest relative change of the mean that counts: 0.02 for 2 %.
-	Magnitude float64
-	// Segment is the smallest number of values between changes; 0 means 3. Fewer than two are never told apart.
-	Segment int
+	P         float64 // largest p-value of a change; 0.001 if 0, small because many places are tested
+	Magnitude float64 // smallest relative change of the mean: 0.02 for 2 %
+	Segment   int     // smallest number of values between changes; 3 if 0, at least 2
 }
 
-// ChangePoint is where a history changes its level.
+// ChangePoint is a change of the level of a history.
 type ChangePoint struct {
-	// Index is that of the first value after the change.
-	Index int
-	// Before and After are the means of the values between this change and its neighbours.
-	Before, After float64
-	// Change is After/Before − 1; 0 if Before is 0, and against the amount of Before if it is negative.
-	Change float64
-	// P is Student's two-sided p-value of the difference.
-	P float64
+	Index         int     // of the first value after the change
+	Before, After float64 // means of the values between this change and its neighbours
+	P             float64 // Student's two-sided p-value of the difference
 }
 
-// minHistory is the number of values below which a history is too short to speak of changes.
+// minHistory is the smallest number of values of a history with changes.
 const minHistory = 10
 
-// weaker is how much larger the p-value of a candidate may be than that of a change: neighbours that are not yet told
-// apart hide a change, so that candidates are collected generously and judged afterwards.
+// weaker is the factor by which the p-value of a candidate may exceed that of a change. Undetected neighbours hide a
+// change, so many candidates are collected first and judged afterwards.
 const weaker = 10
 
-// ChangePoints finds where the level of a history of independent values changes, in order. Candidates are the places
-// that divide some stretch of the history best by the distance of energies of both sides,
+// ChangePoints finds the changes of the level of a history of independent values, in order. Candidates are the places
+// with the largest energy distance between both sides of a stretch of the history,
 //
 //	Q = nm/(n+m) · (2/(nm)·ΣΣ|x_i−y_j| − 1/n²·ΣΣ|x_i−x_j| − 1/m²·ΣΣ|y_i−y_j|)
 //
-// and whose sides differ by Student's t at ten times the p-value; then the least significant is dropped, its
-// neighbours joined, until all that are left differ at the p-value and by the magnitude. Nothing is drawn at random:
-// the same history gives the same changes. Histories of fewer than ten values have none; values that are not finite are
-// skipped. Where neighbours in time resemble each other, changes are found too often. (Matteson and James, "A
-// Nonparametric Approach for Multiple Change Point Analysis", JASA 2014; t tests and joining as in Fleming and others,
-// "Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE 2023.)
+// and whose sides differ by Student's t at ten times the p-value. Then the least significant candidate is dropped and
+// its neighbours are joined, until all others differ at the p-value and by the magnitude. Nothing is random. Histories
+// of fewer than ten values have no changes; values that are not finite are skipped. If values depend on their
+// neighbours in time, changes are found too often. (Matteson and James, "A Nonparametric Approach for Multiple Change
+// Point Analysis", JASA 2014; t tests and joining as in Fleming and others, "Hunter: Using Change Point Detection to
+// Hunt for Performance Regressions", ICPE 2023.)
 func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 	values, index, unit := normalised(xs)
 	o = o.withDefaults()
@@ -54,9 +46,18 @@ func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 		return nil
 	}
 	c := history{values: values, o: o}
-	c.searched = c.places()
-	cuts := c.join(c.candidates())
-	cuts = c.join(c.settle(cuts))
+	candidates := map[int]bool{}
+	for from, to := range c.stretches() {
+		c.divide(from, to, candidates)
+		c.searched += float64(to - from - 2*o.Segment + 1)
+	}
+	cuts := c.join(slices.Sorted(maps.Keys(candidates)))
+	for k := range cuts { // to the best place between its neighbours, now that these are known
+		if at, ok := c.split(c.around(cuts, k)); ok {
+			cuts[k] = at
+		}
+	}
+	cuts = c.join(cuts)
 	var found []ChangePoint
 	for k := range cuts {
 		p := c.judge(cuts, k)
@@ -67,8 +68,8 @@ func ChangePoints(xs []float64, o ChangeOptions) []ChangePoint {
 	return found
 }
 
-// normalised returns the finite values, divided by 2^unit so that none exceeds one and squares neither overflow nor
-// vanish, and their places.
+// normalised returns the finite values and their indices. The values are divided by 2^unit, so that none exceeds one
+// and squares neither overflow nor underflow.
 func normalised(xs []float64) (values []float64, index []int, unit int) {
 	largest := 0.0
 	for i, x := range xs {
@@ -98,28 +99,18 @@ func (o ChangeOptions) withDefaults() ChangeOptions {
 	return o
 }
 
-// history is a series of finite values and what counts as a change in it.
+// history is a series of finite values.
 type history struct {
 	values   []float64
 	o        ChangeOptions
 	searched float64 // places
 }
 
-// candidates collects places that divide some stretch significantly.
-func (h history) candidates() []int {
-	places := map[int]bool{}
-	for from, to := range h.stretches() {
-		h.divide(from, to, places)
-	}
-	return slices.Sorted(maps.Keys(places))
-}
-
-// longestStretch bounds the time for long histories, which grows with the square of a stretch. A change that so many
-// values do not show is not worth telling.
+// longestStretch limits the time for long histories, which grows with the square of a stretch.
 const longestStretch = 512
 
-// stretches are the whole history, its half, a quarter and so on, each overlapping the next by half, so that an episode
-// is seen beside what surrounds it.
+// stretches are the whole history, its half, a quarter and so on. Each overlaps the next one by half, so that an
+// episode is compared with its surroundings.
 func (h history) stretches() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		n := len(h.values)
@@ -134,16 +125,7 @@ func (h history) stretches() iter.Seq2[int, int] {
 	}
 }
 
-// places is how many places of how many stretches are looked at.
-func (h history) places() float64 {
-	sum := 0
-	for from, to := range h.stretches() {
-		sum += to - from - 2*h.o.Segment + 1
-	}
-	return float64(sum)
-}
-
-// divide adds the place that divides values[from:to] best, and those in both parts.
+// divide adds the best place to divide values[from:to], and those in both parts.
 func (h history) divide(from, to int, places map[int]bool) {
 	at, ok := h.split(from, to)
 	if !ok || differ(h.values[from:at], h.values[at:to]) > h.o.P*weaker {
@@ -154,9 +136,9 @@ func (h history) divide(from, to int, places map[int]bool) {
 	h.divide(at, to, places)
 }
 
-// split returns the place in values[from:to] with the largest distance of energies; ok is false if it is too short. The
-// sums of distances are carried along as values move from the right part to the left one, so that a split takes
-// time that grows with the square of the length, and no memory.
+// split returns the place in values[from:to] with the largest energy distance; ok is false if the range is too short.
+// The sums of distances are updated as values move from the right part to the left one, so the time grows with the
+// square of the length, and no memory is needed.
 func (h history) split(from, to int) (at int, ok bool) {
 	xs, n := h.values[from:to], to-from
 	if n < 2*h.o.Segment {
@@ -187,9 +169,8 @@ func (h history) split(from, to int) (at int, ok bool) {
 	return at, true
 }
 
-// join drops the least significant cut, over and over, until all that are left count.
+// join drops the least significant cut repeatedly, until all others count.
 func (h history) join(cuts []int) []int {
-	cuts = slices.Clone(cuts)
 	type verdict struct {
 		p      float64
 		counts bool
@@ -215,20 +196,19 @@ func (h history) join(cuts []int) []int {
 			return cuts
 		}
 		cuts, verdicts = slices.Delete(cuts, worst, worst+1), slices.Delete(verdicts, worst, worst+1)
-		judge(worst - 1) // only its neighbours have new ones
+		judge(worst - 1) // only the verdicts of its neighbours change
 		judge(worst)
 	}
 }
 
-// falseAlarms is how many histories in which nothing changes may have a change called at all.
+// falseAlarms is the largest share of histories without changes in which any change is found.
 const falseAlarms = 0.05
 
-// rankLevel is what the rank test has to confirm. Two wild values next to each other make a large difference of means,
-// but not of ranks.
+// rankLevel is the level of the rank test. Two adjacent outliers cause a large difference of means, but not of ranks.
 const rankLevel = 0.01
 
-// counts says whether a cut is a change: it is as large as asked for, significant by itself, significant given that it
-// was sought in as many places as the history has (Bonferroni), and not the work of single wild values.
+// counts reports whether a cut is a change: it is large enough, significant by itself, significant for the number of
+// tested places (Bonferroni), and not caused by single outliers.
 func (h history) counts(cuts []int, k int, p ChangePoint) bool {
 	from, to := h.around(cuts, k)
 	short := min(cuts[k]-from, to-cuts[k]) < h.o.Segment
@@ -240,25 +220,13 @@ func (h history) counts(cuts []int, k int, p ChangePoint) bool {
 	return rank <= max(rankLevel, leastRankP(cuts[k]-from, to-cuts[k]))
 }
 
-// leastRankP is the p-value of the rank test of sides that do not overlap: two of all n+m over n divisions.
+// leastRankP is the p-value of the rank test for sides that do not overlap: two of all n+m over n divisions.
 func leastRankP(n, m int) float64 {
 	divisions := 1.0
 	for i := range min(n, m) {
 		divisions *= float64(n+m-i) / float64(i+1)
 	}
 	return 2 / divisions * (1 + negligible)
-}
-
-// settle moves each cut to the best place between its neighbours, now that these are known.
-func (h history) settle(cuts []int) []int {
-	cuts = slices.Clone(cuts)
-	for k := range cuts {
-		from, to := h.around(cuts, k)
-		if at, ok := h.split(from, to); ok {
-			cuts[k] = at
-		}
-	}
-	return cuts
 }
 
 // around returns the range between the neighbours of a cut.
@@ -280,14 +248,11 @@ func (h history) judge(cuts []int, k int) ChangePoint {
 	p := ChangePoint{Index: cuts[k], P: differ(before, after)}
 	p.Before, _ = moments(before)
 	p.After, _ = moments(after)
-	if change := (p.After - p.Before) / math.Abs(p.Before); finite([]float64{change}) {
-		p.Change = change
-	}
 	return p
 }
 
-// differ is the two-sided p-value of Student's t with pooled variance: with the few values next to a change, one
-// variance for both sides is better known than two. Without any spread, levels that differ give 0.
+// differ is the two-sided p-value of Student's t with pooled variance: few values give a better estimate of one
+// variance than of two. Without any spread, different levels give 0.
 func differ(a, b []float64) float64 {
 	na, nb := float64(len(a)), float64(len(b))
 	ma, va := moments(a)

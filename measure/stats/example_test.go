@@ -20,21 +20,22 @@ func ExamplePairedRatio() {
 	// within 6 %: true
 }
 
-func ExampleTrials() {
+func ExamplePower() {
 	for _, cv := range []float64{0.01, 0.03, 0.05} {
-		fmt.Printf("trials scatter by %.0f %%: %d of each find a change of 5 %%\n", 100*cv, stats.Trials(cv, 0.05, 0.8, 0.05, true))
+		fmt.Printf("coefficient of variation %.0f %%: 9 pairs find a change of 5 %% with %.0f %%\n", 100*cv,
+			100*stats.Power(cv, 0.05, 0.05, 9, true))
 	}
 	// Output:
-	// trials scatter by 1 %: 3 of each find a change of 5 %
-	// trials scatter by 3 %: 9 of each find a change of 5 %
-	// trials scatter by 5 %: 19 of each find a change of 5 %
+	// coefficient of variation 1 %: 9 pairs find a change of 5 % with 100 %
+	// coefficient of variation 3 %: 9 pairs find a change of 5 % with 85 %
+	// coefficient of variation 5 %: 9 pairs find a change of 5 % with 45 %
 }
 
 func ExampleChangePoints() {
-	// One run a day; on the eleventh somebody changed the read-ahead.
+	// One run a day; before the eleventh the read-ahead was changed.
 	history := []float64{501, 497, 503, 499, 502, 498, 500, 504, 499, 501, 462, 458, 461, 463, 459}
 	for _, c := range stats.ChangePoints(history, stats.ChangeOptions{Magnitude: 0.02}) {
-		fmt.Printf("from run %d on: %.0f instead of %.0f, %+.1f %%\n", c.Index+1, c.After, c.Before, 100*c.Change)
+		fmt.Printf("from run %d on: %.0f instead of %.0f, %+.1f %%\n", c.Index+1, c.After, c.Before, 100*(c.After/c.Before-1))
 	}
 	// Output:
 	// from run 11 on: 461 instead of 500, -8.0 %

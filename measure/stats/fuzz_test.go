@@ -53,7 +53,7 @@ func FuzzStatistics(f *testing.F) {
 		checkMeans(t, xs, confidence)
 		for _, ratio := range []func(a, b []float64, c float64) (Ratio, bool){PairedRatio, UnpairedRatio} {
 			r, ok := ratio(a, b, confidence)
-			number(t, "ratio", r.Ratio, r.Low, r.High, r.P, r.SE, r.DF, r.CV())
+			number(t, "ratio", r.Ratio, r.Low, r.High, r.P, r.SE, r.DF)
 			bracketed(t, "ratio", r.Ratio, r.Interval, ok)
 			if r.P < 0 || r.P > 1 {
 				t.Errorf("p is %v", r.P)
@@ -64,7 +64,7 @@ func FuzzStatistics(f *testing.F) {
 		number(t, "probability", append(Holm(xs), p, RareBound(len(xs), confidence))...)
 		power := Power(math.Abs(part), confidence, 0.05, len(xs), len(xs)%2 == 0)
 		number(t, "power", power, TQuantile(confidence, part), TTail(confidence, part))
-		if power < 0 || power > 1 || Trials(part, confidence, 0.8, 0.05, true) < 0 || RareTrials(part, confidence) < 0 {
+		if power < 0 || power > 1 || RareTrials(part, confidence) < 0 {
 			t.Errorf("power %v", power)
 		}
 		checkSeries(t, a, b, xs, part)
@@ -74,7 +74,7 @@ func FuzzStatistics(f *testing.F) {
 func checkMeans(t *testing.T, xs []float64, confidence float64) {
 	t.Helper()
 	for name, f := range map[string]func([]float64, float64) (float64, Interval, bool){
-		"Mean": Mean, "GeoMean": GeoMean, "MedianInterval": MedianInterval,
+		"GeoMean": GeoMean, "MedianInterval": MedianInterval,
 	} {
 		mean, iv, ok := f(xs, confidence)
 		number(t, name, mean, iv.Low, iv.High)
@@ -99,7 +99,7 @@ func checkSeries(t *testing.T, a, b, xs []float64, part float64) {
 	t.Helper()
 	last := 0
 	for _, p := range ChangePoints(xs, ChangeOptions{P: part, Magnitude: part}) {
-		number(t, "change point", p.Before, p.After, p.Change, p.P)
+		number(t, "change point", p.Before, p.After, p.P)
 		if p.Index < last+3 || p.Index > len(xs)-3 {
 			t.Errorf("change at %d of %d, after one at %d", p.Index, len(xs), last)
 		}

@@ -5,38 +5,17 @@ import (
 	"slices"
 )
 
-// Mean returns the arithmetic mean of trials and its t interval, x̄ ± t·s/√n. It suits values that can be zero or
-// negative, such as shares of errors or differences; rates and times are better served by [GeoMean]. ok is false with
-// fewer than two values, or with one that is not finite.
-func Mean(xs []float64, confidence float64) (mean float64, iv Interval, ok bool) {
-	if len(xs) == 0 || !finite(xs) {
-		return 0, Interval{}, false
-	}
-	mean, variance := moments(xs)
-	if len(xs) < 2 || !validConfidence(confidence) {
-		return mean, Interval{}, false
-	}
-	n := float64(len(xs))
-	t := TQuantile((1+confidence)/2, n-1)
-	half := t * math.Sqrt(variance/n)
-	iv = Interval{mean - half, mean + half}
-	if !iv.bounded() {
-		return mean, Interval{}, false
-	}
-	return mean, iv, true
-}
-
 // GeoMean returns the geometric mean of trials and its t interval on the logarithms, exp(x̄ ± t·s/√n). Results of
-// trials are skewed, their logarithms hardly, and with a handful of trials this interval keeps its promise where a
-// bootstrap does not. ok is false with fewer than two values; the mean is still that of the one then. With a value
-// that is zero, negative or not finite the mean is 0 as well.
+// trials are skewed and their logarithms are not. With few trials this interval is correct and a bootstrap is not. ok
+// is false with fewer than two values; the mean of a single value is still returned. With a value that is zero,
+// negative or not finite, the mean is 0 too.
 func GeoMean(xs []float64, confidence float64) (mean float64, iv Interval, ok bool) {
 	l, valid := logs(xs)
 	if !valid {
 		return 0, Interval{}, false
 	}
 	m, variance := moments(l)
-	// Through logarithms and back a mean can end up outside of its values; equal ones are their own mean.
+	// By rounding, the mean could be outside of the values.
 	mean = min(max(math.Exp(m), slices.Min(xs)), slices.Max(xs))
 	if len(xs) < 2 || !validConfidence(confidence) {
 		return mean, Interval{}, false

@@ -21,41 +21,26 @@ func TestGeoMean(t *testing.T) {
 	nearInterval(t, "the geometric mean", iv, 994.1884221207343, 1017.9791962752968)
 }
 
-func TestMean(t *testing.T) {
-	mean, iv, ok := Mean(baseValues, 0.90)
-	if !ok {
-		t.Fatal("six values have no interval")
-	}
-	near(t, "the mean", mean, 1006.0666666666666, 1e-12)
-	nearInterval(t, "the mean", iv, 996.7498670386459, 1015.3834662946873)
-}
-
 func TestMeansOfBadInput(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		name      string
-		xs        []float64
-		geo, mean float64 // still given although there is no interval
+		name string
+		xs   []float64
+		geo  float64 // returned although there is no interval
 	}{
-		{"nothing", nil, 0, 0},
-		{"one value", []float64{7}, 7, 7},
-		{"one zero", []float64{0}, 0, 0},
-		{"not a number", []float64{1, nan, 3}, 0, 0},
-		{"infinite", []float64{1, inf, 3}, 0, 0},
+		{"nothing", nil, 0},
+		{"one value", []float64{7}, 7},
+		{"one zero", []float64{0}, 0},
+		{"not a number", []float64{1, nan, 3}, 0},
+		{"infinite", []float64{1, inf, 3}, 0},
 	} {
 		if m, iv, ok := GeoMean(c.xs, 0.95); ok || m != c.geo || iv != (Interval{}) {
 			t.Errorf("%s: GeoMean is %v, %v, %v; want %v and no interval", c.name, m, iv, ok, c.geo)
-		}
-		if m, iv, ok := Mean(c.xs, 0.95); ok || m != c.mean || iv != (Interval{}) {
-			t.Errorf("%s: Mean is %v, %v, %v; want %v and no interval", c.name, m, iv, ok, c.mean)
 		}
 	}
 	for _, xs := range [][]float64{{0, 1, 2}, {-1, 1, 2}} {
 		if m, _, ok := GeoMean(xs, 0.95); ok || m != 0 {
 			t.Errorf("GeoMean(%v) is %v, %v; there are no logarithms", xs, m, ok)
-		}
-		if _, _, ok := Mean(xs, 0.95); !ok {
-			t.Errorf("Mean(%v) has no interval", xs)
 		}
 	}
 	for _, confidence := range []float64{0, 1, -1, 2, nan} {
@@ -65,14 +50,12 @@ func TestMeansOfBadInput(t *testing.T) {
 	}
 }
 
-// Equal values have an interval without width, and exactly their own value as mean: nothing goes through a logarithm.
-func TestMeansOfEqualValues(t *testing.T) {
+// Equal values have an interval without width, and exactly their own value as mean, without rounding by logarithms.
+func TestGeoMeanOfEqualValues(t *testing.T) {
 	for _, x := range []float64{0.1, 1000.0 / 3, 1e-300, 1e300} {
 		xs := []float64{x, x, x}
-		for name, f := range map[string]func([]float64, float64) (float64, Interval, bool){"GeoMean": GeoMean, "Mean": Mean} {
-			if m, iv, ok := f(xs, 0.95); !ok || m != x || iv != (Interval{x, x}) {
-				t.Errorf("%s of three times %v is %v, %v, %v", name, x, m, iv, ok)
-			}
+		if m, iv, ok := GeoMean(xs, 0.95); !ok || m != x || iv != (Interval{x, x}) {
+			t.Errorf("GeoMean of three times %v is %v, %v, %v", x, m, iv, ok)
 		}
 	}
 }

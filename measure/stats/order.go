@@ -8,10 +8,9 @@ import (
 	"github.com/aclements/go-moremath/mathx"
 )
 
-// MedianInterval returns the median of trials and the interval between two of them that holds the true median with
-// at least the confidence, whatever the distribution: 95 % need six values. The mean of the middle two is the median
-// of an even number. ok is false with too few values, and the median is still given then; with a value that is not
-// finite it is 0.
+// MedianInterval returns the median of trials and the interval between two of them that includes the true median with
+// at least the confidence, for any distribution: 95 % need six values. ok is false with too few values, but the median
+// is still returned. With a value that is not finite it is 0.
 func MedianInterval(xs []float64, confidence float64) (median float64, iv Interval, ok bool) {
 	if len(xs) == 0 || !finite(xs) {
 		return 0, Interval{}, false
@@ -26,20 +25,20 @@ func MedianInterval(xs []float64, confidence float64) (median float64, iv Interv
 	return median, Interval{sorted[low-1], sorted[high-1]}, true
 }
 
-// QuantileRanks returns the ranks, from 1 to n in ascending order, of the two values between which the q-quantile of
-// the distribution lies with at least the confidence; what lies outside is shared equally between both sides:
+// QuantileRanks returns the ranks (1 to n, ascending) of the two values between which the q-quantile of the
+// distribution is with at least the confidence. Both sides outside have the same probability:
 //
 //	low  = the largest  l with P(B < l) ≤ (1−confidence)/2
 //	high = the smallest h with P(B ≥ h) ≤ (1−confidence)/2,   B binomial (n, q)
 //
-// ok is false if n values are too few for that: 95 % need 6 for the median, 368 for the 99th percentile. It assumes
-// independent values. (David and Nagaraja, "Order Statistics", section 7.1.)
+// ok is false if n values are too few: 95 % need 6 for the median, 368 for the 99th percentile. It assumes independent
+// values. (David and Nagaraja, "Order Statistics", section 7.1.)
 func QuantileRanks(n int, q, confidence float64) (low, high int, ok bool) {
 	if n < 1 || !(q > 0 && q < 1) || !validConfidence(confidence) {
 		return 0, 0, false
 	}
 	tail := (1 - confidence) / 2
-	// P(B < l) rises with l: low is one before the first l where it is too much.
+	// P(B < l) rises with l: low is one before the first l with too much.
 	low = sort.Search(n+1, func(l int) bool { return binomialBelow(l, n, q) > tail }) - 1
 	high = sort.Search(n+1, func(h int) bool { return binomialBelow(n-h+1, n, 1-q) <= tail })
 	if low < 1 || high > n {
@@ -48,9 +47,9 @@ func QuantileRanks(n int, q, confidence float64) (low, high int, ok bool) {
 	return low, high, true
 }
 
-// exactBinomial is the variance n·p·(1−p) up to which binomial probabilities are exact; the library's continued
-// fraction is known to converge up to here. Beyond it the normal approximation with correction for continuity is at
-// most one rank off, of 400 and more between the ends of an interval.
+// exactBinomial is the largest variance n·p·(1−p) with exact binomial probabilities, for which the library's continued
+// fraction converges. Beyond it the normal approximation with correction for continuity is at most one rank off, of 400
+// and more between the ends of an interval.
 const exactBinomial = 10_000
 
 // binomialBelow is the probability of fewer than k successes in n trials of probability p.
@@ -63,7 +62,7 @@ func binomialBelow(k, n int, p float64) float64 {
 		return 0
 	case k > n:
 		return 1
-	case math.Abs(far) > 100+40*math.Sqrt(variance): // beyond all doubt
+	case math.Abs(far) > 100+40*math.Sqrt(variance):
 		return max(0, math.Copysign(1, far))
 	case variance > exactBinomial:
 		return normalCDF(far / math.Sqrt(variance))
@@ -71,12 +70,12 @@ func binomialBelow(k, n int, p float64) float64 {
 	return mathx.BetaInc(1-p, float64(n-k+1), float64(k))
 }
 
-// RareBound turns "n trials, none beyond m" into what may be claimed: with the confidence, the probability of a trial
-// beyond m is below
+// RareBound returns the upper bound, with the confidence, of the probability of a trial beyond m, after n trials none
+// of which was beyond m:
 //
 //	1 − (1−confidence)^(1/n)
 //
-// which is 26 % after 10 trials and 5 % after 59, at 95 %. It returns 1, which claims nothing, without trials.
+// which is 26 % after 10 trials and 5 % after 59, at 95 %. Without trials it returns 1.
 func RareBound(n int, confidence float64) float64 {
 	if n < 1 || !validConfidence(confidence) {
 		return 1
@@ -84,8 +83,8 @@ func RareBound(n int, confidence float64) float64 {
 	return -math.Expm1(math.Log1p(-confidence) / float64(n))
 }
 
-// RareTrials is how many trials, none of which may be beyond m, it takes to claim that fewer than the share of all
-// trials are, with the confidence. It returns 0 if share or confidence is not between 0 and 1.
+// RareTrials is the number of trials for which [RareBound] is the share. It returns 0 if share or confidence is not
+// between 0 and 1.
 func RareTrials(share, confidence float64) int {
 	if !validConfidence(share) || !validConfidence(confidence) {
 		return 0
@@ -94,10 +93,9 @@ func RareTrials(share, confidence float64) int {
 	return int(min(max(n, 1), math.MaxInt32))
 }
 
-// Outliers marks the values that lie more than 1.5 times the distance between the quartiles below the lower or above
-// the upper one. It is meant for showing them: they were measured, and are never dropped. Nothing is marked among
-// fewer than four values; values that are not finite are not looked at. (Tukey, "Exploratory Data Analysis", 1977;
-// quartiles are interpolated between the order statistics.)
+// Outliers marks the values that are more than 1.5 times the distance between the quartiles below the lower or above
+// the upper quartile. They are shown and never dropped. Nothing is marked among fewer than four values; values that are
+// not finite are ignored. (Tukey, "Exploratory Data Analysis", 1977; quartiles are interpolated.)
 func Outliers(xs []float64) []bool {
 	marks := make([]bool, len(xs))
 	var sorted []float64
@@ -118,8 +116,8 @@ func Outliers(xs []float64) []bool {
 	return marks
 }
 
-// sortedQuantile interpolates between the order statistics so that the smallest value is the 0-quantile and the
-// largest the 1-quantile (type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996).
+// sortedQuantile interpolates between the values: the smallest is the 0-quantile and the largest the 1-quantile (type 7
+// of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996).
 func sortedQuantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)

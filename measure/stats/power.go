@@ -1,28 +1,22 @@
 package stats
 
-import (
-	"math"
-	"sort"
-)
-
-// maxTrials is where [Trials] gives up: nobody makes more.
-const maxTrials = 1 << 20
+import "math"
 
 // Power is the probability that a study with n trials of each of two configurations finds a change of size effect
-// (0.05 for 5 %) at the level alpha, when single trials scatter with the coefficient of variation cv. For pairs, cv is
-// the scatter within a block: what a block does to both sides alike does not count.
+// (0.05 for 5 %) at the level alpha. cv is the coefficient of variation of single trials; for pairs, within a block.
 //
-// Both are taken to the scale of logarithms, on which the tests work, and the power follows exactly from the
-// noncentral t distribution:
+// Both are converted to logarithms, on which the tests work, and the power follows exactly from the noncentral t
+// distribution:
 //
 //	σ = √ln(1+cv²),  δ = |ln(1+effect)| / (σ·√(2/n)),  n−1 (pairs) or 2(n−1) degrees of freedom
 //
-// It returns 0 if an argument makes no sense or n is below two; without scatter every effect is found.
+// It returns 0 if an argument is invalid or n is below two. Without scatter every effect is found.
 func Power(cv, effect, alpha float64, n int, paired bool) float64 {
-	delta, valid := shift(cv, effect, alpha)
-	if !valid || n < 2 {
+	if !finite([]float64{cv, effect}) || cv < 0 || effect <= -1 || effect == 0 || !validConfidence(alpha) || n < 2 {
 		return 0
 	}
+	// The change in standard deviations of one trial, infinite without scatter.
+	delta := math.Abs(math.Log1p(effect)) / math.Sqrt(math.Log1p(cv*cv))
 	df := float64(n - 1)
 	if !paired {
 		df *= 2
@@ -30,37 +24,12 @@ func Power(cv, effect, alpha float64, n int, paired bool) float64 {
 	return noncentralPower(delta*math.Sqrt(float64(n)/2), alpha, df)
 }
 
-// Trials is the smallest number of trials of each configuration, at least two, with which [Power] reaches the power:
-// about 15.7·(cv/effect)² for 80 % at 5 %, and one or two more where that is small. It returns 0 if an argument makes
-// no sense or a million would not do.
-func Trials(cv, effect, power, alpha float64, paired bool) int {
-	if _, valid := shift(cv, effect, alpha); !valid || !(power > 0 && power < 1) {
-		return 0
-	}
-	enough := func(n int) bool { return Power(cv, effect, alpha, n, paired) >= power }
-	top := 2
-	for !enough(top) {
-		if top *= 2; top > maxTrials {
-			return 0
-		}
-	}
-	return top/2 + sort.Search(top-top/2, func(i int) bool { return top/2+i >= 2 && enough(top/2+i) })
-}
-
-// shift is the change in standard deviations of one trial, on the scale of logarithms; infinite without scatter.
-func shift(cv, effect, alpha float64) (delta float64, valid bool) {
-	if !finite([]float64{cv, effect}) || cv < 0 || effect <= -1 || effect == 0 || !validConfidence(alpha) {
-		return 0, false
-	}
-	return math.Abs(math.Log1p(effect)) / math.Sqrt(math.Log1p(cv*cv)), true
-}
-
-// noncentralPower is the probability that |T| exceeds the critical value of Student's t at alpha, T being noncentral t
-// with noncentrality delta. Given the estimated over the true standard deviation, s, T is normal:
+// noncentralPower is the probability that |T| exceeds the critical value of Student's t at alpha, for noncentral t with
+// noncentrality delta. Given the ratio s of the estimated to the true standard deviation, T is normal:
 //
 //	∫ [Φ(δ − t·s) + Φ(−δ − t·s)] f(s) ds,  f(s) = 2·(ν/2)^{ν/2}/Γ(ν/2) · s^{ν−1}·exp(−ν·s²/2)
 //
-// by Simpson's rule over the range that holds all of f but 1e-12, as far as the first Φ is not negligible.
+// by Simpson's rule over the range with all of f except 1e-12, as far as the first Φ is not negligible.
 func noncentralPower(delta, alpha, df float64) float64 {
 	if math.IsInf(delta, 1) {
 		return 1

@@ -124,23 +124,3 @@ func TestEquivalent(t *testing.T) {
 		t.Error("a ratio of which nothing is known is equivalent")
 	}
 }
-
-// What single trials scatter by is found again in the ratio.
-func TestRatioCV(t *testing.T) {
-	sigma := 0.05
-	for _, c := range []struct {
-		r    Ratio
-		want float64
-	}{
-		{Ratio{Ratio: 1, SE: sigma * math.Sqrt(2.0/8), DF: 7, N: 8, Paired: true}, 0.05003126},
-		{Ratio{Ratio: 1, SE: sigma * math.Sqrt(2.0/8), DF: 14, N: 16}, 0.05003126},
-		{Ratio{Ratio: 1, DF: 7, N: 8, Paired: true}, 0},
-	} {
-		if got := c.r.CV(); math.Abs(got-c.want) > 1e-7 {
-			t.Errorf("the scatter of %+v is %v, want %v", c.r, got, c.want)
-		}
-	}
-	if got := (Ratio{}).CV(); got != 0 {
-		t.Errorf("the scatter of nothing is %v", got)
-	}
-}

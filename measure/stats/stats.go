@@ -26,13 +26,13 @@ type Interval struct {
 // negligible is the relative spread that rounding can cause. Below it, values count as equal.
 const negligible = 1e-12
 
-// finite says whether all values are numbers.
+// finite reports whether no value is NaN or infinite.
 func finite(xs []float64) bool {
 	return !slices.ContainsFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// leastPositive is the smallest number with all its digits; what is nearer to zero counts as zero, since its logarithm
-// is not reliable.
+// leastPositive is the smallest number with full precision. Smaller ones count as zero, because their logarithms are
+// not reliable.
 const leastPositive = 0x1p-1022
 
 // logs returns the natural logarithms, and false if a value has none or there are no values.
@@ -47,9 +47,8 @@ func logs(xs []float64) ([]float64, bool) {
 	return l, true
 }
 
-// moments returns the mean and the sample variance (divided by n−1; 0 of one value). Spread and mean that
-// rounding alone explains are not left in the variance: equal values have none. Dividing before adding keeps sums
-// of huge values finite.
+// moments returns the mean and the sample variance (divided by n−1; 0 of one value). Equal values have no variance, not
+// even by rounding. Division before addition keeps sums of huge values finite.
 func moments(xs []float64) (mean, variance float64) {
 	n := float64(len(xs))
 	if n == 0 {
@@ -67,8 +66,7 @@ func moments(xs []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// validConfidence says whether a confidence level is between 0 and 1, both excluded.
+// validConfidence reports whether a confidence level is between 0 and 1, both excluded.
 func validConfidence(c float64) bool { return c > 0 && c < 1 }
 
-// bounded says whether both ends are numbers.
 func (iv Interval) bounded() bool { return finite([]float64{iv.Low, iv.High}) }

@@ -6,12 +6,12 @@ import (
 	"github.com/aclements/go-moremath/mathx"
 )
 
-// manyDF is the number of degrees of freedom above which Student's t is taken for the normal distribution. The
-// relative error of a p-value of 0.001 is then below 1e-5.
+// manyDF is the number of degrees of freedom above which the normal distribution replaces Student's t. The relative
+// error of a p-value of 0.001 is then below 1e-5.
 const manyDF = 1e7
 
-// TTail is the two-sided p-value of a t statistic: the probability of a value at least as far from zero with df
-// degrees of freedom, which need not be whole. It is 1 if df is not positive or t is not a number.
+// TTail is the two-sided p-value of a t statistic with df degrees of freedom, which need not be whole. It is 1 if df is
+// not positive or t is not a number.
 func TTail(t, df float64) float64 {
 	t = math.Abs(t)
 	switch {
@@ -22,8 +22,8 @@ func TTail(t, df float64) float64 {
 	case df > manyDF:
 		return math.Erfc(t / math.Sqrt2)
 	}
-	// With x = df/(df+t²), the probability is I_x(df/2, 1/2) = 1 − I_{1−x}(1/2, df/2); the form whose argument is
-	// small keeps its digits. (Abramowitz and Stegun, 26.5.27 and 26.7.1.)
+	// With x = df/(df+t²), the probability is I_x(df/2, 1/2) = 1 − I_{1−x}(1/2, df/2). The form with the small argument
+	// keeps its precision. (Abramowitz and Stegun, 26.5.27 and 26.7.1.)
 	if r := t / math.Sqrt(df); r < 1 && t < 1 {
 		return 1 - mathx.BetaInc(r*r/(1+r*r), 0.5, df/2)
 	} else {
@@ -31,8 +31,8 @@ func TTail(t, df float64) float64 {
 	}
 }
 
-// TQuantile returns the value that a t statistic with df degrees of freedom stays below with probability p: 2.776
-// for 0.975 and 4. It returns 0 if p is not between 0 and 1 or df is not positive.
+// TQuantile returns the quantile p of Student's t with df degrees of freedom: 2.776 for 0.975 and 4. It returns 0 if p
+// is not between 0 and 1 or df is not positive.
 func TQuantile(p, df float64) float64 {
 	if !(p > 0 && p < 1) || !(df > 0) || p == 0.5 {
 		return 0
@@ -44,7 +44,7 @@ func TQuantile(p, df float64) float64 {
 }
 
 // upperT returns the t whose two-sided p-value is tail, by Newton's method. For t > 0 the tail falls and is convex, so
-// that steps from the left never go too far.
+// steps from the left are never too long.
 func upperT(tail, df float64) float64 {
 	low := 0.0
 	for next := 1.0; next < math.MaxFloat64/4 && TTail(next, df) > tail; next *= 2 {

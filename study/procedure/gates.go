@@ -72,7 +72,7 @@ func (g *settling) warmUp(measured []study.Second, cycle time.Duration) {
 	if g.bins < minCycles {
 		return
 	}
-	cut, settled := measure.MSER(bins, 1)
+	cut, settled := measure.MSER(bins)
 	g.cut, g.bias = cut, mean(bins)/mean(bins[cut:])-1
 	switch {
 	case math.Abs(g.bias) <= maxTrend/2: // MSER also cuts a random part of a series without any warm-up
