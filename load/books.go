@@ -7,24 +7,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// books is where a run is counted, its warm-up and its main phase apart.
+// books has the counts of a run, separately for the warm-up and the main phase.
 type books struct {
 	plan    *plan
-	of      [2]*book // by phase; that of the warm-up is nil without one, and once it is closed
+	of      [2]*book // by phase; that of the warm-up is nil without one, and after it is closed
 	counted int64    // until when the offered operations are counted
 	ticked  int64    // when intervals are closed next
 
 	displaced, rejected int64 // of the books that are closed, see [measure.Collector]
 }
 
-// book is where one phase is counted.
+// book has the counts of one phase.
 type book struct {
 	collector *measure.Collector
 	rec       *measure.Recorder // the controller's own
-	offered   int64             // handed to rec so far
+	offered   int64             // counted in rec
 }
 
-// open makes the collectors: one of the main phase and, with a warm-up, one of its own for that.
+// open makes the collectors of the main phase and of the warm-up, if there is one.
 func (b *books) open(p *plan) (err error) {
 	b.plan = p
 	first := p.name
@@ -32,7 +32,7 @@ func (b *books) open(p *plan) (err error) {
 		if b.of[warm], err = newBook(p, PhaseWarmup); err != nil {
 			return err
 		}
-		// Those that end late do not make the warm-up longer, or its rates would be too small.
+		// Operations that end late do not extend the warm-up, or its rates would be too low.
 		b.of[warm].collector.Phase(PhaseWarmupDrain, time.Duration(p.from))
 		first = PhaseWarmup // nothing is ever counted in it
 	}
@@ -56,7 +56,7 @@ func newBook(p *plan, phase string) (*book, error) {
 	return &book{collector: collector, rec: collector.Recorder()}, nil
 }
 
-// gauge counts the operations under way.
+// gauge samples the operations in flight.
 func (b *books) gauge(now int64) {
 	for _, book := range b.of {
 		if book != nil {
@@ -65,8 +65,8 @@ func (b *books) gauge(now int64) {
 	}
 }
 
-// countOffered counts the operations that fell due until now into the intervals in which they did. before returns how
-// many fell due before a moment; it takes as long as there are workers, so it is called once per interval.
+// countOffered counts the operations that were due until now, in their intervals. before returns the number of
+// operations that were due before a time. Its cost grows with the workers, so it is called once per interval.
 func (b *books) countOffered(now int64, before func(t int64) [2]int64) {
 	for b.counted < now {
 		b.counted = min(b.plan.border(b.counted), now)
@@ -82,13 +82,11 @@ func (b *books) countOffered(now int64, before func(t int64) [2]int64) {
 // borderPassed reports whether intervals can be closed.
 func (b *books) borderPassed(now int64) bool { return now >= b.ticked }
 
-// tick closes the intervals that can be closed.
 func (b *books) tick(now int64) ([]*measure.Interval, error) {
 	b.ticked = b.plan.border(now)
 	return b.close(func(c *measure.Collector) ([]*measure.Interval, error) { return c.Tick(time.Duration(now)) })
 }
 
-// finish closes everything.
 func (b *books) finish(end int64) ([]*measure.Interval, error) {
 	closed, err := b.close(func(c *measure.Collector) ([]*measure.Interval, error) { return c.Finish(time.Duration(end)) })
 	for phase := range b.of {
@@ -97,8 +95,7 @@ func (b *books) finish(end int64) ([]*measure.Interval, error) {
 	return closed, err
 }
 
-// close closes intervals of both phases as the collectors do it. Intervals in which nothing of their phase can be are
-// left out.
+// close closes intervals of both phases, without those in which nothing of their phase can be.
 func (b *books) close(how func(*measure.Collector) ([]*measure.Interval, error)) ([]*measure.Interval, error) {
 	var all []*measure.Interval
 	var failed error
@@ -115,7 +112,7 @@ func (b *books) close(how func(*measure.Collector) ([]*measure.Interval, error))
 	return all, failed
 }
 
-// closeWarmup closes the book of the warm-up, when no worker counts for it any more.
+// closeWarmup closes the book of the warm-up when no worker uses it.
 func (b *books) closeWarmup(now int64) ([]*measure.Interval, error) {
 	book := b.of[warm]
 	if book == nil {
@@ -127,7 +124,7 @@ func (b *books) closeWarmup(now int64) ([]*measure.Interval, error) {
 	return slices.DeleteFunc(closed, func(iv *measure.Interval) bool { return b.idle(warm, iv) }), err
 }
 
-// writeOff keeps what a book could not count as it should.
+// writeOff keeps the numbers of displaced and rejected samples of a book.
 func (b *books) writeOff(phase int) {
 	if book := b.of[phase]; book != nil {
 		b.displaced += book.collector.Displaced()
@@ -135,16 +132,15 @@ func (b *books) writeOff(phase int) {
 	}
 }
 
-// idle reports whether nothing of its phase can be in an interval: the main phase before it began,
-// and late ends of the warm-up if there were none.
+// idle reports whether nothing of its phase can be in an interval: in the main phase before its beginning, and in the
+// drain of the warm-up without operations.
 func (b *books) idle(phase int, iv *measure.Interval) bool {
 	if phase == measured {
 		return int64(iv.Start) < b.plan.from
 	}
-	return int64(iv.Start) >= b.plan.from && empty(iv)
-}
-
-func empty(iv *measure.Interval) bool {
+	if int64(iv.Start) < b.plan.from {
+		return false
+	}
 	for _, class := range iv.Classes {
 		for _, n := range class.Counts {
 			if n > 0 {

@@ -1,73 +1,47 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"time"
 )
 
-// Arrivals is how the operations of an open loop are spread over time.
+// Arrivals is the distribution of the operations of an open loop over time.
 type Arrivals uint8
 
 const (
-	// Constant: equal distances, s_i = i/λ. Good for tests of pacing.
-	Constant Arrivals = iota
-	// Poisson: independent exponential distances of mean 1/λ, as many independent users make them.
-	Poisson
+	Constant Arrivals = iota // equal distances, s_i = i/λ
+	Poisson                  // independent exponential distances of mean 1/λ, as of many independent users
 )
-
-// String returns the name used in records and flags.
-func (a Arrivals) String() string {
-	if a == Poisson {
-		return "poisson"
-	}
-	return "constant"
-}
 
 // LatePolicy is the treatment of an operation that was due while all workers were busy.
 type LatePolicy uint8
 
 const (
-	// Queue: it is sent late. Its response time begins when it was due.
-	Queue LatePolicy = iota
-	// Drop: if it is later than DropAfter, it is not sent and counted as dropped.
-	Drop
+	Queue LatePolicy = iota // it is sent late; its response time begins when it was due
+	Drop                    // if it is later than DropAfter, it is not sent and counted as dropped
 )
 
-// String returns the name used in records and flags.
-func (p LatePolicy) String() string {
-	if p == Drop {
-		return "drop"
-	}
-	return "queue"
-}
-
-// Stage is a part of a run in which the rate or the number of workers changes. The first stage begins
-// with the measured window; after the last one its target is kept.
+// Stage is a part of a run in which the rate or the number of workers changes. The first stage begins with the measured
+// window. After the last one its target is kept.
 type Stage struct {
-	// Duration is its length. 0 with Step set changes the target at once.
-	Duration time.Duration
-	// Rate is the rate at its end in operations per second. Only for runs whose Stages set no Workers.
-	Rate float64
-	// Workers is the number of virtual users at its end. Only for runs without any rate.
-	Workers int
-	// Step: the target holds from the beginning of the stage; otherwise it is approached linearly from
-	// the target of the stage before (from Config.Rate or Config.Workers in the first one).
+	Duration time.Duration // 0 with Step changes the target at once
+	Rate     float64       // at its end, in operations per second; only for runs whose Stages set no Workers
+	Workers  int           // at its end; only for runs without any rate
+	// Step sets the target from the beginning of the stage. Otherwise it changes linearly from that of the last stage
+	// (from Config.Rate or Config.Workers in the first one).
 	Step bool
 }
 
 // The values that replace zeros in a [Config] or [FillConfig].
 const (
-	// DefaultTimeout is long enough for operations to survive a failover (2–12 s), and short enough for a run to end.
-	DefaultTimeout = 10 * time.Second
-	// DefaultInterval is the grain of all time series.
-	DefaultInterval = time.Second
-	// DefaultDropAfter is how late an operation may be sent under [Drop].
+	DefaultTimeout   = 10 * time.Second // operations survive a failover (2–12 s), and a run ends soon
+	DefaultInterval  = time.Second
 	DefaultDropAfter = time.Second
-	// DefaultGrace is the time after the deadline of an operation until its worker is abandoned.
-	DefaultGrace = time.Second
+	DefaultGrace     = time.Second
 )
 
 // Limits against mistyped numbers.
@@ -125,10 +99,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Timeout = orDefault(c.Timeout, DefaultTimeout)
-	c.Interval = orDefault(c.Interval, DefaultInterval)
-	c.Grace = orDefault(c.Grace, DefaultGrace)
-	c.DropAfter = orDefault(c.DropAfter, DefaultDropAfter)
+	c.Timeout, c.Interval = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Interval, DefaultInterval)
+	c.Grace, c.DropAfter = cmp.Or(c.Grace, DefaultGrace), cmp.Or(c.DropAfter, DefaultDropAfter)
 	if c.Duration == 0 && c.Operations == 0 {
 		for _, s := range c.Stages {
 			c.Duration += s.Duration
@@ -137,30 +109,18 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
-}
-
 // Open reports whether this is an open loop.
 func (c Config) Open() bool {
-	for _, s := range c.Stages {
-		if s.Rate != 0 {
-			return true
-		}
-	}
-	return c.Rate != 0
+	return c.Rate != 0 || slices.ContainsFunc(c.Stages, func(s Stage) bool { return s.Rate != 0 })
 }
 
-// Scheduled reports whether operations have an intended time of their own.
+// Scheduled reports whether operations have a due time.
 func (c Config) Scheduled() bool { return c.Open() || c.Pace != 0 }
 
 // users reports whether stages change the number of workers.
 func (c Config) users() bool { return len(c.Stages) > 0 && !c.Open() }
 
-// MaxWorkers is how many sessions the run opens.
+// MaxWorkers is the number of sessions of the run.
 func (c Config) MaxWorkers() int {
 	n := c.Workers
 	if c.users() {
@@ -221,7 +181,7 @@ func (c Config) checkTimes() error {
 	return nil
 }
 
-// maxSpan keeps sums of times far away from overflow.
+// maxSpan prevents overflow of sums of times.
 const maxSpan = 10 * 365 * 24 * time.Hour
 
 func checkRate(name string, r float64) error {
@@ -268,14 +228,5 @@ func (c Config) startRate() float64 {
 	return c.Rate
 }
 
-// bounds returns the borders of the measured window; without a duration it has no end.
-func (c Config) bounds() (from, until int64) {
-	from, until = int64(c.Warmup), math.MaxInt64
-	if c.Duration > 0 {
-		until = from + int64(c.Duration)
-	}
-	return from, until
-}
-
-// Check reports what is wrong with the configuration, so that a run fails before anything is touched.
+// Check returns an error for an invalid configuration.
 func (c Config) Check() error { return c.withDefaults().check() }

@@ -134,14 +134,12 @@ func (c *controller) end() int64 {
 	return c.until
 }
 
-// gaugeMean is the mean interval between two counts of the operations in flight. Intervals are random (half to one and
-// a half of it), so that they do not synchronise with the load.
-const gaugeMean = int64(10 * time.Millisecond)
-
-// wakePause is the longest sleep of the controller, abortPause while it waits for aborted workers.
 const (
-	wakePause  = int64(100 * time.Millisecond)
-	abortPause = int64(time.Millisecond)
+	// gaugeMean is the mean interval between two counts of the operations in flight. Intervals are random (half to one and
+	// a half of it), so that they do not synchronise with the load.
+	gaugeMean  = int64(10 * time.Millisecond)
+	wakePause  = int64(100 * time.Millisecond) // the longest sleep of the controller
+	abortPause = int64(time.Millisecond)       // the same while it waits for aborted workers
 )
 
 func (c *controller) catchUp(now int64) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// curve is the cumulative rate Λ(t) = ∫₀ᵗ λ(u) du of an open loop: how many operations are due until t.
+// curve is the cumulative rate Λ(t) = ∫₀ᵗ λ(u) du of an open loop: the number of operations that are due until t.
 //
 // λ is piecewise linear. In a segment that begins at t_k with rate r₀, ends d seconds later with rate
 // r₁, and has Λ_k operations before it, with τ = t − t_k and slope g = (r₁−r₀)/d:
@@ -30,8 +30,8 @@ type segment struct {
 	area  float64 // operations before it
 }
 
-// newCurve builds the curve of a run: the start rate during the warm-up, then the stages, then the last
-// target for ever.
+// newCurve makes the curve of a run: the start rate during the warm-up, then the stages, then the last target without
+// end.
 func newCurve(cfg Config) curve {
 	var c curve
 	rate, at, area := cfg.startRate(), 0.0, 0.0
@@ -54,11 +54,11 @@ func newCurve(cfg Config) curve {
 	return c
 }
 
-// never is the due time of an operation that does not fall due any more.
+// never is the due time of an operation that is never due.
 const never = math.MaxInt64
 
-// due returns when arrival number a is due, in nanoseconds: the first moment after which Λ exceeds a. k
-// is the index of the segment to look from, and the one it was found in; arrival numbers only grow.
+// due returns when arrival number a is due, in nanoseconds: the first time after which Λ exceeds a. k is the index of
+// the first segment to check, and in that of a; arrival numbers only grow.
 func (c curve) due(a float64, k int) (ns int64, in int) {
 	for k+1 < len(c.segments) && a >= c.segments[k+1].area {
 		k++

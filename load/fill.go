@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,34 +14,26 @@ import (
 
 // The values that replace zeros in a [FillConfig].
 const (
-	DefaultBatch    = 100
-	DefaultParallel = 4
-	// DefaultRetries bridges some 14 s in which a target refuses at once, longer than a failover takes.
-	DefaultRetries = 20
-	// DefaultMaxFailures is how many batches in a row may fail for good before the load phase gives up.
+	DefaultBatch       = 100
+	DefaultParallel    = 4
+	DefaultRetries     = 20 // for about 14 s of immediate refusals, longer than a failover
 	DefaultMaxFailures = 3
 )
 
-// FillConfig says how the data of a workload is loaded.
+// FillConfig configures the load phase.
 type FillConfig struct {
 	Batch    int // documents per insert
 	Parallel int // sessions that insert at the same time
-	// Resume continues where an earlier load phase of the same workload ended. Without it the collection
-	// must be empty.
+	// Resume continues an earlier load phase of the same workload. Without it the collection must be empty.
 	Resume bool
-	// SkipCount does without the comparison of the number of documents with the number of records,
-	// before and after. Clients that share a data set need it, and YCSB never compared.
-	SkipCount bool
-	// Pace is the rate of each session in batches per second, see [Config.Pace]; 0 for none.
-	Pace float64
-	Seed uint64 // of the stagger of paced sessions
-	// Timeout is the deadline of each attempt of a batch.
-	Timeout time.Duration
-	// Retries is how often a batch is tried again where that can help; negative for never. Pauses
-	// before it grow from 10 ms to 1 s.
-	Retries int
-	// MaxFailures ends the load phase when so many batches in a row failed for good.
-	MaxFailures int
+	// SkipCount skips the comparison of the number of documents with the number of records, before and after. Clients that
+	// share a data set need it, and YCSB does not compare.
+	SkipCount   bool
+	Pace        float64       // rate of each session in batches per second, see [Config.Pace]; 0 for none
+	Seed        uint64        // of the stagger of paced sessions
+	Timeout     time.Duration // deadline of each attempt of a batch
+	Retries     int           // of a batch, with pauses from 10 ms to 1 s; negative for none
+	MaxFailures int           // the load phase ends after this number of consecutive failed batches
 
 	Grace       time.Duration   // see [Config.Grace]
 	Interval    time.Duration   // see [Config.Interval]
@@ -49,30 +42,18 @@ type FillConfig struct {
 }
 
 func (c FillConfig) withDefaults() FillConfig {
-	c.Batch = orDefaultInt(c.Batch, DefaultBatch)
-	c.Parallel = orDefaultInt(c.Parallel, DefaultParallel)
-	c.Retries = orDefaultInt(c.Retries, DefaultRetries)
-	c.MaxFailures = orDefaultInt(c.MaxFailures, DefaultMaxFailures)
-	c.Timeout = orDefault(c.Timeout, DefaultTimeout)
-	c.Grace = orDefault(c.Grace, DefaultGrace)
-	c.Interval = orDefault(c.Interval, DefaultInterval)
+	c.Batch, c.Parallel = cmp.Or(c.Batch, DefaultBatch), cmp.Or(c.Parallel, DefaultParallel)
+	c.Retries, c.MaxFailures = cmp.Or(c.Retries, DefaultRetries), cmp.Or(c.MaxFailures, DefaultMaxFailures)
+	c.Timeout, c.Grace = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Grace, DefaultGrace)
+	c.Interval = cmp.Or(c.Interval, DefaultInterval)
 	return c
 }
 
-func orDefaultInt(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}
-
-// Scheduled reports whether batches have an intended time of their own.
+// Scheduled reports whether batches have a due time.
 func (c FillConfig) Scheduled() bool { return c.Pace != 0 }
 
-// maxBatch is MongoDB's limit of documents per insert command.
-const maxBatch = 100_000
-
 func (c FillConfig) check() error {
+	const maxBatch = 100_000 // MongoDB's limit of documents per insert command
 	switch {
 	case c.Batch < 1 || c.Batch > maxBatch:
 		return fmt.Errorf("batch: %d documents are not between 1 and %d, what one insert may hold", c.Batch, maxBatch)
@@ -91,18 +72,18 @@ func (c FillConfig) check() error {
 type FillReport struct {
 	Started     time.Time     `json:"started"`      // wall clock at time 0 of the intervals
 	End         time.Duration `json:"end_ns"`       // length of the load phase
-	Records     int64         `json:"records"`      // what the workload asks for
+	Records     int64         `json:"records"`      // of the workload
 	From        int64         `json:"from"`         // record at which it began; more than 0 when resumed
 	Inserted    int64         `json:"inserted"`     // documents acknowledged (or sent, with w:0) by this load phase
-	Present     int64         `json:"present"`      // documents that were already there
+	Present     int64         `json:"present"`      // documents that already existed
 	Batches     int64         `json:"batches"`      // batches that are done
 	Retries     int64         `json:"retries"`      // attempts beyond the first of each batch
 	Failed      int64         `json:"failed"`       // abandoned batches
 	Count       int64         `json:"count"`        // documents in the collection at the end, -1 if not counted
-	Repaired    bool          `json:"repaired"`     // documents were missing at first; all records were gone over again
-	Complete    bool          `json:"complete"`     // all records are there (or were sent, if nothing was counted)
-	Safe        int64         `json:"safe"`         // all records before this one are done; Resume goes on from there
-	LastFail    string        `json:"last_failure"` // what became of the last batch that failed for good
+	Repaired    bool          `json:"repaired"`     // documents were missing at first, and all records were loaded again
+	Complete    bool          `json:"complete"`     // all records exist (or were sent, without a count)
+	Safe        int64         `json:"safe"`         // all records before this one are done; Resume continues there
+	LastFail    string        `json:"last_failure"` // of the last batch that failed
 	Abandoned   int64         `json:"abandoned"`    // batches whose session did not return past the deadline
 	Displaced   int64         `json:"displaced"`    // samples that came after their interval was closed
 	Interrupted bool          `json:"interrupted"`  // ended early because its context ended; what was loaded stays
@@ -111,17 +92,15 @@ type FillReport struct {
 
 // Fill inserts the records of w into st in parallel batches and verifies their number.
 //
-// Batches are handed out in order, and no batch is begun before all but a bounded number of those
-// before it are done. A batch is sent again where that is safe: when nothing of it was applied, or
-// else with duplicates taken for documents that are already there. In the end the collection must hold
-// exactly the records of the workload; if some are missing, all are gone over once more.
+// Batches begin in order, at most a fixed number before the oldest unfinished one. A batch is retried if nothing of it
+// was applied, or else with duplicates as existing documents. At the end the collection must have exactly the records
+// of the workload. If some are missing, all are loaded once more.
 //
-// A load phase that was interrupted, by its context, a failure or a crash, goes on with Resume: it
-// looks for the first missing record by bisection and starts a bounded number of records before it.
+// After an interruption, by its context, a failure or a crash, Resume continues: it finds the first missing record by
+// bisection and starts a fixed number of records before it.
 //
-// When ctx ends, batches under way are awaited and Fill returns with FillReport.Interrupted and no
-// error. Everything is counted in intervals of phase "load"; the operation class is that of the
-// loader, one operation per attempt of a batch.
+// When ctx ends, Fill waits for the current batches and returns with FillReport.Interrupted and no error. All attempts
+// are counted in intervals of phase "load", one operation per attempt of a batch, with the class of the loader.
 func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store,
 	sink measure.Sink) (FillReport, error) {
 	cfg = cfg.withDefaults()
@@ -136,7 +115,6 @@ func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Sto
 	return f.run()
 }
 
-// fill is a load phase under way.
 type fill struct {
 	ctx     context.Context
 	cfg     FillConfig
@@ -165,8 +143,8 @@ func newFill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.
 
 func (f *fill) collection() string { return f.w.Collections()[0] }
 
-// prepare looks at what is there already, opens the sessions and decides where to begin. done is true
-// if there is nothing to do.
+// prepare checks the existing documents, opens the sessions and finds the first record. done is true if there is
+// nothing to do.
 func (f *fill) prepare() (done bool, err error) {
 	if len(f.w.Collections()) == 0 {
 		return false, errors.New("the workload has no collection to load")

@@ -6,22 +6,19 @@ import (
 	"sync"
 )
 
-// windowLeast is the least number of batches that may begin after the oldest unfinished one.
-const windowLeast = 64
-
-// batches hands out the batches of a load phase in order and tracks which are done.
+// batches assigns the batches of a load phase in order and tracks which are done.
 type batches struct {
 	size, total int64 // records per batch, number of batches
 	records     int64
-	window      int64
+	window      int64 // batches that may begin after the oldest unfinished one
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced to wake waiting workers
-	next    int64         // batch to hand out next
+	next    int64         // batch to assign next
 	oldest  int64         // first batch that is neither done nor abandoned
 	missing int64         // first batch that was abandoned, total if none was
 	done    []bool        // of the batches [oldest, oldest+window), at their number modulo window
-	pending int           // batches handed out and not done
+	pending int           // batches assigned and not done
 	judging bool          // a worker counts documents
 	over    bool          // no more batches
 
@@ -42,7 +39,7 @@ type batches struct {
 
 func newBatches(records, size, parallel int64) *batches {
 	b := &batches{size: size, records: records, total: (records + size - 1) / size,
-		window: max(windowLeast, 4*parallel), changed: make(chan struct{}), count: -1}
+		window: max(64, 4*parallel), changed: make(chan struct{}), count: -1}
 	b.done, b.missing = make([]bool, b.window), b.total
 	return b
 }
@@ -54,8 +51,8 @@ const (
 	leaveFill
 )
 
-// claim returns the next batch, or that the worker must count, or that all is over. It waits for the progress of others
-// if that decides, and returns when stop is closed.
+// claim returns the next batch, or that the worker must count, or that the load phase is over. It waits for other
+// workers if necessary, and returns when stop is closed.
 func (b *batches) claim(stop <-chan struct{}) (what int, batch int64) {
 	b.mu.Lock()
 	for {
@@ -140,7 +137,7 @@ func (b *batches) fail(batch int64, why string, most int) {
 	b.checkOff(batch)
 }
 
-// release takes a batch back that was not tried to the end because the run is over.
+// release returns a batch that was not finished because the run is over.
 func (b *batches) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +155,7 @@ func (b *batches) lose(batch int64) {
 	b.checkOff(batch)
 }
 
-// end ends the load phase with what the count, or the lack of one, says.
+// end ends the load phase.
 func (b *batches) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,7 +167,7 @@ func (b *batches) end(err error) {
 	b.wake()
 }
 
-// repair goes over all batches again.
+// repair starts a second pass over all batches.
 func (b *batches) repair() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,18 +178,17 @@ func (b *batches) repair() {
 	b.wake()
 }
 
-// startAt leaves out the records before seq, which are there, and takes duplicates after it for
-// documents that are there too.
+// startAt skips the records before seq, which exist, and tolerates duplicates after it.
 func (b *batches) startAt(seq int64) {
 	b.next = seq / b.size
 	b.oldest, b.tolerant = b.next, true
 	b.present = b.next * b.size
 }
 
-// safe returns how many records from the first are known to be there.
+// safe returns the number of records from the first one on that certainly exist.
 func (b *batches) safe() int64 { return min(b.records, b.size*min(b.oldest, b.missing)) }
 
-// errInterrupted ends a load phase whose last step was cut short.
+// errInterrupted ends a load phase that was interrupted in its last step.
 var errInterrupted = errors.New("load phase: interrupted")
 
 // uncounted returns the error of a load phase that does not count, nil if all batches are done.

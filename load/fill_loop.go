@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// fillLoop is what one worker of a load phase does.
+// fillLoop is the task of a worker of a load phase.
 type fillLoop struct {
 	fill   *fill
 	loader workload.Loader
 
-	// What is in hand; the controller reads it when it abandons the worker.
+	// The controller reads these when it abandons the worker.
 	batch   int64 // -1 for none
 	judging bool
 }
@@ -51,7 +50,7 @@ func (t *fillLoop) finish(w *worker) {
 	}
 }
 
-// lost is called by the controller when it gave up the worker.
+// lost is called by the controller when it has abandoned the worker.
 func (t *fillLoop) lost() {
 	switch {
 	case t.judging:
@@ -81,8 +80,7 @@ func (t *fillLoop) tick(w *worker) (due int64, ok bool) {
 	return due, true
 }
 
-// insert brings one batch into the database, in as many attempts as it takes, and returns false if the
-// worker was abandoned.
+// insert inserts one batch, with retries, and returns false if the worker was abandoned.
 func (t *fillLoop) insert(w *worker, batch, due int64) bool {
 	f := t.fill
 	seq, n := f.batches.recordsOf(batch)
@@ -105,15 +103,21 @@ func (t *fillLoop) insert(w *worker, batch, due int64) bool {
 		next := judgeBatch(outcome, &w.res, tolerant)
 		switch {
 		case next.done:
-			f.batches.succeed(batch, n, t.inserted(w, outcome), outcome != store.OK, outcome == store.Unacknowledged)
+			inserted := int64(w.total.Docs)
+			if outcome == store.Conflict {
+				inserted = 0
+			}
+			f.batches.succeed(batch, n, inserted, outcome != store.OK, outcome == store.Unacknowledged)
 			return true
 		case !next.retry || attempt >= f.cfg.Retries:
-			f.batches.fail(batch, t.describe(w, seq, n, outcome, attempt), f.cfg.MaxFailures)
+			f.batches.fail(batch, fmt.Sprintf("load phase: cannot insert records %d to %d after %d attempts: %s",
+				seq, seq+int64(n)-1, attempt+1, failureText(outcome, &w.res)), f.cfg.MaxFailures)
 			return true
 		}
 		tolerant = tolerant || next.unknown
 		if f.batches.retried(); attempt == 0 {
-			f.crew.events.add(t.retryEvent(w, seq, n, outcome))
+			f.crew.event(f.crew.now(), EventRetry,
+				fmt.Sprintf("retrying records %d to %d: %s", seq, seq+int64(n)-1, failureText(outcome, &w.res)))
 		}
 		if !w.wait.until(f.crew.now() + int64(fillPause(attempt))) {
 			f.batches.release()
@@ -122,23 +126,14 @@ func (t *fillLoop) insert(w *worker, batch, due int64) bool {
 	}
 }
 
-// inserted returns how many documents of a finished batch this attempt brought in.
-func (t *fillLoop) inserted(w *worker, outcome store.Outcome) int64 {
-	if outcome == store.Conflict {
-		return 0
-	}
-	return int64(w.total.Docs)
-}
-
-// verdict says what to do with a batch after an attempt.
 type verdict struct {
 	done    bool
 	retry   bool
 	unknown bool // some of it may have been applied
 }
 
-// judgeBatch decides. Duplicates are documents that are already there if an earlier attempt, or an
-// earlier load phase, may have put them there; otherwise they are somebody else's.
+// judgeBatch returns what to do with a batch after an attempt. Duplicates are the documents of this batch if an earlier
+// attempt or load phase may have inserted them; otherwise they belong to another program.
 func judgeBatch(o store.Outcome, res *store.Result, tolerant bool) verdict {
 	duplicate := store.CodeName(res.Code) == "DuplicateKey"
 	switch o {
@@ -156,19 +151,9 @@ func judgeBatch(o store.Outcome, res *store.Result, tolerant bool) verdict {
 	return verdict{}
 }
 
-// The pauses before a batch is sent again.
-const (
-	fillPauseFirst = 10 * time.Millisecond
-	fillPauseMost  = time.Second
-)
-
+// fillPause is the pause before a batch is retried.
 func fillPause(attempt int) time.Duration {
-	return min(fillPauseMost, fillPauseFirst<<min(attempt, 7))
-}
-
-func (t *fillLoop) describe(w *worker, seq int64, n int, o store.Outcome, attempt int) string {
-	return fmt.Sprintf("load phase: cannot insert records %d to %d after %d attempts: %s",
-		seq, seq+int64(n)-1, attempt+1, failureText(o, &w.res))
+	return min(time.Second, 10*time.Millisecond<<min(attempt, 7))
 }
 
 func failureText(o store.Outcome, r *store.Result) string {
@@ -183,11 +168,6 @@ func failureText(o store.Outcome, r *store.Result) string {
 		text += fmt.Sprintf(" [code %d %s]", r.Code, r.CodeName)
 	}
 	return text
-}
-
-func (t *fillLoop) retryEvent(w *worker, seq int64, n int, o store.Outcome) measure.Event {
-	return measure.Event{At: time.Duration(t.fill.crew.now()), Kind: EventRetry,
-		Text: fmt.Sprintf("retrying records %d to %d: %s", seq, seq+int64(n)-1, failureText(o, &w.res))}
 }
 
 // judge compares the number of documents with the number of records after all batches. It ends the load phase or starts
@@ -226,12 +206,10 @@ func (t *fillLoop) judge(w *worker) bool {
 	return false
 }
 
-// countLimit is how long counting may take: an exact count of 10⁹ documents takes minutes.
-const countLimit = time.Hour
-
-// count counts the documents. Without acknowledgements the last ones may still be under way, so it
-// counts again as long as the number grows.
+// count counts the documents. Without acknowledgements the last ones may not have arrived, so it counts again as long
+// as the number grows.
 func (t *fillLoop) count(w *worker) (n int64, alive bool, err error) {
+	const countLimit = time.Hour // an exact count of 10⁹ documents takes minutes
 	f := t.fill
 	ctx, cancel := context.WithTimeout(f.ctx, countLimit)
 	defer cancel()

@@ -10,16 +10,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// resumeMargin is how many records before the first missing one are sent again at least: the load phase
-// that was cut short had batches under way, and may have had a larger batch or more sessions.
+// resumeMargin is the least number of records before the first missing one that are sent again: the interrupted load
+// phase had batches in flight, and may have had a larger batch or more sessions.
 const resumeMargin = 1 << 16
 
-// findStart finds how far an earlier load phase came.
+// findStart finds the progress of an earlier load phase.
 //
-// Records are inserted in order but for a bounded window, so "record n is there" is true up to some
-// record, false from some later record on, and anything between the two, which lie at most a window
-// apart. Bisection ends at a border inside that stretch; starting a window before it misses nothing.
-// Holes that batches left which failed for good are found by the count at the end.
+// Records are inserted in order within a window, so all records before some record exist, none exists after a later
+// one, and both are at most a window apart. Bisection ends between them, so a start one window before misses nothing.
+// The count at the end finds the records of failed batches.
 func (f *fill) findStart() error {
 	p := prober{fill: f, session: f.crew.workers[0].session, loader: f.w.Loader()}
 	low, high := int64(0), f.report.Records // every record before low may be there; high is missing or the end
@@ -43,7 +42,7 @@ func (f *fill) findStart() error {
 	return nil
 }
 
-// prober asks for single records.
+// prober reads single records.
 type prober struct {
 	fill    *fill
 	session store.Session
@@ -73,21 +72,10 @@ func (p *prober) probe(seq int64) (bool, error) {
 		if attempt >= f.cfg.Retries {
 			return false, fmt.Errorf("cannot read record %d to resume the load: %s", seq, failureText(p.res.Outcome, &p.res))
 		}
-		if !f.sleep(fillPause(attempt)) {
-			return false, errInterrupted
+		select {
+		case <-time.After(fillPause(attempt)):
+		case <-f.ctx.Done():
+		case <-f.cfg.Abort:
 		}
 	}
-}
-
-// sleep pauses before the workers are started; it returns false if the load phase was asked to end.
-func (f *fill) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-f.ctx.Done():
-	case <-f.cfg.Abort:
-	}
-	return false
 }

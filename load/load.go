@@ -1,9 +1,9 @@
 // Package load runs workers that send the operations of a workload to a store when they are due, each with a hard
 // deadline.
 //
-// [Run] drives the operations of a workload: as a closed loop of workers, as an open loop on one
-// shared schedule (constant or Poisson), paced per worker, in ramps and steps of rate or of virtual
-// users. [Fill] loads the data before that, in parallel batches, resumable and verified.
+// [Run] sends the operations of a workload: as a closed loop of workers, as an open loop on one shared schedule
+// (constant or Poisson), paced per worker, in ramps and steps of rate or of virtual users. [Fill] loads the data before
+// that, in parallel batches, resumable and verified.
 //
 // Package workload makes the operations, package store sends them and classifies the replies, package measure counts.
 // This package writes no file and prints nothing: closed intervals and events go to a [measure.Sink].
@@ -13,21 +13,19 @@
 // An operation belongs to the phase in which it was due (open and paced loads) or was sent (closed loops), not to the
 // phase in which it ends:
 //
-//   - warm-up and measured operations are counted separately. An operation that
-//     was due in the warm-up and ends after it is reported in an interval of phase "warmup-drain",
-//     which covers the same moments as the first intervals of phase "measure". Around that border two
-//     intervals may therefore have the same Start;
-//   - operations that were due in the measured window but ended after it are in the intervals of phase
-//     "drain". They belong to the result: latencies and outcomes of a run are those of "measure" and
-//     "drain" together, or an outage at the end of the window would be invisible. The achieved rate is
-//     what ended in phase "measure" over the length of the window.
+//   - Warm-up and measured operations are counted separately. An operation that was due in the warm-up and ends after
+//     it is in an interval of phase "warmup-drain", at the same time as the first intervals of phase "measure". So two
+//     intervals may have the same Start.
+//   - Operations that were due in the measured window and ended after it are in the intervals of phase "drain".
+//     Latencies and outcomes of a run are those of "measure" and "drain" together, so that an outage at the end of the
+//     window is visible. The achieved rate is that of phase "measure".
 //
-// A run that ends by [Config.Operations] has no drain: its window lasts until the last of them ended.
+// A run that ends by [Config.Operations] has no drain: its window ends with the last operation.
 //
 // # Time
 //
-// All times are nanoseconds of the monotonic clock since the start of the run, which is the moment
-// when all sessions are open and the first worker may send.
+// All times are nanoseconds of the monotonic clock since the start of the run, when all sessions are open and the first
+// worker may send.
 package load
 
 import (
@@ -44,9 +42,9 @@ import (
 const (
 	PhaseLoad        = "load"
 	PhaseWarmup      = "warmup"
-	PhaseWarmupDrain = "warmup-drain" // what was due in the warm-up and ended after it
+	PhaseWarmupDrain = "warmup-drain" // operations that were due in the warm-up and ended after it
 	PhaseMeasure     = "measure"
-	PhaseDrain       = "drain" // what was due in the measured window and ended after it
+	PhaseDrain       = "drain" // operations that were due in the measured window and ended after it
 )
 
 // The kinds of events that this package reports.
@@ -98,11 +96,10 @@ type Report struct {
 	Interrupted bool  `json:"interrupted"`    // ended early because its context ended
 	Aborted     bool  `json:"aborted"`        // ended at once because Abort was closed
 	ByCount     bool  `json:"ended_by_count"` // ended because all Operations were done or all streams had ended
-	Scheduled   bool  `json:"scheduled"`      // operations had an intended time
+	Scheduled   bool  `json:"scheduled"`      // operations had a due time
 }
 
-// Dims returns the dimensions of the intervals that a run of w produces; scheduled as in
-// [Config.Scheduled].
+// Dims returns the dimensions of the intervals of a run of w; scheduled as in [Config.Scheduled].
 func Dims(w workload.Workload, scheduled bool) measure.Dims {
 	d := measure.Dims{Scheduled: scheduled}
 	for _, c := range w.Classes() {

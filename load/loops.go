@@ -6,26 +6,26 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
 )
 
-// coresPerLoop is how many cores there are for each event loop. A loop that is busy all the time keeps one core busy;
-// what the kernel does for its connections, the controller and, often, the target take as much again.
+// coresPerLoop is the number of cores for each event loop. A busy loop uses one core. The kernel's work for its
+// connections, the controller and often the target use another one.
 const coresPerLoop = 2
 
-// manyWorkers is from how many workers on each of these loops every core gets a loop. So many connections keep both
-// busy with whole batches of replies, and two threads get more of a machine that they share with the target than one.
+// manyWorkers is the number of workers on each of these loops from which on every core has a loop. Then each loop has
+// whole batches of replies, and two threads get more time on a machine that they share with the target.
 const manyWorkers = 128
 
-// eventLoop runs some of the workers of a crew on one thread, if their sessions wait on it and not on the thread. A
-// worker is the same straight code there; it gives the thread away wherever it waits.
+// eventLoop runs some of the workers of a crew on one thread, if their sessions can wait on the loop. A worker is the
+// same sequential code there; it yields the thread when it waits.
 type eventLoop struct {
 	loop  *loop.Loop
 	tasks []*loop.Task
 }
 
-// makeWaiters makes what workers on goroutines wait with.
+// makeWaiters makes the waiters of workers on goroutines.
 func (c *crew) makeWaiters() error {
 	for _, w := range c.workers {
 		var err error
-		if c.plain || !c.dims.Scheduled { // nothing to be precise about, and a timer costs a file
+		if c.plain || !c.dims.Scheduled { // no precision is needed, and a timer needs a file
 			w.wait = newTimerWaiter(&c.clock, c.stop)
 		} else if w.wait, err = newPreciseWaiter(&c.clock, c.stop); err != nil {
 			return err
@@ -34,8 +34,8 @@ func (c *crew) makeWaiters() error {
 	return nil
 }
 
-// wantedLoops is on how many event loops the workers run: as many as the cores are worth, or none if they cannot. The
-// load phase stays on goroutines: its workers wait for each other.
+// wantedLoops is the number of event loops, 0 if the workers need goroutines. Workers of the load phase do, because
+// they wait for each other.
 func (c *crew) wantedLoops() int {
 	st, ok := c.store.(loop.Store)
 	if !ok || !loop.Supported || !c.alone || c.plain || !st.OnLoops() {
@@ -67,8 +67,8 @@ func (c *crew) makeLoops(n int) error {
 	return nil
 }
 
-// giveRecorders gives every goroutine a recorder for each phase: the workers of an event loop share theirs, which then
-// stays in the caches of the processor. shares is how many loops or goroutines there are.
+// giveRecorders gives every goroutine a recorder for each phase. The workers of an event loop share theirs, which then
+// stays in the caches of the processor. shares is the number of loops or goroutines.
 func (c *crew) giveRecorders(from *books, shares int) {
 	for i, w := range c.workers {
 		if i >= shares {
@@ -92,7 +92,7 @@ func (l *eventLoop) wakeAll() {
 	}
 }
 
-// mainOn is the life of a worker on an event loop.
+// mainOn is the main function of a worker on an event loop.
 func (w *worker) mainOn(t *loop.Task) {
 	if s, ok := w.session.(loop.Session); ok {
 		s.RunOn(t)
@@ -101,8 +101,8 @@ func (w *worker) mainOn(t *loop.Task) {
 	w.main()
 }
 
-// fair gives the thread away after every step that waited for nothing, such as a write that nobody confirms. No other
-// worker would ever have it otherwise.
+// fair yields the thread after every step that did not wait, such as an unacknowledged write, so that other workers
+// run.
 type fair struct {
 	task
 	thread *loop.Task

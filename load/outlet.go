@@ -8,10 +8,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// outlet hands what happened to the sink, in its order, until the sink fails.
+// outlet passes intervals and events to the sink in order, until the sink fails.
 type outlet struct {
 	sink measure.Sink
-	err  error // why results cannot be kept any more
+	err  error // why results cannot be kept
 }
 
 func (o *outlet) events(q *eventQueue) {

@@ -8,35 +8,35 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// plan is what a run is asked to do. Nothing changes it once the run has begun, so every goroutine may read it.
+// plan is the plan of a run. It does not change during the run, so every goroutine may read it.
 type plan struct {
 	name     string // of the main phase
 	timeout  time.Duration
 	grace    time.Duration
 	interval time.Duration
 	plain    bool            // wait with the runtime's timers, see [Config.PlainTimers]
-	alone    bool            // no worker ever waits for another one
+	alone    bool            // no worker waits for another one
 	abort    <-chan struct{} // see [Config.Abort]
 
 	from    int64 // of the measured window
-	until   int64 // of the measured window, never if it has no end
-	drained int64 // when nothing due in the window is sent any more
+	until   int64 // of the measured window, never without an end
+	drained int64 // from then on, operations that were due in the window are not sent
 
 	dims    measure.Dims
 	steps   []userStep
 	stages  []stageStart
-	tickets int64 // how many operations the schedule has, never if it has no end
-	dropAge int64 // operations that are later than this are dropped, never if they are queued
+	tickets int64 // number of operations of the schedule, never without an end
+	dropAge int64 // operations that are later than this are dropped; never: they are queued
 }
 
-// planOf plans the run that cfg asks for.
 func planOf(cfg Config, w workload.Workload) plan {
 	p := plan{name: PhaseMeasure, abort: cfg.Abort, plain: cfg.PlainTimers, alone: true,
 		timeout: cfg.Timeout, grace: cfg.Grace, interval: cfg.Interval,
 		drained: never, tickets: never, dropAge: never,
 		dims: Dims(w, cfg.Scheduled()), steps: userSteps(cfg), stages: stageStarts(cfg)}
-	p.from, p.until = cfg.bounds()
-	if p.until != never {
+	p.from, p.until = int64(cfg.Warmup), never
+	if cfg.Duration > 0 {
+		p.until = p.from + int64(cfg.Duration)
 		p.drained = p.until
 		if cfg.Scheduled() {
 			p.drained += int64(cfg.Timeout)
@@ -52,7 +52,7 @@ func planOf(cfg Config, w workload.Workload) plan {
 	return p
 }
 
-// phaseOf returns the phase of what was due at t.
+// phaseOf returns the phase of operations that are due at t.
 func (p *plan) phaseOf(t int64) int {
 	if t < p.from {
 		return warm
@@ -73,7 +73,7 @@ func (p *plan) border(t int64) int64 {
 	return min(start+((t-start)/width+1)*width, end)
 }
 
-// usersAt returns how many virtual users there shall be at t.
+// usersAt returns the planned number of virtual users at t.
 func (p *plan) usersAt(t int64) int {
 	n := 0
 	for _, s := range p.steps {

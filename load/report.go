@@ -2,7 +2,7 @@ package load
 
 import "time"
 
-// finish closes what is open and writes the report.
+// finish closes all intervals and makes the report.
 func (c *controller) finish() (Report, error) {
 	now := c.now()
 	c.catchUp(now)
@@ -35,7 +35,7 @@ func (c *controller) report(now int64) Report {
 	if c.watch.abandoned > 0 {
 		ended = now
 	}
-	// Closing sessions takes time that is not the load's: a counted run is over with its last operation.
+	// Closing sessions takes time, so a counted run ends with its last operation.
 	until := min(c.end(), now)
 	if r.ByCount && !c.interrupted {
 		until = min(until, ended)
@@ -51,8 +51,8 @@ func (c *controller) report(now int64) Report {
 	return r
 }
 
-// tally balances the books of one phase. Operations that fall due while the last of a counted number
-// are under way, or in the microseconds in which an interruption takes hold, are not part of the run.
+// tally sums up one phase. Operations that become due during the last of a counted number, or in the microseconds of an
+// interruption, are not part of the run.
 func (c *controller) tally(phase int, offered, sent int64, byCount bool) Tally {
 	t := Tally{Offered: offered, Sent: sent, Dropped: c.dropped[phase].Load()}
 	if !c.dims.Scheduled {

@@ -7,13 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// arrivals produces the due times of an open loop one after the other. The same configuration gives
-// the same times.
+// arrivals produces the due times of an open loop, the same for the same configuration.
 type arrivals struct {
 	curve   curve
 	rng     *rand.PCG // nil: constant
-	limit   int64     // how many there are at most
-	n       int64     // how many were produced
+	limit   int64     // largest number
+	n       int64     // number of produced ones
 	sum     float64   // arrival number of the last one (Poisson)
 	segment int
 }
@@ -42,18 +41,18 @@ func (a *arrivals) next() int64 {
 	return due
 }
 
-// exponential draws from the exponential distribution of mean 1 by inversion, which is the same on
-// every machine and in every Go version (the tables of package rand are not promised to be).
+// exponential draws from the exponential distribution of mean 1 by inversion, which is the same on every machine and in
+// every Go version, unlike the tables of package rand.
 func exponential(rng *rand.PCG) float64 {
 	u := float64(rng.Uint64()>>11) * (1.0 / (1 << 53)) // [0, 1)
 	return -math.Log1p(-u)
 }
 
-// counter tells how many operations fell due until a time, independently of the workers: it produces
-// the arrivals a second time (some 20 ns each) instead of keeping all that the workers have not reached.
+// counter counts the operations that are due until a time, independently of the workers. It produces the arrivals a
+// second time (some 20 ns each), so it need not keep those that the workers have not reached.
 type counter struct {
 	arrivals *arrivals
-	due      int64    // of the first one not counted yet
+	due      int64    // of the first one that is not counted
 	border   int64    // between the phases
 	n        [2]int64 // by phase
 }
@@ -62,7 +61,7 @@ func newCounter(a *arrivals, border int64) *counter {
 	return &counter{arrivals: a, border: border, due: a.next()}
 }
 
-// before returns how many operations are due before t, by phase. t must not decrease.
+// before returns the number of operations that are due before t, by phase. t must not decrease.
 func (c *counter) before(t int64) [2]int64 {
 	for c.due < t {
 		if c.due < c.border {
@@ -75,7 +74,7 @@ func (c *counter) before(t int64) [2]int64 {
 	return c.n
 }
 
-// blockSize is how many due times are produced at once.
+// blockSize is the number of due times that are produced at once.
 const blockSize = 1024
 
 // block holds the due times of the tickets [first, first+blockSize).
@@ -85,14 +84,13 @@ type block struct {
 	next  atomic.Pointer[block]
 }
 
-// schedule hands out the operations of an open loop, first come, first served, to all workers: a ticket
-// from an atomic counter, and its due time from a chain of blocks. Only the worker that needs a block
-// which does not exist yet takes a lock, once in 1024 operations.
+// schedule assigns the operations of an open loop to all workers: a ticket from an atomic counter, and its due time
+// from a chain of blocks. A lock is needed only to make a block, once in 1024 operations.
 type schedule struct {
 	ticket atomic.Int64
-	_      [56]byte // the counter has its cache line for itself
-	// current is a block that no ticket handed out from now on lies before. Blocks behind it are
-	// garbage: nobody keeps a pointer into the chain while an operation is under way.
+	_      [56]byte // the counter has a separate cache line
+	// current is at or before the block of every later ticket. Earlier blocks are garbage, because workers keep no
+	// pointer into the chain during an operation.
 	current atomic.Pointer[block]
 	making  sync.Mutex
 	source  *arrivals
@@ -114,8 +112,8 @@ func (s *schedule) produce(first int64) *block {
 
 // draw returns when the next operation is due, never after the last one.
 func (s *schedule) draw() int64 {
-	// The order matters: current never overtakes the ticket counter, so a block that was current
-	// before the ticket was drawn does not lie behind that ticket.
+	// The order is important: current never overtakes the ticket counter, so a block that was current before the ticket
+	// was drawn is not after that ticket.
 	b := s.current.Load()
 	i := s.ticket.Add(1) - 1
 	if i-b.first >= blockSize {
@@ -152,9 +150,8 @@ func (s *schedule) extend(b *block) *block {
 	return next
 }
 
-// skip takes all tickets that were due before t and that no worker has taken, and calls dropped with
-// how many of them were due before border and after. While every worker waits for an answer, nobody
-// else would notice that operations are too late.
+// skip takes all tickets that were due before t and that no worker has taken, and returns how many of them were due
+// before and after border. It is needed while every worker waits for a reply.
 func (s *schedule) skip(t, border int64) (before, after int64) {
 	for {
 		b := s.current.Load()

@@ -19,9 +19,8 @@ type Settlement struct {
 	// Attempts is how many commands were sent for the failed request, or for all requests. More commands than requests are
 	// hidden retries; the reply to the last one does not show the effect of the first.
 	Attempts int
-	// Intended is when the operation was due, Sent when its first request was sent, Ended when the last reply was received
-	// or the operation was abandoned.
-	Intended, Sent, Ended int64
+	// Sent is when the first request was sent, Ended when the last reply was received or the operation was abandoned.
+	Sent, Ended int64
 	// Server is host:port of the server of the last request, "" if it is unknown.
 	Server string
 	// Abandoned means that the session did not return and its worker was abandoned. A write among the
@@ -68,7 +67,7 @@ func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 		return
 	}
 	s := &w.settlement
-	s.Outcome, s.Intended, s.Sent, s.Ended = outcome, w.due, w.start, end
+	s.Outcome, s.Sent, s.Ended = outcome, w.start, end
 	s.Attempts, s.Reason, s.Abandoned, s.Server = int(w.total.Attempts), store.NoReason, false, w.res.Server
 	if s.Failed >= 0 {
 		s.Attempts, s.Reason = w.res.Attempts, w.res.Reason
@@ -83,5 +82,5 @@ func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int6
 		return
 	}
 	w.settler.Settle(&w.op, &Settlement{Outcome: outcome, Reason: reason, Failed: -1, Attempts: 1,
-		Intended: w.due, Sent: w.start, Ended: now, Abandoned: true})
+		Sent: w.start, Ended: now, Abandoned: true})
 }

@@ -22,8 +22,7 @@ func (l *limit) admit() bool {
 	return l.most == 0 || l.taken.Add(1) <= l.most
 }
 
-// spent reports whether the worker's stream has come to its end. When all have, the run is over, also where
-// its window would be open for longer.
+// spent reports whether the worker's stream has ended. When all have, the run ends, even before the end of its window.
 func (w *worker) spent() bool {
 	if w.ender == nil || !w.ender.Ended() {
 		return false
@@ -32,7 +31,7 @@ func (w *worker) spent() bool {
 	return true
 }
 
-// asSoonAsPossible marks an operation without an intended time of its own: it is due when it is sent.
+// asSoonAsPossible marks an operation that is due when it is sent.
 const asSoonAsPossible = -1
 
 // next fills w.op with the next operation of the workload and sends it.
@@ -46,13 +45,13 @@ func (w *worker) next(phase int, due int64) bool {
 	if !alive {
 		return false
 	}
-	// A write that nobody confirms (w:0) is taken for applied, as nothing else will ever be known of
-	// it: otherwise key sequences would wait for it for ever. A duplicate is in the database already.
+	// An unacknowledged write counts as applied, or key sequences would wait for it forever. A duplicate is in the
+	// database already.
 	w.stream.Done(&w.op, outcome == store.OK || outcome == store.Unacknowledged || outcome == store.Conflict)
 	return true
 }
 
-// flush sends what the stream still holds back, such as a last, short batch.
+// flush sends the rest of the stream, such as a last, short batch.
 func (w *worker) flush() {
 	if w.crew.aborted.Load() || !w.stream.Flush(&w.op) {
 		return
@@ -78,8 +77,8 @@ func (t closedLoop) step(w *worker) bool {
 	if now >= c.until {
 		return false
 	}
-	// The phase is decided here: an operation taken before the border is the warm-up's even if the
-	// border passes while the stream prepares it.
+	// An operation that is taken before the border belongs to the warm-up, even if the stream prepares it across the
+	// border.
 	phase := c.phaseOf(now)
 	if phase == measured && !c.limit.admit() {
 		c.halt()
@@ -120,20 +119,20 @@ func (t openLoop) step(w *worker) bool {
 
 func (t openLoop) finish(w *worker) { w.flush() }
 
-// late records how late a worker sends that was free and waited.
+// late records the lateness of a worker that was free and waited.
 func (w *worker) late(phase int, due int64) {
 	now := w.crew.now()
 	w.recorder(phase).Late(now, now-due)
 }
 
-// pacedLoop gives every worker ticks of its own.
+// pacedLoop gives every worker separate ticks.
 type pacedLoop struct {
 	tick int64
 	seed uint64
 }
 
-// pace is where a paced worker is in its ticks. The lock is between the worker and the controller, which
-// counts what fell due; it is never contended for longer than a few instructions.
+// pace is the progress of a paced worker. The controller, which counts due operations, holds the lock for a few
+// instructions only.
 type pace struct {
 	mu      sync.Mutex
 	running bool
@@ -172,8 +171,8 @@ func (t pacedLoop) step(w *worker) bool {
 
 func (t pacedLoop) finish(w *worker) { w.flush() }
 
-// begin starts the ticks of a worker: after a random part of the first tick if ticks are at least 1 ms,
-// so that workers do not march in step.
+// begin starts the ticks of a worker: after a random part of the first tick if ticks are at least 1 ms, so that workers
+// are not synchronous.
 func (t pacedLoop) begin(w *worker) bool {
 	start := w.crew.now()
 	if t.tick >= int64(time.Millisecond) {
@@ -190,7 +189,7 @@ func (t pacedLoop) begin(w *worker) bool {
 	return true
 }
 
-// end stops the ticks of a virtual user that leaves; what was due and not sent stays offered.
+// end stops the ticks of a virtual user. Due operations that were not sent stay offered.
 func (p *pace) end(now, from int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +197,7 @@ func (p *pace) end(now, from int64) {
 	p.running = false
 }
 
-// due returns how many operations of this worker fell due before t, by phase. The caller holds the lock.
+// due returns the number of operations of this worker that were due before t, by phase. The caller holds the lock.
 func (p *pace) due(t, from int64) [2]int64 {
 	n := p.offered
 	if p.running {
@@ -209,8 +208,7 @@ func (p *pace) due(t, from int64) [2]int64 {
 	return n
 }
 
-// present waits while the number of virtual users is too low for this worker, and returns false when
-// the run ends.
+// present waits while there are too few virtual users for this worker, and returns false when the run ends.
 func (w *worker) present() bool {
 	c := w.crew
 	for int64(w.id) >= c.active.Load() {
@@ -228,16 +226,15 @@ func (w *worker) present() bool {
 	return true
 }
 
-// The back-off of closed loops. A target that cannot be reached refuses in microseconds, and a closed
-// loop would turn that into hundreds of thousands of failures per second, which tell nothing and drown
-// the rest. A worker whose last backoffAfter operations failed without anything having been sent
-// therefore pauses before the next: 1 ms at first, twice as long each time, 100 ms at most, until an
-// operation is sent again. Scheduled loads never do this: their rate bounds the failures.
+// The back-off of closed loops. An unreachable target refuses in microseconds, so a closed loop would have hundreds of
+// thousands of failures per second. If a worker could not send its last backoffAfter operations, it pauses before the
+// next one: 1 ms at first, twice as long each time, at most 100 ms, until an operation is sent. Scheduled loads do not
+// pause, because their rate limits the failures.
 const (
 	backoffAfter = 100
 	backoffFirst = time.Millisecond
 	backoffMost  = 100 * time.Millisecond
-	backoffSteps = 7 // doublings until the most is reached
+	backoffSteps = 7 // doublings until backoffMost
 )
 
 // breathe pauses if nothing can be sent. It returns false when the run ends.

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// userStep is a moment at which the number of virtual users changes.
+// userStep is a change of the number of virtual users.
 type userStep struct {
 	at int64
 	n  int
 }
 
-// userSteps plans the virtual users: a ramp from a to b over d starts (or ends) its j-th user at
-// d·j/|b−a|, so users are whole at every moment and there are exactly b of them at the end.
+// userSteps plans the virtual users: a ramp from a to b over d starts (or ends) its j-th user at d·j/|b−a|.
 func userSteps(cfg Config) []userStep {
 	steps := []userStep{{at: 0, n: cfg.Workers}}
 	if !cfg.users() {
@@ -44,7 +43,7 @@ func ramp(steps []userStep, at, d int64, from, to int) []userStep {
 	return steps
 }
 
-// stageStart is when a stage begins, with words for it.
+// stageStart is the beginning of a stage, with its text.
 type stageStart struct {
 	at   int64
 	text string
@@ -74,7 +73,7 @@ type paceTicks struct {
 	start, tick int64
 }
 
-// ticksFor returns YCSB's tick for a rate per worker, in whole nanoseconds as there.
+// ticksFor returns YCSB's tick for a rate per worker, in whole nanoseconds.
 func ticksFor(rate float64) int64 {
 	return max(1, int64(float64(time.Second)/rate))
 }
@@ -82,7 +81,7 @@ func ticksFor(rate float64) int64 {
 // at returns when operation k of the worker is due.
 func (p paceTicks) at(k int64) int64 { return p.start + k*p.tick }
 
-// before returns how many of its operations are due before t.
+// before returns the number of its operations that are due before t.
 func (p paceTicks) before(t int64) int64 {
 	if t <= p.start {
 		return 0

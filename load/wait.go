@@ -1,30 +1,22 @@
 package load
 
-import (
-	"time"
-)
+import "time"
 
 // waiter makes one worker wait.
 type waiter interface {
-	// until returns true when due is reached and false as soon as stop is closed (within
-	// interruptible, in the precise implementation).
-	until(due int64) bool
-	// park returns true after wakeUp, one that came before included, and false as soon as stop is closed.
-	park() bool
-	// wakeUp may be called from anywhere.
-	wakeUp()
-	// close gives back what the waiter holds.
+	until(due int64) bool // true when due is reached, false when stop is closed (within interruptible, if precise)
+	park() bool           // true after wakeUp, also an earlier one, and false when stop is closed
+	wakeUp()              // may be called from any goroutine
 	close()
 }
 
 // clock is the time of a run: nanoseconds since its start.
 type clock struct{ base time.Time }
 
-// now costs one reading of the monotonic clock and nothing else.
 func (c clock) now() int64 { return int64(time.Since(c.base)) }
 
-// timerWaiter waits with the runtime's timers. On Linux those wake up to about 1 ms late, because the
-// runtime's poller rounds its timeout to whole milliseconds.
+// timerWaiter waits with the runtime's timers. On Linux they are up to about 1 ms late, because the runtime's poller
+// rounds its timeout to whole milliseconds.
 type timerWaiter struct {
 	clock *clock
 	stop  <-chan struct{}

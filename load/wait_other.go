@@ -2,7 +2,6 @@
 
 package load
 
-// newPreciseWaiter returns the best waiter there is: elsewhere than on Linux the runtime's timers.
 func newPreciseWaiter(c *clock, stop <-chan struct{}) (waiter, error) {
 	return newTimerWaiter(c, stop), nil
 }

@@ -298,20 +298,12 @@ func (w *worker) fail(rec *measure.Recorder, outcome store.Outcome, end int64) {
 }
 
 func (w *worker) failure(outcome store.Outcome) measure.Failure {
+	labels := w.res.Labels
+	if len(labels) > 1 {
+		labels = slices.Sorted(slices.Values(labels))
+	}
 	return measure.Failure{
 		Class: w.crew.dims.Classes[w.op.Class].Name, Outcome: outcome.String(), Reason: w.res.Reason.String(),
-		Code: w.res.Code, CodeName: w.res.CodeName, Labels: joinLabels(w.res.Labels),
+		Code: w.res.Code, CodeName: w.res.CodeName, Labels: strings.Join(labels, ","),
 	}
-}
-
-func joinLabels(labels []string) string {
-	switch len(labels) {
-	case 0:
-		return ""
-	case 1:
-		return labels[0]
-	}
-	sorted := slices.Clone(labels)
-	slices.Sort(sorted)
-	return strings.Join(sorted, ",")
 }

@@ -168,10 +168,10 @@ func Data(r *record.Run) string {
 	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
 		return "none; the target stores nothing"
 	}
-	text := figure.Count(f.Records) + " records"
+	text := figure.Count(f.Records) + " documents"
 	switch {
 	case f.Skipped:
-		text += ", taken as they were (" + figure.Count(f.Counted) + " documents)"
+		text += ", used as they were (" + figure.Count(f.Counted) + " counted)"
 	case f.Inserted > 0:
 		rate := 0.0
 		if f.Seconds > 0 {
@@ -180,7 +180,7 @@ func Data(r *record.Run) string {
 		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), nanoseconds(f.Seconds*1e9),
 			figure.Rate(rate))
 	default:
-		text += ", already loaded (" + figure.Count(f.Counted) + " documents)"
+		text += ", loaded before (" + figure.Count(f.Counted) + " counted)"
 	}
 	return text
 }

@@ -122,13 +122,13 @@ func (s *Suite) lossSection() Section {
 			cells[3], cells[4] = judge.ChanceText(l.Low, l.High), figure.Count(l.Most)
 		}
 		if l.Oldest != nil {
-			cells[5] = nanoseconds(float64(*l.Oldest)) + " before"
+			cells[5] = cmp.Or(windowText(*l.Oldest), "-")
 		}
 		x.Table.row(cells...)
 	}
 	if len(x.Table.Rows) > 0 {
 		x.Lines = []string{"a round is one failure; the 95 % interval is exact (Clopper and Pearson) and wide for few rounds. " +
-			"Oldest lost: how long before the fault the write was acknowledged. Writes without an answer were not acknowledged"}
+			"Oldest lost: when the oldest lost write was acknowledged. Writes without an answer were not acknowledged"}
 	}
 	return x
 }

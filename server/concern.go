@@ -8,29 +8,20 @@ import (
 
 // The sources of a default write concern.
 const (
-	// Implicit: not set, so the release's rule applies.
-	Implicit = "implicit"
-	// Global: set by setDefaultRWConcern.
-	Global = "global"
-	// Legacy: settings.getLastErrorDefaults of the replica set's configuration, before 5.0.
-	Legacy = "getLastErrorDefaults"
+	Implicit = "implicit"             // not set, so the release's rule applies
+	Global   = "global"               // set by setDefaultRWConcern
+	Legacy   = "getLastErrorDefaults" // settings of the replica set's configuration, before 5.0
 )
 
-// Concerns are the default concerns of a deployment.
+// Concerns are the default write concern of a deployment.
 type Concerns struct {
-	// W is "1", "2", …, "majority" or a tag; empty if unknown.
-	W string
-	// Journal is j of the default, nil if the default does not have it. See [Concerns.Journaled].
-	Journal *bool
-	// Source is one of the constants, empty if W is unknown.
-	Source string
-	// Read is the default read concern level, "local" if not set.
-	Read string
+	W       string // "1", "2", …, "majority" or a tag; empty if unknown
+	Journal *bool  // j of the default, nil if the default does not have it
+	Source  string // one of the constants, empty if W is unknown
 	// MajorityJournal is writeConcernMajorityJournalDefault of the set: w: majority waits for journals of a majority. It
 	// is nil if unknown: through a router, or without authorization.
 	MajorityJournal *bool
-	// Problem is the reason why W is unknown.
-	Problem string
+	Problem         string // why W is unknown
 }
 
 // QueryConcerns queries the default concerns. A standalone always has w:1. A member of a shard refuses the query; use a
@@ -56,10 +47,7 @@ func QueryConcerns(ctx context.Context, c Commander, id Identity) Concerns {
 // ReadConcerns reads the answer to getDefaultRWConcern. Since 5.0 it includes the implicit default, except w:1 because
 // of arbiters; in 4.4 it includes only an explicit default.
 func ReadConcerns(reply bson.Raw, id Identity, config Config) Concerns {
-	out := Concerns{Read: "local", MajorityJournal: config.MajorityJournal}
-	if level := Text(reply, "defaultReadConcern", "level"); level != "" {
-		out.Read = level
-	}
+	out := Concerns{MajorityJournal: config.MajorityJournal}
 	if w := lookup(reply, "defaultWriteConcern", "w"); w.Type != 0 {
 		out.W, out.Source = plain(w), Global
 		if source := Text(reply, "defaultWriteConcernSource"); source != "" {

@@ -15,7 +15,6 @@ import (
 type Facts struct {
 	Identity
 	Backend    string // of a gateway
-	Engine     string // storage engine
 	Journal    *bool
 	Cache      int64 // bytes
 	Data       int64 // bytes of all documents and indexes, before compression, without the databases local and config
@@ -39,8 +38,6 @@ type HostInfo struct {
 	Kernel   string
 	Memory   int64 // bytes: the limit of the server's container, else of the machine
 	Machine  int64 // bytes of the machine
-	Cores    int
-	NUMA     *bool
 	MaxFiles int64 // soft limit on open files of the server's process
 }
 
@@ -86,7 +83,6 @@ func QueryFacts(ctx context.Context, c Commander) (Facts, error) {
 
 func (f *Facts) readStatus(s bson.Raw) {
 	f.Backend = Backend(s)
-	f.Engine = Text(s, "storageEngine", "name")
 	f.Cache = whole(s, "wiredTiger", "cache", "maximum bytes configured")
 	if lookup(s, "wiredTiger", "log").Type != 0 {
 		on := whole(s, "wiredTiger", "log", "log files manually zero-filled")+
@@ -100,9 +96,8 @@ func (f *Facts) readStatus(s bson.Raw) {
 
 func (f *Facts) readHost(r bson.Raw) {
 	f.Host = HostInfo{Name: Text(r, "system", "hostname"), OS: Text(r, "os", "type"),
-		Kernel: Text(r, "extra", "kernelVersion"), Cores: int(whole(r, "system", "numCores")),
-		Machine: whole(r, "system", "memSizeMB") << 20, Memory: whole(r, "system", "memLimitMB") << 20,
-		NUMA: Flag(r, "system", "numaEnabled"), MaxFiles: whole(r, "extra", "maxOpenFiles")}
+		Kernel: Text(r, "extra", "kernelVersion"), Machine: whole(r, "system", "memSizeMB") << 20, Memory: whole(r, "system", "memLimitMB") << 20,
+		MaxFiles: whole(r, "extra", "maxOpenFiles")}
 	if host, _, err := net.SplitHostPort(f.Host.Name); err == nil { // the server adds its port
 		f.Host.Name = host
 	}
@@ -116,9 +111,6 @@ func whole(d bson.Raw, path ...string) int64 {
 	return int64(x)
 }
 
-// mostDatabases limits the queries of sizes, one command for each database.
-const mostDatabases = 200
-
 // dataOf returns the uncompressed size of all databases, as in the cache. (listDatabases returns compressed sizes, with
 // the oplog.) Shards since 8.0 refuse direct queries; a router returns the sizes of all shards.
 func dataOf(ctx context.Context, c Commander) (int64, error) {
@@ -126,6 +118,7 @@ func dataOf(ctx context.Context, c Commander) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("listDatabases: %w", err)
 	}
+	const mostDatabases = 200 // one command for each
 	total, asked := int64(0), 0
 	for _, v := range list(reply, "databases") {
 		d, _ := v.DocumentOK()

@@ -76,21 +76,17 @@ func (id Identity) Topology() string {
 // Hello is the answer to hello (manual: "hello"; the driver's specification "Server Discovery and Monitoring" for
 // Ghost, a member without a configuration).
 type Hello struct {
-	Writable   bool     `bson:"isWritablePrimary"`
-	Master     bool     `bson:"ismaster"` // the same field of isMaster
-	Secondary  bool     `bson:"secondary"`
-	Arbiter    bool     `bson:"arbiterOnly"`
-	Hidden     bool     `bson:"hidden"`
-	SetName    string   `bson:"setName"`
-	Message    string   `bson:"msg"` // "isdbgrid" from a mongos
-	Ghost      bool     `bson:"isreplicaset"`
-	Info       string   `bson:"info"`
-	Me         string   `bson:"me"`
-	Primary    string   `bson:"primary"`
-	Hosts      []string `bson:"hosts"`    // members that can become primary
-	Passives   []string `bson:"passives"` // members with data and priority 0
-	Arbiters   []string `bson:"arbiters"`
-	SetVersion int64    `bson:"setVersion"`
+	Writable  bool     `bson:"isWritablePrimary"`
+	Master    bool     `bson:"ismaster"` // the same field of isMaster
+	Secondary bool     `bson:"secondary"`
+	Arbiter   bool     `bson:"arbiterOnly"`
+	SetName   string   `bson:"setName"`
+	Message   string   `bson:"msg"` // "isdbgrid" from a mongos
+	Ghost     bool     `bson:"isreplicaset"`
+	Info      string   `bson:"info"`
+	Hosts     []string `bson:"hosts"`    // members that can become primary
+	Passives  []string `bson:"passives"` // members with data and priority 0
+	Arbiters  []string `bson:"arbiters"`
 	// ElectionID grows with each election. If two members claim to be primary, the greater one is right.
 	ElectionID bson.ObjectID `bson:"electionId"`
 	// LastWrite is the last applied operation of a member with data.

@@ -74,20 +74,17 @@ type Advisory struct {
 	ID    string
 	What  string         // one sentence: the possible attack and the required access
 	Fixed map[string]int // the first fixed patch by series
-	// Open are vulnerable series without a fix.
-	Open []string
-	// Anyone reports that an attack needs no user of the server.
-	Anyone bool
+	Open  []string       // vulnerable series without a fix
 }
 
 // advisories are vulnerabilities of every deployment, the most severe first; there are others.
 // Sources: the vendor's alerts (https://www.mongodb.com/resources/products/alerts) and the entries of the CVE list.
 var advisories = []Advisory{
 	{ID: "CVE-2025-14847", What: "anyone who can connect can read parts of the server's memory, passwords included (zlib compression)",
-		Fixed: map[string]int{"4.4": 30, "5.0": 32, "6.0": 27, "7.0": 28, "8.0": 17, "8.2": 3}, Anyone: true,
-		Open: []string{"3.6", "4.0", "4.2", "5.1", "5.2", "5.3", "6.1", "6.2", "6.3", "7.1", "7.2", "7.3", "8.1"}},
+		Fixed: map[string]int{"4.4": 30, "5.0": 32, "6.0": 27, "7.0": 28, "8.0": 17, "8.2": 3},
+		Open:  []string{"3.6", "4.0", "4.2", "5.1", "5.2", "5.3", "6.1", "6.2", "6.3", "7.1", "7.2", "7.3", "8.1"}},
 	{ID: "CVE-2026-9740", What: "anyone who can connect can crash the server with one message",
-		Fixed: map[string]int{"7.0": 35, "8.0": 24, "8.2": 10, "8.3": 3}, Anyone: true},
+		Fixed: map[string]int{"7.0": 35, "8.0": 24, "8.2": 10, "8.3": 3}},
 	{ID: "CVE-2026-8053", What: "a user who can insert can corrupt the server's memory through a time-series collection",
 		Fixed: map[string]int{"5.0": 33, "6.0": 28, "7.0": 34, "8.0": 23, "8.2": 9, "8.3": 2}},
 	{ID: "CVE-2026-6914", What: "a user can crash the server with a malformed document",

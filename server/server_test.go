@@ -62,19 +62,19 @@ func TestConcerns(t *testing.T) {
 		build, hello, defaults, config string
 		want                           Concerns
 	}{
-		"standalone 4.4":       {build44, single, "", "", Concerns{W: "1", Source: Implicit, Read: "local"}},
-		"standalone 8.0":       {build80, single, "", "", Concerns{W: "1", Source: Implicit, Read: "local"}},
-		"set 4.4":              {build44, three, `{"ok": 1}`, config, Concerns{W: "1", Source: Implicit, Read: "local", MajorityJournal: &yes}},
-		"set 4.4, old default": {build44, three, `{"ok": 1}`, configG, Concerns{W: "2", Source: Legacy, Read: "local"}},
-		"set 5.0, old default": {build50, three, majority, configG, Concerns{W: "majority", Source: Implicit, Read: "local"}},
-		"set 5.0": {build50, three, majority, config, Concerns{W: "majority", Source: Implicit, Read: "local",
+		"standalone 4.4":       {build44, single, "", "", Concerns{W: "1", Source: Implicit}},
+		"standalone 8.0":       {build80, single, "", "", Concerns{W: "1", Source: Implicit}},
+		"set 4.4":              {build44, three, `{"ok": 1}`, config, Concerns{W: "1", Source: Implicit, MajorityJournal: &yes}},
+		"set 4.4, old default": {build44, three, `{"ok": 1}`, configG, Concerns{W: "2", Source: Legacy}},
+		"set 5.0, old default": {build50, three, majority, configG, Concerns{W: "majority", Source: Implicit}},
+		"set 5.0": {build50, three, majority, config, Concerns{W: "majority", Source: Implicit,
 			MajorityJournal: &yes}},
-		"set 6.0 with arbiter":   {build60, arbiter, none50, configA, Concerns{W: "1", Source: Implicit, Read: "local", MajorityJournal: &no}},
-		"arbiter, config hidden": {build60, arbiter, none50, "", Concerns{W: "1", Source: Implicit, Read: "local"}},
+		"set 6.0 with arbiter":   {build60, arbiter, none50, configA, Concerns{W: "1", Source: Implicit, MajorityJournal: &no}},
+		"arbiter, config hidden": {build60, arbiter, none50, "", Concerns{W: "1", Source: Implicit}},
 		"set 7.0, changed": {build70, three, set2, config, Concerns{W: "2", Journal: &yes, Source: Global,
-			Read: "majority", MajorityJournal: &yes}},
-		"router 4.4":  {build44, router, `{"ok": 1}`, "", Concerns{W: "1", Source: Implicit, Read: "local"}},
-		"router 8.0":  {build80, router, majority, "", Concerns{W: "majority", Source: Implicit, Read: "local"}},
+			MajorityJournal: &yes}},
+		"router 4.4":  {build44, router, `{"ok": 1}`, "", Concerns{W: "1", Source: Implicit}},
+		"router 8.0":  {build80, router, majority, "", Concerns{W: "majority", Source: Implicit}},
 		"not allowed": {build80, three, "", config, Concerns{MajorityJournal: &yes, Problem: "(Unauthorized) not authorized on admin to execute command"}},
 		"gateway":     {ferret, single, majority, "", Concerns{Problem: "a gateway ignores write concerns; the durability of a write depends on the database behind it"}},
 	} {
@@ -253,13 +253,11 @@ func TestSetOfAMember(t *testing.T) {
 }
 
 func TestShards(t *testing.T) {
-	got := readShards(raw(t, `{"shards": [{"_id": "s1", "host": "rs1/a:1,b:1"}, {"_id": "s2", "host": "c:1"}, 7], "ok": 1}`))
+	a := &answers{replies: map[string]string{"listShards": `{"shards": [{"_id": "s1", "host": "rs1/a:1,b:1"}, {"_id": "s2", "host": "c:1"}, 7], "ok": 1}`}}
+	got, err := QueryShards(t.Context(), a)
 	want := []Shard{{"s1", "rs1", []string{"a:1", "b:1"}}, {"s2", "s2", []string{"c:1"}}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	if got := readShards(nil); len(got) != 0 {
-		t.Errorf("shards that nobody described: %v", got)
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
 	}
 }
 

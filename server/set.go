@@ -118,7 +118,6 @@ var states = [...]string{"STARTUP", Primary, Secondary, "RECOVERING", "", Startu
 
 // Set is the status of a replica set, from one of its members.
 type Set struct {
-	Name      string
 	Term      int64
 	HasTerm   bool
 	Now       time.Time // clock of the answering member
@@ -144,10 +143,9 @@ type Member struct {
 	Self    bool
 	Optime  OpTime
 	// Date is the time of its last operation, in whole seconds on most servers; zero if unknown.
-	Date       time.Time
-	Elected    time.Time // of a primary, to the second
-	Heartbeat  string    // error of its last heartbeat
-	SyncSource string
+	Date      time.Time
+	Elected   time.Time // of a primary, to the second
+	Heartbeat string    // error of its last heartbeat
 }
 
 // QuerySet queries the status of a member's set (replSetGetStatus). Other servers return an error.
@@ -162,7 +160,7 @@ func QuerySet(ctx context.Context, c Commander) (Set, error) {
 // ReadSet reads the answer to replSetGetStatus.
 func ReadSet(reply bson.Raw) Set {
 	s := Set{
-		Name: Text(reply, "set"), Now: date(reply, "date"),
+		Now:       date(reply, "date"),
 		Committed: opTime(reply, "optimes", "lastCommittedOpTime"),
 		Elected:   date(reply, "electionCandidateMetrics", "newTermStartDate"),
 	}
@@ -178,7 +176,7 @@ func ReadSet(reply bson.Raw) Set {
 		}
 		m := Member{Name: Text(d, "name"), State: Text(d, "stateStr"), Healthy: true, Self: isTrue(Flag(d, "self")),
 			Optime: opTime(d, "optime"), Date: date(d, "optimeDate"), Elected: date(d, "electionDate"),
-			Heartbeat: Text(d, "lastHeartbeatMessage"), SyncSource: Text(d, "syncSourceHost")}
+			Heartbeat: Text(d, "lastHeartbeatMessage")}
 		if health, told := Number(d, "health"); told {
 			m.Healthy = health > 0
 		}

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"strings"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // Shard is one shard of a cluster.
@@ -20,10 +18,6 @@ func QueryShards(ctx context.Context, c Commander) ([]Shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readShards(reply), nil
-}
-
-func readShards(reply bson.Raw) []Shard {
 	var shards []Shard
 	for _, v := range list(reply, "shards") {
 		d, ok := v.DocumentOK()
@@ -39,5 +33,5 @@ func readShards(reply bson.Raw) []Shard {
 		s.Hosts = strings.Split(hosts, ",")
 		shards = append(shards, s)
 	}
-	return shards
+	return shards, nil
 }

@@ -292,7 +292,7 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 	}
 	part.Plan.Drill = &asked
 	part.Estimate = drillSeconds(asked)
-	if why := p.cannot(lab, asked.Run); why != "" {
+	if why := p.cannot(*asked.Lab, asked.Run); why != "" { // with its defaults
 		p.leave(part, why)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -39,20 +38,8 @@ type Piece struct {
 	Probe *spec.PartProbe
 }
 
-// Is reports whether a path is the folder of a suite.
-func Is(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, File))
-	return err == nil && info.Mode().IsRegular()
-}
-
-// Read reads the suite of a folder and checks it with all its files. The error has a line per mistake, which names the
+// Open reads the suite of a folder and checks it with all its files. The error has a line per mistake, which names the
 // part and the key.
-func Read(dir string) (spec.Suite, error) {
-	f, err := Open(dir)
-	return f.Spec, err
-}
-
-// Open is [Read], with the parts as their files say them.
 func Open(dir string) (Folder, error) {
 	f := Folder{Dir: filepath.Clean(dir)}
 	file, err := safeopen.OpenFile(filepath.Join(dir, File))

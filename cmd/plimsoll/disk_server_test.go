@@ -34,7 +34,7 @@ func TestDoctorAsksMongod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Version.Text != "8.0.24" || f.Kind != server.Mongod || f.Engine != "wiredTiger" || f.Journal == nil ||
+	if f.Version.Text != "8.0.24" || f.Kind != server.Mongod || f.Journal == nil ||
 		!*f.Journal || f.Cache != 512<<20 || f.FCV != "8.0" || f.Data != 8192 || f.Host.Name != "standin" ||
 		f.Host.Memory != 2<<30 || f.Concerns.W != "1" {
 		t.Errorf("%+v", f)

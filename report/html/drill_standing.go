@@ -15,12 +15,12 @@ func standingTiles(s *record.DrillStanding) []report.Tile {
 	if s == nil {
 		return nil
 	}
-	told := "writes of this round, by the answers"
+	told := "writes of this round, as answered"
 	return []report.Tile{
 		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: report.DrillStage(s.Stage().Stage)},
 		{Name: "acknowledged", Value: figure.Count(s.Told.Acknowledged), Note: told},
-		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "refused, provably"},
-		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "unknown until read back"},
+		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "proven by the answer"},
+		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "known after the audit"},
 	}
 }
 

@@ -1,12 +1,10 @@
 package fleet
 
-import (
-	"github.com/plimsoll-bench/plimsoll/spec"
-)
+import "github.com/plimsoll-bench/plimsoll/spec"
 
-// divide returns the specification of one client. Worker k of the whole belongs to client k mod clients, so
-// that ramps of workers stay divided evenly. The pace is that of a worker and stays. The parts of a Poisson
-// process that is split at random are Poisson processes, and the other way round their sum is one.
+// divide returns the specification of one client. Worker k of all belongs to client k mod clients, so that ramps of
+// workers are divided evenly. The pace stays, because it is that of one worker. The sum of Poisson processes is a
+// Poisson process.
 func divide(asked spec.Run, client, clients int) spec.Run {
 	part := func(n spec.Count) spec.Count { return spec.Count(share(int64(n), client, clients)) }
 	rate := func(r spec.Rate) spec.Rate { return r / spec.Rate(clients) }
@@ -18,12 +16,12 @@ func divide(asked spec.Run, client, clients int) spec.Run {
 		l.Stages[i].Workers, l.Stages[i].Rate = part(l.Stages[i].Workers), rate(l.Stages[i].Rate)
 	}
 	asked.LoadPhase = spec.LoadPhase{Skip: true, Batch: asked.LoadPhase.Batch, Parallel: 1} // the parent has loaded
-	asked.Objectives = nil                                                                  // they are those of the whole
+	asked.Objectives = nil                                                                  // the parent checks them
 	asked.Out = ""
 	return asked
 }
 
-// share is how many of the numbers 0 … n−1 are client modulo clients.
+// share is the number of integers k with 0 ≤ k < n and k mod clients = client.
 func share(n int64, client, clients int) int64 {
 	return (n + int64(clients-1-client)) / int64(clients)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// PhaseOutside is the phase of intervals of the measured time in which not all clients took part: before the
-// last one began, or after the first one ended. They are in the record, but not part of the result.
+// PhaseOutside is the phase of measured intervals in which not all clients ran: before the last one began, or after the
+// first one ended. They are in the record, but not part of the result.
 const PhaseOutside = "outside"
 
-// merger puts the intervals of several clients together, second by second, as they come. Histograms are
-// added bucket by bucket, so nothing is lost but to which client an operation belonged.
+// merger adds up the intervals of several clients, second by second, as they arrive. It adds histograms bucket by
+// bucket, so only the client of an operation is lost.
 //
-// Only what all clients measured counts: phase "measure" of the merged intervals is the common window, from
-// the last start to the first end, in whole intervals.
+// Phase "measure" of the merged intervals is the common window, from the last start to the first end, in whole
+// intervals.
 type merger struct {
 	dims    measure.Dims
 	width   time.Duration
@@ -26,25 +26,25 @@ type merger struct {
 	window window
 }
 
-// window is what all clients measured together.
+// window is the time that all clients measured.
 type window struct {
 	open     bool // its first interval was merged
-	over     bool // some client lacked an interval since
+	over     bool // some client had no interval since
 	from, to time.Duration
 	last     int // index of its last interval
 	outside  int64
 	inside   int64 // operations attempted
 }
 
-// stream is what one client measured and was not merged yet.
+// stream is the intervals of one client that are not merged yet.
 type stream struct {
 	queue []*measure.Interval
 	shift int    // how many intervals later than the first client it began
 	next  [2]int // the index of its next interval of warm-up and measured time, on the common clock
-	ended bool   // nothing more comes
-	last  int    // index of its last measured interval that was merged; -1 for none
+	ended bool
+	last  int // index of its last measured interval that was merged; -1 for none
 	sum   measure.Tally
-	from  time.Duration // of its own measured window, as far as it came
+	from  time.Duration // of its own measured window until now
 	to    time.Duration
 }
 
@@ -56,14 +56,14 @@ func newMerger(d measure.Dims, width time.Duration, clients int, emit func(*meas
 	return m
 }
 
-// began says how much later than the first client one began.
+// began sets how much later than the first client one began.
 func (m *merger) began(client int, late time.Duration) {
 	s := m.clients[client]
 	s.shift = int((late + m.width/2) / m.width)
 	s.next = [2]int{s.shift, s.shift}
 }
 
-// add takes an interval of a client and merges what can be merged now.
+// add receives an interval of a client and merges all complete ones.
 func (m *merger) add(client int, iv *measure.Interval) error {
 	if len(iv.Classes) != len(m.dims.Classes) {
 		return fmt.Errorf("client %d sent an interval with %d operation classes, not %d", client, len(iv.Classes), len(m.dims.Classes))
@@ -82,17 +82,16 @@ func (m *merger) add(client int, iv *measure.Interval) error {
 	return m.merge()
 }
 
-// end says that nothing more comes from a client.
+// end notes that a client sends no further intervals.
 func (m *merger) end(client int) error {
 	m.clients[client].ended = true
 	return m.merge()
 }
 
-// The phases whose intervals are merged index by index. The others belong to one of these and are added to
-// it one by one.
+// aligned are the phases whose intervals are merged by index. Those of other phases are passed on one by one.
 var aligned = []string{load.PhaseWarmup, load.PhaseMeasure}
 
-// slot is where an interval belongs on the common clock.
+// slot is the place of an interval on the common clock.
 type slot struct{ phase, index int }
 
 func (s slot) before(o slot) bool {
@@ -112,7 +111,7 @@ func (s *stream) head() (slot, bool) {
 	return slot{}, false
 }
 
-// merge emits all intervals that no client can add to any more.
+// merge emits all intervals that are complete.
 func (m *merger) merge() error {
 	for {
 		for _, s := range m.clients {
@@ -131,7 +130,7 @@ func (m *merger) merge() error {
 			case ok && head == at:
 				parts = append(parts, s.moved(m.width))
 			case !ok && !s.ended && s.next[at.phase] <= at.index:
-				return nil // it may still come
+				return nil // its interval may follow
 			}
 		}
 		if err := m.close(at, parts); err != nil {
@@ -140,7 +139,7 @@ func (m *merger) merge() error {
 	}
 }
 
-// first returns the earliest slot that some client has an interval of.
+// first returns the earliest slot with an interval.
 func (m *merger) first() (at slot, ok bool) {
 	for _, s := range m.clients {
 		if head, has := s.head(); has && (!ok || head.before(at)) {
@@ -150,14 +149,14 @@ func (m *merger) first() (at slot, ok bool) {
 	return at, ok
 }
 
-// moved returns the first interval of the queue on the common clock, without taking it out.
+// moved returns the first interval of the queue on the common clock, and leaves it in the queue.
 func (s *stream) moved(width time.Duration) *measure.Interval {
 	iv, by := *s.queue[0], time.Duration(s.shift)*width
 	iv.Start, iv.End = iv.Start+by, iv.End+by
 	return &iv
 }
 
-// close merges the intervals of one slot and takes them out of the queues.
+// close merges the intervals of one slot and removes them from the queues.
 func (m *merger) close(at slot, parts []*measure.Interval) error {
 	merged, err := m.sum(parts)
 	if err != nil {
@@ -182,12 +181,11 @@ func (m *merger) close(at slot, parts []*measure.Interval) error {
 	return m.emit(merged)
 }
 
-// unevenShare is how much of the window its last interval may lack of some client. The ends of clients lie
-// within a second, and a second in which one of them was away for a moment would be left out otherwise; where
-// it would make a rate too small, it is left out.
+// unevenShare is the largest share of the window that its last interval may lack of some client. The clients end within
+// one second of each other. More would make the rate too small.
 const unevenShare = 0.05
 
-// inWindow decides whether a merged interval of the measured time counts, and keeps the window.
+// inWindow reports whether a merged interval of the measured time is in the window, and extends the window.
 func (m *merger) inWindow(index int, parts []*measure.Interval, merged *measure.Interval) bool {
 	w := &m.window
 	attempted := merged.Tally(m.dims).Attempted
@@ -205,20 +203,17 @@ func (m *merger) inWindow(index int, parts []*measure.Interval, merged *measure.
 	return true
 }
 
-// ends reports whether the parts of an interval end together, as far as that matters.
+// ends reports whether the parts of an interval end together, by [unevenShare].
 func (m *merger) ends(parts []*measure.Interval, merged *measure.Interval) bool {
 	first := merged.End
 	for _, p := range parts {
 		first = min(first, p.End)
 	}
-	if !m.window.open {
-		return true
-	}
-	return float64(merged.End-first) <= unevenShare*float64(first-m.window.from)
+	return !m.window.open || float64(merged.End-first) <= unevenShare*float64(first-m.window.from)
 }
 
-// passTails passes on what ended after its phase. It belongs to the result if the window of its client is
-// not longer than the common one.
+// passTails passes on the operations that ended after their phase. They belong to the result if the window of their
+// client is not longer than the common one.
 func (m *merger) passTails(s *stream) error {
 	for len(s.queue) > 0 {
 		if _, ok := s.head(); ok {
@@ -237,7 +232,7 @@ func (m *merger) passTails(s *stream) error {
 	return nil
 }
 
-// sum adds intervals of the same moment and phase up.
+// sum adds up intervals of the same time and phase.
 func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 	s, err := measure.Merge(m.dims, parts)
 	if err != nil {
@@ -255,17 +250,16 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 		iv.Samples = min(iv.Samples, p.Samples)
 		iv.Client = together(iv.Client, p.Client)
 	}
-	iv.Client.GCPauseSum /= time.Duration(len(parts)) // an operation meets the pauses of its own process only
-	// what is under way in one of them is unknown, so it is unknown of all
-	if iv.Samples == 0 {
+	iv.Client.GCPauseSum /= time.Duration(len(parts)) // only the pauses of its own process affect an operation
+	if iv.Samples == 0 {                              // some client does not know its operations in flight
 		iv.InFlight = 0
 	}
 	iv.Client.LatenessP99 = time.Duration(iv.Lateness.Quantile(0.99))
 	return iv, nil
 }
 
-// together is what several processes used in the same interval: what adds up is added up, and of single delays
-// the largest counts, because some operations met it.
+// together adds up the use of several processes in the same interval. Of single delays it takes the largest, because
+// that affected some operations.
 func together(a, b measure.ClientUse) measure.ClientUse {
 	return measure.ClientUse{
 		CPU:          a.CPU + b.CPU,

@@ -13,9 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// The parent and its clients exchange lines of JSON: the parent writes [command]s to a client's standard
-// input, the client writes [message]s to its standard output. The first command is an order; the end of the
-// input ends the client, so that none outlives its parent.
+// The parent and its clients exchange lines of JSON: the parent writes [command]s to a client's standard input, the
+// client writes [message]s to its standard output. The first command is an order. A client ends with its input, so that
+// it does not outlive its parent.
 
 // command is a command of the parent. One field is set.
 type command struct {
@@ -38,29 +38,27 @@ type order struct {
 	Clients int         `json:"clients"`
 	Streams int         `json:"streams"` // of all clients together
 	Number  uint64      `json:"number"`  // see run.Options
-	// Duty is what the client does besides the load, and Brief its parameters.
-	Duty  string          `json:"duty,omitempty"`
-	Brief json.RawMessage `json:"brief,omitempty"`
+	Duty    string      `json:"duty,omitempty"`
+
+	Brief json.RawMessage `json:"brief,omitempty"` // parameters of the duty
 }
 
 // message is a message of a client. One field is set, or none as a sign of life.
 type message struct {
-	Ready bool `json:"ready,omitempty"` // everything is open; it waits for the start
-	// Began is the wall clock at which it started.
-	Began    int64                  `json:"began,omitempty"`
+	Ready    bool                   `json:"ready,omitempty"` // everything is open; it waits for the start
+	Began    int64                  `json:"began,omitempty"` // wall clock of its start
 	Interval *record.PackedInterval `json:"interval,omitempty"`
 	Event    *measure.Event         `json:"event,omitempty"`
 	Done     *result                `json:"done,omitempty"` // the last one
 }
 
-// result is how the run of a client ended.
+// result is the result of a client's run.
 type result struct {
-	Run   *record.Run `json:"run,omitempty"` // its own record, if it has one
-	Stage run.Stage   `json:"stage,omitempty"`
-	Error string      `json:"error,omitempty"`
-	// The kind of the error: the client was stopped, or a disk is full.
-	Stopped bool `json:"stopped,omitempty"`
-	Full    bool `json:"full,omitempty"`
+	Run     *record.Run `json:"run,omitempty"` // its own record, if it has one
+	Stage   run.Stage   `json:"stage,omitempty"`
+	Error   string      `json:"error,omitempty"`
+	Stopped bool        `json:"stopped,omitempty"` // the error is that the client was stopped
+	Full    bool        `json:"full,omitempty"`    // the error is a full disk
 }
 
 // fullError is the error of a client whose disk is full.
@@ -86,7 +84,7 @@ type lines struct {
 	queue  [][]byte
 	closed bool
 	err    error
-	done   chan struct{} // closed when everything is written, or cannot be
+	done   chan struct{} // closed when everything is written, or after an error
 }
 
 func newLines(w io.Writer) *lines {
@@ -96,7 +94,7 @@ func newLines(w io.Writer) *lines {
 	return l
 }
 
-// send queues a line. It returns the first error of the writing.
+// send queues a line. It returns the first error of writing.
 func (l *lines) send(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -111,7 +109,7 @@ func (l *lines) send(v any) error {
 	return l.err
 }
 
-// close ends the writing once the queue is empty.
+// close ends the writing when the queue is empty.
 func (l *lines) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

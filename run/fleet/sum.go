@@ -10,20 +10,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Limits of what several clients may differ in.
+// Limits of the differences between clients.
 const (
 	maxSkew    = 100 * time.Millisecond // a tenth of an interval
 	maxOutside = 0.05                   // of the operations
 )
 
-// report puts the reports of the clients together, as far as they left one.
+// report adds up the reports of the clients. A lost client may have none.
 func (t *team) report() load.Report {
 	w := t.merger.window
 	r := load.Report{Started: t.started, From: w.from, Until: w.to, End: w.to, Scheduled: t.merger.dims.Scheduled,
 		ByCount: true}
 	for i, m := range t.members {
 		if m.done == nil || m.done.Run == nil {
-			r.Measured.Sent += t.merger.clients[i].sum.Attempted // as far as it came to say so
+			r.Measured.Sent += t.merger.clients[i].sum.Attempted // until its last message
 			r.ByCount = false
 			continue
 		}
@@ -46,7 +46,7 @@ func (t *team) report() load.Report {
 	return r
 }
 
-// rejected is how many operations a client could not count, which only its findings say.
+// rejected is the number of operations that a client could not count. Only its findings have it.
 func rejected(r *record.Run) int64 {
 	for _, f := range r.Validity {
 		if f.ID == "not-counted" && f.Value != nil {
@@ -56,7 +56,7 @@ func rejected(r *record.Run) int64 {
 	return 0
 }
 
-// shares says what each client did.
+// shares returns the state and rate of each client.
 func (t *team) shares() []record.ClientShare {
 	var list []record.ClientShare
 	for i, m := range t.members {
@@ -84,7 +84,7 @@ func (t *team) shares() []record.ClientShare {
 	return list
 }
 
-// losses lists the clients that were lost or failed, and why.
+// losses lists the lost and failed clients with the reasons.
 func (t *team) losses() string {
 	var parts []string
 	for i, m := range t.members {
@@ -128,7 +128,7 @@ func (t *team) findings() []measure.Finding {
 	return found
 }
 
-// spread is how far apart the clients began.
+// spread is the time between the first and the last start of a client.
 func (t *team) spread() time.Duration {
 	if t.started.IsZero() || len(t.members) == 0 {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// client is processes of this side: those that make the load, or the service that stands before the target.
+// client is the processes that generate the load, or the service between them and the target.
 type client struct {
 	source string
 	proc   procfs.FS
@@ -18,8 +18,7 @@ type client struct {
 	rates  rates
 }
 
-// NewClient returns this process as a source called "client", together with the processes that pids names at
-// the time, if it is not nil.
+// NewClient returns this process as the source "client", together with the current processes of pids, which may be nil.
 func NewClient(pids func() []int) (Source, error) {
 	return newProcesses("client", func() []int {
 		list := []int{os.Getpid()}
@@ -30,7 +29,7 @@ func NewClient(pids func() []int) (Source, error) {
 	})
 }
 
-// NewService returns the process of a REST service between load and target as a source called "service".
+// NewService returns the process of a REST service between load and target as the source "service".
 func NewService(pid int) (Source, error) {
 	return newProcesses("service", func() []int { return []int{pid} })
 }
@@ -43,8 +42,7 @@ func newProcesses(source string, pids func() []int) (Source, error) {
 	return &client{source: source, proc: proc, pids: pids}, nil
 }
 
-// ProcessUse is what a process used since it began, user and system time together, and the bytes that it has resident;
-// ok is false where there is no such process.
+// ProcessUse returns the CPU time of a process and its resident bytes. ok is false if there is no such process.
 func ProcessUse(pid int) (cpu time.Duration, resident int64, ok bool) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -62,17 +60,17 @@ func (c *client) Close() error { return nil }
 
 // Look implements [Source].
 func (c *client) Look(context.Context) (Reading, error) {
-	now, values := time.Now(), map[string]float64{}
-	c.rates.begin()
+	values := map[string]float64{}
+	c.rates.begin(time.Now())
 	for _, pid := range c.pids() {
-		c.process(values, pid, now)
+		c.process(values, pid)
 	}
-	c.rates.end(now)
+	c.rates.end()
 	return Reading{Source: c.source, Values: values}, nil
 }
 
-// process adds one process; one that has just ended is left out.
-func (c *client) process(values map[string]float64, pid int, now time.Time) {
+// process adds a process that has not ended.
+func (c *client) process(values map[string]float64, pid int) {
 	p, err := c.proc.Proc(pid)
 	if err != nil {
 		return
@@ -83,8 +81,7 @@ func (c *client) process(values map[string]float64, pid int, now time.Time) {
 	}
 	values["memory.resident"] += float64(stat.ResidentMemory())
 	values["threads"] += float64(stat.NumThreads)
-	used, ok := c.rates.add("cpu."+strconv.Itoa(pid), stat.CPUTime())
-	if seconds := c.rates.seconds(now); ok && seconds > 0 {
-		values["cpu.used"] += used / seconds
+	if used, ok := c.rates.rate("cpu."+strconv.Itoa(pid), stat.CPUTime()); ok {
+		values["cpu.used"] += used
 	}
 }

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,8 +52,8 @@ func (d Deployment) sources(ctx context.Context) ([]Source, error) {
 		list = append(list, whole)
 	}
 	hosts := newHosts()
-	for _, name := range sortedKeys(sets) {
-		set := &setReader{}
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		set := &replicaReader{}
 		for _, address := range sets[name] {
 			if len(list) == mostMembers {
 				return list, fmt.Errorf("the deployment has more than %d servers, and the first %d are observed", mostMembers, mostMembers)
@@ -68,22 +69,13 @@ func (d Deployment) sources(ctx context.Context) ([]Source, error) {
 	return list, nil
 }
 
-func sortedKeys(m map[string][]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// discover asks for the members with data, by set. A standalone has no set.
+// discover returns the members with data, by set. A standalone has no set.
 func (d Deployment) discover(ctx context.Context) (sets map[string][]string, router bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverWithin)
 	defer cancel()
 	st, err := d.Open(ctx)
 	if err != nil {
-		return nil, false, nil // its source says so, as often as it tries
+		return nil, false, nil // its source reports that
 	}
 	defer st.Close()
 	c, ok := st.(server.Commander)

@@ -12,18 +12,17 @@ import (
 	"github.com/prometheus/procfs/blockdevice"
 )
 
-// host is the machine that makes the load.
+// host is this machine, which generates the load.
 type host struct {
 	name    string
 	proc    procfs.FS
 	block   blockdevice.FS
 	noBlock error
 	rates   rates
-	quiet   map[string]bool // pressure that this kernel does not tell
+	quiet   map[string]bool // pressure that this kernel does not report
 }
 
-// NewHost returns the machine that this process runs on, as a source called host:NAME. It fails where the
-// system does not tell what is needed.
+// NewHost returns this machine as the source "host:NAME". It fails on other systems than Linux.
 func NewHost() (Source, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -43,42 +42,23 @@ func (h *host) Close() error { return nil }
 
 // Look implements [Source].
 func (h *host) Look(context.Context) (Reading, error) {
-	now, values := time.Now(), map[string]float64{}
-	h.rates.begin()
-	err := errors.Join(h.cpu(values), h.memory(values), h.disks(values, now), h.network(values, now))
-	h.pressure(values, now)
-	h.rates.end(now)
+	values := map[string]float64{}
+	h.rates.begin(time.Now())
+	err := errors.Join(h.cpu(values), h.memory(values), h.disks(values), h.network(values))
+	h.pressure(values)
+	h.rates.end()
 	return Reading{Source: h.name, Values: values}, err
 }
 
-// cpu adds the shares of the time of all processors, and how many of them are busy. Time that a hypervisor
-// gives to others is not busy, but it is gone.
 func (h *host) cpu(values map[string]float64) error {
 	stat, err := h.proc.Stat()
 	if err != nil {
 		return err
 	}
 	t := stat.CPUTotal
-	parts := map[string]float64{
+	h.rates.cpu(values, map[string]float64{
 		"user": t.User + t.Nice, "system": t.System + t.IRQ + t.SoftIRQ, "iowait": t.Iowait, "steal": t.Steal, "idle": t.Idle,
-	}
-	grown, all, known := map[string]float64{}, 0.0, true
-	for name, total := range parts {
-		g, ok := h.rates.add("cpu."+name, total)
-		if !ok && name == "iowait" { // the kernel may count it down
-			g, ok = 0, len(h.rates.last) > 0
-		}
-		grown[name], known = g, known && ok
-		all += g
-	}
-	if !known || all <= 0 {
-		return nil
-	}
-	for _, name := range []string{"user", "system", "iowait", "steal"} {
-		values["cpu."+name] = grown[name] / all
-	}
-	values["cpu.busy"] = (grown["user"] + grown["system"]) / all
-	values["cpu.used"] = values["cpu.busy"] * float64(len(stat.CPU))
+	}, len(stat.CPU))
 	return nil
 }
 
@@ -94,11 +74,8 @@ func (h *host) memory(values map[string]float64) error {
 	return nil
 }
 
-// sector is the unit of /proc/diskstats, whatever the device's own is.
-const sector = 512
-
-// disks adds the traffic of each disk that ever had any. Partitions are left out: their disk has it all.
-func (h *host) disks(values map[string]float64, now time.Time) error {
+// disks leaves out partitions, because their disk includes them.
+func (h *host) disks(values map[string]float64) error {
 	if h.noBlock != nil {
 		return h.noBlock
 	}
@@ -106,61 +83,44 @@ func (h *host) disks(values map[string]float64, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	disk := ""
+	whole := ""
 	for _, s := range stats {
-		if disk != "" && partition(disk, s.DeviceName) {
+		if whole != "" && partition(whole, s.DeviceName) {
 			continue
 		}
-		disk = s.DeviceName
-		if s.ReadIOs+s.WriteIOs > 0 && !strings.HasPrefix(disk, "loop") && !strings.HasPrefix(disk, "ram") {
-			h.disk(values, "disk."+disk+".", s.IOStats, now)
-		}
+		whole = s.DeviceName
+		h.rates.disk(values, whole, disk{
+			reads: float64(s.ReadIOs), writes: float64(s.WriteIOs), readSectors: float64(s.ReadSectors),
+			writeSectors: float64(s.WriteSectors), waited: float64(s.ReadTicks + s.WriteTicks), busy: float64(s.IOsTotalTicks),
+		})
 	}
 	return nil
 }
 
-// partition reports whether a device is a part of the disk listed before it: sda1 of sda, nvme0n1p1 of nvme0n1.
+// partition reports whether a device is a partition of the disk listed before it: sda1 of sda, nvme0n1p1 of nvme0n1.
 func partition(disk, device string) bool {
 	rest, ok := strings.CutPrefix(device, disk)
 	rest = strings.TrimPrefix(rest, "p")
 	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
 }
 
-// disk adds the traffic of one disk: what iostat calls rkB/s, wkB/s, r/s, w/s, %util and await.
-func (h *host) disk(values map[string]float64, at string, s blockdevice.IOStats, now time.Time) {
-	h.rates.perSecond(values, at+"read_bytes", float64(s.ReadSectors)*sector, now)
-	h.rates.perSecond(values, at+"write_bytes", float64(s.WriteSectors)*sector, now)
-	h.rates.perSecond(values, at+"reads", float64(s.ReadIOs), now)
-	h.rates.perSecond(values, at+"writes", float64(s.WriteIOs), now)
-	busy, known := h.rates.add(at+"busy", float64(s.IOsTotalTicks)/1e3)
-	if seconds := h.rates.seconds(now); known && seconds > 0 {
-		values[at+"utilisation"] = min(1, busy/seconds)
-	}
-	waited, ok1 := h.rates.add(at+"ticks", float64(s.ReadTicks+s.WriteTicks))
-	done, ok2 := h.rates.add(at+"done", float64(s.ReadIOs+s.WriteIOs))
-	if ok1 && ok2 && done > 0 {
-		values[at+"await"] = waited / done * 1e6
-	}
-}
-
 // network adds the traffic of each interface that ever had any.
-func (h *host) network(values map[string]float64, now time.Time) error {
+func (h *host) network(values map[string]float64) error {
 	all, err := h.proc.NetDev()
 	if err != nil {
 		return err
 	}
 	for name, d := range all {
 		if d.RxBytes+d.TxBytes > 0 {
-			h.rates.perSecond(values, "network."+name+".received", float64(d.RxBytes), now)
-			h.rates.perSecond(values, "network."+name+".sent", float64(d.TxBytes), now)
+			h.rates.perSecond(values, "network."+name+".received", float64(d.RxBytes))
+			h.rates.perSecond(values, "network."+name+".sent", float64(d.TxBytes))
 		}
 	}
 	return nil
 }
 
-// pressure adds the share of the time in which some, or all, tasks waited for a resource, where the kernel
-// tells.
-func (h *host) pressure(values map[string]float64, now time.Time) {
+// pressure adds the shares of the time in which some or all tasks waited for a resource, if the kernel reports them.
+func (h *host) pressure(values map[string]float64) {
 	for _, resource := range []string{"cpu", "io", "memory"} {
 		if h.quiet[resource] {
 			continue
@@ -171,13 +131,8 @@ func (h *host) pressure(values map[string]float64, now time.Time) {
 			continue
 		}
 		for name, line := range map[string]*procfs.PSILine{"some": psi.Some, "full": psi.Full} {
-			if line == nil || name == "full" && resource == "cpu" { // without a meaning for a whole machine
-				continue
-			}
-			at := "pressure." + resource + "." + name
-			waited, ok := h.rates.add(at, float64(line.Total)/1e6)
-			if seconds := h.rates.seconds(now); ok && seconds > 0 {
-				values[at] = min(1, waited/seconds)
+			if line != nil && (name != "full" || resource != "cpu") { // which has no meaning for a machine
+				h.rates.share(values, "pressure."+resource+"."+name, float64(line.Total)/1e6)
 			}
 		}
 	}

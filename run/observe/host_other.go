@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// NewHost fails: only Linux tells what is needed without further libraries.
+// NewHost fails: other systems report the use of a machine through further libraries only.
 func NewHost() (Source, error) {
 	return nil, errors.New("the use of this machine is measured on Linux only")
 }
@@ -22,5 +22,5 @@ func NewService(int) (Source, error) {
 	return nil, errors.New("the use of the REST service is measured on Linux only")
 }
 
-// ProcessUse knows nothing here.
+// ProcessUse has no values.
 func ProcessUse(int) (cpu time.Duration, resident int64, ok bool) { return 0, 0, false }

@@ -50,16 +50,15 @@ func (l *lab) hosts(ctx context.Context, r *Reading) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	l.rates.begin()
+	l.rates.begin(time.Now())
 	for _, u := range list {
 		values := map[string]float64{"memory.resident": float64(u.Memory)}
 		rate := func(name string, total float64) { // this host does not count it
 			if total == 0 {
 				return
 			}
-			if grown, ok := l.rates.add(u.Host+"/"+name, total); ok && l.rates.seconds(now) > 0 {
-				values[name] = grown / l.rates.seconds(now)
+			if x, ok := l.rates.rate(u.Host+"/"+name, total); ok {
+				values[name] = x
 			}
 		}
 		rate("cpu.used", u.CPUSeconds)
@@ -72,7 +71,7 @@ func (l *lab) hosts(ctx context.Context, r *Reading) error {
 		rate("network.sent", float64(u.Sent))
 		r.Others = append(r.Others, Reading{Source: "host:" + l.name + "/" + u.Host, Values: values})
 	}
-	l.rates.end(now)
+	l.rates.end()
 	return nil
 }
 

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -17,8 +18,9 @@ const (
 
 func nanoseconds(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }
 
-// replicaReader turns the state of a replica set into values.
+// replicaReader turns the state of a replica set into values. Its members share it.
 type replicaReader struct {
+	mu      sync.Mutex
 	term    int64
 	primary string
 	known   bool
@@ -26,6 +28,8 @@ type replicaReader struct {
 
 // read adds the largest replication lag of the healthy secondaries, and an event for an election since the last sample.
 func (r *replicaReader) read(set server.Set, values map[string]float64, now time.Time) []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if lag, known := set.Lag(); known {
 		values["replication.lag"] = float64(lag)
 	}

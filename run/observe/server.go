@@ -34,19 +34,13 @@ type watched struct {
 	st      store.Store
 	client  server.Commander // nil while it is not open
 	status  *statusReader
-	replica *setReader // nil if the lab reports the set
-	hosts   *hosts     // nil if the lab samples its host
+	replica *replicaReader // nil if the lab reports the set
+	hosts   *hosts         // nil if the lab samples its host
 	host    diagnosticReader
 	blind   bool      // it refuses the data of its host
 	again   time.Time // of the next attempt to open it
 	away    error     // why it is not open
 	fixed   bool      // it is always the same server, named by its address
-}
-
-// setReader is the state of a replica set, shared by its members.
-type setReader struct {
-	mu sync.Mutex
-	replicaReader
 }
 
 // hosts are the machines of a deployment, each with the server that reports it.
@@ -107,7 +101,7 @@ func newHosts() *hosts {
 // NewServer returns the server behind a store as the source "server:ADDRESS". The store is opened at the first sample,
 // and again after a failure.
 func NewServer(address string, open Opener) Source {
-	return &watched{open: open, address: address, status: newStatusReader(), replica: &setReader{}, hosts: newHosts()}
+	return &watched{open: open, address: address, status: newStatusReader(), replica: &replicaReader{}, hosts: newHosts()}
 }
 
 // NewMember returns one server of a lab like [NewServer]. The lab reports its replica set and its host.
@@ -165,8 +159,6 @@ func (s *watched) readSet(ctx context.Context, status bson.Raw, values map[strin
 	case err != nil:
 		return nil // the next sample tries again
 	}
-	s.replica.mu.Lock()
-	defer s.replica.mu.Unlock()
 	return s.replica.read(set, values, time.Now())
 }
 

@@ -42,15 +42,19 @@ func numeric(v bson.RawValue) (float64, bool) {
 		return float64(n), true
 	}
 	if b, ok := v.BooleanOK(); ok {
-		if b {
-			return 1, true
-		}
-		return 0, true
+		return toNumber(b), true
 	}
 	if ms, ok := v.DateTimeOK(); ok {
 		return float64(ms), true
 	}
 	return 0, false
+}
+
+func toNumber(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // The fields of serverStatus that mongostat and dashboards show. 7.x moved the tickets, 8.0 the checkpoints and the
@@ -118,10 +122,10 @@ var (
 		"latency.writes":   {at("opLatencies/writes/latency"), at("opLatencies/writes/ops"), time.Microsecond},
 		"latency.commands": {at("opLatencies/commands/latency"), at("opLatencies/commands/ops"), time.Microsecond},
 		"repl.batch_time":  {at("metrics/repl/apply/batches/totalMillis"), at("metrics/repl/apply/batches/num"), time.Millisecond},
+		"log.sync_time":    {at("wiredTiger/log/log sync time duration (usecs)"), at("wiredTiger/log/log sync operations"), time.Microsecond},
 	}
 	evictedClean     = at("wiredTiger/cache/unmodified pages evicted")
 	evictedDirty     = at("wiredTiger/cache/modified pages evicted")
-	syncMicroseconds = at("wiredTiger/log/log sync time duration (usecs)")
 	residentMiB      = at("mem/resident")
 	checkpointCount  = at("wiredTiger/transaction/transaction checkpoints", "wiredTiger/checkpoint/total succeed number of checkpoints")
 	checkpointRecent = at("wiredTiger/transaction/transaction checkpoint most recent time (msecs)", "wiredTiger/checkpoint/most recent time (msecs)")
@@ -155,16 +159,27 @@ func (r *statusReader) read(doc bson.Raw, now time.Time) (values map[string]floa
 			values[name] = x
 		}
 	}
-	r.rates.begin()
+	r.rates.begin(now)
 	for name, f := range counters {
 		if x, ok := f.number(doc); ok {
-			r.rates.perSecond(values, name, x, now)
+			r.rates.perSecond(values, name, x)
 		}
 	}
-	r.waits(doc, values, now)
-	r.derived(doc, values, now)
+	for name, f := range timed {
+		if x, ok := f.number(doc); ok {
+			r.rates.perSecond(values, name, x/1e6)
+		}
+	}
+	for name, a := range averages {
+		total, ok1 := a.total.number(doc)
+		of, ok2 := a.of.number(doc)
+		if ok1 && ok2 {
+			r.rates.mean(values, name, total, of, a.unit)
+		}
+	}
+	r.derived(doc, values)
 	events = r.checkpoint(doc, values, now)
-	r.rates.end(now)
+	r.rates.end()
 	return values, events
 }
 
@@ -173,33 +188,14 @@ func (r *statusReader) recognise(doc bson.Raw) {
 	server, _ := doc.Lookup("host").StringValueOK()
 	up, known := uptimeMillis.number(doc)
 	if server != r.server || known && up < r.up {
-		r.rates.reset()
+		r.rates = rates{}
 		r.checkpoints = -1
 	}
 	r.server, r.up = server, up
 }
 
-// waits adds the mean times and the waits.
-func (r *statusReader) waits(doc bson.Raw, values map[string]float64, now time.Time) {
-	seconds := r.rates.seconds(now)
-	for name, f := range timed {
-		if x, ok := f.number(doc); ok {
-			if grown, known := r.rates.add(name, x); known && seconds > 0 {
-				values[name] = grown / 1e6 / seconds
-			}
-		}
-	}
-	for name, a := range averages {
-		total, ok1 := a.total.number(doc)
-		of, ok2 := a.of.number(doc)
-		if !ok1 || !ok2 {
-			continue
-		}
-		took, known := r.rates.add(name+".total", total)
-		if n, known2 := r.rates.add(name+".of", of); known && known2 && n > 0 {
-			values[name] = took / n * float64(a.unit)
-		}
-	}
+// derived adds values of several fields.
+func (r *statusReader) derived(doc bson.Raw, values map[string]float64) {
 	if values["flow_control.lagged"] > 0 { // the writes during flow control
 		if _, known := values["opcounters.insert"]; known {
 			values["flow_control.writes"] = values["opcounters.insert"] + values["opcounters.update"] + values["opcounters.delete"]
@@ -207,37 +203,22 @@ func (r *statusReader) waits(doc bson.Raw, values map[string]float64, now time.T
 	}
 	for _, kind := range []string{"read", "write"} {
 		if free, ok := values["tickets."+kind+".available"]; ok {
-			values["tickets."+kind+".exhausted"] = 0
-			if free <= 0 {
-				values["tickets."+kind+".exhausted"] = 1
-			}
+			values["tickets."+kind+".exhausted"] = toNumber(free <= 0)
 		}
 	}
-}
-
-// derived adds values of several fields.
-func (r *statusReader) derived(doc bson.Raw, values map[string]float64, now time.Time) {
 	if x, ok := residentMiB.number(doc); ok {
 		values["memory.resident"] = x * (1 << 20)
 	}
 	clean, ok1 := evictedClean.number(doc)
 	dirty, ok2 := evictedDirty.number(doc)
 	if ok1 && ok2 {
-		r.rates.perSecond(values, "cache.evicted", clean+dirty, now)
+		r.rates.perSecond(values, "cache.evicted", clean+dirty)
 	}
 	if requested := values["cache.pages_requested"]; requested > 0 {
 		values["cache.hit_ratio"] = max(0, 1-values["cache.pages_read"]/requested)
 	}
-	if total, ok := syncMicroseconds.number(doc); ok {
-		grown, known := r.rates.add("log.sync_total", total)
-		if syncs := values["log.syncs"] * r.rates.seconds(now); known && syncs > 0 {
-			values["log.sync_time"] = grown * 1e3 / syncs
-		}
-	}
 	if x, ok := checkpointState.number(doc); ok {
-		if values["checkpoint.running"] = 0; x > 0 {
-			values["checkpoint.running"] = 1
-		}
+		values["checkpoint.running"] = toNumber(x > 0)
 	}
 }
 

@@ -129,12 +129,8 @@ func (w *Watch) follow(period time.Duration, s Source) {
 
 // never returns an [ErrNever].
 func never(format string, args ...any) error {
-	return &neverError{fmt.Errorf(format, args...)}
+	return fmt.Errorf(format+"%w", append(args, ErrNever)...)
 }
-
-type neverError struct{ error }
-
-func (*neverError) Is(target error) bool { return target == ErrNever }
 
 func (w *Watch) keep(r Reading) {
 	w.mu.Lock()
