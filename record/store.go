@@ -78,10 +78,7 @@ func (s *Store[R]) AddSecret(secret string) { s.red.add(secret) }
 
 // Redacted returns a copy of a result without credentials, as [Store.Write] writes it.
 func (s *Store[R]) Redacted(r R) (none R, err error) {
-	out, err := redacted(&s.red, r)
-	if err != nil {
-		return none, err
-	}
+	out := redacted(&s.red, r)
 	if c, ok := any(out).(checked); ok {
 		if err := c.check(); err != nil {
 			return none, err
@@ -154,11 +151,7 @@ func (s *Store[R]) Append(e event) error {
 	if s.journal == nil {
 		return fmt.Errorf("a %s has no journal. This is a bug in plimsoll; please report it", s.kind.noun)
 	}
-	e, err := redacted(&s.red, e)
-	if err != nil {
-		return err
-	}
-	if err := appendLine(s.journal, e); err != nil {
+	if err := appendLine(s.journal, redacted(&s.red, e)); err != nil {
 		return s.kind.explain(s.dir, err)
 	}
 	return nil
@@ -181,11 +174,7 @@ func (s *Store[R]) Close() error {
 
 // writeFile replaces another file of the record.
 func writeFile[R Result](s *Store[R], name string, v any, durable bool) error {
-	v, err := redacted(&s.red, v)
-	if err != nil {
-		return err
-	}
-	b, err := marshal(v)
+	b, err := marshal(redacted(&s.red, v))
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@ package study
 
 import (
 	"fmt"
-	"maps"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -14,7 +14,7 @@ func ForEngine(asked spec.Study) (spec.Study, error) {
 	if asked.Lab == nil || asked.Lab.Engine.Name == "" {
 		return asked, nil
 	}
-	asked = copyStudy(asked)
+	asked = deep.Copy(asked)
 	for _, capability := range spec.Capabilities() {
 		why := spec.EngineLacks(asked.Lab.Engine.Name, capability)
 		if why == "" {
@@ -48,7 +48,6 @@ func levelsWithout(f *spec.Factor, capability string) {
 				l.Value = value
 				continue
 			}
-			l.Set = maps.Clone(l.Set)
 			if l.Set == nil {
 				l.Set = map[string]any{f.Path: l.Value}
 			}

@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -17,7 +18,7 @@ const assumedRedeploy = 15
 // LabSpec returns the lab of a configuration, and whether the study brings one up.
 func (p *Plan) LabSpec(configurationID string) (spec.Lab, bool) {
 	l, ok := p.labs[configurationID]
-	return copyLab(l), ok
+	return deep.Copy(l), ok
 }
 
 // LabKey returns a text that is equal for equal labs.

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -42,7 +43,7 @@ type settings struct {
 
 // with returns a copy with changes.
 func (w settings) with(changes []change) settings {
-	w = settings{copySpec(w.Run), copyLab(w.Lab)}
+	w = deep.Copy(w)
 	for _, c := range changes {
 		c.field.set(&w, c.value)
 	}
@@ -62,30 +63,6 @@ func (w *settings) complete(lab bool) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// copySpec copies the maps that [field.set] changes in place.
-func copySpec(s spec.Run) spec.Run {
-	s.Workload.Params = maps.Clone(s.Workload.Params)
-	s.Labels = maps.Clone(s.Labels)
-	return s
-}
-
-func copyLab(l spec.Lab) spec.Lab {
-	l.Hosts.Router, l.Hosts.Config = clone(l.Hosts.Router), clone(l.Hosts.Config)
-	l.Engine.ConfigServer, l.Engine.Arbiter, l.Engine.Router = copyServer(l.Engine.ConfigServer),
-		copyServer(l.Engine.Arbiter), copyServer(l.Engine.Router)
-	l.Storage.Cache, l.Topology.Collection = clone(l.Storage.Cache), clone(l.Topology.Collection)
-	l.Engine.Parameters, l.Topology.Settings, l.Labels = maps.Clone(l.Engine.Parameters), maps.Clone(l.Topology.Settings),
-		maps.Clone(l.Labels)
-	return l
-}
-
-func copyServer(s *spec.Server) *spec.Server {
-	if s = clone(s); s != nil {
-		s.Parameters = maps.Clone(s.Parameters)
-	}
-	return s
 }
 
 // field is the field at a path.

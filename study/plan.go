@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/published"
@@ -97,11 +98,11 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Spec: asked, Base: copySpec(asked.Run), Notes: ScaleNotes(&asked), specs: map[string]spec.Run{},
+	p := &Plan{Spec: asked, Base: deep.Copy(asked.Run), Notes: ScaleNotes(&asked), specs: map[string]spec.Run{},
 		labs: map[string]spec.Lab{}, keys: map[string]string{}, wrong: map[string]error{}}
 	p.Base.Defaults() // what it lacks may be in the levels of every factor, so it is not checked
 	if asked.Lab != nil {
-		base := copyLab(*asked.Lab)
+		base := deep.Copy(*asked.Lab)
 		base.Defaults()
 		p.Lab = &base
 	}
@@ -134,30 +135,7 @@ func (p *Plan) RunSpec(configurationID string) (spec.Run, error) {
 	if !ok {
 		return spec, fmt.Errorf("the plan has no configuration %q", configurationID)
 	}
-	return copySpec(spec), nil
-}
-
-// copyStudy copies what [ForEngine] and [spec.Study.Defaults] change in place.
-func copyStudy(s spec.Study) spec.Study {
-	s.Factors = slices.Clone(s.Factors)
-	for i := range s.Factors {
-		s.Factors[i].Levels = slices.Clone(s.Factors[i].Levels)
-	}
-	if s.Procedures != nil {
-		s.Procedures = &spec.Procedures{
-			Threads: clone(s.Procedures.Threads), Steady: clone(s.Procedures.Steady), Baseline: clone(s.Procedures.Baseline),
-			Capacity: clone(s.Procedures.Capacity),
-		}
-	}
-	return s
-}
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	v := *p
-	return &v
+	return deep.Copy(spec), nil
 }
 
 // configure makes the configurations. Points that are the same run are run once.
@@ -247,7 +225,7 @@ func (p *Plan) check(o PlanOptions) error {
 		if err == nil {
 			err = o.Check(p.specs[c.ID])
 			if l, ok := p.labs[c.ID]; ok && o.CheckLab != nil {
-				err = errors.Join(err, o.CheckLab(copyLab(l), copySpec(p.specs[c.ID])))
+				err = errors.Join(err, o.CheckLab(deep.Copy(l), deep.Copy(p.specs[c.ID])))
 			}
 		}
 		if err == nil {

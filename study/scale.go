@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -27,7 +28,7 @@ func Complete(asked spec.Study) (spec.Study, error) {
 	if err != nil {
 		return asked, err
 	}
-	asked = copyStudy(asked)
+	asked = deep.Copy(asked)
 	return asked, asked.Complete()
 }
 

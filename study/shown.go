@@ -1,10 +1,9 @@
 package study
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -13,38 +12,34 @@ import (
 func (p *Plan) Shown() *Plan {
 	s := *p
 	s.specs = nil
-	s.Spec = copyStudy(s.Spec)
-	s.Spec.Run, s.Base = shownRun(s.Spec.Run), shownRun(s.Base)
+	s.Spec, s.Base, s.Configurations = deep.Copy(s.Spec), deep.Copy(s.Base), deep.Copy(s.Configurations)
+	redactRun(&s.Spec.Run)
+	redactRun(&s.Base)
 	for _, f := range s.Spec.Factors {
 		for i := range f.Levels {
 			f.Levels[i].Value = shownValue(f.Levels[i].Value)
-			f.Levels[i].Set = shownSet(f.Levels[i].Set)
+			redactSet(f.Levels[i].Set)
 		}
 	}
-	s.Configurations = slices.Clone(s.Configurations)
-	for i := range s.Configurations {
-		s.Configurations[i].Set = shownSet(s.Configurations[i].Set)
+	for _, c := range s.Configurations {
+		redactSet(c.Set)
 	}
 	return &s
 }
 
-func shownRun(r spec.Run) spec.Run {
-	r = copySpec(r)
+func redactRun(r *spec.Run) {
 	r.Target = store.Redact(r.Target)
 	for _, m := range []map[string]string{r.Workload.Params, r.Labels} {
 		for k, v := range m {
 			m[k] = shownText(v)
 		}
 	}
-	return r
 }
 
-func shownSet(set map[string]any) map[string]any {
-	set = maps.Clone(set)
+func redactSet(set map[string]any) {
 	for k, v := range set {
 		set[k] = shownValue(v)
 	}
-	return set
 }
 
 func shownValue(v any) any {

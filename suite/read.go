@@ -225,29 +225,22 @@ func (p Piece) with(set map[string]any) (Piece, error) {
 		suffix += "-" + notInNames.ReplaceAllString(fmt.Sprint(set[key]), "-")
 	}
 	p.Name += suffix
+	var run *spec.Run
+	var name *string
 	switch {
 	case p.Study != nil:
-		run, err := study.Apply(p.Study.Run, set)
-		if err != nil {
-			return p, err
-		}
-		spec := *p.Study
-		spec.Run = run
-		if spec.Name != "" {
-			spec.Name += suffix
-		}
-		p.Study = &spec
+		asked := *p.Study
+		p.Study, run, name = &asked, &asked.Run, &asked.Name
 	case p.Drill != nil:
-		run, err := study.Apply(p.Drill.Run, set)
-		if err != nil {
-			return p, err
-		}
-		spec := *p.Drill
-		spec.Run = run
-		if spec.Name != "" {
-			spec.Name += suffix
-		}
-		p.Drill = &spec
+		asked := *p.Drill
+		p.Drill, run, name = &asked, &asked.Run, &asked.Name
+	default:
+		return p, nil
 	}
-	return p, nil
+	if *name != "" {
+		*name += suffix
+	}
+	var err error
+	*run, err = study.Apply(*run, set)
+	return p, err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -190,7 +191,7 @@ type fitter struct {
 
 // add copies a part and estimates its time.
 func (f *fitter) add(p Part) {
-	p = p.copied()
+	p = deep.Copy(p)
 	p.estimate()
 	f.parts = append(f.parts, p)
 }
@@ -209,7 +210,7 @@ func (f *fitter) apply(smallerBy shed) {
 		if p.Out || p.Under != nil {
 			continue
 		}
-		smaller := p.copied()
+		smaller := deep.Copy(*p)
 		left := smallerBy(&smaller)
 		if len(left) == 0 || !smaller.estimate() {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
@@ -240,7 +241,7 @@ faults: [{fault: "power-off:host1", at: 20s, stay: true}]
 // Second rounds are given up of drills that are not vital before second values, and of the vital ones only after that.
 func TestFitKeepsVitalRounds(t *testing.T) {
 	parts := fitParts(t)[:2]
-	vital := parts[1].copied()
+	vital := deep.Copy(parts[1])
 	vital.Name, vital.Vital = "vital", true
 	parts = append(parts, vital)
 	once := false

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"cmp"
-	"encoding/json"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -24,31 +23,6 @@ const (
 	fitPower    = 4.0      // seconds for a power cut, until the volume is mounted again and was read
 	fitDocument = 1100     // bytes
 )
-
-// copied returns a deep copy, by writing and reading the specification.
-func (p Part) copied() Part {
-	p.Study, p.Drill, p.Probe = throughJSON(p.Study), throughJSON(p.Drill), throughJSON(p.Probe)
-	if p.Under != nil {
-		rest := *p.Under
-		p.Under = &rest
-	}
-	return p
-}
-
-func throughJSON[T any](v *T) *T {
-	if v == nil {
-		return nil
-	}
-	out := new(T)
-	b, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(b, out)
-	}
-	if err != nil {
-		return v
-	}
-	return out
-}
 
 // estimate fills in how long a part takes, and reports whether it could be planned.
 func (p *Part) estimate() bool {
