@@ -7,20 +7,20 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 TIMEOUT ?= 15m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
 VULNDB  ?=
-# Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here).
-RACED   := cmd/plimsoll serve study/conduct lab/engine lab/faultfs lab/host lab lab/action lab/process disk disk/witness disk/faultcut \
-	run run/fleet run/observe load measure drill drill/ledger store/embedded store/mongo store/null store/rest store/wire internal/loop internal/childproc
+# Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
+# sleeps and needs little to be compiled begins first, so that the rest is compiled meanwhile.
+RACED   := lab/engine lab/faultfs run/fleet disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab drill/ledger \
+	store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action internal/loop internal/childproc
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once, and how many tests of a package: those of labs wait for disks and servers most of the time.
-# With four packages two cores are so busy that all take twice as long.
-PARALLEL ?= 3
+PARALLEL ?= 4
 TESTS    ?= 4
-# What takes longest begins first, so that none of it is alone at the end.
-LONGEST := e2e cmd/plimsoll e2e/browser lab/topology fault lab/volume lab/engine serve study/conduct record report/html workload \
-	run/fleet lab/faultfs drill/ledger load disk
+# What takes longest begins first, so that none of it is alone at the end: three that mostly wait, beside one that computes.
+LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume fault serve lab/engine study/conduct disk run record suite disk/faultcut \
+	run/fleet study/simulated lab lab/host lab/faultfs report/html drill/ledger load
 # Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
 SLOW    := e2e cmd/plimsoll lab fault serve study record report/html run disk internal/browsertest suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
@@ -43,8 +43,9 @@ help: ## this list
 build: ## bin/plimsoll
 	$(GO) build -o $(BIN) ./cmd/plimsoll
 
-demo: build ## a run of 45 seconds on this machine's disk
-	$(BIN) run --workload a --records 20000 --threads 8 --warmup 5s --duration 40s
+# The embedded store becomes faster while it creates its log files; later it overwrites them. The warm-up covers that.
+demo: build ## a run of 80 seconds on this machine's disk
+	$(BIN) run --workload a --records 20000 --threads 8 --warmup 30s --duration 45s
 
 test: ## everything that must pass
 	@for check in $(CHECKS); do \

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -95,34 +96,16 @@ func unmountBelow(ctx context.Context, dir string) (failed error) {
 	if err != nil {
 		return err
 	}
-	mounts, loops := mountsBelow(dir)
-	for _, at := range slices.Backward(mounts) {
-		_, err := tool(ctx, "umount", at)
-		if source, ok := loops[at]; ok && err == nil {
-			_, err = tool(ctx, "losetup", "--detach", source)
+	mounts, _ := mountinfo.Self()
+	for _, m := range slices.Backward(mounts) {
+		if !strings.HasPrefix(m.Point, dir+"/") {
+			continue
+		}
+		_, err := tool(ctx, "umount", m.Point)
+		if err == nil && strings.HasPrefix(m.Source, "/dev/loop") {
+			_, err = tool(ctx, "losetup", "--detach", m.Source)
 		}
 		failed = errors.Join(failed, err)
 	}
 	return failed
-}
-
-// mountsBelow lists the mount points below a directory in the order of mounting, and the loop devices of those on one.
-func mountsBelow(dir string) (mounts []string, loops map[string]string) {
-	loops = map[string]string{}
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, loops
-	}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		sep := slices.Index(fields, "-")
-		if len(fields) < 5 || sep < 0 || len(fields) < sep+3 || !strings.HasPrefix(fields[4], dir+"/") {
-			continue
-		}
-		mounts = append(mounts, fields[4])
-		if strings.HasPrefix(fields[sep+2], "/dev/loop") {
-			loops[fields[4]] = fields[sep+2]
-		}
-	}
-	return mounts, loops
 }

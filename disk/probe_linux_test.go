@@ -388,7 +388,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s is gone", name)
 		}
 	}
-	if _, err := os.Stat(alive.Dir()); err != nil {
+	if _, err := os.Stat(alive.Path("")); err != nil {
 		t.Error("the files of a living probe are gone")
 	}
 }

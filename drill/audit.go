@@ -49,7 +49,7 @@ func (r *round) audit(ctx context.Context) string {
 		return "there was no final read: " + r.redundancy.dead.Error()
 	}
 	r.drill.progress.enter(record.StageAudit)
-	r.drill.progress.Note("reading everything back")
+	r.drill.progress.Note("audit: reading all writes")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
 	o := ledger.AuditOptions{Workload: books.wrapped}
@@ -365,8 +365,8 @@ func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 	return ids
 }
 
-// found counts the seed documents that are there, through the client of the final read. An error means that the number
-// is not known.
+// found counts the seed documents that are present, through the client of the final read. An error means that the
+// number is not known.
 func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -53,13 +54,25 @@ type Options struct {
 
 // Check returns what is wrong with a complete specification, as far as that is known without a target.
 func Check(asked spec.Drill) error {
-	errs := []error{run.CheckClients(asked.Run)}
+	errs := []error{run.CheckClients(asked.Run), checkObjectives(asked)}
 	for _, f := range asked.Faults {
 		if err := action.Check(f); err != nil {
 			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Strike, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkObjectives refuses objectives for operations that the workload does not have.
+func checkObjectives(asked spec.Drill) error {
+	classes := ledger.Classes()
+	if asked.Run.Workload.Name != spec.WorkloadLedger {
+		var err error
+		if classes, err = run.Classes(asked.Run); err != nil {
+			return err
+		}
+	}
+	return run.CheckObjectives(asked.Run, classes)
 }
 
 // campaign is one drill: all its rounds.
@@ -170,13 +183,13 @@ func (c *campaign) bringUp(ctx context.Context, round int) error {
 		}
 		c.progress.Note(fmt.Sprintf("removing the lab %s, which the drill in %s left behind", spec.Name, owner))
 	}
-	c.progress.Note("bringing up the lab " + spec.Name)
+	c.progress.Note("starting the lab " + spec.Name)
 	spec.Labels = map[string]string{labLabel: c.owner()}
 	if err = c.o.Labs.Down(ctx, spec.Name); err == nil {
 		err = c.o.Labs.Up(ctx, spec)
 	}
 	if err != nil {
-		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("cannot bring up the lab %s: %w", spec.Name, err)}
+		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("cannot start the lab %s: %w", spec.Name, err)}
 	}
 	return nil
 }

@@ -26,10 +26,10 @@ func (g *guarantees) circumstances() circumstances {
 	c := circumstances{
 		level: t.level, concern: concernOf(g.asked, t.uri, t.concerns), topology: t.identity.Topology(),
 		majorityJournal: t.concerns.MajorityJournal, changed: g.primaries.changed,
-		hidden: t.lab == nil && (sees == seesRouters || t.identity.Kind == server.FerretDB),
+		hidden: t.lab == nil && (sees == seesRouters || server.Undescribed(t.identity.Kind)),
 	}
 	c.down, c.members = g.breaks.worstSet()
-	if t.identity.Kind == server.FerretDB && !g.asked.Says() {
+	if server.IgnoresConcerns(t.identity.Kind) && !g.asked.Says() {
 		c.topology = gateway
 	}
 	return c
@@ -92,7 +92,7 @@ func (g *guarantees) complete(out *record.ReadsResult, shift int64) {
 	}
 	if _, out.Why = g.target.replicaSet(g.primaries.sees, g.members); out.Why == "" && !g.majorityLasts() {
 		out.Why = "so many members failed at once that even writes of a majority may be lost, so MongoDB guarantees nothing. " +
-			"Conflicts are counted only"
+			"Violations are only counted"
 	}
 	for i := range out.Conflicts {
 		c := &out.Conflicts[i]
@@ -113,11 +113,11 @@ func readViolations(l *record.LedgerResult) (wrong []string) {
 		if !g.Promised || g.Broken == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s of %s broke the guarantee %s", figure.Count(g.Broken),
+		text := fmt.Sprintf("%s of %s violated the guarantee %s", figure.Count(g.Broken),
 			figure.Plural(int(max(g.Checked, g.Broken)), "operation"), g.Name)
 		for _, c := range l.Judged.Conflicts {
 			if c.Guarantee == g.Name {
-				text += ": " + c.Text()
+				text += ". For example, " + c.Text()
 				break
 			}
 		}

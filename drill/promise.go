@@ -91,8 +91,8 @@ var survivals = []struct{ grade, happened, loss, why string }{
 		"or set the write concern (--w)"},
 	{gradeNowhere, happenedAny, spec.LossAny, "the server does not confirm these writes, so recent ones may be lost. " +
 		"The loss window is measured"},
-	{gradeMemory, happenedAny, spec.LossAny, "the server acknowledges before the write reaches a disk (mongod writes its " +
-		"journal every 100 ms). So recent writes may be lost. The loss window is measured"},
+	{gradeMemory, happenedAny, spec.LossAny, "the server acknowledges before the write reaches a disk, so recent writes may " +
+		"be lost. The loss window is measured"},
 	{gradeSome, happenedAny, spec.LossAny, "several members have a write when it is acknowledged, but no majority. A member " +
 		"without it may become primary, so losses are counted but not judged"},
 	{gradeDisk, happenedTaken, spec.LossAny, "a write is on the disk of one member when it is acknowledged, but another " +
@@ -179,6 +179,9 @@ func (c circumstances) promise() (loss, why string) {
 		why = row.why
 		if strings.Contains(why, "%d") {
 			why = fmt.Sprintf(why, c.down, c.members)
+		}
+		if grade == gradeMemory && c.level == "" {
+			why += ". mongod writes its journal every 100 ms"
 		}
 		return row.loss, c.writes() + ". " + sentence(why)
 	}

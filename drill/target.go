@@ -138,10 +138,10 @@ func (t *target) sharded() bool {
 func (t *target) replicaSet(sees seen, members int) (yes bool, why string) {
 	switch {
 	case t.level != "" || t.identity.Kind == server.FerretDB:
-		return false, "the target is not MongoDB, so MongoDB's guarantees for reads do not apply. Conflicts are counted only"
+		return false, "the target is not MongoDB, so MongoDB's guarantees for reads do not apply. Violations are only counted"
 	case t.lab != nil && members < 2, t.lab == nil && sees == seesServer:
 		return false, "the target is a single server, but MongoDB's guarantees for reads are for replica sets. " +
-			"Conflicts are counted only"
+			"Violations are only counted"
 	}
 	return true, ""
 }

@@ -69,15 +69,15 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		if f.Injected <= 0 {
 			continue
 		}
-		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" requested for "+f.Target)
+		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" on "+f.Target)
 		if f.Healed > f.Done { // such as a step-down is over as soon as it is done
-			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" reverted on "+f.Target)
+			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" on "+f.Target)
 		}
 	}
 	first := r.Faults[0].Injected
 	for _, s := range scopes {
 		if at := firstFailure(s.courses[0], first-shift); at >= 0 {
-			add(record.MomentFirstError, s.shard, at+shift, lastBefore(r.Faults, at+shift), "the first operation of a client failed")
+			add(record.MomentFirstError, s.shard, at+shift, lastBefore(r.Faults, at+shift), "")
 		}
 		for _, k := range kinds {
 			w := window{from: r.WindowStart - shift, fault: first - shift, until: r.WindowEnd - shift}

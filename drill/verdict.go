@@ -55,7 +55,7 @@ func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 			figure.Plural(int(l.Attempted), "write"))}
 	case lost > 0:
 		text := fmt.Sprintf("%s of %s acknowledged writes were lost, which is allowed here", figure.Count(lost), figure.Count(l.Acknowledged))
-		if l.LossWindow >= 0 {
+		if l.LossWindow > 0 {
 			text += fmt.Sprintf(". The oldest was acknowledged %s before the fault", durationText(l.LossWindow))
 		}
 		return record.Holds, []string{text}

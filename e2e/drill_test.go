@@ -77,7 +77,7 @@ func has(r record.DrillRound, kind string) bool {
 // TestDrill kills the primary of three members under load. With quorum commit no write is lost. With asynchronous
 // replication, lost writes are listed, and found in the discarded log of the former primary.
 func TestDrill(t *testing.T) {
-	inTurn(t, 75)
+	inTurn(t, 65)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -92,7 +92,7 @@ func TestDrill(t *testing.T) {
 // TestDrillEnded has external faults, a primary that is cut off, two of five members killed at once, and drills that
 // end early: the lab reverts the faults. At the end the lab itself is killed and removed.
 func TestDrillEnded(t *testing.T) {
-	inTurn(t, 160)
+	inTurn(t, 115)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -198,7 +198,7 @@ func testDrillShown(t *testing.T, dir string) {
 func testDrillBalanced(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "2000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "2s", "--duration", "7s", "--rate", "2000",
 			"--durability", "balanced", "--quiet")
 		l := d.Rounds[0].Ledger
 		lost := l.Inserts[record.WriteLost] + l.Updates[record.WriteLost]
@@ -230,7 +230,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "5s", "--duration", "14s", "--rate", "1000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "5s", "--duration", "11s", "--rate", "1000",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
@@ -332,7 +332,7 @@ func testDrillKilled(t *testing.T, name string) {
 
 // TestDrillLyingDisk uses a disk that acknowledges flushes without effect, and cuts its power.
 func TestDrillLyingDisk(t *testing.T) {
-	inTurn(t, 35)
+	inTurn(t, 20)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -346,7 +346,7 @@ func TestDrillLyingDisk(t *testing.T) {
 
 // TestDrillPowerLoss cuts the power of a member that flushes writes before it acknowledges them.
 func TestDrillPowerLoss(t *testing.T) {
-	inTurn(t, 40)
+	inTurn(t, 25)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

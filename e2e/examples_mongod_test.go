@@ -33,7 +33,7 @@ var shippedDrills = []struct {
 // TestShippedDrillsOnMongod runs the shipped drills on a real mongod, or on the stand-in. The stand-in keeps its
 // documents in memory, so it skips drills with lying or full disks.
 func TestShippedDrillsOnMongod(t *testing.T) {
-	inTurn(t, 30)
+	inTurn(t, 60)
 	binary, real := enginetest.RealMongo(t)
 	for _, d := range shippedDrills {
 		if d.root && (os.Getuid() != 0 || !real) {

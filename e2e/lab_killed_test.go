@@ -36,7 +36,7 @@ const (
 // TestLabKilled kills plimsoll with SIGKILL at random moments while it makes or removes a lab. The next `lab down` must
 // remove everything, and must not touch another running lab.
 func TestLabKilled(t *testing.T) {
-	inTurn(t, 50)
+	inTurn(t, 30)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

@@ -81,7 +81,7 @@ func checkPartsDone(t *testing.T, dir string, names ...string) {
 // Ctrl-C during a fault of a drill in a suite reverts the fault, audits the writes, removes the lab and ends the suite.
 // Resume starts the drill again.
 func TestSuiteInterruptedInADrill(t *testing.T) {
-	inTurn(t, 50)
+	inTurn(t, 30)
 	const name = "e2e-suite-drill"
 	folder, dir := writeSuite(t, "suite.yaml", "parts: [{study: first.yaml}, {drill: kill.yaml}, {study: last.yaml}]\n",
 		"first.yaml", strings.Replace(tiny, "name: killed", "name: first", 1), "last.yaml", strings.Replace(tiny, "name: killed", "name: last", 1),
@@ -94,16 +94,16 @@ lab:
   topology: {kind: replica-set, members: 3, election: elect-fast}
 run:
   client: driver
-  load: {workers: 8, pace: 60, timeout: 2s, duration: 16s}
+  load: {workers: 8, pace: 60, timeout: 2s, duration: 11s}
   durability: {w: majority}
 faults:
-  - {fault: "kill:primary", at: 2s, for: 10s}
+  - {fault: "kill:primary", at: 2s, for: 6s}
 `)
 	removeAfter(t, name)
 	c := startChanged(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, "suite", "run",
 		folder, "--out", dir)
 	until(t, "the primary is killed", func() bool { return faultCount(t, name) > 0 || c.over() })
-	if told := textsOf(eventsOf(t, name)); !regexp.MustCompile(`(?m)^kill rs0-[123] for 10s \(limit [0-9]+s\)$`).MatchString(told) {
+	if told := textsOf(eventsOf(t, name)); !regexp.MustCompile(`(?m)^kill rs0-[123] for 6s \(limit [0-9]+s\)$`).MatchString(told) {
 		t.Errorf("the lab does not tell how long it was asked for:\n%s", told)
 	}
 	if err := syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT); err != nil { // a terminal sends it to all of them

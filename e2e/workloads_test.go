@@ -116,7 +116,7 @@ func workloadCases() []workloadCase {
 
 // TestWorkloads loads and runs all workloads with both clients.
 func TestWorkloads(t *testing.T) {
-	inTurn(t, 65)
+	inTurn(t, 80)
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, c := range workloadCases() {
 			t.Run(c.name, func(t *testing.T) {

@@ -106,7 +106,7 @@ func (s summary) overall(t *testing.T, operations int) {
 
 // TestYCSB loads and runs workloads A to F with YCSB's command line.
 func TestYCSB(t *testing.T) {
-	inTurn(t, 50)
+	inTurn(t, 60)
 	forEachServer(t, func(t *testing.T, s *server) {
 		for _, letter := range []string{"a", "b", "c", "d", "e", "f"} {
 			same := loadedByRun(t, s, letter)

@@ -55,7 +55,7 @@ func Document(name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(all, func(s *Source) bool { return s.Name == name }); i >= 0 {
+	if i := slices.Index(names, name); i >= 0 {
 		return all[i], nil
 	}
 	return nil, fmt.Errorf("there is no published document %q%s (there are %s)", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))

@@ -1,6 +1,9 @@
 package published
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Recompute computes the claim from the document's own figures, and reports whether the stated result follows from
 // them: some numbers that are written like From and To give the stated number, rounded or truncated at its last digit.
@@ -49,6 +52,29 @@ func (c Claim) stated(low, high float64) bool {
 	return low < c.Stated.Number+above && c.Stated.Number-below <= high
 }
 
+// Find returns the sweeps of a study's factor in a workload: "client threads" in "a" or "ycsb-a". Sweeps without a
+// workload are found in all workloads.
+func (s *Source) Find(factor, workload string) []*Sweep {
+	var found []*Sweep
+	for _, sweep := range s.Sweeps {
+		if plain(sweep.Factor) == plain(factor) && (sweep.Workload == "" ||
+			sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")) {
+			found = append(found, sweep)
+		}
+	}
+	return found
+}
+
+// Contradiction finds a contradiction by its ID, nil if there is none.
+func (s *Source) Contradiction(id string) *Contradiction {
+	for i := range s.Contradictions {
+		if s.Contradictions[i].ID == id {
+			return &s.Contradictions[i]
+		}
+	}
+	return nil
+}
+
 // Unstated are the metrics of a level that the document only draws.
 func (s *Sweep) Unstated(level string) []string {
 	var only []string
@@ -62,12 +88,12 @@ func (s *Sweep) Unstated(level string) []string {
 
 // Little is the number of operations in flight by throughput and mean times of a level (Little's law). In a closed loop
 // it is the number of threads. ok is false if a value is not stated.
-func (s *Sweep) Little(level string) (underWay float64, ok bool) {
-	l := s.Level(level)
-	if l == nil || s.source == nil {
+func (s *Source) Little(sweep *Sweep, level string) (underWay float64, ok bool) {
+	l := sweep.Level(level)
+	if l == nil {
 		return 0, false
 	}
-	return s.source.little(s.Workload, l.Values)
+	return s.little(sweep.Workload, l.Values)
 }
 
 // little uses milliseconds, and shares of the operations with a sum of one.
@@ -86,14 +112,4 @@ func (s *Source) little(workload string, values map[string]Value) (float64, bool
 		mean += share * v.Number
 	}
 	return rate.Number * mean / 1000, true
-}
-
-// Contradiction finds a contradiction by its ID, nil if there is none.
-func (s *Source) Contradiction(id string) *Contradiction {
-	for i := range s.Contradictions {
-		if s.Contradictions[i].ID == id {
-			return &s.Contradictions[i]
-		}
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -47,11 +46,7 @@ type Place struct {
 
 // String is the place for people: "figure 6, text: Evaluate the Impact …".
 func (p Place) String() string {
-	where := p.How
-	if p.Item != "" {
-		where = p.Item + ", " + p.How
-	}
-	return where + ": " + p.Section
+	return strings.TrimPrefix(p.Item+", "+p.How, ", ") + ": " + p.Section
 }
 
 // over completes p from the place around it.
@@ -131,19 +126,6 @@ func (s *Source) Figure(name string) []*Sweep {
 	var found []*Sweep
 	for _, sweep := range s.Sweeps {
 		if sweep.Item != "" && dashed(sweep.Item) == dashed(name) {
-			found = append(found, sweep)
-		}
-	}
-	return found
-}
-
-// Find returns the sweeps of a study's factor in a workload: "client threads" in "a" or "ycsb-a". Sweeps without a
-// workload are found in all workloads.
-func (s *Source) Find(factor, workload string) []*Sweep {
-	var found []*Sweep
-	for _, sweep := range s.Sweeps {
-		if plain(sweep.Factor) == plain(factor) && (sweep.Workload == "" ||
-			sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")) {
 			found = append(found, sweep)
 		}
 	}
@@ -265,31 +247,20 @@ func (s *Source) unique() error {
 }
 
 func (s *Source) completeSweep(sweep *Sweep) error {
-	sweep.source = s
 	sweep.Place = sweep.Place.over(Place{How: "text"})
 	var errs []error
 	for i := range sweep.Levels {
 		l := &sweep.Levels[i]
-		if l.Workers == 0 {
-			l.Workers = sweep.Workers
-		}
+		l.Workers = cmp.Or(l.Workers, sweep.Workers)
 		errs = append(errs, s.fill(sweep.ID+"/"+l.Name, l.Values, l.Place.over(sweep.Place)))
 		if l.As == "" {
 			continue
 		}
-		at := slices.IndexFunc(s.Baselines, func(b Baseline) bool { return b.ID == l.As })
-		if at < 0 {
+		if at := slices.IndexFunc(s.Baselines, func(b Baseline) bool { return b.ID == l.As }); at >= 0 {
+			l.take(&s.Baselines[at])
+		} else {
 			errs = append(errs, fmt.Errorf("%s/%s: there is no baseline %q", sweep.ID, l.Name, l.As))
-			continue
 		}
-		b := &s.Baselines[at]
-		l.Workers = cmp.Or(l.Workers, b.Workers)
-		values := maps.Clone(b.Values)
-		if values == nil {
-			values = map[string]Value{}
-		}
-		maps.Copy(values, l.Values)
-		l.Values = values
 	}
 	if sweep.Baseline != "" && sweep.Level(sweep.Baseline) == nil {
 		errs = append(errs, fmt.Errorf("%s: its baseline %q is not one of its levels", sweep.ID, sweep.Baseline))

@@ -19,8 +19,6 @@ type Sweep struct {
 	More     string   `yaml:"more"`     // levels of the picture that are not in Levels, because their values are not stated
 	Trends   []Trend  `yaml:"trends"`   // of values that are not stated
 	Place    `yaml:",inline"`
-
-	source *Source
 }
 
 // Level is one value of a factor.
@@ -43,6 +41,19 @@ type Trend struct {
 	To     string `yaml:"to"`
 	Words  string `yaml:"words"` // of the document
 	Note   string `yaml:"note"`  // for readers
+}
+
+// take copies the values of the baseline with their places.
+func (l *Level) take(b *Baseline) {
+	l.Workers = cmp.Or(l.Workers, b.Workers)
+	if l.Values == nil {
+		l.Values = map[string]Value{}
+	}
+	for metric, v := range b.Values {
+		if _, own := l.Values[metric]; !own {
+			l.Values[metric] = v
+		}
+	}
 }
 
 // Level finds a level by its name, nil if there is none. Upper case, spaces and signs are ignored.

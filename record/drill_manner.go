@@ -101,8 +101,8 @@ func (l *LedgerResult) LostWrites() int64 { return l.Inserts[WriteLost] + l.Upda
 // LossAllowed reports whether the expectation of the round allows what it lost.
 func (r *DrillRound) LossAllowed() bool {
 	x := r.Expect
-	return x.Loss == spec.LossAny || x.Loss == spec.LossWindow && r.Ledger != nil && r.Ledger.LossWindow <= int64(
-		x.LossWindow)
+	return x.Loss == spec.LossAny ||
+		x.Loss == spec.LossWindow && r.Ledger != nil && r.Ledger.LossWindow <= int64(x.LossWindow)
 }
 
 // FinalSource is the source of the final read, in [LedgerRead].

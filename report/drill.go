@@ -113,14 +113,14 @@ func drillDocument(d *record.Drill) *Document {
 		doc.Grade = Good
 	}
 	for _, f := range d.Specification.Faults {
-		doc.Facts = append(doc.Facts, Fact{"fault", f.Strike.String()})
+		doc.Facts = append(doc.Facts, Fact{"fault", plannedFault(f)})
 	}
 	if d.Specification.External {
 		doc.Facts = append(doc.Facts, Fact{"fault", "injected from outside and marked by hand"})
 	}
 	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
 		doc.Facts = append(doc.Facts, expectation(d.Rounds[0].Expect)...)
-		doc.Facts = append(doc.Facts, Fact{"because", Capitalised(d.Rounds[0].Promise) + "."})
+		doc.Facts = append(doc.Facts, Fact{"reason", Capitalised(d.Rounds[0].Promise) + "."})
 	}
 	for _, r := range d.Rounds {
 		if r.Means != "" {
@@ -150,6 +150,27 @@ func drillDocument(d *record.Drill) *Document {
 	}
 	doc.Sections = appendFilled(doc.Sections, drillManners(d), drillDistribution(d), drillRecords(d))
 	return doc
+}
+
+// plannedFault is a fault as specified, with its times.
+func plannedFault(f spec.Fault) string {
+	text := f.Strike.String()
+	if f.From != "" {
+		text += " from " + f.From
+	}
+	switch {
+	case f.AtWorkers > 0:
+		text += fmt.Sprintf(", when the load has %s workers", figure.Count(int64(f.AtWorkers)))
+	case f.At > 0:
+		text += fmt.Sprintf(", %v after the start of the measured time", f.At)
+	}
+	switch {
+	case f.For > 0:
+		text += fmt.Sprintf(", reverted %v later", f.For)
+	case f.Stay:
+		text += ", reverted after the audit"
+	}
+	return text
 }
 
 // drillFindings are why the verdict is what it is, and what else has to be known.
@@ -344,15 +365,15 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 			fmt.Sprintf("No fault was injected into %s. Its operations also stop while all workers wait for a faulted shard; use more workers (--workers) to see the difference.", story.Shard))
 	}
 	for _, f := range story.Faults {
-		text := fmt.Sprintf("%s (%s) on %s", f.Fault, f.Manner, f.Target)
+		text := fmt.Sprintf("%s on %s", f.Fault, f.Target)
 		switch {
 		case f.Manner == "":
 			s.Points = append(s.Points, Point{Warn, "warning",
 				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
-			s.Lines = append(s.Lines, text+": "+f.Evidence)
+			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, MannerName(f.Manner)))
 		default:
-			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was observed " + f.Evidence + f.Problem})
+			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was observed. " + Capitalised(f.Evidence+f.Problem)})
 		}
 	}
 	return s
@@ -411,11 +432,25 @@ func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
 		figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
 }
 
+// windowText is the age of the oldest lost write, "" without loss.
+func windowText(window int64) string {
+	switch {
+	case window < 0:
+		return ""
+	case window == 0:
+		return "after the fault"
+	}
+	return nanoseconds(float64(window)) + " before the fault"
+}
+
 // sinceFault is a time, counted from the request for the first fault. The last success before an outage is often before
 // it.
 func sinceFault(ns int64) string {
-	if ns < 0 {
+	switch {
+	case ns < 0:
 		return nanoseconds(float64(-ns)) + " before the fault"
+	case ns == 0:
+		return "at the fault"
 	}
 	return nanoseconds(float64(ns)) + " after the fault"
 }
@@ -457,9 +492,7 @@ func drillDistribution(d *record.Drill) Section {
 		}
 		if l := r.Ledger; l != nil {
 			lost, acked = figure.Count(l.LostWrites()), figure.Count(l.Acknowledged)
-			if l.LossWindow >= 0 {
-				window = nanoseconds(float64(l.LossWindow)) + " before the fault"
-			}
+			window = cmp.Or(windowText(l.LossWindow), window)
 		}
 		s.Table.row(strconv.Itoa(r.Number), string(r.Verdict), roundManner(r), outage, recovery, acked, lost, window)
 	}
@@ -474,7 +507,7 @@ func drillTarget(d *record.Drill) string {
 }
 
 func drillRecords(d *record.Drill) Section {
-	s := Section{ID: "records", Title: "directories of the rounds"}
+	s := Section{ID: "records", Title: "results of the load, in the directory of the drill"}
 	for _, r := range d.Rounds {
 		s.Lines = append(s.Lines, r.Record)
 	}

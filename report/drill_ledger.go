@@ -13,12 +13,12 @@ import (
 )
 
 // writeResults are the classes of writes in the order of the table, with the name and the meaning of each. Writes
-// without a definite answer have one name, whatever became of them.
+// without a definite answer are called indeterminate, as in the sentence above the table.
 var writeResults = []struct{ class, name, meaning string }{
 	{record.WriteOK, "ok", "acknowledged, and present at the end"},
 	{record.WriteLost, "lost", "acknowledged, and absent at the end"},
-	{record.WriteRecovered, "indeterminate, present", "no definite answer; the server had applied it"},
-	{record.WriteDropped, "indeterminate, absent", "no definite answer; not an acknowledged write, so not lost"},
+	{record.WriteRecovered, "indeterminate, present", "no definite answer, and present at the end"},
+	{record.WriteDropped, "indeterminate, absent", "no definite answer, and absent at the end; this is not a loss"},
 	{record.WriteStale, "stale", "acknowledged, absent in a later read, and present at the end"},
 	{record.WriteDiverged, "diverged", "different between members after replication had caught up"},
 	{record.WritePhantom, "phantom", "reported as not applied, but present"},
@@ -176,14 +176,18 @@ func drillLost(r *record.DrillRound) Section {
 	if r.Ledger == nil || len(r.Ledger.Lost) == 0 {
 		return s
 	}
-	s.Table = &Table{Header: []string{"id", "writer", "number of the write", "acknowledged before the fault", "found in"}, Left: 1, Last: 1}
-	for i, w := range r.Ledger.Lost {
-		if i == mostLost {
-			s.Notes = append(s.Notes, "drill.json has all of them, as ranges of numbers for each writer")
-			break
-		}
+	s.Table = &Table{Header: []string{"id", "writer", "number of the write", "acknowledged", "found in"}, Left: 1, Last: 1}
+	if n := r.Ledger.LostWrites(); n > mostLost {
+		s.Lines = append(s.Lines, fmt.Sprintf("These are %d of %s. drill.json lists all of them, as ranges of numbers for each writer.",
+			mostLost, figure.Plural(int(n), "lost write")))
+	}
+	for _, w := range r.Ledger.Lost[:min(mostLost, len(r.Ledger.Lost))] {
 		found, _ := shortPlace(w.Found)
-		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)),
+		acknowledged := "not known"
+		if w.Acknowledged >= 0 {
+			acknowledged = sinceFault(-w.Age)
+		}
+		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), acknowledged,
 			cmp.Or(found, "nowhere"))
 	}
 	return s

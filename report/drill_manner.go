@@ -70,11 +70,11 @@ func mannerOutage(m *record.DrillManner) string {
 
 // lossOf is what the rounds of a failure mode lost, and whether that was allowed, as the end of a headline.
 func lossOf(d *record.Drill, m *record.DrillManner) string {
-	text := judge.LossText(m.Losses)
+	loss := judge.LossText(m.Losses)
 	if by, forbidden := lossJudged(d, m); by != "" {
-		text += ", which " + by + " allows"
+		loss += ", which " + by + " allows"
 	} else if forbidden != "" {
-		text += ", " + forbidden
+		loss += ", " + forbidden
 	}
 	oldest := int64(-1)
 	for i := range d.Rounds {
@@ -82,10 +82,10 @@ func lossOf(d *record.Drill, m *record.DrillManner) string {
 			oldest = max(oldest, r.Ledger.LossWindow)
 		}
 	}
-	if oldest >= 0 {
-		text += " (the oldest acknowledged " + nanoseconds(float64(oldest)) + " before the fault)"
+	if text := windowText(oldest); text != "" {
+		return loss + " (the oldest acknowledged " + text + ")"
 	}
-	return text
+	return loss
 }
 
 // lossJudged is what allows the losses of the rounds of a failure mode, or that they are not allowed. Both are empty

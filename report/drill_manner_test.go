@@ -73,7 +73,8 @@ func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"kill:gateway-9 (not injected): there is no member gateway-9", "kill:primary (crash) on rs0-1: its process is gone",
+		"kill:gateway-9 (not injected): there is no member gateway-9",
+		"kill:primary on rs0-1 took effect: its process is gone. Failure mode: crash (connections break).",
 		"| 1 | unknown | not injected |", "| 2 | holds | crash |", "| 3 | unknown | – |",
 	} {
 		if !strings.Contains(b.String(), want) {

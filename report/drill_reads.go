@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -28,10 +28,11 @@ func drillJudged(r *record.DrillRound) Section {
 	j := r.Ledger.Judged
 	s.Lines = append(s.Lines, fmt.Sprintf("%s were compared with %s. %s.", figure.Plural(int(j.Reads), "read"),
 		figure.Plural(int(j.Updates), "update"), readSettings(j)))
+	rule := "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted."
 	if j.Why != "" {
-		s.Lines = append(s.Lines, Capitalised(j.Why)+".")
+		rule = Capitalised(j.Why) + "."
 	}
-	s.Lines = append(s.Lines, "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted.")
+	s.Lines = append(s.Lines, rule)
 	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "violated", "by rollback", "violated if"}, Left: 2, Last: 1}
 	for _, g := range j.Guarantees {
 		promised := "no"
@@ -52,7 +53,7 @@ func drillJudged(r *record.DrillRound) Section {
 			severity = measure.Warning
 		}
 		name, _ := guarantee(c.Guarantee)
-		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + ": " + c.Text()})
+		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + " is violated. For example, " + c.Text()})
 	}
 	for _, text := range j.Notes {
 		s.Points = append(s.Points, Point{Note, "note", text})
@@ -71,22 +72,18 @@ func guarantee(id string) (name, broken string) {
 
 // readSettings is how reads were sent, in words.
 func readSettings(j *record.ReadsResult) string {
-	parts := []string{"read concern " + orDefault(j.Concern, "of the server's default (local, unless it was changed)")}
-	parts = append(parts, "read preference "+orDefault(j.Preference, "primary"))
+	concern := "the default read concern of the server (local, unless it was changed)"
+	if j.Concern != "" {
+		concern = "read concern " + j.Concern
+	}
+	sessions := "without"
 	if j.Causal {
-		parts = append(parts, "causally consistent sessions")
-	} else {
-		parts = append(parts, "no causal sessions")
+		sessions = "with"
 	}
+	text := fmt.Sprintf("The reads used %s and read preference %s, %s causally consistent sessions", concern,
+		cmp.Or(j.Preference, "primary"), sessions)
 	if j.Writes != "" {
-		parts = append(parts, "writes acknowledged by "+map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"])
-	}
-	return Capitalised(strings.Join(parts, ", "))
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
+		text += ". Writes were acknowledged by " + map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"]
 	}
 	return text
 }
@@ -97,14 +94,14 @@ func drillStaleness(r *record.DrillRound) Section {
 		return s
 	}
 	j := r.Ledger.Judged
-	s.Lines = append(s.Lines, "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0.")
+	s.Lines = append(s.Lines, "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count.")
 	s.Table = &Table{Header: []string{"reads", "number", "stale", "p50 staleness", "p99", "max"}, Left: 1}
 	for _, x := range j.Staleness {
 		s.Table.row(x.Phase+" the fault", figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)),
 			nanoseconds(float64(x.P99)), nanoseconds(float64(x.Max)))
 	}
 	for _, x := range j.Servers {
-		text := fmt.Sprintf("%s answered %s", orDefault(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))
+		text := fmt.Sprintf("%s answered %s", cmp.Or(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))
 		if x.Stale > 0 {
 			text += fmt.Sprintf(", %s of them stale by up to %s", figure.Count(x.Stale), nanoseconds(float64(x.Max)))
 		}

@@ -93,9 +93,7 @@ func drillShards(r *record.DrillRound) Section {
 		}
 		if l := ledgerOf(r, shard.Name); l != nil {
 			acked, lost = figure.Count(l.Acknowledged), figure.Count(l.Lost)
-			if l.LossWindow >= 0 {
-				window = nanoseconds(float64(l.LossWindow)) + " before the fault"
-			}
+			window = cmp.Or(windowText(l.LossWindow), window)
 		}
 		s.Table.row(shard.Name, struck, figure.Count(shard.AcknowledgedBefore), outageOn(r, record.KindReads, shard.Name),
 			outageOn(r, record.KindWrites, shard.Name),

@@ -91,7 +91,7 @@ func drillBeside(d *record.Drill) string {
 		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
 	}
 	if seeds > 0 {
-		text += fmt.Sprintf("; %d of %s from before the load present at the end", found, figure.Plural(seeds, "document"))
+		text += fmt.Sprintf("; %d of %d documents from before the load are present", found, seeds)
 	}
 	return text
 }

@@ -2,33 +2,44 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // NewCheck returns a function that checks complete specifications without touching their targets: workload, parameters,
 // load, and whether the target can do it. It opens each workload only once.
 func NewCheck() func(spec.Run) error {
-	opened := map[string]error{}
+	type opening struct {
+		classes []workload.Class
+		err     error
+	}
+	opened := map[string]opening{}
 	return func(asked spec.Run) error {
 		target, err := ParseTarget(asked.Target)
 		if err != nil {
 			return err
 		}
 		key := fmt.Sprintf("%#v %d %d", asked.Workload, asked.Load.Operations, asked.Load.Clients)
-		err, known := opened[key]
+		w, known := opened[key]
 		if !known {
-			_, err = openWorkload(asked, Options{}, time.Now())
-			opened[key] = err
+			w.classes, w.err = Classes(asked)
+			opened[key] = w
 		}
-		if err != nil {
+		if w.err != nil {
+			return w.err
+		}
+		if err := CheckObjectives(asked, w.classes); err != nil {
 			return err
 		}
 		if _, err := loadConfig(asked, Options{}); err != nil {
@@ -48,6 +59,34 @@ func NewCheck() func(spec.Run) error {
 		}
 		return checkSingle(target, asked)
 	}
+}
+
+// Classes returns the classes of operations of the workload of a run.
+func Classes(asked spec.Run) ([]workload.Class, error) {
+	w, err := openWorkload(asked, Options{}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return w.Classes(), nil
+}
+
+// CheckObjectives refuses objectives for operations that the workload of a run does not have.
+func CheckObjectives(asked spec.Run, classes []workload.Class) error {
+	list, err := measure.ParseObjectives(strings.Join(asked.Objectives, ","))
+	if err != nil {
+		return fmt.Errorf("objectives: %w", err)
+	}
+	var known []string
+	for _, c := range classes {
+		known = append(known, c.Name)
+	}
+	for _, o := range list {
+		if o.Class != "" && !slices.Contains(known, o.Class) {
+			return fmt.Errorf("objectives: %s: the workload %s has no operations of class %q%s (known: %s)", o.Text,
+				asked.Workload.Name, o.Class, nearest.DidYouMean(o.Class, known), strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // checkAddress checks an address that needs no query of a name server.

@@ -24,6 +24,9 @@ func TestCheck(t *testing.T) {
 		{"three members of one", func(s *spec.Run) { s.Durability.W = "3" }, "embedded:x has one member"},
 		{"a majority of one", func(s *spec.Run) { s.Durability.W = "majority" }, ""},
 		{"a secondary of one", func(s *spec.Run) { s.Durability.ReadPreference = "secondary" }, "has no secondary"},
+		{"an objective of the workload", func(s *spec.Run) { s.Objectives = []string{"read.p99<5ms", "service.p99<5ms", "errors<1%"} }, ""},
+		{"an objective of another workload", func(s *spec.Run) { s.Objectives = []string{"raed.p99<5ms"} },
+			`has no operations of class "raed", did you mean read? (known: read, update`},
 		{"two processes on one directory", func(s *spec.Run) { s.Load.Clients = 2 }, "process at a time can open embedded:x"},
 	} {
 		asked := spec.Run{Target: "embedded:x"}

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -146,10 +147,9 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	return findings
 }
 
-// concernIgnored returns the write concern of the run that FerretDB ignores, "" for none. FerretDB 2.7 accepts w:2 on a
-// single server and tags that are not defined.
+// concernIgnored returns the write concern of the run that the target ignores, "" for none.
 func (r *runner) concernIgnored() string {
-	if r.info.Kind != "ferretdb" {
+	if !server.IgnoresConcerns(r.info.Kind) {
 		return ""
 	}
 	c := Concern(r.spec.Durability)

@@ -212,6 +212,9 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := CheckObjectives(asked, r.workload.Classes()); err != nil {
+		return nil, err
+	}
 	if opts.Teller != nil {
 		opts.Teller(r.watch.Tell)
 	}

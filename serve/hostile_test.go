@@ -11,8 +11,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
 )
 
-// hostileLines would become markup, or an event of its own, if it were taken for anything but text.
-var hostileLines = hostileName + "\r\n\r\nevent: end\rdata: forged\n\nevent: end\ndata: forged\n\nid: forged\nretry: 1\n\u2028</div><script>harm()</script>" + strings.Repeat("A", 1<<20)
+// hostileLines would become markup, or an event of its own, if it were taken for anything but text. It is longer than
+// the buffers of readers of lines, and no longer: each record here has it hundreds of times.
+var hostileLines = hostileName + "\r\n\r\nevent: end\rdata: forged\n\nevent: end\ndata: forged\n\nid: forged\nretry: 1\n\u2028</div><script>harm()</script>" + strings.Repeat("A", 1<<17)
 
 // writeJSON replaces a file in one step: somebody may read it at any moment.
 func writeJSON(name string, v any) error {

@@ -34,7 +34,7 @@ var bounds = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3,
 
 var (
 	operationsDesc = prometheus.NewDesc("plimsoll_operations_total", "Operations that ended, by what became of them.", []string{"run", "phase", "class", "outcome"}, nil)
-	offeredDesc    = prometheus.NewDesc("plimsoll_offered_total", "Operations that fell due.", []string{"run", "phase"}, nil)
+	offeredDesc    = prometheus.NewDesc("plimsoll_offered_total", "Operations that were due.", []string{"run", "phase"}, nil)
 	droppedDesc    = prometheus.NewDesc("plimsoll_dropped_total", "Operations that were dropped because they could not be sent in time.", []string{"run", "phase"}, nil)
 	workersDesc    = prometheus.NewDesc("plimsoll_workers", "Workers of the load.", []string{"run"}, nil)
 	inFlightDesc   = prometheus.NewDesc("plimsoll_in_flight", "Mean number of operations in flight in the last interval.", []string{"run"}, nil)
@@ -93,7 +93,7 @@ func (m *meters) current() []*meter {
 		x := m.runs[e.ID]
 		if x == nil || x.ctx.Err() != nil {
 			_, dir, ok := m.s.library.find(e.ID)
-			head, err := readHead(dir)
+			head, err := readMain[record.Run](dir, record.RunFile)
 			if !ok || err != nil || len(head.Classes) == 0 { // it has not begun yet
 				continue
 			}

@@ -27,7 +27,7 @@ type Concerns struct {
 // QueryConcerns queries the default concerns. A standalone always has w:1. A member of a shard refuses the query; use a
 // router. Without an answer W is unknown, because a default may be set.
 func QueryConcerns(ctx context.Context, c Commander, id Identity) Concerns {
-	if id.Kind == FerretDB {
+	if IgnoresConcerns(id.Kind) {
 		return Concerns{Problem: "a gateway ignores write concerns; the durability of a write depends on the database behind it"}
 	}
 	if id.Topology() == "standalone" {

@@ -60,7 +60,7 @@ func QueryFacts(ctx context.Context, c Commander) (Facts, error) {
 	if f.Data, err = dataOf(ctx, c); err != nil {
 		f.DataUnread = err.Error()
 	}
-	if id.Kind == FerretDB {
+	if Undescribed(id.Kind) {
 		return f, nil
 	}
 	f.readHost(plain("hostInfo"))

@@ -4,21 +4,19 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The kinds of servers.
+// The kinds of servers, with [FerretDB].
 const (
-	Mongod   = "mongod"
-	Mongos   = "mongos"
-	FerretDB = "ferretdb" // a gateway with MongoDB's protocol in front of another database
+	Mongod = "mongod"
+	Mongos = "mongos"
 )
 
 // Identity identifies a server.
 type Identity struct {
-	Kind   string // one of the constants
+	Kind   string // [Mongod], [Mongos] or [FerretDB]
 	Vendor string // "MongoDB", "Percona Server for MongoDB", "FerretDB"
 	// Version has MongoDB's numbers; for a gateway those of the emulated release. It is unknown without buildInfo.
 	Version Version
@@ -53,36 +51,15 @@ func QueryBuild(ctx context.Context, c Commander) (Identity, error) {
 	return id, err
 }
 
-// readBuild reads buildInfo. FerretDB reports the emulated version of MongoDB, and its own version in the field
-// ferretdb. Percona's server reports MongoDB's version, and its own in psmdbVersion.
+// readBuild reads buildInfo. Percona's server reports MongoDB's version, and its own in psmdbVersion.
 func (id *Identity) readBuild(r bson.Raw) {
 	text := Text(r, "version")
 	id.Build, id.Kind, id.Vendor, id.Release = r, Mongod, "MongoDB", text
 	id.Version, _ = ParseVersion(text) // unknown after an error
-	_, ferret := lookup(r, "ferretdb").DocumentOK()
-	percona := Text(r, "psmdbVersion")
-	switch {
-	case ferret || strings.Contains(strings.ToLower(text), "ferretdb"):
-		id.Kind, id.Vendor, id.Release = FerretDB, "FerretDB", text
-		if own := Text(r, "ferretdb", "version"); own != "" {
-			id.Release = own
-		}
-	case percona != "":
+	if percona := Text(r, "psmdbVersion"); percona != "" {
 		id.Vendor, id.Release = "Percona Server for MongoDB", percona
 	}
-}
-
-// Backend returns the database behind a gateway from its serverStatus: "PostgreSQL 18.6 with DocumentDB 1.0.0".
-func Backend(status bson.Raw) string {
-	var name string
-	// "PostgreSQL 18.6 (Debian 18.6-3) on x86_64-pc-linux-gnu, compiled by …" and "1.0.0 gitref: …"
-	if words := strings.Fields(Text(status, "ferretdb", "postgresql")); len(words) > 1 {
-		name = words[0] + " " + words[1]
-	}
-	if words := strings.Fields(Text(status, "ferretdb", "documentdb")); len(words) > 0 && name != "" {
-		name += " with DocumentDB " + words[0]
-	}
-	return name
+	id.readGateway(r)
 }
 
 // Topology is "standalone", "replica set" or "sharded".

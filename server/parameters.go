@@ -68,7 +68,7 @@ func ParameterName(name string, v Version) string {
 
 // Parameters returns the names of the parameters in [Settings] for the server's release.
 func Parameters(id Identity) []string {
-	if id.Kind == FerretDB {
+	if Undescribed(id.Kind) {
 		return nil
 	}
 	var names []string

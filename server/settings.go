@@ -66,7 +66,7 @@ func (s settings) options(reply bson.Raw) {
 func (s settings) concerns(reply bson.Raw, id Identity, config Config) {
 	s.add("defaultReadConcern", lookup(reply, "defaultReadConcern"))
 	s.add("defaultWriteConcern", lookup(reply, "defaultWriteConcern"))
-	if d := ReadConcerns(reply, id, config); d.W != "" && id.Kind != FerretDB {
+	if d := ReadConcerns(reply, id, config); d.W != "" && !IgnoresConcerns(id.Kind) {
 		s["defaultWriteConcern.w"], s["defaultWriteConcernSource"] = d.W, d.Source
 	}
 }

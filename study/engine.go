@@ -3,7 +3,6 @@ package study
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -22,9 +21,12 @@ func ForEngine(asked spec.Study) (spec.Study, error) {
 			continue
 		}
 		if instead, ok := asked.Without[capability]; ok {
-			if err := setKeys(&asked, instead.Set); err != nil {
+			changes, err := newChanges(instead.Set)
+			if err != nil {
 				return asked, fmt.Errorf("without: %s: %w", capability, err)
 			}
+			w := baseOf(&asked).with(changes)
+			asked.Run, asked.Lab = w.Run, &w.Lab
 			asked.Instead = append(asked.Instead, spec.Left{What: capability, To: instead.Says, Why: why})
 		}
 		for i := range asked.Factors {
@@ -32,19 +34,6 @@ func ForEngine(asked spec.Study) (spec.Study, error) {
 		}
 	}
 	return withoutDone(asked), nil
-}
-
-func setKeys(asked *spec.Study, set map[string]any) error {
-	w := baseOf(asked).copied()
-	for _, path := range slices.Sorted(maps.Keys(set)) {
-		c, err := newChange(path, set[path])
-		if err != nil {
-			return err
-		}
-		c.field.set(&w, c.value)
-	}
-	asked.Run, asked.Lab = w.Run, &w.Lab
-	return nil
 }
 
 // levelsWithout sets the levels of a factor to their values without a capability.

@@ -99,7 +99,7 @@ func (p *Plan) estimate(o PlanOptions) {
 func (e *estimator) trials() {
 	lengths := map[string]float64{}
 	for _, c := range e.plan.Configurations {
-		lengths[c.ID] = e.length(e.plan.specs[c.ID])
+		lengths[c.ID] = e.length(e.plan.specs[c.ID].Load)
 	}
 	pause := (assumedOpening + e.plan.Spec.Settle.Std()).Seconds()
 	records := assumedInterval * e.Procedures
@@ -182,34 +182,60 @@ func (p *Plan) noteData() {
 	}
 }
 
-// length returns the time of a run in seconds, with warm-up and without loading.
-func (e *estimator) length(asked spec.Run) float64 {
-	l := asked.Load
-	measured := l.Duration.Std()
-	if measured == 0 && l.Operations == 0 {
+// length returns the estimated time of a load in seconds, with warm-up.
+func (e *estimator) length(l spec.Load) float64 {
+	if l.Operations == 0 {
+		return Length(l, 0)
+	}
+	return Length(l, e.rate(l))
+}
+
+// Length returns the time of a load in seconds, with warm-up, if it does so many operations per second. The rate
+// matters only if operations limit the load.
+func Length(l spec.Load, rate float64) float64 {
+	var measured time.Duration
+	switch {
+	case l.Duration > 0:
+		measured = l.Duration.Std()
+	case l.Operations == 0:
 		for _, s := range l.Stages {
 			measured += s.Duration.Std()
 		}
 	}
 	seconds := measured.Seconds()
-	if l.Operations > 0 {
-		byOperations := float64(l.Operations) / e.rate(l)
-		if seconds == 0 || byOperations < seconds {
-			seconds = byOperations
-		}
+	if byOperations := float64(l.Operations) / rate; l.Operations > 0 && (seconds == 0 || byOperations < seconds) {
+		seconds = byOperations
 	}
 	return l.Warmup.Std().Seconds() + seconds
 }
 
+// Offered returns the operations per second that a load offers, infinite if they are not limited.
+func Offered(l spec.Load) float64 {
+	switch {
+	case l.Rate > 0:
+		return float64(l.Rate)
+	case l.Pace > 0 && l.Workers > 0:
+		return float64(l.Pace) * float64(l.Workers)
+	}
+	return math.Inf(1)
+}
+
+// Lasting returns a load that is limited by a time, or the load as it is if that is 0.
+func Lasting(l spec.Load, d spec.Duration) spec.Load {
+	if d > 0 {
+		l.Duration, l.Operations = d, 0
+	}
+	return l
+}
+
+// duration converts seconds.
+func duration(seconds float64) spec.Duration {
+	return spec.Duration(math.Round(seconds * float64(time.Second)))
+}
+
 // rate returns the assumed operations per second of a run.
 func (e *estimator) rate(l spec.Load) float64 {
-	limit := math.Inf(1)
-	if l.Rate > 0 {
-		limit = float64(l.Rate)
-	} else if l.Pace > 0 && l.Workers > 0 {
-		limit = float64(l.Pace) * float64(l.Workers)
-	}
-	measured := e.options.Rate
+	limit, measured := Offered(l), e.options.Rate
 	switch {
 	case measured > 0:
 		e.assume("runs limited by operations do %s ops/s, as measured", figure.Rate(measured))
@@ -228,15 +254,9 @@ func (e *estimator) procedures() {
 	if p == nil {
 		return
 	}
-	base := e.plan.Base
+	load := e.plan.Base.Load
 	each := (assumedOpening + e.plan.Spec.Settle.Std()).Seconds()
-	with := func(d spec.Duration) float64 {
-		spec := base
-		if d > 0 {
-			spec.Load.Duration, spec.Load.Operations = d, 0
-		}
-		return each + e.length(spec)
-	}
+	with := func(d spec.Duration) float64 { return each + e.length(Lasting(load, d)) }
 	if t := p.Threads; t != nil {
 		levels := len(t.Levels)
 		if levels == 0 {
@@ -248,13 +268,12 @@ func (e *estimator) procedures() {
 		e.Procedures += float64(levels) * float64(t.Trials) * with(t.Duration)
 	}
 	if s := p.Steady; s != nil {
-		for _, length := range steadyLengths(s) {
-			asked := base
-			asked.Load.Duration, asked.Load.Operations = spec.Duration(length*float64(time.Second)), 0
+		for _, length := range SteadyLengths(s) {
+			l := Lasting(load, duration(length))
 			if s.By == "operations" {
-				asked.Load.Duration, asked.Load.Operations = 0, spec.Count(length)
+				l.Duration, l.Operations = 0, spec.Count(length)
 			}
-			e.Procedures += float64(s.Trials) * (each + e.length(asked))
+			e.Procedures += float64(s.Trials) * (each + e.length(l))
 		}
 		e.assume("procedure steady goes up to its highest step, and trials are as long as in the base run")
 	}
@@ -267,10 +286,10 @@ func (e *estimator) procedures() {
 	}
 }
 
-// steadyLengths returns the lengths that are tried, in seconds or operations.
-func steadyLengths(s *spec.Steady) []float64 {
+// SteadyLengths returns the lengths that are tried, in seconds or operations.
+func SteadyLengths(s *spec.Steady) []float64 {
 	var out []float64
-	for x := float64(s.From); len(out) < 100; x *= s.Factor {
+	for x := float64(s.From); len(out) < 1000; x *= s.Factor {
 		out = append(out, min(x, float64(s.To)))
 		if x >= float64(s.To) || s.Factor <= 1 {
 			break
@@ -378,7 +397,7 @@ func (p *Plan) checkBudget() error {
 	if budget == 0 || p.Estimate.Seconds <= budget.Std().Seconds() {
 		return nil
 	}
-	return &BudgetError{Budget: budget, Needed: spec.Duration(p.Estimate.Seconds * float64(time.Second)), Fits: p.fits()}
+	return &BudgetError{Budget: budget, Needed: duration(p.Estimate.Seconds), Fits: p.fits()}
 }
 
 // fits says what would fit into the budget.
@@ -424,10 +443,10 @@ func (e Estimate) Text() string {
 	}{{e.Procedures, "procedures"}, {e.Redeploying, "bringing the lab up"}, {e.Loading, "loading"},
 		{e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
 		if part.seconds > 0 {
-			parts = append(parts, fmt.Sprintf("%v %s", roughly(spec.Duration(part.seconds*float64(time.Second))), part.what))
+			parts = append(parts, fmt.Sprintf("%v %s", roughly(duration(part.seconds)), part.what))
 		}
 	}
-	total := fmt.Sprintf("%v", roughly(spec.Duration(e.Seconds*float64(time.Second))))
+	total := fmt.Sprintf("%v", roughly(duration(e.Seconds)))
 	if len(parts) < 2 {
 		return total
 	}

@@ -41,7 +41,11 @@ func readFactors(asked *spec.Study) ([]factor, error) {
 	for _, f := range asked.Factors {
 		out := factor{Factor: f}
 		for _, l := range f.Levels {
-			changes, err := readLevel(f, l)
+			set := l.Set
+			if set == nil {
+				set = map[string]any{f.Path: l.Value}
+			}
+			changes, err := newChanges(set)
 			if err == nil {
 				err = errors.Join(needsLab(asked, changes), noDefaults(baseOf(asked), changes, asked.Lab != nil))
 			}
@@ -58,18 +62,19 @@ func readFactors(asked *spec.Study) ([]factor, error) {
 	return factors, notFoundByProcedures(asked, factors)
 }
 
-func readLevel(f spec.Factor, l spec.Level) ([]change, error) {
-	set := l.Set
-	if set == nil {
-		set = map[string]any{f.Path: l.Value}
-	}
+// newChanges reads values by their paths.
+func newChanges(set map[string]any) ([]change, error) {
 	var changes []change
 	for _, path := range slices.Sorted(maps.Keys(set)) {
-		c, err := newChange(path, set[path])
+		f, err := find(path)
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, c)
+		v, err := convert(f.typ, set[path])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		changes = append(changes, change{f, v, plain(v), set[path] == nil})
 	}
 	return changes, nil
 }
@@ -77,10 +82,7 @@ func readLevel(f spec.Factor, l spec.Level) ([]change, error) {
 // noDefaults rejects levels that set a key to zero if zero is replaced by a default, because tables would show a value
 // that was not run. For the default, name its value or unset the key with null.
 func noDefaults(base settings, changes []change, lab bool) error {
-	w := base.copied()
-	for _, c := range changes {
-		c.field.set(&w, c.value)
-	}
+	w := base.with(changes)
 	_ = w.complete(lab) // what is wrong is said with the configuration
 	var errs []error
 	for _, c := range changes {
@@ -111,25 +113,13 @@ func needsLab(asked *spec.Study, changes []change) error {
 	return nil
 }
 
-// wholeOf is the base of a study.
+// baseOf returns the base of a study.
 func baseOf(asked *spec.Study) settings {
 	w := settings{Run: asked.Run}
 	if asked.Lab != nil {
 		w.Lab = *asked.Lab
 	}
 	return w
-}
-
-func newChange(path string, value any) (change, error) {
-	f, err := find(path)
-	if err != nil {
-		return change{}, err
-	}
-	v, err := f.parse(value)
-	if err != nil {
-		return change{}, err
-	}
-	return change{f, v, plain(v), value == nil}, nil
 }
 
 // checkShared rejects two factors that set the same key, because the result would depend on their order. One at a time
@@ -195,28 +185,21 @@ func notFoundByProcedures(asked *spec.Study, factors []factor) error {
 
 // everywhere reports whether every level sets the path.
 func (f *factor) everywhere(path string) bool {
-	for _, l := range f.levels {
-		if !slices.ContainsFunc(l.set, func(c change) bool { return c.field.path == path }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.levels, func(l level) bool {
+		return !slices.ContainsFunc(l.set, func(c change) bool { return c.field.path == path })
+	})
 }
 
 // findBaseline chooses the baseline level: the marked one, else the one that the base run has, else the first. The note
 // says if that overrides the base run.
 func (f *factor) findBaseline(raw, base *settings) (note string) {
-	for i, l := range f.Levels {
-		if l.Baseline {
-			f.baseline = i
-			return ""
-		}
+	i := slices.IndexFunc(f.Levels, func(l spec.Level) bool { return l.Baseline })
+	if i < 0 {
+		i = slices.IndexFunc(f.levels, func(l level) bool { return l.in(base) })
 	}
-	for i, l := range f.levels {
-		if l.in(base) {
-			f.baseline = i
-			return ""
-		}
+	if i >= 0 {
+		f.baseline = i
+		return ""
 	}
 	for _, c := range f.levels[0].set {
 		if v, given := c.field.get(raw); given {
@@ -244,15 +227,11 @@ func (l *level) in(base *settings) bool {
 
 func paramDefault(name, param string) any {
 	params, err := workload.ParamsOf(name)
-	if err != nil {
+	i := slices.IndexFunc(params, func(p workload.Param) bool { return p.Name == param })
+	if err != nil || i < 0 {
 		return nil
 	}
-	for _, p := range params {
-		if p.Name == param {
-			return p.Default
-		}
-	}
-	return nil
+	return params[i].Default
 }
 
 // point is one configuration as indices into the levels of the factors.
@@ -332,13 +311,13 @@ func large(x float64) string {
 // configuration makes the record of a point. Its ID names the levels that differ from the baseline, or all levels if
 // several may differ.
 func configuration(factors []factor, p, base point, raw *settings, several bool) record.Configuration {
-	c := record.Configuration{Baseline: slices.Equal(p, base)}
+	c := record.Configuration{ID: "baseline", Baseline: slices.Equal(p, base)}
+	if len(factors) > 0 {
+		c.Levels = map[string]string{}
+	}
 	var id, differ []string
 	for i, f := range factors {
 		l := f.levels[p[i]]
-		if c.Levels == nil {
-			c.Levels = map[string]string{}
-		}
 		c.Levels[f.Name] = l.name
 		if p[i] != base[i] || several {
 			id = append(id, f.Name+"="+l.name)
@@ -348,20 +327,16 @@ func configuration(factors []factor, p, base point, raw *settings, several bool)
 			c.Exploratory = c.Exploratory || f.Exploratory
 		}
 	}
+	set := map[string]any{}
 	for _, ch := range changes(factors, p, base) {
+		set[ch.field.path] = ch.plain
 		if v, given := ch.field.get(raw); given && reflect.DeepEqual(plain(v), ch.plain) {
-			delete(c.Set, ch.field.path)
-			continue
+			delete(set, ch.field.path)
 		}
-		if c.Set == nil {
-			c.Set = map[string]any{}
-		}
-		c.Set[ch.field.path] = ch.plain
 	}
-	if len(c.Set) == 0 {
-		c.Set = nil
+	if len(set) > 0 {
+		c.Set = set
 	}
-	c.ID = "baseline"
 	if !c.Baseline {
 		c.ID = strings.Join(id, ",")
 	}
@@ -386,10 +361,7 @@ func changes(factors []factor, p, base point) []change {
 
 // apply returns the run and the lab of a point, complete, and what is wrong with them.
 func apply(factors []factor, p, base point, raw settings, lab bool) (w settings, wrong error) {
-	w = raw.copied()
-	for _, c := range changes(factors, p, base) {
-		c.field.set(&w, c.value)
-	}
+	w = raw.with(changes(factors, p, base))
 	wrong = w.complete(lab)
 	return w, wrong
 }

@@ -16,26 +16,11 @@ import (
 // atLeast returns the shortest time of a run: warm-up and measured time. A limit of operations counts with the offered
 // rate, or not at all if that is not known.
 func atLeast(l spec.Load) time.Duration {
-	measured := l.Duration.Std()
-	if measured == 0 && l.Operations == 0 {
-		for _, s := range l.Stages {
-			measured += s.Duration.Std()
-		}
+	rate := Offered(l)
+	if len(l.Stages) > 0 {
+		rate = math.Inf(1)
 	}
-	if l.Operations > 0 {
-		offered := float64(l.Rate)
-		if offered == 0 && !l.Open() {
-			offered = float64(l.Pace) * float64(l.Workers)
-		}
-		byOperations := time.Duration(0)
-		if offered > 0 && len(l.Stages) == 0 {
-			byOperations = time.Duration(float64(l.Operations) / offered * float64(time.Second))
-		}
-		if measured == 0 || byOperations < measured {
-			measured = byOperations
-		}
-	}
-	return l.Warmup.Std() + measured
+	return duration(Length(l, rate)).Std()
 }
 
 // checkDeadline rejects a deadline that every trial of a configuration or of a procedure would miss.
@@ -68,25 +53,18 @@ func (p *Plan) eachProcedure(do func(name string, l spec.Load)) {
 	if procedures == nil {
 		return
 	}
-	lasting := func(d spec.Duration) spec.Load {
-		l := p.Base.Load
-		if d > 0 {
-			l.Duration, l.Operations = d, 0
-		}
-		return l
-	}
 	if t := procedures.Threads; t != nil {
-		do("threads", lasting(t.Duration))
+		do("threads", Lasting(p.Base.Load, t.Duration))
 	}
 	if s := procedures.Steady; s != nil {
-		l := lasting(spec.Duration(float64(s.To) * float64(time.Second)))
+		l := Lasting(p.Base.Load, duration(float64(s.To)))
 		if s.By == "operations" {
 			l.Duration, l.Operations = 0, s.To
 		}
 		do("steady", l)
 	}
 	if c := procedures.Capacity; c != nil {
-		do("capacity", lasting(c.Duration))
+		do("capacity", Lasting(p.Base.Load, c.Duration))
 	}
 }
 
@@ -98,8 +76,8 @@ func (p *Plan) checkProcedures() error {
 	return errors.Join(p.checkSteady(p.Spec.Procedures.Steady), p.checkCapacity(p.Spec.Procedures.Capacity))
 }
 
-// CyclesToSettle is the fewest cycles of the target in a run that can be called steady (as in study/procedure). With
-// fewer, the result depends too much on the number of checkpoints in it.
+// CyclesToSettle is the fewest cycles of the target in a run that can be called steady. With fewer, the result depends
+// too much on the number of checkpoints in it.
 const CyclesToSettle = 4
 
 // checkSteady rejects limits with which no length can be called steady. A length is steady if it and the next one have
@@ -111,7 +89,7 @@ func (p *Plan) checkSteady(s *spec.Steady) error {
 	cycle := s.Cycle.Std().Seconds()
 	cycles := func(x float64) float64 { return math.Ceil(x/cycle - 1e-9) } // runs are as long as settings cycles
 	lengths := map[float64]bool{}
-	for _, x := range steadyLengths(s) {
+	for _, x := range SteadyLengths(s) {
 		if n := cycles(x); n >= CyclesToSettle {
 			lengths[n] = true
 		}
@@ -120,10 +98,10 @@ func (p *Plan) checkSteady(s *spec.Steady) error {
 		return nil
 	}
 	first := max(cycles(float64(s.From)), CyclesToSettle)
-	least := spec.Duration(cycles(max(first+1, first*s.Factor)*cycle) * cycle * float64(time.Second))
+	least := duration(cycles(max(first+1, first*s.Factor)*cycle) * cycle)
 	return fmt.Errorf("procedures.steady: up to %v no run can be steady, because two lengths must agree, each of at least %d "+
 		"cycles of %v. Increase to: %s (%v), or set a shorter cycle",
-		spec.Duration(float64(s.To)*float64(time.Second)), CyclesToSettle, s.Cycle,
+		duration(float64(s.To)), CyclesToSettle, s.Cycle,
 		figure.Count(int64(math.Ceil(least.Std().Seconds()))), least)
 }
 
@@ -133,10 +111,7 @@ func (p *Plan) checkCapacity(c *spec.Capacity) error {
 	if c == nil {
 		return nil
 	}
-	l := p.Base.Load
-	if c.Duration > 0 {
-		l.Duration, l.Operations = c.Duration, 0
-	}
+	l := Lasting(p.Base.Load, c.Duration)
 	seconds := l.Duration.Std().Seconds()
 	list := p.Spec.Objectives
 	if len(list) == 0 {
@@ -151,11 +126,11 @@ func (p *Plan) checkCapacity(c *spec.Capacity) error {
 		case c.To > 0 && float64(c.To)*seconds < need:
 			errs = append(errs, fmt.Errorf("procedures.capacity: %s needs %s operations, but a trial of %v at %s/s has about %s. Set "+
 				"duration to %v, or increase to", o.Text, figure.Count(int64(need)), l.Duration, figure.Rate(float64(c.To)),
-				figure.Count(int64(float64(c.To)*seconds)), wholeSeconds(spare*need/float64(c.To))))
+				figure.Count(int64(float64(c.To)*seconds)), duration(math.Ceil(spare*need/float64(c.To)))))
 		case c.From > 0 && float64(c.From)*seconds < need:
 			p.Notes = append(p.Notes, fmt.Sprintf("procedures.capacity: %s needs %s operations, so trials of %v cannot confirm a "+
 				"capacity below %s/s. A duration of %v can, from %s/s on", o.Text, figure.Count(int64(need)), l.Duration,
-				figure.Rate(need/seconds), wholeSeconds(spare*need/float64(c.From)), figure.Rate(float64(c.From))))
+				figure.Rate(need/seconds), duration(math.Ceil(spare*need/float64(c.From))), figure.Rate(float64(c.From))))
 		}
 	}
 	return errors.Join(errs...)
@@ -163,10 +138,6 @@ func (p *Plan) checkCapacity(c *spec.Capacity) error {
 
 // spare is a reserve of operations in advice, because Poisson arrivals vary.
 const spare = 1.2
-
-func wholeSeconds(x float64) spec.Duration {
-	return spec.Duration(math.Ceil(x) * float64(time.Second))
-}
 
 // stated adds the objectives of the study to those of a run, if the run has their operations, so that its record has
 // the metrics that they limit.

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -24,30 +23,7 @@ func (p *Plan) LabSpec(configurationID string) (spec.Lab, bool) {
 // LabKey returns a text that is equal for equal labs.
 func LabKey(l spec.Lab) string {
 	l.Labels = nil // added when it is brought up
-	b, err := json.Marshal(l)
-	if err != nil { // cannot happen; a test of package record checks it
-		return fmt.Sprintf("%+v", l)
-	}
-	return string(b)
-}
-
-func (p *Plan) labKey(l spec.Lab) string {
-	if p.Lab == nil {
-		return ""
-	}
-	return LabKey(l)
-}
-
-// checkLab checks that the lab of a configuration can be brought up and can do its run.
-func (p *Plan) checkLab(o PlanOptions, id string) error {
-	l, ok := p.labs[id]
-	if !ok {
-		return nil
-	}
-	if o.CheckLab == nil {
-		return nil
-	}
-	return o.CheckLab(copyLab(l), copySpec(p.specs[id]))
+	return textOf(l)
 }
 
 // deploy adds the time to bring up the lab of a trial, unless it is up. Its data are lost then.
@@ -77,25 +53,12 @@ func (e *estimator) spent() float64 {
 	return e.Procedures + e.Loading + e.Measuring + e.Pauses + e.Redeploying
 }
 
-// redeploys counts how often a lab is brought up, and the different labs.
-func (p *Plan) redeploys() (times, different int) {
-	last, seen := "", map[string]bool{}
-	for _, t := range p.Trials {
-		if key := p.keys[t.Configuration]; key != last {
-			last = key
-			times++
-			seen[key] = true
-		}
-	}
-	return times, len(seen)
-}
-
 // redeployText says how often the lab is brought up, and what that means.
 func (p *Plan) redeployText() []string {
 	if p.Lab == nil || len(p.Trials) == 0 {
 		return nil
 	}
-	times, different := p.redeploys()
+	times, different := stretches(p.Trials, p.keys)
 	if different == 1 {
 		return []string{fmt.Sprintf("the lab %s is brought up once and removed at the end; no factor changes it", p.Lab.Name)}
 	}

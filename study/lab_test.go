@@ -128,7 +128,7 @@ func TestAllKeysOfALab(t *testing.T) {
 		}
 		set := false
 		for _, sample := range []any{3, "4GiB", "10s", true, 0.5, []any{"a"}, []any{1.5}, "text"} {
-			v, err := f.parse(sample)
+			v, err := convert(f.typ, sample)
 			if err != nil {
 				continue
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// order lines the trials up and counts how often a factor that is expensive to change is changed.
+// order is the order of the trials.
 type order struct {
 	spec    *spec.Study
 	configs []record.Configuration
@@ -22,21 +22,14 @@ type order struct {
 func newOrder(asked *spec.Study, configs []record.Configuration) *order {
 	o := &order{spec: asked, configs: configs, rng: rand.New(rand.NewPCG(asked.Seed, forOrder))}
 	o.canary = canaryEvery(asked, len(configs))
-	if asked.Order == spec.OrderBatched {
-		o.batches()
-	} else {
-		o.blocks()
-	}
-	for i := range o.trials {
-		o.trials[i].Number = i + 1
-	}
+	o.lineUp()
 	return o
 }
 
-// canaryEvery is after how many trials a canary is run. Chosen, it is a tenth of all trials, so that a study has
-// about ten canaries, which is enough for a trend test (it needs five to be able to say anything); but never less
-// than 5, so that they cost no more than a fifth of the time, and never more than 20, so that drift between two of
-// them stays visible. A study of one configuration needs none: each of its trials is one.
+// canaryEvery returns after how many trials a canary is run, 0 for never. By default it is a tenth of all trials: about
+// ten canaries are enough for a trend test, which needs five. It is at least 5, so that canaries cost no more than a
+// fifth of the time, and at most 20, so that drift between two of them stays visible. A study of one configuration
+// needs none, because each of its trials is one.
 func canaryEvery(asked *spec.Study, configs int) int {
 	total := configs * int(asked.Trials)
 	switch {
@@ -48,57 +41,38 @@ func canaryEvery(asked *spec.Study, configs int) int {
 	return max(5, min(20, (total+9)/10))
 }
 
-// blocks runs every configuration once per block, in an order that is drawn for each block.
-func (o *order) blocks() {
-	all := make([]int, len(o.configs))
-	for i := range all {
-		all[i] = i
+// lineUp runs every configuration once per block, in a random order. In batches, configurations that share the levels
+// of the expensive factors run together, in blocks with their own numbers, because trials of different batches must not
+// be paired. Their canaries come before each batch and after the last one by default, because a baseline within a batch
+// would mean the change that batches save.
+func (o *order) lineUp() {
+	trials := int(o.spec.Trials)
+	if trials == 0 {
+		return
 	}
+	around := o.canary > 0 && o.spec.Order == spec.OrderBatched && o.spec.Canary == 0
 	n := 0
-	if o.canary > 0 && o.spec.Trials > 0 {
-		o.addCanary()
-	}
-	for block := 1; block <= int(o.spec.Trials); block++ {
-		for _, c := range o.shuffled(all) {
-			o.add(c, block)
-			if n++; o.canary > 0 && n%o.canary == 0 {
-				o.addCanary()
-			}
+	due := func() bool { return o.canary > 0 && !around && n%o.canary == 0 }
+	for i, group := range shuffled(o.rng, o.groups()) {
+		if around {
+			o.add(record.TrialCanary, 0, 0)
 		}
-	}
-}
-
-// batches runs the configurations that share the levels of the expensive factors together, in blocks of their own.
-// The blocks of different batches have different numbers: they were not run side by side, and nothing in them may
-// be paired. A chosen canary comes before each batch and after the last one: within a batch the baseline would mean
-// the change that batches are there to save.
-func (o *order) batches() {
-	groups := o.groups()
-	every := 0
-	if o.spec.Canary > 0 {
-		every = o.canary
-	}
-	n := 0
-	for i, g := range o.shuffledGroups(groups) {
-		if o.canary > 0 && every == 0 {
-			o.addCanary()
-		}
-		for block := 1; block <= int(o.spec.Trials); block++ {
-			for _, c := range o.shuffled(g) {
-				if every > 0 && n%every == 0 {
-					o.addCanary()
+		for block := range trials {
+			for _, c := range shuffled(o.rng, group) {
+				if due() {
+					o.add(record.TrialCanary, 0, 0)
 				}
-				o.add(c, i*int(o.spec.Trials)+block)
+				o.add(record.TrialCompared, c, i*trials+block+1)
 				n++
 			}
 		}
 	}
-	if o.canary > 0 && o.spec.Trials > 0 && (every == 0 || n%every == 0) {
-		o.addCanary()
+	if around || due() {
+		o.add(record.TrialCanary, 0, 0)
 	}
 }
 
-// groups sorts the configurations by the levels of the expensive factors, in the order of their first one.
+// groups groups the configurations by the levels of the expensive factors, in the order of the first one of each group.
 func (o *order) groups() [][]int {
 	var groups [][]int
 	at := map[string]int{}
@@ -124,54 +98,32 @@ func batchKey(asked *spec.Study, c record.Configuration) string {
 	return strings.Join(levels, ",")
 }
 
-func (o *order) shuffled(configs []int) []int {
-	out := make([]int, len(configs))
-	for i, j := range o.rng.Perm(len(configs)) {
-		out[i] = configs[j]
+func shuffled[T any](rng *rand.Rand, list []T) []T {
+	out := make([]T, 0, len(list))
+	for _, i := range rng.Perm(len(list)) {
+		out = append(out, list[i])
 	}
 	return out
 }
 
-func (o *order) shuffledGroups(groups [][]int) [][]int {
-	out := make([][]int, len(groups))
-	for i, j := range o.rng.Perm(len(groups)) {
-		out[i] = groups[j]
-	}
-	return out
+func (o *order) add(kind string, config, block int) {
+	o.trials = append(o.trials, record.Trial{Number: len(o.trials) + 1, Attempt: 1, Block: block,
+		Configuration: o.configs[config].ID, Kind: kind, Status: record.TrialPlanned})
 }
 
-func (o *order) add(config, block int) {
-	o.trials = append(o.trials, record.Trial{
-		Attempt: 1, Block: block, Configuration: o.configs[config].ID, Kind: record.TrialCompared,
-		Status: record.TrialPlanned,
-	})
-}
-
-func (o *order) addCanary() {
-	o.trials = append(o.trials, record.Trial{
-		Attempt: 1, Configuration: o.configs[0].ID, Kind: record.TrialCanary, Status: record.TrialPlanned,
-	})
-}
-
-// changes counts how often the levels of the expensive factors change between two trials.
-func (o *order) changes() int {
-	keys := map[string]string{}
-	for _, c := range o.configs {
-		keys[c.ID] = batchKey(o.spec, c)
-	}
-	n, last := 0, ""
-	for i, t := range o.trials {
-		if key := keys[t.Configuration]; i == 0 || key != last {
-			if i > 0 {
-				n++
-			}
-			last = key
+// stretches counts the groups of consecutive trials with the same key, and the different keys.
+func stretches(trials []record.Trial, keys map[string]string) (n, different int) {
+	seen := map[string]bool{}
+	for i, t := range trials {
+		if key := keys[t.Configuration]; i == 0 || key != keys[trials[i-1].Configuration] {
+			n++
+			seen[key] = true
 		}
 	}
-	return n
+	return n, len(seen)
 }
 
-// text says how the order was made, and what it costs in certainty.
+// text describes the order, and how certain verdicts are with it.
 func (o *order) text() []string {
 	asked := o.spec
 	if len(o.trials) == 0 {
@@ -179,10 +131,14 @@ func (o *order) text() []string {
 	}
 	var out []string
 	if asked.Order == spec.OrderBatched {
-		groups := len(o.groups())
+		keys := map[string]string{}
+		for _, c := range o.configs {
+			keys[c.ID] = batchKey(o.spec, c)
+		}
+		n, batches := stretches(o.trials, keys)
 		out = append(out,
-			fmt.Sprintf("batched by %s with seed %d: %d batches, each with its own blocks; %s changes %d times, compared with up to %d "+
-				"in randomised blocks", strings.Join(asked.Batch, ", "), asked.Seed, groups, strings.Join(asked.Batch, ", "), o.changes(), len(o.trials)-1),
+			fmt.Sprintf("batched by %s with seed %d: %d batches, each with its own blocks; %[1]s changes %[4]d times, compared with up "+
+				"to %[5]d in randomised blocks", strings.Join(asked.Batch, ", "), asked.Seed, batches, n-1, len(o.trials)-1),
 			"limitation: comparisons within a batch are as reliable as in blocks. Between batches a drift looks like an effect, "+
 				"and no interval shows it. In simulations without any difference, a third to nearly all comparisons between "+
 				"batches found one, where 1 in 20 should. Trust a difference between batches only if it is far larger than the "+

@@ -22,22 +22,16 @@ import (
 // specification file or of JSON; nil unsets the key. The error for an unknown path names the nearest one. Defaults are
 // not filled in.
 func Apply(base spec.Run, set map[string]any) (spec.Run, error) {
-	w := settings{Run: copySpec(base)}
-	for _, path := range slices.Sorted(maps.Keys(set)) {
-		f, err := find(path)
-		if err == nil && f.lab {
-			err = fmt.Errorf("path %q belongs to a lab, not to a run", path)
-		}
-		if err != nil {
-			return spec.Run{}, err
-		}
-		v, err := f.parse(set[path])
-		if err != nil {
-			return spec.Run{}, err
-		}
-		f.set(&w, v)
+	changes, err := newChanges(set)
+	if err != nil {
+		return spec.Run{}, err
 	}
-	return w.Run, nil
+	for _, c := range changes {
+		if c.field.lab {
+			return spec.Run{}, fmt.Errorf("path %q belongs to a lab, not to a run", c.field.path)
+		}
+	}
+	return settings{Run: base}.with(changes).Run, nil
 }
 
 // settings is what the levels of a study change: the run, and the lab that the study brings up.
@@ -46,7 +40,14 @@ type settings struct {
 	Lab spec.Lab
 }
 
-func (w settings) copied() settings { return settings{copySpec(w.Run), copyLab(w.Lab)} }
+// with returns a copy with changes.
+func (w settings) with(changes []change) settings {
+	w = settings{copySpec(w.Run), copyLab(w.Lab)}
+	for _, c := range changes {
+		c.field.set(&w, c.value)
+	}
+	return w
+}
 
 // complete fills in what neither base nor levels say, and checks the result.
 func (w *settings) complete(lab bool) error {
@@ -224,14 +225,6 @@ func unknownPath(path string) error {
 		return fmt.Errorf("path %q: the %s has no such key, did you mean %s?", path, what, hint)
 	}
 	return fmt.Errorf("path %q: the %s has no such key (known: %s)", path, what, strings.Join(own, ", "))
-}
-
-func (f field) parse(value any) (reflect.Value, error) {
-	v, err := convert(f.typ, value)
-	if err != nil {
-		return v, fmt.Errorf("%s: %w", f.path, err)
-	}
-	return v, nil
 }
 
 // at returns the field. Optional parts that are absent are made if make is true, otherwise the result is not valid.

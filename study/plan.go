@@ -139,13 +139,9 @@ func (p *Plan) RunSpec(configurationID string) (spec.Run, error) {
 
 // copyStudy copies what [ForEngine] and [spec.Study.Defaults] change in place.
 func copyStudy(s spec.Study) spec.Study {
-	factors := make([]spec.Factor, len(s.Factors))
-	for i, f := range s.Factors {
-		factors[i] = f
-		factors[i].Levels = append([]spec.Level(nil), f.Levels...)
-	}
-	if s.Factors != nil {
-		s.Factors = factors
+	s.Factors = slices.Clone(s.Factors)
+	for i := range s.Factors {
+		s.Factors[i].Levels = slices.Clone(s.Factors[i].Levels)
 	}
 	if s.Procedures != nil {
 		s.Procedures = &spec.Procedures{
@@ -188,7 +184,10 @@ func (p *Plan) configure(factors []factor) error {
 		w, wrong := apply(factors, pt, all[0], raw, p.Lab != nil)
 		w.Run.LoadPhase.Drop = w.Run.LoadPhase.Drop || p.Spec.Reload
 		c := configuration(factors, pt, all[0], &raw, several)
-		lab := p.labKey(w.Lab)
+		lab := ""
+		if p.Lab != nil {
+			lab = LabKey(w.Lab)
+		}
 		key := identity(w.Run) + lab
 		if first, twice := known[key]; twice {
 			same := &p.Configurations[first]
@@ -219,9 +218,14 @@ func effective(asked spec.Run) spec.Run {
 func identity(asked spec.Run) string {
 	asked = effective(asked)
 	asked.Durability.Name = ""
-	b, err := json.Marshal(asked)
-	if err != nil {
-		return fmt.Sprintf("%+v", asked)
+	return textOf(asked)
+}
+
+// textOf returns a text that is equal for equal values.
+func textOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil { // cannot happen; a test of package record checks it
+		return fmt.Sprintf("%+v", v)
 	}
 	return string(b)
 }
@@ -241,7 +245,10 @@ func (p *Plan) check(o PlanOptions) error {
 	for _, c := range p.Configurations {
 		err := p.wrong[c.ID]
 		if err == nil {
-			err = errors.Join(o.Check(p.specs[c.ID]), p.checkLab(o, c.ID))
+			err = o.Check(p.specs[c.ID])
+			if l, ok := p.labs[c.ID]; ok && o.CheckLab != nil {
+				err = errors.Join(err, o.CheckLab(copyLab(l), copySpec(p.specs[c.ID])))
+			}
 		}
 		if err == nil {
 			continue

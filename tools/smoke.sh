@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Does every suite in examples/ at its smallest scale, on labs of its own and on the embedded target, two at a time, and fails
+# Does every suite in examples/ at its smallest scale, on labs of its own and on the embedded target, four at a time, and fails
 # if one of them did not come to a result. Labs are of every engine that is here: of mongod where one is installed, on PATH or in
 # the directory that PLIMSOLL_TEST_MONGOD names, and of documentdb.
 #
@@ -48,7 +48,7 @@ for target in "${targets[@]}" embedded; do
 	for suite in policy-storage write-concern ssd-vs-disk failover storage-io; do
 		one "$suite" "$target" &
 		running=$((running + 1))
-		if [ $running -ge 2 ]; then
+		if [ $running -ge 4 ]; then # they wait most of the time
 			wait -n
 			running=$((running - 1))
 		fi

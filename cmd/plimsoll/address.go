@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -17,8 +20,8 @@ const (
 const addressHelp = `
 
 Other users of this machine can read command lines. To hide an address with a password, write env:NAME (an
-environment variable), @FILE (the line in a file) or @- (a line of standard input). Plimsoll does not pass
-the variable or the address on to the command lines of processes that it starts.`
+environment variable), @FILE (the line in a file) or @- (a line of standard input). If plimsoll starts other
+processes, the address is not on their command lines either.`
 
 const maxAddressFile = 64 << 10
 
@@ -69,6 +72,32 @@ func openFile(env *environment, name string) (io.ReadCloser, error) {
 		return io.NopCloser(env.stdin), nil
 	}
 	return os.Open(name)
+}
+
+// readSpec reads a file (see [openFile]). what is its kind in errors. hint says what to do if the file does not exist.
+func readSpec[T any](env *environment, name, what, hint string, read func(io.Reader) (T, error)) (T, error) {
+	var none T
+	in, err := openFile(env, name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		hint = ""
+	}
+	if err != nil {
+		return none, withHint(exitUsage, fmt.Errorf("cannot read the %s: %w", what, err), hint)
+	}
+	defer in.Close()
+	asked, err := read(in)
+	if err != nil {
+		return none, usageError("%s: %w", name, err)
+	}
+	return asked, nil
+}
+
+// labHint is the hint for a missing file whose name may be that of a lab.
+func labHint(format, name string) string {
+	if strings.ContainsAny(name, "./") {
+		return ""
+	}
+	return fmt.Sprintf(format, name)
 }
 
 // readAddresses replaces words by the addresses that they stand for.

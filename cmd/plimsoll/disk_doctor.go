@@ -29,7 +29,7 @@ With --uri, also check a server and its machine, as far as the server reports th
 this host, DIR is its dbPath by default; if it does not, only the server is checked. With --probe, include
 the results of plimsoll disk.
 
-Exit codes: 0 advice at most, 1 other failure, 2 usage error, 3 server unreachable, 4 warning, 6 critical
+Exit codes: 0 no warning, 1 other failure, 2 usage error, 3 server unreachable, 4 warning, 6 critical
 finding.` + addressHelp,
 		Example: `  plimsoll doctor /data
   plimsoll doctor /data --uri mongodb://localhost/

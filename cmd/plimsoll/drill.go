@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -55,14 +53,14 @@ Targets: a host, a member, a role such as primary or secondary, MEMBER/DISK such
 random. 'plimsoll lab fail --help' explains them.
 
 The drill logs every write and its answer. When the faults have ended and all members are in sync, it
-reads all documents and finds out what became of each write, for example ok, lost (acknowledged and
-gone), phantom (refused and present), duplicated or corrupt. Ctrl-C reverts the faults, then audits the
-writes up to that time. If the drill is killed, the lab reverts the faults.
+reads all documents and states the result of each write, for example ok, lost (acknowledged, and absent at
+the end), phantom (reported as not applied, but present), duplicated or corrupt. This is the audit. Ctrl-C
+reverts the faults, then audits the writes up to that time. If the drill is killed, the lab reverts the faults.
 
 Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 a limit was
-exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read broke a promise,
-5 a write was lost that had to survive, 6 drill invalid (for example, the fault had no effect or the
-audit failed), 130 interrupted.` + addressHelp,
+exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read violated a
+guarantee, 5 a write was lost that had to survive, 6 drill invalid (for example, the fault had no effect or
+the audit failed), 130 interrupted.` + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
@@ -79,7 +77,7 @@ audit failed), 130 interrupted.` + addressHelp,
 	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
 	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
 	fs.BoolVar(&o.fresh, "fresh", false, "create a new lab for each round (needs a lab in SPEC)")
-	fs.StringVar(&o.loss, "expect-loss", "", "allowed `loss` of acknowledged writes: none, any, or window:TIME (default: as the durability promises)")
+	fs.StringVar(&o.loss, "expect-loss", "", "allowed `loss` of acknowledged writes: none, any, or window:TIME (default: what the write concern allows)")
 	fs.StringVar(&o.outage, "expect-outage", "", "longest allowed outage, a `time` such as 15s (default: any)")
 	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "allow no failed operations: the fault must not be visible to clients")
 	o.spec = addSpecFlags(fs)
@@ -219,7 +217,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		}
 	}
 	if file != "" {
-		if asked, err = readDrillSpec(env, file); err != nil {
+		if asked, err = readSpec(env, file, "drill", labHint("for the lab of that name, write lab:%s", file), spec.ReadDrill); err != nil {
 			return asked, err
 		}
 	}
@@ -339,20 +337,4 @@ func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err e
 	e.NoErrors = e.NoErrors || o.noErrors
 	asked.Expect = &e
 	return err
-}
-
-func readDrillSpec(env *environment, name string) (spec.Drill, error) {
-	f, err := openFile(env, name)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-		return spec.Drill{}, usageError("the file %q does not exist; if you mean the lab of that name, write lab:%s", name, name)
-	}
-	if err != nil {
-		return spec.Drill{}, usageError("cannot read the specification of the drill: %v", err)
-	}
-	defer f.Close()
-	asked, err := spec.ReadDrill(f)
-	if err != nil {
-		return asked, usageError("%s: %v", name, err)
-	}
-	return asked, nil
 }

@@ -42,12 +42,9 @@ for replica sets.
   plimsoll engine run mongod       run one server in the foreground
 
 Engines are in the directory PLIMSOLL_HOME (default ~/.local/share/plimsoll).`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env),
+	return group(cmd, newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env),
 		newEngineCleanCommand(env))
-	return cmd
 }
 
 func newEngineListCommand(env *environment) *cobra.Command {

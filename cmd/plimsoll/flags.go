@@ -49,6 +49,14 @@ func (v *formatValue) Set(text string) error {
 	return nil
 }
 
+// group makes a command that does nothing but have others.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = noArguments
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // noArguments refuses positional arguments. For a group command it suggests the nearest subcommand.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

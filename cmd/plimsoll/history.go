@@ -19,8 +19,8 @@ func newHistoryCommand(env *environment) *cobra.Command {
 		Long: `Find changes of performance in a series of records, for example nightly runs or runs of each build.
 
 Records and studies in the directory and below it are grouped by workload, data, load, durability, client
-and processor, and sorted by time. A change needs at least ten records, three on each side of it. Other
-changes at the same time (versions, settings, kernel) are listed.
+and processor, and sorted by time. To find a change, ten records are needed, with at least three before and
+three after it. Other changes at the same time (versions, settings, kernel) are listed.
 
 Exit codes: 0 done, 1 other failure, 2 usage error or no record found, 4 the latest change of a metric has
 a verdict of --fail-if.`,

@@ -28,15 +28,12 @@ network can be cut, and its volumes can follow a storage policy (mirrors, parity
   plimsoll lab down three                     remove the lab and its data
 
 A lab keeps running when the terminal is closed. 'lab down' removes everything, also after a crash.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabUpCommand(env), newLabPlanCommand(env), newLabInitCommand(env),
+	return group(cmd, newLabUpCommand(env), newLabPlanCommand(env), newLabInitCommand(env),
 		newSchemaCommand(env, "of a lab file", schema.LabSpec),
 		newLabListCommand(env), newLabStatusCommand(env), newLabConnectCommand(env), newLabExecCommand(env),
 		newLabLogsCommand(env),
 		newLabFailCommand(env), newLabHealCommand(env), newLabRepairCommand(env), newLabDownCommand(env))
-	return cmd
 }
 
 func openLab(ctx context.Context, env *environment, name string) (*lab.Handle, error) {
@@ -79,12 +76,18 @@ func labError(err error) error {
 	return err
 }
 
-func labNames(env *environment) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+// words are the completions of an argument after others.
+type words func(cmd *cobra.Command, args []string) []string
+
+// labNames completes the name of a lab, and the arguments after it with next.
+func labNames(env *environment, next ...words) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (found []string, _ cobra.ShellCompDirective) {
+		if n := len(args); n == 0 {
+			found = allLabs(env)
+		} else if n <= len(next) {
+			found = next[n-1](cmd, args)
 		}
-		return allLabs(env), cobra.ShellCompDirectiveNoFileComp
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -108,15 +111,22 @@ const (
 	diskNames
 )
 
-func labParts(ctx context.Context, env *environment, name string, wanted ...part) []string {
-	var l record.Lab
-	err := withLab(ctx, env, name, func(h *lab.Handle) (err error) {
-		l, err = h.Describe(ctx, false)
-		return err
-	})
-	if err != nil {
-		return nil
+// labParts are the names in the lab of the first argument.
+func labParts(env *environment, wanted ...part) words {
+	return func(cmd *cobra.Command, args []string) []string {
+		var l record.Lab
+		err := withLab(cmd.Context(), env, args[0], func(h *lab.Handle) (err error) {
+			l, err = h.Describe(cmd.Context(), false)
+			return err
+		})
+		if err != nil {
+			return nil
+		}
+		return partsOf(l, wanted)
 	}
+}
+
+func partsOf(l record.Lab, wanted []part) []string {
 	names := map[part][]string{roleNames: {"primary", "secondary", "random"}}
 	for _, x := range l.Hosts {
 		names[hostNames] = append(names[hostNames], x.Name)

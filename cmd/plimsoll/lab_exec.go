@@ -28,13 +28,10 @@ executable, 3 host without power.`,
   plimsoll lab exec three primary -- sh -c 'echo $PLIMSOLL_LAB_MEMBER_ADDRESS'`,
 		Args: someArguments(true, "the name of a lab", "the name of a host or member", "a command"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			switch len(args) {
-			case 0:
-				return allLabs(env), cobra.ShellCompDirectiveNoFileComp
-			case 1:
-				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames), cobra.ShellCompDirectiveNoFileComp
+			if len(args) > 1 {
+				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return nil, cobra.ShellCompDirectiveDefault
+			return labNames(env, labParts(env, hostNames, memberNames, roleNames))(cmd, args, "")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return labExec(cmd.Context(), env, args[0], args[1], args[2:])

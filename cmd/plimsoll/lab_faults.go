@@ -33,18 +33,8 @@ func newLabFailCommand(env *environment) *cobra.Command {
   plimsoll lab fail three disk-slow primary --delay 20ms --ops flush --for 30s
   plimsoll lab fail three power-loss primary --keep 0.5`,
 		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(action.Names(), ", ")),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			switch len(args) {
-			case 0:
-				return allLabs(env), cobra.ShellCompDirectiveNoFileComp
-			case 1:
-				return action.Names(), cobra.ShellCompDirectiveNoFileComp
-			case 2:
-				return labParts(cmd.Context(), env, args[0], hostNames, memberNames, roleNames, diskNames),
-					cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: labNames(env, func(*cobra.Command, []string) []string { return action.Names() },
+			labParts(env, hostNames, memberNames, roleNames, diskNames)),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, env, args) },
 	}
 	f.register(cmd.Flags())
@@ -158,12 +148,9 @@ power and members have joined again. A disk that works again may have old data; 
   plimsoll lab heal three host2
   plimsoll lab heal three --all`,
 		Args: someArguments(true, "the name of a lab"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 1 {
-				return healable(cmd, env, args[0]), cobra.ShellCompDirectiveNoFileComp
-			}
-			return labNames(env)(cmd, args, "")
-		},
+		ValidArgsFunction: labNames(env, func(cmd *cobra.Command, args []string) []string {
+			return healable(cmd, env, args[0])
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what, err := healing(args, all)
 			if err != nil {
@@ -224,14 +211,9 @@ func newLabRepairCommand(env *environment) *cobra.Command {
 		Short: "Repair a volume after a disk failure",
 		Long: `Repair a volume: synchronize the copies on all working disks, and replace failed disks by new ones. The command
 returns when the volume is repaired.`,
-		Example: `  plimsoll lab repair three rs0-1`,
-		Args:    someArguments(false, "the name of a lab", "the name of a volume"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 1 {
-				return labParts(cmd.Context(), env, args[0], volumeNames), cobra.ShellCompDirectiveNoFileComp
-			}
-			return labNames(env)(cmd, args, "")
-		},
+		Example:           `  plimsoll lab repair three rs0-1`,
+		Args:              someArguments(false, "the name of a lab", "the name of a volume"),
+		ValidArgsFunction: labNames(env, labParts(env, volumeNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withLab(cmd.Context(), env, args[0], func(h *lab.Handle) error {
 				text, err := h.Repair(cmd.Context(), args[1])

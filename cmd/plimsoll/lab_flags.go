@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,11 +110,11 @@ func (l *labFlags) complete(ctx context.Context, home string, asked *spec.Lab) e
 }
 
 // spec reads the file, if any, and applies the flags. It does not set defaults.
-func (l *labFlags) spec(cmd *cobra.Command, args []string) (spec.Lab, error) {
+func (l *labFlags) spec(cmd *cobra.Command, env *environment, args []string) (spec.Lab, error) {
 	var asked spec.Lab
 	if len(args) == 1 {
 		var err error
-		if asked, err = readLabFile(args[0]); err != nil {
+		if asked, err = readSpec(env, args[0], "lab", labHint("for a lab of that name use --name %s", args[0]), spec.ReadLab); err != nil {
 			return asked, err
 		}
 	}
@@ -161,20 +159,4 @@ func (l *labFlags) named(err error) error {
 			"documentdb otherwise.")
 	}
 	return &namedError{strings.Join(lines, "\n"), err}
-}
-
-func readLabFile(name string) (spec.Lab, error) {
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-		return spec.Lab{}, usageError("the file %q does not exist; for a lab of that name use --name %s", name, name)
-	}
-	if err != nil {
-		return spec.Lab{}, usageError("cannot read the lab: %w", err)
-	}
-	defer f.Close()
-	asked, err := spec.ReadLab(f)
-	if err != nil {
-		return asked, usageError("%s: %w", name, err)
-	}
-	return asked, nil
 }

@@ -29,7 +29,7 @@ func TestLabFlagsInErrors(t *testing.T) {
 		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
 			t.Fatal(err)
 		}
-		spec, err := l.spec(cmd, nil)
+		spec, err := l.spec(cmd, nil, nil)
 		if err == nil {
 			err = l.complete(t.Context(), t.TempDir(), &spec)
 		}

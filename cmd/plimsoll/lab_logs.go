@@ -38,12 +38,7 @@ its logs. Both also work if the supervisor of the lab has died.`,
 			}
 			return someArguments(true, "the name of a lab")(cmd, args)
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 1 {
-				return labParts(cmd.Context(), env, args[0], memberNames), cobra.ShellCompDirectiveNoFileComp
-			}
-			return labNames(env)(cmd, args, "")
-		},
+		ValidArgsFunction: labNames(env, labParts(env, memberNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context(), env)
 			defer stop()

@@ -34,7 +34,7 @@ func newLabPlanCommand(env *environment) *cobra.Command {
   plimsoll lab plan lab.yaml --json`,
 		Args: atMostOne("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, err := flags.spec(cmd, args)
+			spec, err := flags.spec(cmd, env, args)
 			if err != nil {
 				return err
 			}

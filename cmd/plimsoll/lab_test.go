@@ -102,7 +102,7 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 	}
 	flags := &labFlags{}
 	flags = addLabFlags(newLabUpCommand(&environment{}).InheritedFlags())
-	got, err := flags.spec(cmd, nil)
+	got, err := flags.spec(cmd, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

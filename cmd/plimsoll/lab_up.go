@@ -45,7 +45,7 @@ the lab is one server on this machine's disk.`,
 }
 
 func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) error {
-	spec, err := o.flags.spec(cmd, args)
+	spec, err := o.flags.spec(cmd, env, args)
 	if err != nil {
 		return err
 	}

@@ -48,10 +48,12 @@ and durability, and while parts of it fail. Each result states whether it is val
   plimsoll ycsb run mongodb -P workloada          use the command line of YCSB
   plimsoll suite run examples/storage-io --quick  repeat a published measurement (in a clone, as root)
 
-A run is one load against one target. A study compares settings by repeated runs. A drill injects faults
-during a run. A probe measures storage without a database. A suite is a folder of these. A lab is a
-cluster that plimsoll starts. Each result is stored in a record: a directory, by default below
-plimsoll-data.`,
+A run sends operations to one target and measures them. A study compares settings by repeated runs. A
+drill injects faults during a run, and finds lost writes. A probe measures storage without a database. A
+suite is a folder of studies, drills and probes that repeats a published measurement. A lab is a cluster
+that plimsoll starts on this machine.
+
+Each result is stored in a directory, by default below plimsoll-data. Such a directory is called a record.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,

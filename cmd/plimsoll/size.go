@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +46,7 @@ measured capacity, 6 no answer: not measured, or the records are invalid.`,
   plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := f.input(cmd, args)
+			in, err := f.input(cmd, env, args)
 			if err != nil {
 				return err
 			}
@@ -73,7 +72,7 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 
-func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input, err error) {
+func (f *sizeFlags) input(cmd *cobra.Command, env *environment, args []string) (in capacity.Input, err error) {
 	if len(args) == 0 {
 		return in, usageError("%s needs the directory of at least one record or study", cmd.CommandPath())
 	}
@@ -111,24 +110,12 @@ func (f *sizeFlags) input(cmd *cobra.Command, args []string) (in capacity.Input,
 			return in, withExit(exitUsage, err)
 		}
 	}
-	in.Prices, err = readPrices(f.price)
+	if f.price == "" {
+		return in, nil
+	}
+	prices, err := readSpec(env, f.price, "price list", "", spec.ReadPriceList)
+	in.Prices = &prices
 	return in, err
-}
-
-func readPrices(path string) (*spec.PriceList, error) {
-	if path == "" {
-		return nil, nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, withExit(exitUsage, fmt.Errorf("cannot read the price list: %w", err))
-	}
-	defer file.Close()
-	list, err := spec.ReadPriceList(file)
-	if err != nil {
-		return nil, withExit(exitUsage, fmt.Errorf("%s: %w", path, err))
-	}
-	return &list, nil
 }
 
 func printSize(env *environment, in capacity.Input, format string) error {

@@ -79,7 +79,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("operations", "count", "number of operations after which the run ends", parsed("load.operations", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Operations }))
 	one("timeout", "time", "deadline of each operation (default 10s)", parsed("load.timeout", spec.ParseDuration, func(r *spec.Run) *spec.Duration { return &r.Load.Timeout }))
 
-	fs.StringVar(&s.load, "load", "auto", "`mode` of the load phase: auto inserts missing documents, drop replaces existing data, skip uses existing data, only ends after loading (drop,only combines them)")
+	fs.StringVar(&s.load, "load", "auto", "`mode` of the load phase: auto (insert missing documents), drop (replace existing data), skip (use existing data), only (end after the load phase), or drop,only")
 	one("batch", "count", "documents per insert in the load phase (default 1000)", parsed("load_phase.batch", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Batch }))
 	one("load-threads", "count", "parallel inserts in the load phase (default 16)", parsed("load_phase.parallel", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Parallel }))
 
@@ -221,7 +221,7 @@ func addStage(r *spec.Run, v string) error {
 // spec merges the file, the flags, the defaults and the positional target.
 func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
 	if s.file != "" {
-		if asked, err = readSpec(env, s.file); err != nil {
+		if asked, err = readSpec(env, s.file, "specification", "", spec.ReadRun); err != nil {
 			return asked, err
 		}
 	}
@@ -280,17 +280,4 @@ func setLoadPhase(p *spec.LoadPhase, text string) error {
 		}
 	}
 	return nil
-}
-
-func readSpec(env *environment, name string) (spec.Run, error) {
-	f, err := openFile(env, name)
-	if err != nil {
-		return spec.Run{}, usageError("cannot read the specification: %v", err)
-	}
-	defer f.Close()
-	asked, err := spec.ReadRun(f)
-	if err != nil {
-		return asked, usageError("%s: %v", name, err)
-	}
-	return asked, nil
 }

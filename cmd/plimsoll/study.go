@@ -15,14 +15,11 @@ trials. A factor is a setting, such as the number of workers. A level is one val
 one run. The verdict of each level is better, worse, equivalent or inconclusive, against the baseline.
 
   plimsoll study init study.yaml  write an example with all keys explained
-  plimsoll study plan study.yaml  show all trials, their order, time, disk space and power; run nothing
+  plimsoll study plan study.yaml  show all trials, their time, and the smallest difference they can find; run nothing
   plimsoll study run study.yaml   run all trials and print the verdicts
   plimsoll study status DIR       show the progress
   plimsoll study resume DIR       continue after Ctrl-C, a crash or a full disk`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env),
+	return group(cmd, newStudyInitCommand(env), newStudyPlanCommand(env), newStudySchemaCommand(env),
 		newStudyRunCommand(env), newStudyResumeCommand(env), newStudyStatusCommand(env))
-	return cmd
 }

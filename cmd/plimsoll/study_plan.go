@@ -49,15 +49,9 @@ func (f *studyFlags) readStudy(env *environment, name string) (complete spec.Stu
 }
 
 func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, error) {
-	file, err := openFile(env, name)
+	asked, err := readSpec(env, name, "study", "'plimsoll study init FILE' writes an example", spec.ReadStudy)
 	if err != nil {
-		return spec.Study{}, withHint(exitUsage, fmt.Errorf("cannot read the study: %w", err),
-			"'plimsoll study init FILE' writes an example")
-	}
-	defer file.Close()
-	asked, err := spec.ReadStudy(file)
-	if err != nil {
-		return asked, usageError("%s: %v", name, err)
+		return asked, err
 	}
 	if err := readAddresses(env, &asked.Run.Target); err != nil {
 		return asked, err
@@ -102,9 +96,9 @@ func newStudyPlanCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Show all trials, their order, time, disk space and power; run nothing",
-		Long: `Show all trials of a study, their order, the estimated time and disk space, and the smallest changes that it
-can find (power). Nothing is run, and no target is contacted.
+		Short: "Show all trials, their time, and the smallest difference they can find; run nothing",
+		Long: `Show all trials of a study, their order, the estimated time and disk space, and the smallest differences that
+the study can find. Nothing is run, and no target is contacted.
 
 Exit codes: 0 valid plan, 2 error in the file, level that the target does not support, or budget exceeded.`,
 		Example: `  plimsoll study plan study.yaml

@@ -33,13 +33,9 @@ other. A clone of the repository has five suites in examples/.
   plimsoll suite resume DIR          continue after Ctrl-C, a crash or a full disk
   plimsoll suite show DIR            print the statements of the document and the results here
   plimsoll report DIR                write the page of the suite again`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSuitePlanCommand(env), newSuiteRunCommand(env), newSuiteResumeCommand(env),
-		newSuiteStatusCommand(env),
-		newSuiteShowCommand(env), newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec))
-	return cmd
+	return group(cmd, newSuitePlanCommand(env), newSuiteRunCommand(env), newSuiteResumeCommand(env),
+		newSuiteStatusCommand(env), newSuiteShowCommand(env), newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec))
 }
 
 type suiteFlags struct {

@@ -1,57 +1,15 @@
 package device
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
-// Mount is one line of /proc/self/mountinfo.
-type Mount struct {
-	Number  string // major:minor
-	Point   string
-	Options string
-	Type    string
-	Source  string
-	Super   string
-}
-
-// ParseMounts reads mountinfo: "36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw,errors=continue".
-func ParseMounts(r io.Reader) []Mount {
-	var list []Mount
-	for lines := bufio.NewScanner(r); lines.Scan(); {
-		before, after, ok := strings.Cut(lines.Text(), " - ")
-		f, g := strings.Fields(before), strings.Fields(after)
-		if !ok || len(f) < 6 || len(g) < 3 {
-			continue
-		}
-		list = append(list, Mount{Number: f[2], Point: unescape(f[4]), Options: f[5], Type: g[0],
-			Source: unescape(g[1]), Super: g[2]})
-	}
-	return list
-}
-
-// unescape decodes the octal forms of blanks in mountinfo.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
 // mountOf returns the mount of a directory. Of several mounts at the same point the last one hides the others.
-func mountOf(list []Mount, dir string) (best Mount, ok bool) {
+func mountOf(list []mountinfo.Mount, dir string) (best mountinfo.Mount, ok bool) {
 	for _, m := range list {
 		in := m.Point == "/" || dir == m.Point || strings.HasPrefix(dir, m.Point+"/")
 		if in && len(m.Point) >= len(best.Point) {
@@ -62,23 +20,22 @@ func mountOf(list []Mount, dir string) (best Mount, ok bool) {
 }
 
 // MountOf returns the mount of a directory of this machine.
-func (s System) MountOf(dir string) (Mount, bool) {
-	f, err := os.Open(filepath.Join(s.Proc, "self/mountinfo"))
+func (s System) MountOf(dir string) (mountinfo.Mount, bool) {
+	mounts, err := mountinfo.Read(filepath.Join(s.Proc, "self/mountinfo"))
 	if err != nil {
-		return Mount{}, false
+		return mountinfo.Mount{}, false
 	}
-	defer f.Close()
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return mountOf(ParseMounts(f), dir)
+	return mountOf(mounts, dir)
 }
 
 // devicesOf returns the block devices of a mount: the device of its number, or the members of a btrfs.
-func (s System) devicesOf(m Mount) []string {
+func (s System) devicesOf(m mountinfo.Mount) []string {
 	if m.Type == "btrfs" {
 		if members := s.btrfsMembers(filepath.Base(m.Source)); len(members) > 0 {
 			return members

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
@@ -24,7 +25,7 @@ type Cutter struct {
 	socket string
 	system device.System
 	// stored by Cut for Return
-	mount device.Mount
+	mount mountinfo.Mount
 	loop  string // /dev/loop0
 	file  string // of the disk in the mount of the faultfs
 }

@@ -40,8 +40,6 @@ type File struct {
 	path string
 }
 
-func (f *File) Path() string { return f.path }
-
 // short turns a short read or write into an error.
 func short(n, want int, err error) error {
 	switch {

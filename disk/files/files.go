@@ -101,8 +101,6 @@ func Open(dir string) (s *Set, removed []string, err error) {
 	return s, removed, nil
 }
 
-func (s *Set) Dir() string { return s.dir }
-
 // Path returns the path of a test file. Sweep must know its name.
 func (s *Set) Path(name string) string { return filepath.Join(s.dir, name) }
 

@@ -99,9 +99,12 @@ type ownWorkload struct {
 
 func (w *ownWorkload) Name() string { return "ledger" }
 
-func (w *ownWorkload) Classes() []workload.Class {
+// Classes are the classes of operations of the workload "ledger".
+func Classes() []workload.Class {
 	return []workload.Class{{Name: "insert"}, {Name: "update"}, {Name: "read"}}
 }
+
+func (w *ownWorkload) Classes() []workload.Class { return Classes() }
 
 func (w *ownWorkload) Collections() []string     { return []string{w.p.Collection} }
 func (w *ownWorkload) Indexes() []workload.Index { return nil }

@@ -17,7 +17,7 @@ import (
 
 // hostile is a name that causes damage if it is not escaped.
 var hostile = `</script><script>window.harmed=1</script><img src=x onerror="window.harmed=1"><svg onload=alert(1)>` +
-	"\x1b[31m\u202e'\"`${window.harmed=1}" + `{{template "x"}} javascript:alert(1) ` + strings.Repeat("A", 1<<20)
+	"\x1b[31m\u202e'\"`${window.harmed=1}" + `{{template "x"}} javascript:alert(1) ` + strings.Repeat("A", 1<<17)
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 

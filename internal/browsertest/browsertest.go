@@ -15,9 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -154,13 +152,4 @@ func (b *Browser) Page(t testing.TB) *Page {
 		t.Fatalf("open a tab: %v", err)
 	}
 	return p
-}
-
-// Close closes the tab like a user.
-func (p *Page) Close() {
-	p.t.Helper()
-	p.do("close the tab", chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, page.Close, cdp.Empty{})
-		return err
-	}))
 }

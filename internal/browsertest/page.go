@@ -31,9 +31,6 @@ type Page struct {
 	problems []string
 }
 
-// Context is for actions without a method of this package.
-func (p *Page) Context() context.Context { return p.ctx }
-
 // watch turns on the events of [Page.listen].
 func (p *Page) watch(ctx context.Context, t *chromedp.Target) error {
 	if _, err := cdp.Call(ctx, t, network.Enable, network.EnableParams{}); err != nil {
@@ -193,14 +190,6 @@ func (p *Page) Media(medium, colours string) {
 func (p *Page) NoScript(off bool) {
 	p.t.Helper()
 	p.do("turn scripts off", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: off}))
-}
-
-// Offline disconnects or connects the network.
-func (p *Page) Offline(off bool) {
-	p.t.Helper()
-	p.do("cut the network", command(network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
-		MatchedNetworkConditions: []*network.Conditions{{DownloadThroughput: -1, UploadThroughput: -1, Offline: off}},
-	}))
 }
 
 // Click clicks on the first element of a selector.

@@ -47,7 +47,8 @@ type RawValue struct {
 	Data []byte
 }
 
-// Next reads the first of elements; see [Split]. size is that of the whole element, 0 if there is none or it is invalid.
+// Next reads the first of elements; see [Split]. size is that of the whole element, 0 if there is none or it is
+// invalid.
 func Next(elements []byte) (key []byte, v RawValue, size int) {
 	if len(elements) == 0 {
 		return nil, v, 0

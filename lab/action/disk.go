@@ -60,7 +60,7 @@ var (
 	diskError = ofDisk(DiskError, faultfs.Error, "requests fail with --errno", "errno")
 	diskFull  = ofDisk(DiskFull, faultfs.Full, "writes fail because no space is left")
 	diskSlow  = ofDisk(DiskSlow, faultfs.Slow, "requests take --delay longer", "delay")
-	diskHang  = ofDisk(DiskHang, faultfs.Hang, "requests wait until it is healed")
+	diskHang  = ofDisk(DiskHang, faultfs.Hang, "requests wait until the fault is reverted")
 
 	diskCorrupt = damaging(func(f spec.Fault) bool { return slices.Contains(f.Ops, "write") },
 		ofDisk(DiskCorrupt, faultfs.Corrupt, "reads return wrong bytes (--ops write: wrong bytes are stored)"))

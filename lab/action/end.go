@@ -66,5 +66,5 @@ func processesEnded(_ context.Context, s *Scene) (string, error) {
 	if len(pids) > 3 {
 		pids = append(pids[:3], "…")
 	}
-	return fmt.Sprintf("%s of %s ended: %s", processes(len(before)), s.Target, strings.Join(pids, ", ")), nil
+	return fmt.Sprintf("%s of %s ended (PID %s)", processes(len(before)), s.Target, strings.Join(pids, ", ")), nil
 }

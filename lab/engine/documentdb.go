@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// documentDB is PostgreSQL with the DocumentDB extension behind the FerretDB gateway. PostgreSQL and the gateway run in
-// a separate Debian root directory (HOME/engines/documentdb/root) as its user postgres, because the extension's
-// packages need a newer C library than most machines have. The server's data directory is mounted at a fixed path in
-// it.
+// documentDB is PostgreSQL with the DocumentDB extension behind the FerretDB gateway. They run in a separate Debian
+// root directory (HOME/engines/documentdb/root) as its user postgres, because the extension's packages need a newer C
+// library than most machines have. The server's data directory is mounted at a fixed path in it. The root directory
+// has Patroni and etcd too.
 type documentDB struct {
 	home layout
 }

@@ -229,9 +229,11 @@ func (in *documentDBInstall) packages(ctx context.Context, root string) error {
 	return in.apt(ctx, root, "clean")
 }
 
+// apt runs apt-get in the root directory. dpkg flushes no file: finish flushes all of them.
 func (in *documentDBInstall) apt(ctx context.Context, root string, args ...string) error {
 	return in.command(ctx, &process.Sandbox{Root: root, DevPts: true}, "/usr/bin/apt-get",
-		append([]string{"-q", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0"}, args...)...)
+		append([]string{"-q", "-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0", "-o", "Dpkg::Options::=--force-unsafe-io"},
+			args...)...)
 }
 
 // suiteOf reads the suite of a root directory from the line "deb MIRROR SUITE main", which debootstrap writes.
@@ -290,7 +292,7 @@ func (in *documentDBInstall) gateway(ctx context.Context) error {
 	})
 }
 
-// finish checks that all programs answer, and describes the installation.
+// finish checks that all programs answer, flushes all files to disk, and describes the installation.
 func (in *documentDBInstall) finish(ctx context.Context) error {
 	root := filepath.Join(in.dir, "root")
 	query := func(role, path string, args ...string) (string, error) {
@@ -305,6 +307,9 @@ func (in *documentDBInstall) finish(ctx context.Context) error {
 	for part, name := range partPackages {
 		version, partErr := query("dpkg-query", "/usr/bin/dpkg-query", "-W", "-f", "${Version}", name)
 		v[part], err = version, errors.Join(err, partErr)
+	}
+	if err == nil {
+		err = in.command(ctx, nil, "sync", "-f", in.dir)
 	}
 	if err != nil {
 		return err

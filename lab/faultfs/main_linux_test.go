@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,11 +66,10 @@ func alone() {
 
 // dropCopies unmounts, in the namespace of this program alone, what others mounted from loop devices and by FUSE.
 func dropCopies() {
-	text, _ := os.ReadFile("/proc/self/mountinfo")
-	for line := range strings.Lines(string(text)) {
-		at, type_, ok := parseMount(line)
-		if ok && (strings.Contains(line, " /dev/loop") || strings.HasPrefix(type_, "fuse")) {
-			_ = unix.Unmount(at, unix.MNT_DETACH) // it may have gone with one below it
+	mounts, _ := mountinfo.Self()
+	for _, m := range mounts {
+		if strings.HasPrefix(m.Source, "/dev/loop") || strings.HasPrefix(m.Type, "fuse") {
+			_ = unix.Unmount(m.Point, unix.MNT_DETACH) // it may have gone with one below it
 		}
 	}
 }

@@ -105,17 +105,3 @@ func TestClientGivesUp(t *testing.T) {
 		t.Errorf("a faultfs of another version: %v", err)
 	}
 }
-
-func TestMountinfo(t *testing.T) {
-	for line, want := range map[string]string{
-		`36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw`: "/mnt 2 ext3",
-		`90 1 0:51 / /a\134040 rw - fuse.plimsoll-faultfs x rw`:              `/a\040 fuse.plimsoll-faultfs`,
-		`36 35 98:0 / /m rw shared:1`:                                        "",
-		``:                                                                   "",
-	} {
-		at, type_, ok := parseMount(line)
-		if got := strings.TrimSpace(at + " " + type_); got != want || ok != (want != "") {
-			t.Errorf("%q gives %q", line, got)
-		}
-	}
-}

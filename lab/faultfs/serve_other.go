@@ -11,6 +11,3 @@ var errLinux = errors.New("faultfs needs Linux with FUSE. Run it on a Linux mach
 
 // Serve needs Linux.
 func Serve(context.Context, Options) error { return errLinux }
-
-// Remove needs Linux.
-func Remove(context.Context, string) error { return errLinux }

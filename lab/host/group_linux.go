@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
@@ -38,11 +40,11 @@ var oldNames = map[string][]string{"cpu": {"cpu", "cpuacct"}, "memory": {"memory
 
 // findHierarchies finds the mounted hierarchies. The error says what is missing for an isolated host.
 func findHierarchies() (hierarchies, error) {
-	text, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.Self()
 	if err != nil {
 		return hierarchies{}, err
 	}
-	h := parseHierarchies(string(text))
+	h := hierarchiesIn(mounts)
 	if h.unified != "" {
 		if _, err := os.Stat(filepath.Join(h.unified, "cgroup.controllers")); err != nil {
 			h.unified = ""
@@ -81,25 +83,16 @@ func kernelIs(major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-// parseHierarchies reads the mounts of control groups out of mountinfo.
-func parseHierarchies(mountinfo string) hierarchies {
+// hierarchiesIn finds the mounts of control groups.
+func hierarchiesIn(mounts []mountinfo.Mount) hierarchies {
 	h := hierarchies{v1: map[string]string{}}
-	for line := range strings.Lines(mountinfo) {
-		fields, rest, _ := strings.Cut(line, " - ")
-		left, right := strings.Fields(fields), strings.Fields(rest)
-		if len(left) < 5 || len(right) < 3 {
-			continue
-		}
-		switch right[0] {
+	for _, m := range mounts {
+		switch m.Type {
 		case "cgroup2":
-			if h.unified == "" {
-				h.unified = left[4]
-			}
+			h.unified = cmp.Or(h.unified, m.Point)
 		case "cgroup":
-			for _, option := range strings.Split(right[2], ",") {
-				if _, ok := h.v1[option]; !ok {
-					h.v1[option] = left[4]
-				}
+			for option := range strings.SplitSeq(m.Super, ",") {
+				h.v1[option] = cmp.Or(h.v1[option], m.Point)
 			}
 		}
 	}

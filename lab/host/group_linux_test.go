@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -38,7 +39,7 @@ func TestParseHierarchies(t *testing.T) {
 			"/sys/fs/cgroup/unified"},
 		"others": {"22 1 8:1 / /" + fields + "ext4 /dev/sda1 rw\nnonsense\n\n1 2 - 3\n", map[string]string{}, ""},
 	} {
-		h := parseHierarchies(c.mountinfo)
+		h := hierarchiesIn(mountinfo.Parse(c.mountinfo))
 		if diff := cmp.Diff(c.want, h.v1); diff != "" || h.unified != c.unified {
 			t.Errorf("%s: %s; version 2 at %q", name, diff, h.unified)
 		}

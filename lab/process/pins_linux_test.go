@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,10 +22,10 @@ func TestVirtualDisks(t *testing.T) {
 35 22 9:0 / /srv rw - xfs /dev/md127 rw
 `
 	want := []string{"/lab/volumes/a b", "/lab/disks", "/srv"}
-	if diff := cmp.Diff(want, virtualDisks(info, "/engines/documentdb/root")); diff != "" {
+	if diff := cmp.Diff(want, virtualDisks(mountinfo.Parse(info), "/engines/documentdb/root")); diff != "" {
 		t.Error(diff)
 	}
-	if got := virtualDisks(info, "/"); got != nil {
+	if got := virtualDisks(mountinfo.Parse(info), "/"); got != nil {
 		t.Errorf("everything is in the root directory, but %v are not", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
@@ -326,28 +327,14 @@ func IDs() []int {
 
 // mountsUnder returns the mount points at and below dir, the deepest first.
 func mountsUnder(dir string) ([]string, error) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
+	mounts, err := mountinfo.Self()
 	var points []string
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
-			continue
-		}
-		point := unescapeMount(fields[4])
-		if point == dir || strings.HasPrefix(point, dir+"/") {
-			points = append(points, point) // in the order of mounting
+	for _, m := range slices.Backward(mounts) {
+		if m.Point == dir || strings.HasPrefix(m.Point, dir+"/") {
+			points = append(points, m.Point)
 		}
 	}
-	slices.Reverse(points)
-	return points, nil
-}
-
-// unescapeMount replaces the octal escapes of mountinfo: blank, tab, line feed and backslash.
-func unescapeMount(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return points, err
 }
 
 // RemoveTree removes a directory tree. It first unmounts all mounts in it, and removes nothing if that fails, because a

@@ -72,6 +72,7 @@ func eachMongo(t *testing.T, version string, misbehave []string, test func(t *te
 
 // A set goes through what a drill does to it: a planned hand-over, the death of its primary, its return.
 func TestMongoSetLives(t *testing.T) {
+	t.Parallel()
 	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
 		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
 			s.Topology = spec.Topology{Members: 3, Election: "elect-fast"}
@@ -140,6 +141,7 @@ func TestMongoArbiterSettings(t *testing.T) {
 
 // Members that were started on the data of a set find it again.
 func TestMongoSetStartsAgain(t *testing.T) {
+	t.Parallel()
 	eachMongo(t, "7.0.24", nil, func(t *testing.T, binary string) {
 		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
 			s.Topology = spec.Topology{Members: 3, Election: "elect-fast"}
@@ -158,6 +160,7 @@ func TestMongoSetStartsAgain(t *testing.T) {
 }
 
 func TestMongoClusterLives(t *testing.T) {
+	t.Parallel()
 	eachMongo(t, "6.0.25", nil, func(t *testing.T, binary string) {
 		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
 			s.Topology = spec.Topology{Kind: spec.LabSharded, Shards: 2, Members: 3, ConfigServers: 3, Routers: 2, Election: "elect-fast"}
@@ -200,6 +203,7 @@ func TestMongoClusterLives(t *testing.T) {
 
 // A primary that dies with a write that nobody else has gives it up when it comes back, and tells once where it is.
 func TestMongoRollbackIsTold(t *testing.T) {
+	t.Parallel()
 	eachMongo(t, "6.0.25", nil, func(t *testing.T, binary string) {
 		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
 			s.Topology = spec.Topology{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "3000", "heartbeatTimeoutSecs": "1"}}
@@ -458,6 +462,7 @@ func TestMongoSecrets(t *testing.T) {
 // On hosts with addresses of their own, the first user is made over a socket, and a member that is started on another
 // host is found by its set.
 func TestMongoMovesBetweenHosts(t *testing.T) {
+	t.Parallel()
 	if err := host.Check(host.Isolated); err != nil {
 		t.Logf("not tested on isolated hosts: %v", err)
 		return

@@ -24,6 +24,7 @@ func smallCluster(s *spec.Lab) {
 // of each case is over when a server has been told something several times, so that nothing depends on how fast the
 // machine is; those without such a word end by themselves.
 func TestMongoStartFails(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		misbehave string
 		change    func(*spec.Lab)
@@ -115,6 +116,7 @@ func TestMongoShardingIsTriedAgain(t *testing.T) {
 
 // A member that copies its data is waited for as long as that takes, and one that does not get on is given up.
 func TestMongoReturnTakesWhatItNeeds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ misbehave, want string }{{"slow-initial-sync", ""}, {"stalled-initial-sync", "no progress for 1s"}} {
 		t.Run(c.misbehave, func(t *testing.T) {
 			t.Parallel()

@@ -32,6 +32,7 @@ func secured(kind string, tls bool) func(*spec.Lab) {
 // Clients need the lab's user and, where the server has TLS, TLS and the lab's authority; members, config servers,
 // arbiters and routers reach each other by them, and so do members that come back.
 func TestMongoTLS(t *testing.T) {
+	t.Parallel()
 	programs := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12")}
 	if binary, ok := enginetest.RealMongo(t); ok {
 		programs["mongod"] = binary

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -156,16 +157,16 @@ func (v *blocks) unmount(ctx context.Context) error {
 	v.mu.Lock()
 	v.dropBallast()
 	v.mu.Unlock()
-	return unmount(ctx, v.path, func(m mounted) error { return ourMount(m, v.m.base, v.array.top(v.Devices())) })
+	return unmount(ctx, v.path, func(m mountinfo.Mount) error { return ourMount(m, v.m.base, v.array.top(v.Devices())) })
 }
 
 // ourMount returns an error if a mount is not on the disks of the lab.
-func ourMount(m mounted, base, top string) error {
-	file := backingFile(m.source)
-	if m.source == top && file == "" || within(file, base) {
+func ourMount(m mountinfo.Mount, base, top string) error {
+	file := backingFile(m.Source)
+	if m.Source == top && file == "" || within(file, base) {
 		return nil
 	}
-	return fmt.Errorf("%s is mounted at %s, but not by this lab. Unmount it by hand", m.source, m.point)
+	return fmt.Errorf("%s is mounted at %s, but not by this lab. Unmount it by hand", m.Source, m.Point)
 }
 
 // Name implements [Volume].

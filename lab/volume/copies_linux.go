@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -51,18 +52,12 @@ func (c *deviceSet) add(device string) {
 	}
 }
 
-// mountPoints lists the mount points of the filesystem in mountinfo, in the order of mounting.
-func (c deviceSet) mountPoints(mountinfo string) []string {
+// mountPoints lists the mount points of the filesystem, in the order of mounting.
+func (c deviceSet) mountPoints(mounts []mountinfo.Mount) []string {
 	var points []string
-	for line := range strings.Lines(mountinfo) {
-		number := ""
-		if f := strings.Fields(line); len(f) > 2 {
-			number = f[2]
-		}
-		for _, m := range parseMounts(line) {
-			if slices.Contains(c.names, m.source) || slices.Contains(c.numbers, number) {
-				points = append(points, m.point)
-			}
+	for _, m := range mounts {
+		if slices.Contains(c.names, m.Source) || slices.Contains(c.numbers, m.Number) {
+			points = append(points, m.Point)
 		}
 	}
 	return points
@@ -76,12 +71,12 @@ func unmountCopies(device string) []string {
 	if err != nil {
 		return nil
 	}
-	text, err := os.ReadFile("/proc/thread-self/mountinfo")
+	mounts, err := mountinfo.Read("/proc/thread-self/mountinfo")
 	if err != nil {
 		return nil
 	}
 	var held []string
-	for _, point := range c.mountPoints(string(text)) {
+	for _, point := range c.mountPoints(mounts) {
 		held = append(held, "it is mounted at "+point)
 	}
 	if len(held) > 0 {
@@ -128,26 +123,17 @@ func unmountIn(task, space string, c deviceSet) []string {
 	if unix.Unshare(unix.CLONE_FS) != nil || unix.Setns(int(f.Fd()), unix.CLONE_NEWNS) != nil {
 		return nil
 	}
-	text, err := mountsHere(task)
-	if err != nil {
-		return nil
+	mounts, err := mountinfo.Read("/proc/thread-self/mountinfo")
+	if err != nil { // the namespace has no /proc
+		mounts, _ = mountinfo.Read(filepath.Join(task, "mountinfo"))
 	}
 	var busy []string
-	for _, point := range slices.Backward(c.mountPoints(text)) {
+	for _, point := range slices.Backward(c.mountPoints(mounts)) {
 		if err := unix.Unmount(point, unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) {
 			busy = append(busy, point)
 		}
 	}
 	return busy
-}
-
-// mountsHere reads the mounts of the calling thread, or those of a task in the same namespace if that has no /proc.
-func mountsHere(task string) (string, error) {
-	text, err := os.ReadFile("/proc/thread-self/mountinfo")
-	if err != nil {
-		text, err = os.ReadFile(filepath.Join(task, "mountinfo"))
-	}
-	return string(text), err
 }
 
 // openers are texts about the processes that have one of the devices open.

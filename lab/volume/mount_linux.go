@@ -11,58 +11,26 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
-// mounted is one line of mountinfo.
-type mounted struct {
-	point, kind, source, options string // options are those of the filesystem
-}
-
 // mountsAt returns the mounts at a path, the topmost last.
-func mountsAt(path string) ([]mounted, error) {
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	var found []mounted
-	for _, m := range parseMounts(string(text)) {
-		if m.point == path {
-			found = append(found, m)
-		}
-	}
-	return found, nil
-}
-
-// parseMounts reads mountinfo: numbers, root, mount point, options, optional fields, a dash, kind, source, options.
-func parseMounts(text string) []mounted {
-	var all []mounted
-	for line := range strings.Lines(text) {
-		left, right, ok := strings.Cut(line, " - ")
-		l, r := strings.Fields(left), strings.Fields(right)
-		if !ok || len(l) < 6 || len(r) < 3 {
-			continue
-		}
-		all = append(all, mounted{point: unescape(l[4]), kind: r[0], source: unescape(r[1]), options: r[2]})
-	}
-	return all
-}
-
-// unescape replaces the octal escapes of mountinfo.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+func mountsAt(path string) ([]mountinfo.Mount, error) {
+	all, err := mountinfo.Self()
+	return slices.DeleteFunc(all, func(m mountinfo.Mount) bool { return m.Point != path }), err
 }
 
 // readOnly says whether a filesystem is read-only, as after an error.
-func (m mounted) readOnly() bool {
-	return slices.ContainsFunc(strings.Split(m.options, ","), func(o string) bool {
+func readOnly(m mountinfo.Mount) bool {
+	return slices.ContainsFunc(strings.Split(m.Super, ","), func(o string) bool {
 		return o == "ro" || o == "emergency_ro" || o == "shutdown"
 	})
 }
 
 // unmount unmounts a path as often as it is mounted, and returns when no filesystem uses the device. It waits for the
 // users of the mount, because a mount that is only detached keeps its devices in use.
-func unmount(ctx context.Context, path string, ours func(mounted) error) error {
+func unmount(ctx context.Context, path string, ours func(mountinfo.Mount) error) error {
 	deadline, device := time.Now().Add(releaseLimit), ""
 	for {
 		at, err := mountsAt(path)
@@ -75,7 +43,7 @@ func unmount(ctx context.Context, path string, ours func(mounted) error) error {
 		if err := ours(at[len(at)-1]); err != nil {
 			return err
 		}
-		if source := at[len(at)-1].source; strings.HasPrefix(source, "/dev/") {
+		if source := at[len(at)-1].Source; strings.HasPrefix(source, "/dev/") {
 			device = source
 		}
 		err = unix.Unmount(path, unix.UMOUNT_NOFOLLOW)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
@@ -14,7 +15,7 @@ func blockRemovers() map[string]journal.Remover {
 }
 
 func removeMount(ctx context.Context, r journal.Resource) error {
-	return unmount(ctx, r.Name, func(m mounted) error { return ourMount(m, r.Details["below"], r.Details["top"]) })
+	return unmount(ctx, r.Name, func(m mountinfo.Mount) error { return ourMount(m, r.Details["below"], r.Details["top"]) })
 }
 
 // removeLoop detaches the loop devices of a file. It unmounts their volume first, because the journal removes a disk

@@ -103,7 +103,7 @@ func (v *blocks) health(e examined) (health, detail string) {
 		details = append(details, e.detail)
 	}
 	at, err := mountsAt(v.path)
-	down := err == nil && (len(at) == 0 || at[len(at)-1].readOnly())
+	down := err == nil && (len(at) == 0 || readOnly(at[len(at)-1]))
 	ok, silent := v.listable()
 	switch {
 	case silent && !down:

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -134,9 +135,9 @@ func (s *server) close(ctx context.Context, j *journal.Journal) error {
 	return nil
 }
 
-func isFaultfs(m mounted) error {
-	if m.kind != faultfs.FSType {
-		return fmt.Errorf("%s is mounted at %s, but not by this lab. Unmount it by hand", m.kind, m.point)
+func isFaultfs(m mountinfo.Mount) error {
+	if m.Type != faultfs.FSType {
+		return fmt.Errorf("%s is mounted at %s, but not by this lab. Unmount it by hand", m.Type, m.Point)
 	}
 	return nil
 }

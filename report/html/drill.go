@@ -147,7 +147,7 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 	first := r.Faults[0].Injected
 	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: title},
 		X: chart.Axis{Label: "time after the fault", Unit: chart.Seconds, Zero: true}, Dots: true}
-	numbers := &Table{Columns: columns(1, "step", "after the fault", "since the step before", "what")}
+	numbers := &Table{Columns: columns(1, "event", "after the fault", "after the last event", "details")}
 	numbers.Columns[3].Number = false
 	last := first
 	var words []string

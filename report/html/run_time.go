@@ -39,7 +39,7 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	sec.Lead = fmt.Sprintf("From the start of the run, in %s of %s; percentiles are those of the merged histograms of a bin. The measured time is shaded.",
 		figure.Plural(n, "bin"), figure.Duration(s.Course.Width))
 	if n := t.late.Attempted; n > 0 {
-		sec.Lead += fmt.Sprintf(" %s in flight when a phase ended are not in the lines (%s of them ok): they ended at no rate that was offered.",
+		sec.Lead += fmt.Sprintf(" The lines leave out %s that ended after the end of their phase (%s of them ok).",
 			figure.Plural(int(n), "operation"), figure.Count(t.late.Succeeded))
 	}
 	if !s.Course.Complete {
@@ -162,7 +162,7 @@ func (t *timeline) throughput(prefix string) *Figure {
 	note := ""
 	if _, high := rangeOf(t.rows["offered"]); high > 0 {
 		lines = append(lines, TrackRow{Name: "offered", Label: "offered", Unit: "1/s", Colour: 1, Dash: true, Values: t.rows["offered"]})
-		note = "Dashed: operations that fell due."
+		note = "Dashed: operations that were due."
 	}
 	c := t.panel(prefix+"throughput", "Throughput", chart.Axis{Label: "operations per second", Unit: chart.PerSecond, Zero: true}, lines)
 	low, high := rangeOf(t.measured("ok"))

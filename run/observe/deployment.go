@@ -86,7 +86,7 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 	if err != nil && len(id.Hello.Raw) == 0 {
 		return nil, false, err
 	}
-	if id.Kind == server.FerretDB {
+	if server.Undescribed(id.Kind) {
 		return nil, false, nil
 	}
 	if id.Hello.Router() {

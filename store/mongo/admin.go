@@ -61,10 +61,8 @@ func (s *Store) verify(ctx context.Context) error {
 	if err := db.RunCommand(ctx, probe).Err(); err != nil || s.used.acknowledged {
 		return err
 	}
-	// FerretDB (seen in 2.7) replies to unacknowledged writes. The driver does not expect these replies and takes each one
-	// for the reply to the next request on the connection.
 	id, err := server.QueryBuild(ctx, server.Driver(s.clients[0]))
-	if err == nil && id.Kind == server.FerretDB {
+	if err == nil && server.AnswersUnacknowledged(id.Kind) {
 		return errAnswersAll
 	}
 	return err

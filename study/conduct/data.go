@@ -3,6 +3,7 @@ package conduct
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,16 +15,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Trials share data where they can. The plan gives configurations that need other documents a database or directory
-// of their own, so the load phase of a trial always finds the documents that it wants, all or part of them: it loads
-// what is missing, and goes on where a trial was cut short. With reload: true every trial drops and loads anew.
+// Trials share data if they can. The plan gives configurations that need other documents their own database or
+// directory, so the load phase of a trial only finds the documents that it needs, all or some of them. It loads those
+// that are missing. With reload: true every trial drops the data and loads them again.
 //
-// Inserts of the corrected workloads have keys of their own in every run, so they never collide, but the data grow.
-// To load anew for that would take hours where data are large, so it is left to who asks for it (reload: true), and
-// growth beyond [grownTooMuch] is a finding. Inserts of the ycsb workloads begin with the same keys in every run, as
-// those of YCSB do: there the next trial must load anew, or its inserts would fail.
+// Inserts of the corrected workloads have new keys in every run, so they never collide, but the data grow. Loading them
+// again for that may take hours, so it is done only with reload: true, and growth beyond [grownTooMuch] is a finding.
+// Inserts of the ycsb workloads begin with the same keys in every run, as those of YCSB do, so the next trial must load
+// the data again, or its inserts would fail.
 
-// dataSets is what is known of the data on the targets of a study.
+// dataSets is the state of the data on the targets of a study, as far as known.
 type dataSets struct {
 	dir    string // of the study
 	reload bool   // every trial begins with fresh data
@@ -31,7 +32,7 @@ type dataSets struct {
 	places map[string]dataState
 }
 
-// dataState is what is known of the data in one place.
+// dataState is the state of the data in one place.
 type dataState struct {
 	ready bool // all records are there
 	ours  bool // this study loaded every one of them
@@ -39,7 +40,7 @@ type dataState struct {
 	most  float64
 }
 
-// placeOf names where the data of a run are, without credentials; "" for targets that keep nothing.
+// placeOf names the place of the data of a run, without credentials; "" for targets that store nothing.
 func placeOf(asked spec.Run) string {
 	t, err := run.ParseTarget(asked.Target)
 	if err != nil || t.Kind == "null" || t.Kind == "null-tcp" {
@@ -49,7 +50,7 @@ func placeOf(asked spec.Run) string {
 		cmp.Or(asked.Workload.Params["table"], familyOf(asked.Workload.Name))}, " ")
 }
 
-// familyOf names what workloads that share a collection have in common.
+// familyOf names the collection of workloads that share one.
 func familyOf(name string) string {
 	name = strings.ToLower(name)
 	if name == "person" || name == "location" || name == "catalog" {
@@ -89,7 +90,7 @@ func takesKeys(w spec.Workload) bool {
 	return w.Mode == "ycsb" && (err != nil && w.Params["insertproportion"] != "" || share > 0)
 }
 
-// after says what is known of the data after a trial. begun is what was known when it began.
+// after returns the state of the data after a trial. begun is that at its beginning.
 func (d *dataSets) after(begun *record.TrialData, r *record.Run) *record.TrialData {
 	if begun == nil {
 		return nil
@@ -110,15 +111,13 @@ func (d *dataSets) after(begun *record.TrialData, r *record.Run) *record.TrialDa
 
 // inserted reports whether a run inserted documents besides those of its load phase.
 func inserted(r *record.Run) bool {
-	for _, p := range r.Phases {
-		if class := p.Class("insert"); p.Phase != "load" && class != nil && class.Counts.Attempted > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Phases, func(p record.PhaseResult) bool {
+		class := p.Class("insert")
+		return p.Phase != "load" && class != nil && class.Counts.Attempted > 0
+	})
 }
 
-// ended takes what a trial that ended, in this session or in one before, said of its data.
+// ended updates the state with the data of a trial that ended in this session or a previous one.
 func (d *dataSets) ended(t *record.TrialData) {
 	s := d.places[t.Place]
 	if t.Dropped && t.Ready {
@@ -134,8 +133,8 @@ func (d *dataSets) ended(t *record.TrialData) {
 	d.places[t.Place] = s
 }
 
-// cutShort takes into account that a trial began which was never seen to end: what it dropped may be loaded in part,
-// and what it inserted is unknown.
+// cutShort updates the state with a trial whose end is not known: its data may be loaded in part, and its inserts are
+// unknown.
 func (d *dataSets) cutShort(t *record.TrialData) {
 	s := d.places[t.Place]
 	s.ready = s.ready && !t.Dropped
@@ -144,7 +143,7 @@ func (d *dataSets) cutShort(t *record.TrialData) {
 	d.places[t.Place] = s
 }
 
-// removed takes into account that a target is there no more, and its data neither.
+// removed updates the state after a target was removed with its data.
 func (d *dataSets) removed(target string) {
 	for place, state := range d.places {
 		if strings.HasPrefix(place, target+" ") {
@@ -153,11 +152,10 @@ func (d *dataSets) removed(target string) {
 	}
 }
 
-// grownTooMuch is the share by which data may grow before it is said: a tenth more documents is seldom felt, but
-// the trials at the end should not run on visibly more than those at the beginning.
+// grownTooMuch is the share by which data may grow without a finding.
 const grownTooMuch = 0.05
 
-// grew finds the places whose data became larger than what the trials asked for.
+// grew finds data sets that became larger than the trials need.
 func (d *dataSets) grew() []measure.Finding {
 	var all []measure.Finding
 	for place, s := range d.places {

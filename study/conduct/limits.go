@@ -14,15 +14,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// What a deadline allows where the specification names none. They only have to tell a trial that hangs from one that
-// takes its time, so they are generous.
+// What the deadline allows if the specification has none. It must only find trials that hang, so this is generous.
 const (
 	deadlineFloor = 5 * time.Minute        // opening, counting, dropping, closing
 	slowestFill   = 1 << 20                // bytes per second of the load phase
 	slowestWorker = 100 * time.Millisecond // per operation, for runs that operations end
 )
 
-// deadline is how long a trial may take.
+// deadline returns how long a trial may take.
 func (s *session) deadline(asked spec.Run) time.Duration {
 	if d := s.spec.Deadline.Std(); d > 0 {
 		return d
@@ -31,28 +30,18 @@ func (s *session) deadline(asked spec.Run) time.Duration {
 	return deadlineFloor + fill + 2*length(asked.Load) + asked.Load.Timeout.Std()
 }
 
-// length is how long the load of a run takes at most, if nothing hangs.
 func length(l spec.Load) time.Duration {
-	measured := l.Duration.Std()
-	if measured == 0 && l.Operations == 0 {
-		for _, s := range l.Stages {
-			measured += s.Duration.Std()
-		}
+	rate := study.Offered(l)
+	if math.IsInf(rate, 1) {
+		rate = float64(max(1, l.Workers)) / slowestWorker.Seconds()
 	}
-	if measured == 0 && l.Operations > 0 {
-		switch {
-		case l.Rate > 0:
-			measured = time.Duration(float64(l.Operations) / float64(l.Rate) * float64(time.Second))
-		case l.Pace > 0 && l.Workers > 0:
-			measured = time.Duration(float64(l.Operations) / float64(l.Pace) / float64(l.Workers) * float64(time.Second))
-		default:
-			measured = time.Duration(float64(l.Operations) / float64(max(1, l.Workers)) * float64(slowestWorker))
-		}
+	if l.Duration > 0 {
+		l.Operations = 0 // they may end it earlier
 	}
-	return l.Warmup.Std() + measured
+	return time.Duration(study.Length(l, rate) * float64(time.Second))
 }
 
-// The room that the record of a trial takes at most, far on the safe side.
+// The most space that the record of a trial takes, with a large reserve.
 const (
 	recordRoom   = 16 << 20
 	intervalRoom = 32 << 10 // per second

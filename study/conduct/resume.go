@@ -34,7 +34,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 		return nil, recording(err)
 	}
 	defer release()
-	s, err := record.ReadHeldStudy(dir)
+	s, err := record.ReadHeld[*record.Study](dir)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -92,84 +92,51 @@ func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
 // mayChange are the keys of a study that say nothing about what is measured.
 var mayChange = []string{"name", "out", "labels", "budget", "deadline", "published"}
 
-// differs names the first key in which two specifications differ, "" if there is none.
+// differs returns the first path in which two specifications differ, "" if there is none. Names come last, because they
+// may be made from the rest.
 func differs(a, b spec.Study) (string, error) {
-	x, err := tree(a)
-	if err != nil {
-		return "", err
+	x, errX := leaves(a)
+	y, errY := leaves(b)
+	all := maps.Clone(x)
+	maps.Copy(all, y)
+	isName := func(path string) int { return map[bool]int{true: 1}[strings.HasSuffix(path, ".name")] }
+	for _, path := range slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(isName(a)-isName(b), cmp.Compare(a, b))
+	}) {
+		key, _, _ := strings.Cut(path, ".")
+		if x[path] != y[path] && !slices.Contains(mayChange, key) {
+			return path, nil
+		}
 	}
-	y, err := tree(b)
-	if err != nil {
-		return "", err
-	}
-	for _, key := range mayChange {
-		delete(x, key)
-		delete(y, key)
-	}
-	return firstDifference(x, y, ""), nil
+	return "", errors.Join(errX, errY)
 }
 
-func tree(v any) (m map[string]any, err error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
+// leaves returns the values of a specification and the lengths of its lists by their paths.
+func leaves(s spec.Study) (map[string]any, error) {
+	var tree map[string]any
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(b, &tree)
 	}
-	return m, json.Unmarshal(b, &m)
-}
-
-func firstDifference(a, b any, path string) string {
-	switch x := a.(type) {
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok && b != nil {
-			return path
-		}
-		return differentKey(x, y, path)
-	case nil:
-		if y, ok := b.(map[string]any); ok {
-			return differentKey(nil, y, path)
-		}
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return path
-		}
-		for i := range x {
-			if d := firstDifference(x[i], y[i], fmt.Sprintf("%s[%d]", path, i+1)); d != "" {
-				return d
+	out := map[string]any{}
+	var add func(path string, v any)
+	add = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, x := range v {
+				add(strings.TrimPrefix(path+"."+key, "."), x)
 			}
-		}
-		return ""
-	}
-	if a != b {
-		return path
-	}
-	return ""
-}
-
-// differentKey names the first key in which two mappings differ. Names come last: they may be made of the rest.
-func differentKey(x, y map[string]any, path string) string {
-	both := maps.Clone(y)
-	if both == nil {
-		both = map[string]any{}
-	}
-	maps.Copy(both, x)
-	keys := slices.SortedFunc(maps.Keys(both), func(a, b string) int {
-		if (a == "name") != (b == "name") {
-			return map[bool]int{true: 1, false: -1}[a == "name"]
-		}
-		return strings.Compare(a, b)
-	})
-	for _, k := range keys {
-		below := k
-		if path != "" {
-			below = path + "." + k
-		}
-		if d := firstDifference(x[k], y[k], below); d != "" {
-			return d
+		case []any:
+			out[path] = len(v)
+			for i, x := range v {
+				add(fmt.Sprintf("%s[%d]", path, i+1), x)
+			}
+		default:
+			out[path] = v
 		}
 	}
-	return ""
+	add("", tree)
+	return out, err
 }
 
 // recall takes over what earlier sessions left.

@@ -32,32 +32,42 @@ type cell struct {
 	rankUp bool   // more pairs of trials rise than fall, where only ranks can be compared
 }
 
+func emptyCell(m Metric, n, nBase int, r rules) *cell {
+	return &cell{metric: m, p: math.NaN(), Comparison: record.Comparison{Metric: m.Name, Unit: m.Unit, Higher: m.Higher,
+		Margin: r.margin, N: n, NBase: nBase}}
+}
+
 // newCell compares the trials of a configuration with those of the baseline in one metric. Blocks count only if
 // paired is true. The verdict comes with [decide], when all cells of the metric are known.
 func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
-	c := &cell{metric: m, p: math.NaN()}
-	c.Metric, c.Unit, c.Higher, c.Margin = m.Name, m.Unit, m.Higher, r.margin
-	c.N, c.NBase = len(value), len(base)
+	c := emptyCell(m, len(value), len(base), r)
 	xs, ys := valuesOf(base), valuesOf(value)
 	c.Base, c.BaseLow, c.BaseHigh = typical(m, xs, r)
 	c.Value, c.ValueLow, c.ValueHigh = typical(m, ys, r)
-	if p, ok := stats.MannWhitney(xs, ys); ok && len(xs) > 1 && len(ys) > 1 {
+	few := len(xs) < 2 || len(ys) < 2
+	if p, ok := stats.MannWhitney(xs, ys); ok && !few {
 		c.RankP = record.Finite(p)
 	}
 	switch {
 	case len(xs) == 0 && len(ys) == 0:
 		c.silent = "no valid trial has it"
+		return c
 	case len(xs) == 0:
 		c.silent = "no valid trial of the baseline has it"
+		return c
 	case len(ys) == 0:
 		c.silent = "no valid trial of the configuration has it"
-	case !positive(xs) || !positive(ys):
-		c.compareZeros(xs, ys)
-	case len(xs) < 2 || len(ys) < 2:
-		c.Ratio = record.Finite(*c.Value / *c.Base)
+		return c
+	case few:
 		c.silent = "one trial on a side does not show how much trials differ"
-	default:
+	}
+	switch {
+	case positive(xs) && positive(ys) && few:
+		c.Ratio = record.Finite(*c.Value / *c.Base)
+	case positive(xs) && positive(ys):
 		c.compareRatio(base, value, paired, r)
+	default:
+		c.compareZeros(xs, ys)
 	}
 	return c
 }
@@ -66,29 +76,23 @@ func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
 func (c *cell) compareZeros(xs, ys []float64) {
 	c.Difference = record.Finite(*c.Value - *c.Base)
 	switch {
-	case len(xs) < 2 || len(ys) < 2:
-		c.silent = "one trial on a side does not show how much trials differ"
-	case allZero(xs) && allZero(ys):
+	case c.silent != "":
+	case !slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return x != 0 }):
 		c.Verdict = record.Equivalent
 		c.notes = append(c.notes, "zero in every trial of both")
 	default:
 		c.notes = append(c.notes, "some values are zero, so there is no ratio. The rank test decides")
-		c.rankUp = risingPairs(xs, ys) > 0
+		rising := 0 // pairs of a trial of each side that rise, minus those that fall
+		for _, x := range xs {
+			for _, y := range ys {
+				rising += cmp.Compare(y, x)
+			}
+		}
+		c.rankUp = rising > 0
 		if c.RankP != nil {
 			c.p = *c.RankP
 		}
 	}
-}
-
-// risingPairs is the number of pairs of a trial of each side in which the second is greater, minus the others.
-func risingPairs(xs, ys []float64) int {
-	n := 0
-	for _, x := range xs {
-		for _, y := range ys {
-			n += cmp.Compare(y, x)
-		}
-	}
-	return n
 }
 
 // compareRatio estimates the ratio within blocks, or from both groups.
@@ -99,24 +103,30 @@ func (c *cell) compareRatio(base, value []observation, paired bool, r rules) {
 	}
 	if len(xs) >= 2 {
 		c.Pairs = len(xs)
-		c.ratio, c.tested = stats.PairedRatio(xs, ys, r.confidence)
 		if left := max(len(base), len(value)) - c.Pairs; left > 0 {
 			c.notes = append(c.notes, figure.Plural(left, "trial")+" without counterpart in the block ignored")
 		}
+		c.take(stats.PairedRatio(xs, ys, r.confidence))
 	} else {
-		c.ratio, c.tested = stats.UnpairedRatio(valuesOf(base), valuesOf(value), r.confidence)
 		if paired {
 			c.notes = append(c.notes, "fewer than two blocks have trials of both, so they are compared as groups")
 		}
+		c.take(stats.UnpairedRatio(valuesOf(base), valuesOf(value), r.confidence))
 	}
 	if !c.tested {
 		c.Ratio = record.Finite(*c.Value / *c.Base)
+	}
+}
+
+// take sets the ratio, if there is one.
+func (c *cell) take(ratio stats.Ratio, ok bool) {
+	if c.ratio, c.tested = ratio, ok; !ok {
 		c.silent = "these trials give no interval of the ratio"
 		return
 	}
-	c.p = c.ratio.P
-	c.Ratio, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.P)
-	c.Low, c.High = record.Finite(c.ratio.Low), record.Finite(c.ratio.High)
+	c.p = ratio.P
+	c.Ratio, c.P = record.Finite(ratio.Ratio), record.Finite(ratio.P)
+	c.Low, c.High = record.Finite(ratio.Low), record.Finite(ratio.High)
 }
 
 // decide gives the cells of a sweep with the same metric their verdicts.
@@ -139,20 +149,28 @@ func decide(cells []*cell, r rules) {
 
 func (c *cell) decide(r rules) {
 	significant := c.Adjusted != nil && *c.Adjusted < r.alpha()
+	up := c.rankUp // the configuration has the greater values
+	if c.tested {
+		up = c.ratio.Ratio > 1
+	}
+	repetitions, unit, changes := min(c.N, c.NBase), "trials on each side", "logarithms"
+	if c.Pairs > 0 {
+		repetitions, unit, changes = c.Pairs, "blocks with trials of both", "changes within blocks"
+	}
 	switch {
 	case c.silent != "":
 		c.Verdict = record.Inconclusive
 		c.notes = append(c.notes, c.silent)
 	case c.Verdict != "":
-	case c.tested && c.repetitions() < trialsForVerdict:
+	case c.tested && repetitions < trialsForVerdict:
 		c.Verdict = record.Inconclusive
-		c.notes = append(c.notes, fmt.Sprintf("a verdict needs at least %d %s", trialsForVerdict, c.unit()))
+		c.notes = append(c.notes, fmt.Sprintf("a verdict needs at least %d %s", trialsForVerdict, unit))
 	case c.tested && stats.Equivalent(c.ratio, r.margin):
 		c.Verdict = record.Equivalent
 		if significant {
 			c.notes = append(c.notes, "a significant change, but smaller than the margin")
 		}
-	case significant && c.up() == c.Higher:
+	case significant && up == c.Higher:
 		c.Verdict = record.Better
 	case significant:
 		c.Verdict = record.Worse
@@ -166,44 +184,13 @@ func (c *cell) decide(r rules) {
 	}
 	if c.tested && c.Value != nil && c.Base != nil && (*c.Value-*c.Base)*(c.ratio.Ratio-1) < 0 {
 		c.notes = append(c.notes, "the two values differ in the opposite direction, because each is that of all trials of its "+
-			"side, but the change is the mean of the "+c.changes())
+			"side, but the change is the mean of the "+changes)
 	}
 }
 
 // trialsForVerdict is the smallest number of pairs, or of trials on each side, for a verdict. The spread of two is
 // unreliable, and one disturbed trial of two is not recognised.
 const trialsForVerdict = 3
-
-// repetitions returns the number of pairs or, without pairs, of trials on the smaller side.
-func (c *cell) repetitions() int {
-	if c.Pairs > 0 {
-		return c.Pairs
-	}
-	return min(c.N, c.NBase)
-}
-
-func (c *cell) unit() string {
-	if c.Pairs > 0 {
-		return "blocks with trials of both"
-	}
-	return "trials on each side"
-}
-
-// changes names what the ratio is the mean of.
-func (c *cell) changes() string {
-	if c.Pairs > 0 {
-		return "changes within blocks"
-	}
-	return "logarithms"
-}
-
-// up reports whether the configuration has the greater values.
-func (c *cell) up() bool {
-	if c.tested {
-		return c.ratio.Ratio > 1
-	}
-	return c.rankUp
-}
 
 // maxAdvised is the greatest number of trials that is worth advising.
 const maxAdvised = 1000
@@ -256,18 +243,18 @@ func typical(m Metric, xs []float64, r rules) (value, low, high *float64) {
 	if len(xs) == 0 {
 		return nil, nil, nil
 	}
-	if m.Unit == measure.UnitRate && positive(xs) {
-		mean, iv, ok := stats.GeoMean(xs, r.confidence)
-		if !ok {
-			return record.Finite(measure.Median(xs)), nil, nil
-		}
-		return record.Finite(mean), record.Finite(iv.Low), record.Finite(iv.High)
-	}
+	middle := measure.Median(xs)
 	_, iv, ok := stats.MedianInterval(xs, r.confidence)
-	if !ok {
-		return record.Finite(measure.Median(xs)), nil, nil
+	if m.Unit == measure.UnitRate && positive(xs) {
+		var mean float64
+		if mean, iv, ok = stats.GeoMean(xs, r.confidence); ok {
+			middle = mean
+		}
 	}
-	return record.Finite(measure.Median(xs)), record.Finite(iv.Low), record.Finite(iv.High)
+	if !ok {
+		return record.Finite(middle), nil, nil
+	}
+	return record.Finite(middle), record.Finite(iv.Low), record.Finite(iv.High)
 }
 
 // pairs returns the values of the blocks that have both, in the order of the baseline.
@@ -297,8 +284,4 @@ func valuesOf(list []observation) []float64 {
 
 func positive(xs []float64) bool {
 	return !slices.ContainsFunc(xs, func(x float64) bool { return !(x > 0) || math.IsInf(x, 0) })
-}
-
-func allZero(xs []float64) bool {
-	return !slices.ContainsFunc(xs, func(x float64) bool { return x != 0 })
 }

@@ -43,12 +43,7 @@ type Trial struct {
 
 // counted returns the valid trials in the order of time.
 func (s *Side) counted() []Trial {
-	var list []Trial
-	for _, t := range s.Trials {
-		if t.Why == "" {
-			list = append(list, t)
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(s.Trials), func(t Trial) bool { return t.Why != "" })
 	slices.SortStableFunc(list, func(a, b Trial) int { return a.Started.Compare(b.Started) })
 	return list
 }
@@ -89,13 +84,14 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	c := &comparing{o: o, rules: newRules(o.Margin, o.Confidence), report: &record.ComparisonReport{
 		Head:        record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: o.Tool},
 		Comparisons: []record.Comparison{}}}
-	c.metrics = c.chooseMetrics(sides)
+	c.metrics, c.unknown = metricsOf(o.Metrics, sides)
 	for i := range sides {
 		c.addSide(&sides[i])
 	}
 	c.report.Differences = c.differ(points)
 	c.mixed = checkMixed(sides, o.Force)
-	c.refused = !o.Force && (anyInvalid(c.report.Differences) || measure.Worst(c.mixed) == measure.Invalid)
+	c.refused = !o.Force && (measure.Worst(c.mixed) == measure.Invalid ||
+		slices.ContainsFunc(c.report.Differences, func(d record.Difference) bool { return d.Severity == measure.Invalid }))
 	c.compare(points)
 	c.report.Validity = c.findings(sides, points)
 	return c.report, nil
@@ -132,10 +128,6 @@ type comparing struct {
 	refused bool
 }
 
-func anyInvalid(list []record.Difference) bool {
-	return slices.ContainsFunc(list, func(d record.Difference) bool { return d.Severity == measure.Invalid })
-}
-
 // group groups sides by point, in the order of the first one of each.
 func group(sides []Side) [][]*Side {
 	place := map[string]int{}
@@ -153,16 +145,16 @@ func group(sides []Side) [][]*Side {
 	return points
 }
 
-func (c *comparing) chooseMetrics(sides []Side) []Metric {
+// metricsOf returns the metrics to compare, and those that no trial has.
+func metricsOf(asked []string, sides []Side) (metrics []Metric, unknown []string) {
 	var values []map[string]float64
 	for i := range sides {
 		for _, t := range sides[i].counted() {
 			values = append(values, t.Values)
 		}
 	}
-	metrics := compared(c.o.Metrics, values)
-	c.unknown = unstated(metrics, values)
-	return metrics
+	metrics = compared(asked, values)
+	return metrics, unstated(metrics, values)
 }
 
 func (c *comparing) addSide(s *Side) {
@@ -185,7 +177,7 @@ func (c *comparing) addSide(s *Side) {
 // differ lists the differences between sides of the same point, each once over all points.
 func (c *comparing) differ(points [][]*Side) []record.Difference {
 	all := []record.Difference{}
-	place := map[string]int{} // of a difference at another point
+	seen := map[string]bool{}
 	for _, p := range points {
 		facts := make([]Facts, 0, len(p))
 		varied := slices.Clone(c.o.Varied)
@@ -197,14 +189,13 @@ func (c *comparing) differ(points [][]*Side) []record.Difference {
 		}
 		for _, d := range differences(facts, varied) {
 			key := d.What + "\x00" + strings.Join(d.Values, "\x00")
-			if _, ok := place[key]; !ok {
-				place[key] = len(all)
+			if !seen[key] {
+				seen[key] = true
 				all = append(all, d)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b record.Difference) int { return rank(b.Severity) - rank(a.Severity) })
-	return all
+	return worstFirst(all)
 }
 
 // facts returns those of the first valid trial. Differences of the others are reported by checkMixed.

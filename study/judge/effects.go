@@ -130,7 +130,7 @@ type twin struct{ base, value string }
 
 // twins pairs the configurations of a level with those of the baseline's level that are otherwise equal.
 func (j *judgement) twins(factor, reference, level string) []twin {
-	rest := func(c *record.Configuration) string {
+	rest := func(c record.Configuration) string {
 		key := ""
 		for _, name := range slices.Sorted(maps.Keys(c.Levels)) {
 			if name != factor {
@@ -140,14 +140,13 @@ func (j *judgement) twins(factor, reference, level string) []twin {
 		return key
 	}
 	base := map[string]string{}
-	for i := range j.study.Configurations {
-		if c := &j.study.Configurations[i]; c.Levels[factor] == reference {
+	for _, c := range j.study.Configurations {
+		if c.Levels[factor] == reference {
 			base[rest(c)] = c.ID
 		}
 	}
 	var list []twin
-	for i := range j.study.Configurations {
-		c := &j.study.Configurations[i]
+	for _, c := range j.study.Configurations {
 		if id, ok := base[rest(c)]; ok && c.Levels[factor] == level {
 			list = append(list, twin{id, c.ID})
 		}
@@ -235,9 +234,7 @@ func mean(xs []float64) float64 {
 
 // newEffect judges the log-ratios of blocks.
 func newEffect(m Metric, changes []float64, r rules) *cell {
-	c := &cell{metric: m, p: math.NaN()}
-	c.Metric, c.Unit, c.Higher, c.Margin = m.Name, m.Unit, m.Higher, r.margin
-	c.N, c.NBase = len(changes), len(changes)
+	c := emptyCell(m, len(changes), len(changes), r)
 	base, value := make([]float64, len(changes)), make([]float64, len(changes))
 	for i, x := range changes {
 		base[i], value[i] = 1, math.Exp(x)
@@ -245,18 +242,11 @@ func newEffect(m Metric, changes []float64, r rules) *cell {
 	switch len(changes) {
 	case 0:
 		c.silent = "no block has trials that distinguish this level from the others"
-		return c
 	case 1:
 		c.Ratio, c.silent = record.Finite(value[0]), "one block does not show how much blocks differ"
-		return c
+	default:
+		c.Comparison.Pairs = len(changes)
+		c.take(stats.PairedRatio(base, value, r.confidence))
 	}
-	c.Comparison.Pairs = len(changes)
-	if c.ratio, c.tested = stats.PairedRatio(base, value, r.confidence); !c.tested {
-		c.silent = "these trials give no interval of the ratio"
-		return c
-	}
-	c.p = c.ratio.P
-	c.Ratio, c.P = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.P)
-	c.Low, c.High = record.Finite(c.ratio.Low), record.Finite(c.ratio.High)
 	return c
 }

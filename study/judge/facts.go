@@ -39,9 +39,11 @@ func NewFacts(r *record.Run) Facts {
 	f := Facts{"scheduled": strconv.FormatBool(r.Scheduled)}
 	f.put("", r.Specification)
 	f.put("client_settings", r.ClientSettings)
-	f.addTarget(r.Target)
+	target := r.Target
+	target.Notes = nil
+	f.put("target", target)
 	f.addEnvironment(r.Environment)
-	f.addTool(r.Tool)
+	f.put("tool", r.Tool)
 	if r.Lab != nil {
 		f.addLab(r.Lab.Specification)
 		f.put("lab.version", r.Lab.Version)
@@ -53,17 +55,10 @@ func NewFacts(r *record.Run) Facts {
 	return f
 }
 
-func (f Facts) addTool(t record.Tool) { f.put("tool", t) }
-
 // addLab adds what a lab consists of, without its name and labels.
 func (f Facts) addLab(l spec.Lab) {
 	l.Name, l.Labels, l.Deadline = "", nil, 0
 	f.put("lab", l)
-}
-
-func (f Facts) addTarget(t record.Target) {
-	t.Notes = nil
-	f.put("target", t)
 }
 
 // addEnvironment adds the machine. Memory has three digits, because a reboot may change it by a few pages.
@@ -247,6 +242,10 @@ func differences(sides []Facts, varied []string) []record.Difference {
 		}
 		list = append(list, record.Difference{What: path, Values: values, Severity: w.severity, Why: w.why})
 	}
+	return worstFirst(list)
+}
+
+func worstFirst(list []record.Difference) []record.Difference {
 	slices.SortStableFunc(list, func(a, b record.Difference) int { return rank(b.Severity) - rank(a.Severity) })
 	return list
 }

@@ -268,7 +268,7 @@ func (s *Source) facts(id string) Facts {
 	f := Facts{partial: ""}
 	f.put("", s.Study.Base)
 	f.addEnvironment(s.Study.Environment)
-	f.addTool(s.Study.Tool)
+	f.put("tool", s.Study.Tool)
 	if l := s.Study.Specification.Lab; l != nil {
 		f.addLab(*l)
 	}

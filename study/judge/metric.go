@@ -79,14 +79,10 @@ func ofObjective(o measure.Objective) string {
 	if figure == "rate" {
 		figure = "throughput"
 	}
-	parts := []string{figure}
 	if o.Kind == "service" {
-		parts = []string{"service", figure}
+		figure = "service." + figure
 	}
-	if o.Class != "" {
-		parts = append([]string{o.Class}, parts...)
-	}
-	return strings.Join(parts, ".")
+	return below(o.Class, figure)
 }
 
 // Values returns the figures of the measured phase of a run by metric: operations per second, nanoseconds or shares.
@@ -305,14 +301,14 @@ func compared(asked []string, trials []map[string]float64) []Metric {
 
 // unstated returns the metrics that no trial has; none without trials.
 func unstated(metrics []Metric, trials []map[string]float64) []string {
+	if len(trials) == 0 {
+		return nil
+	}
 	var names []string
 	for _, m := range metrics {
 		if !slices.ContainsFunc(trials, func(values map[string]float64) bool { _, ok := values[m.Name]; return ok }) {
 			names = append(names, m.Name)
 		}
-	}
-	if len(trials) == 0 {
-		return nil
 	}
 	return names
 }

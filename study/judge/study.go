@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,7 +54,6 @@ func newJudgement(s *record.Study) *judgement {
 // sortAttempts separates the last attempt of each trial from the previous ones.
 func (j *judgement) sortAttempts() {
 	last := map[int]*record.Trial{}
-	var order []int
 	for i := range j.study.Trials {
 		t := &j.study.Trials[i]
 		if t.Kind == record.TrialSearch {
@@ -62,7 +62,6 @@ func (j *judgement) sortAttempts() {
 		have, ok := last[t.Number]
 		switch {
 		case !ok:
-			order = append(order, t.Number)
 			last[t.Number] = t
 		case later(t, have):
 			j.earlier = append(j.earlier, have)
@@ -71,8 +70,7 @@ func (j *judgement) sortAttempts() {
 			j.earlier = append(j.earlier, t)
 		}
 	}
-	slices.Sort(order)
-	for _, n := range order {
+	for _, n := range slices.Sorted(maps.Keys(last)) {
 		j.final = append(j.final, last[n])
 	}
 }
@@ -122,9 +120,8 @@ func batchOf(asked *spec.Study, c *record.Configuration) string {
 func (j *judgement) comparisons() []record.Comparison {
 	var all []*cell
 	batch := map[string]string{}
-	for i := range j.study.Configurations {
-		c := &j.study.Configurations[i]
-		batch[c.ID] = batchOf(&j.study.Specification, c)
+	for _, c := range j.study.Configurations {
+		batch[c.ID] = batchOf(&j.study.Specification, &c)
 	}
 	for _, m := range j.metrics {
 		base := observations(j.counted[j.baseline], m.Name)

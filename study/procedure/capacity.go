@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // Limits of the search for a capacity.
@@ -46,10 +47,8 @@ func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spe
 	if err != nil {
 		return c.result, err
 	}
+	c.base.Load = study.Lasting(base.Load, asked.Duration)
 	c.base.Load.Pace = 0
-	if asked.Duration > 0 {
-		c.base.Load.Duration, c.base.Load.Operations = asked.Duration, 0
-	}
 	// The order of the confirming trials must be the same again when an interrupted search goes on.
 	c.rng = rand.New(rand.NewPCG(base.Workload.Seed, 0x706c696d736f6c6c))
 	err = c.search()
@@ -353,8 +352,7 @@ func judge(o outcome, rate float64) probe {
 			p.client = append(p.client, o.blames(slices.Concat(limitsRate, addsTime)...)...)
 		}
 	}
-	slices.Sort(p.client)
-	p.client = slices.Compact(p.client)
+	p.client = distinct(p.client)
 	p.untold = unknown > 0 && len(missed) == unknown
 	if p.missed = strings.Join(missed, "; "); p.missed == "" {
 		p.holds = true

@@ -53,12 +53,8 @@ func (c *capacity) nothing() string {
 	if len(c.tries) == 0 {
 		return "no rate was tried"
 	}
-	lowest := slices.MinFunc(c.tries, func(a, b probe) int {
-		if a.untold != b.untold {
-			return map[bool]int{true: 1, false: -1}[a.untold]
-		}
-		return cmp.Compare(a.rate, b.rate)
-	})
+	last := func(p probe) int { return map[bool]int{true: 1}[p.untold] }
+	lowest := slices.MinFunc(c.tries, func(a, b probe) int { return cmp.Or(last(a)-last(b), cmp.Compare(a.rate, b.rate)) })
 	if lowest.untold {
 		return fmt.Sprintf("no trial had enough operations (%s). Search at higher rates, or use longer trials", lowest.missed)
 	}
@@ -95,8 +91,7 @@ func (c *capacity) blamed() []string {
 	if 2*theirs <= missed {
 		return nil
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return distinct(ids)
 }
 
 // missedAbove returns the lowest rate above a given one that failed because of the target, or else because of the load
@@ -135,6 +130,5 @@ func (c *capacity) doubts(rate float64) []string {
 			found = append(found, p.doubts...)
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return distinct(found)
 }

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -80,10 +81,8 @@ func (c *capacity) missedBelow(rate float64) []*probe {
 }
 
 func spanOf(list []*probe) string {
-	low, high := list[0].rate, list[0].rate
-	for _, p := range list {
-		low, high = min(low, p.rate), max(high, p.rate)
-	}
+	byRate := func(a, b *probe) int { return cmp.Compare(a.rate, b.rate) }
+	low, high := slices.MinFunc(list, byRate).rate, slices.MaxFunc(list, byRate).rate
 	if low == high {
 		return figure.Rate(low) + "/s"
 	}

@@ -12,10 +12,10 @@ import (
 
 // The conditions for a steady state.
 const (
-	minCycles   = 4    // checkpoints within the measured time (TPC-C 5.5.2)
-	enoughBins  = 40   // MSER is unreliable with fewer
-	maxTrend    = 0.02 // of the mean over the whole window (TPC-C 5.5.2)
-	fewestTrend = 8    // values for the normal approximation of Mann–Kendall
+	minCycles   = study.CyclesToSettle // checkpoints within the measured time (TPC-C 5.5.2)
+	enoughBins  = 40                   // MSER is unreliable with fewer
+	maxTrend    = 0.02                 // of the mean over the whole window (TPC-C 5.5.2)
+	fewestTrend = 8                    // values for the normal approximation of Mann–Kendall
 )
 
 // settling is the result of the conditions for one trial.
@@ -49,9 +49,7 @@ func settlingOf(seconds []study.Second, cycle time.Duration) settling {
 	}
 	g.warmUp(measured, cycle)
 	g.drift(perCycle)
-	switch {
-	case g.problem != "":
-	case math.Abs(g.trend) > maxTrend:
+	if g.problem == "" && math.Abs(g.trend) > maxTrend {
 		g.problem = fmt.Sprintf("throughput changed by %s within the measured time (Mann–Kendall p = %.2g)", signed(g.trend), g.p)
 	}
 	return g

@@ -61,9 +61,7 @@ func attempt(ctx context.Context, try Try, asked spec.Run, what string) (outcome
 		o.problem = err.Error()
 	}
 	if failed {
-		if o.problem == "" {
-			o.problem = "it ended as " + string(trial.Status)
-		}
+		o.problem = cmp.Or(o.problem, "it ended as "+string(trial.Status))
 		return o, nil
 	}
 	o.read(result.Run)
@@ -213,6 +211,8 @@ func points(list []*point) []record.ProcedurePoint {
 	}
 	return stored
 }
+
+func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
 // closedLoop removes what makes a load an open loop, so that it shows saturation.
 func closedLoop(l *spec.Load) {

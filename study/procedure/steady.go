@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // timeTolerance is how much more a percentile of response times may change than throughput: tails scatter more. It is
@@ -63,16 +65,11 @@ func (s *steady) rule() string {
 
 // values are the lengths to try, rising, the last one being the highest allowed.
 func (s *steady) values() []float64 {
-	var values []float64
-	for x := float64(s.spec.From); ; x *= s.spec.Factor {
-		v := s.whole(min(x, float64(s.spec.To)))
-		if len(values) == 0 || v > values[len(values)-1] {
-			values = append(values, v)
-		}
-		if x >= float64(s.spec.To) {
-			return values
-		}
+	values := study.SteadyLengths(&s.spec)
+	for i, x := range values {
+		values[i] = s.whole(x)
 	}
+	return slices.Compact(values)
 }
 
 // whole rounds a length up: seconds to whole checkpoint cycles, operations to whole ones.
@@ -94,8 +91,7 @@ func (s *steady) step(ctx context.Context, asked spec.Run, value float64, try Tr
 		asked.Load.Operations, asked.Load.Duration = 0, spec.Duration(value*1e9)
 		name = asked.Load.Duration.String()
 	}
-	p, state := &point{}, ""
-	p.Value = value
+	p, state := &point{ProcedurePoint: record.ProcedurePoint{Value: value}}, ""
 	for i := range int(s.spec.Trials) {
 		o, err := attempt(ctx, try, asked, fmt.Sprintf("steady: %s, trial %d of %d", name, i+1, s.spec.Trials))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study"
 )
 
 // Threads raises the workers of a closed loop until throughput stops rising or the response time passes its limit,
@@ -25,9 +26,7 @@ func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (r
 	t := threads{spec: asked}
 	result := record.ProcedureResult{Name: "threads", Path: "load.workers", Rule: t.rule(), Points: []record.ProcedurePoint{}}
 	closedLoop(&base.Load)
-	if asked.Duration > 0 {
-		base.Load.Duration, base.Load.Operations = asked.Duration, 0
-	}
+	base.Load = study.Lasting(base.Load, asked.Duration)
 	var err error
 	for _, level := range t.levels() {
 		base.Load.Workers = spec.Count(level)
@@ -84,8 +83,7 @@ func (t *threads) levels() []int {
 // level makes the trials of one level.
 func (t *threads) level(ctx context.Context, asked spec.Run, try Try) (*point, error) {
 	workers := int(asked.Load.Workers)
-	p := &point{}
-	p.Value = float64(workers)
+	p := &point{ProcedurePoint: record.ProcedurePoint{Value: float64(workers)}}
 	for i := range int(t.spec.Trials) {
 		o, err := attempt(ctx, try, asked, fmt.Sprintf("threads: %s, trial %d of %d", figure.Plural(workers, "worker"), i+1, t.spec.Trials))
 		if err != nil {
@@ -235,8 +233,7 @@ func (t *threads) clientLimited() []string {
 	for _, p := range t.points[max(0, len(t.points)-t.idle):] {
 		found = append(found, p.blamed(limitsRate...)...)
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return distinct(found)
 }
 
 // asymptotes says where the two bounds of a closed loop meet: N workers reach at most N/R₀ with R₀ the response time
