@@ -98,9 +98,6 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Reasons lists the names of all reasons in the order of their values.
-func Reasons() []string { return slices.Clone(reasonNames[:]) }
-
 // Unsent is the outcome of a request that was not sent.
 func Unsent(write bool) Outcome {
 	if write {
