@@ -31,7 +31,8 @@ func accuracy(ctx context.Context, w io.Writer, c config) error {
 		Seed: 7, Mean: 50 * time.Millisecond, StallFrom: length / 2, StallTo: length/2 + time.Second,
 	}}
 	service, response := s.truth()
-	got, err := s.measure(ctx)
+	j := job{Client: clientWire, Operation: "read", Workers: s.workers, Rate: s.rate, Duration: s.duration}
+	got, err := j.play(ctx, s.timing)
 	if err != nil {
 		return err
 	}
@@ -53,22 +54,6 @@ func accuracy(ctx context.Context, w io.Writer, c config) error {
 		return fmt.Errorf("%d operations failed", got.Failed)
 	}
 	return nil
-}
-
-func (s queue) measure(ctx context.Context) (outcome, error) {
-	var o outcome
-	addr, stop, err := startResponder(ctx, s.timing)
-	if err != nil {
-		return o, err
-	}
-	defer stop()
-	cmd, err := child(ctx, roleClient, job{
-		Addr: addr, Client: clientWire, Operation: "read", Workers: s.workers, Rate: s.rate, Duration: s.duration,
-	})
-	if err != nil {
-		return o, err
-	}
-	return o, runJSON(cmd, &o)
 }
 
 // truth computes the service and response times from the definition of the queue. Operation n is due at n/rate. It

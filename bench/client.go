@@ -64,6 +64,21 @@ func playClient(arg string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
+// play runs the job in a process, against a responder of its own.
+func (j job) play(ctx context.Context, t timing) (o outcome, err error) {
+	addr, stop, err := startResponder(ctx, t)
+	if err != nil {
+		return o, err
+	}
+	defer stop()
+	j.Addr = addr
+	cmd, err := child(ctx, roleClient, j)
+	if err != nil {
+		return o, err
+	}
+	return o, runJSON(cmd, &o)
+}
+
 func (j job) run(ctx context.Context) (outcome, error) {
 	st, err := j.open(ctx)
 	if err != nil {

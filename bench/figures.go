@@ -64,20 +64,10 @@ func memory(ctx context.Context, w io.Writer, c config) error {
 
 // memoryOf measures one number of workers. most is the goal in KiB.
 func memoryOf(ctx context.Context, w io.Writer, c config, workers int, most int64) error {
-	addr, stop, err := startResponder(ctx, timing{})
+	j := job{Client: clientWire, Operation: "read", Workers: workers, Rate: 5000, Memory: true,
+		Duration: time.Duration(c.seconds) * time.Second}
+	o, err := j.play(ctx, timing{})
 	if err != nil {
-		return err
-	}
-	defer stop()
-	cmd, err := child(ctx, roleClient, job{
-		Addr: addr, Client: clientWire, Operation: "read", Workers: workers, Rate: 5000,
-		Duration: time.Duration(c.seconds) * time.Second, Memory: true,
-	})
-	if err != nil {
-		return err
-	}
-	var o outcome
-	if err := runJSON(cmd, &o); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nMemory of %d workers with a connection each (wire, 5,000 operations/s, %d s; goal: under %.0f MiB)\n",
@@ -128,24 +118,14 @@ func binarySize(ctx context.Context, w io.Writer, _ config) error {
 
 // lateness shows the deviation of an open loop from its schedule.
 func lateness(ctx context.Context, w io.Writer, c config) error {
-	addr, stop, err := startResponder(ctx, timing{})
-	if err != nil {
-		return err
-	}
-	defer stop()
 	const rate = 20_000
 	fmt.Fprintf(w, "\nOpen loop at %d operations/s for %d s (lateness: actual − intended send while a worker was free)\n",
 		rate, c.seconds/2)
 	for _, workers := range []int{16, 64} {
-		cmd, err := child(ctx, roleClient, job{
-			Addr: addr, Client: clientWire, Operation: "read", Workers: workers, Rate: rate,
-			Duration: time.Duration(c.seconds/2) * time.Second,
-		})
+		j := job{Client: clientWire, Operation: "read", Workers: workers, Rate: rate,
+			Duration: time.Duration(c.seconds/2) * time.Second}
+		o, err := j.play(ctx, timing{})
 		if err != nil {
-			return err
-		}
-		var o outcome
-		if err := runJSON(cmd, &o); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "  %3d workers: lateness p99 %s, %.0f operations/s done, %.1f µs CPU per operation, response p50 %s p99 %s\n",

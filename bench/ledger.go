@@ -278,18 +278,23 @@ func documentDB(ctx context.Context) (uri string, end func() error, err error) {
 		return "", nil, err
 	}
 	end = func() error { return os.RemoveAll(dir) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, end())
+		}
+	}()
 	b := labBench{home: filepath.Join(dir, "home"), binary: filepath.Join(dir, "plimsoll"), dir: dir}
 	if err := b.prepare(ctx); err != nil {
-		return "", nil, errors.Join(err, end())
+		return "", end, err
 	}
 	asked := spec.Lab{Name: fmt.Sprintf("bench-ledger-%d", os.Getpid()), Engine: spec.Engine{Name: engine.DocumentDB},
 		Topology: spec.Topology{Kind: spec.LabStandalone}}
 	if err := asked.Complete(); err != nil {
-		return "", nil, errors.Join(err, end())
+		return "", end, err
 	}
 	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
 	if err != nil {
-		return "", nil, errors.Join(err, end())
+		return "", end, err
 	}
 	end = func() error {
 		down := lab.Down(context.WithoutCancel(ctx), b.home, asked.Name, nil)
@@ -299,8 +304,5 @@ func documentDB(ctx context.Context) (uri string, end func() error, err error) {
 	if err == nil && all["balanced"] == "" {
 		err = errors.New("the lab has no gateway for the level balanced")
 	}
-	if err != nil {
-		return "", nil, errors.Join(err, end())
-	}
-	return all["balanced"], end, nil
+	return all["balanced"], end, err
 }

@@ -5,11 +5,9 @@ import (
 	"strings"
 )
 
-// What follows recomputes what documents state from their own figures. Only tests of the data need it.
-
-// Recompute computes the claim out of the document's own figures, and says whether what is stated follows from them. It
-// follows if any numbers that would be written like From and To give one that is rounded to what is stated, or cut off
-// at its last digit, which documents do. Where the claim says "about", one unit of that digit more is allowed.
+// Recompute computes the claim from the document's own figures, and reports whether the stated result follows from
+// them: some numbers that are written like From and To give the stated number, rounded or truncated at its last digit.
+// For "about", one unit of that digit more is allowed.
 func (s *Source) Recompute(c Claim) (result float64, follows bool, err error) {
 	to, found := s.Value(c.To)
 	if !found {
@@ -41,10 +39,10 @@ func (s *Source) Recompute(c Claim) (result float64, follows bool, err error) {
 	return 0, false, fmt.Errorf("unknown claim %q (known: change, ratio, figure)", c.Of)
 }
 
-// stated says whether some number from low to high is told as the claim does.
+// stated reports whether some number from low to high is written as in the claim.
 func (c Claim) stated(low, high float64) bool {
 	unit := step(c.Stated.Written)
-	below, above := unit/2, unit // rounded, or what was cut off
+	below, above := unit/2, unit // rounded or truncated
 	if c.Stated.Number < 0 {
 		below, above = above, below
 	}
@@ -54,8 +52,8 @@ func (c Claim) stated(low, high float64) bool {
 	return low < c.Stated.Number+above && c.Stated.Number-below <= high
 }
 
-// Find is the sweeps of a factor as a study calls it, in a workload: "client threads" in "a", which "ycsb-a" also is.
-// Sweeps that are of no workload are found in all of them.
+// Find returns the sweeps of a study's factor in a workload: "client threads" in "a" or "ycsb-a". Sweeps without a
+// workload are found in all workloads.
 func (s *Source) Find(factor, workload string) []*Sweep {
 	var found []*Sweep
 	for _, sweep := range s.Sweeps {
@@ -67,7 +65,7 @@ func (s *Source) Find(factor, workload string) []*Sweep {
 	return found
 }
 
-// Contradiction finds one by its ID, nil if there is none.
+// Contradiction finds a contradiction by its ID, nil if there is none.
 func (s *Source) Contradiction(id string) *Contradiction {
 	for i := range s.Contradictions {
 		if s.Contradictions[i].ID == id {
@@ -88,9 +86,8 @@ func (s *Sweep) Unstated(level string) []string {
 	return only
 }
 
-// Little is the number of operations under way that follows from throughput and mean times at a level (Little's law:
-// operations a second × seconds each). In a closed loop it is the number of threads. ok is false where a value that
-// it needs is not stated.
+// Little is the number of operations in flight by throughput and mean times of a level (Little's law). In a closed loop
+// it is the number of threads. ok is false if a value is not stated.
 func (s *Source) Little(sweep *Sweep, level string) (underWay float64, ok bool) {
 	l := sweep.Level(level)
 	if l == nil {
@@ -99,7 +96,7 @@ func (s *Source) Little(sweep *Sweep, level string) (underWay float64, ok bool) 
 	return s.little(sweep.Workload, l.Values)
 }
 
-// little works with milliseconds, and shares of the operations that add up to one.
+// little uses milliseconds, and shares of the operations with a sum of one.
 func (s *Source) little(workload string, values map[string]Value) (float64, bool) {
 	rate, stated := values["throughput"]
 	mix := s.Mixes[workload]

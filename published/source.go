@@ -197,7 +197,7 @@ func (s *Source) Doubts(path string) []*Contradiction {
 	return found
 }
 
-// complete copies places, units and the values of baselines to where they are needed, and rejects contradictions.
+// complete copies places, units and the values of baselines to where they are used, and refuses inconsistent data.
 func (s *Source) complete() error {
 	if s.Name == "" || s.Title == "" || s.Publisher == "" {
 		return errors.New("name, title and publisher are needed")

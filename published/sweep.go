@@ -8,27 +8,17 @@ import (
 
 // Sweep is one factor, its levels, and what the document states of each.
 type Sweep struct {
-	// ID is the item with a dash, "figure-2"; where several sweeps stand in one item, something is added.
-	ID string `yaml:"id"`
-	// Factor is the varied setting, and the name of the factor in a study that repeats the sweep. Path is the key of a
-	// study that varies the same, if a single one does.
-	Factor string `yaml:"factor"`
-	Path   string `yaml:"path"`
-	// Workload is a name of [Source.Mixes], or empty.
-	Workload string `yaml:"workload"`
-	// Workers is the number of threads, 0 if it is not stated. A level may have its own.
-	Workers int `yaml:"workers"`
-	// Metrics are the metrics of every level, stated or drawn.
-	Metrics []string `yaml:"metrics"`
-	// Baseline is the name of the level that the others are compared with.
-	Baseline string `yaml:"baseline"`
-	// Levels are in the document's order.
-	Levels []Level `yaml:"levels"`
-	// More says which levels the picture has beyond those in Levels, whose values are not stated.
-	More string `yaml:"more"`
-	// Trends are statements about values that are not stated.
-	Trends []Trend `yaml:"trends"`
-	Place  `yaml:",inline"`
+	ID       string   `yaml:"id"`       // the item with a dash, "figure-2"; longer if an item has several sweeps
+	Factor   string   `yaml:"factor"`   // also in a study that repeats it
+	Path     string   `yaml:"path"`     // key of a study that varies the same, if there is one
+	Workload string   `yaml:"workload"` // a name of [Source.Mixes], or empty
+	Workers  int      `yaml:"workers"`  // concurrent threads, 0 if not stated; a level may have another number
+	Metrics  []string `yaml:"metrics"`  // that the document states or draws for every level
+	Baseline string   `yaml:"baseline"` // name of the level with which the others are compared
+	Levels   []Level  `yaml:"levels"`   // in the document's order
+	More     string   `yaml:"more"`     // levels of the picture that are not in Levels, because their values are not stated
+	Trends   []Trend  `yaml:"trends"`   // of values that are not stated
+	Place    `yaml:",inline"`
 }
 
 // Level is one value of a factor.
@@ -60,7 +50,7 @@ type Trend struct {
 	Note  string `yaml:"note"`
 }
 
-// take copies what the baseline states to the level, with its place.
+// take copies the values of the baseline with their places.
 func (l *Level) take(b *Baseline) {
 	l.Workers = cmp.Or(l.Workers, b.Workers)
 	if l.Values == nil {
@@ -73,7 +63,7 @@ func (l *Level) take(b *Baseline) {
 	}
 }
 
-// Level returns the level with a name, nil if there is none. Upper case, spaces and signs do not matter.
+// Level finds a level by its name, nil if there is none. Upper case, spaces and signs are ignored.
 func (s *Sweep) Level(name string) *Level {
 	for i := range s.Levels {
 		if plain(s.Levels[i].Name) == plain(name) {

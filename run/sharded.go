@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/shards"
 )
 
 // sharding is the complete distribution of a collection over shards, to restore it after a drop. Without that, the next
@@ -39,7 +40,7 @@ type zone struct {
 
 // readSharding reads the sharding of a collection from the config database; nil if it is not sharded.
 func readSharding(ctx context.Context, c server.Commander, namespace string) (*sharding, error) {
-	entries, err := findAll(ctx, c, "config", "collections", bson.D{{Key: "_id", Value: namespace}}, nil)
+	entries, err := shards.Find(ctx, c, "collections", bson.D{{Key: "_id", Value: namespace}}, nil, 1)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
@@ -63,11 +64,10 @@ func readSharding(ctx context.Context, c server.Commander, namespace string) (*s
 	if !entry.Since.IsZero() {
 		of = bson.D{{Key: "uuid", Value: entry.UUID}}
 	}
-	byKey := bson.D{{Key: "min", Value: 1}}
-	if s.chunks, err = decodeAll[chunk](findAll(ctx, c, "config", "chunks", of, byKey)); err != nil {
+	if s.chunks, err = decodeAll[chunk](shards.Ranges(ctx, c, "chunks", of)); err != nil {
 		return nil, err
 	}
-	if s.zones, err = decodeAll[zone](findAll(ctx, c, "config", "tags", bson.D{{Key: "ns", Value: namespace}}, byKey)); err != nil {
+	if s.zones, err = decodeAll[zone](shards.Ranges(ctx, c, "tags", bson.D{{Key: "ns", Value: namespace}})); err != nil {
 		return nil, err
 	}
 	return s, s.readOptions(ctx, c)
@@ -124,35 +124,6 @@ func keyText(key bson.Raw) string {
 		words = append(words, word)
 	}
 	return strings.Join(words, ", ")
-}
-
-func findAll(ctx context.Context, c server.Commander, db, collection string, filter, sort bson.D) ([]bson.Raw, error) {
-	command := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: filter}}
-	if sort != nil {
-		command = append(command, bson.E{Key: "sort", Value: sort})
-	}
-	var all []bson.Raw
-	for batch := "firstBatch"; ; batch = "nextBatch" {
-		reply, err := server.QueryDB(ctx, c, db, command)
-		if err != nil {
-			return nil, err
-		}
-		list, _ := reply.Lookup("cursor", batch).ArrayOK()
-		values, err := list.Values()
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the reply of %s.%s: %w", db, collection, err)
-		}
-		for _, v := range values {
-			if d, ok := v.DocumentOK(); ok {
-				all = append(all, d)
-			}
-		}
-		id, _ := reply.Lookup("cursor", "id").AsInt64OK()
-		if id == 0 {
-			return all, nil
-		}
-		command = bson.D{{Key: "getMore", Value: id}, {Key: "collection", Value: collection}}
-	}
 }
 
 func decodeAll[T any](docs []bson.Raw, err error) ([]T, error) {

@@ -45,14 +45,14 @@ type Chunk struct {
 	Shard int    `json:"shard"` // index into Map.Shards, -1 for an unknown shard
 }
 
-// mostChunks is the number of chunks per query.
-const mostChunks = 10_000
+// mostRanges is the number of chunks or zones per query.
+const mostRanges = 10_000
 
 // Read reads the distribution of collections from a router. A collection that does not exist is on the shard where the
 // database would create it.
 func Read(ctx context.Context, c server.Commander, database string, collections []string) (*Map, error) {
 	m := &Map{Collections: map[string]Collection{}}
-	list, err := find(ctx, c, "shards", bson.D{}, nil, 0)
+	list, err := Find(ctx, c, "shards", bson.D{}, nil, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the shards from the database config (the user needs the right to read it): %w", err)
 	}
@@ -72,7 +72,7 @@ func Read(ctx context.Context, c server.Commander, database string, collections 
 
 func (m *Map) read(ctx context.Context, c server.Commander, database, name string) (Collection, error) {
 	ns := database + "." + name
-	entries, err := find(ctx, c, "collections", bson.D{{Key: "_id", Value: ns}}, nil, 1)
+	entries, err := Find(ctx, c, "collections", bson.D{{Key: "_id", Value: ns}}, nil, 1)
 	if err != nil {
 		return Collection{}, err
 	}
@@ -96,24 +96,12 @@ func (m *Map) read(ctx context.Context, c server.Commander, database, name strin
 	if uuid := entry.Lookup("uuid"); uuid.Type != 0 {
 		of = append(of, bson.D{{Key: "uuid", Value: uuid}})
 	}
-	var after *bson.RawValue
-	for {
-		filter := bson.D{{Key: "$or", Value: of}}
-		if after != nil {
-			filter = append(filter, bson.E{Key: "min", Value: bson.D{{Key: "$gt", Value: *after}}})
-		}
-		list, err := find(ctx, c, "chunks", filter, bson.D{{Key: "min", Value: 1}}, mostChunks)
-		if err != nil {
-			return col, err
-		}
-		for _, d := range list {
-			col.add(m, d)
-			low := d.Lookup("min")
-			after = &low
-		}
-		if len(list) < mostChunks {
-			break
-		}
+	list, err := Ranges(ctx, c, "chunks", bson.D{{Key: "$or", Value: of}})
+	if err != nil {
+		return col, err
+	}
+	for _, d := range list {
+		col.add(m, d)
 	}
 	if len(col.Chunks) == 0 && col.Problem == "" {
 		return col, errors.New("the cluster's metadata have no chunk of it")
@@ -124,7 +112,7 @@ func (m *Map) read(ctx context.Context, c server.Commander, database, name strin
 
 // unsharded is a collection without metadata: it is on the primary shard of its database.
 func (m *Map) unsharded(ctx context.Context, c server.Commander, database string) (Collection, error) {
-	list, err := find(ctx, c, "databases", bson.D{{Key: "_id", Value: database}}, nil, 1)
+	list, err := Find(ctx, c, "databases", bson.D{{Key: "_id", Value: database}}, nil, 1)
 	if err != nil {
 		return Collection{}, err
 	}
@@ -281,8 +269,22 @@ func (m *Map) Check(ctx context.Context, c server.Commander, database, collectio
 	return nil
 }
 
-// find reads documents of the database config in one reply.
-func find(ctx context.Context, c server.Commander, collection string, filter, sort bson.D,
+// Ranges reads the chunks or zones of a collection from the database config, in the order of the key. It uses no cursor,
+// because a client may send its next command to another router.
+func Ranges(ctx context.Context, c server.Commander, collection string, filter bson.D) ([]bson.Raw, error) {
+	var all []bson.Raw
+	for next := filter; ; {
+		list, err := Find(ctx, c, collection, next, bson.D{{Key: "min", Value: 1}}, mostRanges)
+		all = append(all, list...)
+		if err != nil || len(list) < mostRanges {
+			return all, err
+		}
+		next = append(slices.Clone(filter), bson.E{Key: "min", Value: bson.D{{Key: "$gt", Value: all[len(all)-1].Lookup("min")}}})
+	}
+}
+
+// Find reads documents of the database config in one reply.
+func Find(ctx context.Context, c server.Commander, collection string, filter, sort bson.D,
 	limit int32) ([]bson.Raw, error) {
 	cmd := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: filter}}
 	if sort != nil {
