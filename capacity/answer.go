@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -16,23 +17,21 @@ import (
 
 // The figures that disks are sized with.
 const (
-	// diskOverhead is what a collection takes on the disk by what its documents take: index on _id, pages that are not
-	// full. The reference architecture's 100 million records of 1,168 bytes of BSON took 128 GB, 1.10 times that.
-	// Compression is not counted on: YCSB's values do not compress, those of others may.
+	// diskOverhead is the size of a collection on disk relative to its documents: index on _id, pages that are not full.
+	// The reference architecture's 100 million records of 1,168 bytes of BSON took 128 GB, 1.10 times that. Compression
+	// is not included, because YCSB's values do not compress.
 	diskOverhead = 1.10
-	// journalFile is the size of a file of WiredTiger's journal; one more is preallocated.
+	// journalFile is the size of a file of WiredTiger's journal. One more is preallocated.
 	journalFile = 100 << 20
-	// journalKept is for how long the journal is kept: since the checkpoint before, and until this one ends.
+	// journalKept is the time for which the journal is kept: from the last checkpoint to the end of the next one.
 	journalKept = 2 * time.Minute
-	// The oplog takes 5 % of the disk, at least 990 MB and at most 50 GB, unless told otherwise.
+	// The oplog takes 5 % of the disk by default, at least 990 MB and at most 50 GB.
 	oplogShare, oplogLeast, oplogMost = 0.05, 990e6, 50e9
-	// month is how many seconds a month has, on the average.
-	month = 365.25 / 12 * 86400
-	// maxShards is where looking for a number of shards ends.
-	maxShards = 1 << 16
+	month                             = 365.25 / 12 * 86400 // seconds
+	maxShards                         = 1 << 16             // the largest number that is tried
 )
 
-// choose makes the answer out of all demands.
+// choose makes the answer from all demands.
 func (s *sizer) choose() {
 	if !s.checkJournal() {
 		return
@@ -49,7 +48,7 @@ func (s *sizer) choose() {
 	}
 }
 
-// copies is how many members keep each document in the answer.
+// copies is the number of members with each document in the answer.
 func (s *sizer) copies() int {
 	if n := s.in.Need.Copies; n > 0 {
 		return n
@@ -61,17 +60,7 @@ func (s *sizer) copies() int {
 	return n
 }
 
-// spare is how many nodes stand by. Where other members keep the same documents, one of them, of the same size, takes
-// over what a failed one did, as long as a majority is left to elect it; otherwise the work needs another node.
-func (s *sizer) spare() int {
-	copies, failures := s.copies(), s.in.Need.Failures
-	if copies >= 2*failures+1 {
-		return 0
-	}
-	return failures
-}
-
-// leastShards is what operations need, and what the journal allows where its batch is known.
+// leastShards is the number of shards that operations need and, if the batch is known, the journal allows.
 func (s *sizer) leastShards() (n int, decides string) {
 	n, decides = 1, "data"
 	for _, d := range s.demands {
@@ -89,7 +78,7 @@ func (s *sizer) leastShards() (n int, decides string) {
 	return n, decides
 }
 
-// data is the bytes of all documents of a demand, and how many they are.
+// data is the size of all documents of a demand, and their number.
 func (s *sizer) data(d *demand) (bytes, records float64) {
 	if s.in.Need.Data > 0 {
 		return float64(s.in.Need.Data), float64(s.in.Need.Data) / d.docBytes
@@ -97,8 +86,7 @@ func (s *sizer) data(d *demand) (bytes, records float64) {
 	return d.records * d.docBytes, d.records
 }
 
-// cacheFor is the cache that each member needs with so many shards, for the same hit ratio as measured, 0 without a
-// model.
+// cacheFor is the cache that each member needs for the measured hit ratio, 0 without a model.
 func (s *sizer) cacheFor(shards int) float64 {
 	most := 0.0
 	for _, d := range s.demands {
@@ -113,7 +101,7 @@ func (s *sizer) cacheFor(shards int) float64 {
 	return most
 }
 
-// kept says whether a cache keeps the hit ratio of all demands with so many shards.
+// kept reports whether a cache has the measured hit ratio of all demands.
 func (s *sizer) kept(cache float64, shards int) bool {
 	for _, d := range s.demands {
 		if d.keys == nil {
@@ -128,27 +116,16 @@ func (s *sizer) kept(cache float64, shards int) bool {
 	return true
 }
 
-// first finds the smallest number of shards, from least on, that fits; fit must not change back to false. 0 if none
-// does.
+// first returns the smallest number of shards from least on that fits, 0 if none does.
 func first(least int, fit func(int) bool) int {
-	high := least
-	for !fit(high) {
-		if high *= 2; high > maxShards {
-			return 0
-		}
+	n := least + sort.Search(maxShards-least+1, func(i int) bool { return fit(least + i) })
+	if n > maxShards {
+		return 0
 	}
-	low := max(least, high/2)
-	for low < high {
-		if mid := (low + high) / 2; fit(mid) {
-			high = mid
-		} else {
-			low = mid + 1
-		}
-	}
-	return high
+	return n
 }
 
-// diskFor is what the disk of a member is for, with so many shards.
+// diskFor is the content of the disk of a member.
 func (s *sizer) diskFor(shards int) record.SizeDisk {
 	documents, journal := 0.0, 2.0*journalFile
 	for _, d := range s.demands {
@@ -166,7 +143,7 @@ func (s *sizer) diskFor(shards int) record.SizeDisk {
 	used, free := float64(p.Documents+p.Overhead+p.Journal), s.in.Need.Free
 	total := used / (1 - free)
 	if s.copies() > 1 {
-		// The oplog is a share of the whole: used + share·total = (1−free)·total, within its limits.
+		// The oplog is a share of the total: used + share·total = (1−free)·total, within its limits.
 		oplog := min(max(oplogShare*used/(1-free-oplogShare), oplogLeast), oplogMost)
 		p.Oplog = int64(oplog)
 		total = (used + oplog) / (1 - free)
@@ -182,9 +159,14 @@ func diskTotal(p record.SizeDisk) int64 {
 // gib rounds bytes up to whole GiB.
 func gib(bytes float64) int64 { return int64(math.Ceil(bytes/(1<<30)-1e-9)) << 30 }
 
-// size makes an answer with so many shards. A memory of 0 is what the cache needs.
+// size makes an answer. A memory of 0 is what the cache needs.
 func (s *sizer) size(shards int, decides string, memory float64) record.SizeAnswer {
-	a := record.SizeAnswer{Shards: shards, Copies: s.copies(), Spare: s.spare(), Decides: decides}
+	a := record.SizeAnswer{Shards: shards, Copies: s.copies(), Decides: decides}
+	// Another member with the same documents takes over the work of a failed one if a majority is left to elect it.
+	// Otherwise the work needs a spare node.
+	if failures := s.in.Need.Failures; a.Copies < 2*failures+1 {
+		a.Spare = failures
+	}
 	a.Nodes = a.Shards*a.Copies + a.Spare
 	if memory == 0 {
 		if cache := s.cacheFor(shards); cache > 0 {
@@ -200,7 +182,7 @@ func (s *sizer) size(shards int, decides string, memory float64) record.SizeAnsw
 	return a
 }
 
-// chooseLikeMeasured answers in nodes like those that were measured, and beside that in fewer with more memory.
+// chooseLikeMeasured answers in nodes like the measured ones. The alternative is fewer nodes with more memory.
 func (s *sizer) chooseLikeMeasured(shards int, decides string) {
 	memory := 0.0
 	for _, d := range s.demands {
@@ -267,7 +249,7 @@ func (s *sizer) chooseType(shards int, decides string) {
 	s.out.Answer, s.out.Alternatives = &fit[0], fit[1:]
 }
 
-// withType is the answer in nodes of one type, or why they do not fit.
+// withType is the answer in nodes of one type, or the reason why they do not fit.
 func (s *sizer) withType(t spec.NodeType, cores float64, shards int, decides string) (record.SizeAnswer, string) {
 	if t.Cores < cores {
 		return record.SizeAnswer{}, fmt.Sprintf("it has %s cores, but the measured nodes have %s, and fewer were not measured", number(t.Cores), number(cores))
@@ -296,8 +278,8 @@ func (s *sizer) withType(t spec.NodeType, cores float64, shards int, decides str
 	return a, ""
 }
 
-// price is what nodes cost, by operations as well where a rate is needed. Quotients are rounded up to three digits, as
-// TPC-C 7.3 asks: nobody gets more for the money than is said.
+// price is the price of nodes, also by operations if a rate is needed. Quotients are rounded up to three digits, as
+// TPC-C 7.3 requires.
 func (s *sizer) price(nodes int, t spec.NodeType) *record.SizePrice {
 	l := s.in.Prices
 	p := &record.SizePrice{Currency: l.Currency, Date: l.Date, Source: l.Source, Month: float64(nodes) * t.Price}
@@ -315,7 +297,7 @@ func upToThree(x float64) float64 {
 	}
 	exponent := math.Floor(math.Log10(x)) - 2
 	unit := math.Pow(10, math.Abs(exponent))
-	if exponent < 0 { // multiplying keeps 0.0123 exact where dividing by 0.0001 does not
+	if exponent < 0 { // multiplication keeps 0.0123 exact, division by 0.0001 does not
 		return math.Ceil(x*unit*(1-1e-12)) / unit
 	}
 	return math.Ceil(x/unit*(1-1e-12)) * unit

@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// ofAnother returns the keys besides load and workload in which a configuration of a study differs from the baseline,
-// sorted: what was measured with them is not the deployment that the baseline is. The baseline differs in none,
-// whatever the levels that it consists of set.
+// ofAnother returns the sorted keys besides load and workload in which a configuration of a study differs from the
+// baseline: it is not the same deployment. The baseline itself has none.
 func ofAnother(s *record.Study, id string) []string {
 	i := slices.IndexFunc(s.Configurations, func(c record.Configuration) bool { return c.Baseline })
 	if i < 0 || s.Configurations[i].ID == id {
@@ -27,7 +25,10 @@ func ofAnother(s *record.Study, id string) []string {
 	for path := range c {
 		paths[path] = true
 	}
-	base := tree(s.Base)
+	var base map[string]any // nil on an error, and then different from everything that is set
+	if b, err := json.Marshal(s.Base); err == nil {
+		_ = json.Unmarshal(b, &base)
+	}
 	var differ []string
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		if room, _, _ := strings.Cut(path, "."); room == "load" || room == "workload" {
@@ -40,17 +41,7 @@ func ofAnother(s *record.Study, id string) []string {
 	return differ
 }
 
-// tree is a specification as its keys in JSON are nested.
-func tree(asked spec.Run) map[string]any {
-	var out map[string]any
-	b, err := json.Marshal(asked)
-	if err != nil || json.Unmarshal(b, &out) != nil {
-		return nil // what it says is then not known, and differs from everything that is set
-	}
-	return out
-}
-
-// valueOf is the text of what a path is in a configuration: what it sets, or else what the base run says.
+// valueOf is the text of the value of a path in a configuration, or else in the base run.
 func valueOf(path string, set map[string]any, base map[string]any) string {
 	if x, ok := set[path]; ok {
 		return fmt.Sprint(x)

@@ -1,77 +1,57 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
 
-// Cache is what holds pages, and how they are cut.
+// Cache is a cache of pages. Sizes are in bytes.
 type Cache struct {
-	// Bytes is the size of the cache as it is configured.
-	Bytes float64
-	// Fill is the share of it that pages occupy, [WiredTigerFill] for WiredTiger. 1 if 0.
-	Fill float64
-	// PageBytes is the size of a page of documents in memory, [WiredTigerPage] for WiredTiger.
-	PageBytes float64
-	// EntryBytes is what the index on _id takes per record in pages of IndexPageBytes; 0 leaves the index out.
+	Bytes     float64 // configured size
+	Fill      float64 // share of it that pages occupy, 1 if 0
+	PageBytes float64 // of a page of documents in memory
+	// EntryBytes is the size of an entry of the index on _id, in pages of IndexPageBytes. 0: without the index.
 	EntryBytes, IndexPageBytes float64
 }
 
-// WiredTiger's figures (MongoDB's defaults, read in its sources for storage engine version 12).
-const (
-	// WiredTigerPage is leaf_page_max of a collection, before compression.
-	WiredTigerPage = 32 << 10
-	// WiredTigerIndexPage is leaf_page_max of an index.
-	WiredTigerIndexPage = 16 << 10
-	// WiredTigerFill is eviction_target: from there on pages are thrown out, so more is not kept.
-	WiredTigerFill = 0.80
-	// pageFill is how full leaf pages are after random splits and reconciliation, split_pct's 90 % at best.
-	pageFill = 0.9
-	// indexEntry is the size of an entry of an index on YCSB's keys: key of 24 bytes, record id and cell headers.
-	indexEntry = 40
-)
+// pageFill is the fill of leaf pages after random splits and reconciliation: split_pct of WiredTiger.
+const pageFill = 0.9
 
-// WiredTigerCache returns the size of the cache of a mongod that is not told one, of a machine with so much memory,
-// both in bytes: the larger of half of what lies above 1 GiB, and 256 MiB.
+// WiredTigerCache returns the default size of the cache of a mongod on a machine with so much memory, both in bytes:
+// half of the memory above 1 GiB, at least 256 MiB.
 func WiredTigerCache(memory float64) float64 {
 	return max(0.5*(memory-(1<<30)), 256<<20)
 }
 
-// MemoryFor is the inverse of [WiredTigerCache]: the memory of a machine whose mongod has so large a cache. Below
-// 256 MiB it is the memory at which the cache begins to grow.
+// MemoryFor is the inverse of [WiredTigerCache]. Below 256 MiB it returns the memory at which the cache begins to grow.
 func MemoryFor(cache float64) float64 { return 2*max(cache, 256<<20) + (1 << 30) }
 
-// WiredTiger is the cache of a mongod with so many bytes of cache.
+// WiredTiger is the cache of a mongod of this size. The other figures are MongoDB's defaults for storage engine version
+// 12: eviction_target, from which pages are evicted, and leaf_page_max of a collection, before compression, and of an
+// index. An entry of an index on YCSB's keys has a key of 24 bytes, a record id and cell headers.
 func WiredTiger(bytes float64) Cache {
-	return Cache{
-		Bytes: bytes, Fill: WiredTigerFill, PageBytes: WiredTigerPage, EntryBytes: indexEntry,
-		IndexPageBytes: WiredTigerIndexPage,
-	}
+	return Cache{Bytes: bytes, Fill: 0.80, PageBytes: 32 << 10, EntryBytes: 40, IndexPageBytes: 16 << 10}
 }
 
-// Prediction is what the model says of a cache.
+// Prediction is the result of the cache model.
 type Prediction struct {
 	// Hit is the share of reads and updates whose page of documents is in the cache; IndexHit is that of index pages.
 	Hit, IndexHit float64
-	// Misses is how many pages are read per operation, of both kinds.
+	// Misses is the number of pages that an operation reads, of both kinds.
 	Misses float64
-	// DataBytes is what all pages take, of both kinds. Ratio is what fits, as a share of them, at most 1.
-	DataBytes, Ratio float64
-	// PerPage is how many documents lie in a page.
-	PerPage float64
 }
 
 // Predict returns the hit ratio in the steady state, by Che's approximation of an LRU cache ("Hierarchical Web Caching
-// Systems", 2002): an item is in the cache if it was asked for within the last T requests, where T is such that the
-// cache is just full. With requests that are independent of each other, an item with probability p is there with
-// 1 − exp(−pT).
+// Systems", 2002): an item is in the cache if it was requested within the last T requests. T is the number of requests
+// that just fills the cache. With independent requests, an item with probability p is in the cache with 1 − exp(−pT).
 //
-// The items are pages of k documents. Where neighbours are unrelated (zipfian), the other k−1 documents of a page are
-// drawn from all, so with φ(T) the mean of exp(−pT) over all documents, a page is absent with φ^k, and the page of a
-// document that is asked for with exp(−pT)·φ^(k−1): no page has to be looked at by itself. Where they are alike
-// (uniform, hotspot, latest, exponential), pages are items of k times the probability.
+// The items are pages of k documents. If neighbours are unrelated (zipfian), the other k−1 documents of a page are
+// drawn from all. With φ(T) as the mean of exp(−pT) over all documents, a page is absent with φ^k, and the page of a
+// requested document with exp(−pT)·φ^(k−1), so single pages need not be considered. If neighbours are alike (uniform,
+// hotspot, latest, exponential), pages are items of k times the probability.
 //
-// It fails where cache or documents have no size.
+// It fails if the cache or the documents have no size.
 func (k Keys) Predict(c Cache) (Prediction, error) {
 	if !(k.Records >= 1) || !(k.DocBytes > 0) {
 		return Prediction{}, fmt.Errorf("no cache model for %v records of %v bytes", k.Records, k.DocBytes)
@@ -80,18 +60,19 @@ func (k Keys) Predict(c Cache) (Prediction, error) {
 		return Prediction{}, fmt.Errorf("a cache of %v bytes holds nothing", c.Bytes)
 	}
 	l := k.layOut(c)
-	p := Prediction{DataBytes: l.bytes(), PerPage: l.perPage}
-	p.Ratio = min(1, l.room/p.DataBytes)
+	p := Prediction{Hit: 1, IndexHit: 1}
 	switch {
-	case p.Ratio >= 1:
-		p.Hit, p.IndexHit = 1, 1
+	case l.room >= l.bytes():
 	case k.Distribution == "sequential":
-		// A cycle through more than fits finds what it needs just thrown out: only neighbours in a page are hits.
+		// A cycle through more than fits always needs what was just evicted. Only neighbours in a page are hits.
 		p.Hit = 1 - 1/max(1, l.perPage)
 		p.IndexHit = p.Hit
 	default:
-		t := l.characteristicTime()
-		p.Hit, p.IndexHit = l.dataHit(t), l.indexHit(t)
+		t := logBisect(func(t float64) bool { return l.present(t) < l.room })
+		p.Hit = l.dataHit(t)
+		if l.indexPages > 0 { // in which neighbours are unrelated, because keys are hashes
+			p.IndexHit = l.hit(l.perIndex, t)
+		}
 	}
 	p.Misses = (1 - k.Inserts) * (1 - p.Hit)
 	if l.indexPages > 0 {
@@ -100,26 +81,23 @@ func (k Keys) Predict(c Cache) (Prediction, error) {
 	return p, nil
 }
 
-// layout is how the records lie in pages: the terms of the formula in [Keys.Predict].
+// layout describes how records are stored in pages: the terms of the formula in [Keys.Predict].
 type layout struct {
 	classes              []class
-	items, records       float64 // ranks of the distribution, and records they fall on
+	items, records       float64 // ranks of the distribution, and the records to which they belong
 	perPage, pages       float64
 	pageBytes            float64
 	perIndex, indexPages float64
 	indexBytes           float64
 	room                 float64
-	alike, hashed        bool // neighbours are alike; several ranks may fall on one record
+	alike, hashed        bool // neighbours are alike; several ranks may belong to one record
 }
 
 func (k Keys) layOut(c Cache) layout {
-	fill := c.Fill
-	if fill == 0 {
-		fill = 1
-	}
-	l := layout{classes: k.popularity(), items: k.items(), records: k.Records, alike: !k.scattered(),
-		hashed: k.items() != k.Records}
-	l.perPage, l.pageBytes = 1, k.DocBytes
+	// Documents are stored in the order of their insertion, so hot and new keys are neighbours in hotspot, latest and
+	// exponential.
+	l := layout{classes: k.popularity(), items: k.items(), records: k.Records, alike: k.Distribution != "zipfian",
+		hashed: k.items() != k.Records, perPage: 1, pageBytes: k.DocBytes, room: c.Bytes * cmp.Or(c.Fill, 1)}
 	if c.PageBytes > 0 {
 		l.perPage = max(1, math.Floor(c.PageBytes*pageFill/k.DocBytes))
 		l.pageBytes = max(l.perPage*k.DocBytes, k.DocBytes)
@@ -129,25 +107,24 @@ func (k Keys) layOut(c Cache) layout {
 		l.perIndex = max(1, math.Floor(c.IndexPageBytes*pageFill/c.EntryBytes))
 		l.indexPages, l.indexBytes = k.Records/l.perIndex, l.perIndex*c.EntryBytes
 	}
-	l.room = c.Bytes * fill
 	return l
 }
 
 func (l layout) bytes() float64 { return l.pages*l.pageBytes + l.indexPages*l.indexBytes }
 
-// absent is the probability that none of the k records of a page of unrelated ones was asked for within t.
+// absent is the probability that none of the k records of a page of unrelated records was requested within t.
 func (l layout) absent(k, t float64) float64 {
-	asked := 0.0 // expected number of ranks that were asked for
+	asked := 0.0 // expected number of requested ranks
 	for _, c := range l.classes {
 		asked -= c.items * math.Expm1(-c.each*t)
 	}
-	if l.hashed { // ranks fall on records at random, as many as chance puts there
+	if l.hashed { // each rank belongs to a random record
 		return math.Exp(-k / l.records * asked)
 	}
 	return math.Pow(max(0, 1-asked/l.items), k)
 }
 
-// present is the expected number of bytes of pages that were asked for within t.
+// present is the expected size of the pages that were requested within t.
 func (l layout) present(t float64) float64 {
 	used := 0.0
 	if l.alike {
@@ -164,12 +141,7 @@ func (l layout) present(t float64) float64 {
 	return used
 }
 
-// characteristicTime is T, in requests: present grows with it.
-func (l layout) characteristicTime() float64 {
-	return logBisect(func(t float64) bool { return l.present(t) < l.room })
-}
-
-// logBisect finds where below changes from true to false, by bisection on the logarithm.
+// logBisect returns the value at which below changes from true to false, by bisection on the logarithm.
 func logBisect(below func(float64) bool) float64 {
 	low, high := -2.0, 80.0
 	for range 44 { // to 5e-12
@@ -193,18 +165,10 @@ func (l layout) dataHit(t float64) float64 {
 	return hit
 }
 
-// indexHit is that of index pages, in which neighbours are unrelated: keys are hashes.
-func (l layout) indexHit(t float64) float64 {
-	if l.indexPages == 0 {
-		return 1
-	}
-	return l.hit(l.perIndex, t)
-}
-
-// hit is the probability that a page of k unrelated records is there when one of them is asked for.
+// hit is the probability that a page of k unrelated records is in the cache when one of them is requested.
 func (l layout) hit(k, t float64) float64 {
 	others := l.absent(k-1, t)
-	if l.hashed { // the record itself has other ranks, too
+	if l.hashed { // the record itself may have other ranks
 		others = l.absent(k, t)
 	}
 	hit := 0.0
@@ -214,8 +178,8 @@ func (l layout) hit(k, t float64) float64 {
 	return hit
 }
 
-// CacheFor returns the smallest cache, in bytes as configured, whose predicted hit ratio of documents is at least hit
-// (0…1). It is never more than what holds everything.
+// CacheFor returns the smallest configured size of a cache whose predicted hit ratio of documents is at least hit
+// (0…1), at most the size that holds everything.
 func (k Keys) CacheFor(hit float64, c Cache) (bytes float64, err error) {
 	c.Bytes = 1
 	if _, err := k.Predict(c); err != nil {
@@ -234,12 +198,6 @@ func (k Keys) CacheFor(hit float64, c Cache) (bytes float64, err error) {
 	}
 	t := logBisect(func(t float64) bool { return l.dataHit(t) < hit })
 	return min(all, l.present(t)/fill), nil
-}
-
-// fitting is how many records fit into a cache, index included.
-func (k Keys) fitting(c Cache) float64 {
-	l := k.layOut(c)
-	return l.room / (l.bytes() / k.Records)
 }
 
 // Sized returns the keys of a data set with another number of records.

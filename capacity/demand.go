@@ -11,31 +11,30 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// demand is one workload on its way to a number of nodes.
+// demand is one workload and the number of nodes that it needs.
 type demand struct {
 	w   *workloadRuns
-	p   *point // what its size is made from
+	p   *point // of which the size is made
 	out record.SizeWorkload
 
-	nodes, copies int // of the deployment that was measured
+	nodes, copies int // of the measured deployment
 	scaling       *Scaling
-	factor        string // what was varied; "" if the size was not
+	factor        string // name of the factor that varied the size, "" without one
 	needed        Estimate
-	shards        int // what the operations need, at the safe end of the interval
+	shards        int // that the operations need, at the safe end of the interval
 
-	records, docBytes float64 // of the whole data set as measured
+	records, docBytes float64 // of the whole measured data set
 	keys              *Keys   // nil without a model
 	cache             float64 // of a member in the measurement, 0 if unknown
 	memory, cores     float64 // of a node in the measurement, 0 if unknown
 	required          float64 // hit ratio
 	writes            float64 // share of the operations
-	durable           bool    // that wait for the journal
+	durable           bool    // writes wait for the journal
 }
 
-// assumedHit is the hit ratio that is kept where the cache of the measurement is unknown.
+// assumedHit is the hit ratio to keep if the cache of the measurement is unknown.
 const assumedHit = 0.99
 
 func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
@@ -46,7 +45,7 @@ func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 			return nil, err
 		}
 	}
-	d.p, _ = best(points)
+	d.p = best(points)
 	if err := s.deployment(d); err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 	return d, s.characterise(d)
 }
 
-// deployment finds out how many nodes did what was measured.
+// deployment sets the nodes and copies of the measured deployment.
 func (s *sizer) deployment(d *demand) error {
 	t := d.p.trials[0].run.Target
 	g := s.in.Deployment
@@ -113,10 +112,10 @@ func (s *sizer) deployment(d *demand) error {
 	return nil
 }
 
-// sizedBy says whether a study varied a factor of that name.
+// sizedBy reports whether a study varied this factor.
 func (w *workloadRuns) sizedBy(name string) bool { return strings.EqualFold(w.factor, name) }
 
-// scale collects throughput by size: of points that hold what is needed, one per size, the highest.
+// scale collects throughput by size: for each size, the highest of the points that meet the need.
 func (s *sizer) scale(d *demand, points []*point) error {
 	bySize := map[float64]*point{}
 	for _, p := range points {
@@ -157,14 +156,7 @@ func (s *sizer) scale(d *demand, points []*point) error {
 	return nil
 }
 
-func (d *demand) scalingIfMeasured() *Scaling {
-	if d.factor == "" {
-		return nil
-	}
-	return d.scaling
-}
-
-// characterise finds out what the workload asks of memory, disk and journal.
+// characterise sets what the workload needs of memory, disk and journal.
 func (s *sizer) characterise(d *demand) error {
 	run := d.p.trials[0].run
 	spec := run.Specification
@@ -174,7 +166,10 @@ func (s *sizer) characterise(d *demand) error {
 	}
 	d.machine(s.in.Deployment, run)
 	d.writes = writeShare(run)
-	d.durable = waitsForJournal(spec.Durability)
+	d.durable = spec.Durability.Name == "durable" || spec.Durability.W == "majority"
+	if j := spec.Durability.Journal; j != nil {
+		d.durable = *j
+	}
 	keys, err := KeysOf(spec.Workload)
 	if err != nil {
 		s.doubt("no-memory-model", measure.Warning, "%v. The answer has no memory", err)
@@ -185,7 +180,7 @@ func (s *sizer) characterise(d *demand) error {
 	return s.remember(d, run)
 }
 
-// machine finds out what the nodes of the measurement were.
+// machine sets memory, cores and cache of the measured nodes.
 func (d *demand) machine(given Deployment, run *record.Run) {
 	d.memory, d.cores = float64(given.Memory), given.Cores
 	memory, cores := labMachine(run)
@@ -201,7 +196,7 @@ func (d *demand) machine(given Deployment, run *record.Run) {
 	m := &record.SizeMemory{}
 	if x, err := strconv.ParseFloat(run.Target.Settings["wiredTiger cache bytes"], 64); err == nil && x > 0 {
 		d.cache, m.From = x, "serverStatus"
-	} else if all := served(run, seriesCacheMax, func(s record.Series) *float64 { return &s.Last }); len(all) > 0 &&
+	} else if all := served(run, "cache.max", func(s record.Series) *float64 { return &s.Last }); len(all) > 0 &&
 		slices.Min(all) > 0 {
 		d.cache, m.From = slices.Min(all), "serverStatus"
 	} else if d.memory > 0 {
@@ -214,7 +209,7 @@ func (d *demand) machine(given Deployment, run *record.Run) {
 	d.out.Memory = m
 }
 
-// loopback says whether all hosts are this machine.
+// loopback reports whether all hosts are this machine.
 func loopback(hosts []string) bool {
 	for _, h := range hosts {
 		name, _, err := net.SplitHostPort(h)
@@ -228,10 +223,10 @@ func loopback(hosts []string) bool {
 	return len(hosts) > 0
 }
 
-// remember predicts what the cache of the measurement held, and holds it against what the server counted.
+// remember predicts the hit ratio of the measurement, and compares it with the server's counters.
 func (s *sizer) remember(d *demand, run *record.Run) error {
 	m := d.out.Memory
-	keys := d.keys.Sized(d.recordsPerMember())
+	keys := d.keys.Sized(d.records * float64(d.copies) / float64(d.nodes)) // of a member
 	m.Distribution, m.Records, m.DocBytes, m.Required = keys.String(), keys.Records, keys.DocBytes, assumedHit
 	d.required = assumedHit
 	if kind := run.Target.Kind; kind != "mongod" && kind != "mongos" && kind != "" {
@@ -255,9 +250,10 @@ func (s *sizer) remember(d *demand, run *record.Run) error {
 	return nil
 }
 
-// course predicts what becomes of the cache as the data grow, around the size at which they no longer fit: the cliff.
+// course predicts the hit ratio as the data grow, around the size at which they no longer fit: the cliff.
 func course(keys Keys, cache float64) ([]record.SizeMemoryPoint, error) {
-	fits := keys.fitting(WiredTiger(cache))
+	l := keys.layOut(WiredTiger(cache))
+	fits := l.room / (l.bytes() / keys.Records)
 	records := []float64{keys.Records}
 	for _, factor := range []float64{0.5, 1, 1.25, 1.5, 2, 4, 8} {
 		records = append(records, fits*factor)
@@ -276,14 +272,10 @@ func course(keys Keys, cache float64) ([]record.SizeMemoryPoint, error) {
 	return points, nil
 }
 
-// recordsPerMember is how many documents a member had in the measurement.
-func (d *demand) recordsPerMember() float64 { return d.records * float64(d.copies) / float64(d.nodes) }
-
 // writeShare is the share of the operations that write.
 func writeShare(run *record.Run) float64 {
-	p := run.Phase("measure")
 	var writes, all int64
-	for _, c := range p.Classes {
+	for _, c := range run.Phase("measure").Classes {
 		if c.Part {
 			continue
 		}
@@ -292,27 +284,16 @@ func writeShare(run *record.Run) float64 {
 			writes += c.Counts.Attempted
 		}
 	}
-	if all == 0 {
-		return 0
-	}
-	return float64(writes) / float64(all)
+	return float64(writes) / float64(max(all, 1))
 }
 
-// writeClass says whether operations of a class write.
+// writeClass reports whether operations of a class write.
 func writeClass(name string) bool {
 	return slices.ContainsFunc([]string{"insert", "update", "write", "delete", "upsert", "replace"},
 		func(word string) bool { return strings.Contains(name, word) })
 }
 
-// waitsForJournal says whether writes are acknowledged when they are on the disk. A majority implies it by default.
-func waitsForJournal(d spec.Durability) bool {
-	if d.Journal != nil {
-		return *d.Journal
-	}
-	return d.Name == "durable" || d.W == "majority"
-}
-
-// weigh turns the need into a number of shards for one workload, or says why that cannot be done.
+// weigh computes the number of shards that one workload needs, or refuses with the reason.
 func (s *sizer) weigh(d *demand) {
 	need := s.in.Need
 	switch {
@@ -356,13 +337,13 @@ func (s *sizer) weigh(d *demand) {
 	d.shards = max(1, int(math.Ceil(safe/float64(d.copies)-1e-9)))
 }
 
-// describe says what the load of a point was.
+// describe words the load of a point.
 func (p *point) describe() string {
 	mean, _, _ := p.rate()
 	if p.source == sourceClosed {
 		return fmt.Sprintf("%s in a closed loop, %s/s", figure.Plural(int(p.load), "worker"), figure.Rate(mean))
 	}
-	var offered []float64 // what fell due differs a little from the rate that was asked for
+	var offered []float64 // it differs a little from the requested rate
 	for _, t := range p.trials {
 		offered = append(offered, t.run.Phase("measure").Rates.Offered)
 	}
@@ -376,15 +357,7 @@ func (p *point) describe() string {
 	return text
 }
 
-// The series of servers that say what their caches did, as package observe names them.
-const (
-	seriesPagesRead      = "cache.pages_read"
-	seriesPagesRequested = "cache.pages_requested"
-	seriesCacheMax       = "cache.max"
-	seriesSyncTime       = "log.sync_time"
-)
-
-// served returns a value of each server that has the series.
+// served returns a value of each server that has the series (see run/observe).
 func served(run *record.Run, name string, value func(record.Series) *float64) []float64 {
 	var list []float64
 	for _, s := range run.Series {
@@ -395,16 +368,16 @@ func served(run *record.Run, name string, value func(record.Series) *float64) []
 	return list
 }
 
-// compareMisses holds the prediction against what the servers counted, where the record has samples of them. Members of
-// one shard repeat each other's writes, so that of a single shard the busiest one counts; shards add up.
+// compareMisses compares the prediction with the servers' counters, if the record has samples of them. Members of one
+// shard repeat each other's writes, so the busiest one counts for a single shard. Shards are added.
 func (s *sizer) compareMisses(d *demand, run *record.Run) {
 	mean := func(s record.Series) *float64 { return &s.Mean }
-	read, requested := served(run, seriesPagesRead, mean), served(run, seriesPagesRequested, mean)
+	read, requested := served(run, "cache.pages_read", mean), served(run, "cache.pages_requested", mean)
 	if len(read) == len(requested) && len(read) > 0 && sum(requested) > 0 {
 		hit := max(0, 1-sum(read)/sum(requested))
 		d.out.Memory.HitServer = &hit
 	}
-	misses := served(run, seriesPagesRead, func(s record.Series) *float64 { return s.PerOperation })
+	misses := served(run, "cache.pages_read", func(s record.Series) *float64 { return s.PerOperation })
 	if len(misses) == 0 {
 		return
 	}

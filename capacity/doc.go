@@ -1,13 +1,13 @@
-// Package capacity says what size is needed: how many nodes, how much memory and disk, and why. It has the models
-// behind that, each with the assumption that it stands on and a way to see where it ends:
+// Package capacity computes the size that is needed: nodes, memory and disk, with reasons. It has these models, each
+// with its assumption and its limits:
 //
-//   - [Multiplier]: how much faster one deployment is than another, and how many nodes that makes;
-//   - [Scaling]: throughput by the number of nodes, as assumed or as measured, and [FitUSL], the Universal Scalability
-//     Law, which explains a measured course and never replaces a measurement;
-//   - [Keys.Predict]: which share of requests finds its page in the cache, from the key distribution of the workload;
-//   - [GroupCommit]: what a disk that syncs in so much time allows in durable writes;
-//   - [Size]: all of them together, against a need, and a price list if there is one.
+//   - [Multiplier]: how much faster one deployment is than another, and how many nodes match it;
+//   - [Scaling]: throughput by the number of nodes, assumed or measured, and [FitUSL], the Universal Scalability Law,
+//     which explains measurements and never replaces them;
+//   - [Keys.Predict]: the cache hit ratio, from the key distribution of the workload;
+//   - [GroupCommit]: the durable writes that the sync time of a disk allows;
+//   - [Size]: all of them together, for a need and an optional price list.
 //
-// Nothing here makes load, reads the clock or prints. Evidence comes out of records; a figure that no record holds is
-// said to be unknown.
+// Nothing here makes load, reads the clock or prints. Evidence comes from records; a figure that no record has is
+// reported as unknown.
 package capacity

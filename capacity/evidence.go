@@ -15,15 +15,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// trial is one run that may say what a deployment carries.
+// trial is one run of a deployment.
 type trial struct {
-	dir string
-	run *record.Run
-	// size is the level of factor, which its study varied; 0 and "" if there is none.
-	size   float64
-	factor string
-	// confirmed: it confirmed the capacity that a study searched for.
-	confirmed bool
+	dir       string
+	run       *record.Run
+	size      float64 // the level of factor, 0 without one
+	factor    string  // that its study varied
+	confirmed bool    // it confirmed the capacity that a study searched for
 }
 
 // workloadRuns are the trials of one workload.
@@ -31,16 +29,16 @@ type workloadRuns struct {
 	name   string
 	trials []trial
 	factor string // of a study that varied the size of the deployment
-	// explained is throughput over something that is not the size of the deployment, such as the workers.
+	// explained is throughput by another factor than the size of the deployment, such as workers.
 	explained  []ScalePoint
 	explaining string
 }
 
-// gathered is everything that a list of records says.
+// gathered is the content of a list of records.
 type gathered struct {
-	workloads []*workloadRuns // in the order in which they came
+	workloads []*workloadRuns // in the order of the records
 	notes     []measure.Finding
-	warned    map[string]int // how many runs have a warning, by its name
+	warned    map[string]int // number of runs with a warning, by its ID
 }
 
 func (g *gathered) note(id string, severity measure.Severity, format string, a ...any) {
@@ -50,8 +48,7 @@ func (g *gathered) note(id string, severity measure.Severity, format string, a .
 	}
 }
 
-// passOn takes over what a run's own validity warns of, once per kind: the first one's words, and how many others say
-// so.
+// passOn adds the warnings of a run, each ID once: the text of the first one, and the number of others.
 func (g *gathered) passOn(t trial) {
 	for _, f := range t.run.Validity {
 		if f.Severity != measure.Warning && f.ID != "embedded" {
@@ -64,22 +61,13 @@ func (g *gathered) passOn(t trial) {
 	}
 }
 
-// sumUp says behind each warning of a run how many others have it, too.
-func (g *gathered) sumUp() {
-	for i, f := range g.notes {
-		if n := g.warned[f.ID] - 1; n > 0 {
-			g.notes[i].Text += fmt.Sprintf(" (and %s)", figure.Plural(n, "other record"))
-		}
-	}
-}
-
-// unusable is why records say nothing about the size, though they can be read.
+// unusable is the reason why readable records give no size.
 type unusable struct{ why string }
 
 func (u unusable) Error() string { return u.why }
 
-// gather reads runs and studies. Its errors are about directories that cannot be read, or are [unusable]; what was
-// noted until then comes with them, because it may say why.
+// gather reads runs and studies. An error means that a directory cannot be read, or is [unusable]. The notes until then
+// are returned too, because they may explain it.
 func gather(dirs []string) (*gathered, error) {
 	g := &gathered{warned: map[string]int{}}
 	for _, dir := range expand(dirs) {
@@ -96,18 +84,22 @@ func gather(dirs []string) (*gathered, error) {
 			return g, err
 		}
 	}
-	g.sumUp()
+	for i, f := range g.notes {
+		if n := g.warned[f.ID] - 1; n > 0 {
+			g.notes[i].Text += fmt.Sprintf(" (and %s)", figure.Plural(n, "other record"))
+		}
+	}
 	return g, nil
 }
 
-// expand puts, for a directory that is no record itself, those below it in its place.
+// expand replaces each directory that is not a record by the records below it.
 func expand(dirs []string) []string {
 	var out []string
 	for _, dir := range dirs {
 		var found []string
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
-				return nil // what cannot be read holds no record; the directory itself is reported below
+				return nil // the directory itself is reported below
 			}
 			if kind := record.KindIn(path); kind == record.KindStudy || kind == record.KindRun {
 				found = append(found, path)
@@ -123,7 +115,7 @@ func expand(dirs []string) []string {
 	return out
 }
 
-// addRun takes one run over. why says what is wrong with it, if it cannot be used.
+// addRun adds a run. A trial of a study that cannot be used is only noted.
 func (g *gathered) addRun(t trial, in *record.Study) error {
 	if why := whyUnusable(t.run); why != "" {
 		if in == nil {
@@ -145,7 +137,7 @@ func (g *gathered) addRun(t trial, in *record.Study) error {
 	return nil
 }
 
-// whyUnusable says why nothing can be concluded from a run, "" if something can.
+// whyUnusable returns the reason why a run gives no size, "" if it gives one.
 func whyUnusable(r *record.Run) string {
 	p := r.Phase("measure")
 	switch {
@@ -171,7 +163,7 @@ func firstInvalid(list []measure.Finding) string {
 	return ""
 }
 
-// describeWorkload names a workload with what makes its results comparable: parameters and durability.
+// describeWorkload names a workload with its parameters and durability, which must be the same in a comparison.
 func describeWorkload(s spec.Run) string {
 	name := s.Workload.Name
 	if s.Workload.Mode == "ycsb" && !strings.HasPrefix(name, "ycsb") {
@@ -197,8 +189,7 @@ func describeWorkload(s spec.Run) string {
 	return name
 }
 
-// addStudy takes the trials of a study over: those of its comparison, or, where it searched for a capacity, those that
-// confirmed it.
+// addStudy adds the trials of a study's comparison, and those that confirmed its capacity.
 func (g *gathered) addStudy(dir string) error {
 	s, err := record.OpenStudy(dir)
 	if err != nil {
@@ -253,7 +244,7 @@ func (g *gathered) count() int {
 	return n
 }
 
-// addCapacity takes the trials over that confirmed a capacity.
+// addCapacity adds the trials that confirmed a capacity.
 func (g *gathered) addCapacity(dir string, s *record.Study) error {
 	c := s.Capacity
 	if c == nil {
@@ -293,18 +284,13 @@ func configurationOf(s *record.Study, id string) record.Configuration {
 	return record.Configuration{ID: id, Baseline: true}
 }
 
-// sizeFactors are the names of factors whose levels are sizes of the deployment, in nodes or shards. Members of one
-// replica set are not: they keep more copies and carry no more load.
-func sizeFactors() []string { return []string{"nodes", "shards", "hosts", "servers"} }
-
-// explainFactors are sizes of other things, which the scalability law explains.
-func explainFactors() []string { return []string{"members", "clients", "workers", "threads"} }
-
-// scalingFactor returns the name of the factor that varies the size of the deployment, "" if none does.
+// scalingFactor returns the name of the factor that varies the size of the deployment, "" if none does. More members of
+// a replica set keep more copies and serve no more load.
 func scalingFactor(s *record.Study) string {
+	sizes := []string{"nodes", "shards", "hosts", "servers"}
 	for _, c := range s.Configurations {
 		for name := range c.Levels {
-			if slices.Contains(sizeFactors(), strings.ToLower(name)) {
+			if slices.Contains(sizes, strings.ToLower(name)) {
 				return name
 			}
 		}
@@ -312,31 +298,29 @@ func scalingFactor(s *record.Study) string {
 	return ""
 }
 
-// maxSize is the largest size of a deployment that is believed.
-const maxSize = 1e6
-
-// sizeOf reads the size out of the level of a factor: 4, "4 nodes", "8-node".
+// sizeOf reads the size from the level of a factor: 4, "4 nodes", "8-node".
 func sizeOf(c record.Configuration, factor string) (float64, bool) {
 	level, ok := c.Levels[factor]
 	if factor == "" || !ok {
 		return 0, false
 	}
 	var n float64
-	if _, err := fmt.Sscanf(strings.TrimSpace(level), "%f", &n); err != nil || !(n > 0 && n <= maxSize) {
+	if _, err := fmt.Sscanf(strings.TrimSpace(level), "%f", &n); err != nil || !(n > 0 && n <= 1e6) {
 		return 0, false
 	}
 	return n, true
 }
 
-// explain collects throughput over workers or the like, for the law.
+// explain collects throughput by workers, clients or members, for the scalability law.
 func (g *gathered) explain(s *record.Study, factor string) {
 	if len(g.workloads) == 0 {
 		return
 	}
 	w := g.workloads[len(g.workloads)-1]
+	explaining := []string{"members", "clients", "workers", "threads"}
 	for _, c := range s.Configurations {
 		for name := range c.Levels {
-			if n, ok := sizeOf(c, name); ok && name != factor && slices.Contains(explainFactors(), strings.ToLower(name)) {
+			if n, ok := sizeOf(c, name); ok && name != factor && slices.Contains(explaining, strings.ToLower(name)) {
 				if xs := throughputs(s, c.ID); len(xs) > 0 {
 					w.explaining = name
 					w.explained = append(w.explained, ScalePoint{N: n, Throughput: xs})
@@ -357,7 +341,7 @@ func (g *gathered) explain(s *record.Study, factor string) {
 	}
 }
 
-// throughputs are those of the finished trials of a configuration.
+// throughputs returns the throughput of each finished trial of a configuration.
 func throughputs(s *record.Study, id string) []float64 {
 	var xs []float64
 	for _, t := range s.Trials {
@@ -369,7 +353,7 @@ func throughputs(s *record.Study, id string) []float64 {
 	return xs
 }
 
-// largestData leaves only the trials with the most data: a smaller data set is cached better than the larger one.
+// largestData keeps only the trials with the most data, because a smaller data set is cached better.
 func (w *workloadRuns) largestData(g *gathered) {
 	if w.factor != "" {
 		return // paired levels grow the data with the deployment

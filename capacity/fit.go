@@ -11,36 +11,31 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
-// ScalePoint is what was measured at one size.
+// ScalePoint has the throughput at one size.
 type ScalePoint struct {
-	// N is the size: nodes, members, clients or workers.
-	N float64
-	// Throughput has one value per trial, in operations per second, all above 0.
-	Throughput []float64
+	N          float64   // the size: nodes, members, clients or workers
+	Throughput []float64 // of each trial, in operations per second, above 0
 }
 
-// FitOptions are those of [FitUSL]. The zero value takes the defaults.
+// FitOptions are those of [FitUSL]. The zero value has the defaults.
 type FitOptions struct {
 	Confidence float64 // of all intervals, 0.95 if 0
 	Resamples  int     // 1000 if 0
 	Seed       uint64  // of the resampling; the same seed gives the same intervals
 }
 
-// Fit is the law fitted to points, and how much it is worth.
+// Fit is the law fitted to points.
 type Fit struct {
 	USL
-	Points []ScalePoint // in order of N
-	// Error is the root mean square of the relative residuals: how far points lie from the curve.
-	Error float64
-	// Known is false where some size was measured once only: there is nothing to resample, and no interval.
-	Known                               bool
-	LambdaRange, SigmaRange, KappaRange stats.Interval
-	// Reached says that the measured sizes go as far as the peak, so that it may be reported; PeakRange is its
-	// interval, whose High is infinite where some resamples have no peak.
+	Points                 []ScalePoint // in order of N
+	Error                  float64      // root mean square of the relative residuals
+	Known                  bool         // there are intervals, because all sizes were measured several times
+	SigmaRange, KappaRange stats.Interval
+	// Reached: the measured sizes include the peak, so it may be reported. PeakRange is its interval, whose High is
+	// infinite if some resamples have no peak.
 	Reached   bool
 	PeakRange stats.Interval
-	// Warnings say why the fit may not be used, or only with care. It is usable if there are none.
-	Warnings []string
+	Warnings  []string // a fit with warnings must not be used, or only with care
 
 	samples    []USL
 	confidence float64
@@ -48,11 +43,11 @@ type Fit struct {
 
 // The limits of what a fit may be used for.
 const (
-	minScalePoints = 4    // three parameters need more points than parameters
-	minScaleRange  = 4.0  // largest N by smallest: below it, contention and coherency look alike
-	peakMargin     = 0.9  // the peak counts as reached if the sizes go to this share of it
-	maxFitError    = 0.10 // residuals beyond this are not noise
-	maxReach       = 2.0  // how far beyond the largest measured N the curve may be asked, as a factor
+	minScalePoints = 4    // more than the three parameters
+	minScaleRange  = 4.0  // largest N by smallest: below it, contention and coherency cannot be distinguished
+	peakMargin     = 0.9  // the peak counts as reached if the largest N is at least this share of it
+	maxFitError    = 0.10 // larger residuals are not noise
+	maxReach       = 2.0  // largest predicted N by largest measured N
 )
 
 // FitUSL fits the law by least squares on relative residuals, with 0 ≤ σ ≤ 1, κ ≥ 0 and λ free: λ is not the
@@ -60,10 +55,10 @@ const (
 //
 // N/X = a + bN + cN(N−1) with a = (1−σ)/λ, b = σ/λ, c = κ/λ is linear in its coefficients, and a, b, c ≥ 0 is the same
 // as the limits of σ and κ. Dividing each row by N/X makes its residual X/X̂ − 1, relative. So the sum of squares has
-// one minimum, found exactly: no starting values, no iterations.
+// one minimum, which is found exactly, without starting values and iterations.
 //
-// Intervals come from resampling the trials within each N, whose deviations are widened first: see [widening]. In
-// simulations with 3 % noise the intervals then hold the truth in 91 to 96 of 100 fits with 3 to 10 trials per size.
+// Intervals come from resampling the trials within each N. Their deviations are widened first (see [widening]). In
+// simulations with 3 % noise, the intervals included the truth in 91 to 96 of 100 fits with 3 to 10 trials per size.
 func FitUSL(points []ScalePoint, o FitOptions) (*Fit, error) {
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
@@ -113,8 +108,8 @@ func checkPoints(points []ScalePoint) ([]ScalePoint, error) {
 	return out, nil
 }
 
-// solveUSL finds the minimum. With three coefficients that must not be negative, it is the best of the at most seven
-// minima in which some of them are zero and the others free and not negative.
+// solveUSL finds the minimum with three coefficients that are not negative: the best of at most seven minima in which
+// some coefficients are zero and the others are free and not negative.
 func solveUSL(points []ScalePoint) (best USL, ok bool) {
 	var rows [][3]float64
 	for _, p := range points {
@@ -129,21 +124,17 @@ func solveUSL(points []ScalePoint) (best USL, ok bool) {
 			continue
 		}
 		// On a tie the simpler law wins: masks with fewer coefficients come first or differ by more than rounding.
-		if sum := squares(rows, c); sum < lowest*(1-1e-9) {
+		sum := 0.0
+		for _, r := range rows {
+			d := c[0]*r[0] + c[1]*r[1] + c[2]*r[2] - 1
+			sum += d * d
+		}
+		if sum < lowest*(1-1e-9) {
 			u := USL{Lambda: 1 / (c[0] + c[1]), Sigma: c[1] / (c[0] + c[1]), Kappa: c[2] / (c[0] + c[1])}
 			best, ok, lowest = u, true, sum
 		}
 	}
 	return best, ok
-}
-
-func squares(rows [][3]float64, c [3]float64) float64 {
-	sum := 0.0
-	for _, r := range rows {
-		d := c[0]*r[0] + c[1]*r[1] + c[2]*r[2] - 1
-		sum += d * d
-	}
-	return sum
 }
 
 // leastSquares solves rows·c = 1 for the coefficients in mask; the others are 0. Columns are scaled to length 1 first,
@@ -223,7 +214,7 @@ func fitError(u USL, points []ScalePoint) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// resample fits again and again to trials drawn within each size.
+// resample repeats the fit with trials drawn at random within each size.
 func (f *Fit) resample(o FitOptions) {
 	for _, p := range f.Points {
 		if len(p.Throughput) < 2 {
@@ -249,14 +240,13 @@ func (f *Fit) resample(o FitOptions) {
 		}
 	}
 	f.Known = len(f.samples) > 0
-	f.LambdaRange = f.interval(func(u USL) float64 { return u.Lambda })
 	f.SigmaRange = f.interval(func(u USL) float64 { return u.Sigma })
 	f.KappaRange = f.interval(func(u USL) float64 { return u.Kappa })
 	f.PeakRange = f.interval(func(u USL) float64 { n, _ := u.Peak(); return n })
 }
 
-// widening makes up for resampling few trials: their normal quantile should be Student's. Each of the three parameters
-// rests on about a third of the trials, hence a third of the degrees of freedom; simulations agree.
+// widening corrects for resampling few trials: the quantile should be Student's instead of the normal one. Each of the
+// three parameters uses about a third of the trials, hence a third of the degrees of freedom. Simulations confirm it.
 func widening(points []ScalePoint, confidence float64) float64 {
 	df := 0.0
 	for _, p := range points {
@@ -266,8 +256,8 @@ func widening(points []ScalePoint, confidence float64) float64 {
 	return stats.TQuantile(q, max(df, 1)) / stats.TQuantile(q, 1e6)
 }
 
-// widened moves values away from their geometric mean, by the factor and by sqrt(n/(n−1)), by which the deviations of
-// a few values from their own mean are too small.
+// widened moves values away from their geometric mean by the factor, and by sqrt(n/(n−1)), because the deviations of a
+// few values from their own mean are too small.
 func widened(xs []float64, factor float64) []float64 {
 	mean, n := math.Log(geoMean(xs)), float64(len(xs))
 	out := make([]float64, len(xs))
@@ -277,7 +267,7 @@ func widened(xs []float64, factor float64) []float64 {
 	return out
 }
 
-// interval is the middle part of what the resamples give.
+// interval is the interval of a value over the resamples.
 func (f *Fit) interval(of func(USL) float64) stats.Interval {
 	if !f.Known {
 		return stats.Interval{}
@@ -291,10 +281,10 @@ func (f *Fit) interval(of func(USL) float64) stats.Interval {
 	return stats.Interval{Low: at((1 - f.confidence) / 2), High: at((1 + f.confidence) / 2)}
 }
 
-// Largest returns the largest size that was measured.
+// Largest returns the largest measured size.
 func (f *Fit) Largest() float64 { return f.Points[len(f.Points)-1].N }
 
-// judge finds out what the fit may not be used for.
+// judge adds the warnings.
 func (f *Fit) judge() {
 	peak, has := f.Peak()
 	f.Reached = has && f.Largest() >= peakMargin*peak
@@ -318,7 +308,7 @@ func (f *Fit) judge() {
 	}
 }
 
-// risesAgain looks for throughput that fell by more than the noise of the points and then rose by more than it.
+// risesAgain finds throughput that fell and then rose, each by more than the noise of the points.
 func (f *Fit) risesAgain() (n float64, again bool) {
 	noise := max(0.02, 2*trialNoise(f.Points))
 	high, low, fell := 0.0, 0.0, false
@@ -337,7 +327,7 @@ func (f *Fit) risesAgain() (n float64, again bool) {
 	return 0, false
 }
 
-// trialNoise is the standard deviation of the mean of a size's trials, relative, the largest of all sizes.
+// trialNoise is the largest relative standard deviation of the mean of a size's trials.
 func trialNoise(points []ScalePoint) float64 {
 	worst := 0.0
 	for _, p := range points {
@@ -363,8 +353,8 @@ func geoMean(xs []float64) float64 {
 	return math.Exp(sum / float64(len(xs)))
 }
 
-// Predict returns the throughput at n with its interval (the same value twice if none is known). The error says why
-// the curve must not be asked there; the values are valid beside it.
+// Predict returns the throughput at n with its interval, which is a point if none is known. The error says why the
+// prediction is unreliable; the values are valid with it.
 func (f *Fit) Predict(n float64) (x float64, iv stats.Interval, err error) {
 	x = f.At(n)
 	iv = stats.Interval{Low: x, High: x}
@@ -378,8 +368,8 @@ func (f *Fit) Predict(n float64) (x float64, iv stats.Interval, err error) {
 	return x, iv, err
 }
 
-// Nodes returns the smallest size, not rounded, at which the curve reaches x, with its interval; High is infinite where
-// some resamples never reach it. The error says why there is no such size, or none that may be told.
+// Nodes returns the smallest size, not rounded, at which the curve reaches x, with its interval. High is infinite if
+// some resamples never reach it. The error says why there is no such size, or why it is unreliable.
 func (f *Fit) Nodes(x float64) (n float64, iv stats.Interval, err error) {
 	n, ok := f.NodesFor(x)
 	if !ok {

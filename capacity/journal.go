@@ -5,41 +5,22 @@ import (
 	"time"
 )
 
-// GroupCommit is a server whose one flusher syncs the journal for everybody: a commit that arrives while a sync runs
-// waits for the rest of it and for the whole next one, which it shares with all others that wait. So the disk limits
-// how often is synced, and the number of waiting clients how much each sync carries.
+// GroupCommit models a server with one flusher that syncs the journal for all clients. A commit that arrives during a
+// sync waits for the rest of it and for the whole next sync, which it shares with all others that wait. So the disk
+// limits the number of syncs, and the number of waiting clients limits the commits of each sync.
 //
-// Measured on a mongod with a disk that syncs in 5.4 ms, the model was right within 8 % from 1 to 32 clients; with more
+// On a mongod with a disk that syncs in 5.4 ms, the model was right within 8 % for 1 to 32 clients. With more clients
 // the cores were the limit.
 type GroupCommit struct {
 	// Sync is the mean time of one sync, write and flush together.
 	Sync time.Duration
-	// Square is the mean of the squares of that time, in s². 0 means that all syncs take the same.
+	// Square is the mean of the squares of that time, in s². 0: all syncs take the same time.
 	Square float64
 }
 
-// Rate returns the durable commits per second of so many clients, each of which sends its next commit think after its
-// last was acknowledged. One client waits for one sync each time; from two on, with think below one sync, each waits
-// for two less think, and the cycle of each takes two syncs: C/(2S).
-func (g GroupCommit) Rate(clients int, think time.Duration) float64 {
-	if clients < 1 || g.Sync <= 0 {
-		return 0
-	}
-	return float64(clients) / (g.Latency(clients, think) + think).Seconds()
-}
-
-// Latency returns the mean time of a durable commit of so many clients in a closed loop: S for one, 2S − think for
-// more, and not less than S.
-func (g GroupCommit) Latency(clients int, think time.Duration) time.Duration {
-	if clients <= 1 {
-		return g.Sync
-	}
-	return max(g.Sync, 2*g.Sync-think)
-}
-
-// Busy returns the share of time in which a sync runs, with so many commits per second of independent clients. A sync
-// is followed by another one if somebody came meanwhile, with probability 1−exp(−λS), so one in exp(λS) of them is the
-// last of its row; between two rows nobody comes for 1/λ:
+// Busy returns the share of time in which a sync runs, at a rate of commits of independent clients. A sync is followed
+// by another one if a commit arrived during it, with probability 1−exp(−λS). So one in exp(λS) syncs is the last of its
+// row, and the pause between two rows is 1/λ:
 //
 //	b = λS·exp(λS) / (1 + λS·exp(λS))
 func (g GroupCommit) Busy(rate float64) float64 {
@@ -53,9 +34,9 @@ func (g GroupCommit) Busy(rate float64) float64 {
 	return 1 / (1 + math.Exp(-x)/x)
 }
 
-// OpenLatency returns the mean time of a durable commit of independent clients: one sync, and for those that come while
-// another one runs also the rest of that, E[S²]/(2E[S]). A disk that is usually fast and at times slow is far worse
-// than its mean says, as more commits fall into the slow syncs.
+// OpenLatency returns the mean time of a durable commit of independent clients: one sync, and for commits that arrive
+// during another sync also the rest of that, E[S²]/(2E[S]). A disk that is usually fast and sometimes slow is far worse
+// than its mean, because more commits arrive during slow syncs.
 func (g GroupCommit) OpenLatency(rate float64) time.Duration {
 	s := g.Sync.Seconds()
 	if s <= 0 {
@@ -65,8 +46,8 @@ func (g GroupCommit) OpenLatency(rate float64) time.Duration {
 	return time.Duration((s + g.Busy(rate)*rest) * float64(time.Second))
 }
 
-// Quantile returns the time that a share q of the durable commits of independent clients stays below, if all syncs take
-// the same: one sync for those that find the disk idle, evenly between one and two for the others.
+// Quantile returns the quantile q of the time of a durable commit of independent clients, if all syncs take the same
+// time: one sync if the disk is idle, otherwise evenly distributed between one and two syncs.
 func (g GroupCommit) Quantile(rate, q float64) time.Duration {
 	b := g.Busy(rate)
 	if q <= 1-b {
@@ -76,15 +57,10 @@ func (g GroupCommit) Quantile(rate, q float64) time.Duration {
 }
 
 // Ceiling returns the durable commits per second if each sync carries batch of them. Batch is half of the clients that
-// wait, as the other half waits for the next sync.
-func (g GroupCommit) Ceiling(batch float64) float64 {
-	if g.Sync <= 0 {
-		return math.Inf(1)
-	}
-	return batch / g.Sync.Seconds()
-}
+// wait, because the other half waits for the next sync.
+func (g GroupCommit) Ceiling(batch float64) float64 { return batch / g.Sync.Seconds() }
 
-// Clients returns how many clients must be writing at once for so many durable commits per second.
+// Clients returns the number of concurrent clients that a rate of durable commits needs.
 func (g GroupCommit) Clients(rate float64) int {
 	s := g.Sync.Seconds()
 	if rate*s <= 1 {

@@ -3,7 +3,6 @@ package capacity
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,27 +10,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Keys is which keys a workload asks for and how often, and how its records lie in pages. Make it with [KeysOf].
+// Keys describes how often a workload requests each key, and how its records are stored in pages. [KeysOf] makes it.
 type Keys struct {
-	// Distribution is its name: zipfian, uniform, latest, hotspot, exponential or sequential.
-	Distribution string
-	// Original is true for YCSB's own generators, whose zipfian is far flatter than its name says.
-	Original bool
-	// Records is how many there are.
-	Records float64
-	// DocBytes is the mean size of a document in BSON.
-	DocBytes float64
-	// Inserts is the share of the operations that add records.
-	Inserts float64
+	Distribution string  // zipfian, uniform, latest, hotspot, exponential or sequential
+	Original     bool    // YCSB's own generators, whose zipfian is far flatter than its name says
+	Records      float64 // number of records
+	DocBytes     float64 // mean size of a document in BSON
+	Inserts      float64 // share of the operations that add records
 
 	theta               float64
 	hotData, hotShare   float64
 	percentile, newPart float64
 }
 
-// KeysOf reads the key distribution of a workload out of its specification, and makes documents to see how large
-// they are. It fails for workloads whose operations do not ask for single keys: those with scans, and person,
-// location and catalog.
+// KeysOf reads the key distribution of a workload from its specification, and generates documents to measure their
+// size. It fails for workloads whose operations do not request single keys: those with scans, person, location and
+// catalog.
 func KeysOf(asked spec.Workload) (Keys, error) {
 	name, values, err := parameters(asked)
 	if err != nil {
@@ -69,7 +63,7 @@ func KeysOf(asked spec.Workload) (Keys, error) {
 	return k, err
 }
 
-// parameters returns the effective parameters of a workload: its defaults, with what was given on top.
+// parameters returns the parameters of a workload, with its defaults.
 func parameters(asked spec.Workload) (name string, values map[string]string, err error) {
 	name = strings.TrimPrefix(strings.ToLower(asked.Name), "workload")
 	switch {
@@ -96,10 +90,7 @@ func parameters(asked spec.Workload) (name string, values map[string]string, err
 	return name, values, nil
 }
 
-// sampled is how many documents are made to see how large they are.
-const sampled = 200
-
-// sample returns the number of records of a workload and their mean size.
+// sample returns the number of records of a workload, and the mean size of up to 200 of them.
 func sample(asked spec.Workload) (records, bytes float64, err error) {
 	w, err := workload.Open(workload.Spec{
 		Name: asked.Name, Mode: asked.Mode, Records: int64(asked.Records), Seed: asked.Seed, Params: asked.Params,
@@ -112,7 +103,7 @@ func sample(asked spec.Workload) (records, bytes float64, err error) {
 		return 0, 0, fmt.Errorf("workload %s has no records", w.Name())
 	}
 	loader, op, total := w.Loader(), workload.Op{}, 0
-	count := min(n, sampled)
+	count := min(n, 200)
 	for i := range count {
 		loader.Load(i*(n/count), 1, &op)
 		for _, r := range op.Requests {
@@ -124,7 +115,7 @@ func sample(asked spec.Workload) (records, bytes float64, err error) {
 	return float64(n), float64(total) / float64(count), nil
 }
 
-// String names the distribution with what it depends on.
+// String names the distribution with its parameters.
 func (k Keys) String() string {
 	s := k.Distribution
 	switch {
@@ -138,12 +129,12 @@ func (k Keys) String() string {
 	return s
 }
 
-// class is a number of items that are asked for with the same probability each.
+// class is a number of items, each requested with the same probability.
 type class struct{ items, each float64 }
 
-// popularity returns the items by how often they are asked for, the most popular first. Their probabilities add up
-// to 1. Single ranks first, then ranks in groups that grow with the rank: within a group the density of a zipfian
-// changes by less than 4 %.
+// popularity returns the items by popularity, the most popular first. Their probabilities add up to 1. The first ranks
+// are single, later ones are in groups that grow with the rank: within a group, the density of a zipfian changes by
+// less than 4 %.
 func (k Keys) popularity() []class {
 	n := k.Records
 	switch k.Distribution {
@@ -168,7 +159,8 @@ func (k Keys) popularity() []class {
 	return []class{{n, 1 / n}}
 }
 
-// items is over how many ranks the generator draws: YCSB's zipfian always over 10^10, which it hashes.
+// items is the number of ranks from which the generator draws. YCSB's zipfian always draws from 10^10 and hashes the
+// rank.
 func (k Keys) items() float64 {
 	if k.Original && k.Distribution == "zipfian" {
 		return 1e10
@@ -176,7 +168,7 @@ func (k Keys) items() float64 {
 	return k.Records
 }
 
-// grouped makes classes out of the probability of all ranks below r.
+// grouped makes classes from the probability of all ranks below r.
 func grouped(n float64, below func(r float64) float64) []class {
 	var out []class
 	from, lower := 0.0, 0.0
@@ -191,8 +183,8 @@ func grouped(n float64, below func(r float64) float64) []class {
 	return out
 }
 
-// zipfBelow returns the sum of i^−θ for i = 1 … r as a function of r. The first terms are added, the rest is the
-// integral with the first terms of Euler and Maclaurin, whose error is below 1e-9 from 100 on.
+// zipfBelow returns the sum of i^−θ for i = 1 … r as a function of r. The first terms are added. The rest is the
+// integral with the first terms of Euler and Maclaurin, whose error is below 1e-9 for r ≥ 100.
 func zipfBelow(theta float64) func(r float64) float64 {
 	const direct = 100
 	var sums [direct + 1]float64
@@ -236,13 +228,4 @@ func ycsbBelow(n float64) func(r float64) float64 {
 		}
 		return min(1, 1-(1-math.Pow(min(1, r/n), 1-theta))/eta)
 	}
-}
-
-// scattered says whether neighbours in a page have nothing to do with each other. Documents lie in a collection in the
-// order of their insertion, so hot and new keys are neighbours in hotspot, latest and exponential.
-func (k Keys) scattered() bool { return k.Distribution == "zipfian" }
-
-// Distributions lists those that have a model.
-func Distributions() []string {
-	return slices.Clone([]string{"zipfian", "uniform", "latest", "hotspot", "exponential", "sequential"})
 }

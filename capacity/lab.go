@@ -2,8 +2,7 @@ package capacity
 
 import "github.com/plimsoll-bench/plimsoll/record"
 
-// labOf returns how many nodes of a lab keep data, and how many of them each document: a lab says so, whatever stands
-// between it and its clients. 0 is not known.
+// labOf returns the number of nodes with data in a lab, and the copies of each document. 0 is unknown.
 func labOf(r *record.Run) (nodes, copies int) {
 	if r.Lab == nil {
 		return 0, 0
@@ -13,8 +12,7 @@ func labOf(r *record.Run) (nodes, copies int) {
 	return int(max(t.Shards, 1)) * copies, copies
 }
 
-// labMachine returns the limits of the hosts that keep data in a lab, where all of them have the same. 0 is no limit,
-// or not known.
+// labMachine returns the limits of the hosts with data in a lab if all have the same. 0 is no limit or unknown.
 func labMachine(r *record.Run) (memory, cores float64) {
 	if r.Lab == nil {
 		return 0, 0

@@ -164,7 +164,7 @@ func TestPredictionAgainstExactLRU(t *testing.T) {
 				pages := Cache{Bytes: float64(room*perPage) * keys.DocBytes,
 					PageBytes: float64(perPage) * keys.DocBytes * 1.001 / pageFill}
 				p, err := keys.Predict(pages)
-				if err != nil || p.PerPage != float64(perPage) {
+				if err != nil || keys.layOut(pages).perPage != float64(perPage) {
 					t.Fatal(p, err)
 				}
 				exact := tr.simulate(room, func(n int) int { return n / perPage })

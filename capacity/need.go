@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Need is what a deployment must carry.
+// Need is the load and data that a deployment must serve.
 type Need struct {
 	record.SizeNeed
 	objectives []measure.Objective
@@ -28,21 +28,11 @@ const (
 	needFree     = "free"
 )
 
-func needKeys() []string { return []string{needOps, needData, needCopies, needFailures, needFree} }
-
-// Limits of what is believed to be meant.
-const (
-	maxRate     = 1e12    // operations per second
-	maxCopies   = 50      // members of a replica set
-	maxFailures = 1000    //
-	minData     = 1 << 20 // less than a MiB is a forgotten unit
-	maxData     = 1 << 57 // 128 PiB; sums of disks stay far below what 63 bits hold
-)
+var needKeys = []string{needOps, needData, needCopies, needFailures, needFree}
 
 // ParseNeed reads a need, parts separated by commas: ops=50000 (operations per second), data=2TiB (documents, one
-// copy), copies=3 (members that keep each document), failures=1 (nodes that may fail, 1 unless said), free=20% (of each
-// disk, 20 % unless said), and objectives like p99<20ms or update.p99<50ms. At least ops or data is needed. A mistake
-// is an error that names the part and the nearest right name.
+// copy), copies=3 (members with each document), failures=1 (nodes that may fail, 1 by default), free=20% (of each disk,
+// 20 % by default), and objectives like p99<20ms or update.p99<50ms. At least ops or data is needed.
 func ParseNeed(text string) (Need, error) {
 	n := Need{SizeNeed: record.SizeNeed{Text: strings.TrimSpace(text), Failures: 1, Free: 0.20}}
 	seen := map[string]bool{}
@@ -61,7 +51,6 @@ func ParseNeed(text string) (Need, error) {
 	return n, nil
 }
 
-// add reads one part.
 func (n *Need) add(part string, seen map[string]bool) error {
 	key, value, setting := strings.Cut(part, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
@@ -69,8 +58,8 @@ func (n *Need) add(part string, seen map[string]bool) error {
 		strings.HasPrefix(value, ">") {
 		return n.addObjective(part)
 	}
-	if !slices.Contains(needKeys(), key) {
-		return fmt.Errorf("need %q: unknown key %q%s (known: %s, and objectives like p99<20ms)", part, key, keyHint(key), strings.Join(needKeys(), ", "))
+	if !slices.Contains(needKeys, key) {
+		return fmt.Errorf("need %q: unknown key %q%s (known: %s, and objectives like p99<20ms)", part, key, keyHint(key), strings.Join(needKeys, ", "))
 	}
 	if seen[key] {
 		return fmt.Errorf("need %q: %s is given twice", part, key)
@@ -82,7 +71,6 @@ func (n *Need) add(part string, seen map[string]bool) error {
 	return nil
 }
 
-// keyHint names the key or objective that was probably meant.
 func keyHint(key string) string {
 	for _, same := range [][2]string{
 		{"rate", needOps}, {"operations", needOps}, {"throughput", needOps}, {"ops/s", needOps}, {"size", needData}, {"storage", needData},
@@ -97,30 +85,30 @@ func keyHint(key string) string {
 			return ", did you mean " + key + "<…?"
 		}
 	}
-	return nearest.DidYouMean(key, needKeys())
+	return nearest.DidYouMean(key, needKeys)
 }
 
 func (n *Need) set(key, value string) (err error) {
 	switch key {
 	case needOps:
 		var r spec.Rate
-		if r, err = spec.ParseRate(value); err == nil && !(r > 0 && float64(r) <= maxRate) {
+		if r, err = spec.ParseRate(value); err == nil && !(r > 0 && float64(r) <= 1e12) {
 			err = fmt.Errorf("%s operations per second need no deployment", value)
 		}
 		n.Operations = float64(r)
 	case needData:
 		var s spec.Size
-		if s, err = spec.ParseSize(value); err == nil && s < minData {
+		if s, err = spec.ParseSize(value); err == nil && s < 1<<20 {
 			err = fmt.Errorf("%d bytes are less than any disk. Did you forget the unit, as in 2TiB?", s)
 		}
-		if err == nil && s > maxData {
+		if err == nil && s > 1<<57 {
 			err = fmt.Errorf("%s is too much. At most 128PiB can be sized", value)
 		}
 		n.Data = int64(s)
 	case needCopies:
-		n.Copies, err = whole(value, 1, maxCopies)
+		n.Copies, err = whole(value, 1, 50)
 	case needFailures:
-		n.Failures, err = whole(value, 0, maxFailures)
+		n.Failures, err = whole(value, 0, 1000)
 	case needFree:
 		var s spec.Share
 		if s, err = spec.ParseShare(value); err == nil && !(s >= 0 && s <= 0.9) {
@@ -139,10 +127,9 @@ func whole(text string, low, high int) (int, error) {
 	return n, nil
 }
 
-// addObjective reads a part that is none of the keys.
 func (n *Need) addObjective(part string) error {
 	name, _, _ := strings.Cut(strings.ReplaceAll(part, ">", "<"), "<")
-	if name = strings.TrimSpace(strings.TrimSuffix(name, "=")); slices.Contains(needKeys(), name) {
+	if name = strings.TrimSpace(strings.TrimSuffix(name, "=")); slices.Contains(needKeys, name) {
 		return fmt.Errorf("need %q: write %s=…, which means at least that", part, name)
 	}
 	list, err := measure.ParseObjectives(part)

@@ -90,7 +90,7 @@ func FuzzParseNeed(f *testing.F) {
 			}
 			return
 		}
-		if !(n.Operations > 0 || n.Data >= minData && n.Data <= maxData) || n.Operations < 0 || n.Copies < 0 ||
+		if !(n.Operations > 0 || n.Data >= 1<<20 && n.Data <= 1<<57) || n.Operations < 0 || n.Copies < 0 ||
 			n.Failures < 0 || !(n.Free >= 0 && n.Free <= 0.9) {
 			t.Errorf("%q gives %+v", text, n.SizeNeed)
 		}

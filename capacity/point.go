@@ -18,13 +18,12 @@ const (
 	sourceClosed   = "closed"
 )
 
-// minAchieved is the share of what was offered that a deployment must have done to have carried it.
+// minAchieved is the share of the offered operations that must be done for a rate to hold.
 const minAchieved = 0.99
 
-// confidence of all intervals of sizes.
 const confidence = 0.95
 
-// point is one load and what the trials at it did.
+// point is one load with the trials at it.
 type point struct {
 	source  string
 	load    float64 // offered rate, or workers in a closed loop
@@ -32,12 +31,12 @@ type point struct {
 	trials  []trial
 	rates   []float64 // achieved, one per trial
 	verdict held
-	why     string // what was missed, or cannot be told
+	why     string // what was missed or is unknown
 	behind  bool   // a trial did not keep up with its schedule, so that its response times are those of a growing queue
 	results []record.SizeObjective
 }
 
-// held says whether a point holds what is needed.
+// held is whether a point meets the need.
 type held int
 
 const (
@@ -46,23 +45,19 @@ const (
 	misses
 )
 
-// rate returns the geometric mean with its interval, if there is one.
 func (p *point) rate() (mean float64, iv stats.Interval, known bool) {
 	return stats.GeoMean(p.rates, confidence)
 }
 
-// openLoop says whether operations of a run fell due by a schedule.
-func openLoop(r *record.Run) bool { return r.Scheduled && r.Phase("measure").Rates.Offered > 0 }
-
-// points puts the trials of a workload together that had the same load and size.
+// points groups the trials of a workload by load and size.
 func (w *workloadRuns) points() []*point {
 	var all []*point
 	for _, t := range w.trials {
 		p := &point{source: sourceClosed, load: float64(t.run.Phase("measure").Workers), size: t.size}
-		if openLoop(t.run) {
+		if t.run.Scheduled && t.run.Phase("measure").Rates.Offered > 0 {
 			p.source, p.load = sourceOpen, t.run.Phase("measure").Rates.Offered
 			if r := float64(t.run.Specification.Load.Rate); r > 0 {
-				p.load = r // what was asked: the offered one differs a little from trial to trial
+				p.load = r // the offered rate differs a little from trial to trial
 			}
 		}
 		if t.confirmed {
@@ -81,7 +76,7 @@ func (w *workloadRuns) points() []*point {
 	return all
 }
 
-// judge holds the objectives of the need against every trial of the point.
+// judge checks the objectives of the need in every trial of the point.
 func (p *point) judge(objectives []measure.Objective) error {
 	for _, o := range objectives {
 		p.results = append(p.results, record.SizeObjective{Objective: o.Text, N: len(p.trials), Unit: o.Unit})
@@ -116,9 +111,8 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 	return nil
 }
 
-// fellBehind says what was left of the offered operations, "" if enough were done. What is under way when the time is
-// over is not behind: on average as much was under way at any moment. The finding of a run that does not sustain its
-// schedule counts alike.
+// fellBehind words how many of the offered operations were not done, "" if enough were. Operations in flight at the end
+// count as done, because on average as many were in flight at any moment.
 func fellBehind(phase *record.PhaseResult) string {
 	underWay := phase.LittleInFlight
 	if phase.InFlight != nil {
@@ -136,7 +130,8 @@ func fellBehind(phase *record.PhaseResult) string {
 }
 
 func (p *point) judgeObjective(to *record.SizeObjective, o measure.Objective, r measure.ObjectiveResult) {
-	if r.Measured != nil && (to.Worst == nil || worse(o, *r.Measured, *to.Worst)) {
+	atMost := o.Op == "<" || o.Op == "<="
+	if r.Measured != nil && (to.Worst == nil || atMost && *r.Measured > *to.Worst || !atMost && *r.Measured < *to.Worst) {
 		x := *r.Measured
 		to.Worst = &x
 	}
@@ -151,19 +146,11 @@ func (p *point) judgeObjective(to *record.SizeObjective, o measure.Objective, r 
 			"was answered, so there is no queue as with real users", o.Text))
 	case r.Met:
 		to.Met++
-	case p.behind: // by how much at a load that it carries, nobody knows
+	case p.behind: // at a load that it sustains, the value is unknown
 		p.worsen(untold, fmt.Sprintf("%s is missed at a load that was not sustained: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
 	default:
 		p.worsen(misses, fmt.Sprintf("%s is missed: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
 	}
-}
-
-// worse says whether a misses the objective by more than b.
-func worse(o measure.Objective, a, b float64) bool {
-	if o.Op == "<" || o.Op == "<=" {
-		return a > b
-	}
-	return a < b
 }
 
 func (p *point) worsen(v held, why string) {
@@ -172,10 +159,9 @@ func (p *point) worsen(v held, why string) {
 	}
 }
 
-// best returns the point that a size is made from: the highest rate that was offered and held, or, where no load was
-// offered, the most that was reached. sure is false if another one must do because nothing holds.
-func best(points []*point) (p *point, sure bool) {
-	var found *point
+// best returns the point from which a size is made: the highest offered rate that held, or without an offered rate the
+// highest throughput. If nothing holds, it returns the point with the best verdict.
+func best(points []*point) (found *point) {
 	for _, wanted := range []string{sourceCapacity, sourceOpen, sourceClosed} {
 		for _, p := range points {
 			if p.source == wanted && p.verdict == holds && (found == nil || higher(p, found) > 0) {
@@ -183,10 +169,10 @@ func best(points []*point) (p *point, sure bool) {
 			}
 		}
 		if found != nil {
-			return found, true
+			return found
 		}
 		if wanted == sourceOpen && slices.ContainsFunc(points, func(p *point) bool { return p.source != sourceClosed }) {
-			break // what was offered and did not hold weighs more than what was reached without a queue
+			break // an offered rate that did not hold says more than a throughput without a queue
 		}
 	}
 	open := slices.ContainsFunc(points, func(p *point) bool { return p.source != sourceClosed })
@@ -195,7 +181,7 @@ func best(points []*point) (p *point, sure bool) {
 			found = p
 		}
 	}
-	return found, false
+	return found
 }
 
 func higher(a, b *point) int {

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// checkJournal says what the disk's sync time allows, for workloads whose writes wait for it. It returns false where
-// no number of nodes helps.
+// checkJournal words what the disk's sync time allows, for workloads whose writes wait for it. It returns false if no
+// number of nodes helps.
 func (s *sizer) checkJournal() bool {
 	waits, possible := false, true
 	for _, d := range s.demands {
@@ -37,7 +37,7 @@ func (s *sizer) checkJournal() bool {
 	return possible
 }
 
-// syncTime is how long a sync takes: as given, or as the servers of the measurement counted, the slowest of them.
+// syncTime is the time of a sync: the given one, the probe's, or that of the slowest measured server.
 func (s *sizer) syncTime(d *demand) (sync time.Duration, from string) {
 	if s.in.Sync > 0 {
 		return s.in.Sync, "given"
@@ -45,17 +45,20 @@ func (s *sizer) syncTime(d *demand) (sync time.Duration, from string) {
 	if p := s.in.Probe; p != nil && p.Journal != nil && p.Journal.Flush != nil {
 		return time.Duration(p.Journal.Flush.Mean), fromProbe
 	}
-	means := served(d.p.trials[0].run, seriesSyncTime, func(s record.Series) *float64 { return &s.Mean })
+	means := served(d.p.trials[0].run, "log.sync_time", func(s record.Series) *float64 { return &s.Mean })
 	if len(means) == 0 {
 		return 0, ""
 	}
 	return time.Duration(slices.Max(means)), "serverStatus"
 }
 
-// fromProbe marks a sync time that plimsoll disk measured.
+// fromProbe is the source of a sync time that plimsoll disk measured.
 const fromProbe = "probe"
 
-// doubtProbe says what speaks against the probe that the sync time is taken from.
+var syncText = map[string]string{"given": "given, not measured", fromProbe: "measured with one client",
+	"serverStatus": "mean of the measured servers"}
+
+// doubtProbe warns if the sync time of the probe is doubtful.
 func (s *sizer) doubtProbe() {
 	p := s.in.Probe
 	switch {
@@ -73,17 +76,7 @@ func (s *sizer) doubtProbe() {
 	}
 }
 
-func syncText(from string) string {
-	switch from {
-	case "given":
-		return "given, not measured"
-	case fromProbe:
-		return "measured with one client"
-	}
-	return "mean of the measured servers"
-}
-
-// journal says what a sync time means for a workload.
+// journal computes what a sync time means for a workload.
 func (s *sizer) journal(d *demand, g GroupCommit, from string) *record.SizeJournal {
 	j := &record.SizeJournal{Sync: int64(g.Sync), From: from, Batch: s.in.Batch, Writes: d.writes}
 	if j.Batch == 0 {
@@ -102,7 +95,7 @@ func (s *sizer) journal(d *demand, g GroupCommit, from string) *record.SizeJourn
 	return j
 }
 
-// commits is how many durable commits per second a shard has to do.
+// commits is the number of durable commits per second of a shard.
 func (s *sizer) commits(d *demand) float64 {
 	if rate := s.in.Need.Operations; rate > 0 {
 		return rate * d.writes / float64(max(d.shards, 1))
@@ -110,8 +103,8 @@ func (s *sizer) commits(d *demand) float64 {
 	return d.out.Rate * d.writes * float64(d.copies) / float64(d.nodes)
 }
 
-// checkSync looks for objectives that a disk with the given sync time does not meet. Where the time is that of the
-// measured servers, the measurement itself has said whether they hold.
+// checkSync refuses objectives that a disk with the given sync time cannot meet. If the time is that of the measured
+// servers, the measurement itself shows whether they are met.
 func (s *sizer) checkSync(d *demand, g GroupCommit) bool {
 	possible := true
 	for _, o := range s.in.Need.objectives {
@@ -136,22 +129,13 @@ func (s *sizer) checkSync(d *demand, g GroupCommit) bool {
 	return possible
 }
 
-// assumptions are the words for what a number of nodes stands on.
-func assumptionText(a string) string {
-	switch a {
-	case Linear:
-		return "assuming linear scaling"
-	case Measured:
-		return "which is a measured size"
-	case Interpolated:
-		return "interpolated between two measured sizes"
-	case ByLaw:
-		return "extrapolated by the fitted scalability law"
-	}
-	return "extrapolated from the two largest measured sizes"
+var assumptionText = map[string]string{
+	Linear: "assuming linear scaling", Measured: "which is a measured size",
+	Interpolated: "interpolated between two measured sizes", ByLaw: "extrapolated by the fitted scalability law",
+	ByPower: "extrapolated from the two largest measured sizes",
 }
 
-// explainDemands says of every workload what its operations need.
+// explainDemands words what the operations of every workload need.
 func (s *sizer) explainDemands() {
 	for _, d := range s.demands {
 		mean := d.out.Rate
@@ -163,7 +147,11 @@ func (s *sizer) explainDemands() {
 		}
 		text += "; " + d.p.describe()
 		if rate := s.in.Need.Operations; rate > 0 {
-			text += fmt.Sprintf(". %s/s need %s nodes%s, %s", figure.Rate(rate), number(d.needed.N), d.interval(), assumptionText(d.needed.Assumption))
+			text += fmt.Sprintf(". %s/s need %s nodes", figure.Rate(rate), number(d.needed.N))
+			if d.needed.Known && !math.IsInf(d.needed.High, 0) {
+				text += fmt.Sprintf(" (%s to %s)", number(d.needed.Low), number(d.needed.High))
+			}
+			text += ", " + assumptionText[d.needed.Assumption]
 		}
 		s.reason("%s.", text)
 		if m := d.out.Memory; d.keys != nil && m.Hit != nil {
@@ -176,7 +164,7 @@ func (s *sizer) explainDemands() {
 		}
 		if j := d.out.Journal; j != nil {
 			s.reason("workload %s: %s of the operations wait for the journal. With %s per sync (%s) a commit takes %s in the mean and %s at p99 of %s commits/s per shard; a sync that carries %s of them allows %s/s.",
-				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), syncText(j.From),
+				d.w.name, figure.Percent(j.Writes), figure.Duration(time.Duration(j.Sync)), syncText[j.From],
 				figure.Duration(time.Duration(j.Mean)), figure.Duration(time.Duration(j.P99)), figure.Rate(j.Needed),
 				number(j.Batch), figure.Rate(j.Ceiling))
 		}
@@ -188,15 +176,7 @@ func (s *sizer) explainDemands() {
 	}
 }
 
-// interval is the interval of the nodes in words.
-func (d *demand) interval() string {
-	if !d.needed.Known || math.IsInf(d.needed.High, 0) {
-		return ""
-	}
-	return fmt.Sprintf(" (%s to %s)", number(d.needed.Low), number(d.needed.High))
-}
-
-// explainAnswer says what decides, what disks hold and what happens when a node fails.
+// explainAnswer words what decides, what the disks hold and what happens when a node fails.
 func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 	what := map[string]string{
 		"operations": "The operations decide the number of shards",
@@ -206,30 +186,36 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 		"disk":    "The disk decides the number of shards: with fewer, a member's data would not fit",
 		"journal": "The journal decides the number of shards: with fewer, its syncs would be too slow for the durable writes",
 	}[a.Decides]
-	s.reason("%s: %s of %s%s.", what, figure.Plural(a.Shards, "shard"), copiesText(a.Copies), spareText(a.Spare))
+	text := fmt.Sprintf("%s: %s of %s", what, figure.Plural(a.Shards, "shard"), copiesText(a.Copies))
+	if a.Spare > 0 {
+		text += ", and " + figure.Plural(a.Spare, "spare node")
+	}
+	s.reason("%s.", text)
 	if a.Parts != nil {
-		s.reason("Each disk holds %s of documents, %s for indexes and pages that are not full, %s of journal%s, and %s stay free.", figure.Bytes(a.Parts.Documents), figure.Bytes(a.Parts.Overhead),
-			figure.Bytes(a.Parts.Journal), oplogText(a.Parts.Oplog), figure.Bytes(a.Parts.Free))
+		oplog := ""
+		if a.Parts.Oplog > 0 {
+			oplog = ", " + figure.Bytes(a.Parts.Oplog) + " of oplog"
+		}
+		s.reason("Each disk holds %s of documents, %s for indexes and pages that are not full, %s of journal%s, and %s stay free.",
+			figure.Bytes(a.Parts.Documents), figure.Bytes(a.Parts.Overhead), figure.Bytes(a.Parts.Journal), oplog,
+			figure.Bytes(a.Parts.Free))
+	}
+	fail := "a node fails"
+	if f := s.in.Need.Failures; f > 1 {
+		fail = figure.Plural(f, "node") + " fail"
 	}
 	switch f := s.in.Need.Failures; {
 	case f == 0:
 		s.reason("No node failure is planned for (failures=0): if a node fails, its data is not available until it is back, or the capacity is lower.")
 	case a.Spare == 0:
-		s.reason("If %s, another member of the same shard, of the same size, takes over: no spare node is needed for the load.", failText(f))
+		s.reason("If %s, another member of the same shard, of the same size, takes over: no spare node is needed for the load.", fail)
 	default:
 		s.reason("If %s, a spare does the work: with %s of each document no majority is left to elect another member. The data must be where the spare can reach them "+
-			"(shared or replicated storage), or be restored first.", failText(f), copiesText(a.Copies))
+			"(shared or replicated storage), or be restored first.", fail, copiesText(a.Copies))
 	}
 	if s.in.Need.Data == 0 {
 		s.doubt("data-as-measured", measure.Note, "no data size was given, so it is that of the measurement. Use data=… for another")
 	}
-}
-
-func failText(n int) string {
-	if n == 1 {
-		return "a node fails"
-	}
-	return figure.Plural(n, "node") + " fail"
 }
 
 func copiesText(n int) string {
@@ -237,18 +223,4 @@ func copiesText(n int) string {
 		return "one copy"
 	}
 	return fmt.Sprintf("%d copies", n)
-}
-
-func spareText(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return ", and " + figure.Plural(n, "spare node")
-}
-
-func oplogText(bytes int64) string {
-	if bytes == 0 {
-		return ""
-	}
-	return ", " + figure.Bytes(bytes) + " of oplog"
 }

@@ -11,40 +11,32 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// What a number of nodes stands on.
+// The assumptions of a number of nodes.
 const (
-	// Linear: twice the nodes carry twice the load. Nothing was measured about it.
-	Linear = "linear"
-	// Measured: that very size was measured.
-	Measured = "measured"
-	// Interpolated: it lies between two sizes that were measured, on the straight line between them.
-	Interpolated = "interpolated"
-	// ByLaw: it lies beyond, on the fitted scalability law.
-	ByLaw = "usl"
-	// ByPower: it lies beyond, on the power law through the two largest sizes that were measured.
-	ByPower = "power"
+	Linear       = "linear"       // twice the nodes serve twice the load; not measured
+	Measured     = "measured"     // this size was measured
+	Interpolated = "interpolated" // on the straight line between two measured sizes
+	ByLaw        = "usl"          // beyond the measured sizes, by the fitted scalability law
+	ByPower      = "power"        // beyond them, by the power law through the two largest
 )
 
-// Scaling is throughput by the number of nodes: one size that was measured, or several.
+// Scaling is throughput by the number of nodes, at one measured size or several.
 type Scaling struct {
-	points []ScalePoint
-	fit    *Fit
-	// Problem is why there is no law.
-	Problem string
+	points  []ScalePoint
+	fit     *Fit
+	Problem string // why there is no law
 }
 
-// Estimate is how many nodes carry a load, not rounded.
+// Estimate is the number of nodes that a load needs, not rounded.
 type Estimate struct {
-	N float64
-	// Interval is that of N; without Known it is N twice. High may be infinite.
-	stats.Interval
-	Known      bool
-	Assumption string
-	// Doubts are what to know before relying on it.
-	Doubts []string
+	N              float64
+	stats.Interval // of N, a point unless Known; High may be infinite
+	Known          bool
+	Assumption     string
+	Doubts         []string // to read before relying on it
 }
 
-// NewScaling makes a scaling out of sizes. Its errors are about values that are not above 0.
+// NewScaling makes a scaling. It fails for values that are not above 0.
 func NewScaling(points []ScalePoint, seed uint64) (*Scaling, error) {
 	if len(points) == 0 {
 		return nil, fmt.Errorf("no size was measured")
@@ -70,7 +62,7 @@ func NewScaling(points []ScalePoint, seed uint64) (*Scaling, error) {
 	return s, nil
 }
 
-// Nodes says how many nodes carry x operations per second. The error says that none do, as far as can be told.
+// Nodes returns the number of nodes for x operations per second. An error means that no known number reaches it.
 func (s *Scaling) Nodes(x float64) (Estimate, error) {
 	if len(s.points) == 1 {
 		return s.linear(x), nil
@@ -85,7 +77,7 @@ func (s *Scaling) Nodes(x float64) (Estimate, error) {
 	return s.byPower(x)
 }
 
-// linear takes n·x/X, with the interval of X turned round.
+// linear returns n·x/X, with the interval from that of X.
 func (s *Scaling) linear(x float64) Estimate {
 	p := s.points[0]
 	mean, iv, known := stats.GeoMean(p.Throughput, confidence)
@@ -102,8 +94,8 @@ func (s *Scaling) linear(x float64) Estimate {
 	return e
 }
 
-// between finds the size at which the straight lines between the points reach x. ok is false beyond the last of them.
-// Below the first one, the first one does.
+// between returns the size at which the straight lines between the points reach x, at least the first point. ok is
+// false beyond the last point.
 func between(points []ScalePoint, x float64, value func(ScalePoint) float64) (n float64, ok bool) {
 	for i, p := range points {
 		v := value(p)
@@ -135,7 +127,7 @@ func (s *Scaling) inside(x, n float64) Estimate {
 			return end(iv)
 		})
 		if !ok {
-			return math.Inf(1) // the largest size may not carry it
+			return math.Inf(1) // the largest size may not suffice
 		}
 		return m
 	}
@@ -165,7 +157,7 @@ func (s *Scaling) byLaw(x float64) (Estimate, error) {
 	return e, nil
 }
 
-// byPower goes on as throughput did from the last but one size to the last: X ∝ N^a, with a at most 1.
+// byPower extrapolates from the two largest sizes: X ∝ N^a, with a at most 1.
 func (s *Scaling) byPower(x float64) (Estimate, error) {
 	last, before := s.points[len(s.points)-1], s.points[len(s.points)-2]
 	top := geoMean(last.Throughput)
@@ -189,7 +181,7 @@ func (s *Scaling) byPower(x float64) (Estimate, error) {
 	return e, nil
 }
 
-// result is the scaling as it is stored and shown.
+// scalingResult is the scaling as stored and shown.
 func scalingResult(factor string, points []ScalePoint, fit *Fit, problem string) *record.SizeScaling {
 	out := &record.SizeScaling{Factor: factor}
 	for _, p := range points {
@@ -223,7 +215,7 @@ func scalingResult(factor string, points []ScalePoint, fit *Fit, problem string)
 	return out
 }
 
-// number prints a size: whole ones as they are counted, others with three digits.
+// number prints a size: a whole number in full, others with three digits.
 func number(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e9 {
 		return figure.Count(int64(x))

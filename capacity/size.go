@@ -15,47 +15,38 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Input is what a size is made from.
+// Input has the evidence and the need of a size.
 type Input struct {
-	// Records are the directories of runs and studies of the deployment that is to be sized.
-	Records []string
-	// Match are those of another deployment, which the one in Records is to match.
-	Match []string
-	// Need is what must be carried; nil only matches.
-	Need *Need
-	// Deployment is what the records do not say of what was measured.
+	Records    []string // directories of runs and studies of the deployment to be sized
+	Match      []string // those of another deployment, which the one in Records has to match
+	Need       *Need    // nil: only match
 	Deployment Deployment
-	// Sync is how long the disk takes to sync the journal, 0 for that of Probe, or for what the measured servers counted,
-	// if they did. Batch is how many commits one sync carries at most, 0 for half of the clients.
-	Sync  time.Duration
-	Batch float64
-	// Probe is the record of a probe of the disk (plimsoll disk) that the journal will be on; nil without one.
-	Probe *record.Probe
-	// Prices are the nodes that can be had, nil for nodes like the measured ones.
-	Prices *spec.PriceList
+	// Sync is the time of a sync of the journal. 0: that of Probe, or else that of the measured servers. Batch is the
+	// most commits of one sync, 0 for half of the clients.
+	Sync   time.Duration
+	Batch  float64
+	Probe  *record.Probe   // of the disk for the journal (plimsoll disk), nil without one
+	Prices *spec.PriceList // nil for nodes like the measured ones
 	Tool   record.Tool
 }
 
-// Deployment is what a record does not say of what it measured. Zero values are taken from the record where it knows.
+// Deployment describes what a record does not say about the measured deployment. Zero values are taken from the record
+// if it has them.
 type Deployment struct {
-	// Nodes that kept data, of the whole deployment.
-	Nodes int
-	// Copies is how many of them keep each document.
-	Copies int
-	// Memory of each node in bytes, and Cores.
-	Memory int64
+	Nodes  int   // with data, of the whole deployment
+	Copies int   // of each document
+	Memory int64 // of each node, in bytes
 	Cores  float64
 }
 
-// sizer is one question for a size on its way to the answer.
 type sizer struct {
 	in      Input
 	out     *record.Sizing
 	demands []*demand
 }
 
-// Size answers what size is needed. Its error is about what cannot be read or was given wrongly; that there is no
-// answer, and why, is in the result.
+// Size computes the size that is needed. An error means that a record cannot be read or an option is wrong. If there is
+// no answer, the result says why.
 func Size(in Input) (*record.Sizing, error) {
 	s := &sizer{in: in, out: &record.Sizing{
 		SchemaVersion: record.SchemaVersion, Kind: record.KindSize, Tool: in.Tool, Verdict: record.SizeAnswered,
@@ -72,7 +63,7 @@ func Size(in Input) (*record.Sizing, error) {
 		return nil, err
 	}
 	for _, d := range s.demands {
-		s.out.Workloads = append(s.out.Workloads, d.out) // whole only now
+		s.out.Workloads = append(s.out.Workloads, d.out) // complete only now
 	}
 	if s.out.Verdict != record.SizeAnswered {
 		s.out.Answer, s.out.Alternatives = nil, nil
@@ -82,7 +73,7 @@ func Size(in Input) (*record.Sizing, error) {
 	return s.out, nil
 }
 
-// roundAll leaves nine significant digits of every figure: more than any of them has, and the same on every machine.
+// roundAll rounds all figures to nine significant digits, so that they are the same on every machine.
 func roundAll(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -122,7 +113,7 @@ func (in Input) check() error {
 	return nil
 }
 
-// refuse says that there is no answer. Impossible outweighs unknown only if nothing else was unknown before.
+// refuse sets the verdict of a need without an answer. Unknown outweighs impossible.
 func (s *sizer) refuse(verdict record.SizeVerdict, why string) {
 	if s.out.Verdict == record.SizeAnswered || verdict == record.SizeUnknown {
 		s.out.Verdict = verdict
@@ -178,7 +169,7 @@ func (s *sizer) answer() error {
 	return nil
 }
 
-// checkTargets doubts records of several deployments that are taken for one.
+// checkTargets warns if the records are of several deployments.
 func (s *sizer) checkTargets() {
 	var seen []string
 	for _, d := range s.demands {
@@ -193,7 +184,7 @@ func (s *sizer) checkTargets() {
 	}
 }
 
-// match holds every workload against the same one of the deployment to match.
+// match compares every workload with the same one of the deployment to match.
 func (s *sizer) match() error {
 	if len(s.in.Match) == 0 {
 		return nil
@@ -228,13 +219,17 @@ func (s *sizer) matchOne(d *demand, w *workloadRuns) error {
 			return err
 		}
 	}
-	value, _ := best(points)
+	value := best(points)
 	if value.source == sourceClosed != (d.p.source == sourceClosed) {
 		s.doubt("loads-differ", measure.Warning, "workload %s: one side is a closed loop, the other an offered rate that held, so they are not comparable", w.name)
 	} else if value.source == sourceClosed && value.load != d.p.load {
 		s.doubt("workers-differ", measure.Warning, "workload %s: %v workers on one side, %v on the other, so they are not comparable", w.name, d.p.load, value.load)
 	}
-	m, err := Multiply(d.p.rates, value.rates, float64(d.nodes), d.scalingIfMeasured())
+	var scaling *Scaling
+	if d.factor != "" {
+		scaling = d.scaling
+	}
+	m, err := Multiply(d.p.rates, value.rates, float64(d.nodes), scaling)
 	if err != nil {
 		return unusable{fmt.Sprintf("workload %s: %v", w.name, err)}
 	}

@@ -31,7 +31,7 @@ func (u USL) Peak() (n float64, ok bool) {
 //
 //	R = [A − sqrt(A² − 4κ(1−σ)X²)] / (2κX²),  A = λ−(σ−κ)X,
 //
-// written here with the other root's sum below the line, which also holds for κ = 0.
+// rewritten with the sum of the other root in the denominator, which also holds for κ = 0.
 func (u USL) LatencyAt(x float64) (seconds float64, ok bool) {
 	a := u.Lambda - (u.Sigma-u.Kappa)*x
 	root := a*a - 4*u.Kappa*(1-u.Sigma)*x*x
@@ -39,26 +39,6 @@ func (u USL) LatencyAt(x float64) (seconds float64, ok bool) {
 		return math.NaN(), false
 	}
 	return 2 * (1 - u.Sigma) / (a + math.Sqrt(root)), true
-}
-
-// ThroughputAt returns the throughput at which the mean response time is r seconds. ok is false if that is less than
-// one operation alone takes, or if the model has no limit there (σ = κ = 0).
-//
-// With N = RX, X is the positive root of κR²X² + (σ−κ)RX − (λR−1+σ) = 0:
-//
-//	X = [sqrt(σ²+κ²+2κ(2λR+σ−2)) + κ − σ] / (2κR),
-//
-// where κ = 0, or close to it, by the same change as in [USL.LatencyAt].
-func (u USL) ThroughputAt(r float64) (x float64, ok bool) {
-	b, c := u.Sigma-u.Kappa, u.Lambda*r-1+u.Sigma
-	if !(r > 0) || c < 0 || (u.Sigma == 0 && u.Kappa == 0) {
-		return math.NaN(), false
-	}
-	root := math.Sqrt(b*b + 4*u.Kappa*c)
-	if b >= 0 {
-		return 2 * c / (r * (b + root)), true
-	}
-	return (root - b) / (2 * u.Kappa * r), true
 }
 
 // NodesFor returns the smallest N, not rounded, at which the model reaches x. ok is false if it never does.

@@ -49,7 +49,7 @@ func (r *round) audit(ctx context.Context) string {
 		return "there was no final read: " + r.redundancy.dead.Error()
 	}
 	r.drill.progress.enter(record.StageAudit)
-	r.drill.progress.Note("reading everything back")
+	r.drill.progress.Note("audit: reading all writes")
 	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
 	defer cancel()
 	o := ledger.AuditOptions{Workload: books.wrapped}
@@ -90,7 +90,7 @@ func (r *round) audit(ctx context.Context) string {
 	if r.seeds != nil {
 		if r.result.SeedsFound, err = r.seeds.found(ctx, final.db); err != nil {
 			r.result.Seeds = 0 // nothing is known of them
-			return "the seed records could not be read: " + oneLine(err)
+			return "the seed documents could not be read: " + oneLine(err)
 		}
 	}
 	return ""
@@ -328,7 +328,7 @@ const (
 	seedCollection = "plimsoll_drill_seeds"
 )
 
-// writeSeeds writes the seed records: seedRecords on each shard. placed is nil without shards.
+// writeSeeds writes the seed documents: seedRecords on each shard. placed is nil without shards.
 func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
 	// They are confirmed by a majority whatever the address says, so that losing them is always wrong.
 	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").
@@ -342,7 +342,7 @@ func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (
 	for _, id := range seedIDs(placed) {
 		if _, err := s.collection.InsertOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "seed", Value: true}}); err != nil {
 			s.close()
-			return nil, fmt.Errorf("cannot write the seed records: %w", err)
+			return nil, fmt.Errorf("cannot write the seed documents: %w", err)
 		}
 		s.ids = append(s.ids, id)
 	}
@@ -365,8 +365,8 @@ func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 	return ids
 }
 
-// found counts the seed records that are there, through the client of the final read. An error means that the number is
-// not known.
+// found counts the seed documents that are there, through the client of the final read. An error means that the number
+// is not known.
 func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()

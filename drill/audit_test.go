@@ -47,10 +47,10 @@ func TestFinalReadIsOfNow(t *testing.T) {
 	}
 	defer seeds.close()
 	if n, err := seeds.found(t.Context(), s.db); err == nil {
-		t.Errorf("a server that does not answer has %d of the seed records", n)
+		t.Errorf("a server that does not answer has %d of the seed documents", n)
 	}
 	finds.Store(true)
 	if n, err := seeds.found(t.Context(), s.db); err != nil || n != len(seeds.ids) {
-		t.Errorf("%d of %d seed records are there (%v)", n, len(seeds.ids), err)
+		t.Errorf("%d of %d seed documents are there (%v)", n, len(seeds.ids), err)
 	}
 }

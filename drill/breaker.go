@@ -120,14 +120,14 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	b.add(f)
 	if err != nil {
 		b.locked(func() { f.problem = err.Error() })
-		b.progress.Note(fmt.Sprintf("%s: not injected: %v", asked.Strike, err))
+		b.progress.Note(fmt.Sprintf("fault not injected: %s: %v", asked.Strike, err))
 		return
 	}
 	if asked.For > 0 {
 		until = f.Effective.Add(asked.For.Std()) // the injection itself may take a while
 	}
 	b.progress.enter(record.StageBroken)
-	b.progress.note("fault", fmt.Sprintf("%s: injected into %s", asked.Strike, f.Target))
+	b.progress.note("fault", fmt.Sprintf("fault injected: %s on %s", asked.Strike, f.Target))
 	b.verify(ctx, f, until)
 	if f.ID == 0 { // such as a step-down: there is nothing to heal
 		b.locked(func() { f.Healed = f.Effective })
@@ -203,15 +203,15 @@ func (b *breaker) heal(ctx context.Context, f *roundFault) {
 	b.locked(func() {
 		f.Injection = injection
 		if err != nil {
-			f.problem = "it could not be healed: " + err.Error()
+			f.problem = "it could not be reverted: " + err.Error()
 		}
 	})
 	if err != nil {
-		b.progress.Note(fmt.Sprintf("%s: could not be healed: %v", f.spec.Strike, err))
+		b.progress.Note(fmt.Sprintf("fault could not be reverted: %s: %v", f.spec.Strike, err))
 		return
 	}
 	b.progress.healed(b.unhealed())
-	b.progress.note("heal", f.spec.Strike.String()+": healed")
+	b.progress.note("heal", "fault reverted: "+f.spec.Strike.String())
 }
 
 // unhealed counts the faults that are in place.
@@ -257,9 +257,9 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 	}
 	f.Injection, _ = f.injector.Verify(ctx)
 	b.add(f)
-	b.events.add("fault", "you marked the beginning of the fault", nil)
+	b.events.add("fault", "you marked the start of the fault", nil)
 	b.progress.enter(record.StageBroken)
-	b.progress.note("fault", "the beginning of the fault is marked. Mark again when it is healed")
+	b.progress.note("fault", "the start of the fault is marked. Mark again when the fault has ended")
 	if injection, err := f.injector.Heal(ctx); err == nil {
 		b.locked(func() { f.Injection = injection })
 		b.events.add("heal", "you marked the end of the fault", nil)

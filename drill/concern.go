@@ -27,7 +27,7 @@ func concernOf(asked spec.Durability, uri string, target server.Concerns) writeC
 		c.journal = journal
 	}
 	if c.w == "" {
-		c.w, c.source = w, "the URI"
+		c.w, c.source = w, "the address"
 	}
 	if c.w != "" {
 		return c

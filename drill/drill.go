@@ -170,13 +170,13 @@ func (c *campaign) bringUp(ctx context.Context, round int) error {
 		}
 		c.progress.Note(fmt.Sprintf("removing the lab %s, which the drill in %s left behind", spec.Name, owner))
 	}
-	c.progress.Note("bringing up the lab " + spec.Name)
+	c.progress.Note("starting the lab " + spec.Name)
 	spec.Labels = map[string]string{labLabel: c.owner()}
 	if err = c.o.Labs.Down(ctx, spec.Name); err == nil {
 		err = c.o.Labs.Up(ctx, spec)
 	}
 	if err != nil {
-		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("cannot bring up the lab %s: %w", spec.Name, err)}
+		return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("cannot start the lab %s: %w", spec.Name, err)}
 	}
 	return nil
 }

@@ -113,11 +113,11 @@ func readViolations(l *record.LedgerResult) (wrong []string) {
 		if !g.Promised || g.Broken == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s of %s broke the guarantee %s", figure.Count(g.Broken),
+		text := fmt.Sprintf("%s of %s violated the guarantee %s", figure.Count(g.Broken),
 			figure.Plural(int(max(g.Checked, g.Broken)), "operation"), g.Name)
 		for _, c := range l.Judged.Conflicts {
 			if c.Guarantee == g.Name {
-				text += ": " + c.Text()
+				text += ". For example, " + c.Text()
 				break
 			}
 		}

@@ -22,7 +22,7 @@ func TestBrokenPromisesAreViolations(t *testing.T) {
 	if len(wrong) != 1 {
 		t.Fatalf("violations: %q", wrong)
 	}
-	for _, part := range []string{"read-your-writes", "2 of 10", "writer 3's update 17", "acknowledged by a:1 at 1.0020 s", "session 3's read at 1.0030 s from b:2"} {
+	for _, part := range []string{"read-your-writes", "2 of 10", "update 17 of writer 3", "acknowledged by a:1 at 1.0020 s", "The read of session 3 from b:2 at 1.0030 s did not return it"} {
 		if !strings.Contains(wrong[0], part) {
 			t.Errorf("%q does not say %q", wrong[0], part)
 		}

@@ -80,32 +80,32 @@ const (
 
 // The reasons that several rows of [survivals] share.
 const (
-	whyManyFailed = "%d of %d members failed at once, so writes that only they had may be lost when another member takes over"
-	whySeveral    = "most members have a write when it is acknowledged, so the failure of %d of %d loses none"
-	whyMajority   = "most members have a write when it is acknowledged, so no single failure loses any"
+	whyManyFailed = "%d of %d members failed at once. Writes that only they had may be lost when another member becomes primary"
+	whySeveral    = "a majority of the members has a write when it is acknowledged, so the failure of %d of %d loses none"
+	whyMajority   = "a majority of the members has a write when it is acknowledged, so no single failure loses any"
 )
 
 // survivals is what a grade guarantees given what happened, the first row that fits, and why.
 var survivals = []struct{ grade, happened, loss, why string }{
-	{gradeUnknown, happenedAny, spec.LossUnknown, "losses are counted but not judged. Say what you expect (--expect-loss " +
-		"none), or set a durability (--durability, --w)"},
+	{gradeUnknown, happenedAny, spec.LossUnknown, "losses are counted but not judged. Set what may be lost (--expect-loss), " +
+		"or set the write concern (--w)"},
 	{gradeNowhere, happenedAny, spec.LossAny, "the server does not confirm these writes, so recent ones may be lost. " +
 		"The loss window is measured"},
 	{gradeMemory, happenedAny, spec.LossAny, "the server acknowledges before the write reaches a disk (mongod writes its " +
-		"journal every 100 ms), so recent writes may be lost. The loss window is measured"},
+		"journal every 100 ms). So recent writes may be lost. The loss window is measured"},
 	{gradeSome, happenedAny, spec.LossAny, "several members have a write when it is acknowledged, but no majority. A member " +
-		"without it may take over, so losses are counted but not judged"},
+		"without it may become primary, so losses are counted but not judged"},
 	{gradeDisk, happenedTaken, spec.LossAny, "a write is on the disk of one member when it is acknowledged, but another " +
-		"member took over. Writes that were not replicated yet may be lost"},
+		"member took over as primary. Writes that were not replicated yet may be lost"},
 	{gradeDisk, happenedHidden, spec.LossAny, "a write is on the disk of one member when it is acknowledged, but whether " +
 		"another member took over cannot be seen from here. Losses are counted but not judged, unless you say what you " +
 		"expect (--expect-loss none)"},
 	{gradeDisk, happenedAny, spec.LossNone, "a write is on the primary's disk when it is acknowledged, and that primary " +
-		"came back, so nothing may be lost"},
-	{gradeMajorityMemory, happenedAlone, spec.LossAny, "the majority is one member, which acknowledges a write from its " +
+		"was up again. So no acknowledged write may be lost"},
+	{gradeMajorityMemory, happenedAlone, spec.LossAny, "the only member is the majority. It acknowledges a write from its " +
 		"memory, so recent writes may be lost. The loss window is measured"},
-	{gradeMajorityDisk, happenedAlone, spec.LossNone, "the majority is one member, which has a write on its disk when it is " +
-		"acknowledged, so nothing may be lost"},
+	{gradeMajorityDisk, happenedAlone, spec.LossNone, "the only member is the majority. It has a write on its disk when the write is " +
+		"acknowledged. So no acknowledged write may be lost"},
 	{gradeMajorityMemory, happenedMany, spec.LossAny, whyManyFailed},
 	{gradeMajorityDisk, happenedMany, spec.LossAny, whyManyFailed},
 	{gradeMajorityMemory, happenedSeveral, spec.LossNone, whySeveral},
@@ -180,32 +180,32 @@ func (c circumstances) promise() (loss, why string) {
 		if strings.Contains(why, "%d") {
 			why = fmt.Sprintf(why, c.down, c.members)
 		}
-		return row.loss, c.writes() + ": " + why
+		return row.loss, c.writes() + ". " + sentence(why)
 	}
-	return spec.LossUnknown, c.writes() + ": this durability level is not known"
+	return spec.LossUnknown, c.writes() + ". This durability level is not known"
 }
 
 // writes names the write concern and where it comes from.
 func (c circumstances) writes() string {
 	if c.level != "" {
-		return c.level
+		return "durability level " + c.level
 	}
 	d := c.concern
 	switch {
 	case c.topology == gateway:
 		return "the server ignores write concerns"
 	case d.w == "" && d.problem != "":
-		return "the drill requests no write concern, and the server's default could not be read (" + d.problem + ")"
+		return "the drill sets no write concern, and the server's default could not be read: " + d.problem
 	case d.w == "":
 		return "the write concern is not known"
 	}
-	text := "w: " + d.w
+	text := "write concern w:" + d.w
 	if d.journal != nil {
-		text += ", j: " + strconv.FormatBool(*d.journal)
+		text += ", j:" + strconv.FormatBool(*d.journal)
 	}
-	text += " (" + d.source + ")"
+	text += ", from " + d.source
 	if _, err := strconv.Atoi(d.w); err != nil && d.w != levelMajority {
-		text += " is a name defined by this deployment, and how many members it means is not known"
+		text += ". It is a name that this deployment defines, and it is not known how many members it means"
 	}
 	return text
 }

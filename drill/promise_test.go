@@ -48,9 +48,9 @@ func TestPromise(t *testing.T) {
 	}{
 		{circumstances{concern: w("0"), topology: set, members: 3}, spec.LossAny, "does not confirm"},
 		{circumstances{concern: w("1"), topology: standalone}, spec.LossAny, "every 100 ms"},
-		{circumstances{concern: w("1"), topology: set, members: 3}, spec.LossAny, "w: 1 (the URI)"},
-		{circumstances{concern: j("1", &no), topology: standalone}, spec.LossAny, "j: false"},
-		{circumstances{concern: j("1", &yes), topology: standalone}, spec.LossNone, "came back"},
+		{circumstances{concern: w("1"), topology: set, members: 3}, spec.LossAny, "w:1, from the URI"},
+		{circumstances{concern: j("1", &no), topology: standalone}, spec.LossAny, "j:false"},
+		{circumstances{concern: j("1", &yes), topology: standalone}, spec.LossNone, "was up again"},
 		{circumstances{concern: j("1", &yes), topology: set, members: 3}, spec.LossNone, ""},
 		{circumstances{concern: j("1", &yes), topology: set, members: 3, changed: true}, spec.LossAny, "took over"},
 		{circumstances{concern: j("1", &yes), topology: sharded, hidden: true}, spec.LossAny, "cannot be seen"},
@@ -69,10 +69,10 @@ func TestPromise(t *testing.T) {
 		{circumstances{concern: w("majority"), topology: set, members: 5, changed: true, down: 3}, spec.LossAny, "3 of 5"},
 		{circumstances{concern: w("majority"), topology: set, members: 2, changed: true, down: 1}, spec.LossNone, ""},
 		{circumstances{concern: w("majority"), topology: sharded, hidden: true}, spec.LossNone, ""},
-		{circumstances{concern: w("2"), topology: set, members: 3, changed: true, down: 1}, spec.LossNone, "w: 2"},
+		{circumstances{concern: w("2"), topology: set, members: 3, changed: true, down: 1}, spec.LossNone, "w:2"},
 		{circumstances{concern: w("2"), topology: set, members: 5, changed: true, down: 1}, spec.LossAny, "no majority"},
 		{circumstances{concern: w("2"), topology: set}, spec.LossAny, "no majority"},
-		{circumstances{concern: w("twoSites"), topology: set, members: 3}, spec.LossUnknown, "is a name defined by this deployment"},
+		{circumstances{concern: w("twoSites"), topology: set, members: 3}, spec.LossUnknown, "is a name that this deployment defines"},
 		{circumstances{concern: writeConcern{problem: "not authorized"}, topology: set, members: 3}, spec.LossUnknown, "not authorized"},
 		{circumstances{topology: sharded}, spec.LossUnknown, "not known"},
 		{circumstances{concern: w("majority"), topology: gateway}, spec.LossUnknown, "ignores write concerns"},
@@ -82,7 +82,7 @@ func TestPromise(t *testing.T) {
 		{circumstances{level: "durable", members: 3, changed: true}, spec.LossAny, ""},
 		{circumstances{level: "majority", members: 3, changed: true, down: 1}, spec.LossNone, ""},
 		{circumstances{level: "majority", members: 1}, spec.LossNone, "on its disk"},
-		{circumstances{level: "w3", members: 3, changed: true, down: 1}, spec.LossNone, "w3: "},
+		{circumstances{level: "w3", members: 3, changed: true, down: 1}, spec.LossNone, "level w3. "},
 		{circumstances{level: "w3-unjournaled", members: 3, changed: true, down: 2}, spec.LossAny, "2 of 3"},
 		{circumstances{level: "majority-unjournaled", members: 3, changed: true, down: 1}, spec.LossNone, ""},
 	} {
@@ -104,7 +104,7 @@ func TestConcernOfARound(t *testing.T) {
 		j      *bool
 		says   string
 	}{
-		{"the address of a drill that was called violated", spec.Durability{}, "mongodb://h/?replicaSet=rs0&w=1", implicit("majority"), "1", nil, "the URI"},
+		{"the address of a drill that was called violated", spec.Durability{}, "mongodb://h/?replicaSet=rs0&w=1", implicit("majority"), "1", nil, "the address"},
 		{"the drill wins", spec.Durability{W: "majority"}, "mongodb://h/?w=1", implicit("1"), "majority", nil, "of the drill"},
 		{"each field by itself", spec.Durability{W: "majority"}, "mongodb://h/?w=1&journal=true", implicit("1"), "majority", &yes, "of the drill"},
 		{"a level", spec.Durability{Name: "durable"}, "mongodb://h/", implicit("majority"), "1", &yes, "of the drill"},

@@ -60,7 +60,7 @@ func (r *redundancy) wait(ctx context.Context) {
 		return
 	}
 	r.drill.progress.enter(record.StageRecovery)
-	r.drill.progress.Note("waiting for redundancy")
+	r.drill.progress.Note("waiting until redundancy is restored")
 	ctx, cancel := context.WithTimeout(ctx, r.drill.spec.Recovery.Std())
 	defer cancel()
 	already := r.restored

@@ -107,7 +107,7 @@ func (r *round) close() {
 	r.target.close()
 }
 
-// prepare finds the target, describes it, and writes the seed records.
+// prepare finds the target, describes it, and writes the seed documents.
 func (r *round) prepare(ctx context.Context) error {
 	asked := r.drill.spec.Run
 	t, err := run.ParseTarget(asked.Target)
@@ -263,7 +263,7 @@ func (r *round) timeline(ctx context.Context) {
 	newPrimaries(out)
 	if at := r.redundancy.restored; !at.IsZero() && anyInjected(out.Faults) {
 		out.Moments = append(out.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: r.clock.at(at),
-			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: "all members run, none is behind, all volumes are healthy"})
+			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: "all members run, no member lags, all volumes are healthy"})
 		slices.SortStableFunc(out.Moments, earlier)
 	}
 }
@@ -328,7 +328,7 @@ func (r *round) expect() {
 		out.Expect = *r.drill.spec.Expect
 	}
 	if out.Expect.Loss != "" {
-		out.Promise = "as the specification of the drill expects"
+		out.Promise = "the drill specifies this"
 		return
 	}
 	out.Expect.Loss, out.Promise = r.guarantees().circumstances().promise()

@@ -182,7 +182,7 @@ func (t *target) placement(database string, collections []string) (*shards.Map, 
 	return m, nil
 }
 
-// spreadSeeds shards the collection of the seed records in a sharded lab, and returns its placement; nil without
+// spreadSeeds shards the collection of the seed documents in a sharded lab, and returns its placement; nil without
 // shards, or if the placement is not known.
 func (t *target) spreadSeeds(ctx context.Context, asked spec.Run, step func(string)) (*shards.Map, error) {
 	if !t.sharded() {

@@ -69,15 +69,15 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		if f.Injected <= 0 {
 			continue
 		}
-		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" "+f.Target)
+		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" on "+f.Target)
 		if f.Healed > f.Done { // such as a step-down is over as soon as it is done
-			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" "+f.Target)
+			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" on "+f.Target)
 		}
 	}
 	first := r.Faults[0].Injected
 	for _, s := range scopes {
 		if at := firstFailure(s.courses[0], first-shift); at >= 0 {
-			add(record.MomentFirstError, s.shard, at+shift, lastBefore(r.Faults, at+shift), "the first operation failed")
+			add(record.MomentFirstError, s.shard, at+shift, lastBefore(r.Faults, at+shift), "")
 		}
 		for _, k := range kinds {
 			w := window{from: r.WindowStart - shift, fault: first - shift, until: r.WindowEnd - shift}
@@ -86,11 +86,11 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 			for _, g := range stops(c, w, e) {
 				at := g.to + shift
 				add(k.first, s.shard, at, lastBefore(r.Faults, at),
-					fmt.Sprintf("none succeeded for %s before", figure.Duration(time.Duration(g.to-g.from))))
+					fmt.Sprintf("the first %s after %s without any", k.one, figure.Duration(time.Duration(g.to-g.from))))
 			}
 			if e.Recovery > 0 { // otherwise it never fell below
 				add(k.back, s.shard, first+e.Recovery, lastBefore(r.Faults, first+e.Recovery),
-					fmt.Sprintf("%s %s/s before the fault", figure.Rate(e.Before), k.name))
+					fmt.Sprintf("at 95 %% of the %s %s/s before the fault", figure.Rate(e.Before), k.name))
 			}
 		}
 	}
@@ -105,11 +105,11 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 
 // kinds are the kinds of operations, with the moments of the first success after an outage and of the recovery.
 var kinds = []struct {
-	writes            bool
-	name, first, back string
+	writes                 bool
+	name, one, first, back string
 }{
-	{false, record.KindReads, record.MomentFirstRead, record.MomentReadsBack},
-	{true, record.KindWrites, record.MomentFirstWrite, record.MomentWritesBack},
+	{false, record.KindReads, "successful read", record.MomentFirstRead, record.MomentReadsBack},
+	{true, record.KindWrites, "acknowledged write", record.MomentFirstWrite, record.MomentWritesBack},
 }
 
 // shardNamed returns the name if a shard has it, otherwise "".

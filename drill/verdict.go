@@ -50,14 +50,17 @@ func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 	lost := l.LostWrites()
 	switch {
 	case l.Acknowledged == 0:
-		return record.Holds, []string{fmt.Sprintf("no write was acknowledged (w:0), so none had to survive; %s of %s are present",
+		return record.Holds, []string{fmt.Sprintf("no write was acknowledged (w:0), so none had to survive. %s of %s are present at the end",
 			figure.Count(l.Inserts[record.WriteRecovered]+l.Updates[record.WriteRecovered]),
 			figure.Plural(int(l.Attempted), "write"))}
 	case lost > 0:
-		return record.Holds, []string{fmt.Sprintf("%s of %s acknowledged writes are lost, which this durability level allows "+
-			"(measured loss window %s)", figure.Count(lost), figure.Count(l.Acknowledged), durationText(l.LossWindow))}
+		text := fmt.Sprintf("%s of %s acknowledged writes were lost, which is allowed here", figure.Count(lost), figure.Count(l.Acknowledged))
+		if l.LossWindow > 0 {
+			text += fmt.Sprintf(". The oldest was acknowledged %s before the fault", durationText(l.LossWindow))
+		}
+		return record.Holds, []string{text}
 	}
-	return record.Holds, []string{figure.Count(l.Acknowledged) + " acknowledged writes are all present after the fault"}
+	return record.Holds, []string{figure.Count(l.Acknowledged) + " acknowledged writes are all present at the end"}
 }
 
 // list collects sentences.
@@ -73,7 +76,7 @@ func violations(r *record.DrillRound) []string {
 		switch {
 		case l.LostWrites() == 0:
 		case r.Expect.Loss == spec.LossNone || r.Expect.Loss == "":
-			wrong.add("%s: %s", lost, r.Promise)
+			wrong.add("%s, although none may be lost. %s", lost, sentence(r.Promise))
 		case r.Expect.Loss == spec.LossWindow && l.LossWindow > int64(r.Expect.LossWindow):
 			wrong.add("%s. The oldest was acknowledged %s before the fault, more than the allowed %s",
 				lost, durationText(l.LossWindow), r.Expect.LossWindow)
@@ -91,7 +94,7 @@ func violations(r *record.DrillRound) []string {
 		}
 		wrong = append(wrong, readViolations(l)...)
 		if r.Seeds > 0 && r.SeedsFound < r.Seeds {
-			wrong.add("%d of %d seed records are lost, although a majority confirmed them before the load",
+			wrong.add("%d of %d documents from before the load are lost, although a majority confirmed them",
 				r.Seeds-r.SeedsFound, r.Seeds)
 		}
 	}
@@ -183,8 +186,8 @@ func unknowns(e evidence) []string {
 	} else if lost := r.Ledger.LostWrites(); r.Ledger.Acknowledged == 0 && r.Expect.Loss != spec.LossAny {
 		open.add("no write was acknowledged, so none could be lost")
 	} else if lost > 0 && r.Expect.Loss == spec.LossUnknown {
-		open.add("%s lost, but whether that is allowed is not known: %s", figure.Plural(int(lost), "acknowledged write"),
-			r.Promise)
+		open.add("%s lost, but it is not known whether that is allowed. %s", figure.Plural(int(lost), "acknowledged write"),
+			sentence(r.Promise))
 	} else if lost > 0 && r.Expect.Loss == spec.LossWindow && r.Ledger.LossWindow < 0 {
 		open.add("%s lost, but when they were acknowledged is not known", figure.Plural(int(lost), "acknowledged write"))
 	}
@@ -238,6 +241,14 @@ func unread(l *record.LedgerResult) string {
 		return figure.Plural(int(n), "write") + " not covered by the final read"
 	}
 	return ""
+}
+
+// sentence begins with a capital letter.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 func detail(text string) string {
@@ -308,7 +319,7 @@ func statement(n, lossy int) string {
 func Conclude(d *record.Drill) record.Conclusion {
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
-		if l := r.Ledger; r.Verdict == record.Violated && l != nil && l.LostWrites() > 0 && !mayBeLost(r.Expect, l) {
+		if l := r.Ledger; r.Verdict == record.Violated && l != nil && l.LostWrites() > 0 && !r.LossAllowed() {
 			return record.WritesLost
 		}
 	}
@@ -323,9 +334,4 @@ func Conclude(d *record.Drill) record.Conclusion {
 		return record.Incredible
 	}
 	return record.Satisfied
-}
-
-// mayBeLost reports whether the losses were allowed.
-func mayBeLost(x spec.Expect, l *record.LedgerResult) bool {
-	return x.Loss == spec.LossAny || x.Loss == spec.LossWindow && l.LossWindow <= int64(x.LossWindow)
 }

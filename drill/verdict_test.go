@@ -67,12 +67,12 @@ func TestVerdict(t *testing.T) {
 		"final read failed":  {func(e *evidence) { e.round.Ledger.Reads[0].Problem = "gone" }, record.Unknown, "gone"},
 		"no ledger":          {func(e *evidence) { e.round.Ledger = nil }, record.Unknown, "nothing was read"},
 		"could not be done":  {func(e *evidence) { e.problem = "the load failed" }, record.Unknown, "the load failed"},
-		"seed records":       {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 seed"},
+		"seed documents":     {func(e *evidence) { e.round.Seeds, e.round.SeedsFound = 2, 1 }, record.Violated, "1 of 2 documents"},
 		"out for too long":   {func(e *evidence) { e.round.Expect.Outage = spec.Duration(time.Second) }, record.Violated, "2.00 s"},
 		"back too late":      {func(e *evidence) { e.round.Expect.Recovery = spec.Duration(time.Second) }, record.Violated, "back after"},
 		"errors":             {func(e *evidence) { e.round.Expect.NoErrors = true }, record.Violated, "7 operations failed"},
 		"lost and not known": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Faults[0].Hit = false }, record.Violated, "no visible effect"},
-		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = spec.LossAny }, record.Holds, "allows"},
+		"lost, allowed":      {func(e *evidence) { lose(record.WriteLost)(e); e.round.Expect.Loss = spec.LossAny }, record.Holds, "allowed"},
 		"lost in the window": {func(e *evidence) {
 			lose(record.WriteLost)(e)
 			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow,
@@ -110,7 +110,7 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 		"lost, and nobody knows the durability": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
 			e.round.Expect.Loss, e.round.Promise = spec.LossUnknown, "the write concern is not known"
-		}, record.Unknown, "3 acknowledged writes lost, but whether that is allowed is not known: the write concern is not known"},
+		}, record.Unknown, "3 acknowledged writes lost, but it is not known whether that is allowed. The write concern is not known"},
 		"nothing lost, and nobody knows the durability": {func(e *evidence) { e.round.Expect.Loss = spec.LossUnknown }, record.Holds, ""},
 		"lost, nobody knows when": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3

@@ -117,14 +117,14 @@ func (v *view) changed(e *event.TopologyDescriptionChangedEvent) {
 	v.mu.Unlock()
 	if sees == seesSet && was != is {
 		if was != "" {
-			text := "the driver sees no primary any more; it was " + was
+			text := "a separate driver sees no primary any more. It was " + was
 			if is != "" {
-				text = fmt.Sprintf("the driver sees %s as primary in place of %s", is, was)
+				text = fmt.Sprintf("a separate driver sees %s as primary instead of %s", is, was)
 			}
 			v.report(true, text, map[string]string{"from": was, "to": is})
 		}
 		if is != "" {
-			v.report(false, "the driver sees "+is+" as primary", map[string]string{"from": was, "to": is})
+			v.report(false, "a separate driver sees "+is+" as primary", map[string]string{"from": was, "to": is})
 		}
 	}
 }

@@ -64,8 +64,8 @@ func TestViewOfASet(t *testing.T) {
 	if !l.is(primaryGone, primaryBack, primaryGone, primaryBack) {
 		t.Errorf("the view told %q", l.list)
 	}
-	if len(v.gone) != 2 || v.gone[0].Text != "the driver sees no primary any more; it was a:1" ||
-		v.gone[1].Text != "the driver sees a:1 as primary in place of b:1" {
+	if len(v.gone) != 2 || v.gone[0].Text != "a separate driver sees no primary any more. It was a:1" ||
+		v.gone[1].Text != "a separate driver sees a:1 as primary instead of b:1" {
 		t.Errorf("it kept %+v", v.gone)
 	}
 	for _, c := range []struct {

@@ -106,16 +106,27 @@ func ask(t *testing.T, name, member, sql string) (rows [][][]byte, err error) {
 	return rows, err
 }
 
-// holdReplay lets a standby receive WAL but not apply it, until the returned function is called.
-func holdReplay(t *testing.T, name, member string) (goOn func()) {
+// untilEndedHolding waits until a drill ends. Until then, a standby receives WAL but does not apply it. A restart ends
+// the hold, and the lab restarts a standby that follows a new primary, so the standby is held again and again.
+func untilEndedHolding(t *testing.T, c *command, name, member string) ended {
 	t.Helper()
-	do := func(sql string) {
-		if _, err := ask(t, name, member, sql); err != nil {
-			t.Errorf("%s cannot be told %q: %v", member, sql, err)
+	defer func() {
+		if _, err := ask(t, name, member, "select pg_wal_replay_resume()"); err != nil {
+			t.Errorf("the replay of %s does not continue: %v", member, err)
 		}
-	}
-	do("select pg_wal_replay_pause()")
-	return func() { do("select pg_wal_replay_resume()") }
+	}()
+	until(t, "the drill ends", func() bool {
+		if _, err := ask(t, name, member, "select pg_wal_replay_pause()"); err != nil {
+			t.Logf("the replay of %s is not held: %v", member, err)
+		}
+		select {
+		case <-c.done:
+			return true
+		case <-time.After(time.Second):
+			return false
+		}
+	})
+	return c.wait(t)
 }
 
 // cutReplication stops replication from a primary. Standbys can still connect, and clients notice nothing.
@@ -137,12 +148,7 @@ func cutReplication(t *testing.T, name, old string) {
 // and promotes a standby. The drill finds the lost writes in the discarded log.
 func testDrillKept(t *testing.T, name string) {
 	// Few enough for all lost writes to be listed, at most a thousand, even if the promotion is slow.
-	c := start(t, "drill", "lab:"+name, "--external", "--duration", "20s", "--rate", "40", "--durability", "durable", "--format", "json", "--out", out)
-	until(t, "the load goes on", func() bool {
-		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
-		return err == nil
-	})
-	time.Sleep(2 * time.Second)
+	c := startExternal(t, name, "20s", "--rate", "40", "--durability", "durable")
 	old := ""
 	until(t, "there is a primary", func() bool { old = primary(t, name); return old != "" })
 	c.signal(t, syscall.SIGUSR1)

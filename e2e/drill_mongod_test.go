@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,22 +26,8 @@ func TestDrillsOfMongod(t *testing.T) {
 func untilEffective(t *testing.T, shipped string, code int, shows func(record.Drill) bool,
 	changes ...string) record.DrillRound {
 	t.Helper()
-	text, err := os.ReadFile("../examples/drill/mongod-" + shipped + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	binary := enginetest.StandinMongo(t, "8.0.12", "lags")
-	own := string(text)
-	for i, changes := 0, append(changes, "engine: {name: mongod", "engine: {name: mongod, binary: "+binary); i < len(changes); i += 2 {
-		if !strings.Contains(own, changes[i]) {
-			t.Fatalf("the drill has no %q:\n%s", changes[i], own)
-		}
-		own = strings.Replace(own, changes[i], changes[i+1], 1)
-	}
-	file := filepath.Join(t.TempDir(), "drill.yaml")
-	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := shippedDrill(t, "mongod-"+shipped, append(changes, "engine: {name: mongod", "engine: {name: mongod, binary: "+binary)...)
 	removeAfter(t, "drill-mongod-"+shipped)
 	const attempts = 4
 	for n := 1; ; n++ {
@@ -66,7 +50,7 @@ func untilEffective(t *testing.T, shipped string, code int, shows func(record.Dr
 			}
 		}
 		if r.SeedsFound != 2 || r.Ledger == nil || r.Ledger.Acknowledged < 100 {
-			t.Fatalf("%d seed records were found, the ledger is %+v", r.SeedsFound, r.Ledger)
+			t.Fatalf("%d seed documents were found, the ledger is %+v", r.SeedsFound, r.Ledger)
 		}
 		return r
 	}

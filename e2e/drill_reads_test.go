@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
@@ -16,23 +15,15 @@ import (
 // mongod of PLIMSOLL_TEST_MONGOD, or on the stand-in, whose secondaries lag by half a second.
 func TestReadsAreJudged(t *testing.T) {
 	inTurn(t, 20)
-	text, err := os.ReadFile("../examples/drill/reads-majority.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, real := string(text), os.Getenv(enginetest.RealMongoVar)
+	real := os.Getenv(enginetest.RealMongoVar)
 	binary := filepath.Join(real, "mongod")
+	changes := []string{"duration: 40s", "duration: 12s", "rate: 1000", "rate: 200", "at: 10s, for: 15s", "at: 3s, for: 3s"}
 	if real == "" {
 		binary = enginetest.StandinMongo(t, "8.0.12", "lags")
 		// Writes do not wait for the secondaries, so reads from those are stale. Without causal sessions that is allowed.
-		own = strings.NewReplacer("causal: true", "causal: false", "w: majority", "w: 1").Replace(own)
+		changes = append(changes, "causal: true", "causal: false", "w: majority", "w: 1")
 	}
-	own = strings.NewReplacer("engine: {name: mongod", "engine: {name: mongod, binary: "+binary, "duration: 40s", "duration: 12s", "rate: 1000", "rate: 200",
-		"at: 10s, for: 15s", "at: 3s, for: 3s").Replace(own)
-	file := filepath.Join(t.TempDir(), "drill.yaml")
-	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := shippedDrill(t, "reads-majority", append(changes, "engine: {name: mongod", "engine: {name: mongod, binary: "+binary)...)
 	removeAfter(t, "drill-reads-majority")
 	d := drillOf(t, plimsoll(t, "drill", file, "--format", "json", "--quiet"))
 	l := d.Rounds[0].Ledger

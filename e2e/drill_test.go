@@ -43,6 +43,27 @@ func untilKnown(t *testing.T, args ...string) (record.Drill, ended) {
 	}
 }
 
+// shippedDrill returns a file with a drill of examples/ after changes: OLD, NEW, OLD, NEW, …
+func shippedDrill(t *testing.T, name string, changes ...string) (file string) {
+	t.Helper()
+	text, err := os.ReadFile("../examples/drill/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := string(text)
+	for i := 0; i < len(changes); i += 2 {
+		if !strings.Contains(own, changes[i]) {
+			t.Fatalf("the drill has no %q:\n%s", changes[i], own)
+		}
+		own = strings.Replace(own, changes[i], changes[i+1], 1)
+	}
+	file = filepath.Join(t.TempDir(), name+".yaml")
+	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // has reports whether the timeline of a round has a step.
 func has(r record.DrillRound, kind string) bool {
 	for _, m := range r.Moments {
@@ -80,6 +101,7 @@ func TestDrillEnded(t *testing.T) {
 	t.Run("two of five", func(t *testing.T) { testDrillTwoOfFive(t, name) })
 	t.Run("cut off", func(t *testing.T) { testDrillCutOff(t, name) })
 	t.Run("external", func(t *testing.T) { testDrillExternal(t, name) })
+	t.Run("stale", func(t *testing.T) { testDrillStale(t, name) })
 	t.Run("client killed", func(t *testing.T) { testDrillClientKilled(t, name) })
 	t.Run("interrupted", func(t *testing.T) { testDrillInterrupted(t, name) })
 	t.Run("killed", func(t *testing.T) { testDrillKilled(t, name) })
@@ -87,7 +109,7 @@ func TestDrillEnded(t *testing.T) {
 }
 
 func testDrillMajority(t *testing.T, name string) {
-	d, e := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "4s", "--for", "5s", "--duration", "16s", "--rate", "200",
+	d, e := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--quiet", "--out", out)
 	r := d.Rounds[0]
 	testDrillClients(t, r)
@@ -162,7 +184,7 @@ func testDrillClientKilled(t *testing.T, name string) {
 func testDrillShown(t *testing.T, dir string) {
 	t.Helper()
 	if text := plimsoll(t, "show", dir).must(t, 0).stdout; !strings.HasPrefix(text, "drill on documentdb ") ||
-		!strings.Contains(text, ": holds, outage ") || !strings.Contains(text, "timeline") {
+		!strings.Contains(text, ": holds; outage ") || !strings.Contains(text, "timeline") {
 		t.Errorf("show prints\n%s", text)
 	}
 	if md := plimsoll(t, "show", dir, "--format", "md").must(t, 0).stdout; !strings.HasPrefix(md, "## drill on documentdb ") || !strings.Contains(md, ": holds") {
@@ -227,37 +249,46 @@ func testDrillCutOff(t *testing.T, name string) {
 	t.Errorf("a primary that was cut off never lost anything under asynchronous replication")
 }
 
-func testDrillExternal(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--external", "--duration", "48s", "--rate", "200", "--w", "majority", "--format", "json", "--out", out)
+// startExternal starts an external drill and returns when its load runs.
+func startExternal(t *testing.T, name, duration string, args ...string) *command {
+	t.Helper()
+	c := start(t, append([]string{"drill", "lab:" + name, "--external", "--duration", duration, "--format", "json", "--out", out}, args...)...)
 	until(t, "the load goes on", func() bool {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
 		return err == nil
 	})
 	time.Sleep(2 * time.Second)
+	return c
+}
+
+// testDrillExternal kills the primary itself and marks the fault.
+func testDrillExternal(t *testing.T, name string) {
+	c := startExternal(t, name, "18s", "--rate", "200", "--w", "majority")
 	c.signal(t, syscall.SIGUSR1)
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
-	time.Sleep(4 * time.Second)
+	until(t, "the fault is healed", func() bool { return len(status(t, name).Faults) == 0 })
 	c.signal(t, syscall.SIGUSR1)
-	// From here on one standby receives but applies nothing while the load runs. All members must be up before, because a
-	// standby that still has to follow a new primary may be restarted, and would apply again.
+	d := drillOf(t, c.wait(t).judged(t))
+	testAllAgree(t, d.Rounds[0], "rs0-1", "rs0-2", "rs0-3", "rs0-4", "rs0-5")
+	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed <= f[0].Injected || d.Outages == nil {
+		t.Errorf("the marked fault is %+v, the outage %+v", f, d.Outages)
+	}
+}
+
+// testDrillStale lets a standby receive but not apply what is written: the audit finds that it is stale.
+func testDrillStale(t *testing.T, name string) {
 	until(t, "all members are back", func() bool { return standbys(t, name) == 4 })
 	still := secondary(t, name)
-	goOn := holdReplay(t, name, still)
-	defer goOn()
-	d := drillOf(t, c.wait(t).judged(t))
-	if got := memberStates(d.Rounds[0])[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" ||
-		got.Extra != 0 {
+	c := startExternal(t, name, "8s", "--rate", "200", "--w", "majority")
+	states := memberStates(drillOf(t, untilEndedHolding(t, c, name, still).judged(t)).Rounds[0])
+	if got := states[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" || got.Extra != 0 {
 		t.Errorf("%s, whose replay stands still, is %+v", still, got)
 	}
-	for name, got := range memberStates(d.Rounds[0]) {
+	for name, got := range states {
 		if name != still && name != "final" && got.State != record.MemberAgrees {
 			t.Errorf("%s is %+v", name, got)
 		}
 	}
-	if f := d.Rounds[0].Faults; len(f) != 1 || f[0].Healed <= f[0].Injected || d.Outages == nil {
-		t.Errorf("the marked fault is %+v, the outage %+v", f, d.Outages)
-	}
-	until(t, "the fault is healed", func() bool { return len(status(t, name).Faults) == 0 })
 }
 
 func testDrillInterrupted(t *testing.T, name string) {
@@ -288,7 +319,7 @@ func testDrillStatus(t *testing.T, dir string) {
 }
 
 func testDrillKilled(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "100", "--w", "majority", "--out", out)
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "15s", "--duration", "90s", "--rate", "100", "--w", "majority", "--out", out)
 	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	c.signal(t, syscall.SIGKILL)
 	e := c.wait(t)
@@ -305,10 +336,7 @@ func TestDrillLyingDisk(t *testing.T) {
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
-	file, err := filepath.Abs("../examples/drill/lying-disk.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := shippedDrill(t, "lying-disk", "duration: 30s", "duration: 12s", "at: 5s, for: 20s", "at: 2s, for: 9s", "at: 10s, for: 3s", "at: 4s, for: 2s")
 	removeAfter(t, "drill-lying-disk")
 	d := drillOf(t, plimsoll(t, "drill", file, "--engine", "documentdb", "--format", "json", "--quiet").must(t, 5))
 	if l := d.Rounds[0].Ledger; d.Verdict != record.Violated || l.Inserts[record.WriteLost] == 0 || l.LossWindow <= 0 {
@@ -322,10 +350,7 @@ func TestDrillPowerLoss(t *testing.T) {
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
-	file, err := filepath.Abs("../examples/drill/power-loss-durable.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := shippedDrill(t, "power-loss-durable", "duration: 25s", "duration: 12s", "at: 8s, for: 3s", "at: 4s, for: 2s")
 	const name = "drill-power-loss-durable"
 	removeAfter(t, name)
 	leaveLab(t, name, file)

@@ -12,20 +12,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// shippedDrills are the shipped drills with short faults, their needs, and their exit codes on MongoDB.
+// shippedDrills are the shipped drills with short faults, their needs, their exit codes on MongoDB, and shorter times
+// where a kill and an election are all that needs time.
 var shippedDrills = []struct {
-	name string
-	root bool
-	code int
+	name    string
+	root    bool
+	code    int
+	changes []string
 }{
-	{"kill-primary", false, 0},
-	{"kill-primary-balanced", false, 0},
-	{"black-hole", true, 0},
-	{"double-fault", false, 0},
-	{"slow-disk", true, 0},
-	{"full-disk", true, 0},
-	{"power-loss-durable", true, 0},
-	{"lying-disk", true, 5},
+	{"kill-primary", false, 0, []string{"duration: 25s", "duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
+	{"kill-primary-balanced", false, 0, []string{"duration: 25s", "duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
+	{"black-hole", true, 0, nil},
+	{"double-fault", false, 0, []string{"duration: 40s", "duration: 18s", "at: 8s, for: 20s", "at: 3s, for: 9s", "at: 12s, for: 10s", "at: 5s, for: 4s"}},
+	{"slow-disk", true, 0, nil},
+	{"full-disk", true, 0, nil},
+	{"power-loss-durable", true, 0, nil},
+	{"lying-disk", true, 5, nil},
 }
 
 // TestShippedDrillsOnMongod runs the shipped drills on a real mongod, or on the stand-in. The stand-in keeps its
@@ -42,10 +44,7 @@ func TestShippedDrillsOnMongod(t *testing.T) {
 			if !real {
 				binary = enginetest.StandinMongo(t, "8.0.12")
 			}
-			file, err := filepath.Abs("../examples/drill/" + d.name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := shippedDrill(t, d.name, d.changes...)
 			removeAfter(t, "drill-"+d.name)
 			e := plimsoll(t, "drill", file, "--binary", binary, "--format", "json", "--quiet")
 			got := drillOf(t, e)

@@ -86,6 +86,7 @@ func pidsOf(l record.Lab) []int {
 func killedRound(t *testing.T, rng *rand.Rand, round int, usable time.Duration, args ...string) {
 	t.Helper()
 	name := "e2e-killed"
+	foreign := groupsAndNamespaces(name)
 	whom := []string{"client", "supervisor", "both", "down", "down and supervisor"}[rng.IntN(5)]
 	at := time.Duration(rng.Int64N(int64(usable) * 5 / 4))
 	t.Logf("round %d: kill %s after %v", round, whom, at.Round(time.Millisecond))
@@ -109,7 +110,7 @@ func killedRound(t *testing.T, rng *rand.Rand, round int, usable time.Duration, 
 		}
 		<-up.done
 	}
-	removeLab(t, name)
+	removeLab(t, name, foreign)
 	if t.Failed() {
 		t.Fatalf("round %d: %s was killed after %v; up said:\n%s", round, whom, at, up.stderr.String())
 	}
@@ -170,8 +171,19 @@ func journalled(t *testing.T, name string) []string {
 	return names
 }
 
+// groupsAndNamespaces returns the control groups and network namespaces of labs with a name. An earlier run that was
+// killed may have left some, because its labs have the same names.
+func groupsAndNamespaces(name string) []string {
+	var all []string
+	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*", "/run/plimsoll/netns"} {
+		found, _ := filepath.Glob(dir + "/plimsoll-" + name + "-*")
+		all = append(all, found...)
+	}
+	return all
+}
+
 // leftOf returns what remains of a lab: processes, mounts, loop devices, control groups, namespaces, links, files.
-func leftOf(t *testing.T, name string, made []string) []string {
+func leftOf(t *testing.T, name string, made, foreign []string) []string {
 	t.Helper()
 	dir := labDir(t, name)
 	// A new supervisor whose client was killed finds no lab and exits.
@@ -197,10 +209,10 @@ func leftOf(t *testing.T, name string, made []string) []string {
 			left = append(left, l+": "+string(b))
 		}
 	}
-	for _, pattern := range []string{"/sys/fs/cgroup/plimsoll-" + name + "-*", "/sys/fs/cgroup/*/plimsoll-" + name + "-*",
-		"/run/netns/plimsoll-" + name + "-*", "/var/run/netns/plimsoll-" + name + "-*"} {
-		found, _ := filepath.Glob(pattern)
-		left = append(left, found...)
+	for _, path := range groupsAndNamespaces(name) {
+		if !slices.Contains(foreign, path) {
+			left = append(left, path)
+		}
 	}
 	for _, n := range made { // names in the journal that are paths or links
 		path := n

@@ -41,19 +41,19 @@ func labOf(t *testing.T, name string, args ...string) record.Lab {
 // removeAfter removes a lab when the test ends, and checks that nothing remains.
 func removeAfter(t *testing.T, name string) {
 	t.Helper()
-	t.Cleanup(func() {
-		removeLab(t, name)
-	})
+	foreign := groupsAndNamespaces(name)
+	t.Cleanup(func() { removeLab(t, name, foreign) })
 }
 
-// removeLab removes a lab and fails the test if anything remains.
-func removeLab(t *testing.T, name string) {
+// removeLab removes a lab and fails the test if anything remains. foreign are the control groups and namespaces that
+// had such names before the lab was made.
+func removeLab(t *testing.T, name string, foreign []string) {
 	t.Helper()
 	made := journalled(t, name)
 	if err := downNow(t, name); err != "" {
 		t.Errorf("lab down %s: %s", name, err)
 	}
-	if left := leftOf(t, name, made); len(left) > 0 {
+	if left := leftOf(t, name, made, foreign); len(left) > 0 {
 		t.Errorf("of the lab %s is left:\n%s", name, strings.Join(left, "\n"))
 	}
 }

@@ -146,7 +146,7 @@ func leftIn(t *testing.T, dir string) string {
 			}
 		}
 	}
-	for _, pattern := range []string{"/run/netns/plimsoll-%s-*", "/sys/fs/cgroup/plimsoll-%s-*", "/sys/fs/cgroup/*/plimsoll-%s-*"} {
+	for _, pattern := range []string{"/run/plimsoll/netns/plimsoll-%s-*", "/sys/fs/cgroup/plimsoll-%s-*", "/sys/fs/cgroup/*/plimsoll-%s-*"} {
 		if found, _ := filepath.Glob(fmt.Sprintf(pattern, filepath.Base(dir))); len(found) > 0 {
 			return found[0]
 		}

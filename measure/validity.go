@@ -15,7 +15,7 @@ type Severity string
 const (
 	// Invalid: the result must not be believed.
 	Invalid Severity = "invalid"
-	// Warning: the result may be believed with care.
+	// Warning: the result is usable, and doubtful for the stated reason.
 	Warning Severity = "warning"
 	// Note: good to know; nothing is wrong.
 	Note Severity = "note"

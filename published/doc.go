@@ -15,6 +15,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -54,10 +55,8 @@ func Document(name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range all {
-		if s.Name == name {
-			return s, nil
-		}
+	if i := slices.Index(names, name); i >= 0 {
+		return all[i], nil
 	}
 	return nil, fmt.Errorf("there is no published document %q%s (there are %s)", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
 }
@@ -72,13 +71,17 @@ func Select(ref string) (*Source, []*Sweep, error) {
 		return nil, nil, err
 	}
 	if !several {
-		return source, source.all(), nil
+		return source, slices.Clone(source.Sweeps), nil
 	}
 	var chosen []*Sweep
 	for id := range strings.SplitSeq(rest, ",") {
 		found := source.Figure(strings.TrimSpace(id))
 		if len(found) == 0 {
-			return nil, nil, fmt.Errorf("%s has no sweep %q (it has %s)", name, id, strings.Join(source.ids(), ", "))
+			var ids []string
+			for _, sweep := range source.Sweeps {
+				ids = append(ids, sweep.ID)
+			}
+			return nil, nil, fmt.Errorf("%s has no sweep %q (it has %s)", name, id, strings.Join(ids, ", "))
 		}
 		chosen = append(chosen, found...)
 	}

@@ -169,7 +169,7 @@ func TestLittlesLaw(t *testing.T) {
 	for _, s := range documents(t) {
 		for _, sweep := range s.Sweeps {
 			for _, l := range sweep.Levels {
-				underWay, ok := sweep.Little(l.Name)
+				underWay, ok := s.Little(sweep, l.Name)
 				if !ok || l.Workers == 0 {
 					continue
 				}

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,25 +63,12 @@ type Place struct {
 
 // String is the place for people: "figure 6, text: Evaluate the Impact …".
 func (p Place) String() string {
-	where := p.How
-	if p.Item != "" {
-		where = p.Item + ", " + p.How
-	}
-	return where + ": " + p.Section
+	return strings.TrimPrefix(p.Item+", "+p.How, ", ") + ": " + p.Section
 }
 
 // over fills what p leaves open from the place around it.
 func (p Place) over(around Place) Place {
-	if p.Section == "" {
-		p.Section = around.Section
-	}
-	if p.Item == "" {
-		p.Item = around.Item
-	}
-	if p.How == "" {
-		p.How = around.How
-	}
-	return p
+	return Place{cmp.Or(p.Section, around.Section), cmp.Or(p.Item, around.Item), cmp.Or(p.How, around.How)}
 }
 
 // Baseline is a configuration with its results that several sweeps have as a level.
@@ -149,10 +137,8 @@ type Statement struct {
 
 // Sweep finds one by its ID, nil if there is none.
 func (s *Source) Sweep(id string) *Sweep {
-	for _, sweep := range s.Sweeps {
-		if sweep.ID == id {
-			return sweep
-		}
+	if i := slices.IndexFunc(s.Sweeps, func(sweep *Sweep) bool { return sweep.ID == id }); i >= 0 {
+		return s.Sweeps[i]
 	}
 	return nil
 }
@@ -166,19 +152,6 @@ func (s *Source) Figure(name string) []*Sweep {
 	var found []*Sweep
 	for _, sweep := range s.Sweeps {
 		if sweep.Item != "" && dashed(sweep.Item) == dashed(name) {
-			found = append(found, sweep)
-		}
-	}
-	return found
-}
-
-// Find is the sweeps of a factor as a study calls it, in a workload: "client threads" in "a", which "ycsb-a" also is.
-// Sweeps that are of no workload are found in all of them.
-func (s *Source) Find(factor, workload string) []*Sweep {
-	var found []*Sweep
-	for _, sweep := range s.Sweeps {
-		if plain(sweep.Factor) == plain(factor) && (sweep.Workload == "" ||
-			sweep.Workload == strings.TrimPrefix(strings.ToLower(workload), "ycsb-")) {
 			found = append(found, sweep)
 		}
 	}
@@ -222,35 +195,6 @@ func (s *Source) Doubts(path string) []*Contradiction {
 		}
 	}
 	return found
-}
-
-// Contradiction finds one by its ID, nil if there is none.
-func (s *Source) Contradiction(id string) *Contradiction {
-	for i := range s.Contradictions {
-		if s.Contradictions[i].ID == id {
-			return &s.Contradictions[i]
-		}
-	}
-	return nil
-}
-
-func (s *Source) all() []*Sweep { return slices.Clone(s.Sweeps) }
-
-func (s *Source) ids() []string {
-	var ids []string
-	for _, sweep := range s.Sweeps {
-		ids = append(ids, sweep.ID)
-	}
-	return ids
-}
-
-func (s *Source) baseline(id string) *Baseline {
-	for i := range s.Baselines {
-		if s.Baselines[i].ID == id {
-			return &s.Baselines[i]
-		}
-	}
-	return nil
 }
 
 // complete hands places, units and the values of baselines down to where they are asked for, and refuses what does
@@ -330,24 +274,20 @@ func (s *Source) unique() error {
 }
 
 func (s *Source) completeSweep(sweep *Sweep) error {
-	sweep.source = s
 	sweep.Place = sweep.Place.over(Place{How: "text"})
 	var errs []error
 	for i := range sweep.Levels {
 		l := &sweep.Levels[i]
-		if l.Workers == 0 {
-			l.Workers = sweep.Workers
-		}
+		l.Workers = cmp.Or(l.Workers, sweep.Workers)
 		errs = append(errs, s.fill(sweep.ID+"/"+l.Name, l.Values, l.Place.over(sweep.Place)))
 		if l.As == "" {
 			continue
 		}
-		b := s.baseline(l.As)
-		if b == nil {
+		if at := slices.IndexFunc(s.Baselines, func(b Baseline) bool { return b.ID == l.As }); at >= 0 {
+			l.take(&s.Baselines[at])
+		} else {
 			errs = append(errs, fmt.Errorf("%s/%s: there is no baseline %q", sweep.ID, l.Name, l.As))
-			continue
 		}
-		l.take(b)
 	}
 	if sweep.Baseline != "" && sweep.Level(sweep.Baseline) == nil {
 		errs = append(errs, fmt.Errorf("%s: its baseline %q is not one of its levels", sweep.ID, sweep.Baseline))

@@ -29,8 +29,6 @@ type Sweep struct {
 	// Trends are what the words say of values that are not stated.
 	Trends []Trend `yaml:"trends"`
 	Place  `yaml:",inline"`
-
-	source *Source
 }
 
 // Level is one value of a factor.
@@ -64,9 +62,7 @@ type Trend struct {
 
 // take gives the level what is stated of the baseline, with the place where it stands.
 func (l *Level) take(b *Baseline) {
-	if l.Workers == 0 {
-		l.Workers = b.Workers
-	}
+	l.Workers = cmp.Or(l.Workers, b.Workers)
 	if l.Values == nil {
 		l.Values = map[string]Value{}
 	}
@@ -154,44 +150,4 @@ func (s *Sweep) Stated(level, metric string) Stated {
 		x.Place = value.Place.String()
 	}
 	return x
-}
-
-// Unstated are the metrics of a level that the document only draws.
-func (s *Sweep) Unstated(level string) []string {
-	var only []string
-	for _, metric := range s.Metrics {
-		if _, stated := s.Value(level, metric); !stated {
-			only = append(only, metric)
-		}
-	}
-	return only
-}
-
-// Little is the number of operations under way that follows from throughput and mean times at a level (Little's law:
-// operations a second × seconds each). In a closed loop it is the number of threads. ok is false where a value that
-// it needs is not stated.
-func (s *Sweep) Little(level string) (underWay float64, ok bool) {
-	l := s.Level(level)
-	if l == nil || s.source == nil {
-		return 0, false
-	}
-	return s.source.little(s.Workload, l.Values)
-}
-
-// little works with milliseconds, and shares of the operations that add up to one.
-func (s *Source) little(workload string, values map[string]Value) (float64, bool) {
-	rate, stated := values["throughput"]
-	mix := s.Mixes[workload]
-	if !stated || len(mix) == 0 {
-		return 0, false
-	}
-	mean := 0.0
-	for class, share := range mix {
-		v, stated := values[class+".mean"]
-		if !stated {
-			return 0, false
-		}
-		mean += share * v.Number
-	}
-	return rate.Number * mean / 1000, true
 }

@@ -85,12 +85,5 @@ func (v Value) Between() (low, high float64) {
 
 // String is the figure as the document has it, with its unit.
 func (v Value) String() string {
-	text := v.Written
-	if v.Bound != "" {
-		text = v.Bound + " " + text
-	}
-	if v.Unit == "" {
-		return text
-	}
-	return text + " " + v.Unit
+	return strings.TrimSpace(v.Bound + " " + v.Written + " " + v.Unit)
 }

@@ -24,23 +24,6 @@ const MaxDiagnostics = 16 << 20
 // diagnosticFile is how diagnostic data are called in the checksums.
 var diagnosticFile = regexp.MustCompile(`^diagnostic\.data/[A-Za-z0-9_-][A-Za-z0-9._-]*/metrics\.[A-Za-z0-9._:-]+$`)
 
-// keptDiagnostics lists the diagnostic data of a record, for its checksums.
-func keptDiagnostics(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Join(dir, DiagnosticsDir)), "*", "metrics.*"))
-	var names []string
-	for _, f := range files {
-		name, err := filepath.Rel(dir, f)
-		if err != nil {
-			return nil, err
-		}
-		if info, err := os.Lstat(f); err == nil && info.Mode().IsRegular() &&
-			diagnosticFile.MatchString(filepath.ToSlash(name)) {
-			names = append(names, filepath.ToSlash(name))
-		}
-	}
-	return names, err
-}
-
 // escapeGlob makes a pattern that matches a path as it is written.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
@@ -71,7 +54,7 @@ func (w *RunWriter) AddDiagnostics(member, dir string, since time.Time) error {
 			return fmt.Errorf("the diagnostic data of %s are not in the record: %w", member, err)
 		}
 	}
-	what := "diagnostic data of " + w.text(member) + " (FTDC, as MongoDB's support reads them)"
+	what := "diagnostic data of " + w.red.text(member) + " (FTDC, as MongoDB's support reads them)"
 	if left > 0 {
 		what += fmt.Sprintf("; %d older files are not in the record, because it has at most %d MiB of each member", left, MaxDiagnostics>>20)
 	}

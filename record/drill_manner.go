@@ -3,6 +3,8 @@ package record
 import (
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // DrillManner are the rounds of a drill in which clients noticed the same of what was broken.
@@ -95,6 +97,13 @@ func (r *DrillRound) Of(kind, shard string) *DrillEffect {
 
 // LostWrites is how many acknowledged writes are gone.
 func (l *LedgerResult) LostWrites() int64 { return l.Inserts[WriteLost] + l.Updates[WriteLost] }
+
+// LossAllowed reports whether the expectation of the round allows what it lost.
+func (r *DrillRound) LossAllowed() bool {
+	x := r.Expect
+	return x.Loss == spec.LossAny || x.Loss == spec.LossWindow && r.Ledger != nil && r.Ledger.LossWindow <= int64(
+		x.LossWindow)
+}
 
 // FinalSource is the source of the final read, in [LedgerRead].
 const FinalSource = "final"

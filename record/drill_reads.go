@@ -1,6 +1,9 @@
 package record
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // ReadsResult is what the reads of a drill returned, held against what was written and what was there in the end. A
 // register is a document that one writer changes; each of its updates is a version that stays visible beside the later
@@ -111,41 +114,47 @@ func (r *ReadsResult) BrokenPromises() (n int64) {
 	return n
 }
 
-// Text names the two operations of a conflict in one sentence: who, when, which version, and which server answered.
+// Text names the two operations of a conflict: who, when, which update, and which server answered.
 func (c *ReadConflict) Text() string {
-	version := fmt.Sprintf("update %d of writer %d", c.Sequence, c.Writer)
-	second := c.Second.text(c.Writer, c.Sequence)
+	update := fmt.Sprintf("update %d of writer %d", c.Sequence, c.Writer)
 	if c.First == nil {
-		return fmt.Sprintf("%s returned %s, which no known client wrote", second, version)
+		return c.Second.read(update) + ". No known client wrote that update"
 	}
-	first := c.First.text(c.Writer, c.Sequence)
 	switch c.Guarantee {
 	case "committed":
-		return fmt.Sprintf("%s returned %s (%s), and that was rolled back", second, version, first)
+		return fmt.Sprintf("%s. That update %s, and rolled back later", c.Second.read(update), c.First.written())
 	case "written":
-		return fmt.Sprintf("%s returned %s (%s)", second, version, first)
+		return fmt.Sprintf("%s. That update %s", c.Second.read(update), c.First.written())
 	case "writes-follow-reads":
-		return fmt.Sprintf("%s returned %s, and that was rolled back, but %s survived", first, version, second)
+		return fmt.Sprintf("%s. That update was rolled back later, but the next write of the session %s, and survived",
+			c.First.read(update), c.Second.written())
 	}
+	first := update + " " + c.First.written()
 	if c.First.Kind == "read" {
-		return fmt.Sprintf("%s returned %s, and %s did not", first, version, second)
+		first = c.First.read(update)
 	}
-	return fmt.Sprintf("%s, and %s did not return it", first, second)
+	return fmt.Sprintf("%s. The read of session %d from %s at %s did not return it", first, c.Second.Session,
+		c.Second.server(), at(c.Second.Sent))
 }
 
-// text is one operation in words.
-func (o *ReadOperation) text(writer int, sequence int64) string {
-	// operations are often less than a millisecond apart
-	at := func(ns int64) string { return fmt.Sprintf("%.4f s", float64(ns)/1e9) }
-	server := "a server"
-	if o.Server != "" {
-		server = o.Server
-	}
-	if o.Kind == "read" {
-		return fmt.Sprintf("session %d's read at %s from %s", o.Session, at(o.Sent), server)
-	}
-	if o.Session == writer {
-		return fmt.Sprintf("writer %d's update %d was sent at %s and %s by %s at %s", writer, sequence, at(o.Sent), o.Told, server, at(o.Ended))
-	}
-	return fmt.Sprintf("a write of session %d sent at %s and %s by %s at %s", o.Session, at(o.Sent), o.Told, server, at(o.Ended))
+// read is a read that returned an update.
+func (o *ReadOperation) read(update string) string {
+	return fmt.Sprintf("session %d read %s from %s at %s", o.Session, update, o.server(), at(o.Sent))
 }
+
+// written is what happened to a write.
+func (o *ReadOperation) written() string {
+	told := o.Told
+	switch told {
+	case "not applied":
+		told = "reported as not applied"
+	case "indeterminate":
+		told = "not answered definitely"
+	}
+	return fmt.Sprintf("was sent at %s, %s by %s at %s", at(o.Sent), told, o.server(), at(o.Ended))
+}
+
+func (o *ReadOperation) server() string { return cmp.Or(o.Server, "an unknown server") }
+
+// at has more digits than other times, because operations are often less than a millisecond apart.
+func at(ns int64) string { return fmt.Sprintf("%.4f s", float64(ns)/1e9) }

@@ -15,7 +15,7 @@ const StandingFile = "standing.json"
 
 // The stages of a round, in their order.
 const (
-	StagePrepare  = "prepare"  // the target is opened, the seed records are written
+	StagePrepare  = "prepare"  // the target is opened, the seed documents are written
 	StageLoad     = "load"     // nothing is broken yet
 	StageBroken   = "broken"   // a fault is in place
 	StageHealing  = "healing"  // a fault is being undone

@@ -3,8 +3,6 @@ package record
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,34 +34,6 @@ func files() []File {
 		{EventsFile, "one JSON line per event"},
 		{SumsFile, "SHA-256 checksums, written when the run ended properly"},
 	}
-}
-
-// explain turns an error of the file system into one line with the next step.
-func explain(dir string, err error) error {
-	return explainAs(dir, "record", ", or write to another directory (--out)", "", err)
-}
-
-// explainAs is [explain] with the noun of the record in errors. again and then are the further steps for a full disk,
-// and after it has space.
-func explainAs(dir, noun, again, then string, err error) error {
-	cause := err
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		cause = pe.Err
-	}
-	todo := "Check the directory"
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		todo = "The disk or quota is full: free space" + again
-	case errors.Is(err, syscall.EROFS):
-		todo = "The file system is read-only: write to another directory (--out)"
-	case errors.Is(err, fs.ErrPermission):
-		todo = "Choose a directory that you may write to (--out)"
-	case errors.Is(err, syscall.ENOTDIR):
-		todo = "A part of this path is a file: choose another directory (--out)"
-	}
-	text := strings.ReplaceAll(cause.Error(), "\n", "; ")
-	return &writeError{fmt.Sprintf("cannot write the %s in %s: %s. %s%s", noun, dir, text, todo, then), err}
 }
 
 // writeError has one line, also if the errors in it have several.

@@ -10,7 +10,7 @@ import (
 // the record of the trial before it calls it lost.
 func TestHeldStudyKeepsWhatWasUnderWay(t *testing.T) {
 	dir, want := writeStudy(t) // nobody holds it
-	got, err := ReadHeldStudy(dir)
+	got, err := ReadHeld[*Study](dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestHeldStudyKeepsWhatWasUnderWay(t *testing.T) {
 	if last := got.Trials[len(got.Trials)-1]; last.Status != TrialRunning || got.Status != Running {
 		t.Errorf("study %s, trial %+v", got.Status, last)
 	}
-	if _, err := ReadHeldStudy(t.TempDir()); err == nil {
+	if _, err := ReadHeld[*Study](t.TempDir()); err == nil {
 		t.Error("a directory without a study was read")
 	}
 }

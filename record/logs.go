@@ -50,7 +50,7 @@ func (w *RunWriter) AddLog(member string, parts []LogPart) error {
 	if err := w.writeLog(filepath.Join(w.dir, filepath.FromSlash(name)), parts); err != nil {
 		return fmt.Errorf("the log of %s is not in the record: %w", member, err)
 	}
-	w.run.Files = append(w.run.Files, File{name, "the log of " + w.text(member) + " during the run, compressed with zstd"})
+	w.run.Files = append(w.run.Files, File{name, "the log of " + w.red.text(member) + " during the run, compressed with zstd"})
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (w *RunWriter) copyLog(out io.Writer, p LogPart, named bool, most int64) er
 	}
 	defer in.Close()
 	if named {
-		fmt.Fprintf(out, "# %s\n", w.text(filepath.Base(p.Path)))
+		fmt.Fprintf(out, "# %s\n", w.red.text(filepath.Base(p.Path)))
 	}
 	if p.To-p.From <= most {
 		return w.copyLines(out, io.NewSectionReader(in, p.From, p.To-p.From))
@@ -126,7 +126,7 @@ func (w *RunWriter) copyLines(out io.Writer, in io.Reader) error {
 		if err != nil {
 			return err
 		}
-		text := w.text(redact.Named(string(line)))
+		text := w.red.text(redact.Named(string(line)))
 		if long {
 			text += " …"
 		}
@@ -142,16 +142,13 @@ func (w *RunWriter) copyLines(out io.Writer, in io.Reader) error {
 	}
 }
 
-// logFiles lists the logs of a record, for its checksums.
-func logFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, LogsDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var names []string
-	for _, e := range entries {
-		if name := path.Join(LogsDir, e.Name()); e.Type().IsRegular() && logFile.MatchString(name) {
-			names = append(names, name)
+// filesBelow lists the files below dir whose names match, for the checksums of a record.
+func filesBelow(dir, pattern string, name *regexp.Regexp) (names []string, err error) {
+	files, err := fs.Glob(os.DirFS(dir), pattern)
+	for _, f := range files {
+		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f))); err == nil && info.Mode().IsRegular() &&
+			name.MatchString(f) {
+			names = append(names, f)
 		}
 	}
 	return names, err

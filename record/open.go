@@ -184,6 +184,17 @@ func (r *Run) complete(dir string, _ bool) error {
 	return recoverRun(dir, r)
 }
 
+// ReadHeld is [Open] for the process that holds the record (see [Hold]), also where the file system cannot say so: it
+// leaves open what became of work that was under way.
+func ReadHeld[R Result](dir string) (none R, err error) {
+	k := kindOf[R]()
+	r := k.empty().(R)
+	if err := readDocument(dir, k.file, k.name, k.noun, r); err != nil {
+		return none, err
+	}
+	return r, r.complete(dir, true)
+}
+
 func readRun(dir string) (*Run, error) {
 	var r Run
 	if err := readDocument(dir, RunFile, KindRun, "record", &r); err != nil {
@@ -248,10 +259,6 @@ func Rebuild(dir string) ([]PhaseResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rebuild(dir, r)
-}
-
-func rebuild(dir string, r *Run) ([]PhaseResult, error) {
 	sums, err := summarize(dir, r)
 	if err != nil {
 		return nil, err

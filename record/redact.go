@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -16,8 +17,11 @@ import (
 const hidden = redact.Hidden
 
 // redactor keeps credentials out of everything that is written. It removes them from addresses wherever these appear,
-// and removes those that it knows from every text. The zero value knows none.
-type redactor struct{ known redact.Known }
+// and removes those that it knows from every text. The zero value knows none. Any goroutine may use it.
+type redactor struct {
+	mu    sync.Mutex
+	known redact.Known
+}
 
 // learn takes the credentials of a specification or of an address into account: those in addresses, wherever they
 // stand, and what has the name of a credential.
@@ -26,20 +30,16 @@ func (r *redactor) learn(asked any) {
 	if err != nil {
 		return // writing the specification fails for the same reason, and says so
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	eachText(tree, "", func(key, text string) {
 		r.known.Learn(text)
 		if redact.SecretName(key) {
 			r.known.Add(text)
 		}
 	})
-	if s, ok := asked.(spec.Study); ok {
-		r.learnLevels(s.Factors)
-	}
-}
-
-// learnLevels takes levels into account whose factor varies a credential.
-func (r *redactor) learnLevels(factors []spec.Factor) {
-	for _, f := range factors {
+	s, _ := asked.(spec.Study)
+	for _, f := range s.Factors {
 		for _, l := range f.Levels {
 			if text, ok := l.Value.(string); ok && redact.SecretName(f.Path) {
 				r.known.Add(text)
@@ -48,8 +48,18 @@ func (r *redactor) learnLevels(factors []spec.Factor) {
 	}
 }
 
+func (r *redactor) add(secret string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known.Add(secret)
+}
+
 // text returns s without credentials.
-func (r *redactor) text(s string) string { return r.known.Hide(redact.Addresses(s)) }
+func (r *redactor) text(s string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known.Hide(redact.Addresses(s))
+}
 
 // source returns the name of a source of samples without credentials; what kind it is stays.
 func (r *redactor) source(s string) string {

@@ -1,14 +1,12 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -30,23 +28,18 @@ var resolutions = []resolution{
 
 // intervalLog writes the files of a resolution.
 type intervalLog struct {
-	intervals *lineFile
-	compress  *zstd.Encoder
+	intervals *packedLines
 	latency   *lineFile
 	log       *hdr.HistogramLogWriter
 }
 
 func createIntervalLog(dir string, names resolution) (l *intervalLog, err error) {
 	l = new(intervalLog)
-	if l.intervals, err = createLines(dir, names.intervals); err != nil {
+	if l.intervals, err = createPacked(dir, names.intervals); err != nil {
 		return nil, err
 	}
-	if l.compress, err = zstd.NewWriter(l.intervals, zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(1<<20)); err != nil {
-		return nil, errors.Join(err, l.close())
-	}
 	if l.latency, err = createLines(dir, names.latency); err != nil {
-		return nil, errors.Join(err, l.close())
+		return nil, errors.Join(err, l.intervals.close())
 	}
 	l.log = hdr.NewHistogramLogWriter(l.latency)
 	return l, nil
@@ -82,24 +75,10 @@ func (l *intervalLog) append(d measure.Dims, started time.Time, iv *measure.Inte
 	if err := l.latency.Flush(); err != nil {
 		return err
 	}
-	if err := json.NewEncoder(l.compress).Encode(newIntervalLine(d, iv)); err != nil {
-		return err
-	}
-	return errors.Join(l.compress.Flush(), l.intervals.Flush())
+	return l.intervals.write(newIntervalLine(d, iv))
 }
 
-func (l *intervalLog) close() error {
-	var errs []error
-	if l.compress != nil {
-		errs = append(errs, l.compress.Close())
-	}
-	for _, f := range []*lineFile{l.intervals, l.latency} {
-		if f != nil {
-			errs = append(errs, f.close())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (l *intervalLog) close() error { return errors.Join(l.intervals.close(), l.latency.close()) }
 
 // rollup merges intervals to such of a width and writes these. Stretches of a phase begin at multiples of the width
 // since the phase began. What ends after its phase has intervals beside those of the next phase, so several are open at

@@ -1,45 +1,12 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"math"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 )
-
-// samplesFile is the samples of a record while they are written.
-type samplesFile struct {
-	lines    *lineFile
-	compress *zstd.Encoder
-}
-
-func createSamples(dir string) (*samplesFile, error) {
-	lines, err := createLines(dir, SamplesFile)
-	if err != nil {
-		return nil, err
-	}
-	z, err := zstd.NewWriter(lines, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
-	if err != nil {
-		return nil, errors.Join(err, lines.close())
-	}
-	return &samplesFile{lines, z}, nil
-}
-
-// write appends samples and flushes, so that a killed process leaves them readable.
-func (f *samplesFile) write(list []Sample) error {
-	lines := json.NewEncoder(f.compress)
-	for _, s := range list {
-		if err := lines.Encode(s); err != nil {
-			return err
-		}
-	}
-	return errors.Join(f.compress.Flush(), f.lines.Flush())
-}
-
-func (f *samplesFile) close() error { return errors.Join(f.compress.Close(), f.lines.close()) }
 
 // Samples stores what was seen beside the load, in order of time. The run must have begun. The file is made
 // with the first of them, so a record without samples has none.
@@ -50,17 +17,19 @@ func (w *RunWriter) Samples(list []Sample) error {
 	if w.failed != nil || len(list) == 0 {
 		return w.failed
 	}
+	lines := make([]any, len(list))
 	for i := range list {
-		list[i].Source, list[i].Values = w.source(list[i].Source), finite(list[i].Values)
+		list[i].Source, list[i].Values = w.red.source(list[i].Source), finite(list[i].Values)
+		lines[i] = list[i]
 	}
 	if w.samples == nil {
 		var err error
-		if w.samples, err = createSamples(w.dir); err != nil {
+		if w.samples, err = createPacked(w.dir, SamplesFile); err != nil {
 			return w.check(err)
 		}
 		w.run.Files = append(w.run.Files, File{SamplesFile, "one JSON line per second and source, of machines and servers during the load, compressed with zstd"})
 	}
-	if err := w.check(w.samples.write(list)); err != nil {
+	if err := w.check(w.samples.write(lines...)); err != nil {
 		return err
 	}
 	w.series.add(list)
@@ -69,11 +38,7 @@ func (w *RunWriter) Samples(list []Sample) error {
 
 // finite leaves out what JSON has no number for.
 func finite(values map[string]float64) map[string]float64 {
-	for name, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			delete(values, name)
-		}
-	}
+	maps.DeleteFunc(values, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	return values
 }
 

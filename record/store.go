@@ -2,12 +2,14 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -21,7 +23,6 @@ type Store[R Result] struct {
 	dir     string
 	kind    *kind
 	journal *os.File // nil for kinds without
-	mu      sync.Mutex
 	red     redactor
 	now     func() time.Time
 	took    time.Duration // of the last write of the main file
@@ -70,47 +71,14 @@ func Continue[R Result](dir string, asked any) (*Store[R], error) {
 func (s *Store[R]) Dir() string { return s.dir }
 
 // AddSecrets hides the credentials in an address or a specification in everything that is written.
-func (s *Store[R]) AddSecrets(asked any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.red.learn(asked)
-}
+func (s *Store[R]) AddSecrets(asked any) { s.red.learn(asked) }
 
 // AddSecret hides a credential in everything that is written.
-func (s *Store[R]) AddSecret(secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.red.known.Add(secret)
-}
-
-func clean[R Result, T any](s *Store[R], v T) (T, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return redacted(&s.red, v)
-}
-
-// text, source and failures hide the credentials in other files than the main file.
-func (s *Store[R]) text(text string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.red.text(text)
-}
-
-func (s *Store[R]) source(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.red.source(name)
-}
-
-func (s *Store[R]) failures(list []measure.FailureCount) []measure.FailureCount {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.red.failures(list)
-}
+func (s *Store[R]) AddSecret(secret string) { s.red.add(secret) }
 
 // Redacted returns a copy of a result without credentials, as [Store.Write] writes it.
 func (s *Store[R]) Redacted(r R) (none R, err error) {
-	out, err := clean(s, r)
+	out, err := redacted(&s.red, r)
 	if err != nil {
 		return none, err
 	}
@@ -152,8 +120,8 @@ func (s *Store[R]) Write(r R) error {
 	return nil
 }
 
-func (s *Store[R]) replace(clean R, durable bool) error {
-	b, err := marshal(clean)
+func (s *Store[R]) replace(r R, durable bool) error {
+	b, err := marshal(r)
 	if err != nil {
 		return err
 	}
@@ -186,7 +154,7 @@ func (s *Store[R]) Append(e event) error {
 	if s.journal == nil {
 		return fmt.Errorf("a %s has no journal. This is a bug in plimsoll; please report it", s.kind.noun)
 	}
-	e, err := clean(s, e)
+	e, err := redacted(&s.red, e)
 	if err != nil {
 		return err
 	}
@@ -213,7 +181,7 @@ func (s *Store[R]) Close() error {
 
 // writeFile replaces another file of the record.
 func writeFile[R Result](s *Store[R], name string, v any, durable bool) error {
-	v, err := clean(s, v)
+	v, err := redacted(&s.red, v)
 	if err != nil {
 		return err
 	}
@@ -261,10 +229,26 @@ func (k *kind) begun(dir string) error {
 	return nil
 }
 
+// explain turns an error of the file system into one line with the next step.
 func (k *kind) explain(dir string, err error) error {
 	again, then := ", or write to another directory (--out)", ""
 	if k.journal != "" {
 		again, then = "", "; then resume with plimsoll "+k.noun+" resume "+dir
 	}
-	return explainAs(dir, k.noun, again, then, err)
+	todo := "Check the directory"
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		todo = "The disk or quota is full: free space" + again
+	case errors.Is(err, syscall.EROFS):
+		todo = "The file system is read-only: write to another directory (--out)"
+	case errors.Is(err, fs.ErrPermission):
+		todo = "Choose a directory that you may write to (--out)"
+	case errors.Is(err, syscall.ENOTDIR):
+		todo = "A part of this path is a file: choose another directory (--out)"
+	}
+	text := strings.ReplaceAll(cause(err).Error(), "\n", "; ")
+	return &writeError{fmt.Sprintf("cannot write the %s in %s: %s. %s%s", k.noun, dir, text, todo, then), err}
 }
+
+// explain is that of runs.
+func explain(dir string, err error) error { return kindOf[*Run]().explain(dir, err) }

@@ -38,16 +38,6 @@ func (s *Study) complete(dir string, held bool) error {
 	return nil
 }
 
-// ReadHeldStudy is [OpenStudy] for the process that holds the study (see [Hold]), also where the file system cannot
-// say so: it leaves open what became of a trial that was under way.
-func ReadHeldStudy(dir string) (*Study, error) {
-	var s Study
-	if err := readDocument(dir, StudyFile, KindStudy, "study", &s); err != nil {
-		return nil, err
-	}
-	return &s, s.complete(dir, true)
-}
-
 // placeAll puts what a journal says into the list, as [Study.Place] does one by one. Most of it has its place there
 // already; the rest is put in at once, because a journal may have many lines.
 func (s *Study) placeAll(events []StudyEvent) {

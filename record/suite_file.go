@@ -12,19 +12,7 @@ import (
 
 // SuiteWriter writes what belongs to a suite as a whole: suite.json, plan.json and the journal of its parts. Each part
 // is a record of its own below it.
-type SuiteWriter struct{ *Store[*Suite] }
-
-// CreateSuite begins the record of a suite in a directory that holds none.
-func CreateSuite(dir string) (*SuiteWriter, error) {
-	s, err := Create[*Suite](dir, nil)
-	return &SuiteWriter{s}, err
-}
-
-// ContinueSuite goes on writing a suite.
-func ContinueSuite(dir string) (*SuiteWriter, error) {
-	s, err := Continue[*Suite](dir, nil)
-	return &SuiteWriter{s}, err
-}
+type SuiteWriter = Store[*Suite]
 
 // identity is what a resume goes by.
 func (s *Suite) identity() []string {
@@ -36,25 +24,11 @@ func (s *Suite) identity() []string {
 	return list
 }
 
+// complete takes over what the journal says of parts and suite.json does not say yet.
 func (s *Suite) complete(dir string, held bool) error {
 	if s.Status == Running && !held {
 		s.Status = Killed
 	}
-	return s.recall(dir)
-}
-
-// ReadHeldSuite is [OpenSuite] for the process that holds the suite (see [Hold]), also where the file system cannot say
-// so.
-func ReadHeldSuite(dir string) (*Suite, error) {
-	var s Suite
-	if err := readDocument(dir, SuiteFile, KindSuite, "suite", &s); err != nil {
-		return nil, err
-	}
-	return &s, s.recall(dir)
-}
-
-// recall takes over what the journal says of parts and suite.json does not say yet.
-func (s *Suite) recall(dir string) error {
 	events, _, err := ReadSuiteJournal(dir)
 	for _, e := range events {
 		if e.Part == nil || e.Part.inside() != nil {

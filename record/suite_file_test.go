@@ -50,7 +50,7 @@ func testSuite() *Suite {
 func writeSuite(t *testing.T, s *Suite) (string, *SuiteWriter) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "suite")
-	w, err := CreateSuite(dir)
+	w, err := Create[*Suite](dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestSuiteGoesToDiskAndBack(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(b)); diff != "" {
 		t.Errorf("suite.json changed; if it should, run with -update (-want +got):\n%s", diff)
 	}
-	if _, err := CreateSuite(dir); err == nil || !strings.Contains(err.Error(), "plimsoll suite resume "+dir) {
+	if _, err := Create[*Suite](dir, nil); err == nil || !strings.Contains(err.Error(), "plimsoll suite resume "+dir) {
 		t.Errorf("a second suite in the same directory: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestSuiteOfAJournal(t *testing.T) {
 	if _, unreadable, err := ReadSuiteJournal(dir); unreadable != 1 || err != nil {
 		t.Errorf("%d lines cannot be read, %v", unreadable, err)
 	}
-	again, err := ContinueSuite(dir)
+	again, err := Continue[*Suite](dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,14 +152,14 @@ func TestSuiteKeepsNoCredentials(t *testing.T) {
 	s.Against = "mongodb://app:s3cret-word@db1/"
 	s.Parts[2].Problem = "mongodb://app:s3cret-word@db1/ did not answer to s3cret-word"
 	dir := filepath.Join(t.TempDir(), "suite")
-	w, err := CreateSuite(dir)
+	w, err := Create[*Suite](dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
 	w.AddSecrets(spec.Run{Target: s.Against})
 	plan := []PartPlan{{Name: "client", Study: &spec.Study{Run: spec.Run{Target: s.Against}}}}
-	for _, err := range []error{w.Write(s), w.WritePlan(plan), w.Append(SuiteEvent{Event: EventEnd, Part: &s.Parts[2]})} {
+	for _, err := range []error{w.Write(s), WritePlan(w, plan), w.Append(SuiteEvent{Event: EventEnd, Part: &s.Parts[2]})} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,8 +32,8 @@ type partPlans struct {
 }
 
 // WritePlan writes plan.json, without credentials.
-func (w *SuiteWriter) WritePlan(parts []PartPlan) error {
-	return writeFile(w.Store, SuitePlan, partPlans{SchemaVersion, KindSuitePlan, parts}, true)
+func WritePlan(w *SuiteWriter, parts []PartPlan) error {
+	return writeFile(w, SuitePlan, partPlans{SchemaVersion, KindSuitePlan, parts}, true)
 }
 
 // ReadSuitePlan reads plan.json.

@@ -35,13 +35,13 @@ func Seal(dir string) error {
 		}
 	}
 	slices.Sort(names)
-	for _, list := range []func(string) ([]string, error){logFiles, keptDiagnostics, clientFiles} {
-		more, err := list(dir)
-		if err != nil {
-			return err
-		}
-		names = append(names, more...)
+	logs, err := filesBelow(dir, LogsDir+"/*", logFile)
+	diagnostics, err2 := filesBelow(dir, DiagnosticsDir+"/*/metrics.*", diagnosticFile)
+	clients, err3 := clientFiles(dir)
+	if err := errors.Join(err, err2, err3); err != nil {
+		return err
 	}
+	names = slices.Concat(names, logs, diagnostics, clients)
 	var b strings.Builder
 	for _, name := range names {
 		sum, err := checksum(dir, name)

@@ -23,7 +23,7 @@ var creators = map[string]func(dir string) error{
 	DrillFile: func(dir string) error { _, err := CreateDrill(dir, spec.Drill{}); return err },
 	ProbeFile: func(dir string) error { _, err := CreateProbe(dir, &Probe{}); return err },
 	SuiteFile: func(dir string) error {
-		w, err := CreateSuite(dir)
+		w, err := Create[*Suite](dir, nil)
 		if err == nil {
 			err = w.Close()
 		}

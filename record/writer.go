@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -31,7 +33,7 @@ type RunWriter struct {
 	log       *intervalLog
 	rollups   []*rollup
 	events    *lineFile
-	samples   *samplesFile // nil without samples
+	samples   *packedLines // nil without samples
 	series    seriesSums
 	services  map[string]serviceUse // what the REST service used, by phase
 	rewritten time.Duration
@@ -58,6 +60,37 @@ func createLines(dir, name string) (*lineFile, error) {
 func (l *lineFile) close() error {
 	return errors.Join(l.Flush(), l.file.Sync(), l.file.Close())
 }
+
+// packedLines is a [lineFile] of JSON that is compressed.
+type packedLines struct {
+	lines    *lineFile
+	compress *zstd.Encoder
+}
+
+func createPacked(dir, name string) (*packedLines, error) {
+	lines, err := createLines(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	z, err := zstd.NewWriter(lines, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		return nil, errors.Join(err, lines.close())
+	}
+	return &packedLines{lines, z}, nil
+}
+
+// write appends lines and flushes, so that a killed process leaves them readable.
+func (f *packedLines) write(list ...any) error {
+	lines := json.NewEncoder(f.compress)
+	for _, x := range list {
+		if err := lines.Encode(x); err != nil {
+			return err
+		}
+	}
+	return errors.Join(f.compress.Flush(), f.lines.Flush())
+}
+
+func (f *packedLines) close() error { return errors.Join(f.compress.Close(), f.lines.close()) }
 
 // CreateRun begins the record of a run in a new or empty directory and writes a first run.json. Errors have one line.
 func CreateRun(dir string, tool Tool, asked spec.Run) (*RunWriter, error) {
@@ -144,7 +177,7 @@ func (w *RunWriter) Interval(iv *measure.Interval) error {
 		return w.failed
 	}
 	iv = shift(iv, w.shift)
-	iv.Failures = w.failures(iv.Failures)
+	iv.Failures = w.red.failures(iv.Failures)
 	if err := w.check(errors.Join(w.log.append(w.dims, w.run.Started, iv), w.rollUp(iv), w.events.Flush())); err != nil {
 		return err
 	}
@@ -193,7 +226,7 @@ func (w *RunWriter) Event(e measure.Event) error {
 		return w.failed
 	}
 	e.At += w.shift
-	e, err := clean(w.Store, e)
+	e, err := redacted(&w.red, e)
 	if err != nil {
 		return w.check(err)
 	}

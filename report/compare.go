@@ -16,29 +16,21 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-func compareTitle(r *record.ComparisonReport) string {
-	if len(r.Sides) == 2 {
-		return "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
-	}
-	return fmt.Sprintf("comparison of %d sides", len(r.Sides))
-}
-
 func compareDocument(r *record.ComparisonReport) *Document {
-	d := &Document{Title: compareTitle(r), Grade: gradeOf(r.Validity, record.Complete), Tiles: compareTiles(r),
+	d := &Document{Title: fmt.Sprintf("comparison of %d sides", len(r.Sides)), Grade: gradeOf(r.Validity, record.Complete),
+		Tiles:    compareTiles(r),
 		Findings: append(comparisonPoints(r.Comparisons), findingPoints(r.Validity)...)}
-	d.Brief, d.Verdict = doubt(r.Validity)
-	invalid, doubtful := 0, 0
-	for _, x := range r.Differences {
-		switch x.Severity {
-		case measure.Invalid:
-			invalid++
-		case measure.Warning:
-			doubtful++
-		}
+	if len(r.Sides) == 2 {
+		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
-	d.Checks = []Point{check(invalid+doubtful == 0, Warn, "same load, data and machine as far as it matters", figure.Plural(doubtful, "unexpected difference"))}
-	if invalid > 0 {
-		d.Checks[0] = check(false, Bad, "", figure.Plural(invalid, "difference")+" that forbids a comparison")
+	d.Brief, d.Verdict = doubt(r.Validity)
+	count := map[measure.Severity]int{}
+	for _, x := range r.Differences {
+		count[x.Severity]++
+	}
+	d.Checks = []Point{check(count[measure.Warning] == 0, Warn, "same load, data and machine as far as it matters", figure.Plural(count[measure.Warning], "unexpected difference"))}
+	if n := count[measure.Invalid]; n > 0 {
+		d.Checks[0] = Point{Bad, "", figure.Plural(n, "difference") + " that forbids a comparison"}
 	}
 	for i := range r.Sides {
 		name := "side " + strconv.Itoa(i+1)
@@ -46,17 +38,19 @@ func compareDocument(r *record.ComparisonReport) *Document {
 			name = "baseline"
 		}
 		side := &r.Sides[i]
-		d.Facts = append(d.Facts, Fact{name, disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
+		d.Facts = append(d.Facts, Fact{name, Disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
 	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
-	for i, base := range baselines(r) {
-		var of []record.Comparison
-		for k := range r.Comparisons {
-			if r.Comparisons[k].Baseline == base {
-				of = append(of, r.Comparisons[k])
-			}
+	against := map[string][]record.Comparison{}
+	var baselines []string
+	for _, c := range r.Comparisons {
+		if against[c.Baseline] == nil {
+			baselines = append(baselines, c.Baseline)
 		}
-		d.Sections = append(d.Sections, changesOf(NthID("against", i), base, of))
+		against[c.Baseline] = append(against[c.Baseline], c)
+	}
+	for i, base := range baselines {
+		d.Sections = append(d.Sections, changesOf(NthID("against", i), base, against[base]))
 	}
 	d.Sections = appendFilled(d.Sections, differencesSection(r), sidesSection(r))
 	return d
@@ -88,26 +82,11 @@ func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
 	return tiles
 }
 
-// baselines returns the sides that others are compared with, in their order.
-func baselines(r *record.ComparisonReport) []string {
-	var list []string
-	seen := map[string]bool{}
-	for i := range r.Comparisons {
-		if b := r.Comparisons[i].Baseline; !seen[b] {
-			seen[b] = true
-			list = append(list, b)
-		}
-	}
-	return list
-}
-
 // changesOf lists the comparisons with one baseline. With a single other side the title names it.
 func changesOf(id, base string, list []record.Comparison) Section {
 	s := changesSection(id, "against "+base, list)
-	for i := range list {
-		if list[i].Configuration != list[0].Configuration {
-			return s
-		}
+	if slices.ContainsFunc(list, func(c record.Comparison) bool { return c.Configuration != list[0].Configuration }) {
+		return s
 	}
 	s.Title, s.Named = list[0].Configuration+" against "+base, true
 	s.Table.Header, s.Table.Left = s.Table.Header[1:], 1
@@ -152,18 +131,11 @@ func sidesSection(r *record.ComparisonReport) Section {
 	s := Section{ID: "sides", Title: "sides", Long: true, Table: &Table{Header: []string{"side", "n", "records"}, Left: 1, Last: 1}}
 	for i := range r.Sides {
 		side := &r.Sides[i]
-		records := ""
-		for k, name := range side.Records {
-			if k == 3 {
-				records += fmt.Sprintf(", … (%d in all)", len(side.Records))
-				break
-			}
-			if k > 0 {
-				records += ", "
-			}
-			records += name
+		records := strings.Join(side.Records[:min(3, len(side.Records))], ", ")
+		if n := len(side.Records); n > 3 {
+			records += fmt.Sprintf(", … (%d in all)", n)
 		}
-		s.Table.row(disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
+		s.Table.row(Disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
 	}
 	return s
 }
@@ -171,26 +143,21 @@ func sidesSection(r *record.ComparisonReport) Section {
 // compareCSV writes a comparison as one table: a line per trial of each side with a column per metric, and a line per
 // comparison after them. Times are in microseconds.
 func compareCSV(w io.Writer, r *record.ComparisonReport) error {
-	t := newSheet(r.Comparisons)
+	var lines []map[string]string
+	metrics := comparedMetrics(r.Comparisons)
 	for i := range r.Sides {
-		t.addMetrics(slices.Sorted(maps.Keys(r.Sides[i].Values)))
-	}
-	if err := t.begin(w); err != nil {
-		return err
-	}
-	for i := range r.Sides {
-		for k, values := range trialsOf(&r.Sides[i]) {
-			trial := record.Trial{Number: k + 1, Attempt: 1, Configuration: r.Sides[i].Name, Kind: record.TrialCompared,
+		side := &r.Sides[i]
+		for k, values := range trialsOf(side) {
+			trial := record.Trial{Number: k + 1, Attempt: 1, Configuration: side.Name, Kind: record.TrialCompared,
 				Status: record.TrialDone, Values: values}
-			if k < len(r.Sides[i].Records) && len(r.Sides[i].Records) == r.Sides[i].N {
-				trial.Record = r.Sides[i].Records[k]
+			if k < len(side.Records) && len(side.Records) == side.N {
+				trial.Record = side.Records[k]
 			}
-			if err := t.trial(&trial, nil); err != nil {
-				return err
-			}
+			metrics = append(metrics, slices.Sorted(maps.Keys(values))...)
+			lines = append(lines, trialLine(&trial, nil))
 		}
 	}
-	return t.comparisons(r.Comparisons, nil)
+	return writeSheet(w, nil, metrics, append(lines, comparisonLines(r.Comparisons, nil)...))
 }
 
 // trialsOf turns the values of a side by metric into values by trial. Of a metric that some trial could not state it is
@@ -216,10 +183,8 @@ func trialsOf(side *record.ComparisonSide) []map[string]float64 {
 // compareBench writes the trials of all sides in the format of Go benchmarks for benchstat -col /configuration.
 func compareBench(w io.Writer, r *record.ComparisonReport) error {
 	b := benchWriter{w: w}
-	b.head(record.Environment{})
-	if measure.Worst(r.Validity) == measure.Invalid {
-		b.printf("validity: invalid\n")
-	}
+	b.head(record.Environment{}, r.Validity)
+	b.printf("Unit ok/s better=higher\n")
 	for i := range r.Sides {
 		for _, values := range trialsOf(&r.Sides[i]) {
 			b.trial("Compare", r.Sides[i].Name, values)
@@ -228,22 +193,16 @@ func compareBench(w io.Writer, r *record.ComparisonReport) error {
 	return b.err
 }
 
-func historyTitle(h *record.HistoryReport) string {
+func historyDocument(h *record.HistoryReport) *Document {
+	d := &Document{Grade: gradeOf(h.Validity, record.Complete), Findings: findingPoints(h.Validity)}
+	d.Brief, d.Verdict = doubt(h.Validity)
 	points := 0
 	for i := range h.Groups {
-		points += len(h.Groups[i].Points)
-	}
-	return fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
-}
-
-func historyDocument(h *record.HistoryReport) *Document {
-	d := &Document{Title: historyTitle(h), Grade: gradeOf(h.Validity, record.Complete),
-		Findings: findingPoints(h.Validity)}
-	d.Brief, d.Verdict = doubt(h.Validity)
-	for i := range h.Groups {
 		g := &h.Groups[i]
+		points += len(g.Points)
 		d.Sections = append(d.Sections, groupSection(g), seriesSection(g), pointsSection(g))
 	}
+	d.Title = fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
 	skipped := Section{Title: "not read"}
 	for _, k := range h.Skipped {
 		skipped.Points = append(skipped.Points, Point{Warn, "", k.Record + ": " + k.Problem})
@@ -289,20 +248,15 @@ func ratioText(x float64) string {
 
 // changedText names what else changed at a change.
 func changedText(list []record.Difference) string {
-	text := ""
+	var parts []string
 	for i, d := range list {
 		if i == 8 {
-			return text + fmt.Sprintf("; and %d more", len(list)-i)
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
+			break
 		}
-		if i > 0 {
-			text += "; "
-		}
-		text += d.What + ": " + d.Values[0] + " → " + d.Values[len(d.Values)-1]
+		parts = append(parts, d.What+": "+d.Values[0]+" → "+d.Values[len(d.Values)-1])
 	}
-	if text == "" {
-		return "no recorded fact changed there"
-	}
-	return "changed there: " + text
+	return cmp.Or(prefixed("changed there: ", strings.Join(parts, "; ")), "no recorded fact changed there")
 }
 
 func seriesSection(g *record.HistoryGroup) Section {
@@ -348,7 +302,6 @@ func pointsSection(g *record.HistoryGroup) Section {
 // historyCSV writes the points of a history, one line per point and metric. The column change says where a level
 // changed: "better" or "worse" at the first point after it. Times are in microseconds.
 func historyCSV(w io.Writer, h *record.HistoryReport) error {
-	out := csv.NewWriter(w)
 	rows := [][]string{{"group", "started", "record", "n", "why_not", "metric", "unit", "value", "change", "before", "after", "p"}}
 	for i := range h.Groups {
 		g := &h.Groups[i]
@@ -356,10 +309,7 @@ func historyCSV(w io.Writer, h *record.HistoryReport) error {
 			rows = append(rows, seriesRows(g, &g.Series[k])...)
 		}
 	}
-	if err := out.WriteAll(rows); err != nil {
-		return err
-	}
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
 func seriesRows(g *record.HistoryGroup, s *record.HistorySeries) [][]string {

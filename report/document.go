@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -86,7 +85,7 @@ type Fact struct{ Name, Value string }
 // Tile is a figure with its name and what it means.
 type Tile struct{ Name, Value, Note string }
 
-// facts makes a list of names and values, without those that are not known.
+// Facts makes a list of names and values, without those that are not known.
 func Facts(pairs ...string) (list []Fact) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -94,6 +93,19 @@ func Facts(pairs ...string) (list []Fact) {
 		}
 	}
 	return list
+}
+
+// join joins texts, without those that are empty.
+func join(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), separator)
+}
+
+// prefixed is a text behind a prefix, "" if there is none.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }
 
 // form is how one kind of result is printed.
@@ -221,20 +233,21 @@ func Disclosure(target string) string {
 	return ""
 }
 
-// disclosed is a figure with the [Disclosure] of its target behind it.
-func disclosed(figure, target string) string {
-	if text := Disclosure(target); text != "" {
-		return figure + " (" + text + ")"
+// Disclosed is a figure with the [Disclosure] of its target behind it.
+func Disclosed(figure, target string) string {
+	return figure + bracketed(Disclosure(target))
+}
+
+func bracketed(text string) string {
+	if text == "" {
+		return ""
 	}
-	return figure
+	return " (" + text + ")"
 }
 
 // beside is the note of a figure with the [Disclosure] of its target before it.
 func beside(note, target string) string {
-	if text := Disclosure(target); text != "" {
-		return text + "; " + note
-	}
-	return note
+	return join("; ", Disclosure(target), note)
 }
 
 // Capitalised begins a sentence. Letters beyond ASCII stay.
@@ -252,37 +265,16 @@ func check(good bool, otherwise Grade, yes, no string) Point {
 	return Point{otherwise, "", no}
 }
 
-// moment is when something began, "" if that is not known.
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
-}
-
 // Machine is the machine on which a load was made.
 func Machine(e record.Environment) string {
-	var parts []string
-	for _, s := range []string{e.Host, e.CPU} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
+	threads, memory := "", ""
 	if e.Threads > 0 {
-		parts = append(parts, figure.Significant(e.Cores)+" of "+figure.Plural(e.Threads, "processor thread"))
+		threads = figure.Significant(e.Cores) + " of " + figure.Plural(e.Threads, "processor thread")
 	}
 	if e.MemoryBytes > 0 {
-		parts = append(parts, figure.Bytes(int64(e.MemoryBytes))+" of memory")
+		memory = figure.Bytes(int64(e.MemoryBytes)) + " of memory"
 	}
-	for _, s := range []string{e.Distro, strings.TrimSpace(e.OS + " " + e.Kernel)} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	if e.Virtual != "" {
-		parts = append(parts, "in "+e.Virtual)
-	}
-	return strings.Join(parts, ", ")
+	return join(", ", e.Host, e.CPU, threads, memory, e.Distro, strings.TrimSpace(e.OS+" "+e.Kernel), prefixed("in ", e.Virtual))
 }
 
 // Version says which program made a record.
@@ -298,10 +290,10 @@ func Version(t record.Tool) string {
 	return text
 }
 
+// begun is when a result began and with which program, "" if that is not known.
 func begun(h *record.Head) string {
-	text := moment(h.Started)
-	if v := Version(h.Tool); v != "" && text != "" {
-		text += " with " + v
+	if h.Started.IsZero() {
+		return ""
 	}
-	return text
+	return h.Started.UTC().Format("2006-01-02 15:04:05") + " UTC" + prefixed(" with ", Version(h.Tool))
 }

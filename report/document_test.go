@@ -61,7 +61,7 @@ func TestLatenessIsABadgeOfItsOwn(t *testing.T) {
 	for _, b := range runChecks(r, &record.PhaseResult{Offered: 10}) {
 		found[b.Text] = b.Grade
 	}
-	if found["clocks and counts agree"] != Good || found["sent on time (with a note)"] != Note {
+	if found["clocks and counts agree"] != Good || found["sent on time (see the note)"] != Note {
 		t.Errorf("%v", found)
 	}
 }
@@ -99,11 +99,11 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 		t.Errorf("before a round is over: %v", got)
 	}
 	text := fmt.Sprint(drillChecks(&record.Drill{Rounds: []record.DrillRound{good, good}}))
-	if strings.ContainsAny(text, "✗!") || !strings.Contains(text, "2 rounds complete") || !strings.Contains(text, "older records still there") {
+	if strings.ContainsAny(text, "✗!") || !strings.Contains(text, "2 rounds complete") || !strings.Contains(text, "documents from before the load present") {
 		t.Errorf("good rounds: %s", text)
 	}
 	text = fmt.Sprint(drillChecks(&record.Drill{Rounds: []record.DrillRound{good, bad}}))
-	for _, want := range []string{"! 1 of 2 rounds complete", "✗ 1 fault without effect", "✗ writes not checked in 1 round", "! some members not read", "✗ 3 older records gone"} {
+	for _, want := range []string{"! 1 of 2 rounds complete", "✗ 1 fault without effect", "✗ writes not checked in 1 round", "! not all members read", "✗ 3 documents from before the load lost"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}

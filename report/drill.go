@@ -24,9 +24,9 @@ func drillTitle(d *record.Drill) string {
 	list := DrillManners(d)
 	if len(list) < 2 {
 		if len(list) == 1 && mannerOutage(&list[0]) != "" {
-			text += ", outage " + mannerOutage(&list[0]) + outageOf(d)
+			text += "; outage " + mannerOutage(&list[0]) + outageOf(d)
 		}
-		return text + ", " + drillLoss(d)
+		return text + "; " + drillLoss(d)
 	}
 	for i := range list {
 		m := &list[i]
@@ -34,7 +34,7 @@ func drillTitle(d *record.Drill) string {
 		if out := mannerOutage(m); out != "" {
 			text += "outage " + out + ", "
 		}
-		text += mannerLoss(m) + windowOf(d, m.Manner)
+		text += lossOf(d, m)
 	}
 	return text
 }
@@ -89,13 +89,13 @@ func drillLoss(d *record.Drill) string {
 	list := DrillManners(d)
 	switch len(list) {
 	case 0:
-		return mannerLoss(&record.DrillManner{})
+		return lossOf(d, &record.DrillManner{})
 	case 1:
-		return mannerLoss(&list[0]) + windowOf(d, list[0].Manner)
+		return lossOf(d, &list[0])
 	}
 	var parts []string
 	for i := range list {
-		parts = append(parts, MannerName(list[i].Manner)+": "+mannerLoss(&list[i])+windowOf(d, list[i].Manner))
+		parts = append(parts, MannerName(list[i].Manner)+": "+lossOf(d, &list[i]))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -113,18 +113,18 @@ func drillDocument(d *record.Drill) *Document {
 		doc.Grade = Good
 	}
 	for _, f := range d.Specification.Faults {
-		doc.Facts = append(doc.Facts, Fact{"fault", f.Strike.String()})
+		doc.Facts = append(doc.Facts, Fact{"fault", plannedFault(f)})
 	}
 	if d.Specification.External {
 		doc.Facts = append(doc.Facts, Fact{"fault", "injected from outside and marked by hand"})
 	}
 	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
-		doc.Facts = append(doc.Facts, Fact{"expected",
-			expectation(d.Rounds[0].Expect) + " (" + d.Rounds[0].Promise + ")"})
+		doc.Facts = append(doc.Facts, expectation(d.Rounds[0].Expect)...)
+		doc.Facts = append(doc.Facts, Fact{"because", Capitalised(d.Rounds[0].Promise) + "."})
 	}
 	for _, r := range d.Rounds {
 		if r.Means != "" {
-			doc.Facts = append(doc.Facts, Fact{"level", r.Level + ": " + r.Means})
+			doc.Facts = append(doc.Facts, Fact{"durability", r.Level + ": " + r.Means})
 			break
 		}
 	}
@@ -150,6 +150,27 @@ func drillDocument(d *record.Drill) *Document {
 	}
 	doc.Sections = appendFilled(doc.Sections, drillManners(d), drillDistribution(d), drillRecords(d))
 	return doc
+}
+
+// plannedFault is a fault as specified, with its times.
+func plannedFault(f spec.Fault) string {
+	text := f.Strike.String()
+	if f.From != "" {
+		text += " from " + f.From
+	}
+	switch {
+	case f.AtWorkers > 0:
+		text += fmt.Sprintf(", when the load has %s workers", figure.Count(int64(f.AtWorkers)))
+	case f.At > 0:
+		text += fmt.Sprintf(", %v after the start of the measured time", f.At)
+	}
+	switch {
+	case f.For > 0:
+		text += fmt.Sprintf(", reverted %v later", f.For)
+	case f.Stay:
+		text += ", reverted after the audit"
+	}
+	return text
 }
 
 // drillFindings are why the verdict is what it is, and what else has to be known.
@@ -193,8 +214,13 @@ func drillTiles(d *record.Drill) (list []Tile) {
 			list = append(list, Tile{"outage" + of, nanoseconds(m.Outages.Median), drillRounds(m.Outages)})
 		}
 		if m.Losses != nil {
-			list = append(list, Tile{"acknowledged writes lost" + of, figure.Count(int64(m.Losses.Max)),
-				drillRounds(m.Losses)})
+			note := drillRounds(m.Losses)
+			if by, forbidden := lossJudged(d, &m); by != "" {
+				note += "; allowed by " + by
+			} else if forbidden != "" {
+				note += "; " + forbidden
+			}
+			list = append(list, Tile{"acknowledged writes lost" + of, figure.Count(int64(m.Losses.Max)), note})
 		}
 	}
 	n := len(d.Rounds)
@@ -204,7 +230,7 @@ func drillTiles(d *record.Drill) (list []Tile) {
 	r := &d.Rounds[n-1]
 	for _, m := range r.Moments {
 		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
-			list = append(list, Tile{"redundancy back", nanoseconds(float64(m.At - r.Faults[0].Injected)),
+			list = append(list, Tile{"redundancy restored", nanoseconds(float64(m.At - r.Faults[0].Injected)),
 				"after the fault"})
 		}
 	}
@@ -257,57 +283,58 @@ func drillChecks(d *record.Drill) []Point {
 			fmt.Sprintf("%d of %s complete", complete, figure.Plural(over, "round"))),
 		check(unhit == 0, Bad, "each fault took effect", figure.Plural(unhit, "fault")+" without effect"),
 		check(unjudged == 0, Bad, "all writes checked", "writes not checked in "+figure.Plural(unjudged, "round")),
-		check(unread == 0, Warn, "all members read", "some members not read"),
+		check(unread == 0, Warn, "all members read", "not all members read"),
 	}
 	if seeds > 0 {
-		list = append(list, check(found == seeds, Bad, "older records still there",
-			figure.Count(int64(seeds-found))+" older records gone"))
+		list = append(list, check(found == seeds, Bad, "documents from before the load present",
+			figure.Count(int64(seeds-found))+" documents from before the load lost"))
 	}
 	return list
 }
 
-// expectation is what had to hold, in words.
-func expectation(e spec.Expect) string {
-	text := "no acknowledged write is lost"
+// expectation is what had to hold: each limit is a fact.
+func expectation(e spec.Expect) []Fact {
+	text := "No acknowledged write may be lost."
 	switch e.Loss {
 	case spec.LossUnknown:
-		text = "the possible loss is not known"
+		text = "It is not known which acknowledged writes may be lost."
 	case spec.LossAny:
-		text = "acknowledged writes may be lost"
+		text = "Acknowledged writes may be lost."
 	case spec.LossWindow:
-		text = fmt.Sprintf("acknowledged writes of the last %v before the fault may be lost", e.LossWindow)
+		text = fmt.Sprintf("Writes that were acknowledged in the last %v before the fault may be lost.", e.LossWindow)
 	}
+	facts := []Fact{{"expected", text}}
 	if e.Outage > 0 {
-		text += fmt.Sprintf(", an outage of at most %v", e.Outage)
+		facts = append(facts, Fact{"expected", fmt.Sprintf("The outage lasts at most %v.", e.Outage)})
 	}
 	if e.Recovery > 0 {
-		text += fmt.Sprintf(", throughput restored within %v", e.Recovery)
+		facts = append(facts, Fact{"expected", fmt.Sprintf("Throughput is restored within %v after the fault.", e.Recovery)})
 	}
 	if e.NoErrors {
-		text += ", no errors"
+		facts = append(facts, Fact{"expected", "No operation fails."})
 	}
-	return text
+	return facts
 }
 
 var drillPhases = map[string]string{
-	record.MomentFault: "fault", record.MomentFirstError: "first client error",
-	record.MomentPrimaryOut: "primary gone from the client's view",
-	record.MomentElected:    "new primary", record.MomentFirstRead: "first read",
-	record.MomentFirstWrite: "first acknowledged write",
-	record.MomentReadsBack:  "95 % of the reads", record.MomentWritesBack: "95 % of the writes",
-	record.MomentThroughput: "95 % of the throughput",
-	record.MomentHealed:     "healed", record.MomentRedundant: "redundancy back",
+	record.MomentFault: "fault", record.MomentFirstError: "first failed operation",
+	record.MomentPrimaryOut: "primary lost, as clients see it",
+	record.MomentElected:    "new primary", record.MomentFirstRead: "reads succeed again",
+	record.MomentFirstWrite: "writes succeed again",
+	record.MomentReadsBack:  "rate of reads restored", record.MomentWritesBack: "rate of writes restored",
+	record.MomentThroughput: "throughput restored",
+	record.MomentHealed:     "fault reverted", record.MomentRedundant: "redundancy restored",
 }
 
 // DrillMoment is the name of a moment of a drill.
 func DrillMoment(kind string) string { return cmp.Or(drillPhases[kind], kind) }
 
 var drillStages = map[string]string{
-	record.StagePrepare: "preparing", record.StageLoad: "load, nothing is broken yet",
+	record.StagePrepare: "preparing", record.StageLoad: "load before the fault",
 	record.StageBroken:  "the fault is in place",
-	record.StageHealing: "healing", record.StageHealed: "load, everything is healed",
-	record.StageRecovery: "waiting until redundancy is back",
-	record.StageAudit:    "audit: everything is read back",
+	record.StageHealing: "reverting the fault", record.StageHealed: "load after the fault was reverted",
+	record.StageRecovery: "waiting until redundancy is restored",
+	record.StageAudit:    "audit: reading all writes",
 }
 
 // DrillStage is the name of a stage of a running round.
@@ -319,13 +346,16 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	if story.Shard != "" {
 		title += " of " + story.Shard
 	}
-	s := Section{Title: title, Table: &Table{Header: []string{"moment", "after the fault", "step", "what"}, Left: 1,
+	s := Section{Title: title, Table: &Table{Header: []string{"event", "after the fault", "after the last event", "details"}, Left: 1,
 		Last: 1}}
 	if len(r.Faults) == 0 {
 		return s
 	}
 	first := r.Faults[0].Injected
 	last := first
+	if len(story.Moments) > 0 {
+		s.Lines = append(s.Lines, "Times count from the request for the first fault.")
+	}
 	for _, m := range story.Moments {
 		s.Table.row(DrillMoment(m.Kind), nanoseconds(float64(m.At-first)), "+"+nanoseconds(float64(m.At-last)), m.Text)
 		last = m.At
@@ -335,15 +365,15 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 			fmt.Sprintf("No fault was injected into %s. Its operations also stop while all workers wait for a faulted shard; use more workers (--workers) to see the difference.", story.Shard))
 	}
 	for _, f := range story.Faults {
-		text := fmt.Sprintf("%s (%s) on %s", f.Fault, f.Manner, f.Target)
+		text := fmt.Sprintf("%s on %s", f.Fault, f.Target)
 		switch {
 		case f.Manner == "":
 			s.Points = append(s.Points, Point{Warn, "warning",
 				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
-			s.Lines = append(s.Lines, text+": "+f.Evidence)
+			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, MannerName(f.Manner)))
 		default:
-			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was observed " + f.Evidence + f.Problem})
+			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was observed. " + Capitalised(f.Evidence+f.Problem)})
 		}
 	}
 	return s
@@ -362,11 +392,14 @@ func roundManner(r *record.DrillRound) string {
 }
 
 func drillEffects(r *record.DrillRound) Section {
-	s := Section{Title: "outage", Table: &Table{Header: append([]string{"class"}, effectColumns...), Left: 1}}
+	s := Section{Title: "outage", Table: &Table{Header: append([]string{"operations"}, effectColumns...), Left: 1}}
 	for _, e := range r.Effects {
 		if e.Client == -1 && e.Shard == "" {
 			s.Table.row(append([]string{effectName(e)}, effectCells(r, e)...)...)
 		}
+	}
+	if len(s.Table.Rows) > 0 {
+		s.Lines = append(s.Lines, effectMeaning)
 	}
 	return s
 }
@@ -374,7 +407,7 @@ func drillEffects(r *record.DrillRound) Section {
 // drillClients is what the faults meant for each load process, where there are several.
 func drillClients(r *record.DrillRound) Section {
 	s := Section{Title: "outage by client", Long: true,
-		Table: &Table{Header: append([]string{"client", "class"}, effectColumns...), Left: 2}}
+		Table: &Table{Header: append([]string{"client", "operations"}, effectColumns...), Left: 2}}
 	for _, e := range r.Effects {
 		if e.Client >= 0 {
 			s.Table.row(append([]string{strconv.Itoa(e.Client), effectName(e)}, effectCells(r, e)...)...)
@@ -383,16 +416,43 @@ func drillClients(r *record.DrillRound) Section {
 	return s
 }
 
-var effectColumns = []string{"ok/s before", "outage", "began after", "95 % again after", "missing", "failed"}
+var effectColumns = []string{"ok/s before", "outage", "last success before it", "rate restored after", "shortfall", "failed"}
+
+// effectMeaning explains [effectColumns].
+const effectMeaning = "The outage is the longest time without a successful operation: from the last success before it to the first one after it. " +
+	"The rate is restored when it reaches 95 % of the rate before the fault. The shortfall is how many more operations would have succeeded until then at the rate before the fault."
 
 // effectCells are the figures of one effect, with times since the first fault.
 func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
 	began := "–"
 	if e.OutageFrom >= 0 && len(r.Faults) > 0 {
-		began = nanoseconds(float64(e.OutageFrom - r.Faults[0].Injected))
+		began = sinceFault(e.OutageFrom - r.Faults[0].Injected)
 	}
 	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery),
 		figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
+}
+
+// windowText is the age of the oldest lost write, "" without loss.
+func windowText(window int64) string {
+	switch {
+	case window < 0:
+		return ""
+	case window == 0:
+		return "after the fault"
+	}
+	return nanoseconds(float64(window)) + " before the fault"
+}
+
+// sinceFault is a time, counted from the request for the first fault. The last success before an outage is often before
+// it.
+func sinceFault(ns int64) string {
+	switch {
+	case ns < 0:
+		return nanoseconds(float64(-ns)) + " before the fault"
+	case ns == 0:
+		return "at the fault"
+	}
+	return nanoseconds(float64(ns)) + " after the fault"
 }
 
 func orNever(ns int64) string {
@@ -405,7 +465,7 @@ func orNever(ns int64) string {
 // orUnseen is a time until which the load may have been over.
 func orUnseen(ns int64) string {
 	if ns < 0 {
-		return "not in the load"
+		return "not while the load ran"
 	}
 	return nanoseconds(float64(ns))
 }
@@ -420,7 +480,7 @@ func ofRound(d *record.Drill, r *record.DrillRound) string {
 
 func drillDistribution(d *record.Drill) Section {
 	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "failure mode", "outage",
-		"95 % again after", "lost", "loss window", "acknowledged"}, Left: 3}}
+		"rate restored after", "acknowledged", "lost", "oldest lost write"}, Left: 3}}
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}
@@ -432,11 +492,9 @@ func drillDistribution(d *record.Drill) Section {
 		}
 		if l := r.Ledger; l != nil {
 			lost, acked = figure.Count(l.LostWrites()), figure.Count(l.Acknowledged)
-			if l.LossWindow >= 0 {
-				window = nanoseconds(float64(l.LossWindow))
-			}
+			window = cmp.Or(windowText(l.LossWindow), window)
 		}
-		s.Table.row(strconv.Itoa(r.Number), string(r.Verdict), roundManner(r), outage, recovery, lost, window, acked)
+		s.Table.row(strconv.Itoa(r.Number), string(r.Verdict), roundManner(r), outage, recovery, acked, lost, window)
 	}
 	return s
 }
@@ -449,7 +507,7 @@ func drillTarget(d *record.Drill) string {
 }
 
 func drillRecords(d *record.Drill) Section {
-	s := Section{ID: "records", Title: "records of the runs"}
+	s := Section{ID: "records", Title: "results of the load, in the directory of the drill"}
 	for _, r := range d.Rounds {
 		s.Lines = append(s.Lines, r.Record)
 	}

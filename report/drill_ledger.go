@@ -12,29 +12,45 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
+// writeResults are the classes of writes in the order of the table, with the name and the meaning of each. Writes
+// without a definite answer have one name, whatever became of them.
+var writeResults = []struct{ class, name, meaning string }{
+	{record.WriteOK, "ok", "acknowledged, and present at the end"},
+	{record.WriteLost, "lost", "acknowledged, and absent at the end"},
+	{record.WriteRecovered, "indeterminate, present", "no definite answer, and present at the end"},
+	{record.WriteDropped, "indeterminate, absent", "no definite answer, and absent at the end; this is not a loss"},
+	{record.WriteStale, "stale", "acknowledged, absent in a later read, and present at the end"},
+	{record.WriteDiverged, "diverged", "different between members after replication had caught up"},
+	{record.WritePhantom, "phantom", "reported as not applied, but present"},
+	{record.WriteDuplicated, "duplicated", "applied more than once"},
+	{record.WriteCorrupt, "corrupt", "present with other content than was written"},
+	{record.WriteUnexpected, "unexpected", "present, but no client of this drill wrote it"},
+	{record.WriteNeverRead, "not read", "the final read did not cover it, so its result is unknown"},
+}
+
 func drillLedger(r *record.DrillRound) Section {
-	s := Section{Title: "ledger"}
+	s := Section{Title: "ledger of writes"}
 	l := r.Ledger
 	if l == nil {
 		return s
 	}
-	s.Lines = append(s.Lines, fmt.Sprintf("%s of %s: %s acknowledged, %s indeterminate, %s not applied.", figure.Plural(int(l.Attempted), "write"),
-		figure.Plural(l.Writers, "writer"), figure.Count(l.Acknowledged), figure.Count(l.Indeterminate),
-		figure.Count(l.NotApplied)))
-	s.Table = &Table{Header: []string{"class", "inserts", "updates"}, Left: 1}
-	classes := maps.Clone(l.Inserts)
-	if classes == nil {
-		classes = map[string]int64{}
+	s.Lines = append(s.Lines, fmt.Sprintf("%s sent %s: %s acknowledged, %s indeterminate (without a definite answer), %s not applied.",
+		figure.Plural(l.Writers, "writer"), figure.Plural(int(l.Attempted), "write"), figure.Count(l.Acknowledged),
+		figure.Count(l.Indeterminate), figure.Count(l.NotApplied)))
+	s.Table = &Table{Header: []string{"result", "inserts", "updates", "meaning"}, Left: 1, Last: 1}
+	for _, w := range writeResults {
+		inserts, inserted := l.Inserts[w.class]
+		updates, updated := l.Updates[w.class]
+		if inserted || updated {
+			s.Table.row(w.name, figure.Count(inserts), figure.Count(updates), w.meaning)
+		}
 	}
-	maps.Copy(classes, l.Updates)
-	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		s.Table.row(class, figure.Count(l.Inserts[class]), figure.Count(l.Updates[class]))
-	}
+	s.Notes = l.Notes
 	if text := foundElsewhere(l); text != "" {
 		s.Lines = append(s.Lines, text)
 	}
 	if r.Seeds > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d seed records were found.", r.SeedsFound, r.Seeds))
+		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d documents that were written before the load are present.", r.SeedsFound, r.Seeds))
 	}
 	if text := drillUse(r); text != "" {
 		s.Lines = append(s.Lines, text)
@@ -84,16 +100,16 @@ func foundElsewhere(l *record.LedgerResult) string {
 		of = "the first " + of
 	}
 	if nowhere == len(l.Lost) {
-		return fmt.Sprintf("Of %s, none is found anywhere else.", of)
+		return fmt.Sprintf("Of %s, none was found in a rollback file, in a discarded log or on another member.", of)
 	}
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(places)) {
-		list = append(list, fmt.Sprintf("%s in %s", figure.Count(int64(places[place])), place))
+		list = append(list, fmt.Sprintf("%s can be found in %s", figure.Count(int64(places[place])), place))
 	}
 	if nowhere > 0 {
-		list = append(list, figure.Count(int64(nowhere))+" nowhere")
+		list = append(list, figure.Count(int64(nowhere))+" cannot be found")
 	}
-	return fmt.Sprintf("Of %s, there are still %s.", of, strings.Join(list, ", "))
+	return fmt.Sprintf("Of %s, %s.", of, strings.Join(list, ", "))
 }
 
 // drillReads is what the audit read: the final read, and how each member differs from it.
@@ -102,19 +118,44 @@ func drillReads(r *record.DrillRound) Section {
 	if r.Ledger == nil || len(r.Ledger.Reads) == 0 {
 		return s
 	}
-	s.Table = &Table{Header: []string{"read", "state", "documents", "missing", "only there", "took", "what"}, Left: 2, Last: 1}
-	s.Lines = append(s.Lines, "Each member that can be read directly, compared with the final read through the client.")
+	s.Table = &Table{Header: []string{"read from", "state", "documents", "writes it lacks", "writes only it has", "took", "details"}, Left: 2, Last: 1}
+	s.Lines = append(s.Lines, "The final read goes through the client to the primary and decides the verdict. Then each member that can be read directly is compared with it.")
+	for _, state := range memberStates {
+		if slices.ContainsFunc(r.Ledger.Reads, func(x record.LedgerRead) bool { return x.State == state.state }) {
+			s.Lines = append(s.Lines, state.name+": "+state.meaning+".")
+		}
+	}
 	for _, x := range r.Ledger.Reads {
 		place, kept := shortPlace(x.Source)
 		if kept != "" {
-			s.Lines = append(s.Lines, Capitalised(place)+" is "+kept+"; only writes of this round whose tags were found count there.")
+			s.Lines = append(s.Lines, Capitalised(place)+" is "+kept+". Of it, only writes of this round count.")
+		}
+		if x.Source == record.FinalSource {
+			place = "final read"
 		}
 		what := strings.TrimPrefix(x.Behind+"; "+x.Problem, "; ")
-		s.Table.row(place, cmp.Or(readStates[x.State], x.State, "–"), figure.Count(x.Documents), figure.Count(x.Missing),
+		s.Table.row(place, memberState(x.State), figure.Count(x.Documents), figure.Count(x.Missing),
 			figure.Count(x.Extra),
 			nanoseconds(x.Seconds*1e9), strings.TrimSuffix(what, "; "))
 	}
 	return s
+}
+
+// memberStates are the states of members in the order in which they are explained.
+var memberStates = []struct{ state, name, meaning string }{
+	{record.MemberAgrees, "agrees", "the member has the same writes as the final read"},
+	{record.MemberStale, "stale", "the member lacks only writes that it had not applied yet, because it lags"},
+	{record.MemberDiverged, "diverged", "the member differs from the final read, although it does not lag"},
+	{record.MemberNeverRead, "not read", "the member could not be read completely"},
+}
+
+func memberState(state string) string {
+	for _, s := range memberStates {
+		if s.state == state {
+			return s.name
+		}
+	}
+	return cmp.Or(state, "–")
 }
 
 // shortPlace is the name of a place in which writes were found, without the path that it may have in brackets, and that
@@ -127,8 +168,6 @@ func shortPlace(name string) (short, kept string) {
 	return short, strings.TrimSuffix(rest, ")")
 }
 
-var readStates = map[string]string{record.MemberNeverRead: "never read"}
-
 // mostLost is how many lost writes are listed; the record has more.
 const mostLost = 20
 
@@ -137,14 +176,18 @@ func drillLost(r *record.DrillRound) Section {
 	if r.Ledger == nil || len(r.Ledger.Lost) == 0 {
 		return s
 	}
-	s.Table = &Table{Header: []string{"id", "writer", "sequence", "before the fault", "found"}, Left: 1, Last: 1}
-	for i, w := range r.Ledger.Lost {
-		if i == mostLost {
-			s.Notes = append(s.Notes, "the record has all of them, as ranges by writer")
-			break
-		}
+	s.Table = &Table{Header: []string{"id", "writer", "number of the write", "acknowledged", "found in"}, Left: 1, Last: 1}
+	if n := r.Ledger.LostWrites(); n > mostLost {
+		s.Lines = append(s.Lines, fmt.Sprintf("These are %d of %s. drill.json lists all of them, as ranges of numbers for each writer.",
+			mostLost, figure.Plural(int(n), "lost write")))
+	}
+	for _, w := range r.Ledger.Lost[:min(mostLost, len(r.Ledger.Lost))] {
 		found, _ := shortPlace(w.Found)
-		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), nanoseconds(float64(w.Age)),
+		acknowledged := "not known"
+		if w.Acknowledged >= 0 {
+			acknowledged = sinceFault(-w.Age)
+		}
+		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), acknowledged,
 			cmp.Or(found, "nowhere"))
 	}
 	return s

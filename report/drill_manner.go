@@ -8,20 +8,21 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // mannerNames are what clients notice of a fault. Those that are left out are words already.
 var mannerNames = map[string]string{
 	record.MannerCrash: "crash (connections break)", record.MannerBlackHole: "black hole (connections hang)",
-	record.MannerPlanned: "planned hand-over", record.MannerUnknown: "caused from outside",
+	record.MannerPlanned: "planned hand-over", record.MannerUnknown: "injected from outside",
 }
 
 // MannerName is a failure mode in words; see [record.DrillManner].
 func MannerName(manner string) string {
 	var list []string
 	for name := range strings.SplitSeq(manner, "+") {
-		list = append(list, cmp.Or(mannerNames[name], name, "nothing broken"))
+		list = append(list, cmp.Or(mannerNames[name], name, "no fault"))
 	}
 	return strings.Join(list, " and ")
 }
@@ -52,7 +53,7 @@ func mannerOutage(m *record.DrillManner) string {
 	text := ""
 	switch {
 	case m.Outages == nil && m.Unended == 1 && m.Rounds == 1:
-		return "that did not end in the load"
+		return "that did not end while the load ran"
 	case m.Outages == nil && m.Unended == 0:
 		return ""
 	case m.Outages == nil:
@@ -62,25 +63,66 @@ func mannerOutage(m *record.DrillManner) string {
 		text = nanoseconds(m.Outages.Median) + " (median), " + nanoseconds(m.Outages.Max) + " (longest)"
 	}
 	if m.Unended > 0 {
-		text = strings.TrimPrefix(fmt.Sprintf("%s and one that did not end in the load in %d of %s", text, m.Unended, figure.Plural(m.Rounds, "round")), " and ")
+		text = strings.TrimPrefix(fmt.Sprintf("%s and one that did not end while the load ran in %d of %s", text, m.Unended, figure.Plural(m.Rounds, "round")), " and ")
 	}
 	return text
 }
 
-func mannerLoss(m *record.DrillManner) string { return judge.LossText(m.Losses) }
-
-// windowOf is the longest loss window of all rounds of a failure mode, as the end of a sentence.
-func windowOf(d *record.Drill, manner string) string {
-	longest := int64(-1)
+// lossOf is what the rounds of a failure mode lost, and whether that was allowed, as the end of a headline.
+func lossOf(d *record.Drill, m *record.DrillManner) string {
+	loss := judge.LossText(m.Losses)
+	if by, forbidden := lossJudged(d, m); by != "" {
+		loss += ", which " + by + " allows"
+	} else if forbidden != "" {
+		loss += ", " + forbidden
+	}
+	oldest := int64(-1)
 	for i := range d.Rounds {
-		if r := &d.Rounds[i]; r.Ledger != nil && r.Manner() == manner {
-			longest = max(longest, r.Ledger.LossWindow)
+		if r := &d.Rounds[i]; r.Ledger != nil && r.Manner() == m.Manner {
+			oldest = max(oldest, r.Ledger.LossWindow)
 		}
 	}
-	if longest < 0 {
-		return ""
+	if text := windowText(oldest); text != "" {
+		return loss + " (the oldest acknowledged " + text + ")"
 	}
-	return ", acknowledged up to " + nanoseconds(float64(longest)) + " before the fault"
+	return loss
+}
+
+// lossJudged is what allows the losses of the rounds of a failure mode, or that they are not allowed. Both are empty
+// without losses.
+func lossJudged(d *record.Drill, m *record.DrillManner) (by, forbidden string) {
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		switch {
+		case r.Ledger == nil || r.Manner() != m.Manner || r.Ledger.LostWrites() == 0:
+		case r.LossAllowed():
+			by = allowedBy(d, r)
+		case r.Expect.Loss != spec.LossUnknown:
+			return "", "which had to survive"
+		default:
+			forbidden = "not known whether that is allowed"
+		}
+	}
+	if forbidden != "" {
+		by = ""
+	}
+	return by, forbidden
+}
+
+// allowedBy is what allows a round to lose writes: the specification of the drill, or the write concern.
+func allowedBy(d *record.Drill, r *record.DrillRound) string {
+	asked := d.Specification.Run.Durability.Effective()
+	switch {
+	case d.Specification.Expect != nil && d.Specification.Expect.Loss != "":
+		return "the drill"
+	case r.Level != "":
+		return "the durability level " + r.Level
+	case asked.W != "" && asked.Journal != nil && *asked.Journal:
+		return "w:" + asked.W + ", j:true"
+	case asked.W != "":
+		return "w:" + asked.W
+	}
+	return "the write concern"
 }
 
 // statements are what so many rounds allow to say, each manner by itself.
@@ -102,7 +144,7 @@ func statements(d *record.Drill) []string {
 }
 
 func drillManners(d *record.Drill) Section {
-	s := Section{Title: "outages by failure mode", Table: &Table{Header: []string{"failure mode", "rounds", "median outage", "longest", "did not end", "rounds with loss"}, Left: 1}}
+	s := Section{Title: "outages by failure mode", Table: &Table{Header: []string{"failure mode", "rounds", "median outage", "longest", "did not end", "rounds with lost writes"}, Left: 1}}
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}
@@ -125,5 +167,5 @@ func drillLeft(r *record.DrillRound) string {
 	}) {
 		return ""
 	}
-	return fmt.Sprintf("%s of the throughput was left while it was slow: %s ok/s, %s before", figure.Percent(e.During/e.Before), figure.Rate(e.During), figure.Rate(e.Before))
+	return fmt.Sprintf("while the fault was in place, throughput was %s ok/s. That is %s of the %s ok/s before the fault", figure.Rate(e.During), figure.Percent(e.During/e.Before), figure.Rate(e.Before))
 }

@@ -25,6 +25,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 			Reads: []record.LedgerRead{{Source: record.FinalSource}}}
 	}
 	d.Rounds[1].Ledger.Inserts[record.WriteLost], d.Rounds[1].Ledger.LossWindow = 7, 80e6
+	d.Rounds[1].Expect.Loss, d.Specification.Run.Durability.W = spec.LossAny, "1"
 	d.Manners = d.ByManner()
 	d.Manners[0].Statement, d.Manners[1].Statement = "two without loss.", "one of two."
 	var b bytes.Buffer
@@ -33,10 +34,10 @@ func TestDrillTellsMannersApart(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| crash (connections break) | 2 | 2.00 s | 3.00 s | 0 | 0 |", "| black hole (connections hang) | 2 | 12.0 s | 12.0 s | 1 | 1 |",
-		"of the throughput was left while it was slow: 250 ok/s, 1,000 before", "round 5: 25",
+		"round 5: while the fault was in place, throughput was 250 ok/s. That is 25",
 		"## drill: holds; crash (connections break): outage 2.00 s (median), 3.00 s (longest), no acknowledged write lost; " +
-			"black hole (connections hang): outage 12.0 s and one that did not end in the load in 1 of 2 rounds, up to 7 acknowledged writes lost in a round, " +
-			"acknowledged up to 80.0 ms before the fault; slow: outage 0, loss not known",
+			"black hole (connections hang): outage 12.0 s and one that did not end while the load ran in 1 of 2 rounds, up to 7 acknowledged writes lost in a round, " +
+			"which w:1 allows (the oldest acknowledged 80.0 ms before the fault); slow: outage 0, loss not known",
 		"Crash (connections break): two without loss.", "Black hole (connections hang): one of two.", "| 4 | holds | black-hole | did not end |",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -52,7 +53,7 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 			Number: 1, Status: record.Complete, Verdict: record.Holds,
 			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Manner: "crash", Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
-	if got, want := drillTitle(d), "drill: holds, outage that did not end in the load, loss not known"; got != want {
+	if got, want := drillTitle(d), "drill: holds; outage that did not end while the load ran; loss not known"; got != want {
 		t.Errorf("the title is %q, want %q", got, want)
 	}
 }
@@ -72,7 +73,8 @@ func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"kill:gateway-9 (not injected): there is no member gateway-9", "kill:primary (crash) on rs0-1: its process is gone",
+		"kill:gateway-9 (not injected): there is no member gateway-9",
+		"kill:primary on rs0-1 took effect: its process is gone. Failure mode: crash (connections break).",
 		"| 1 | unknown | not injected |", "| 2 | holds | crash |", "| 3 | unknown | – |",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -1,52 +1,58 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// guaranteeNames are the guarantees of reads in words; see [record.ReadGuarantee].
-var guaranteeNames = map[string]string{
-	"read-your-writes": "read your writes", "monotonic-reads": "monotonic reads", "monotonic-writes": "monotonic writes",
-	"writes-follow-reads": "writes follow reads", "committed": "no dirty reads", "written": "only written values", "linearizable": "linearizable",
+// guarantees are the guarantees of reads with the name of each and what breaks it; see [record.ReadGuarantee].
+var guarantees = []struct{ id, name, broken string }{
+	{"read-your-writes", "read your writes", "a read lacks an acknowledged update of the same session"},
+	{"monotonic-reads", "monotonic reads", "a read lacks an update that its session had read before"},
+	{"monotonic-writes", "monotonic writes", "a read has an update, but not an earlier one of its writer"},
+	{"writes-follow-reads", "writes follow reads", "a write survived without an update that its session had read"},
+	{"committed", "no dirty reads", "a read has an update that was rolled back later"},
+	{"written", "only written values", "a read has an update that was never sent, or was refused"},
+	{"linearizable", "linearizable", "a read lacks an update that was acknowledged or read earlier"},
 }
 
 func drillJudged(r *record.DrillRound) Section {
-	s := Section{Title: "reads"}
+	s := Section{Title: "guarantees of reads"}
 	if r.Ledger == nil || r.Ledger.Judged == nil {
 		return s
 	}
 	j := r.Ledger.Judged
-	s.Lines = append(s.Lines, fmt.Sprintf("%s, judged against %s. %s.", figure.Plural(int(j.Reads), "read"),
+	s.Lines = append(s.Lines, fmt.Sprintf("%s were compared with %s. %s.", figure.Plural(int(j.Reads), "read"),
 		figure.Plural(int(j.Updates), "update"), readSettings(j)))
 	if j.Why != "" {
 		s.Lines = append(s.Lines, Capitalised(j.Why)+".")
 	}
-	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "broken", "by a rollback"}, Left: 2}
-	told := map[string]bool{}
+	s.Lines = append(s.Lines, "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted.")
+	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "violated", "by rollback", "violated if"}, Left: 2, Last: 1}
 	for _, g := range j.Guarantees {
 		promised := "no"
 		if g.Promised {
 			promised = "yes"
 		}
-		s.Table.row(guaranteeName(g.Name), promised, figure.Count(g.Checked), figure.Count(g.Broken),
-			figure.Count(g.RolledBack))
+		name, broken := guarantee(g.Name)
+		s.Table.row(name, promised, figure.Count(g.Checked), figure.Count(g.Broken), figure.Count(g.RolledBack), broken)
 	}
+	shown := map[string]bool{}
 	for _, c := range j.Conflicts {
-		if told[c.Guarantee] {
+		if shown[c.Guarantee] {
 			continue
 		}
-		told[c.Guarantee] = true
+		shown[c.Guarantee] = true
 		severity := measure.Note
 		if c.Promised {
 			severity = measure.Warning
 		}
-		s.Points = append(s.Points, Point{severityGrade(severity), string(severity),
-			guaranteeName(c.Guarantee) + ": " + c.Text()})
+		name, _ := guarantee(c.Guarantee)
+		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + " violated, for example: " + c.Text()})
 	}
 	for _, text := range j.Notes {
 		s.Points = append(s.Points, Point{Note, "note", text})
@@ -54,31 +60,28 @@ func drillJudged(r *record.DrillRound) Section {
 	return s
 }
 
-func guaranteeName(name string) string {
-	if text, ok := guaranteeNames[name]; ok {
-		return text
+func guarantee(id string) (name, broken string) {
+	for _, g := range guarantees {
+		if g.id == id {
+			return g.name, g.broken
+		}
 	}
-	return name
+	return id, ""
 }
 
 // readSettings is how reads were sent, in words.
 func readSettings(j *record.ReadsResult) string {
-	parts := []string{"read concern " + orDefault(j.Concern, "of the server (local unless it was changed)")}
-	parts = append(parts, "read preference "+orDefault(j.Preference, "primary"))
+	concern := "the default read concern of the server (local, unless it was changed)"
+	if j.Concern != "" {
+		concern = "read concern " + j.Concern
+	}
+	sessions := "no causally consistent sessions"
 	if j.Causal {
-		parts = append(parts, "causally consistent sessions")
-	} else {
-		parts = append(parts, "no causal sessions")
+		sessions = "causally consistent sessions"
 	}
+	text := fmt.Sprintf("The reads used %s, read preference %s and %s", concern, cmp.Or(j.Preference, "primary"), sessions)
 	if j.Writes != "" {
-		parts = append(parts, "writes acknowledged by "+map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"])
-	}
-	return Capitalised(strings.Join(parts, ", "))
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
+		text += ". Writes were acknowledged by " + map[bool]string{true: "a majority", false: j.Writes}[j.Writes == "majority"]
 	}
 	return text
 }
@@ -89,14 +92,14 @@ func drillStaleness(r *record.DrillRound) Section {
 		return s
 	}
 	j := r.Ledger.Judged
-	s.Lines = append(s.Lines, "The time between the acknowledgement of an update and a later read that does not return it. These are lower bounds. Fresh reads count as 0.")
-	s.Table = &Table{Header: []string{"the fault", "reads", "stale", "p50", "p99", "max"}, Left: 1}
+	s.Lines = append(s.Lines, "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count.")
+	s.Table = &Table{Header: []string{"reads", "number", "stale", "p50 staleness", "p99", "max"}, Left: 1}
 	for _, x := range j.Staleness {
-		s.Table.row(x.Phase, figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)),
+		s.Table.row(x.Phase+" the fault", figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)),
 			nanoseconds(float64(x.P99)), nanoseconds(float64(x.Max)))
 	}
 	for _, x := range j.Servers {
-		text := fmt.Sprintf("%s answered %s", orDefault(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))
+		text := fmt.Sprintf("%s answered %s", cmp.Or(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))
 		if x.Stale > 0 {
 			text += fmt.Sprintf(", %s of them stale by up to %s", figure.Count(x.Stale), nanoseconds(float64(x.Max)))
 		}

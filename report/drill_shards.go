@@ -74,8 +74,8 @@ func concernsOther(r *record.DrillRound, m record.DrillMoment, shard string) boo
 }
 
 func drillShards(r *record.DrillRound) Section {
-	s := Section{Title: "shards", Table: &Table{Header: []string{"shard", "struck", "writes acknowledged in the second before",
-		"outage of reads", "outage of writes", "new primary after", "acknowledged", "lost", "loss window"}, Left: 2}}
+	s := Section{Title: "shards", Table: &Table{Header: []string{"shard", "hit by the fault", "writes/s before",
+		"outage of reads", "outage of writes", "new primary after", "acknowledged", "lost", "oldest lost write"}, Left: 2}}
 	if r.Placement != "" {
 		s.Lines = append(s.Lines, Capitalised(r.Placement)+".")
 	}
@@ -93,16 +93,14 @@ func drillShards(r *record.DrillRound) Section {
 		}
 		if l := ledgerOf(r, shard.Name); l != nil {
 			acked, lost = figure.Count(l.Acknowledged), figure.Count(l.Lost)
-			if l.LossWindow >= 0 {
-				window = nanoseconds(float64(l.LossWindow))
-			}
+			window = cmp.Or(windowText(l.LossWindow), window)
 		}
 		s.Table.row(shard.Name, struck, figure.Count(shard.AcknowledgedBefore), outageOn(r, record.KindReads, shard.Name),
 			outageOn(r, record.KindWrites, shard.Name),
 			primary, acked, lost, window)
 	}
 	if l := ledgerOf(r, ""); l != nil {
-		s.Notes = append(s.Notes, fmt.Sprintf("of %s it is not known to which shard they went; %s of them lost",
+		s.Notes = append(s.Notes, fmt.Sprintf("the shard of %s is not known. %s of them are lost",
 			figure.Plural(int(l.Acknowledged), "acknowledged write"), figure.Count(l.Lost)))
 	}
 	return s

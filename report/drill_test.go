@@ -18,7 +18,7 @@ func audited() *record.Drill {
 			Effects: []record.DrillEffect{{Client: -1, Outage: 2.5e9, Recovery: -1, Failed: 4}},
 			Ledger: &record.LedgerResult{Attempted: 12, Acknowledged: 10, LossWindow: 12e6,
 				Inserts: map[string]int64{record.WriteLost: 3, record.WriteOK: 7},
-				Lost:    []record.LostWrite{{ID: "a", Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "b", Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "c"}},
+				Lost:    []record.LostWrite{{ID: "a", Age: 12e6, Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "b", Age: -3e6, Found: "the old timeline of rs0-1 (kept in /x)"}, {ID: "c"}},
 				Reads: []record.LedgerRead{{Source: "final", Documents: 7},
 					{Source: "rs0-1", Documents: 9, Extra: 2, State: record.MemberDiverged},
 					{Source: "rs0-2", Documents: 5, Missing: 2, State: record.MemberStale, Behind: "1 MiB of the primary's log were not applied"},
@@ -34,9 +34,10 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | never read |", "connection refused", "| final | – | 7 |",
-		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x; only writes of this round", "| a | 0 | 0 | 0 | the old timeline of rs0-1 |",
-		"Of 3 lost writes, there are still 2 in the old timeline of rs0-1 (kept in /x), 1 nowhere.",
+		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | not read |", "connection refused", "| final read | – | 7 |",
+		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x. Of it, only writes of this round count.", "| a | 0 | 0 | 12.0 ms before the fault | the old timeline of rs0-1 |", "| b | 0 | 0 | 3.00 ms after the fault |",
+		"| ok | 7 | 0 | acknowledged, and present at the end |", "| lost | 3 | 0 | acknowledged, and absent at the end |",
+		"Of 3 lost writes, 2 can be found in the old timeline of rs0-1 (kept in /x), 1 cannot be found.",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
@@ -57,7 +58,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	}
 	l := d.Rounds[0].Ledger
 	l.Lost[0].Found, l.Lost[1].Found, l.Inserts[record.WriteLost] = "", "", 5000
-	if got, want := foundElsewhere(l), "Of the first 3 lost writes, none is found anywhere else."; got != want {
+	if got, want := foundElsewhere(l), "Of the first 3 lost writes, none was found in a rollback file, in a discarded log or on another member."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

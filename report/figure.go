@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -80,9 +79,4 @@ func (f *Figure) Lines() []string {
 	top := fmt.Sprintf("×%.2g", high)
 	return append(lines, strings.Repeat(" ", name+3)+ends+
 		strings.Repeat(" ", max(1, textColumns-utf8.RuneCountInString(ends+top)))+top)
-}
-
-// measured says whether any row has a measured value.
-func (f *Figure) measured() bool {
-	return slices.ContainsFunc(f.Rows, func(r FigureRow) bool { return !math.IsNaN(r.Value) })
 }

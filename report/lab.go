@@ -1,10 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,14 +19,9 @@ func LabLine(l *record.Lab) string { return l.Name + ": " + LabText(l) }
 // LabText says in one line what a lab is: its hosts, its software, its cluster, and its storage.
 func LabText(l *record.Lab) string {
 	asked := l.Specification
-	parts := []string{hostsText(l)}
+	software, topology := strings.TrimSpace(l.Engine+" "+l.Version), topologyText(asked.Topology)
 	if l.Engine == spec.LabNone {
-		parts = append(parts, figure.Plural(int(max(asked.Topology.Members, 1)), "volume")+" without a database")
-	} else {
-		if software := strings.TrimSpace(l.Engine + " " + l.Version); software != "" {
-			parts = append(parts, software)
-		}
-		parts = append(parts, topologyText(asked.Topology))
+		software, topology = "", figure.Plural(int(max(asked.Topology.Members, 1)), "volume")+" without a database"
 	}
 	policy, layout := asked.Storage.Policy(), ""
 	if len(l.Volumes) > 0 && l.Volumes[0].Policy != "" {
@@ -35,8 +30,7 @@ func LabText(l *record.Lab) string {
 	if policy == "directory" {
 		policy = "a directory"
 	}
-	parts = append(parts, "each on "+policy+layout)
-	text := strings.Join(parts, ", ")
+	text := join(", ", hostsText(l), software, topology, "each on "+policy+layout)
 	if l.State != "" && l.State != "up" {
 		text += " (" + l.State + ")"
 	}
@@ -58,24 +52,18 @@ func hostsText(l *record.Lab) string {
 		h := l.Specification.Hosts
 		n, cores, memory = int(h.Count), h.Cores, int64(h.Memory)
 	}
-	details := []string{l.Specification.Hosts.Mode}
+	eachCores, eachMemory := "", ""
 	if alike && cores > 0 {
-		details = append(details, coresText(cores))
+		if eachCores = number(cores) + " core"; cores != 1 {
+			eachCores += "s"
+		}
 	}
 	if alike && memory > 0 {
-		details = append(details, figure.Bytes(memory)+" of memory")
+		eachMemory = figure.Bytes(memory) + " of memory"
 	}
 	text := figure.Plural(n, "host")
-	if details = slices.DeleteFunc(details, func(s string) bool { return s == "" }); len(details) > 0 {
-		text += " (" + strings.Join(details, ", ") + ")"
-	}
-	return text
-}
-
-func coresText(cores float64) string {
-	text := strconv.FormatFloat(cores, 'f', -1, 64) + " core"
-	if cores != 1 {
-		text += "s"
+	if details := join(", ", l.Specification.Hosts.Mode, eachCores, eachMemory); details != "" {
+		text += " (" + details + ")"
 	}
 	return text
 }
@@ -103,8 +91,7 @@ func layoutText(l record.LabLayout) string {
 	if l.Backend == "" || l.Backend == "directory" {
 		return ""
 	}
-	return " (" + strings.Join(slices.DeleteFunc([]string{l.Backend, l.Profile, differing(l.Filesystem, l.Backend)},
-		func(s string) bool { return s == "" }), " ") + ")"
+	return " (" + join(" ", l.Backend, l.Profile, differing(l.Filesystem, l.Backend)) + ")"
 }
 
 func differing(s, from string) string {
@@ -124,6 +111,7 @@ func labSpecLine(asked spec.Lab) string {
 // LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After
 // is the lab in the end of a run, nil where there is none; series are those of a run, which may have none.
 func LabSections(l, after *record.Lab, series []record.Series) []Section {
+	after = cmp.Or(after, &record.Lab{})
 	return appendFilled(nil, labHead(l, after), labHosts(l, after, series), labPerOperation(l, series),
 		labMembers(l, after), labVolumes(l, after),
 		labSharding(l, after), labSettings(l))
@@ -140,11 +128,9 @@ func labHead(l, after *record.Lab) Section {
 	for _, f := range l.Faults {
 		s.Points = append(s.Points, Point{Warn, "warning", "fault " + faultText(f)})
 	}
-	if after != nil {
-		for _, f := range after.Faults {
-			if !slices.ContainsFunc(l.Faults, func(before record.LabFault) bool { return before.ID == f.ID }) {
-				s.Points = append(s.Points, Point{Warn, "warning", "fault in place at the end: " + faultText(f)})
-			}
+	for _, f := range after.Faults {
+		if !slices.ContainsFunc(l.Faults, func(before record.LabFault) bool { return before.ID == f.ID }) {
+			s.Points = append(s.Points, Point{Warn, "warning", "fault in place at the end: " + faultText(f)})
 		}
 	}
 	for _, n := range l.Notes {
@@ -154,10 +140,7 @@ func labHead(l, after *record.Lab) Section {
 }
 
 func faultText(f record.LabFault) string {
-	text := fmt.Sprintf("%d: %s of %s", f.ID, f.Action, f.Target)
-	if f.From != "" {
-		text += " from " + f.From
-	}
+	text := fmt.Sprintf("%d: %s of %s", f.ID, f.Action, f.Target) + prefixed(" from ", f.From)
 	if !f.Since.IsZero() {
 		text += " since " + f.Since.UTC().Format("15:04:05")
 	}
@@ -180,10 +163,8 @@ func labHosts(l, after *record.Lab, series []record.Series) Section {
 	s := Section{ID: "lab-hosts", Group: "lab", Title: "hosts", Table: &Table{Header: []string{"host", "role", "state", "cores", "memory", "CPU used, mean", "most",
 		"waited at its limit", "memory used, most", "read", "written", "received", "sent"}, Left: 3}}
 	last := map[string]record.LabHost{}
-	if after != nil {
-		for _, h := range after.Hosts {
-			last[h.Name] = h
-		}
+	for _, h := range after.Hosts {
+		last[h.Name] = h
 	}
 	for _, h := range l.Hosts {
 		state := h.State
@@ -193,22 +174,32 @@ func labHosts(l, after *record.Lab, series []record.Series) Section {
 		if now, ok := last[h.Name]; ok {
 			state = changed(state, now.State)
 		}
-		mean := func(name, unit string) string {
-			if x := hostSeries(l, h.Name, series, name); x != nil {
-				return seriesText(x.Mean, unit)
-			}
-			return "-"
+		cores, memory := "no limit", "no limit"
+		if h.Cores != 0 {
+			cores = number(h.Cores)
 		}
-		most := func(name, unit string) string {
-			if x := hostSeries(l, h.Name, series, name); x != nil {
-				return seriesText(x.Max, unit)
-			}
-			return "-"
+		if h.Memory != 0 {
+			memory = figure.Bytes(h.Memory)
 		}
-		s.Table.row(h.Name, h.Role, state, limitText(h.Cores, strconv.FormatFloat(h.Cores, 'f', -1, 64)),
-			limitText(float64(h.Memory), figure.Bytes(h.Memory)),
-			mean("cpu.used", "cores"), most("cpu.used", "cores"), mean("cpu.throttled", "cores"), most("memory.resident", "B"),
-			mean("disk.read_bytes", "B/s"), mean("disk.write_bytes", "B/s"), mean("network.received", "B/s"), mean("network.sent", "B/s"))
+		cells := []string{h.Name, h.Role, state, cores, memory}
+		used := func(name string, print func(float64) string, value func(*record.Series) float64) {
+			cell := "-"
+			if x := hostSeries(l, h.Name, series, name); x != nil {
+				cell = print(value(x))
+			}
+			cells = append(cells, cell)
+		}
+		mean := func(x *record.Series) float64 { return x.Mean }
+		most := func(x *record.Series) float64 { return x.Max }
+		bytes := func(v float64) string { return figure.Bytes(int64(v)) }
+		used("cpu.used", figure.Significant, mean)
+		used("cpu.used", figure.Significant, most)
+		used("cpu.throttled", figure.Significant, mean)
+		used("memory.resident", bytes, most)
+		for _, name := range []string{"disk.read_bytes", "disk.write_bytes", "network.received", "network.sent"} {
+			used(name, func(v float64) string { return bytes(v) + "/s" }, mean)
+		}
+		s.Table.row(cells...)
 	}
 	if len(series) == 0 && s.Table != nil { // a lab by itself: what its hosts use is nobody's result
 		s.Table.Header = s.Table.Header[:5]
@@ -219,28 +210,11 @@ func labHosts(l, after *record.Lab, series []record.Series) Section {
 	return s
 }
 
-func limitText(x float64, text string) string {
-	if x == 0 {
-		return "no limit"
-	}
-	return text
-}
-
 func changed(before, after string) string {
 	if before == after || after == "" {
 		return before
 	}
 	return before + " → " + after
-}
-
-func seriesText(v float64, unit string) string {
-	switch unit {
-	case "B":
-		return figure.Bytes(int64(v))
-	case "B/s":
-		return figure.Bytes(int64(v)) + "/s"
-	}
-	return figure.Significant(v)
 }
 
 // labPerOperation says what one operation costs on each host.
@@ -270,34 +244,23 @@ func labPerOperation(l *record.Lab, series []record.Series) Section {
 func labMembers(l, after *record.Lab) Section {
 	s := Section{ID: "lab-members", Group: "lab", Title: "members", Table: &Table{Header: []string{"member", "kind", "host", "role", "state", "lag", "term"}, Left: 5}}
 	last := map[string]record.LabMember{}
-	if after != nil {
-		for _, m := range after.Members {
-			last[m.Name] = m
-		}
+	for _, m := range after.Members {
+		last[m.Name] = m
 	}
 	for _, m := range l.Members {
 		now, ok := last[m.Name]
 		if !ok {
 			now = m
 		}
-		kind := m.Kind
-		if m.Set != "" {
-			kind += " of " + m.Set
-		}
-		if m.Durability != "" {
-			kind += " for " + m.Durability
-		}
+		kind := m.Kind + prefixed(" of ", m.Set) + prefixed(" for ", m.Durability)
 		term := "-"
 		if now.Term > 0 {
 			term = fmt.Sprint(now.Term)
 		}
-		state := changed(m.State, now.State)
-		if problem := now.Problem; problem != "" {
-			state += ": " + problem
-		}
+		state := changed(m.State, now.State) + prefixed(": ", now.Problem)
 		s.Table.row(m.Name, kind, changed(m.Host, now.Host), changed(m.Role, now.Role), state, LagText(now), term)
 	}
-	if after != nil && len(s.Table.Rows) > 0 {
+	if len(after.Members) > 0 && len(s.Table.Rows) > 0 {
 		s.Lines = []string{"lag and term are from the end of the run; an arrow marks a change during the run"}
 	}
 	return s
@@ -305,43 +268,34 @@ func labMembers(l, after *record.Lab) Section {
 
 // LagText says how far a member is behind, on pages and on the terminal alike; "-" if that is not known.
 func LagText(m record.LabMember) string {
-	var parts []string
-	if m.Idle {
-		parts = append(parts, "idle")
-	} else if m.LagSeconds != nil {
-		lag := "0 s" // a figure with a unit, beside one with another
-		if *m.LagSeconds > 0 {
-			lag = figure.Duration(time.Duration(*m.LagSeconds * float64(time.Second)))
-		}
-		parts = append(parts, lag)
+	lag, bytes := "", ""
+	switch {
+	case m.Idle:
+		lag = "idle"
+	case m.LagSeconds != nil && *m.LagSeconds > 0:
+		lag = nanoseconds(*m.LagSeconds * 1e9)
+	case m.LagSeconds != nil:
+		lag = "0 s" // a figure with a unit, beside one with another
 	}
 	if m.LagBytes != nil {
-		parts = append(parts, figure.Bytes(*m.LagBytes))
+		bytes = figure.Bytes(*m.LagBytes)
 	}
-	if len(parts) == 0 {
-		return "-"
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(join(", ", lag, bytes), "-")
 }
 
 func labVolumes(l, after *record.Lab) Section {
 	s := Section{ID: "lab-volumes", Group: "lab", Title: "volumes", Table: &Table{Header: []string{"volume", "member", "policy", "layout", "health", "capacity", "used",
 		"write amplification", "may lose"}, Left: 5}}
 	last := map[string]record.LabVolume{}
-	if after != nil {
-		for _, v := range after.Volumes {
-			last[v.Name] = v
-		}
+	for _, v := range after.Volumes {
+		last[v.Name] = v
 	}
 	for _, v := range l.Volumes {
 		now, ok := last[v.Name]
 		if !ok {
 			now = v
 		}
-		health := changed(v.Health, now.Health)
-		if now.Detail != "" {
-			health += ": " + now.Detail
-		}
+		health := changed(v.Health, now.Health) + prefixed(": ", now.Detail)
 		amplification := "-"
 		if x := v.Layout.WriteAmplification; x > 0 {
 			amplification = figure.Significant(x) + "×"
@@ -367,27 +321,15 @@ func bytesOrNone(n int64) string {
 
 func layoutLine(v record.LabVolume) string {
 	l := v.Layout
-	parts := []string{strings.TrimSpace(l.Backend + " " + l.Profile)}
-	if f := differing(l.Filesystem, l.Backend); f != "" {
-		parts = append(parts, f)
-	}
-	if l.Checksum != "" {
-		parts = append(parts, "checksum "+l.Checksum)
-	}
+	disks := ""
 	if l.Disks > 0 {
-		text := figure.Plural(l.Disks, "disk")
+		disks = figure.Plural(l.Disks, "disk")
 		if l.DiskSize > 0 {
-			text += " of " + figure.Bytes(l.DiskSize)
+			disks += " of " + figure.Bytes(l.DiskSize)
 		}
-		parts = append(parts, text)
 	}
-	if l.Device != "" {
-		parts = append(parts, "like "+l.Device)
-	}
-	if l.Cache != "" {
-		parts = append(parts, "cache "+l.Cache)
-	}
-	return strings.Join(parts, ", ")
+	return join(", ", strings.TrimSpace(l.Backend+" "+l.Profile), differing(l.Filesystem, l.Backend),
+		prefixed("checksum ", l.Checksum), disks, prefixed("like ", l.Device), prefixed("cache ", l.Cache))
 }
 
 func labSharding(l, after *record.Lab) Section {
@@ -398,7 +340,7 @@ func labSharding(l, after *record.Lab) Section {
 	s.Lines = []string{fmt.Sprintf("%s is sharded by %s", l.Sharding.Namespace, l.Sharding.Key)}
 	for _, shard := range slices.Sorted(maps.Keys(l.Sharding.Chunks)) {
 		text := figure.Count(l.Sharding.Chunks[shard])
-		if after != nil && after.Sharding != nil {
+		if after.Sharding != nil {
 			text = changed(text, figure.Count(after.Sharding.Chunks[shard]))
 		}
 		s.Table.row(shard, text)
@@ -415,7 +357,7 @@ func labSettings(l *record.Lab) Section {
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(who), func(a, b [2]string) int {
-		return strings.Compare(a[0]+"\x00"+a[1], b[0]+"\x00"+b[1])
+		return slices.Compare(a[:], b[:])
 	})
 	for _, k := range keys {
 		s.Table.row(k[0], k[1], strings.Join(who[k], ", "))

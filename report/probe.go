@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +30,7 @@ func probeTitle(p *record.Probe) string {
 // probeVerdict is the word on durability with what it rests on.
 func probeVerdict(p *record.Probe) string {
 	if measure.Worst(p.Validity) == measure.Invalid {
-		brief, _ := doubt(p.Validity)
-		return brief
+		return "INVALID"
 	}
 	if p.Verdict == "" {
 		return "durability not measured"
@@ -41,15 +41,12 @@ func probeVerdict(p *record.Probe) string {
 			grades = append(grades, d.Grade)
 		}
 	}
-	if len(grades) == 0 {
-		return string(p.Verdict)
-	}
-	return fmt.Sprintf("%s (grade %s)", p.Verdict, strings.Join(grades, ", "))
+	return string(p.Verdict) + bracketed(prefixed("grade ", strings.Join(grades, ", ")))
 }
 
 // probeStack is the filesystem and the devices below it: "ext4 on loop0 on vda".
 func probeStack(s record.ProbeStorage) string {
-	text := orWord(s.Filesystem, "unknown filesystem")
+	text := cmp.Or(s.Filesystem, "unknown filesystem")
 	for _, level := range probeLevels(s.Devices) {
 		text += " on " + strings.Join(level, " + ")
 	}
@@ -72,13 +69,6 @@ func probeLevels(list []record.ProbeBlock) [][]string {
 		levels[n] = append(levels[n], b.Name)
 	}
 	return levels
-}
-
-func orWord(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func probeDocument(p *record.Probe) *Document {
@@ -110,11 +100,8 @@ func probeDocument(p *record.Probe) *Document {
 		}
 		d.Tiles = append(d.Tiles, Tile{"random " + r.Operation, figure.Rate(r.Rate) + "/s", note})
 	}
-	class, from := "", ""
-	if p.Class != nil {
-		class, from = p.Class.Text, p.Class.Provenance
-	}
-	d.Facts = Facts("commits", probeCommits(p), "class", class, "class from", from, "volume", p.Volume, "storage", probeStack(p.Storage),
+	class := cmp.Or(p.Class, &record.ProbeClass{})
+	d.Facts = Facts("commits", probeCommits(p), "class", class.Text, "class from", class.Provenance, "volume", p.Volume, "storage", probeStack(p.Storage),
 		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
 	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p), probeMajority(p),
 		probeCheckpoint(p), probeSustained(p),
@@ -155,46 +142,28 @@ func probeCommits(p *record.Probe) string {
 
 func ns64(n int64) string { return figure.Duration(time.Duration(n)) }
 
-// probeQuantile prints a quantile, or a dash where there are too few values for it.
-func probeQuantile(l *record.Latency, q func(*record.Latency) *int64) string {
-	if l == nil || q(l) == nil {
-		return "–"
-	}
-	return ns64(*q(l))
-}
-
-// latencyCells are p50, p99, p99.9 and max.
+// probeLatency are p50, p99, p99.9 and max, with a dash where there are too few values.
 func probeLatency(l *record.Latency) []string {
+	cells := slices.Repeat([]string{"–"}, 4)
 	if l == nil {
-		return []string{"–", "–", "–", "–"}
+		return cells
 	}
-	return []string{
-		probeQuantile(l, func(l *record.Latency) *int64 { return l.P50 }), probeQuantile(l, func(l *record.Latency) *int64 {
-			return l.P99
-		}),
-		probeQuantile(l, func(l *record.Latency) *int64 { return l.P999 }), ns64(l.Max),
+	for i, q := range []*int64{l.P50, l.P99, l.P999, &l.Max} {
+		if q != nil {
+			cells[i] = ns64(*q)
+		}
 	}
+	return cells
 }
 
 func probeDurability(p *record.Probe) Section {
 	s := Section{ID: "durability", Title: "durability"}
 	for _, d := range p.Durability {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, probeGrade(d.Grade),
+		grade := cmp.Or(map[string]string{"A": "flush accounting", "B": "plausibility", "C": "simulated power cut"}[d.Grade], "external witness")
+		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, grade,
 			d.Verdict, Capitalised(d.Text), d.Covers, d.Blind))
 	}
 	return s
-}
-
-func probeGrade(grade string) string {
-	switch grade {
-	case "A":
-		return "flush accounting"
-	case "B":
-		return "plausibility"
-	case "C":
-		return "simulated power cut"
-	}
-	return "external witness"
 }
 
 func probeRamps(p *record.Probe) Section {
@@ -217,13 +186,6 @@ func probeRandom(p *record.Probe) Section {
 			fmt.Sprint(step.Threads), figure.Rate(step.Rate),
 			figure.Significant(step.BytesRate / 1e6)}, probeLatency(step.Latency)...)
 		s.Table.row(append(cells, perSync(step)...)...)
-	}
-	return filledTable(s)
-}
-
-func filledTable(s Section) Section {
-	if len(s.Table.Rows) == 0 {
-		return Section{}
 	}
 	return s
 }
@@ -258,8 +220,11 @@ func probeJournal(p *record.Probe) Section {
 		s.Table.row(append([]string{fmt.Sprint(step.Clients), figure.Rate(step.Rate), mean, model, deviation, l[0], l[1],
 			l[3], f[0], f[1], per}, perSync(step)...)...)
 	}
+	if len(s.Table.Rows) == 0 {
+		return s
+	}
 	s.Lines = []string{"One thread flushes for all; a commit waits for the next flush that begins. Model: one flush (S) for one client, 2S − e for more, with this step's own S and the time e between an acknowledgement and the next commit."}
-	return filledTable(s)
+	return s
 }
 
 func probeMajority(p *record.Probe) Section {
@@ -320,21 +285,18 @@ func probeDevices(p *record.Probe) Section {
 	s := Section{ID: "devices", Title: "devices", Long: true,
 		Table: &Table{Header: append([]string{"step", "device"}, IOStatColumns()...), Left: 2}}
 	for _, step := range p.Steps {
+		name := step.Profile
+		switch name {
+		case spec.ProbeRandom:
+			name = fmt.Sprintf("%s ×%d", step.Operation, step.Threads)
+		case spec.ProbeJournal:
+			name = "commit, " + figure.Plural(step.Clients, "client")
+		}
 		for _, d := range step.Devices {
-			s.Table.row(append([]string{probeStepName(step), d.Name}, IOStatCells(d)...)...)
+			s.Table.row(append([]string{name, d.Name}, IOStatCells(d)...)...)
 		}
 	}
-	return filledTable(s)
-}
-
-func probeStepName(s record.ProbeStep) string {
-	switch s.Profile {
-	case spec.ProbeRandom:
-		return fmt.Sprintf("%s ×%d", s.Operation, s.Threads)
-	case spec.ProbeJournal:
-		return "commit, " + figure.Plural(s.Clients, "client")
-	}
-	return s.Profile
+	return s
 }
 
 // IOStatColumns are the columns of iostat -x, in its order.
@@ -364,21 +326,15 @@ func probeStorage(p *record.Probe) Section {
 	if st.Direct {
 		direct = fmt.Sprintf("O_DIRECT in steps of %s (%s)", figure.Bytes(st.OffsetAlign), st.AlignFrom)
 	}
-	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", probeStack(st), orWord(st.Options, "no options that matter"),
-		figure.Bytes(st.Free), figure.Bytes(st.Bytes), direct, orWord(st.Preallocated, "nothing"))}
+	s.Lines = []string{fmt.Sprintf("%s, mounted with %s; %s of %s free; %s; files of the journal reserved by %s.", probeStack(st), cmp.Or(st.Options, "no options that matter"),
+		figure.Bytes(st.Free), figure.Bytes(st.Bytes), direct, cmp.Or(st.Preallocated, "nothing"))}
 	for _, b := range st.Devices {
-		kind := b.Kind
-		if b.RAID != "" {
-			kind = b.RAID
-		}
+		kind := cmp.Or(b.RAID, b.Kind)
 		if b.Rotational {
 			kind += ", rotational"
 		}
-		s.Table.row(b.Name, kind, strings.TrimSpace(b.Vendor+" "+b.Model), orWord(b.WriteCache, "–"),
-			orWord(b.Scheduler, "–"), fmt.Sprintf("%d KiB", b.ReadAheadKiB), figure.Bytes(b.Bytes))
-	}
-	if len(s.Table.Rows) == 0 {
-		s.Table = nil
+		s.Table.row(b.Name, kind, strings.TrimSpace(b.Vendor+" "+b.Model), cmp.Or(b.WriteCache, "–"),
+			cmp.Or(b.Scheduler, "–"), fmt.Sprintf("%d KiB", b.ReadAheadKiB), figure.Bytes(b.Bytes))
 	}
 	return s
 }

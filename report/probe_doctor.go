@@ -7,24 +7,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-func doctorTitle(d *record.Doctor) string {
+func doctorDocument(d *record.Doctor) *Document {
 	counts := map[string]int{}
 	for _, f := range d.Findings {
 		counts[f.Severity]++
 	}
-	what := d.Directory
-	if d.URI != "" && what != "" {
-		what = d.URI + " and " + what
-	} else if d.URI != "" {
-		what = d.URI
-	}
-	return fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", what, counts[record.DoctorCritical],
+	doc := &Document{Title: fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", join(" and ", d.URI, d.Directory), counts[record.DoctorCritical],
 		figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice], counts[record.DoctorGood],
-		counts[record.DoctorUnknown])
-}
-
-func doctorDocument(d *record.Doctor) *Document {
-	doc := &Document{Title: doctorTitle(d)}
+		counts[record.DoctorUnknown])}
 	for _, severity := range []string{record.DoctorCritical, record.DoctorWarning, record.DoctorAdvice,
 		record.DoctorUnknown} {
 		s := Section{Title: severity}
@@ -46,12 +36,6 @@ func doctorDocument(d *record.Doctor) *Document {
 }
 
 func doctorLine(f record.DoctorFinding) string {
-	line := fmt.Sprintf("%s: %s; recommended: %s. Why: %s.", f.ID, f.Is, f.Recommended, f.Why)
-	if f.How != "" {
-		line += " How: " + f.How + "."
-	}
-	if f.Effect != "" {
-		line += " Measured: " + f.Effect + "."
-	}
-	return line
+	return join(". ", fmt.Sprintf("%s: %s; recommended: %s. Why: %s", f.ID, f.Is, f.Recommended, f.Why),
+		prefixed("How: ", f.How), prefixed("Measured: ", f.Effect)) + "."
 }

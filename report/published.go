@@ -1,12 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -75,8 +75,17 @@ func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *
 			if level.Name == sweep.Baseline {
 				continue
 			}
-			row := BesideRow{Level: level.Name, Metric: metric}
-			row.state(source, sweep)
+			x := sweep.Stated(level.Name, metric)
+			row := BesideRow{Level: level.Name, Metric: metric, Published: x.Ratio, As: x.As, Bound: x.Bound, Place: x.Place}
+			var doubts []string
+			for _, name := range []string{level.Name, sweep.Baseline} {
+				for _, d := range source.Doubts(sweep.ID + "/" + name + "/" + metric) {
+					if !slices.Contains(doubts, d.Why) {
+						doubts = append(doubts, d.Why)
+					}
+				}
+			}
+			row.Doubt = strings.Join(doubts, "; ")
 			if c := measured[level.Name]; c != nil && b.Other == "" {
 				row.Comparison = v.of[[2]string{c.ID, metric}]
 			}
@@ -88,37 +97,12 @@ func (v *studyView) beside(source *published.Source, sweep *published.Sweep, f *
 	return b
 }
 
-func (r *BesideRow) state(source *published.Source, sweep *published.Sweep) {
-	x := sweep.Stated(r.Level, r.Metric)
-	r.Published, r.As, r.Bound, r.Place = x.Ratio, x.As, x.Bound, x.Place
-	var doubts []string
-	for _, level := range []string{r.Level, sweep.Baseline} {
-		for _, d := range source.Doubts(sweep.ID + "/" + level + "/" + r.Metric) {
-			if !slices.Contains(doubts, d.Why) {
-				doubts = append(doubts, d.Why)
-			}
-		}
-	}
-	r.Doubt = strings.Join(doubts, "; ")
-}
-
-func (b *Beside) title() string {
-	name := b.Sweep.Item
-	if name == "" {
-		name = b.Sweep.ID
-	}
-	return b.Factor + ", " + name + " of " + b.Source.Title
-}
-
 func (b *Beside) section() Section {
-	s := Section{Group: GroupPublished, Title: b.title(), Named: true, Table: &Table{Left: 2, Last: 2,
+	s := Section{Group: GroupPublished, Title: b.Factor + ", " + cmp.Or(b.Sweep.Item, b.Sweep.ID) + " of " +
+		b.Source.Title, Named: true, Table: &Table{Left: 2, Last: 2,
 		Header: []string{"level", "metric", "measured", "interval", "n", "published", "in the document", "where"}}}
-	who := b.Source.Publisher
-	if b.Source.Dated != "" {
-		who += ", " + b.Source.Dated
-	}
 	s.Lines = []string{"changes, each against its own baseline (" + b.Sweep.Baseline + " in the document), because the machines differ",
-		"document: " + b.Source.Title + " (" + who + ")"}
+		"document: " + b.Source.Title + bracketed(publisher(b.Source))}
 	if b.Other != "" {
 		s.Lines = append(s.Lines, fmt.Sprintf("not comparable: the study's baseline is %s", b.Other))
 	}
@@ -146,11 +130,7 @@ func PublishedText(r *BesideRow) string {
 	if r.Published == nil {
 		return "-"
 	}
-	write := figure.Change
-	if figure.Large(*r.Published) {
-		write = figure.Factor
-	}
-	return strings.TrimSpace(r.Bound + " " + write(*r.Published))
+	return strings.TrimSpace(r.Bound + " " + writeRatio(r.Published)(*r.Published))
 }
 
 // GroupPublished is the group of the sections with published and measured figures.

@@ -7,11 +7,13 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -21,7 +23,6 @@ import (
 // are in microseconds; a field is empty where there are too few values to state it. The column validity
 // is "valid", "warning" or "invalid".
 func runCSV(w io.Writer, r *record.Run) error {
-	out := csv.NewWriter(w)
 	header := []string{"started", "workload", "target", "status", "validity", "class", "part", "seconds", "workers", "offered_per_s",
 		"attempted", "succeeded", "failed", "indeterminate", "ok_per_s"}
 	for _, kind := range []string{"response", "service"} {
@@ -29,54 +30,51 @@ func runCSV(w io.Writer, r *record.Run) error {
 			header = append(header, kind+"_"+q+"_us")
 		}
 	}
-	if err := out.Write(header); err != nil {
-		return err
-	}
+	rows := [][]string{header}
 	for _, p := range r.Phases {
 		if p.Phase != "measure" {
 			continue
 		}
 		for _, c := range p.Classes {
-			if err := out.Write(csvRow(r, &p, &c)); err != nil {
-				return err
+			row := []string{r.Started.UTC().Format(time.RFC3339), r.Specification.Workload.Name, r.Target.Address,
+				string(r.Status),
+				validity(r.Validity), c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers),
+				number(p.Rates.Offered),
+				integer(c.Counts.Attempted), integer(c.Counts.Succeeded), integer(c.Counts.Failed), integer(c.Counts.Indeterminate),
+				number(c.Rate)}
+			for _, l := range []*record.Latency{c.Response, c.Service} {
+				l = cmp.Or(l, &record.Latency{})
+				row = append(row, microseconds(l, l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999)...)
 			}
+			rows = append(rows, row)
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// microseconds are the mean, some quantiles and the maximum, empty where there are too few values.
+func microseconds(l *record.Latency, quantiles ...*int64) []string {
+	if *l == (record.Latency{}) {
+		return make([]string, len(quantiles)+2)
+	}
+	cells := []string{number(l.Mean / 1e3)}
+	for _, q := range append(quantiles, &l.Max) {
+		cell := ""
+		if q != nil {
+			cell = number(float64(*q) / 1e3)
+		}
+		cells = append(cells, cell)
+	}
+	return cells
 }
 
 // validity is the gravest reason to doubt a result in one word.
-func validity(r *record.Run) string {
-	switch worst := measure.Worst(r.Validity); worst {
+func validity(list []measure.Finding) string {
+	switch worst := measure.Worst(list); worst {
 	case measure.Invalid, measure.Warning:
 		return string(worst)
 	}
 	return "valid"
-}
-
-func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []string {
-	row := []string{
-		r.Started.UTC().Format("2006-01-02T15:04:05Z"), r.Specification.Workload.Name, r.Target.Address, string(r.Status),
-		validity(r), c.Name, strconv.FormatBool(c.Part), number(p.Seconds), strconv.Itoa(p.Workers), number(p.Rates.Offered),
-		integer(c.Counts.Attempted), integer(c.Counts.Succeeded), integer(c.Counts.Failed), integer(c.Counts.Indeterminate),
-		number(c.Rate),
-	}
-	for _, l := range []*record.Latency{c.Response, c.Service} {
-		if l == nil {
-			row = append(row, make([]string, 8)...)
-			continue
-		}
-		row = append(row, number(l.Mean/1e3))
-		for _, q := range []*int64{l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999, &l.Max} {
-			cell := ""
-			if q != nil {
-				cell = number(float64(*q) / 1e3)
-			}
-			row = append(row, cell)
-		}
-	}
-	return row
 }
 
 // runBench writes the measured phase in the format of Go benchmarks, which benchstat compares: one line
@@ -84,36 +82,57 @@ func csvRow(r *record.Run, p *record.PhaseResult, c *record.ClassResult) []strin
 // result that must not be believed says so in a line of its own, which keeps benchstat from comparing it
 // with one that may.
 func runBench(w io.Writer, r *record.Run) error {
-	fmt.Fprintf(w, "goos: %s\ngoarch: %s\n", r.Environment.OS, r.Environment.Arch)
-	if r.Environment.CPU != "" {
-		fmt.Fprintf(w, "cpu: %s\n", r.Environment.CPU)
-	}
-	if measure.Worst(r.Validity) == measure.Invalid {
-		fmt.Fprintln(w, "validity: invalid")
-	}
+	b := benchWriter{w: w}
+	b.head(r.Environment, r.Validity)
 	p := r.Phase("measure")
 	if p == nil {
-		return nil
+		return b.err
 	}
 	for _, c := range p.Classes {
-		if c.Response == nil {
-			continue
-		}
-		line := fmt.Sprintf("BenchmarkRun/workload=%s/class=%s/workers=%d \t%d\t%.1f ns/op", word(r.Specification.Workload.Name),
-			word(c.Name), p.Workers, c.Counts.Succeeded, c.Response.Mean)
-		for _, q := range []struct {
-			name string
-			ns   *int64
-		}{{"p50", c.Response.P50}, {"p99", c.Response.P99}, {"p99.9", c.Response.P999}} {
-			if q.ns != nil {
-				line += fmt.Sprintf("\t%d %s-ns", *q.ns, q.name)
-			}
-		}
-		if _, err := fmt.Fprintf(w, "%s\t%.1f ok/s\n", line, c.Rate); err != nil {
-			return err
+		if c.Response != nil {
+			b.printf("BenchmarkRun/workload=%s/class=%s/workers=%d \t%d\t%s\t%.1f ok/s\n", word(r.Specification.Workload.Name),
+				word(c.Name), p.Workers, c.Counts.Succeeded, benchTimes(c.Response), c.Rate)
 		}
 	}
-	return nil
+	return b.err
+}
+
+// benchTimes are the mean and the quantiles that are known.
+func benchTimes(l *record.Latency) string {
+	text := fmt.Sprintf("%.1f ns/op", l.Mean)
+	for _, q := range []struct {
+		name string
+		ns   *int64
+	}{{"p50", l.P50}, {"p99", l.P99}, {"p99.9", l.P999}} {
+		if q.ns != nil {
+			text += fmt.Sprintf("\t%d %s-ns", *q.ns, q.name)
+		}
+	}
+	return text
+}
+
+// benchWriter writes lines of benchmark results.
+// (golang.org/design/14313-benchmark-format)
+type benchWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (b *benchWriter) printf(format string, args ...any) {
+	if b.err == nil {
+		_, b.err = fmt.Fprintf(b.w, format, args...)
+	}
+}
+
+func (b *benchWriter) head(e record.Environment, findings []measure.Finding) {
+	for _, line := range [][2]string{{"goos", e.OS}, {"goarch", e.Arch}, {"cpu", e.CPU}} {
+		if v := strings.TrimSpace(Clean(line[1])); v != "" {
+			b.printf("%s: %s\n", line[0], v)
+		}
+	}
+	if measure.Worst(findings) == measure.Invalid {
+		b.printf("validity: invalid\n")
+	}
 }
 
 // word makes a name fit into the name of a benchmark.

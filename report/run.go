@@ -57,10 +57,7 @@ func runTitle(r *record.Run) string {
 	target := r.Target.Address
 	if software := strings.TrimSpace(r.Target.Kind + " " + r.Target.Version); r.Target.Kind != "embedded" &&
 		r.Target.Kind != "null" && software != "" {
-		if r.Target.Topology != "" {
-			software += ", " + r.Target.Topology
-		}
-		target += " (" + software + ")"
+		target += bracketed(join(", ", software, r.Target.Topology))
 	}
 	return fmt.Sprintf("workload %s on %s", workloadName(r.Specification.Workload), target)
 }
@@ -74,10 +71,7 @@ func workloadName(w spec.Workload) string {
 	for _, k := range slices.Sorted(maps.Keys(w.Params)) {
 		list = append(list, k+"="+w.Params[k])
 	}
-	if len(list) > 0 {
-		name += " (" + strings.Join(list, ", ") + ")"
-	}
-	return name
+	return name + bracketed(strings.Join(list, ", "))
 }
 
 func runLoad(r *record.Run, p *record.PhaseResult) string {
@@ -119,7 +113,7 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
 			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
 	}
-	achieved = disclosed(achieved, r.Target.Kind)
+	achieved = Disclosed(achieved, r.Target.Kind)
 	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
 		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
 			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
@@ -146,31 +140,23 @@ func share(part, whole float64) string {
 func Durability(r *record.Run) string {
 	d := r.Specification.Durability
 	asked := d.Asked()
-	var parts []string
+	text := strings.Join(asked, ", ")
 	switch {
 	case d.Name != "":
-		parts = append(parts, d.Name+" ("+strings.Join(asked, ", ")+")")
-	case len(asked) > 0:
-		parts = append(parts, asked...)
-	default:
-		text := "as the address or the server says"
+		text = d.Name + " (" + text + ")"
+	case text == "":
+		text = "as the address or the server says"
 		if w := r.Target.Settings["defaultWriteConcern.w"]; r.Target.Level != "" {
 			text = "that of the lab's servers for " + r.Target.Level
 		} else if w != "" { // MongoDB 4.4 and later say so
 			text += " (the server's default is w: " + w + ")"
 		}
-		parts = append(parts, text)
 	}
-	if d.ReadConcern != "" {
-		parts = append(parts, "read concern "+d.ReadConcern)
+	client := r.ClientSettings["client"]
+	if client == "in-process" {
+		client = ""
 	}
-	if d.ReadPreference != "" {
-		parts = append(parts, "read from "+d.ReadPreference)
-	}
-	if client := r.ClientSettings["client"]; client != "in-process" && client != "" {
-		parts = append(parts, "client "+client)
-	}
-	return strings.Join(parts, ", ")
+	return join(", ", text, prefixed("read concern ", d.ReadConcern), prefixed("read from ", d.ReadPreference), prefixed("client ", client))
 }
 
 // Data describes the loaded data, "" if it is not known.
@@ -287,28 +273,17 @@ func beyond(n int64, q float64) string {
 
 // operations is the table of the operation classes, response time first.
 func operations(r *record.Run, p *record.PhaseResult) Section {
-	s := Section{ID: "operations", Title: "operations", Table: &Table{Left: 2, Wide: []int{6, 9},
+	s := Section{ID: "operations", Title: Disclosed("operations", r.Target.Kind), Table: &Table{Left: 2, Wide: []int{6, 9},
 		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
 			"mean"}}}
-	if text := Disclosure(r.Target.Kind); text != "" {
-		s.Title += " (" + text + ")"
-	}
 	if r.Scheduled {
 		s.Lines = []string{"response: from when an operation was due to its reply, as users feel it; service: from sending it to its reply"}
 	} else {
 		s.Lines = []string{"service: from sending an operation to its reply; without a schedule it does not show how long users would wait"}
 	}
-	classes := slices.Clone(p.Classes)
-	slices.SortStableFunc(classes, func(a, b record.ClassResult) int { // parts come last
-		switch {
-		case a.Part == b.Part:
-			return 0
-		case b.Part:
-			return -1
-		}
-		return 1
-	})
-	for _, c := range classes {
+	parts := slices.DeleteFunc(slices.Clone(p.Classes), func(c record.ClassResult) bool { return !c.Part })
+	whole := slices.DeleteFunc(slices.Clone(p.Classes), func(c record.ClassResult) bool { return c.Part })
+	for _, c := range append(whole, parts...) {
 		name, first, times := c.Name, "service", c.Service
 		if c.Part {
 			name += " (part)"
@@ -413,12 +388,8 @@ func loadProcesses(r *record.Run) Section {
 		s.Table.row(strconv.Itoa(c.Number), c.Status, figure.Count(c.Succeeded), figure.Rate(c.Rate),
 			nanoseconds(float64(c.StartSkew)), c.Problem)
 	}
-	if n := len(r.Clients); n > 0 {
-		made := "1 process"
-		if n > 1 {
-			made = fmt.Sprintf("%d processes", n)
-		}
-		s.Lines = []string{made + " made the load together; their histograms are merged."}
+	if n := len(r.Clients); n > 1 {
+		s.Lines = []string{fmt.Sprintf("%d processes made the load together; their histograms are merged.", n)}
 	}
 	return s
 }
@@ -452,21 +423,21 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 	offered := p.Offered > 0
 	var list []Point
 	for _, c := range []struct {
-		name     string
+		yes, no  string
 		applies  bool
 		findings []string
 	}{
-		{"steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
-		{"offered = achieved", offered, []string{"schedule-not-sustained", "unsent"}},
-		{"client not the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
+		{"steady", "not shown to be steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
+		{"offered rate achieved", "offered rate not achieved", offered, []string{"schedule-not-sustained", "unsent"}},
+		{"load generator not the limit", "load generator may be the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
 			"pool-wait", "client-lost"}},
-		{"sent on time", offered, []string{"schedule-lateness"}},
-		{"clocks and counts agree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
-		{"target available", true, []string{"outage", "nothing", "nothing-succeeded"}},
-		{"enough values", true, []string{"few-samples"}},
-		{"content as written", true, []string{"corrupt", "short-data"}},
-		{"writes confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
-		{"record complete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
+		{"sent on time", "sent late", offered, []string{"schedule-lateness"}},
+		{"clocks and counts agree", "clocks or counts disagree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
+		{"target available", "target not always available", true, []string{"outage", "nothing", "nothing-succeeded"}},
+		{"enough values", "too few values", true, []string{"few-samples"}},
+		{"content as written", "content not as written", true, []string{"corrupt", "short-data"}},
+		{"writes confirmed", "writes not confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
+		{"result complete", "result incomplete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
 			"nothing-measured", "unwritten"}},
 	} {
 		if !c.applies {
@@ -474,16 +445,16 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		}
 		of := slices.DeleteFunc(slices.Clone(r.Validity),
 			func(f measure.Finding) bool { return !slices.Contains(c.findings, f.ID) })
-		switch worst := measure.Worst(of); {
-		case worst == measure.Invalid:
-			list = append(list, Point{Bad, "", c.name})
-		case worst == measure.Warning:
-			list = append(list, Point{Warn, "", c.name})
-		case len(of) > 0:
-			list = append(list, Point{Note, "", c.name + " (with a note)"})
+		point := Point{Good, "", c.yes}
+		switch point.Grade = severityGrade(measure.Worst(of)); {
+		case len(of) == 0:
+			point.Grade = Good
+		case point.Grade == Note:
+			point.Text += " (see the note)"
 		default:
-			list = append(list, Point{Good, "", c.name})
+			point.Text = c.no
 		}
+		list = append(list, point)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -28,10 +29,7 @@ func sizeTitle(r *record.Sizing) string {
 }
 
 func sizeText(a *record.SizeAnswer) string {
-	text := figure.Plural(a.Nodes, "node")
-	if a.Type != "" {
-		text += " of type " + a.Type
-	}
+	text := figure.Plural(a.Nodes, "node") + prefixed(" of type ", a.Type)
 	if a.Memory > 0 {
 		text += ", " + figure.Bytes(a.Memory) + " of memory"
 	}
@@ -58,17 +56,6 @@ func sizeNumber(x float64) string {
 	return figure.Significant(x)
 }
 
-// peakRange is the interval of the peak, of which the upper end may not be known.
-func peakRange(l *record.SizeLaw) string {
-	switch {
-	case l.PeakLow == nil:
-		return ""
-	case l.PeakHigh == nil:
-		return ", at " + figure.Significant(*l.PeakLow) + " or more"
-	}
-	return ", interval " + span(l.PeakLow, l.PeakHigh, "")
-}
-
 // sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
 	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
@@ -90,12 +77,10 @@ func sizePrice(r *record.Sizing) Section {
 	line := money(p.Month, p.Currency) + " per month"
 	if p.PerRate != nil {
 		line += fmt.Sprintf("; %s %s per month for each operation per second, %s %s for a million operations at the rate that is needed (both rounded up; estimates, as the size is)",
-			plain(*p.PerRate), p.Currency, plain(*p.PerMillion), p.Currency)
+			number(*p.PerRate), p.Currency, number(*p.PerMillion), p.Currency)
 	}
 	return Section{Title: "price", Lines: []string{line + ".", "prices of " + p.Date + ", from " + p.Source}}
 }
-
-func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func sizeChoices(r *record.Sizing) Section {
 	if r.Answer == nil || len(r.Alternatives) == 0 {
@@ -153,20 +138,10 @@ func sizeWorkloads(r *record.Sizing) Section {
 			needed, on = figure.Significant(*w.Needed), w.Assumption
 		}
 		s.Table.row(w.Workload, figure.Rate(w.Rate), span(w.Low, w.High, measure.UnitRate), strconv.Itoa(w.N),
-			sourceText(w.Source), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
+			cmp.Or(map[string]string{"capacity": "capacity search", "open": "offered rate"}[w.Source], "closed loop"), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
 			needed, span(w.NeededLow, w.NeededHigh, ""), on)
 	}
 	return s
-}
-
-func sourceText(source string) string {
-	switch source {
-	case "capacity":
-		return "capacity search"
-	case "open":
-		return "offered rate"
-	}
-	return "closed loop"
 }
 
 func sizeObjectives(r *record.Sizing) Section {
@@ -218,7 +193,13 @@ func sizeScaling(w *record.SizeWorkload) Section {
 		line := fmt.Sprintf("Scalability law: %s/s for one, contention %s, coherency %s, off by %s.", figure.Rate(l.Lambda),
 			figure.Significant(l.Sigma), figure.Significant(l.Kappa), figure.Percent(l.Error))
 		if l.Peak != nil {
-			line += fmt.Sprintf(" Throughput peaks at %s%s.", figure.Significant(*l.Peak), peakRange(l))
+			line += " Throughput peaks at " + figure.Significant(*l.Peak)
+			if l.PeakLow != nil && l.PeakHigh == nil {
+				line += ", at " + figure.Significant(*l.PeakLow) + " or more"
+			} else if l.PeakLow != nil {
+				line += ", interval " + span(l.PeakLow, l.PeakHigh, "")
+			}
+			line += "."
 		}
 		s.Lines = append(s.Lines, line)
 	}

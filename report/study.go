@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -17,102 +17,64 @@ import (
 // studyCSV writes a study as one table: a line per trial, in the order of execution, with a column per metric, and a
 // line per comparison after them. The column row says which of both a line is. Times are in microseconds.
 func studyCSV(w io.Writer, s *record.Study) error {
-	t := newSheet(s.Comparisons)
-	for i := range s.Trials {
-		t.addMetrics(slices.Sorted(maps.Keys(s.Trials[i].Values)))
-	}
-	t.levels = factorNames(s)
 	levels := map[string]map[string]string{}
+	var factors []string
 	for _, c := range s.Configurations {
 		levels[c.ID] = c.Levels
+		factors = slices.AppendSeq(factors, maps.Keys(c.Levels))
 	}
-	if err := t.begin(w); err != nil {
-		return err
-	}
+	slices.Sort(factors)
+	var lines []map[string]string
+	metrics := comparedMetrics(s.Comparisons)
 	for _, trial := range executed(s.Trials) {
-		if err := t.trial(trial, levels[trial.Configuration]); err != nil {
-			return err
-		}
+		metrics = append(metrics, slices.Sorted(maps.Keys(trial.Values))...)
+		lines = append(lines, trialLine(trial, levels[trial.Configuration]))
 	}
-	return t.comparisons(s.Comparisons, levels)
+	return writeSheet(w, slices.Compact(factors), metrics, append(lines, comparisonLines(s.Comparisons, levels)...))
 }
 
-func factorNames(s *record.Study) []string {
-	found := map[string]bool{}
-	for _, c := range s.Configurations {
-		for name := range c.Levels {
-			found[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// sheet is a table of trials and comparisons.
-type sheet struct {
-	out     *csv.Writer
-	header  []string
-	place   map[string]int
-	metrics []string
-	known   map[string]bool
-	levels  []string
-}
-
-func newSheet(list []record.Comparison) *sheet {
-	t := &sheet{known: map[string]bool{}}
+func comparedMetrics(list []record.Comparison) (names []string) {
 	for i := range list {
-		t.addMetrics([]string{list[i].Metric})
+		names = append(names, list[i].Metric)
 	}
-	return t
+	return names
 }
 
-func (t *sheet) addMetrics(names []string) {
-	for _, name := range names {
-		if !t.known[name] {
-			t.known[name] = true
-			t.metrics = append(t.metrics, name)
+// writeSheet writes lines of trials and comparisons as a table. Each factor and metric has a column; metrics of
+// comparisons come first.
+func writeSheet(w io.Writer, factors, metrics []string, lines []map[string]string) error {
+	header := []string{"row", "number", "attempt", "block", "configuration", "kind", "status", "validity", "started", "seconds", "record", "problem"}
+	for _, name := range factors {
+		header = append(header, "level:"+name)
+	}
+	seen := map[string]bool{}
+	for _, name := range metrics {
+		if !seen[name] {
+			seen[name] = true
+			header = append(header, column(name))
 		}
 	}
-}
-
-func (t *sheet) begin(w io.Writer) error {
-	t.out = csv.NewWriter(w)
-	t.header = []string{"row", "number", "attempt", "block", "configuration", "kind", "status", "validity", "started", "seconds", "record", "problem"}
-	for _, name := range t.levels {
-		t.header = append(t.header, "level:"+name)
-	}
-	for _, name := range t.metrics {
-		t.header = append(t.header, column(name))
-	}
-	t.header = append(t.header, "baseline", "metric", "unit", "n", "n_baseline", "pairs", "value", "value_low", "value_high", "base", "base_low",
+	header = append(header, "baseline", "metric", "unit", "n", "n_baseline", "pairs", "value", "value_low", "value_high", "base", "base_low",
 		"base_high", "ratio", "ratio_low", "ratio_high", "p", "p_holm", "p_rank", "difference", "margin", "verdict", "note")
-	t.place = map[string]int{}
-	cells := make([]string, len(t.header))
-	for i, name := range t.header {
-		t.place[name] = i
-		cells[i] = cell(name)
+	rows := make([][]string, len(lines)+1)
+	for _, name := range header {
+		rows[0] = append(rows[0], cell(name))
+		for i, line := range lines {
+			rows[i+1] = append(rows[i+1], line[name])
+		}
 	}
-	return t.out.Write(cells)
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
 // column is the name of the column of a metric, with its unit.
 func column(metric string) string {
-	switch unitOf(metric) {
+	switch UnitOf(metric) {
 	case measure.UnitRate:
 		return metric + "_per_s"
 	case measure.UnitShare:
 		return metric + "_share"
 	}
 	return metric + "_us"
-}
-
-func (t *sheet) line(cells map[string]string) error {
-	row := make([]string, len(t.header))
-	for name, text := range cells {
-		if i, ok := t.place[name]; ok {
-			row[i] = text
-		}
-	}
-	return t.out.Write(row)
 }
 
 // cell makes a text harmless for programs that read tables: no control characters, and nothing that a spreadsheet
@@ -127,7 +89,7 @@ func cell(s string) string {
 	return s
 }
 
-func (t *sheet) trial(trial *record.Trial, levels map[string]string) error {
+func trialLine(trial *record.Trial, levels map[string]string) map[string]string {
 	cells := map[string]string{"row": "trial", "number": strconv.Itoa(trial.Number), "attempt": strconv.Itoa(trial.Attempt),
 		"block": strconv.Itoa(trial.Block), "configuration": cell(trial.Configuration), "kind": cell(trial.Kind), "status": cell(string(trial.Status)),
 		"record": cell(trial.Record), "problem": cell(trial.Problem)}
@@ -144,9 +106,9 @@ func (t *sheet) trial(trial *record.Trial, levels map[string]string) error {
 		cells["level:"+name] = cell(level)
 	}
 	for name, x := range trial.Values {
-		cells[column(name)] = float(scaled(x, unitOf(name)))
+		cells[column(name)] = float(scaled(x, UnitOf(name)))
 	}
-	return t.line(cells)
+	return cells
 }
 
 // findingWords is the validity of a trial with its reasons.
@@ -161,12 +123,12 @@ func findingWords(list []measure.Finding) string {
 	return cell(string(measure.Worst(list)) + ": " + strings.Join(ids, " "))
 }
 
-func (t *sheet) comparisons(list []record.Comparison, levels map[string]map[string]string) error {
+func comparisonLines(list []record.Comparison, levels map[string]map[string]string) (lines []map[string]string) {
 	for i := range list {
 		c := &list[i]
-		unit := map[string]string{measure.UnitTime: "us"}[c.Unit]
-		if unit == "" {
-			unit = c.Unit
+		unit := c.Unit
+		if unit == measure.UnitTime {
+			unit = "us"
 		}
 		cells := map[string]string{"row": "comparison", "configuration": cell(c.Configuration), "baseline": cell(c.Baseline), "metric": cell(c.Metric),
 			"unit": cell(unit), "n": strconv.Itoa(c.N), "n_baseline": strconv.Itoa(c.NBase), "pairs": strconv.Itoa(c.Pairs), "margin": float(c.Margin),
@@ -185,12 +147,9 @@ func (t *sheet) comparisons(list []record.Comparison, levels map[string]map[stri
 		for name, level := range levels[c.Configuration] {
 			cells["level:"+name] = cell(level)
 		}
-		if err := t.line(cells); err != nil {
-			return err
-		}
+		lines = append(lines, cells)
 	}
-	t.out.Flush()
-	return t.out.Error()
+	return lines
 }
 
 func float(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
@@ -208,12 +167,16 @@ func scaled(x float64, unit string) float64 {
 // with the same name.
 func studyBench(w io.Writer, s *record.Study) error {
 	b := benchWriter{w: w}
-	b.head(s.Environment)
-	if measure.Worst(s.Validity) == measure.Invalid {
-		b.printf("validity: invalid\n")
-	}
+	b.head(s.Environment, s.Validity)
+	b.printf("Unit ok/s better=higher\n")
 	v := newStudyView(s)
-	for _, id := range v.baselineFirst() { // benchstat compares with what comes first
+	ids := []string{v.baseline} // benchstat compares with what comes first
+	for _, c := range s.Configurations {
+		if c.ID != v.baseline {
+			ids = append(ids, c.ID)
+		}
+	}
+	for _, id := range ids {
 		for _, t := range v.trials[id] {
 			if countsFor(t) {
 				b.trial("Study", t.Configuration, t.Values)
@@ -223,53 +186,18 @@ func studyBench(w io.Writer, s *record.Study) error {
 	return b.err
 }
 
-// baselineFirst returns the configurations, the baseline before the others.
-func (v *studyView) baselineFirst() []string {
-	list := []string{v.baseline}
-	for _, c := range v.study.Configurations {
-		if c.ID != v.baseline {
-			list = append(list, c.ID)
-		}
-	}
-	return list
-}
-
-// benchWriter writes lines of benchmark results.
-// (golang.org/design/14313-benchmark-format)
-type benchWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (b *benchWriter) printf(format string, args ...any) {
-	if b.err == nil {
-		_, b.err = fmt.Fprintf(b.w, format, args...)
-	}
-}
-
-func (b *benchWriter) head(e record.Environment) {
-	for _, line := range [][2]string{{"goos", e.OS}, {"goarch", e.Arch}, {"cpu", e.CPU}} {
-		if v := strings.TrimSpace(Clean(line[1])); v != "" {
-			b.printf("%s: %s\n", line[0], v)
-		}
-	}
-	b.printf("Unit ok/s better=higher\n")
-}
-
 // trial writes the values of a trial, those of each operation class in a line of its own. Lines of results need a
 // number of iterations, which is one: a trial.
 func (b *benchWriter) trial(kind, configuration string, values map[string]float64) {
 	lines := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		class, what := splitMetric(name)
-		if class == "" {
-			class = "all"
-		}
+		class = cmp.Or(class, "all")
 		unit := word(Clean(what)) + "-ns"
 		switch {
-		case unitOf(name) == measure.UnitRate:
+		case UnitOf(name) == measure.UnitRate:
 			unit = "ok/s"
-		case unitOf(name) == measure.UnitShare:
+		case UnitOf(name) == measure.UnitShare:
 			unit = word(Clean(what)) + "-share"
 		case what == "mean":
 			unit = "ns/op"

@@ -86,7 +86,7 @@ func studyDocument(s *record.Study) *Document {
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {
-	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), disclosed(b.Target, b.Target),
+	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), Disclosed(b.Target, b.Target),
 		figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
 	if b.Load.Rate > 0 {
 		text += ", open loop of " + figure.Rate(float64(b.Load.Rate)) + "/s"
@@ -100,11 +100,7 @@ func FactorText(s spec.Study) string {
 	for i := range s.Factors {
 		var names []string
 		for _, l := range s.Factors[i].Levels {
-			name := l.Name
-			if name == "" {
-				name = fmt.Sprint(l.Value)
-			}
-			names = append(names, name)
+			names = append(names, cmp.Or(l.Name, fmt.Sprint(l.Value)))
 		}
 		list = append(list, s.Factors[i].Title()+": "+strings.Join(names, ", "))
 	}
@@ -147,7 +143,7 @@ func (v *studyView) tiles() []Tile {
 	for _, t := range s.Trials {
 		if t.Status == record.TrialDone && t.Kind != record.TrialSearch {
 			done++
-			if measure.Worst(t.Validity) == measure.Invalid {
+			if !countsFor(&t) {
 				invalid++
 			}
 		}
@@ -228,7 +224,7 @@ func (v *studyView) checks() []Point {
 		if t.Kind != record.TrialCompared {
 			continue
 		}
-		if t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid {
+		if countsFor(&t) {
 			n[t.Configuration]++
 		} else if t.Status.Begun() && t.Status != record.TrialRunning {
 			bad++
@@ -238,22 +234,12 @@ func (v *studyView) checks() []Point {
 	for _, c := range s.Configurations {
 		least = min(least, n[c.ID])
 	}
-	list := []Point{{Good, "", fmt.Sprintf("at least %s per configuration", figure.Plural(least, "trial"))}}
-	if least < 3 {
-		list[0].Grade = Warn
-	}
-	if bad > 0 {
-		list = append(list, Point{Warn, "", fmt.Sprintf("%s failed or invalid", figure.Plural(bad, "trial"))})
-	} else {
-		list = append(list, Point{Good, "", "every trial counts"})
-	}
+	enough := fmt.Sprintf("at least %s per configuration", figure.Plural(least, "trial"))
+	list := []Point{check(least >= 3, Warn, enough, enough)}
+	list = append(list, check(bad == 0, Warn, "every trial counts", figure.Plural(bad, "trial")+" failed or invalid"))
 	if c := s.Canary; c != nil {
-		p := Point{Good, "", fmt.Sprintf("drift %s over %s", figure.Change(1+c.Drift),
-			figure.Plural(c.N, "repeated baseline"))}
-		if c.P != nil && *c.P < 0.05 {
-			p.Grade = Warn
-		}
-		list = append(list, p)
+		drift := fmt.Sprintf("drift %s over %s", figure.Change(1+c.Drift), figure.Plural(c.N, "repeated baseline"))
+		list = append(list, check(c.P == nil || *c.P >= 0.05, Warn, drift, drift))
 	}
 	return list
 }
@@ -305,8 +291,7 @@ func withInterval(low, high *float64, n int) string {
 func countedTrials(s *record.Study) []*record.Trial {
 	var list []*record.Trial
 	for i := range s.Trials {
-		if t := &s.Trials[i]; t.Kind == record.TrialCompared && t.Status == record.TrialDone &&
-			measure.Worst(t.Validity) != measure.Invalid {
+		if t := &s.Trials[i]; t.Kind == record.TrialCompared && countsFor(t) {
 			list = append(list, t)
 		}
 	}
@@ -324,11 +309,9 @@ func (v *studyView) medianTile() (Tile, bool) {
 	if len(values) == 0 {
 		return Tile{}, false
 	}
-	slices.Sort(values)
-	n := len(values)
-	median := (values[(n-1)/2] + values[n/2]) / 2
-	note := fmt.Sprintf("median of %s, %s to %s", figure.Plural(n, "trial"), figure.Rate(values[0]), figure.Rate(values[n-1]))
-	return Tile{"Baseline", figure.Rate(median) + " ok/s", beside(note, v.study.Base.Target)}, true
+	note := fmt.Sprintf("median of %s, %s to %s", figure.Plural(len(values), "trial"), figure.Rate(slices.Min(values)),
+		figure.Rate(slices.Max(values)))
+	return Tile{"Baseline", figure.Rate(measure.Median(values)) + " ok/s", beside(note, v.study.Base.Target)}, true
 }
 
 // lossTiles say in which trial the most operations did not succeed.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -35,9 +34,6 @@ func pairsText(e *record.Effect) string {
 	if e.Least == nil || e.Most == nil {
 		return "-"
 	}
-	write := figure.Change
-	if figure.Large(*e.Least) || figure.Large(*e.Most) {
-		write = figure.Factor
-	}
+	write := writeRatio(e.Least, e.Most)
 	return fmt.Sprintf("%s to %s (%d)", write(*e.Least), write(*e.Most), e.Pairs)
 }

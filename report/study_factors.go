@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -74,8 +75,7 @@ func (v *studyView) loaded() string {
 // levels is the table of some configurations: what the documents show as a figure, with the change of the first
 // metric and what is to be thought of it.
 func (v *studyView) levels(id, title string, factors []string, rows []*record.Configuration) Section {
-	t := &Table{Left: max(1, len(factors))}
-	t.Header = append(t.Header, factors...)
+	t := &Table{Left: max(1, len(factors)), Header: slices.Clone(factors)}
 	if len(factors) == 0 {
 		t.Header = []string{"configuration"}
 	}
@@ -115,11 +115,7 @@ func (v *studyView) levels(id, title string, factors []string, rows []*record.Co
 func (v *studyView) levelCells(factors []string, c *record.Configuration) []string {
 	var cells []string
 	for _, f := range factors {
-		level, ok := c.Levels[f]
-		if !ok {
-			level = "-"
-		}
-		cells = append(cells, level)
+		cells = append(cells, cmp.Or(c.Levels[f], "-"))
 	}
 	if len(cells) == 0 {
 		cells = []string{c.ID}
@@ -166,7 +162,7 @@ func bare(x float64, name, unit string) string {
 func ChangeText(c *record.Comparison) string {
 	switch {
 	case c.Ratio != nil:
-		return changes(c)(*c.Ratio)
+		return writeRatio(c.Ratio, c.Low, c.High)(*c.Ratio)
 	case c.Difference != nil && c.Unit == measure.UnitShare:
 		return signedPoints(*c.Difference * 100)
 	case c.Difference != nil && *c.Difference > 0:
@@ -175,16 +171,6 @@ func ChangeText(c *record.Comparison) string {
 		return figure.Value(*c.Difference, c.Unit)
 	}
 	return "-"
-}
-
-// changes returns how the change of a comparison and its interval are written: alike, as factors if one is large.
-func changes(c *record.Comparison) func(float64) string {
-	for _, x := range []*float64{c.Ratio, c.Low, c.High} {
-		if x != nil && figure.Large(*x) {
-			return figure.Factor
-		}
-	}
-	return figure.Change
 }
 
 // signedPoints prints a difference of two shares, in percentage points.
@@ -207,7 +193,7 @@ func IntervalText(c *record.Comparison) string {
 	if c.Low == nil || c.High == nil {
 		return "-"
 	}
-	write := changes(c)
+	write := writeRatio(c.Ratio, c.Low, c.High)
 	return "[" + write(*c.Low) + ", " + write(*c.High) + "]"
 }
 
@@ -219,22 +205,26 @@ func VerdictText(v record.Verdict) string {
 	return string(v)
 }
 
-// changesSection lists comparisons with the same baseline.
+// changesSection lists comparisons with the same baseline. n are the trials of the configuration and of the baseline
+// that count, with the number of pairs in brackets.
 func changesSection(id, title string, list []record.Comparison) Section {
-	t := &Table{Header: []string{"configuration", "metric"}, Left: 2, Last: 1}
-	t.Header = append(t.Header, "baseline", "value", "change", "interval", "p", "p rank", "n", "verdict")
-	s := Section{ID: id, Title: title, Table: t}
+	s := Section{ID: id, Title: title, Table: &Table{Left: 2, Last: 1,
+		Header: []string{"configuration", "metric", "baseline", "value", "change", "interval", "p", "p rank", "n", "verdict"}}}
 	for i := range list {
 		c := &list[i]
 		if !worthALine(c) {
 			continue
 		}
-		cells := []string{c.Configuration, heading(c.Metric)}
-		cells = append(cells, optional(c.Base, c.Unit), valueText(c.Value, c.ValueLow, c.ValueHigh, c.Unit), ChangeText(c),
-			IntervalText(c),
-			probability(c.Adjusted), probability(c.RankP), trialsText(c),
-			strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
-		t.row(cells...)
+		value := optional(c.Value, c.Unit)
+		if c.Value != nil && c.ValueLow != nil && c.ValueHigh != nil && *c.ValueLow != *c.ValueHigh {
+			value += " " + span(c.ValueLow, c.ValueHigh, c.Unit)
+		}
+		n := fmt.Sprintf("%d+%d", c.N, c.NBase)
+		if c.Pairs > 0 {
+			n += fmt.Sprintf(" (%d)", c.Pairs)
+		}
+		s.Table.row(c.Configuration, heading(c.Metric), optional(c.Base, c.Unit), value, ChangeText(c), IntervalText(c),
+			probability(c.Adjusted), probability(c.RankP), n, strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
 	}
 	return s
 }
@@ -246,28 +236,11 @@ func worthALine(c *record.Comparison) bool {
 	return class == "" || c.N > 0 && c.NBase > 0
 }
 
-// valueText is a value with its interval, where there is one.
-func valueText(x, low, high *float64, unit string) string {
-	if x == nil || low == nil || high == nil || *low == *high {
-		return optional(x, unit)
-	}
-	return optional(x, unit) + " " + span(low, high, unit)
-}
-
 func probability(p *float64) string {
 	if p == nil {
 		return "-"
 	}
 	return figure.P(*p)
-}
-
-// trialsText says how many trials count: of the configuration and of the baseline, and in brackets how many pairs.
-func trialsText(c *record.Comparison) string {
-	n := fmt.Sprintf("%d+%d", c.N, c.NBase)
-	if c.Pairs > 0 {
-		n += fmt.Sprintf(" (%d)", c.Pairs)
-	}
-	return n
 }
 
 func (v *studyView) canary() Section {

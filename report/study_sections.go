@@ -14,14 +14,21 @@ import (
 )
 
 func studyTitle(s *record.Study) string {
-	name := "study"
-	if s.Specification.Name != "" {
-		name += " " + s.Specification.Name
-	}
-	name += onEngine(s.Engine)
+	name := "study" + prefixed(" ", s.Specification.Name) + onEngine(s.Engine)
 	done, planned := progress(s)
 	if planned == 0 { // procedures alone compare nothing
-		return name + ": " + searches(s) + statusText(s)
+		var names []string
+		for i := range s.Procedures {
+			names = append(names, s.Procedures[i].Name)
+		}
+		if s.Capacity != nil {
+			names = append(names, "capacity")
+		}
+		searches := "nothing yet"
+		if len(names) > 0 {
+			searches = strings.Join(names, ", ") + " in " + figure.Plural(len(s.Trials), "trial")
+		}
+		return name + ": " + searches + statusText(s)
 	}
 	text := fmt.Sprintf("%s: %s, %s", name, figure.Plural(len(s.Configurations), "configuration"), figure.Plural(planned, "trial"))
 	if done < planned {
@@ -35,20 +42,6 @@ func statusText(s *record.Study) string {
 		return ""
 	}
 	return ", " + string(s.Status)
-}
-
-func searches(s *record.Study) string {
-	var names []string
-	for i := range s.Procedures {
-		names = append(names, s.Procedures[i].Name)
-	}
-	if s.Capacity != nil {
-		names = append(names, "capacity")
-	}
-	if len(names) == 0 {
-		return "nothing yet"
-	}
-	return strings.Join(names, ", ") + " in " + figure.Plural(len(s.Trials), "trial")
 }
 
 func progress(s *record.Study) (done, planned int) {
@@ -112,7 +105,7 @@ func metricsOf(trials []record.Trial) []metric {
 			class, rest := splitMetric(name)
 			if none := class != "" && rest == "errors" && x == 0; !none && !seen[name] {
 				seen[name] = true
-				list = append(list, metric{name, unitOf(name)})
+				list = append(list, metric{name, UnitOf(name)})
 			}
 		}
 	}
@@ -124,8 +117,8 @@ func metricsOf(trials []record.Trial) []metric {
 
 func unitRank(unit string) int { return slices.Index([]string{"1/s", "share", "ns"}, unit) }
 
-// unitOf is the unit of a metric by its name.
-func unitOf(name string) string {
+// UnitOf is the unit of a metric by its name.
+func UnitOf(name string) string {
 	switch last := name[strings.LastIndexByte(name, '.')+1:]; last {
 	case "throughput":
 		return measure.UnitRate
@@ -179,14 +172,7 @@ func comparisonsText(list []record.Comparison) string {
 	if words == "" {
 		return ""
 	}
-	return words + marginText(list)
-}
-
-func marginText(list []record.Comparison) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return "; a change below " + strconv.FormatFloat(list[0].Margin*100, 'g', 3, 64) + " % does not matter"
+	return words + "; a change below " + strconv.FormatFloat(list[0].Margin*100, 'g', 3, 64) + " % does not matter"
 }
 
 func verdictCounts(list []record.Comparison) string {

@@ -17,14 +17,9 @@ import (
 // Suite is a judged suite, made ready to be printed.
 type Suite struct {
 	*judge.Suite
-	// Parts are those of the record, in its order.
-	Parts []SuitePart
 	// Figures are what the parts show of the document, in their order.
 	Figures []SuiteFigure
 }
-
-// SuitePart is a part with its record.
-type SuitePart struct{ judge.Part }
 
 // SuiteFigure is one figure, table or output of the document, with its statements and what was measured.
 type SuiteFigure struct {
@@ -50,9 +45,6 @@ func OpenSuite(dir string) (*Suite, error) {
 // judgement of all that it did is judged (see [judge.Read]).
 func NewSuite(r *record.Suite, open func(*record.Part) (judge.Part, error)) *Suite {
 	s := &Suite{Suite: judge.Read(r, open)}
-	for i := range s.Suite.Parts {
-		s.Parts = append(s.Parts, SuitePart{s.Suite.Parts[i]})
-	}
 	for _, f := range r.Figures {
 		shown := SuiteFigure{Name: f.Name}
 		if s.Source != nil && f.Sweep != "" {
@@ -77,14 +69,14 @@ func (s *Suite) note(n record.SuiteNote) string {
 		return n.Text
 	}
 	text := n.Level + " (" + n.Part + ")"
-	i := slices.IndexFunc(s.Parts, func(p SuitePart) bool { return p.Name == n.Part })
+	i := slices.IndexFunc(s.Parts, func(p judge.Part) bool { return p.Name == n.Part })
 	switch {
 	case i < 0:
 		return text
 	case s.Parts[i].Drill != nil:
 		return text + ": " + drillBeside(s.Parts[i].Drill)
 	}
-	return text + ": " + s.Parts[i].Finding()
+	return text + ": " + partFinding(&s.Parts[i])
 }
 
 // drillBeside is what the documents did not look at.
@@ -92,25 +84,21 @@ func drillBeside(d *record.Drill) string {
 	text := drillVerdict(d) + ", " + drillLoss(d)
 	if d.Losses != nil && d.Losses.Max > 0 {
 		lost := len(slices.DeleteFunc(slices.Clone(d.Losses.Values), func(x float64) bool { return x == 0 }))
-		text += fmt.Sprintf(" (in %d of %s)", lost, figure.Plural(len(d.Losses.Values), "round"))
+		text += fmt.Sprintf(", in %d of %s", lost, figure.Plural(len(d.Losses.Values), "round"))
 	}
 	seeds, found := 0, 0
 	for i := range d.Rounds {
 		seeds, found = seeds+d.Rounds[i].Seeds, found+d.Rounds[i].SeedsFound
 	}
 	if seeds > 0 {
-		text += fmt.Sprintf("; %d of %s found again", found, figure.Plural(seeds, "seed record"))
+		text += fmt.Sprintf("; %d of %s from before the load present at the end", found, figure.Plural(seeds, "document"))
 	}
 	return text
 }
 
 func suiteTitle(s *Suite) string {
 	r := s.Record
-	text := "suite " + r.Specification.Name
-	if r.Specification.Title != "" {
-		text += " (" + r.Specification.Title + ")"
-	}
-	text += onEngine(r.Engine)
+	text := "suite " + r.Specification.Name + bracketed(r.Specification.Title) + onEngine(r.Engine)
 	done := 0
 	for i := range r.Parts {
 		if r.Parts[i].Status == record.PartDone {
@@ -126,7 +114,7 @@ func suiteTitle(s *Suite) string {
 
 // suiteVerdict says how far the document was found again, and whether that can be believed.
 func suiteVerdict(s *Suite) string {
-	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid with care"}[s.Worst()]
+	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid, with warnings"}[s.Worst()]
 	belief = cmp.Or(belief, "valid")
 	if s.Record.Budget == record.BudgetSmoke {
 		belief = "a smoke test, whose figures prove nothing"
@@ -134,20 +122,9 @@ func suiteVerdict(s *Suite) string {
 	if s.Record.Status != record.Complete {
 		belief += " (" + string(s.Record.Status) + ")"
 	}
-	if words := s.countWords(); words != "" {
-		return words + "; " + belief
-	}
-	return belief
-}
-
-func (s *Suite) countWords() string {
-	counts := s.Record.Counts
-	all := 0
-	for _, n := range counts {
-		all += n
-	}
+	counts, all := s.Record.Counts, s.counted()
 	if all == 0 {
-		return ""
+		return belief
 	}
 	words := []string{}
 	for _, x := range []struct {
@@ -157,11 +134,19 @@ func (s *Suite) countWords() string {
 		{record.NotTold, "inconclusive"}, {record.NotMeasured, "not measured"}} {
 		words = append(words, fmt.Sprintf("%d %s", counts[x.of], x.text))
 	}
-	return fmt.Sprintf("of %s of the document: %s", figure.Plural(all, "statement"), strings.Join(words, ", "))
+	return fmt.Sprintf("of %s of the document: %s; %s", figure.Plural(all, "statement"), strings.Join(words, ", "), belief)
 }
 
-// Finding is what a part found, in one sentence.
-func (p *SuitePart) Finding() string {
+// counted is the number of statements that count.
+func (s *Suite) counted() (all int) {
+	for _, n := range s.Record.Counts {
+		all += n
+	}
+	return all
+}
+
+// partFinding is what a part found, in one sentence.
+func partFinding(p *judge.Part) string {
 	if text := p.Standing(); text != "" {
 		return text
 	}
@@ -185,7 +170,7 @@ func studyFinding(s *record.Study) string {
 		c := &s.Comparisons[i]
 		certain := c.Ratio != nil && (c.Verdict == record.Better || c.Verdict == record.Worse)
 		if certain && (best == nil || c.Metric == "throughput" && best.Metric != "throughput" ||
-			(c.Metric == "throughput") == (best.Metric == "throughput") && farther(*c.Ratio, *best.Ratio)) {
+			(c.Metric == "throughput") == (best.Metric == "throughput") && distance(c) > distance(best)) {
 			best = c
 		}
 	}
@@ -198,9 +183,6 @@ func studyFinding(s *record.Study) string {
 	}
 	return text
 }
-
-// farther says whether a ratio is further from one than another.
-func farther(a, b float64) bool { return max(a, 1/a) > max(b, 1/b) }
 
 // probeFinding names where more threads stop helping, and what a power cut left.
 func probeFinding(p *record.Probe) string {
@@ -243,14 +225,11 @@ func scaleText(s spec.Scale) string {
 // suiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their
 // own, each of them.
 func suiteScale(s *Suite) string {
-	if s.Record.Scale != (spec.Scale{}) {
-		return scaleText(s.Record.Scale)
-	}
 	var texts []string
 	parts := map[string][]string{}
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		if p.Study == nil || p.Study.Specification.Scale == nil {
+		if s.Record.Scale != (spec.Scale{}) || p.Study == nil || p.Study.Specification.Scale == nil {
 			continue
 		}
 		text := scaleText(*p.Study.Specification.Scale)

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // suiteDocument says everything about a suite but what its parts say of themselves: what was repeated at which size,
@@ -23,10 +24,9 @@ func suiteDocument(s *Suite) *Document {
 	if d.Problem == "" && s.Problem != "" {
 		d.Problem = "the document cannot be shown: " + s.Problem
 	}
-	counts := s.Record.Counts
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		switch g := p.grade(); {
+		switch g := partGrade(p); {
 		case g == Bad && len(p.Problem)+len(p.Unread) == 0: // its figures must not be used
 			d.Grade = Bad
 		case (g == Bad || g == Warn) && d.Grade == Good:
@@ -36,8 +36,8 @@ func suiteDocument(s *Suite) *Document {
 	if r.Status == record.Running {
 		d.Grade = Warn
 	}
-	d.Picture, d.Tiles = s.picture(), s.tiles(counts)
-	d.Sections = appendFilled(nil, s.partsSection(), s.lateSection(), s.leftSection())
+	d.Picture, d.Tiles = s.picture(), s.tiles()
+	d.Sections = appendFilled(nil, s.partsSection(), s.leftSection(true), s.leftSection(false))
 	for i := range s.Figures {
 		x := s.figureSection(&s.Figures[i])
 		x.ID = NthID("figure", i)
@@ -47,7 +47,15 @@ func suiteDocument(s *Suite) *Document {
 	d.Sections = appendFilled(d.Sections, s.lossSection(), s.drillUseSection(), s.practicesSection(), s.adviceSection())
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		d.Parts = append(d.Parts, Part{Name: p.Name, Finding: p.Finding(), Document: p.document()})
+		part := Part{Name: p.Name, Finding: partFinding(p)}
+		if result := p.Result(); result != nil {
+			part.Document = Of(result)
+			// What was published is with the figures of the suite.
+			part.Document.Sections = slices.DeleteFunc(part.Document.Sections, func(s Section) bool {
+				return s.Group == GroupPublished
+			})
+		}
+		d.Parts = append(d.Parts, part)
 	}
 	return d
 }
@@ -63,23 +71,6 @@ func SuiteGrade(r *record.Suite) Grade {
 	return g
 }
 
-// document is that of the record of a part, nil if there is none that can be read. What was published is with the
-// figures of the suite.
-func (p *SuitePart) document() (d *Document) {
-	switch {
-	case p.Study != nil:
-		d = Of(p.Study)
-	case p.Drill != nil:
-		d = Of(p.Drill)
-	case p.Probe != nil:
-		d = Of(p.Probe)
-	default:
-		return nil
-	}
-	d.Sections = slices.DeleteFunc(d.Sections, func(s Section) bool { return s.Group == GroupPublished })
-	return d
-}
-
 // points are what the document says and what was found here, and the parts whose figures must not be used. As long as
 // nothing can be held against the document, and while the suite goes on, they are its parts.
 func (s *Suite) points() []Point {
@@ -89,8 +80,8 @@ func (s *Suite) points() []Point {
 		points = nil
 	}
 	for i := range s.Parts {
-		if p := &s.Parts[i]; !whole || p.grade() == Bad {
-			points = append(points, Point{p.grade(), p.Name + ":", p.Finding()})
+		if p := &s.Parts[i]; !whole || partGrade(p) == Bad {
+			points = append(points, Point{partGrade(p), p.Name + ":", partFinding(p)})
 		}
 	}
 	return points
@@ -115,30 +106,21 @@ func agreementGrade(a record.Agreement) Grade {
 	return Note
 }
 
-// grade is that of a part. What was left out has none: nothing is known of it.
-func (p *SuitePart) grade() Grade {
-	switch {
+// partGrade is that of a part. What was left out has none: nothing is known of it.
+func partGrade(p *judge.Part) Grade {
+	switch result := p.Result(); {
 	case p.Status == record.PartFailed || p.Unread != "":
 		return Bad
-	case p.Study != nil:
-		return gradeOf(p.Study.Validity, p.Study.Status)
-	case p.Drill != nil && p.Drill.Verdict == record.Violated:
+	case p.Drill != nil && p.Drill.Verdict == record.Violated, p.Probe != nil && p.Probe.Verdict == record.Lying:
 		return Warn // it is a finding, and not a doubt
-	case p.Drill != nil:
-		return gradeOf(p.Drill.Validity, p.Drill.Status)
-	case p.Probe != nil && p.Probe.Verdict == record.Lying:
-		return Warn
-	case p.Probe != nil:
-		return gradeOf(p.Probe.Validity, p.Probe.Status)
+	case result != nil:
+		return gradeOf(result.Common().Validity, result.Common().Status)
 	}
 	return Note
 }
 
-func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
-	all, done := 0, 0
-	for _, n := range counts {
-		all += n
-	}
+func (s *Suite) tiles() []Tile {
+	all, done := s.counted(), 0
 	for i := range s.Parts {
 		if s.Parts[i].Status == record.PartDone {
 			done++
@@ -156,15 +138,14 @@ func (s *Suite) tiles(counts map[record.Agreement]int) []Tile {
 		{record.Disagrees, "the opposite direction, or a difference on one side only"},
 		{record.NotTold, "too uncertain to decide"}, {record.NotMeasured,
 			cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
-		list = append(list, Tile{Capitalised(AgreementText(x.of)), fmt.Sprintf("%d of %d", counts[x.of], all), x.note})
+		list = append(list, Tile{Capitalised(AgreementText(x.of)), fmt.Sprintf("%d of %d", s.Record.Counts[x.of], all), x.note})
 	}
 	return list
 }
 
 func (s *Suite) scaleNote() string {
-	own := slices.ContainsFunc(s.Parts, func(p SuitePart) bool {
-		return p.Study != nil &&
-			p.Study.Specification.Scale != nil
+	own := slices.ContainsFunc(s.Parts, func(p judge.Part) bool {
+		return p.Study != nil && p.Study.Specification.Scale != nil
 	})
 	if s.Record.Scale == (spec.Scale{}) && own {
 		return "parts have their own scales"
@@ -187,18 +168,14 @@ func (s *Suite) checks() []Point {
 				invalid++
 			}
 			if slices.ContainsFunc(p.Study.Validity, func(f measure.Finding) bool {
-				return f.ID == "few-trials" &&
-					f.Severity != measure.Note
+				return f.ID == "few-trials" && f.Severity != measure.Note
 			}) {
 				few++
 			}
 		}
 	}
 	looked := func(n int, good, bad string) Point {
-		if n == 0 {
-			return Point{Good, "", good}
-		}
-		return Point{Warn, "", figure.Plural(n, "part") + " " + bad}
+		return check(n == 0, Warn, good, figure.Plural(n, "part")+" "+bad)
 	}
 	return []Point{looked(failed, "no part failed", "failed"), looked(left, "no part was left out", "left out"),
 		looked(invalid, "no part is invalid", "invalid"),
@@ -233,12 +210,9 @@ func (s *Suite) doubts() []Point {
 			list = append(list, Point{Warn, "warning", p.Name + ": its record cannot be read: " + p.Unread})
 		}
 	}
+	gravity := []Grade{Bad, Warn, Note}
 	slices.SortStableFunc(list, func(a, b Point) int {
-		return slices.Index(grades, a.Grade) - slices.Index(grades,
-			b.Grade)
+		return slices.Index(gravity, a.Grade) - slices.Index(gravity, b.Grade)
 	})
 	return list
 }
-
-// grades are the grades of doubts, the gravest first.
-var grades = []Grade{Bad, Warn, Note}

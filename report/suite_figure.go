@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -27,13 +28,13 @@ func (f *SuiteFigure) Ratios() *Figure {
 			continue
 		}
 		r := ratioRow(st)
-		r.Group, r.Name = metricCell(st), st.Level
+		r.Group, r.Name = SuiteMetric(st), st.Level
 		if several && st.Part != "" {
 			r.Name = st.Part + ": " + st.Level
 		}
 		x.Rows = append(x.Rows, r)
 	}
-	if !x.measured() {
+	if !slices.ContainsFunc(x.Rows, func(r FigureRow) bool { return !math.IsNaN(r.Value) }) {
 		return nil
 	}
 	return x
@@ -73,10 +74,7 @@ func (s *Suite) picture() *Figure {
 	if rows == 0 {
 		return nil
 	}
-	all := 0
-	for _, n := range s.Record.Counts {
-		all += n
-	}
+	all := s.counted()
 	x.Note = fmt.Sprintf("Hollow diamonds: stated by the document. Dots with intervals: measured here. "+
 		"Each is a ratio to its own baseline, because the machines differ. %d of %s are drawn", pictured,
 		figure.Plural(all, "statement"))
@@ -102,6 +100,6 @@ func ratioRow(st *record.SuiteStatement) FigureRow {
 	return FigureRow{Stated: value(st.Published), Value: value(st.Ratio), Low: value(st.Low), High: value(st.High),
 		Grade: agreementGrade(st.Agreement), Partly: st.Agreement != record.Agrees && st.Agreement != record.Disagrees,
 		Text: AgreementText(st.Agreement),
-		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, metricCell(st), statedCell(st),
+		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, SuiteMetric(st), SuiteStated(st),
 			strings.TrimSpace(here+" "+strings.TrimPrefix(interval, "-")))}
 }

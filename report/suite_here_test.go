@@ -208,7 +208,7 @@ func TestOutageBeside(t *testing.T) {
 			!strings.Contains(got.Why, x.why) {
 			t.Errorf("%s, %q, %q, want %s, %q, %q", got.Agreement, got.Found, got.Why, x.agreement, x.found, x.why)
 		}
-		if finding := suite.Parts[0].Finding(); strings.Contains(finding, "failure was ") != (x.found != "") ||
+		if finding := report.Of(suite).Parts[0].Finding; strings.Contains(finding, "failure was ") != (x.found != "") ||
 			strings.Contains(finding, " s ") {
 			t.Errorf("found %q", finding)
 		}

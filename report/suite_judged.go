@@ -30,11 +30,11 @@ func (s *Suite) headlines() (list []Point) {
 
 func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	here, interval, _ := changeCells(st)
-	what, there := f.Title()+" "+st.Level, cmp.Or(statedCell(st), "-")
+	what, there := f.Title()+" "+st.Level, cmp.Or(SuiteStated(st), "-")
 	if st.Kind == record.StatementWords {
 		what = f.Title() + ": " + st.Level
 	} else if !judge.Derived(f.Sweep) {
-		what += ", " + metricCell(st)
+		what += ", " + SuiteMetric(st)
 	}
 	if interval != "-" {
 		here += " " + interval

@@ -40,12 +40,7 @@ func BudgetText(r *record.Suite) string {
 	return r.Budget
 }
 
-func publisher(s *published.Source) string {
-	if s.Dated == "" {
-		return s.Publisher
-	}
-	return s.Publisher + ", " + s.Dated
-}
+func publisher(s *published.Source) string { return join(", ", s.Publisher, s.Dated) }
 
 func (s *Suite) here() string {
 	var labs []string
@@ -63,10 +58,7 @@ func (s *Suite) here() string {
 			labs = append(labs, lab)
 		}
 	}
-	what := strings.Join(labs[:min(len(labs), 3)], ", ")
-	if s.Record.Against != "" {
-		what = s.Record.Against
-	}
+	what := cmp.Or(s.Record.Against, strings.Join(labs[:min(len(labs), 3)], ", "))
 	return strings.TrimPrefix(what+" on "+Machine(s.Record.Environment), " on ")
 }
 
@@ -94,7 +86,7 @@ func (s *Suite) partsSection() Section {
 		if p.Seconds > 0 {
 			took = figure.Duration(time.Duration(p.Seconds * 1e9))
 		}
-		x.Table.row(p.Name, p.Kind, string(p.Status), took, p.Finding())
+		x.Table.row(p.Name, p.Kind, string(p.Status), took, partFinding(p))
 	}
 	if len(s.Parts) > 0 {
 		x.Lines = []string{"each part has its own record; to see one: plimsoll report " + record.PartsDir + "/NAME in the directory of the suite"}
@@ -102,33 +94,21 @@ func (s *Suite) partsSection() Section {
 	return x
 }
 
-// lateTitle is the heading of what was left out while the suite was under way.
-const lateTitle = "skipped for lack of time"
-
-func (s *Suite) lateSection() Section {
-	x := leftTable(lateTitle, s.Record.Left, true)
-	if len(x.Table.Rows) == 0 {
-		return x
-	}
-	x.Lines = []string{"this machine took longer than estimated, so these were skipped while the suite ran, besides what was scaled or left out before it began"}
-	return x
-}
-
-// leftTable lists what was left out, before the suite began or while it was under way.
-func leftTable(title string, all []spec.Left, late bool) Section {
-	left := slices.DeleteFunc(slices.Clone(all), func(l spec.Left) bool { return l.Late != late })
-	x := Section{Title: title, Long: len(left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
-	for _, l := range together(left) {
-		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)
-	}
-	return x
-}
-
 // manyLeft is from how many steps on the list is folded.
 const manyLeft = 12
 
-func (s *Suite) leftSection() Section {
-	return leftTable("scaled or left out", s.Record.Left, false)
+// leftSection lists what was left out, before the suite began or while it was under way.
+func (s *Suite) leftSection(late bool) Section {
+	left := slices.DeleteFunc(slices.Clone(s.Record.Left), func(l spec.Left) bool { return l.Late != late })
+	x := Section{Title: "scaled or left out", Long: len(left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
+	for _, l := range together(left) {
+		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)
+	}
+	if late && len(left) > 0 {
+		x.Title = "skipped for lack of time"
+		x.Lines = []string{"this machine took longer than estimated, so these were skipped while the suite ran, besides what was scaled or left out before it began"}
+	}
+	return x
 }
 
 // together joins parts with the same text into one line.
@@ -173,8 +153,11 @@ func (s *Suite) figureSection(f *SuiteFigure) Section {
 	for i := range f.Statements {
 		st := &f.Statements[i]
 		change, interval, n := changeCells(st)
-		agrees := strings.TrimSpace(AgreementText(st.Agreement) + " " + x.note(whyNote(st)))
-		cells := []string{st.Level, metricCell(st), statedCell(st), change, interval, n, agrees,
+		agrees := AgreementText(st.Agreement)
+		if st.Agreement != record.Agrees && st.Agreement != record.OnlyDrawn {
+			agrees = strings.TrimSpace(agrees + " " + x.note(st.Why))
+		}
+		cells := []string{st.Level, SuiteMetric(st), SuiteStated(st), change, interval, n, agrees,
 			strings.TrimSpace(placeCell(st) + s.marks(&x, f, st))}
 		if several {
 			cells = append([]string{cmp.Or(st.Part, "-")}, cells...)
@@ -187,14 +170,6 @@ func (s *Suite) figureSection(f *SuiteFigure) Section {
 	}
 	x.Lines = append(x.Lines, where)
 	return x
-}
-
-// whyNote is what an agreement rests on, where it does not speak for itself.
-func whyNote(st *record.SuiteStatement) string {
-	if st.Agreement == record.Agrees || st.Agreement == record.OnlyDrawn {
-		return ""
-	}
-	return st.Why
 }
 
 // marks are the notes on a statement: another place than that of its figure, and the contradictions of the document.
@@ -211,12 +186,9 @@ func (s *Suite) marks(x *Section, f *SuiteFigure, st *record.SuiteStatement) str
 
 // several says whether more than one part measured it, so that rows name theirs.
 func (f *SuiteFigure) several() bool {
-	for i := range f.Statements {
-		if f.Statements[i].Part != f.Statements[0].Part {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Statements, func(st record.SuiteStatement) bool {
+		return st.Part != f.Statements[0].Part
+	})
 }
 
 // changeCells are the measured change, its interval and what it rests on.
@@ -241,14 +213,8 @@ func SuiteChange(st *record.SuiteStatement) (change, interval string) {
 	return change, strings.TrimPrefix(interval, "-")
 }
 
-// SuiteStated is what the document has of a statement.
-func SuiteStated(st *record.SuiteStatement) string { return statedCell(st) }
-
 // SuiteMetric names the metric of a statement, and what was measured in its place.
-func SuiteMetric(st *record.SuiteStatement) string { return metricCell(st) }
-
-// metricCell names the metric, and what was measured in its place.
-func metricCell(st *record.SuiteStatement) string {
+func SuiteMetric(st *record.SuiteStatement) string {
 	if st.Measure != "" {
 		return unitWords(st.Metric) + " (here " + unitWords(st.Measure) + ")"
 	}
@@ -263,8 +229,8 @@ func unitWords(metric string) string {
 	return heading(metric)
 }
 
-// statedCell is the change of the document, or its words.
-func statedCell(st *record.SuiteStatement) string {
+// SuiteStated is the change that the document states, or its words.
+func SuiteStated(st *record.SuiteStatement) string {
 	switch {
 	case st.Kind == record.StatementTrend:
 		return st.Goes
@@ -308,12 +274,8 @@ func writeRatio(list ...*float64) func(float64) string {
 // suiteCSV writes one line per level and metric, and per sentence of the document that names a direction. Ratios are
 // to the baseline of the document on one side, and to that of the part on the other.
 func suiteCSV(w io.Writer, s *Suite) error {
-	out := csv.NewWriter(w)
-	header := []string{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
-		"ratio", "ratio_low", "ratio_high", "n", "verdict", "found", "agreement", "why", "contradictions"}
-	if err := out.Write(header); err != nil {
-		return err
-	}
+	rows := [][]string{{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
+		"ratio", "ratio_low", "ratio_high", "n", "verdict", "found", "agreement", "why", "contradictions"}}
 	optional := func(x *float64) string {
 		if x == nil {
 			return ""
@@ -335,11 +297,8 @@ func suiteCSV(w io.Writer, s *Suite) error {
 			for c := range row {
 				row[c] = cell(row[c])
 			}
-			if err := out.Write(row); err != nil {
-				return err
-			}
+			rows = append(rows, row)
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(rows)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/published"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // settingsSections are the tables of the document that say how something was set, with what it is here.
@@ -46,27 +45,18 @@ func (s *Suite) settings() (set map[string]any, part string) {
 		if study == nil {
 			continue
 		}
-		text, err := json.Marshal(study.Base)
-		if err == nil {
-			err = json.Unmarshal(text, &set)
-		}
-		if err != nil {
-			continue
-		}
-		if lab, err := asObject(study.Specification.Lab); err == nil && lab != nil {
-			set["lab"] = lab
+		for _, x := range []any{study.Base, map[string]any{"lab": study.Specification.Lab}} {
+			text, err := json.Marshal(x)
+			if err == nil {
+				err = json.Unmarshal(text, &set)
+			}
+			if err != nil {
+				return nil, ""
+			}
 		}
 		return set, s.Parts[i].Name
 	}
 	return nil, ""
-}
-
-func asObject(l *spec.Lab) (object any, err error) {
-	text, err := json.Marshal(l)
-	if err != nil {
-		return nil, err
-	}
-	return object, json.Unmarshal(text, &object)
 }
 
 // setting is what stands at a key such as lab.hosts.cores, "" if nothing does.

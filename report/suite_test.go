@@ -208,7 +208,7 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(b.String(), "<details>")
-	if strings.Contains(first, "20.5 s") || strings.Contains(first, "20.0 s") || !strings.Contains(first, "4 of 4 seed records found again") {
+	if strings.Contains(first, "20.5 s") || strings.Contains(first, "20.0 s") || !strings.Contains(first, "4 of 4 documents from before the load present at the end") {
 		t.Errorf("measured seconds stand beside those of the document, or the seeds are not told:\n%s", first)
 	}
 }
@@ -303,7 +303,7 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", says, s.Record.Advice[i].Found, s.Record.Advice[i].Why, want)
 		}
 	}
-	if text := s.Parts[1].Finding(); !strings.Contains(text, "honest: all 300 records were there") {
+	if text := report.Of(s).Parts[1].Finding; !strings.Contains(text, "honest: all 300 records were there") {
 		t.Errorf("what a power cut left is not told: %s", text)
 	}
 }
@@ -320,8 +320,8 @@ func TestTimesOfCalls(t *testing.T) {
 				Losses: &record.Spread{Values: []float64{0, 3}, Max: 3}}},
 		judge.Part{Part: &record.Part{Name: "members", Kind: record.KindStudy, Status: record.PartLeft, Problem: "no engine",
 			Shows: []string{"replication"}}})
-	if n := len(s.Figures[0].Statements); n != 4 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round (in 1 of 2 rounds)") {
-		t.Errorf("%d statements, and the drill is told so: %q", n, s.Figures[0].Lines)
+	if n := len(s.Figures[0].Statements); n != 4 || !strings.Contains(strings.Join(s.Figures[0].Lines, " "), "w=0 (power): holds, up to 3 acknowledged writes lost in a round, in 1 of 2 rounds") {
+		t.Errorf("%d statements, the lines of the drill are %q", n, s.Figures[0].Lines)
 	}
 	if got := statement(t, s, "write-concern", "w=0", "insert.min"); got.Agreement != record.Agrees || got.Measure != "insert.mean" {
 		t.Errorf("%+v", got)

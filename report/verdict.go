@@ -33,7 +33,7 @@ func doubt(list []measure.Finding) (brief, text string) {
 	case measure.Invalid:
 		return "INVALID", "INVALID: do not use these figures; the reasons are below"
 	case measure.Warning:
-		return "valid with care", "valid with care; see below"
+		return "valid, with warnings", "valid, with warnings; see below"
 	}
 	return "valid", "valid"
 }

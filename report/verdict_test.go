@@ -19,7 +19,7 @@ func TestVerdictSaysFirstWhetherItHolds(t *testing.T) {
 		want       string
 	}{
 		{nil, nil, record.Complete, "valid"},
-		{nil, warned, record.Interrupted, "valid with care; see below (interrupted)"},
+		{nil, warned, record.Interrupted, "valid, with warnings; see below (interrupted)"},
 		{[]measure.ObjectiveResult{met}, nil, record.Complete, "holds: 1 of 1 objective met; valid"},
 		{[]measure.ObjectiveResult{met, missed, unknown}, nil, record.Complete, "does not hold: 1 of 3 objectives missed; valid"},
 		{[]measure.ObjectiveResult{met, unknown}, nil, record.Complete, "undecided: 1 of 2 objectives unknown; valid"},

@@ -96,7 +96,7 @@ var errManyLines = errors.New("the run has too many intervals for a small line")
 
 // runCourse draws the successful operations per second of a run. marks are moments of the run in nanoseconds.
 func runCourse(dir string, marks []int64, lines *int) (course, error) {
-	r, err := readHead(dir)
+	r, err := readMain[record.Run](dir, record.RunFile)
 	if err != nil {
 		return course{}, err
 	}
@@ -120,7 +120,7 @@ func runCourse(dir string, marks []int64, lines *int) (course, error) {
 		c.last = float64(tallyOf(r, last).ok) / seconds
 	}
 	s := chart.Spark{Values: c.values, Measured: c.measured,
-		Label: "successful operations per second over " + figure.Duration(time.Duration(end)) + ": " + c.words()}
+		Label: "successful operations per second over " + figure.Duration(time.Duration(end)) + ": " + extremes(c.values[c.measured:])}
 	for _, at := range marks {
 		s.Marks = append(s.Marks, float64(at)/float64(end)*float64(len(c.values))-0.5)
 	}
@@ -178,20 +178,15 @@ func courseOf(r *record.Run, lines []*record.IntervalLine, end int64) rates {
 	return c
 }
 
-// words are the lowest and the highest value of the measured time.
-func (c rates) words() string {
-	counted := c.values[c.measured:]
-	return fmt.Sprintf("lowest %s, highest %s", figure.Rate(slices.Min(counted)), figure.Rate(slices.Max(counted)))
+// extremes are the lowest and the highest value.
+func extremes(values []float64) string {
+	return fmt.Sprintf("lowest %s, highest %s", figure.Rate(slices.Min(values)), figure.Rate(slices.Max(values)))
 }
 
 // drillCourse draws the run of the first round, with the moments at which something was broken.
 func drillCourse(dir string, lines *int) (course, error) {
-	b, err := safeopen.ReadFile(dir, record.DrillFile, safeopen.MaxDocument)
+	d, err := readMain[record.Drill](dir, record.DrillFile)
 	if err != nil {
-		return course{}, err
-	}
-	var d record.Drill
-	if err := safeopen.Unmarshal(b, &d); err != nil {
 		return course{}, err
 	}
 	run, err := record.Below(dir, path.Join(record.RoundsDir, "1"))
@@ -211,12 +206,8 @@ func drillCourse(dir string, lines *int) (course, error) {
 
 // studyCourse has a dot for the throughput of each trial, in the order of the plan.
 func studyCourse(dir string) (course, error) {
-	b, err := safeopen.ReadFile(dir, record.StudyFile, safeopen.MaxDocument) // not its journal, nor its checksums
+	s, err := readMain[record.Study](dir, record.StudyFile)
 	if err != nil {
-		return course{}, err
-	}
-	var s record.Study
-	if err := safeopen.Unmarshal(b, &s); err != nil {
 		return course{}, err
 	}
 	var values []float64
@@ -230,8 +221,7 @@ func studyCourse(dir string) (course, error) {
 		return course{}, nil
 	}
 	values = thinned(values)
-	spark := chart.Spark{Values: values, Dots: true, Label: fmt.Sprintf("throughput of %s: lowest %s, highest %s",
-		figure.Plural(len(values), "trial"), figure.Rate(slices.Min(values)), figure.Rate(slices.Max(values)))}
+	spark := chart.Spark{Values: values, Dots: true, Label: "throughput of " + figure.Plural(len(values), "trial") + ": " + extremes(values)}
 	//nolint:gosec // package chart escapes every text it draws
 	return course{Line: template.HTML(spark.Draw())}, nil
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -49,19 +50,14 @@ func (s *stream) flush() error {
 
 // events sends what is to be seen of a record as it changes: event "picture" with all that is in main, "now" with a
 // line, and "end" when nobody writes the record any longer.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	e, dir, ok := s.library.find(r.PathValue("id"))
-	if !ok {
-		s.fail(w, r, http.StatusNotFound, errNoRecord)
-		return
-	}
+func (s *Server) events(w http.ResponseWriter, r *http.Request, e Entry, dir string) {
 	s.streamTo(w, r, func() (*follower, func()) { return s.follow(e, dir) })
 }
 
 // streamTo sends what a follower has to a client until one of them is gone.
 func (s *Server) streamTo(w http.ResponseWriter, r *http.Request, follow func() (*follower, func())) {
 	if !s.enter() {
-		s.fail(w, r, http.StatusServiceUnavailable, errTooMany)
+		s.fail(w, http.StatusServiceUnavailable, errTooMany)
 		return
 	}
 	defer s.leave()
@@ -77,11 +73,7 @@ func (s *Server) streamTo(w http.ResponseWriter, r *http.Request, follow func() 
 	if st.flush() != nil {
 		return
 	}
-	seen := r.Header.Get("Last-Event-ID")
-	if seen == "" {
-		seen = r.URL.Query().Get("seen")
-	}
-	st.follow(r, f, seen)
+	st.follow(r, f, cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("seen")))
 }
 
 // follow sends what a follower has until the client is gone or it has ended.

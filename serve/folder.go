@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -108,10 +109,8 @@ func (f *Folder) List() []Entry {
 		list = append(list, s.entry)
 	}
 	slices.SortFunc(list, func(a, b Entry) int {
-		if c := b.Started.Compare(a.Started); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Path, b.Path)
+		return cmp.Or(b.Started.Compare(a.Started),
+			strings.Compare(a.Path, b.Path))
 	})
 	return list
 }
@@ -154,28 +153,23 @@ func (f *Folder) lookup(id string) (Entry, bool) {
 	return Entry{}, false
 }
 
-func withLive(e Entry, held bool) Entry {
-	e.Live = held
-	if held {
-		e.Status = record.Running
-	}
-	return e
-}
-
 // Search returns the records that have all words in their title, path, kind, status or labels.
 func Search(list []Entry, words string) []Entry {
-	var found []Entry
-	fields := strings.Fields(strings.ToLower(words))
-	for _, e := range list {
-		text := strings.ToLower(strings.Join([]string{e.Title, e.What, e.Path, e.Kind, string(e.Status), e.Verdict}, " "))
+	return slices.DeleteFunc(slices.Clone(list), func(e Entry) bool {
+		text := strings.Join([]string{e.Title, e.What, e.Path, e.Kind, string(e.Status), e.Verdict}, " ")
 		for k, v := range e.Labels {
-			text += strings.ToLower(" " + k + "=" + v)
+			text += " " + k + "=" + v
 		}
-		if !slices.ContainsFunc(fields, func(w string) bool { return !strings.Contains(text, w) }) {
-			found = append(found, e)
-		}
-	}
-	return found
+		return !hasWords(text, words)
+	})
+}
+
+// hasWords reports whether a text has all words, in any case.
+func hasWords(text, words string) bool {
+	text = strings.ToLower(text)
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(words)), func(w string) bool {
+		return !strings.Contains(text, w)
+	})
 }
 
 // walk looks for records in a directory and below it. The parts of a run belong to the run; the trials of a study are
@@ -218,21 +212,22 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 			return seen{}, false
 		}
 		e.Place = dir
-		if e.Title == "" {
-			e.Title = path.Base(dir)
-		}
+		e.Title = cmp.Or(e.Title, path.Base(dir))
 		html.Tidy(&e)
 		e.ID, e.Path = idOf(dir), dir
 		html.Tidy(&trials)
 		old = seen{modified: info.ModTime(), size: info.Size(), read: e, trials: trials}
 	}
 	_, held := record.Holder(filepath.Join(f.dir, filepath.FromSlash(dir)))
-	shown := old
-	if shown.entry = withLive(old.read, held); !held && shown.entry.Status == record.Running {
+	e := old.read
+	if e.Live = held; held {
+		e.Status = record.Running
+	} else if e.Status == record.Running {
 		// The file was written at the start and knows nothing of the end, so its verdict is none.
-		shown.entry.Status, shown.entry.Verdict, shown.entry.Grade = record.Killed, "", report.Warn
+		e.Status, e.Verdict, e.Grade = record.Killed, "", report.Warn
 	}
-	return shown, true
+	old.entry = e
+	return old, true
 }
 
 func idOf(dir string) string {

@@ -3,45 +3,39 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // handler is all addresses. The guard comes before everything, also before the redirections of the mux itself.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]http.HandlerFunc{
-		"/{$}": s.top, "/compare": s.compare, "/record/{id}": s.record, "/report/{id}": s.report,
-		"/live/{id}": s.live, "/live/{id}/events": s.events,
+		"/{$}": s.top, "/compare": s.compare, "/record/{id}": s.found(s.record), "/report/{id}": s.found(s.report),
+		"/live/{id}": s.found(s.live), "/live/{id}/events": s.found(s.events),
 	} {
 		mux.HandleFunc(pattern, h)
 	}
 	demands := map[string]demand{"/lab/{name}": showsLab, "/lab/{name}/events": showsLab}
-	for _, a := range s.actions {
-		pattern := "/" + a.Name + "/{id}"
-		demands[pattern] = changes
-		mux.HandleFunc(pattern, s.act(a))
-	}
+	demands["/stop/{id}"] = changes
+	mux.HandleFunc("/stop/{id}", s.found(s.stop))
 	if s.o.Labs != nil && !s.o.Alone {
-		mux.HandleFunc("/lab/{name}", s.lab)
-		mux.HandleFunc("/lab/{name}/events", s.labEvents)
-		mux.HandleFunc("/heal/{name}", s.heal)
+		mux.HandleFunc("/lab/{name}", s.named(s.lab))
+		mux.HandleFunc("/lab/{name}/events", s.named(s.labEvents))
+		mux.HandleFunc("/heal/{name}", s.named(s.heal))
 		demands["/heal/{name}"] = changes
 	}
 	if s.o.Labs != nil {
-		mux.HandleFunc("/heal/of/{id}", s.healOf)
+		mux.HandleFunc("/heal/of/{id}", s.found(s.healOf))
 		demands["/heal/of/{id}"] = changes
 	}
 	if s.meters != nil {
 		mux.HandleFunc("/metrics", s.meters.handler().ServeHTTP)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, http.StatusNotFound, errors.New("there is nothing at this address"))
+		s.fail(w, http.StatusNotFound, errors.New("there is nothing at this address"))
 	})
 	return s.guarded(mux, demands)
 }
@@ -79,37 +73,39 @@ func (s *Server) alone(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to+e.ID, http.StatusSeeOther)
 }
 
-func (s *Server) record(w http.ResponseWriter, r *http.Request) {
-	e, dir, ok := s.library.find(r.PathValue("id"))
-	if !ok {
-		s.fail(w, r, http.StatusNotFound, errNoRecord)
-		return
+// found answers with the record that the address names.
+func (s *Server) found(answer func(http.ResponseWriter, *http.Request, Entry, string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		e, dir, ok := s.library.find(r.PathValue("id"))
+		if !ok {
+			s.fail(w, http.StatusNotFound, errNoRecord)
+			return
+		}
+		answer(w, r, e, dir)
 	}
+}
+
+func (s *Server) record(w http.ResponseWriter, r *http.Request, e Entry, dir string) {
 	if e.Live {
 		http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
 		return
 	}
 	pic, err := s.pages.of(e.ID, dir)
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
+		s.fail(w, http.StatusInternalServerError, err)
 		return
 	}
 	s.show(w, http.StatusOK, frame{Title: pic.title, Entry: e, File: "/report/" + e.ID, Body: s.partLinks(e) + pic.body})
 }
 
-func (s *Server) live(w http.ResponseWriter, r *http.Request) {
-	e, dir, ok := s.library.find(r.PathValue("id"))
-	if !ok {
-		s.fail(w, r, http.StatusNotFound, errNoRecord)
-		return
-	}
+func (s *Server) live(w http.ResponseWriter, r *http.Request, e Entry, dir string) {
 	if !e.Live {
 		http.Redirect(w, r, "/record/"+e.ID, http.StatusSeeOther)
 		return
 	}
 	pic, err := s.pages.of(e.ID, dir)
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
+		s.fail(w, http.StatusInternalServerError, err)
 		return
 	}
 	s.show(w, http.StatusOK, frame{
@@ -118,15 +114,10 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (s *Server) report(w http.ResponseWriter, r *http.Request) {
-	e, dir, ok := s.library.find(r.PathValue("id"))
-	if !ok {
-		s.fail(w, r, http.StatusNotFound, errNoRecord)
-		return
-	}
+func (s *Server) report(w http.ResponseWriter, _ *http.Request, e Entry, dir string) {
 	raw, err := s.pages.write([]shown{{dir, e.Live}})
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
+		s.fail(w, http.StatusInternalServerError, err)
 		return
 	}
 	h := w.Header()
@@ -162,44 +153,39 @@ const compareNote = `<p class="note">The oldest record is the baseline. Use plim
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	ids := r.URL.Query()["r"]
 	if len(ids) < 2 || len(ids) > maxCompared {
-		s.fail(w, r, http.StatusBadRequest, fmt.Errorf("tick between 2 and %d records to compare", maxCompared))
+		s.fail(w, http.StatusBadRequest, fmt.Errorf("tick between 2 and %d records to compare", maxCompared))
 		return
 	}
-	type found struct {
+	type side struct {
 		shown
 		began time.Time
 	}
-	var all []found
+	var all []side
 	for _, id := range ids {
 		e, dir, ok := s.library.find(id)
 		if !ok {
-			s.fail(w, r, http.StatusNotFound, errNoRecord)
+			s.fail(w, http.StatusNotFound, errNoRecord)
 			return
 		}
-		all = append(all, found{shown{dir, e.Live}, e.Started})
+		all = append(all, side{shown{dir, e.Live}, e.Started})
 	}
-	slices.SortStableFunc(all, func(a, b found) int { return a.began.Compare(b.began) }) // what was before is the baseline
+	slices.SortStableFunc(all, func(a, b side) int { return a.began.Compare(b.began) }) // what was before is the baseline
 	var records []shown
 	for _, x := range all {
 		records = append(records, x.shown)
 	}
 	raw, err := s.pages.write(records)
-	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
-		return
+	var pic *picture
+	if err == nil {
+		pic, err = split(raw)
 	}
-	pic, err := split(raw)
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
+		s.fail(w, http.StatusInternalServerError, err)
 		return
 	}
 	s.show(w, http.StatusOK, frame{Title: pic.title, Body: compareNote + pic.body})
 }
 
-func (s *Server) fail(w http.ResponseWriter, _ *http.Request, status int, err error) {
-	text := err.Error()
-	html.Tidy(&text)
-	//nolint:gosec // escaped here
-	s.show(w, status, frame{Title: http.StatusText(status),
-		Body: template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>")})
+func (s *Server) fail(w http.ResponseWriter, status int, err error) {
+	s.show(w, status, frame{Title: http.StatusText(status), Body: "<p>" + escaped(err.Error()) + "</p>"})
 }

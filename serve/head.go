@@ -109,11 +109,10 @@ func p99Of(l *record.Latency) string {
 
 // labOf is the name of the lab that a target means, "" if it is none.
 func labOf(target string) string {
-	name, ok := spec.LabOf(target)
-	if !ok {
-		return ""
+	if name, ok := spec.LabOf(target); ok {
+		return name
 	}
-	return name
+	return ""
 }
 
 func entryOfComparison(c *record.ComparisonReport, in *os.File) Entry {

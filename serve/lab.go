@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,21 +58,14 @@ func (s *Server) labRows(r *http.Request, words string) []labRow {
 	for i := range all {
 		l := &all[i]
 		html.Tidy(l)
-		row := labRow{Name: l.Name, State: l.State, What: report.LabText(l), Running: l.State == "up" || l.State == "starting"}
+		row := labRow{Name: l.Name, State: l.State, What: cmp.Or(l.Problem, report.LabText(l)), Running: l.State == "up" ||
+			l.State == "starting"}
 		var faults []string
 		for _, f := range l.Faults {
 			faults = append(faults, f.Action+" of "+f.Target)
 		}
 		row.Faults = strings.Join(faults, ", ")
-		if l.Problem != "" {
-			row.What = l.Problem
-		}
-		text := strings.ToLower(strings.Join([]string{"lab", row.Name, row.State, row.What, row.Faults}, " "))
-		matches := true
-		for _, w := range strings.Fields(strings.ToLower(words)) {
-			matches = matches && strings.Contains(text, w)
-		}
-		if matches {
+		if hasWords(strings.Join([]string{"lab", row.Name, row.State, row.What, row.Faults}, " "), words) {
 			rows = append(rows, row)
 		}
 	}
@@ -80,18 +74,25 @@ func (s *Server) labRows(r *http.Request, words string) []labRow {
 
 var errNoSuchLab = errors.New("there is no such lab on this machine")
 
-// lab shows a lab, and follows it.
-func (s *Server) lab(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	if spec.CheckLabName(name) != nil {
-		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
-		return
+// named answers with the lab that the address names.
+func (s *Server) named(answer func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("name")
+		if spec.CheckLabName(name) != nil {
+			s.fail(w, http.StatusNotFound, errNoSuchLab)
+			return
+		}
+		answer(w, r, name)
 	}
+}
+
+// lab shows a lab, and follows it.
+func (s *Server) lab(w http.ResponseWriter, r *http.Request, name string) {
 	ctx, cancel := context.WithTimeout(r.Context(), labAtMost)
 	defer cancel()
 	pic, err := s.labPicture(ctx, name)
 	if err != nil {
-		s.fail(w, r, http.StatusNotFound, err)
+		s.fail(w, http.StatusNotFound, err)
 		return
 	}
 	s.show(w, http.StatusOK, frame{
@@ -139,12 +140,7 @@ func labNow(l *record.Lab) template.HTML {
 	return escaped(text)
 }
 
-func (s *Server) labEvents(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	if spec.CheckLabName(name) != nil {
-		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
-		return
-	}
+func (s *Server) labEvents(w http.ResponseWriter, r *http.Request, name string) {
 	s.streamTo(w, r, func() (*follower, func()) {
 		return s.followWith(Entry{ID: "lab:" + name}, "", func(f *follower, ctx context.Context) { f.labLoop(ctx, name) })
 	})
@@ -189,16 +185,11 @@ func (f *follower) labLoop(ctx context.Context, name string) {
 }
 
 // heal undoes what was broken in a lab.
-func (s *Server) heal(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	if spec.CheckLabName(name) != nil {
-		s.fail(w, r, http.StatusNotFound, errNoSuchLab)
-		return
-	}
+func (s *Server) heal(w http.ResponseWriter, r *http.Request, name string) {
 	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 	defer cancel()
 	if err := s.o.Labs.Heal(ctx, name); err != nil {
-		s.fail(w, r, http.StatusConflict, err)
+		s.fail(w, http.StatusConflict, err)
 		return
 	}
 	http.Redirect(w, r, "/lab/"+name, http.StatusSeeOther)

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -62,14 +61,6 @@ type option struct {
 // mostOptions bounds the values of a filter; the search finds the others.
 const mostOptions = 100
 
-// The words of a verdict for the filter.
-const (
-	verdictGood    = "good"
-	verdictCare    = "with care"
-	verdictBad     = "bad"
-	verdictRunning = "running"
-)
-
 // filters are the names of the parameters of the list, and what a record has of each.
 var filters = []struct {
 	name, title string
@@ -87,13 +78,13 @@ var filters = []struct {
 	{"verdict", "Verdict", func(e Entry) []string {
 		switch {
 		case e.Live:
-			return []string{verdictRunning}
+			return []string{"running"}
 		case e.Grade == report.Good:
-			return []string{verdictGood}
+			return []string{"good"}
 		case e.Grade == report.Warn:
-			return []string{verdictCare}
+			return []string{"with warnings"}
 		case e.Grade == report.Bad:
-			return []string{verdictBad}
+			return []string{"bad"}
 		}
 		return nil
 	}},
@@ -136,11 +127,7 @@ func (s *Server) summary(all []Entry) string {
 	for _, e := range all {
 		counts[e.Kind]++
 	}
-	var kinds []string
-	for kind := range counts {
-		kinds = append(kinds, kind)
-	}
-	slices.SortFunc(kinds, func(a, b string) int {
+	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	for i, kind := range kinds {
@@ -183,8 +170,9 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	if in != "" {
 		l.All = "/?in=" + url.QueryEscape(in)
 	}
-	for _, f := range append([]string{"q"}, filterNames()...) {
-		l.Narrowed = l.Narrowed || chosen.Get(f) != ""
+	l.Narrowed = q != ""
+	for _, f := range filters {
+		l.Narrowed = l.Narrowed || chosen.Get(f.name) != ""
 	}
 	if in == "" {
 		l.Labs, l.LabsHidden = s.labRows(r, q), s.o.Labs != nil && !s.guard.known(r)
@@ -205,26 +193,17 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 			l.Rows = append(l.Rows, x)
 		}
 	}
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "list", l); err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
-		return
+	title := "Records"
+	if e, _, ok := s.library.find(in); in != "" && ok {
+		title += " of " + e.Title
 	}
-	//nolint:gosec // html/template made it
-	s.show(w, http.StatusOK, frame{Title: s.listTitle(in), Top: in == "", Body: template.HTML(b.String())})
-}
-
-func filterNames() (names []string) {
-	for _, f := range filters {
-		names = append(names, f.name)
-	}
-	return names
+	s.show(w, http.StatusOK, frame{Title: title, Top: in == "", Body: filled(templates.Lookup("list"), l)})
 }
 
 // nowOf is what a record that is being written is at, for the list.
 func nowOf(ctx context.Context, e Entry, dir string, c course) template.HTML {
 	if e.Kind != record.KindRun {
-		return newNow(ctx, e, dir, nil).text()
+		return newNow(ctx, e, dir, nil)()
 	}
 	if c.Last == "" {
 		return "nothing is measured yet"

@@ -23,7 +23,7 @@ func TestFilters(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"": "1 2 3", "kind=run": "1 2", "target=db:27017": "2 3", "kind=run&target=db:27017": "2", "label=team%3Dblue": "1",
-		"verdict=good": "1", "verdict=running": "3", "verdict=with+care": "2", "workload=a": "1 2 3", "workload=b": "", "kind=": "1 2 3",
+		"verdict=good": "1", "verdict=running": "3", "verdict=with+warnings": "2", "workload=a": "1 2 3", "workload=b": "", "kind=": "1 2 3",
 	} {
 		chosen, err := url.ParseQuery(query)
 		if err != nil {

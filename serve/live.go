@@ -120,7 +120,7 @@ func (f *follower) loop(ctx context.Context) {
 			f.finish()
 			return
 		}
-		text := now.text()
+		text := now()
 		f.set(func(p *present) bool {
 			changed := p.now != text
 			p.now = text

@@ -93,7 +93,7 @@ func (m *meters) current() []*meter {
 		x := m.runs[e.ID]
 		if x == nil || x.ctx.Err() != nil {
 			_, dir, ok := m.s.library.find(e.ID)
-			head, err := readHead(dir)
+			head, err := readMain[record.Run](dir, record.RunFile)
 			if !ok || err != nil || len(head.Classes) == 0 { // it has not begun yet
 				continue
 			}

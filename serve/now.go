@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,29 +19,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// now says in one line what a record that is being written is at. It costs next to nothing, so it can be said every
-// second.
-type now struct {
-	text func() template.HTML
-}
-
-// newNow begins to read. ready is called when there is something to say.
-func newNow(ctx context.Context, e Entry, dir string, ready func()) now {
+// newNow returns what says in one line what a record that is being written is at. It costs next to nothing, so it can
+// be said every second. ready is called when there is something to say.
+func newNow(ctx context.Context, e Entry, dir string, ready func()) func() template.HTML {
 	switch e.Kind {
 	case record.KindSuite:
-		return now{(&suiteNow{dir: dir, path: e.Path}).text}
+		return (&suiteNow{dir: dir, path: e.Path}).text
 	case record.KindStudy:
-		return now{(&studyNow{dir: dir, path: e.Path}).text}
+		return (&studyNow{dir: dir, path: e.Path}).text
 	case record.KindDrill:
-		return now{(&drillNow{dir: dir, path: e.Path}).text}
+		return (&drillNow{dir: dir, path: e.Path}).text
 	case record.KindProbe:
-		return now{(&probeNow{dir: dir}).text}
+		return (&probeNow{dir: dir}).text
 	}
 	r := &runNow{dir: dir}
 	go func() {
 		_ = contain.Panic("the newest line", func() error { r.last.follow(ctx, dir, ready); return nil })
 	}()
-	return now{r.text}
+	return r.text
 }
 
 // runNow is the newest interval of a run.
@@ -59,12 +55,22 @@ func (n *runNow) text() template.HTML {
 		return "Nothing is measured yet."
 	}
 	if n.head == nil || len(n.head.Classes) == 0 {
-		n.head, _ = readHead(n.dir) // it is tried again as long as it cannot be read
+		n.head, _ = readMain[record.Run](n.dir, record.RunFile) // it is tried again as long as it cannot be read
 	}
 	if n.head == nil {
 		return ""
 	}
 	return escaped(nowText(n.head, l))
+}
+
+// filled is a template with its data, "" if it cannot be filled.
+func filled(t *template.Template, data any) template.HTML {
+	var b bytes.Buffer
+	if t.Execute(&b, data) != nil {
+		return ""
+	}
+	//nolint:gosec // html/template made it
+	return template.HTML(b.String())
 }
 
 func escaped(text string) template.HTML {
@@ -99,10 +105,7 @@ func nowText(r *record.Run, l *record.IntervalLine) string {
 	if len(times) > 0 {
 		text += "; p99 of " + strings.Join(times, ", ")
 	}
-	if d := report.Disclosure(r.Target.Kind); d != "" {
-		text += " (" + d + ")"
-	}
-	return text
+	return report.Disclosed(text, r.Target.Kind)
 }
 
 // timeKind is the kind of latencies that count.
@@ -114,12 +117,7 @@ func timeKind(r *record.Run) string {
 }
 
 func partOf(r *record.Run, class string) bool {
-	for _, c := range r.Classes {
-		if c.Name == class {
-			return c.Part
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Classes, func(c measure.Class) bool { return c.Name == class && c.Part })
 }
 
 func clock(ns int64) string {
@@ -134,7 +132,7 @@ func tallyOf(r *record.Run, l *record.IntervalLine) (t tally) {
 			continue
 		}
 		for name, n := range c.Outcomes {
-			if succeeds(r, name) {
+			if slices.ContainsFunc(r.Outcomes, func(o measure.Outcome) bool { return o.Name == name && o.Success }) {
 				t.ok += n
 			} else {
 				t.bad += n
@@ -142,15 +140,6 @@ func tallyOf(r *record.Run, l *record.IntervalLine) (t tally) {
 		}
 	}
 	return t
-}
-
-func succeeds(r *record.Run, outcome string) bool {
-	for _, o := range r.Outcomes {
-		if o.Name == outcome {
-			return o.Success
-		}
-	}
-	return false
 }
 
 type studyNow struct {
@@ -178,12 +167,7 @@ func (n *studyNow) text() template.HTML {
 		return n.last
 	}
 	html.Tidy(s)
-	var b bytes.Buffer
-	if err := studyTemplate.Execute(&b, studyProgress(s, n.path, n.dir)); err != nil {
-		return n.last
-	}
-	//nolint:gosec // html/template made it
-	n.state, n.last = state, template.HTML(b.String())
+	n.state, n.last = state, filled(studyTemplate, studyProgress(s, n.path, n.dir))
 	return n.last
 }
 

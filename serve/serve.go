@@ -57,7 +57,6 @@ type Server struct {
 	http    *http.Server
 	library *library
 	pages   *pages
-	actions []action
 	asked   asked
 	meters  *meters // nil without metrics
 	// labPasts is what the hosts of labs used while a client followed them.
@@ -82,7 +81,7 @@ func New(ln net.Listener, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %s: %w", o.Dir, err)
 	}
-	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o), actions: actions(),
+	s := &Server{o: o, guard: guard, ln: ln, library: lib, pages: newPages(o),
 		followers: map[string]*follower{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.Metrics {

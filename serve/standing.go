@@ -35,12 +35,7 @@ func (n *drillNow) text() template.HTML {
 	if holds(n.dir, round) {
 		say.Run = idOf(path.Join(n.path, round))
 	}
-	var b bytes.Buffer
-	if drillTemplate.Execute(&b, say) != nil {
-		return ""
-	}
-	//nolint:gosec // html/template made it
-	return template.HTML(b.String())
+	return filled(drillTemplate, say)
 }
 
 // holds says whether the record in a directory below another one is being written.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,20 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
-
-// action is something that can be done to what runs.
-type action struct {
-	// Name is in its address, Label on its button; Again is on the button when it was pressed before.
-	Name, Label, Again string
-	// do does it to the process that writes the record in dir.
-	do func(dir string, pid int) error
-}
-
-func actions() []action {
-	return []action{{
-		Name: "stop", Label: "Stop", Again: "End at once", do: record.Interrupt,
-	}}
-}
 
 var (
 	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, belongs to another folder, or has links that lead out of this one")
@@ -74,23 +61,16 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 	if !held || pid == 0 {
 		return nil
 	}
-	what := e.Kind
-	if around := s.partOf(e, pid); around != "" {
-		what = around
-	}
+	what := cmp.Or(s.partOf(e, pid), e.Kind)
 	var list []button
 	if lab := s.healable(e); lab != "" {
 		list = append(list, button{Action: "/heal/of/" + e.ID, Label: "Heal the lab " + lab, Verb: "heal", Allowed: s.guard.known(r)})
 	}
-	for _, a := range s.actions {
-		b := button{Action: "/" + a.Name + "/" + e.ID, Label: a.Label + " the " + what, Verb: "stop", Pid: pid,
-			Allowed: s.guard.known(r)}
-		if s.asked.before(a.Name, e.ID, pid) {
-			b.Label, b.Note = a.Again, "The "+what+" is ending; it waits for operations in flight."
-		}
-		list = append(list, b)
+	stop := button{Action: "/stop/" + e.ID, Label: "Stop the " + what, Verb: "stop", Pid: pid, Allowed: s.guard.known(r)}
+	if s.asked.before("stop", e.ID, pid) {
+		stop.Label, stop.Note = "End at once", "The "+what+" is ending; it waits for operations in flight."
 	}
-	return list
+	return append(list, stop)
 }
 
 // partOf is the kind of record, a study or a drill, that the process which writes a run writes around it, and which
@@ -124,55 +104,43 @@ func (s *Server) healable(e Entry) string {
 var errNothingToHeal = errors.New("this record loads no lab, so there is nothing to heal")
 
 // healOf reverts all faults in the lab that a record loads. The load continues.
-func (s *Server) healOf(w http.ResponseWriter, r *http.Request) {
-	e, dir, ok := s.library.find(r.PathValue("id"))
-	if !ok {
-		s.fail(w, r, http.StatusNotFound, errNoRecord)
-		return
-	}
+func (s *Server) healOf(w http.ResponseWriter, r *http.Request, e Entry, dir string) {
 	pid, held := record.Holder(dir)
 	lab := s.healable(e)
 	switch {
 	case !held:
-		s.fail(w, r, http.StatusConflict, errEnded)
+		s.fail(w, http.StatusConflict, errEnded)
 		return
 	case lab == "":
-		s.fail(w, r, http.StatusConflict, errNothingToHeal)
+		s.fail(w, http.StatusConflict, errNothingToHeal)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 	defer cancel()
 	if err := s.o.Labs.Heal(ctx, lab); err != nil {
-		s.fail(w, r, http.StatusConflict, err)
+		s.fail(w, http.StatusConflict, err)
 		return
 	}
 	s.asked.add("heal", e.ID, pid)
 	http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
 }
 
-// act does an action. The page names the process that it was made for: a study that was resumed since is another
+// stop interrupts a process. The page names the process that it was made for: a study that was resumed since is another
 // process, which nobody asked to end.
-func (s *Server) act(a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		e, dir, ok := s.library.find(r.PathValue("id"))
-		if !ok {
-			s.fail(w, r, http.StatusNotFound, errNoRecord)
-			return
-		}
-		pid, held := record.Holder(dir)
-		switch {
-		case !held:
-			s.fail(w, r, http.StatusConflict, errEnded)
-			return
-		case r.PostFormValue("pid") != strconv.Itoa(pid) || pid <= 1:
-			s.fail(w, r, http.StatusConflict, errOther)
-			return
-		}
-		if err := a.do(dir, pid); err != nil {
-			s.fail(w, r, http.StatusInternalServerError, err)
-			return
-		}
-		s.asked.add(a.Name, e.ID, pid)
-		http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
+func (s *Server) stop(w http.ResponseWriter, r *http.Request, e Entry, dir string) {
+	pid, held := record.Holder(dir)
+	switch {
+	case !held:
+		s.fail(w, http.StatusConflict, errEnded)
+		return
+	case r.PostFormValue("pid") != strconv.Itoa(pid) || pid <= 1:
+		s.fail(w, http.StatusConflict, errOther)
+		return
 	}
+	if err := record.Interrupt(dir, pid); err != nil {
+		s.fail(w, http.StatusInternalServerError, err)
+		return
+	}
+	s.asked.add("stop", e.ID, pid)
+	http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
 }

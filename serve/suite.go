@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"html/template"
@@ -117,13 +116,6 @@ func Inside(list []Entry, id string) []Entry {
 	})
 }
 
-func (s *Server) listTitle(in string) string {
-	if e, _, ok := s.library.find(in); in != "" && ok {
-		return "Records of " + e.Title
-	}
-	return "Records"
-}
-
 var linksTemplate = template.Must(template.New("").Parse(`<nav aria-label="Parts"><p class="note">Records of the parts: ` +
 	`{{range $i, $e := .Parts}}{{if $i}}, {{end}}` +
 	`<a href="{{if .Live}}/live/{{else}}/record/{{end}}{{.ID}}">{{.Title}}</a>{{end}}` +
@@ -153,12 +145,7 @@ func (s *Server) partLinks(e Entry) template.HTML {
 		return ""
 	}
 	slices.SortStableFunc(say.Parts, func(a, b Entry) int { return a.Started.Compare(b.Started) })
-	var b bytes.Buffer
-	if linksTemplate.Execute(&b, say) != nil {
-		return ""
-	}
-	//nolint:gosec // html/template made it
-	return template.HTML(b.String())
+	return filled(linksTemplate, say)
 }
 
 type suiteNow struct{ dir, path string }
@@ -193,12 +180,7 @@ func (n *suiteNow) text() template.HTML {
 			say.Text += "; " + name + " is being prepared"
 		}
 	}
-	var b bytes.Buffer
-	if suiteTemplate.Execute(&b, say) != nil {
-		return ""
-	}
-	//nolint:gosec // html/template made it
-	return template.HTML(b.String())
+	return filled(suiteTemplate, say)
 }
 
 // stateOfParts changes with the files of the parts of a suite; it is empty for other records.

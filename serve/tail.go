@@ -132,12 +132,12 @@ func (n *newest) interval() (line *record.IntervalLine, known bool) {
 	return &l, known
 }
 
-// readHead reads run.json as it is, without putting anything together from the other files.
-func readHead(dir string) (*record.Run, error) {
-	b, err := safeopen.ReadFile(dir, record.RunFile, safeopen.MaxDocument)
+// readMain reads the main file of a record as it is, without its journal, its checksums and its other files.
+func readMain[T any](dir, file string) (*T, error) {
+	b, err := safeopen.ReadFile(dir, file, safeopen.MaxDocument)
 	if err != nil {
 		return nil, err
 	}
-	var r record.Run
-	return &r, safeopen.Unmarshal(b, &r)
+	r := new(T)
+	return r, safeopen.Unmarshal(b, r)
 }

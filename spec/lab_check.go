@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -14,9 +13,15 @@ import (
 const (
 	maxLabHosts   = 64
 	maxLabMembers = 50 // of a replica set
-	maxVoting     = 7  // of them
+	maxRouters    = 32
+	maxChunks     = 100_000
 	maxLabServers = 200
 	minVolume     = Size(256 << 20) // below that btrfs and xfs refuse, or WiredTiger and PostgreSQL have no room
+)
+
+const (
+	MaxShards = 32
+	MaxVotes  = 7 // of a replica set (manual: "Replica Set Members")
 )
 
 // LabNamePattern is what a lab may be called: it is part of names of directories, control groups and network
@@ -197,15 +202,10 @@ func (t *Topology) validate() error {
 		oneOf("topology.kind", t.Kind, LabStandalone, LabReplicaSet, LabSharded),
 		oneOf("topology.election", t.Election, "elect-default", "elect-fast"),
 		between("topology.members", float64(t.Members), 0, maxLabMembers),
-		between("topology.shards", float64(t.Shards), 0, 32),
-		between("topology.config_servers", float64(t.ConfigServers), 0, 7),
-		between("topology.routers", float64(t.Routers), 0, 32),
+		between("topology.shards", float64(t.Shards), 0, MaxShards),
+		between("topology.config_servers", float64(t.ConfigServers), 0, MaxVotes),
+		between("topology.routers", float64(t.Routers), 0, maxRouters),
 		t.checkKind(), t.checkPriorities(),
-	}
-	for name, value := range t.Settings {
-		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "true" && value != "false" {
-			errs = append(errs, fmt.Errorf("topology.settings.%s: %q is neither a number nor true or false", name, value))
-		}
 	}
 	if t.Kind == LabSharded {
 		errs = append(errs, t.checkSharded())
@@ -230,16 +230,31 @@ func (t *Topology) checkPriorities() error {
 	if n := len(t.Priorities); n > 0 && n != int(t.Members) {
 		errs = append(errs, fmt.Errorf("topology.priorities: %d values for %d members", n, t.Members))
 	}
-	for _, p := range t.Priorities {
+	for i, p := range t.Priorities {
 		errs = append(errs, between("topology.priorities", p, 0, 1000))
+		if i >= t.DataVotes() && p != 0 {
+			errs = append(errs, fmt.Errorf("topology.priorities: member %d has no vote, because only %d may vote. Set its priority to 0", i+1, MaxVotes))
+		}
 	}
 	if len(t.Priorities) > 0 && slices.Max(t.Priorities) == 0 {
 		errs = append(errs, errors.New("topology.priorities: all are 0, so no member could become primary"))
 	}
-	if t.Arbiter && t.Members >= maxVoting {
-		errs = append(errs, fmt.Errorf("topology.arbiter: %d members have all %d votes of a set. Remove it", t.Members, maxVoting))
+	if t.Arbiter && t.Members == 1 {
+		errs = append(errs, errors.New("topology.arbiter: an arbiter is useless with a single member. Set members: 2, or remove it"))
+	}
+	if t.Arbiter && t.Members >= MaxVotes {
+		errs = append(errs, fmt.Errorf("topology.arbiter: %d members have all %d votes of a set. Remove it", t.Members, MaxVotes))
 	}
 	return errors.Join(errs...)
+}
+
+// DataVotes is the number of members with data that have a vote, in each set.
+func (t *Topology) DataVotes() int {
+	votes := MaxVotes
+	if t.Arbiter {
+		votes--
+	}
+	return min(votes, int(t.Members))
 }
 
 func (t *Topology) checkSharded() error {
@@ -255,13 +270,13 @@ func (t *Topology) checkSharded() error {
 }
 
 func (c *Collection) validate(shards Count) error {
-	db, name, ok := strings.Cut(c.Namespace, ".")
+	db, name, _ := strings.Cut(c.Namespace, ".")
 	errs := []error{
 		oneOf("topology.collection.sharding", c.Sharding, "hashed", "ranged"),
-		between("topology.collection.chunks", float64(c.Chunks), 0, 100_000),
+		between("topology.collection.chunks", float64(c.Chunks), 0, maxChunks),
 	}
-	if !ok || db == "" || name == "" || databaseName(db) != nil {
-		errs = append(errs, fmt.Errorf("topology.collection.namespace: %q is not DATABASE.COLLECTION", c.Namespace))
+	if db == "" || name == "" || databaseName(db) != nil || slices.Contains([]string{"admin", "config", "local"}, db) {
+		errs = append(errs, fmt.Errorf("topology.collection.namespace: %q is not DATABASE.COLLECTION of a user", c.Namespace))
 	}
 	if strings.HasPrefix(c.Key, "$") || strings.ContainsAny(c.Key, " \x00") {
 		errs = append(errs, fmt.Errorf("topology.collection.key: %q is not the name of a field", c.Key))
@@ -272,8 +287,11 @@ func (c *Collection) validate(shards Count) error {
 	if len(c.SplitAt) > 0 && c.Chunks != Count(len(c.SplitAt)+1) {
 		errs = append(errs, fmt.Errorf("topology.collection.chunks: %d borders make %d chunks, not %d", len(c.SplitAt), len(c.SplitAt)+1, c.Chunks))
 	}
-	if !slices.IsSorted(c.SplitAt) {
-		errs = append(errs, errors.New("topology.collection.split_at: the borders are not in ascending order"))
+	if !slices.IsSorted(c.SplitAt) || len(slices.Compact(slices.Clone(c.SplitAt))) != len(c.SplitAt) {
+		errs = append(errs, errors.New("topology.collection.split_at: the borders are not in ascending order or not unique"))
+	}
+	if c.Sharding == "ranged" && len(c.SplitAt) == 0 && c.Key != "_id" {
+		errs = append(errs, fmt.Errorf("topology.collection.split_at: the default borders are for YCSB's keys in _id. Set borders for %s", c.Key))
 	}
 	if c.Chunks > 0 && c.Chunks < shards {
 		errs = append(errs, fmt.Errorf("topology.collection.chunks: %d chunks leave some of the %d shards empty", c.Chunks, shards))
@@ -292,8 +310,10 @@ func (a *Availability) validate() error {
 	return errors.Join(errs...)
 }
 
-func (s *Lab) checkRoles() error {
-	var errs []error
+// checkMongod checks what only servers of MongoDB have: settings of sets, and roles.
+func (s *Lab) checkMongod() error {
+	_, err := s.Topology.SetSettings()
+	errs := []error{err}
 	if s.Engine.Arbiter != nil && !s.Topology.Arbiter {
 		errs = append(errs, errors.New("engine.arbiter: the lab has no arbiter. Remove it, or set topology.arbiter: true"))
 	}
@@ -315,7 +335,7 @@ func (s *Lab) checkEngineAndTopology() error {
 			return errors.New("availability: promote_after and no_promotion are for documentdb. mongod elects a primary automatically " +
 				"(topology.settings.electionTimeoutMillis)")
 		}
-		return s.checkRoles()
+		return s.checkMongod()
 	}
 	var errs []error
 	if s.Topology.Kind == LabSharded {

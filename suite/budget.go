@@ -243,13 +243,10 @@ func (c *conductor) tell(why string, left []spec.Left) error {
 		}
 		c.suite.Left[i].To, c.suite.Left[i].Why = l.To, l.Why
 	}
-	if err := c.w.WritePlan(c.plans); err != nil {
+	if err := record.WritePlan(c.w, c.plans); err != nil {
 		return recording(err)
 	}
-	if err := c.w.Write(c.suite); err != nil {
-		return recording(err)
-	}
-	return nil
+	return recording(c.w.Write(c.suite))
 }
 
 // leftText is a step in a few words; its reason was said before.
@@ -282,14 +279,6 @@ func (c *conductor) budgetOf(i int, begun time.Time) *budget {
 	}
 	p := &c.suite.Parts[i]
 	return &budget{c: c, part: i, thought: p.Estimate, before: p.Seconds, began: begun}
-}
-
-// ofStudy is the budget as studies know it; nil where there is none.
-func (b *budget) ofStudy() conduct.Budget {
-	if b == nil {
-		return nil
-	}
-	return b
 }
 
 // Block implements [conduct.Budget]: what is left of the study and the parts behind it have to fit into what is left of
@@ -387,7 +376,7 @@ func (c *conductor) takeUp() error {
 			}
 		}
 	}
-	if err := c.w.WritePlan(c.plans); err != nil {
+	if err := record.WritePlan(c.w, c.plans); err != nil {
 		return err
 	}
 	return c.w.Write(c.suite)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
+	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // part does a part, or goes on with what is there of it.
@@ -38,10 +40,12 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	resume, err := c.clear(ctx, dir, plan)
 	out := Outcome{Err: err, Conclusion: record.NoResult}
 	if err == nil {
+		job := Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, TakeLeft: c.again[part.Name]}
 		b := c.budgetOf(i, begun)
-		out = c.o.Runner.Part(ctx, Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, Budget: b.ofStudy(),
-			TakeLeft: c.again[part.Name]})
-		if b != nil && b.err != nil {
+		if b != nil {
+			job.Budget = b
+		}
+		if out = c.o.Runner.Part(ctx, job); b != nil && b.err != nil {
 			return b.err
 		}
 	}
@@ -67,7 +71,12 @@ func (c *conductor) part(ctx context.Context, i int) error {
 
 // conclude says what became of a part, by its record and what its runner says.
 func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string, out Outcome) error {
-	c.engineOf(out)
+	switch { // which engine the labs of the parts had: all of them, where they differ
+	case out.Study != nil:
+		c.suite.Engine = joinEngines(c.suite.Engine, out.Study.Engine)
+	case out.Drill != nil:
+		c.suite.Engine = joinEngines(c.suite.Engine, out.Drill.Engine)
+	}
 	var stop *conduct.Stop
 	switch {
 	case complete(dir, part.Kind) && out.Err == nil:
@@ -89,18 +98,6 @@ func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string,
 	return nil
 }
 
-// engineOf keeps which engine the labs of the parts had: all of them, where they differ.
-func (c *conductor) engineOf(out Outcome) {
-	engine := ""
-	switch {
-	case out.Study != nil:
-		engine = out.Study.Engine
-	case out.Drill != nil:
-		engine = out.Drill.Engine
-	}
-	c.suite.Engine = joinEngines(c.suite.Engine, engine)
-}
-
 // joinEngines adds an engine to those that a suite had, once. Versions may have commas.
 func joinEngines(all, engine string) string {
 	const and = "; "
@@ -116,28 +113,18 @@ func (c *conductor) note(event string, part *record.Part) error {
 	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: event, Part: &p}); err != nil {
 		return recording(err)
 	}
-	if err := c.w.Write(c.suite); err != nil {
-		return recording(err)
-	}
-	return nil
+	return recording(c.w.Write(c.suite))
 }
 
 func problemOf(out Outcome) string {
-	problem := ""
-	switch {
-	case out.Err != nil:
-		problem = oneLine(out.Err)
-	case out.Study != nil:
-		problem = out.Study.Problem
-	case out.Drill != nil:
-		problem = out.Drill.Problem
-	case out.Probe != nil:
-		problem = out.Probe.Problem
+	if out.Err != nil {
+		return oneLine(out.Err)
 	}
-	if problem == "" {
-		problem = "no result"
+	part := judge.Part{Study: out.Study, Drill: out.Drill, Probe: out.Probe}
+	if r := part.Result(); r != nil && r.Common().Problem != "" {
+		return r.Common().Problem
 	}
-	return problem
+	return "no result"
 }
 
 // standing is where the suite is as a part begins.
@@ -166,11 +153,7 @@ func (c *conductor) standing(i int) Standing {
 // take puts what earlier parts gave into a part, where it has no values of its own for that.
 func (c *conductor) take(part *record.Part, plan *record.PartPlan) error {
 	given := c.given(part.Name)
-	for key := range given {
-		if slices.Contains(plan.Owns, key) {
-			delete(given, key)
-		}
-	}
+	maps.DeleteFunc(given, func(key string, _ any) bool { return slices.Contains(plan.Owns, key) })
 	if len(given) == 0 || plan.Study == nil {
 		return nil
 	}
@@ -185,11 +168,8 @@ func (c *conductor) take(part *record.Part, plan *record.PartPlan) error {
 	spec.Run = run
 	plan.Study = &spec
 	set := map[string]any{}
-	for _, from := range []map[string]any{part.Set, given} {
-		for key, value := range from {
-			set[key] = value
-		}
-	}
+	maps.Copy(set, part.Set)
+	maps.Copy(set, given)
 	part.Set = set
 	return nil
 }

@@ -1,8 +1,10 @@
 package suite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -76,9 +78,7 @@ func (p *Plan) Nothing() string {
 		if !p.Parts[i].Out() {
 			return ""
 		}
-		if why == "" {
-			why = p.Parts[i].Name + ": " + p.Parts[i].Problem
-		}
+		why = cmp.Or(why, p.Parts[i].Name+": "+p.Parts[i].Problem)
 	}
 	return why
 }
@@ -126,7 +126,7 @@ func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
 	for _, piece := range f.Pieces {
 		part, err := p.part(piece)
 		if err != nil {
-			errs = append(errs, inPart(piece.Name, err))
+			errs = append(errs, before("part "+piece.Name, err))
 		}
 		p.plan.Parts = append(p.plan.Parts, part)
 		if name := p.engineOf(piece); name != "" && !part.Out() && o.Against == "" && !slices.Contains(p.plan.Engines, name) {
@@ -142,11 +142,11 @@ func NewPlan(f Folder, o PlanOptions) (*Plan, error) {
 	return p.plan, nil
 }
 
-// inPart puts the name of a part before each line of an error.
-func inPart(name string, err error) error {
+// before puts the name of a part or file before each line of an error.
+func before(name string, err error) error {
 	var errs []error
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		errs = append(errs, fmt.Errorf("part %s: %s", name, line))
+		errs = append(errs, fmt.Errorf("%s: %s", name, line))
 	}
 	return errors.Join(errs...)
 }
@@ -243,28 +243,27 @@ func (p *planner) engineOf(piece Piece) string {
 	if of == nil {
 		return ""
 	}
-	lab := *of
+	return p.withEngine(*of).Engine.Name
+}
+
+// withEngine names the engine of a lab that names none.
+func (p *planner) withEngine(lab spec.Lab) spec.Lab {
 	if p.o.ChooseEngine != nil {
 		p.o.ChooseEngine(&lab)
 	}
-	return lab.Engine.Name
+	return lab
 }
 
 // owned are the keys that a part has values of its own for.
 func owned(piece Piece) []string {
-	var keys []string
-	for key := range piece.Set {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(piece.Set))
 	if piece.Study != nil {
 		for _, f := range piece.Study.Factors {
 			if f.Path != "" {
 				keys = append(keys, f.Path)
 			}
 			for _, l := range f.Levels {
-				for key := range l.Set {
-					keys = append(keys, key)
-				}
+				keys = slices.AppendSeq(keys, maps.Keys(l.Set))
 			}
 		}
 	}
@@ -283,10 +282,7 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 	if asked.Lab == nil {
 		return errors.New("drill: it brings up no lab (lab), but a suite breaks only its own labs")
 	}
-	lab := *asked.Lab
-	if p.o.ChooseEngine != nil {
-		p.o.ChooseEngine(&lab)
-	}
+	lab := p.withEngine(*asked.Lab)
 	asked.Lab, asked.Out = &lab, ""
 	if err := asked.Complete(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,10 +23,7 @@ func shown(target string) string { return store.Redact(target) }
 func (p *planner) study(part *Planned, asked spec.Study) error {
 	asked.Out, asked.Budget = "", 0
 	if asked.Lab != nil {
-		lab := *asked.Lab
-		if p.o.ChooseEngine != nil {
-			p.o.ChooseEngine(&lab)
-		}
+		lab := p.withEngine(*asked.Lab)
 		asked.Lab = &lab
 	}
 	asked, err := study.ForEngine(asked)
@@ -99,13 +97,10 @@ func (p *planner) against(part *Planned, asked *spec.Study) {
 // target is where a part has its documents.
 func (p *planner) target(part string) string {
 	dir, is := strings.CutPrefix(p.o.Against, embeddedTarget)
-	switch {
-	case !is:
+	if !is {
 		return p.o.Against
-	case dir == "":
-		return embeddedTarget + filepath.Join(p.o.Data, part)
 	}
-	return embeddedTarget + filepath.Join(dir, part)
+	return embeddedTarget + filepath.Join(cmp.Or(dir, p.o.Data), part)
 }
 
 // databaseOf is a database of a part's own: documents of another part would be measured in the place of its own.
@@ -157,13 +152,10 @@ func setsLab(l spec.Level) bool {
 
 // fewer keeps a study whole that has lost factors.
 func (p *planner) fewer(asked *spec.Study) {
-	var batch []string
-	for _, name := range asked.Batch {
-		if slices.ContainsFunc(asked.Factors, func(f spec.Factor) bool { return f.Name == name }) {
-			batch = append(batch, name)
-		}
-	}
-	if asked.Batch = batch; len(batch) == 0 && asked.Order == spec.OrderBatched {
+	asked.Batch = slices.DeleteFunc(slices.Clone(asked.Batch), func(name string) bool {
+		return !slices.ContainsFunc(asked.Factors, func(f spec.Factor) bool { return f.Name == name })
+	})
+	if len(asked.Batch) == 0 && asked.Order == spec.OrderBatched {
 		asked.Order = spec.OrderBlocks
 	}
 	if len(asked.Factors) < 2 {
@@ -259,18 +251,14 @@ func (p *planner) fit() error {
 	p.plan.Left = append(p.plan.Left, left...)
 	for i := range p.plan.Parts {
 		x, f := &p.plan.Parts[i], fitted[i]
-		switch {
-		case x.Out():
-			x.Plan.Study, x.Plan.Drill, x.Plan.Probe = nil, nil, nil
-			continue
-		case f.Out:
+		if f.Out {
 			x.Status, x.Problem, x.Estimate = record.PartLeft, f.Why, 0
 			x.Plan.Study, x.Plan.Drill, x.Plan.Probe = nil, nil, nil
 			continue
 		}
 		x.Plan.Study, x.Plan.Drill, x.Plan.Probe, x.Estimate = f.Study, f.Drill, f.Probe, f.Estimate
 		if err := p.settle(x); err != nil {
-			return inPart(x.Name, err)
+			return before("part "+x.Name, err)
 		}
 	}
 	return nil

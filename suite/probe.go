@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -28,18 +29,8 @@ func probeSpec(dir string, p spec.PartProbe) (record.ProbeSpec, error) {
 	if len(p.Operations) > 0 {
 		s.Operations = p.Operations
 	}
-	if p.Mode != "" {
-		s.Mode = p.Mode
-	}
-	if p.Size > 0 {
-		s.Size = int64(p.Size)
-	}
-	if p.Block > 0 {
-		s.Block = int64(p.Block)
-	}
-	if p.Duration > 0 {
-		s.Duration = int64(p.Duration)
-	}
+	s.Mode, s.Size = cmp.Or(p.Mode, s.Mode), cmp.Or(int64(p.Size), s.Size)
+	s.Block, s.Duration = cmp.Or(int64(p.Block), s.Block), cmp.Or(int64(p.Duration), s.Duration)
 	if len(p.Threads) > 0 {
 		s.Ramp, s.Clients = nil, nil
 		for _, n := range p.Threads {

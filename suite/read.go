@@ -73,18 +73,9 @@ func Open(dir string) (Folder, error) {
 		err = f.pieces()
 	}
 	if err != nil {
-		return f, inFile(file.Name(), err)
+		return f, before(file.Name(), err)
 	}
 	return f, nil
-}
-
-// inFile puts the name of a file before each line of an error.
-func inFile(name string, err error) error {
-	var errs []error
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		errs = append(errs, fmt.Errorf("%s: %s", name, line))
-	}
-	return errors.Join(errs...)
 }
 
 // checkShows makes sure that the document is there, and what parts show of it.
@@ -118,9 +109,7 @@ func (f *Folder) pieces() error {
 	for i, p := range f.Spec.Parts {
 		list, err := f.part(p)
 		if err != nil {
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				errs = append(errs, fmt.Errorf("part %d (%s): %s", i+1, p.NameOf(), line))
-			}
+			errs = append(errs, before(fmt.Sprintf("part %d (%s)", i+1, p.NameOf()), err))
 			continue
 		}
 		if len(f.Pieces)+len(list) > mostParts {
@@ -226,11 +215,8 @@ func combinations(each map[string][]any) []map[string]any {
 		var longer []map[string]any
 		for _, have := range list {
 			for _, value := range each[key] {
-				set := maps.Clone(have)
-				if set == nil {
-					set = map[string]any{}
-				}
-				set[key] = value
+				set := map[string]any{key: value}
+				maps.Copy(set, have)
 				longer = append(longer, set)
 			}
 		}

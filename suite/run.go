@@ -1,10 +1,12 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -68,8 +70,14 @@ func (e *Interrupted) Error() string {
 }
 
 // wrong marks an error of what was asked for, recording one of writing things down.
-func wrong(err error) error     { return &run.Error{Stage: run.Specification, Err: err} }
-func recording(err error) error { return &run.Error{Stage: run.Recording, Err: err} }
+func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }
+
+func recording(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &run.Error{Stage: run.Recording, Err: err}
+}
 
 // conductor does one suite.
 type conductor struct {
@@ -99,7 +107,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	if err := roomFor(plan, o); err != nil {
 		return nil, recording(err)
 	}
-	w, err := record.CreateSuite(o.Dir)
+	w, err := record.Create[*record.Suite](o.Dir, nil)
 	if err != nil {
 		return nil, recording(err)
 	}
@@ -118,7 +126,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 		c.plans = append(c.plans, p.Plan)
 	}
 	// The plan is there before the suite is: whoever finds suite.json can go on with it.
-	if err := w.WritePlan(c.plans); err != nil {
+	if err := record.WritePlan(w, c.plans); err != nil {
 		return nil, recording(err)
 	}
 	return c.conduct(ctx)
@@ -157,7 +165,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 		return nil, recording(err)
 	}
 	defer release()
-	s, err := record.ReadHeldSuite(dir)
+	s, err := record.ReadHeld[*record.Suite](dir)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -179,7 +187,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	if s.Status == record.Complete && !c.retries() && !(c.more && len(s.LateParts()) > 0) {
 		return s, nil
 	}
-	if c.w, err = record.ContinueSuite(dir); err != nil {
+	if c.w, err = record.Continue[*record.Suite](dir, nil); err != nil {
 		return nil, recording(err)
 	}
 	defer c.w.Close()
@@ -202,7 +210,7 @@ func (c *conductor) reach() error {
 		}
 	}
 	if c.o.Against != "" && shown(c.o.Against) != shown(c.suite.Against) {
-		return fmt.Errorf("--target: the suite loads %s, which cannot be changed. Begin another suite for %s", orLabs(c.suite.Against), shown(c.o.Against))
+		return fmt.Errorf("--target: the suite loads %s, which cannot be changed. Begin another suite for %s", cmp.Or(shown(c.suite.Against), "labs of its own"), shown(c.o.Against))
 	}
 	for i := range c.plans {
 		over := c.suite.Parts[i].Status == record.PartDone || c.suite.Parts[i].Status == record.PartLeft
@@ -225,22 +233,11 @@ func (c *conductor) reach() error {
 	return nil
 }
 
-func orLabs(against string) string {
-	if against == "" {
-		return "labs of its own"
-	}
-	return shown(against)
-}
-
-// retries makes parts that failed ones to do again, if that is asked for, and reports whether there are any.
+// retries reports whether there are parts that failed and are to be done again.
 func (c *conductor) retries() bool {
-	any := false
-	for i := range c.suite.Parts {
-		if c.o.RetryFailed && c.suite.Parts[i].Status == record.PartFailed {
-			any = true
-		}
-	}
-	return any
+	return c.o.RetryFailed && slices.ContainsFunc(c.suite.Parts, func(p record.Part) bool {
+		return p.Status == record.PartFailed
+	})
 }
 
 // conduct does what is left.

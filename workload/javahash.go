@@ -2,7 +2,8 @@ package workload
 
 import (
 	"strconv"
-	"unicode/utf16"
+
+	"github.com/plimsoll-bench/plimsoll/internal/javahash"
 )
 
 // The layout of a YCSB document follows the iteration order of java.util.HashMap, because YCSB hands
@@ -11,15 +12,6 @@ import (
 // Not reproduced: buckets that Java turns into trees. That takes eight or more names in one bucket of a
 // table of at least 64, which names of the form prefix + number do not come to in practice; the order
 // inside such a bucket would be the order of insertion here.
-
-// javaStringHash is String.hashCode: Σ c[i]·31^(n-1-i) over the UTF-16 units of s, in 32 bits.
-func javaStringHash(s string) int32 {
-	var h int32
-	for _, c := range utf16.Encode([]rune(s)) {
-		h = 31*h + int32(c)
-	}
-	return h
-}
 
 // javaMapOrder returns the indexes of names in the order in which a HashMap with the given initial
 // capacity (16 if it was made without one) iterates after they were put in one after the other.
@@ -33,8 +25,7 @@ func javaMapOrder(names []string, capacity int) []int {
 	buckets := make([][]int, table)
 	spread := make([]uint32, len(names))
 	for i, name := range names {
-		h := uint32(javaStringHash(name))
-		spread[i] = h ^ h>>16
+		spread[i] = javahash.Spread(name)
 		b := spread[i] & uint32(table-1)
 		buckets[b] = append(buckets[b], i)
 		// A long bucket in a small table makes the table grow instead of the bucket becoming a tree.

@@ -8,17 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func TestJavaStringHash(t *testing.T) {
-	for s, want := range map[string]int32{
-		"": 0, "a": 97, "Aa": 2112, "BB": 2112, "abc": 96354, "Hello": 69609650,
-	} {
-		if got := javaStringHash(s); got != want {
-			t.Errorf("hash of %q is %d, want %d", s, got, want)
-		}
-	}
-}
+	"github.com/plimsoll-bench/plimsoll/internal/javahash"
+)
 
 func ordered(names []string, order []int) string {
 	out := make([]string, len(order))
@@ -84,14 +76,7 @@ func TestJavaMapOrderWithCollisions(t *testing.T) {
 	if diff := cmp.Diff(naturalOrder(16), javaMapOrder(names, 16)); diff != "" {
 		t.Errorf("names with one hash must keep their order:\n%s", diff)
 	}
-	if h := javaStringHash(names[0]); h != javaStringHash(names[15]) {
+	if h := javahash.String(names[0]); h != javahash.String(names[15]) {
 		t.Fatalf("%s and %s should have the same hash", names[0], names[15])
-	}
-}
-
-func TestJavaHashUsesUTF16(t *testing.T) {
-	// U+1F600 is the two units D83D DE00.
-	if got, want := javaStringHash("😀"), int32(0xd83d)*31+int32(0xde00); got != want {
-		t.Errorf("hash is %d, want %d", got, want)
 	}
 }

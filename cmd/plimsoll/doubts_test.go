@@ -30,7 +30,7 @@ var recordKinds = map[string]func(dir string) error{
 		if err != nil {
 			return err
 		}
-		w, err := record.ContinueSuite(dir)
+		w, err := record.Continue[*record.Suite](dir, nil)
 		if err != nil {
 			return err
 		}

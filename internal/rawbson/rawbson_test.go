@@ -21,7 +21,7 @@ func TestNestedDocuments(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	body, rest, ok := Split([]byte("\x07\x00\x00\x00ab\x00next"))
-	if !ok || string(body) != "ab\x00" || string(rest) != "next" {
+	if !ok || string(body) != "ab" || string(rest) != "next" {
 		t.Errorf("%q, %q, %v", body, rest, ok)
 	}
 	for _, damaged := range []string{"", "\x05\x00\x00\x00", "\x04\x00\x00\x00\x00", "\x05\x00\x00\x00x", "\xff\xff\xff\xff\x00"} {
@@ -38,6 +38,25 @@ func TestValue(t *testing.T) {
 	for _, damaged := range []string{"", "\x02", "\x02name"} {
 		if got := Value([]byte(damaged)); got != nil {
 			t.Errorf("%q has the value %q", damaged, got)
+		}
+	}
+}
+
+func TestNext(t *testing.T) {
+	doc := bsoncore.NewDocumentBuilder().AppendInt32("n", 7).AppendString("s", "x").Build()
+	body, _, _ := Split(doc)
+	key, v, size := Next(body)
+	if n, ok := v.Number(); string(key) != "n" || n != 7 || !ok {
+		t.Errorf("%q: %v", key, v)
+	}
+	body = body[size:]
+	key, v, size = Next(body)
+	if text, ok := v.Text(); string(key) != "s" || string(text) != "x" || !ok || size != len(body) {
+		t.Errorf("%q: %v", key, v)
+	}
+	for _, damaged := range []string{"", "\x10", "\x10n", "\x10n\x00\x01", "\x00n\x00"} {
+		if key, v, size := Next([]byte(damaged)); size != 0 {
+			t.Errorf("%q has the element %q: %v", damaged, key, v)
 		}
 	}
 }

@@ -18,16 +18,12 @@ const KindVolume = "volume"
 
 // planBare plans one volume for each member, and distributes them over the hosts round robin.
 func planBare(asked spec.Lab) (Layout, error) {
-	n := max(1, int(asked.Topology.Members))
 	hosts := int(asked.Hosts.Count)
-	if hosts == 0 {
-		hosts = n
-	}
 	var l Layout
 	for i := range hosts {
 		l.Hosts = append(l.Hosts, HostPlan{Name: "host" + strconv.Itoa(i+1), Role: "member", Limits: hostLimits(asked.Hosts, nil)})
 	}
-	for i := range n {
+	for i := range int(asked.Topology.Members) {
 		l.Members = append(l.Members, MemberPlan{Name: "vol-" + strconv.Itoa(i+1), Kind: KindVolume,
 			Host: l.Hosts[i%hosts].Name, Role: "member", Volume: true})
 	}

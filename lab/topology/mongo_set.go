@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // MongoDB's error codes that matter while a set is initiated.
@@ -50,13 +52,14 @@ func (c *mongoCluster) setConfig(set string) (bson.D, error) {
 		config = append(config, bson.E{Key: "configsvr", Value: true})
 	}
 	config = append(config, bson.E{Key: "members", Value: members})
-	all, err := setSettings(c.site.Spec.Topology)
+	all, err := c.site.Spec.Topology.SetSettings()
 	if err != nil {
 		return nil, err
 	}
 	var settings bson.D
-	for _, s := range all {
-		if s.Key == "writeConcernMajorityJournalDefault" {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := bson.E{Key: name, Value: all[name]}
+		if name == "writeConcernMajorityJournalDefault" {
 			if set != mongoConfig { // config servers need its default, true
 				config = append(config, s)
 			}
@@ -73,9 +76,9 @@ func (c *mongoCluster) setConfig(set string) (bson.D, error) {
 // dataVotes is the number of voting members with data in a set.
 func (c *mongoCluster) dataVotes(set string) int {
 	if set == mongoConfig {
-		return maxVotes
+		return spec.MaxVotes
 	}
-	return dataVotes(c.site.Spec.Topology)
+	return c.site.Spec.Topology.DataVotes()
 }
 
 // formSet initiates a new set, and waits until it has a primary, all members are healthy and a majority has committed a

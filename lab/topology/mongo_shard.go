@@ -76,7 +76,7 @@ func (c *mongoCluster) shards() []string {
 // implicit default; "setDefaultRWConcern").
 func (c *mongoCluster) defaultConcern(ctx context.Context, router *engine.MongoNode) error {
 	t := c.site.Spec.Topology
-	data := dataVotes(t)
+	data := t.DataVotes()
 	if !t.Arbiter || !c.programs.Version.AtLeast(5, 0) || data > (data+1)/2+1 {
 		return nil
 	}
@@ -216,7 +216,7 @@ func (c *mongoCluster) chunks(ctx context.Context, router *engine.MongoNode) (ma
 	err = router.Command(ctx, engine.AsUser, "config", bson.D{{Key: "aggregate", Value: "chunks"}, {Key: "pipeline", Value: bson.A{
 		bson.D{{Key: "$match", Value: match}},
 		bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$shard"}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
-	}}, {Key: "cursor", Value: bson.D{{Key: "batchSize", Value: int32(2 * maxShards)}}}}, &f)
+	}}, {Key: "cursor", Value: bson.D{{Key: "batchSize", Value: int32(2 * spec.MaxShards)}}}}, &f)
 	if err != nil {
 		return nil, err
 	}

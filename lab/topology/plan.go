@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Plan returns the hosts and members of a specification, whose defaults must be filled in. It creates nothing. An error
+// Plan returns the hosts and members of a complete specification; see [spec.Lab.Complete]. It creates nothing. An error
 // names the key of the specification and an alternative.
 func Plan(asked spec.Lab) (Layout, error) {
 	switch asked.Engine.Name {

@@ -1,7 +1,9 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -20,9 +22,6 @@ const (
 // the same server in all of them.
 func memberName(set string, index int) string { return set + "-" + strconv.Itoa(index+1) }
 
-// maxVotes is the maximum of voting members (manual: "Replica Set Members").
-const maxVotes = 7
-
 // mongoPlanner places members on hosts.
 type mongoPlanner struct {
 	layout Layout
@@ -38,15 +37,7 @@ func planMongo(asked spec.Lab) (Layout, error) {
 	}
 	t := asked.Topology
 	p := &mongoPlanner{load: map[string]int{}, sets: map[string]map[string]int{}}
-	hosts := int(asked.Hosts.Count)
-	if hosts == 0 {
-		hosts = int(t.Members)
-		if t.Arbiter {
-			hosts++
-		}
-		hosts = max(1, hosts) // topology.members may be missing for a standalone
-	}
-	for i := range hosts {
+	for i := range int(asked.Hosts.Count) {
 		p.data = append(p.data, "host"+strconv.Itoa(i+1))
 		p.addHost(p.data[i], "member", asked, nil)
 	}
@@ -65,6 +56,40 @@ func planMongo(asked spec.Lab) (Layout, error) {
 	return p.layout, nil
 }
 
+// checkMongo checks what depends on MongoDB's releases and space; [spec.Lab.Validate] has checked the rest.
+func checkMongo(asked spec.Lab) error {
+	return errors.Join(engine.CheckMongoCache(int64(asked.Engine.Cache)), checkMongoVersion(asked),
+		mongoRoom(asked).Check())
+}
+
+func checkMongoVersion(asked spec.Lab) error {
+	var v engine.MongoVersion
+	if asked.Engine.Version != "" {
+		var err error
+		if v, err = engine.ParseMongoVersion(asked.Engine.Version); err != nil {
+			return fmt.Errorf("engine.version: %w", err)
+		}
+		if !v.AtLeast(4, 4) {
+			return fmt.Errorf("engine.version: %s is too old: labs need 4.4 or later", asked.Engine.Version)
+		}
+	}
+	if v.Known() {
+		return errors.Join(checkMongoArgs(asked, v), checkRenamed(asked, v))
+	}
+	return checkMongoArgs(asked, v)
+}
+
+// checkMongoArgs refuses arguments of any role that the lab sets itself or that the release does not have.
+func checkMongoArgs(asked spec.Lab, v engine.MongoVersion) error {
+	var errs []error
+	roles := asked.Engine.Roles()
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		members := asked.Topology.Kind != spec.LabStandalone && role != "router"
+		errs = append(errs, engine.CheckMongodArgs(spec.EngineKey(role, "args"), roles[role].Args, v, members))
+	}
+	return errors.Join(errs...)
+}
+
 func (p *mongoPlanner) addHost(name, role string, asked spec.Lab, own *spec.HostLimits) {
 	p.layout.Hosts = append(p.layout.Hosts, HostPlan{Name: name, Role: role, Limits: hostLimits(asked.Hosts, own)})
 }
@@ -77,7 +102,7 @@ func (p *mongoPlanner) placeSet(set string, t spec.Topology, turn int) {
 		switch {
 		case len(t.Priorities) > 0:
 			priority = t.Priorities[m]
-		case m >= dataVotes(t):
+		case m >= t.DataVotes():
 			priority = 0 // a member without a vote cannot become primary
 		}
 		p.place(MemberPlan{Name: memberName(set, m), Kind: "mongod", Set: set, Role: "member",
@@ -86,15 +111,6 @@ func (p *mongoPlanner) placeSet(set string, t spec.Topology, turn int) {
 	if t.Arbiter {
 		p.place(MemberPlan{Name: set + "-arbiter", Kind: "mongod", Set: set, Role: "arbiter"}, turn+int(t.Members))
 	}
-}
-
-// dataVotes is the number of members with data that have a vote.
-func dataVotes(t spec.Topology) int {
-	votes := maxVotes
-	if t.Arbiter {
-		votes--
-	}
-	return min(votes, int(t.Members))
 }
 
 // place puts a member on the host with the fewest members of its set, then the fewest members.
@@ -156,10 +172,10 @@ func (p *mongoPlanner) notes(asked spec.Lab) []string {
 	if t.Acknowledge > 0 {
 		say("topology.acknowledge: %d has no effect with mongod, because each write has its own write concern (w)", t.Acknowledge)
 	}
-	voting := dataVotes(t)
+	voting := t.DataVotes()
 	if t.Arbiter {
 		voting++
-		if dataVotes(t) <= voting/2+1 && t.Members > 1 {
+		if t.DataVotes() <= voting/2+1 && t.Members > 1 {
 			say("topology.arbiter: if one member with data is lost, w: majority may wait forever, because the others with data " +
 				"are not a majority of the votes; MongoDB's default write concern is w: 1 here")
 		}
@@ -168,9 +184,9 @@ func (p *mongoPlanner) notes(asked spec.Lab) []string {
 		say("topology.members: %d voting members tolerate only as many failures as %d: the majority of both is lost after %d failures",
 			voting, voting-1, voting/2)
 	}
-	if int(t.Members) > dataVotes(t) {
+	if int(t.Members) > t.DataVotes() {
 		say("topology.members: %d members of each set have neither vote nor priority, because only %d may vote",
-			int(t.Members)-dataVotes(t), maxVotes)
+			int(t.Members)-t.DataVotes(), spec.MaxVotes)
 	}
 	if t.Kind == spec.LabSharded {
 		if t.ConfigServers%2 == 0 {

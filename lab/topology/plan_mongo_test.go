@@ -89,49 +89,14 @@ type planned struct {
 	want string
 }
 
-// What cannot be made is refused with the key and what to write instead.
-func TestPlanMongoRefusesSets(t *testing.T) {
+// The plan refuses what depends on the release of MongoDB and on its space.
+func TestPlanMongoRefuses(t *testing.T) {
 	refused(t, []planned{
-		{changedSet(func(s *spec.Lab) { s.Topology.Members = 0 }), "topology.members: 0 is not between 1 and 50"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Members = 51 }), "topology.members: 51"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 1, true }), "topology.arbiter: an arbiter is useless with a single member"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Members, s.Topology.Arbiter = 7, true }), "use members: 6"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{1, 2} }), "topology.priorities: there are 2 for 3 members"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{0, 0, 0} }), "no member can become primary"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Priorities = []float64{-1, 1, 1} }), "not between 0 and 1000"},
-		{changedSet(func(s *spec.Lab) {
-			s.Topology.Members, s.Topology.Priorities = 8, slices.Repeat([]float64{1}, 8)
-		}), "member 8 has no vote"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Election = "elect-never" }), "elect-default or elect-fast"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMilis": "1"} }), "did you mean electionTimeoutMillis?"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"electionTimeoutMillis": "0"} }), "not a whole number of at least 1"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Settings = map[string]string{"chainingAllowed": "perhaps"} }), "neither true nor false"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Kind = "ring" }), "standalone, replica-set or sharded"},
-		{changedSet(func(s *spec.Lab) { s.Topology.Kind = spec.LabStandalone }), "use replica-set or sharded"},
-		{changedSet(func(s *spec.Lab) { s.Hosts.Count = 65 }), "hosts.count: 65"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Cache = 1 << 20 }), "engine.cache: 1048576 bytes is not between 256MiB"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Version = "4.2.24" }), "engine.version: 4.2.24 is too old"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Version = "new" }), "engine.version: \"new\" is not a release"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Args = []string{"--replSet", "x"} }), "--replSet is set by the lab; use topology.kind"},
 		{changedSet(func(s *spec.Lab) { s.Engine.Name = "postgres" }), "engine.name"},
-	})
-}
-
-func TestPlanMongoRefusesClusters(t *testing.T) {
-	refused(t, []planned{
-		{changedCluster(func(s *spec.Lab) { s.Topology.Routers = 0 }), "topology.routers: 0"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.ConfigServers = 8 }), "topology.config_servers: 8"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Shards = 0 }), "topology.shards: 0"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection = nil }), "topology.collection: a sharded lab needs a sharded collection"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Namespace = "config.chunks" }), "not a user namespace DATABASE.COLLECTION"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.Chunks = 1 }), "1 chunks leave some of the 2 shards empty"},
-		{changedCluster(func(s *spec.Lab) { s.Topology.Collection.SplitAt = []string{"a"} }), "borders need sharding: ranged"},
-		{changedCluster(func(s *spec.Lab) {
-			s.Topology.Collection.Sharding, s.Topology.Collection.SplitAt = "ranged", []string{"b", "a"}
-		}), "not in ascending order"},
-		{changedCluster(func(s *spec.Lab) {
-			s.Topology.Collection.Sharding, s.Topology.Collection.Key = "ranged", "age"
-		}), "give borders for age"},
 	})
 }
 
@@ -187,16 +152,16 @@ func drawSpec(t *rapid.T) spec.Lab {
 			Sharding: rapid.SampledFrom([]string{"", "hashed", "ranged", "x"}).Draw(t, "sharding"), Chunks: count("chunks", -1, 20),
 			SplitAt: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3).Draw(t, "borders")}
 	}
-	if rapid.Bool().Draw(t, "with defaults") {
-		s.Defaults()
-	}
 	return s
 }
 
-// Whatever is asked for, a plan is refused or one that MongoDB takes.
+// A specification is refused, or its plan is one that MongoDB accepts.
 func TestPlanMongoHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
+		if spec.Complete() != nil {
+			return
+		}
 		l, err := Plan(spec)
 		if err != nil {
 			if err.Error() == "" || len(l.Members) > 0 {
@@ -265,22 +230,25 @@ func TestMongoSetConfigVotes(t *testing.T) {
 	for members := 1; members <= 50; members++ {
 		for _, arbiter := range []bool{false, true} {
 			asked := mongoSpec(spec.Topology{Kind: spec.LabReplicaSet, Members: spec.Count(members), Arbiter: arbiter})
-			l, err := Plan(asked)
-			if err != nil {
-				if arbiter && (members == 1 || members >= maxVotes) {
+			if asked.Validate() != nil {
+				if arbiter && (members == 1 || members >= spec.MaxVotes) {
 					continue
 				}
+				t.Fatal(asked.Validate())
+			}
+			l, err := Plan(asked)
+			if err != nil {
 				t.Fatal(err)
 			}
 			votes := 0
 			for i, m := range l.Members {
-				if m.Role == "arbiter" || i < dataVotes(asked.Topology) {
+				if m.Role == "arbiter" || i < asked.Topology.DataVotes() {
 					votes++
 				} else if m.Priority != 0 {
 					t.Errorf("%d members: %s has no vote and priority %v", members, m.Name, m.Priority)
 				}
 			}
-			if votes > maxVotes {
+			if votes > spec.MaxVotes {
 				t.Errorf("%d members, arbiter %v: %d votes", members, arbiter, votes)
 			}
 		}

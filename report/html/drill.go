@@ -152,7 +152,7 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 	last := first
 	var words []string
 	for _, m := range story.Moments {
-		name, at := report.DrillMoment(m.Kind), figure.Duration(time.Duration(m.At-first))
+		name, at := report.DrillMoment(m.Kind), duration(m.At-first)
 		row := chart.Row{Name: name, Value: seconds64(m.At - first), Low: seconds64(last - first),
 			High: seconds64(m.At - first), Text: at}
 		if m.Kind == record.MomentFault {
@@ -160,13 +160,13 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 		}
 		c.Rows = append(c.Rows, row)
 		words = append(words, name+" "+at)
-		numbers.Rows = append(numbers.Rows, []string{name, at, figure.Duration(time.Duration(m.At - last)), m.Text})
+		numbers.Rows = append(numbers.Rows, []string{name, at, duration(m.At - last), m.Text})
 		last = m.At
 	}
 	note := ""
 	if e := r.Of("", story.Shard); e != nil && e.Outage > 0 {
 		c.BandLow, c.BandHigh = seconds64(e.OutageFrom-first), seconds64(e.OutageFrom+e.Outage-first)
-		note = "Shaded: the outage of " + figure.Duration(time.Duration(e.Outage)) + ", from the last success before it to the first one after it."
+		note = "Shaded: the outage of " + duration(e.Outage) + ", from the last success before it to the first one after it."
 	}
 	c.Description = "The time of each step: " + strings.Join(words, "; ") + ". " + note
 	return newFigure(c, note, numbers)
@@ -188,7 +188,7 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 		at := slices.IndexFunc(manners, func(m record.DrillManner) bool { return m.Manner == r.Manner() })
 		if e := r.Headline(); e != nil && e.Outage >= 0 && at >= 0 {
 			series[at].X, series[at].Y = append(series[at].X, float64(r.Number)), append(series[at].Y, float64(e.Outage))
-			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(r.Number), figure.Duration(time.Duration(e.Outage)),
+			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(r.Number), duration(e.Outage),
 				report.MannerName(r.Manner())})
 			n++
 		}
@@ -202,7 +202,7 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 		if m.Outages != nil {
 			c.Series = append(c.Series, mannerSeries(m, series[i], i, len(manners) > 1, float64(len(d.Rounds)+1))...)
 			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", report.MannerName(m.Manner),
-				figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(m.Outages.Max)))
+				duration(m.Outages.Median), duration(m.Outages.Max))
 		}
 	}
 	if x := d.Specification.Expect; x != nil && x.Outage > 0 {
@@ -212,7 +212,7 @@ func drillOutages(d *record.Drill, prefix string) *Figure {
 }
 
 func mannerSeries(m record.DrillManner, dots chart.Series, number int, several bool, end float64) []chart.Series {
-	median := "median " + figure.Duration(time.Duration(m.Outages.Median))
+	median := "median " + duration(m.Outages.Median)
 	dots.Name, dots.Unnamed, dots.Dots, dots.Style, dots.Colour = "outage", true, true, chart.Points, 2*number
 	if several {
 		dots.Name, dots.Unnamed = report.MannerName(m.Manner), false
@@ -245,11 +245,11 @@ func drillShare(m *record.DrillManner, several bool, prefix string) *Figure {
 	for i, v := range values { // steps: nothing is known between two rounds
 		below, here := float64(i)/float64(n), float64(i+1)/float64(n)
 		line.X, line.Y = append(line.X, v, v), append(line.Y, below, here)
-		numbers.Rows = append(numbers.Rows, []string{figure.Duration(time.Duration(v)), fmt.Sprintf("%d of %d", i+1, n),
+		numbers.Rows = append(numbers.Rows, []string{duration(v), fmt.Sprintf("%d of %d", i+1, n),
 			figure.Percent(here)})
 	}
 	c.Series = []chart.Series{line}
 	c.Description = fmt.Sprintf("Half of %d rounds had an outage of at most %s, all of them of at most %s.", n,
-		figure.Duration(time.Duration(m.Outages.Median)), figure.Duration(time.Duration(values[n-1])))
+		duration(m.Outages.Median), duration(values[n-1]))
 	return drawn(c, numbers)
 }

@@ -92,7 +92,7 @@ func roundsDone(d *record.Drill) *Table {
 		}
 		outage, lost := "–", "–"
 		if e := r.Headline(); e != nil && e.Outage >= 0 {
-			outage = figure.Duration(time.Duration(e.Outage))
+			outage = duration(e.Outage)
 		}
 		if l := r.Ledger; l != nil {
 			lost = figure.Count(l.LostWrites())

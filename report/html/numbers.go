@@ -61,18 +61,11 @@ func text(x float64, unit string) string {
 	return figure.Value(x, unit)
 }
 
-func duration(ns float64) string {
-	if math.IsNaN(ns) {
+func duration[T int64 | float64](ns T) string {
+	if math.IsNaN(float64(ns)) {
 		return "-"
 	}
 	return figure.Duration(time.Duration(ns))
 }
 
 func seconds(s float64) string { return figure.Duration(time.Duration(s * 1e9)) }
-
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
-}

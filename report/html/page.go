@@ -149,21 +149,9 @@ func hash(text string) string {
 }
 
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"class": func(c Column) string {
-		if c.Number {
-			return "n"
-		}
-		return "t"
-	},
-	"columnClass": func(t *Table, i int) string {
-		if i < len(t.Columns) && t.Columns[i].Number {
-			return "n"
-		}
-		return "t"
-	},
+	"number":  func(t *Table, i int) bool { return i < len(t.Columns) && t.Columns[i].Number },
 	"join":    strings.Join,
 	"capital": report.Capitalised,
-	"safe":    func(h template.HTML) template.HTML { return h },
 }).ParseFS(assets, "assets/page.tmpl"))
 
 // Write writes the page: one HTML file that loads nothing from elsewhere. The content policy names the hashes of its

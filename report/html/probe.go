@@ -34,8 +34,6 @@ func (s *Source) openProbe(dir string) error {
 	return nil
 }
 
-func probeTime(ns int64) string { return figure.Duration(time.Duration(ns)) }
-
 // probeSections are those of the document with charts.
 func probeSections(s *Source, d *report.Document, prefix string) []Section {
 	p := s.Probe
@@ -65,7 +63,7 @@ func rampFigure(p *record.Probe, prefix string, rate bool) *Figure {
 			if !rate {
 				y, text = math.NaN(), "–"
 				if s.Latency.P99 != nil {
-					y, text = float64(*s.Latency.P99), probeTime(*s.Latency.P99)
+					y, text = float64(*s.Latency.P99), duration(*s.Latency.P99)
 				}
 			}
 			line.X, line.Y = append(line.X, float64(s.Threads)), append(line.Y, y)
@@ -101,8 +99,8 @@ func commitFigure(p *record.Probe, prefix string) *Figure {
 		x := float64(s.Clients)
 		measured.X, measured.Y = append(measured.X, x), append(measured.Y, s.Latency.Mean)
 		model.X, model.Y = append(model.X, x), append(model.Y, float64(s.Model.Latency))
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), probeTime(int64(s.Latency.Mean)),
-			probeTime(s.Model.Latency)})
+		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), duration(int64(s.Latency.Mean)),
+			duration(s.Model.Latency)})
 	}
 	c.Series = []chart.Series{measured, model}
 	return drawn(c, numbers)
@@ -128,7 +126,7 @@ func spectrumFigure(p *record.Probe, prefix string) *Figure {
 			}
 			at := h.Quantile(q)
 			line.X, line.Y = append(line.X, float64(at)), append(line.Y, 1-q)
-			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), probeTime(at), figure.Percent(1 - q)})
+			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), duration(at), figure.Percent(1 - q)})
 		}
 		c.Series = append(c.Series, line)
 	}
@@ -164,7 +162,7 @@ func courseFigure(s *Source, prefix, profile string) *Figure {
 		}
 		line.X, line.Y = append(line.X, at), append(line.Y, y)
 		numbers.Rows = append(numbers.Rows, []string{fmt.Sprintf("%.0f s", at),
-			figure.Bytes(int64(float64(x.Bytes)/seconds)) + "/s", probeTime(x.P99)})
+			figure.Bytes(int64(float64(x.Bytes)/seconds)) + "/s", duration(x.P99)})
 	}
 	c.Series = []chart.Series{line}
 	if r := s.Probe.Sustained; sustained && r != nil && r.Fell {

@@ -40,8 +40,8 @@ func runSections(s *Source, d *report.Document, prefix string) ([]Section, *Trac
 
 func eventTable(events []measure.Event) *Table {
 	const most = 300
-	t := &Table{Caption: "Events", Folded: true, Columns: []Column{{Name: "at", Number: true}, {Name: "event"},
-		{Name: "what"}}}
+	t := &Table{Caption: "Events", Folded: true, Columns: columns(3, "at", "event", "what")}
+	t.Columns[0].Number = true
 	for i, e := range events {
 		if i == most {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s more are in %s.", figure.Plural(len(events)-most, "event"),

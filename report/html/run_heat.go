@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
@@ -79,48 +80,17 @@ func heatTable(total []int64, n int64) *Table {
 		}
 		low, high := course.Band(band)
 		t.Rows = append(t.Rows, []string{duration(low), duration(high), figure.Count(count),
-			figure.Percent(ratio(float64(count), float64(n)))})
+			figure.Percent(float64(count) / float64(n))})
 	}
 	t.Notes = []string{"Each line is a row of the heatmap over all its time; the columns are the bins of the charts above."}
 	return t
 }
 
-func sum(list []float64) float64 {
-	s := 0.0
-	for _, v := range list {
-		if !math.IsNaN(v) {
-			s += v
-		}
-	}
-	return s
-}
-
-// mean is that of the values that are there; not a number if there is none.
-func mean(list []float64) float64 {
-	s, n := 0.0, 0
-	for _, v := range list {
-		if !math.IsNaN(v) {
-			s, n = s+v, n+1
-		}
-	}
-	if n == 0 {
-		return math.NaN()
-	}
-	return s / float64(n)
-}
-
+// rangeOf is that of the values that are there, NaN if there is none.
 func rangeOf(list []float64) (low, high float64) {
-	low, high = math.NaN(), math.NaN()
-	for _, v := range list {
-		if math.IsNaN(v) {
-			continue
-		}
-		if math.IsNaN(low) || v < low {
-			low = v
-		}
-		if math.IsNaN(high) || v > high {
-			high = v
-		}
+	list = slices.DeleteFunc(slices.Clone(list), math.IsNaN)
+	if len(list) == 0 {
+		return math.NaN(), math.NaN()
 	}
-	return low, high
+	return slices.Min(list), slices.Max(list)
 }

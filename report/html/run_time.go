@@ -3,7 +3,7 @@ package html
 import (
 	"fmt"
 	"math"
-	"time"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -45,13 +45,9 @@ func timeSection(s *Source, prefix string) (Section, *Track) {
 	if !s.Course.Complete {
 		sec.Lead += " " + endsEarly
 	}
-	for _, f := range []*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix), t.workers(prefix),
-		t.inFlight(prefix), t.heat(prefix)} {
-		if f != nil {
-			sec.Blocks = append(sec.Blocks, Block{Figure: f})
-		}
-	}
-	sec.Blocks = append(sec.Blocks, Block{Table: t.table()})
+	sec.Blocks = append(figureBlocks([]*Figure{t.throughput(prefix), t.latency(prefix), t.errors(prefix),
+		t.workers(prefix),
+		t.inFlight(prefix), t.heat(prefix)}), Block{Table: t.table()})
 	if len(s.Events) > 0 {
 		sec.Blocks = append(sec.Blocks, Block{Table: eventTable(s.Events)})
 	}
@@ -82,21 +78,14 @@ func newTimeline(s *Source, prefix string) *timeline {
 		per("failed", b.Tally.Failed)
 		per("indeterminate", b.Tally.Indeterminate)
 		per("dropped", b.Dropped)
-		t.rows["p50"] = append(t.rows["p50"], stated(b.P50))
-		t.rows["p99"] = append(t.rows["p99"], stated(b.P99))
+		t.rows["p50"] = append(t.rows["p50"], positive(b.P50))
+		t.rows["p99"] = append(t.rows["p99"], positive(b.P99))
 		t.rows["max"] = append(t.rows["max"], positive(b.Max))
 		t.rows["flight"] = append(t.rows["flight"], b.InFlight)
 		t.rows["workers"] = append(t.rows["workers"], float64(b.Workers))
 	}
 	t.marks()
 	return t
-}
-
-func stated(ns int64) float64 {
-	if ns < 0 {
-		return math.NaN()
-	}
-	return float64(ns)
 }
 
 func positive(ns int64) float64 {
@@ -131,10 +120,7 @@ func eventWords(kind, text string) string {
 	case "failing", "recovered":
 		return kind
 	}
-	if text == "" {
-		return kind
-	}
-	return kind + ": " + text
+	return strings.TrimSuffix(kind+": "+text, ": ")
 }
 
 func (t *timeline) panel(id, title string, y chart.Axis, lines []TrackRow) *chart.XY {
@@ -164,8 +150,8 @@ func (t *timeline) panel(id, title string, y chart.Axis, lines []TrackRow) *char
 func (t *timeline) zoomed(c *chart.XY, note string, lines []TrackRow) *Figure {
 	f := newFigure(c, note, nil)
 	f.Zoom = &Zoom{Data: t.track.ID, Log: c.Y.Log, Unit: c.Y.Unit}
+	t.track.Lines = append(t.track.Lines, lines...)
 	for _, l := range lines {
-		t.track.Lines = append(t.track.Lines, l)
 		f.Zoom.Names = append(f.Zoom.Names, l.Name)
 	}
 	return f
@@ -174,7 +160,7 @@ func (t *timeline) zoomed(c *chart.XY, note string, lines []TrackRow) *Figure {
 func (t *timeline) throughput(prefix string) *Figure {
 	lines := []TrackRow{{Name: "ok", Label: "ok", Unit: "1/s", Values: t.rows["ok"]}}
 	note := ""
-	if sum(t.rows["offered"]) > 0 {
+	if _, high := rangeOf(t.rows["offered"]); high > 0 {
 		lines = append(lines, TrackRow{Name: "offered", Label: "offered", Unit: "1/s", Colour: 1, Dash: true, Values: t.rows["offered"]})
 		note = "Dashed: operations that fell due."
 	}
@@ -205,7 +191,7 @@ func (t *timeline) latency(prefix string) *Figure {
 func (t *timeline) errors(prefix string) *Figure {
 	var lines []TrackRow
 	for i, name := range []string{"failed", "indeterminate", "dropped"} {
-		if sum(t.rows[name]) > 0 {
+		if _, high := rangeOf(t.rows[name]); high > 0 {
 			lines = append(lines, TrackRow{Name: name, Label: name, Unit: "1/s", Colour: i + 1, Dash: i == 1, Values: t.rows[name]})
 		}
 	}
@@ -218,17 +204,11 @@ func (t *timeline) errors(prefix string) *Figure {
 	return t.zoomed(c, "", lines)
 }
 
-// ramps says whether the number of workers changed.
-func (t *timeline) ramps() bool {
-	low, high := rangeOf(t.rows["workers"])
-	return high > low
-}
-
 func (t *timeline) workers(prefix string) *Figure {
-	if !t.ramps() {
+	low, high := rangeOf(t.rows["workers"])
+	if !(high > low) {
 		return nil
 	}
-	low, high := rangeOf(t.rows["workers"])
 	lines := []TrackRow{{Name: "workers", Label: "workers", Unit: "", Values: t.rows["workers"]}}
 	c := t.panel(prefix+"workers", "Workers", chart.Axis{Label: "workers (virtual users)", Zero: true}, lines)
 	c.Height = 160
@@ -237,7 +217,7 @@ func (t *timeline) workers(prefix string) *Figure {
 }
 
 func (t *timeline) inFlight(prefix string) *Figure {
-	if math.IsNaN(mean(t.rows["flight"])) {
+	if low, _ := rangeOf(t.rows["flight"]); math.IsNaN(low) {
 		return nil
 	}
 	lines := []TrackRow{{Name: "flight", Label: "in flight", Unit: "", Values: t.rows["flight"]}}
@@ -259,16 +239,14 @@ func (t *timeline) measured(name string) []float64 {
 }
 
 func (t *timeline) table() *Table {
-	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Charted: true, Columns: []Column{
-		{Name: "from", Number: true}, {Name: "phase"}, {Name: "ok/s", Number: true}, {Name: "offered/s", Number: true}, {Name: "failed/s", Number: true},
-		{Name: "indeterminate/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true},
-		{Name: "max", Number: true}, {Name: "in flight", Number: true},
-	}}
-	ramps := t.ramps()
+	x := &Table{Caption: "The numbers behind the charts over time", Folded: true, Charted: true, Columns: columns(0, "from", "phase", "ok/s",
+		"offered/s", "failed/s", "indeterminate/s", "p50", "p99", "max", "in flight")}
+	x.Columns[1].Number = false
+	low, high := rangeOf(t.rows["workers"])
+	ramps := high > low
 	if ramps {
 		x.Columns = append(x.Columns, Column{Name: "workers", Number: true})
 	}
-	rate := func(v float64) string { return figure.Rate(v) }
 	for i := range t.bins {
 		b := &t.bins[i]
 		flight := "-"
@@ -276,7 +254,8 @@ func (t *timeline) table() *Table {
 			flight = figure.Significant(b.InFlight)
 		}
 		x.Rows = append(x.Rows, []string{
-			since(b.Start), b.Phase, rate(t.rows["ok"][i]), rate(t.rows["offered"][i]), rate(t.rows["failed"][i]), rate(t.rows["indeterminate"][i]),
+			chart.TickText(math.Round(b.Start.Seconds()*10)/10, 0, chart.Seconds), b.Phase, figure.Rate(t.rows["ok"][i]),
+			figure.Rate(t.rows["offered"][i]), figure.Rate(t.rows["failed"][i]), figure.Rate(t.rows["indeterminate"][i]),
 			duration(t.rows["p50"][i]), duration(t.rows["p99"][i]), duration(t.rows["max"][i]), flight,
 		})
 		if ramps {
@@ -284,9 +263,4 @@ func (t *timeline) table() *Table {
 		}
 	}
 	return x
-}
-
-// since is the start of a bin: whole seconds where it is one.
-func since(d time.Duration) string {
-	return chart.TickText(math.Round(d.Seconds()*10)/10, 0, chart.Seconds)
 }

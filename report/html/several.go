@@ -21,8 +21,7 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 	if p.Title == "" {
 		p.Title = fmt.Sprintf("Report of %d records", len(sources))
 	}
-	table := &Table{Caption: "All records", Columns: []Column{{Name: "record"}, {Name: "verdict"}, {Name: "offered/s", Number: true},
-		{Name: "ok/s", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "not ok", Number: true}}}
+	table := &Table{Caption: "All records", Columns: columns(2, "record", "verdict", "offered/s", "ok/s", "p50", "p99", "not ok")}
 	var points []curvePoint
 	var runs []*record.Run
 	for i, s := range sources {
@@ -39,11 +38,8 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 				if point.offered > 0 {
 					offered = figure.Rate(point.offered)
 				}
-				achieved := figure.Rate(point.achieved)
-				if text := report.Disclosure(s.Run.Target.Kind); text != "" {
-					achieved += " (" + text + ")"
-				}
-				row = append(row[:2], offered, achieved, duration(point.p50), duration(point.p99),
+				row = append(row[:2], offered, report.Disclosed(figure.Rate(point.achieved), s.Run.Target.Kind),
+					duration(point.p50), duration(point.p99),
 					report.RunLoss(s.Run, m))
 			}
 		}

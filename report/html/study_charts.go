@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,7 +31,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 		}
 		c := &chart.Rows{
 			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: report.Capitalised(metricWords(m, kind)) + " " + what},
-			X:     chart.Axis{Label: metricLabel(m, kind), Unit: unitOf(m), Zero: true}, Rows: rows,
+			X:     chart.Axis{Label: metricLabel(m, kind), Unit: report.UnitOf(m), Zero: true}, Rows: rows,
 		}
 		c.Description = rowsWords(rows)
 		list = append(list, newFigure(c, levelNote(m, rows), numbers))
@@ -44,7 +45,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 // levelNote says what bars and whiskers are, if there are whiskers.
 func levelNote(metric string, rows []chart.Row) string {
 	note := "The value is the mean over trials"
-	if unitOf(metric) == chart.Nanoseconds {
+	if report.UnitOf(metric) == chart.Nanoseconds {
 		note = "The value is the median of the trials' own percentiles"
 	}
 	if slices.ContainsFunc(rows, func(r chart.Row) bool { return r.High > r.Low }) {
@@ -81,18 +82,8 @@ func levelMetrics(s *record.Study) []string {
 	return list
 }
 
-func unitOf(metric string) string {
-	switch metric[strings.LastIndexByte(metric, '.')+1:] {
-	case "throughput":
-		return chart.PerSecond
-	case "errors", "not-found", "dropped", "achieved":
-		return chart.Share
-	}
-	return chart.Nanoseconds
-}
-
 func metricWords(m, kind string) string {
-	if unitOf(m) != chart.Nanoseconds {
+	if report.UnitOf(m) != chart.Nanoseconds {
 		return strings.ReplaceAll(m, ".", " ")
 	}
 	class, what := "", m
@@ -109,7 +100,7 @@ func metricWords(m, kind string) string {
 }
 
 func metricLabel(m, kind string) string {
-	switch unitOf(m) {
+	switch report.UnitOf(m) {
 	case chart.PerSecond:
 		return "successful operations per second"
 	case chart.Share:
@@ -124,7 +115,7 @@ func metricLabel(m, kind string) string {
 func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
 	base := s.BaselineID()
 	t = &Table{Columns: columns(1, "level", "value", "low", "high", "n", "change")}
-	unit := unitOf(metric)
+	unit := report.UnitOf(metric)
 	add := func(level, mark string, value, low, high *float64, n int, change string, hollow bool) {
 		name := level + mark
 		row := chart.Row{Name: name, Value: or(value), Low: or(low), High: or(high),
@@ -134,7 +125,7 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row
 			strconv.Itoa(n), change})
 	}
 	for _, c := range ordered(s, f) {
-		if c.Factor != factorKey(f) && f != nil && c.ID != base {
+		if f != nil && c.Factor != f.Title() && c.ID != base {
 			continue
 		}
 		name := c.ID
@@ -157,13 +148,6 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row
 		}
 	}
 	return rows, levels, t
-}
-
-func factorKey(f *spec.Factor) string {
-	if f == nil {
-		return ""
-	}
-	return f.Title()
 }
 
 // ordered are the configurations in the order of the levels of a factor.
@@ -216,22 +200,16 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 		Frame: chart.Frame{ID: id, Title: report.Capitalised(metricWords(metric, kind)) + " over " + f.Title(),
 			Description: rowsWords(rows)},
 		X: chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
-		Y: chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
+		Y: chart.Axis{Label: metricLabel(metric, kind), Unit: report.UnitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {
 		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x, Text: strconv.FormatFloat(x, 'f', -1, 64)})
 	}
-	slices.SortFunc(c.X.Ticks, func(a, b chart.Tick) int { return int(math.Copysign(1, a.At-b.At)) })
-	if unitOf(metric) == chart.PerSecond && line.X[0] > 0 && line.Y[0] > 0 {
+	slices.SortFunc(c.X.Ticks, func(a, b chart.Tick) int { return cmp.Compare(a.At, b.At) })
+	if report.UnitOf(metric) == chart.PerSecond && line.X[0] > 0 && line.Y[0] > 0 {
 		// What perfect scaling from the first level would give; it was not measured, so it is dotted.
 		ideal := chart.Series{Name: "ideal", Style: chart.Dotted, Colour: 4}
-		top := 0.0
-		for _, y := range line.High {
-			top = max(top, y)
-		}
-		for _, y := range line.Y {
-			top = max(top, y)
-		}
+		_, top := rangeOf(append(slices.Clone(line.High), line.Y...))
 		ideal.X, ideal.Y = evenly(line.X, line.Y[0], 1.3*top)
 		if len(ideal.X) > 1 {
 			c.Series = append(c.Series, ideal)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -112,7 +113,8 @@ func hockeyFigure(s *record.Study, id string) *Figure {
 	for i, x := range s.Capacity.Steps {
 		points = append(points, curvePoint{fmt.Sprintf("step %d", i+1), x.Offered, x.Achieved, math.NaN(), or(x.P99)})
 	}
-	objectives, _ := measure.ParseObjectives(join(s.Capacity.Objectives)) // they were checked when the study was planned
+	// they were checked when the study was planned
+	objectives, _ := measure.ParseObjectives(strings.Join(s.Capacity.Objectives, ","))
 	var limits []chart.Limit
 	for _, o := range objectives {
 		if o.Unit == measure.UnitTime {
@@ -120,17 +122,6 @@ func hockeyFigure(s *record.Study, id string) *Figure {
 		}
 	}
 	return curveFigure(points, curve{id: id + "-curve", what: "trial", time: "response time", joined: true, limits: limits})
-}
-
-func join(list []string) string {
-	s := ""
-	for i, x := range list {
-		if i > 0 {
-			s += ","
-		}
-		s += x
-	}
-	return s
 }
 
 // curveFigure draws latency over throughput. Points are joined in order of the offered load: past saturation the curve

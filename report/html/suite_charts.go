@@ -26,13 +26,6 @@ func suiteFigures(f *report.SuiteFigure, id string) []*Figure {
 	if list := suiteCurves(f, id); len(list) > 0 {
 		return list
 	}
-	if rows := suiteRows(f, id); rows != nil {
-		return []*Figure{rows}
-	}
-	return nil
-}
-
-func suiteRows(f *report.SuiteFigure, id string) *Figure {
 	ratios := f.Ratios()
 	if ratios == nil {
 		return nil
@@ -42,7 +35,7 @@ func suiteRows(f *report.SuiteFigure, id string) *Figure {
 		ratios.Note = "At the right: whether they agree; “only drawn”: the document shows the value in a picture and does not state it. "
 	}
 	ratios.Note += suiteRatioNote + boundWords(f) + trendWords(f)
-	return ratioFigure(ratios, id+"-chart")
+	return []*Figure{ratioFigure(ratios, id+"-chart")}
 }
 
 // manyRows is from how many rows on they are drawn close together.
@@ -68,17 +61,12 @@ func ratioFigure(f *report.Figure, id string) *Figure {
 const suiteRatioNote = "Each ratio is to its own baseline, because the machines differ; the table has the numbers."
 
 func severalParts(f *report.SuiteFigure) bool {
-	first := ""
+	parts := map[string]bool{}
 	for i := range f.Statements {
-		part := f.Statements[i].Part
-		if part != "" && first != "" && part != first {
-			return true
-		}
-		if first == "" {
-			first = part
-		}
+		parts[f.Statements[i].Part] = true
 	}
-	return false
+	delete(parts, "")
+	return len(parts) > 1
 }
 
 // suiteCurves draw ratios over levels that are numbers. nil where levels are none, where several parts measured it, or
@@ -135,17 +123,13 @@ func suiteCurve(f *report.SuiteFigure, metrics []string, at map[string]float64, 
 		Limits: []chart.Limit{{Y: 1, Text: "own baseline", Left: true}}, Height: 260,
 	}
 	var words []string
-	shown := map[string]bool{f.Sweep.Baseline: true}
+	shown := map[float64]bool{at[f.Sweep.Baseline]: true}
 	most := 0
 	for i, metric := range metrics {
 		line, stated := suiteSeries(f, metric, at, i)
-		for k := range line.X {
-			words = append(words, line.Notes[k])
-			shown[nameAt(at, line.X[k])] = true
-		}
-		for k := range stated.X {
-			words = append(words, stated.Notes[k])
-			shown[nameAt(at, stated.X[k])] = true
+		words = append(append(words, line.Notes...), stated.Notes...)
+		for _, x := range append(slices.Clone(line.X), stated.X...) {
+			shown[x] = true
 		}
 		most = max(most, len(line.X)-1)
 		c.Series = append(c.Series, line)
@@ -157,7 +141,7 @@ func suiteCurve(f *report.SuiteFigure, metrics []string, at map[string]float64, 
 		return nil
 	}
 	for i := range f.Sweep.Levels {
-		if name := f.Sweep.Levels[i].Name; shown[name] {
+		if name := f.Sweep.Levels[i].Name; shown[at[name]] {
 			c.X.Ticks = append(c.X.Ticks, chart.Tick{At: at[name], Text: name})
 		}
 	}
@@ -196,15 +180,6 @@ func suiteSeries(f *report.SuiteFigure, metric string, at map[string]float64, co
 		}
 	}
 	return line, stated
-}
-
-func nameAt(at map[string]float64, x float64) string {
-	for name, v := range at {
-		if v == x {
-			return name
-		}
-	}
-	return ""
 }
 
 // boundWords tell which published marks are no values, but bounds, as the end of a note.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -55,12 +56,7 @@ func tidy(v reflect.Value) {
 
 func tidyMap(m reflect.Value) {
 	keys := m.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int {
-		if a.Kind() == reflect.String && a.String() < b.String() {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	for i, key := range keys {
 		value := reflect.New(m.Type().Elem()).Elem()
 		value.Set(m.MapIndex(key))

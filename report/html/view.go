@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -192,13 +193,7 @@ func blockOf(s *report.Section, title string) Block {
 }
 
 func filled(list []Section) []Section {
-	var kept []Section
-	for _, s := range list {
-		if len(s.Blocks) > 0 {
-			kept = append(kept, s)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(list, func(s Section) bool { return len(s.Blocks) == 0 })
 }
 
 func slug(s string) string {

@@ -22,18 +22,6 @@ type value struct {
 
 var nullValue = value{t: rawbson.Null}
 
-// valueSize returns the size of a value of type t at the start of b, or -1 if b does not hold all of it.
-func valueSize(t byte, b []byte) int {
-	n := rawbson.Size(t, b)
-	switch {
-	case n > len(b):
-		return -1
-	case t == rawbson.String && n > 0 && b[n-1] != 0:
-		return -1
-	}
-	return n
-}
-
 // elems walks the elements of a document or array. If next returned false, bad says that the walk ended at invalid
 // BSON.
 type elems struct {
@@ -52,24 +40,13 @@ func (e *elems) next() (key []byte, v value, ok bool) {
 	if len(e.rest) == 0 {
 		return nil, value{}, false
 	}
-	t := e.rest[0]
-	end := bytes.IndexByte(e.rest[1:], 0)
-	if end < 0 {
-		return e.fail()
+	key, raw, size := rawbson.Next(e.rest)
+	if size == 0 || raw.Kind == rawbson.String && raw.Data[len(raw.Data)-1] != 0 {
+		e.bad = true
+		return nil, value{}, false
 	}
-	key = e.rest[1 : 1+end]
-	body := e.rest[1+end+1:]
-	n := valueSize(t, body)
-	if n < 0 {
-		return e.fail()
-	}
-	e.rest = body[n:]
-	return key, value{t: t, data: body[:n]}, true
-}
-
-func (e *elems) fail() ([]byte, value, bool) {
-	e.bad, e.rest = true, nil
-	return nil, value{}, false
+	e.rest = e.rest[size:]
+	return key, value{t: raw.Kind, data: raw.Data}, true
 }
 
 func lookup(doc []byte, field []byte) (value, bool) {

@@ -201,50 +201,50 @@ func (r *request) parseQuery(b []byte) bool {
 }
 
 func (r *request) parseBody(body []byte) {
-	e, rest, ok := nextElement(body)
-	if !ok {
+	key, v, size := rawbson.Next(body)
+	if size == 0 {
 		return
 	}
-	r.name, r.cmd = e.key, commandOf(e.key)
+	r.name, r.cmd = key, commandOf(key)
 	if r.cmd == cmdGetMore {
-		r.cursor = e.integer()
+		r.cursor, _ = v.Number()
 	}
 	if !r.cmd.operation() {
 		return
 	}
-	for {
-		if e, rest, ok = nextElement(rest); !ok {
-			return
-		}
-		r.argument(e)
+	for size > 0 {
+		body = body[size:]
+		key, v, size = rawbson.Next(body)
+		r.argument(key, v)
 	}
 }
 
-func (r *request) argument(e element) {
-	switch string(e.key) {
+func (r *request) argument(key []byte, v rawbson.RawValue) {
+	switch string(key) {
 	case "filter":
-		if r.cmd == cmdFind && e.kind == rawbson.Document {
-			r.filterID = equalityID(e.value)
+		if r.cmd == cmdFind && v.Kind == rawbson.Document {
+			r.filterID = equalityID(v.Data)
 		}
 	case "limit":
-		r.limit = abs(e.integer())
+		n, _ := v.Number()
+		r.limit = abs(n)
 	case "batchSize":
-		r.batchSize = e.integer()
+		r.batchSize, _ = v.Number()
 	case "$readPreference":
-		if body, _, ok := rawbson.Split(e.value); ok && e.kind == rawbson.Document {
-			mode, _, ok := nextElement(body)
-			r.secondaryOk = ok && string(mode.value) != "\x08\x00\x00\x00primary\x00"
+		if body, ok := v.Body(); ok {
+			_, mode, _ := rawbson.Next(body)
+			r.secondaryOk = len(mode.Data) > 0 && string(mode.Data) != "\x08\x00\x00\x00primary\x00"
 		}
 	case "singleBatch":
-		r.single = e.kind == rawbson.Bool && e.value[0] == 1
+		r.single = v.Kind == rawbson.Bool && v.Data[0] == 1
 	case "cursor":
-		if body, _, ok := rawbson.Split(e.value); ok && e.kind == rawbson.Document {
-			if size, _, ok := nextElement(body); ok && string(size.key) == "batchSize" {
-				r.batchSize = size.integer()
+		if body, ok := v.Body(); ok {
+			if key, size, _ := rawbson.Next(body); string(key) == "batchSize" {
+				r.batchSize, _ = size.Number()
 			}
 		}
 	case "documents", "updates", "deletes":
-		if body, _, ok := rawbson.Split(e.value); ok && e.kind == rawbson.Array {
+		if body, ok := v.Body(); ok {
 			r.docs += countDocuments(body)
 		}
 	}
@@ -256,11 +256,11 @@ func equalityID(filter []byte) []byte {
 	if !ok {
 		return nil
 	}
-	e, _, ok := nextElement(body)
-	if !ok || string(e.key) != "_id" || e.kind == rawbson.Document || e.kind == rawbson.Regex {
+	key, v, size := rawbson.Next(body)
+	if string(key) != "_id" || v.Kind == rawbson.Document || v.Kind == rawbson.Regex {
 		return nil
 	}
-	return e.raw
+	return body[:size]
 }
 
 func abs(n int64) int64 {
@@ -270,11 +270,12 @@ func abs(n int64) int64 {
 	return max(n, 0)
 }
 
-// doubleToInt converts the bits of a double to an integer, 0 for values outside of an int32.
-func doubleToInt(bits uint64) int64 {
-	f := math.Float64frombits(bits)
-	if f != f || f < math.MinInt32 || f > math.MaxInt32 {
-		return 0
+func countDocuments(body []byte) int {
+	for n := 0; ; n++ {
+		_, _, size := rawbson.Next(body)
+		if size == 0 {
+			return n
+		}
+		body = body[size:]
 	}
-	return int64(f)
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/binary"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
@@ -57,5 +59,5 @@ func (c *causal) reading(s *shape) []byte {
 
 // appendAfter writes the time that a read must not precede.
 func appendAfter(dst []byte, at uint64) []byte {
-	return binary.LittleEndian.AppendUint64(appendKey(dst, rawbson.Timestamp, "afterClusterTime"), at)
+	return binary.LittleEndian.AppendUint64(bsoncore.AppendHeader(dst, rawbson.Timestamp, "afterClusterTime"), at)
 }

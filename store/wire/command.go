@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -34,7 +36,7 @@ func newShape(st *settings, g *greeting, lsid []byte) shape {
 	}
 	s.read = append(st.appendReadConcern(nil, 0), session...)
 	s.more = session
-	db := appendString(nil, "$db", st.database)
+	db := bsoncore.AppendStringElement(nil, "$db", st.database)
 	s.writeTail = append(db[:len(db):len(db)], 0)
 	s.readTail = append(st.appendReadPreference(db, g), 0)
 	return s
@@ -48,7 +50,7 @@ func (l *link) finish(msg, fixed []byte, maxTimeMS int64, tail []byte) []byte {
 		msg = appendDocument(msg, rawbson.Document, "$clusterTime", l.clusterTime)
 	}
 	if maxTimeMS > 0 {
-		msg = appendInt64(msg, "maxTimeMS", maxTimeMS)
+		msg = bsoncore.AppendInt64Element(msg, "maxTimeMS", maxTimeMS)
 	}
 	msg = append(msg, tail...) // ends with the zero that closes the document
 	binary.LittleEndian.PutUint32(msg[bodyStart:], uint32(len(msg)-bodyStart))
@@ -69,21 +71,21 @@ func maxTime(left time.Duration) int64 {
 // limits maxTimeMS is omitted, because it would apply to the whole cursor.
 func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration) []byte {
 	msg = beginMessage(msg)
-	msg = appendString(msg, "find", req.Collection)
+	msg = bsoncore.AppendStringElement(msg, "find", req.Collection)
 	msg = appendDocument(msg, rawbson.Document, "filter", req.Filter)
 	if req.Limit > 0 {
-		msg = appendInt64(msg, "limit", req.Limit)
+		msg = bsoncore.AppendInt64Element(msg, "limit", req.Limit)
 	}
 	if req.Projection != nil {
 		msg = appendDocument(msg, rawbson.Document, "projection", req.Projection)
 	}
 	ms := int64(0)
 	if req.Limit == 1 {
-		msg = appendBool(msg, "singleBatch", true)
+		msg = bsoncore.AppendBooleanElement(msg, "singleBatch", true)
 		ms = maxTime(left)
 	}
 	if req.Skip > 0 {
-		msg = appendInt64(msg, "skip", req.Skip)
+		msg = bsoncore.AppendInt64Element(msg, "skip", req.Skip)
 	}
 	if req.Sort != nil {
 		msg = appendDocument(msg, rawbson.Document, "sort", req.Sort)
@@ -94,7 +96,7 @@ func (l *link) appendFind(msg []byte, req *workload.Request, left time.Duration)
 // appendAggregate writes an aggregate with the server's default batch size.
 func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	msg = beginMessage(msg)
-	msg = appendString(msg, "aggregate", req.Collection)
+	msg = bsoncore.AppendStringElement(msg, "aggregate", req.Collection)
 	msg = appendDocument(msg, rawbson.Array, "pipeline", req.Pipeline)
 	msg = appendDocument(msg, rawbson.Document, "cursor", nil)
 	return l.finish(msg, l.causal.reading(&l.shape), 0, l.shape.readTail)
@@ -105,7 +107,7 @@ func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 func (l *link) appendGetMore(msg []byte, cursor int64, ns []byte) []byte {
 	db, collection, _ := bytes.Cut(ns, []byte{'.'})
 	msg = beginMessage(msg)
-	msg = appendInt64(msg, "getMore", cursor)
+	msg = bsoncore.AppendInt64Element(msg, "getMore", cursor)
 	msg = appendText(msg, "collection", collection)
 	tail := l.shape.writeTail
 	if string(db) != l.shape.database {
@@ -118,8 +120,8 @@ func (l *link) appendGetMore(msg []byte, cursor int64, ns []byte) []byte {
 // appendInsert writes an insert of the docs that fit into one message, and returns their number.
 func (l *link) appendInsert(msg []byte, req *workload.Request, docs [][]byte, left time.Duration) ([]byte, int) {
 	msg = beginMessage(msg)
-	msg = appendString(msg, "insert", req.Collection)
-	msg = appendBool(msg, "ordered", !req.Unordered)
+	msg = bsoncore.AppendStringElement(msg, "insert", req.Collection)
+	msg = bsoncore.AppendBooleanElement(msg, "ordered", !req.Unordered)
 	msg = l.finish(msg, l.shape.write, maxTime(left), l.shape.writeTail)
 	msg, section := beginSection(msg, "documents")
 	n := 0
@@ -147,8 +149,8 @@ func (l *link) appendInsert(msg []byte, req *workload.Request, docs [][]byte, le
 func (l *link) appendUpdate(msg []byte, req *workload.Request, list []workload.Statement,
 	left time.Duration) ([]byte, int) {
 	msg = beginMessage(msg)
-	msg = appendString(msg, "update", req.Collection)
-	msg = appendBool(msg, "ordered", !req.Unordered)
+	msg = bsoncore.AppendStringElement(msg, "update", req.Collection)
+	msg = bsoncore.AppendBooleanElement(msg, "ordered", !req.Unordered)
 	msg = l.finish(msg, l.shape.write, maxTime(left), l.shape.writeTail)
 	msg, section := beginSection(msg, "updates")
 	n := 0
@@ -170,11 +172,11 @@ func (l *link) appendUpdate(msg []byte, req *workload.Request, list []workload.S
 
 // appendStatement writes {q, u, upsert}.
 func appendStatement(msg []byte, s *workload.Statement) []byte {
-	start, msg := beginDocument(msg)
+	msg, start := rawbson.Open(msg)
 	msg = appendDocument(msg, rawbson.Document, "q", s.Filter)
 	msg = appendDocument(msg, rawbson.Document, "u", s.Update)
 	if s.Upsert {
-		msg = appendBool(msg, "upsert", true)
+		msg = bsoncore.AppendBooleanElement(msg, "upsert", true)
 	}
 	return rawbson.Close(msg, start)
 }

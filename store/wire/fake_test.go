@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -136,8 +137,8 @@ func readCall(conn net.Conn) (*call, bool) {
 		return nil, false
 	}
 	c := &call{conn: conn, id: int32(binary.LittleEndian.Uint32(msg[4:])), msg: msg, body: body}
-	e, _, _, _ := nextElement(body[4:])
-	c.name = string(e.key)
+	key, _, _ := rawbson.Next(body[4:])
+	c.name = string(key)
 	return c, true
 }
 

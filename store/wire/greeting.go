@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
@@ -46,36 +48,36 @@ type greeting struct {
 // helloCommand is the first command on every connection. user is "DB.NAME" to get its authentication mechanisms, or
 // empty. name is "hello", or "isMaster" for old servers.
 func helloCommand(name, app, user string) []byte {
-	start, d := beginDocument(nil)
-	d = appendInt32(d, name, 1)
-	d = appendBool(d, "helloOk", true)
+	d, start := rawbson.Open(nil)
+	d = bsoncore.AppendInt32Element(d, name, 1)
+	d = bsoncore.AppendBooleanElement(d, "helloOk", true)
 	if user != "" {
-		d = appendString(d, "saslSupportedMechs", user)
+		d = bsoncore.AppendStringElement(d, "saslSupportedMechs", user)
 	}
 	d = appendDocument(d, rawbson.Document, "client", clientMetadata(app))
 	return rawbson.Close(d, start)
 }
 
 func pingCommand() []byte {
-	start, d := beginDocument(nil)
-	return rawbson.Close(appendInt32(d, "ping", 1), start)
+	d, start := rawbson.Open(nil)
+	return rawbson.Close(bsoncore.AppendInt32Element(d, "ping", 1), start)
 }
 
 // clientMetadata identifies this program in the server's log.
 func clientMetadata(app string) []byte {
-	start, d := beginDocument(nil)
+	d, start := rawbson.Open(nil)
 	d = appendDocument(d, rawbson.Document, "application", pair("name", app))
 	d = appendDocument(d, rawbson.Document, "driver", pair("name", "plimsoll-wire", "version", "1"))
 	d = appendDocument(d, rawbson.Document, "os", pair("type", runtime.GOOS, "architecture", runtime.GOARCH))
-	d = appendString(d, "platform", runtime.Version())
+	d = bsoncore.AppendStringElement(d, "platform", runtime.Version())
 	return rawbson.Close(d, start)
 }
 
 // pair makes a document of strings.
 func pair(keysAndValues ...string) []byte {
-	start, d := beginDocument(nil)
+	d, start := rawbson.Open(nil)
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
-		d = appendString(d, keysAndValues[i], keysAndValues[i+1])
+		d = bsoncore.AppendStringElement(d, keysAndValues[i], keysAndValues[i+1])
 	}
 	return rawbson.Close(d, start)
 }
@@ -88,18 +90,16 @@ func parseGreeting(doc []byte) (*greeting, error) {
 	if !ok {
 		return nil, errBSON
 	}
-	for {
-		e, rest, more, err := nextElement(body)
-		if err != nil {
-			return nil, err
+	for len(body) > 0 {
+		key, v, size := rawbson.Next(body)
+		if size == 0 {
+			return nil, errBSON
 		}
-		if !more {
-			g.role = flags.role(g)
-			return g, nil
-		}
-		g.take(e, &flags)
-		body = rest
+		g.take(key, v, &flags)
+		body = body[size:]
 	}
+	g.role = flags.role(g)
+	return g, nil
 }
 
 type greetingFlags struct {
@@ -124,67 +124,67 @@ func (f greetingFlags) role(g *greeting) role {
 	return roleOther
 }
 
-func (g *greeting) take(e element, flags *greetingFlags) {
-	switch string(e.key) {
+func (g *greeting) take(key []byte, v rawbson.RawValue, flags *greetingFlags) {
+	switch string(key) {
 	case "isWritablePrimary", "ismaster":
-		flags.writable = flags.writable || e.isTrue()
+		flags.writable = flags.writable || isTrue(v)
 	case "secondary":
-		flags.secondary = e.isTrue()
+		flags.secondary = isTrue(v)
 	case "isreplicaset":
-		flags.ghost = e.isTrue()
+		flags.ghost = isTrue(v)
 	case "msg":
-		s, _ := e.text()
+		s, _ := v.Text()
 		flags.router = string(s) == "isdbgrid"
 	case "setName":
-		s, _ := e.text()
+		s, _ := v.Text()
 		g.setName = string(s)
 	case "me":
-		s, _ := e.text()
+		s, _ := v.Text()
 		g.me = string(s)
 	case "hosts", "passives":
-		body, _ := e.body()
+		body, _ := v.Body()
 		g.hosts = append(g.hosts, withPorts(stringsOf(body))...)
 		slices.Sort(g.hosts)
 	case "setVersion":
-		g.setVersion, _ = e.number()
+		g.setVersion, _ = v.Number()
 	case "electionId":
-		if e.kind == rawbson.ObjectID {
-			copy(g.electionID[:], e.value)
+		if v.Kind == rawbson.ObjectID {
+			copy(g.electionID[:], v.Data)
 		}
 	default:
-		g.takeLimit(e)
+		g.takeLimit(key, v)
 	}
 }
 
-func (g *greeting) takeLimit(e element) {
-	switch string(e.key) {
+func (g *greeting) takeLimit(key []byte, v rawbson.RawValue) {
+	switch string(key) {
 	case "maxWriteBatchSize":
-		g.maxBatch = clamp(e, 1, defaultMaxBatch, g.maxBatch)
+		g.maxBatch = clamp(v, 1, defaultMaxBatch, g.maxBatch)
 	case "maxMessageSizeBytes":
-		g.maxMessage = clamp(e, 1024, maxMessageLimit, g.maxMessage)
+		g.maxMessage = clamp(v, 1024, maxMessageLimit, g.maxMessage)
 	case "maxWireVersion":
-		g.maxWire, _ = e.number()
+		g.maxWire, _ = v.Number()
 	case "logicalSessionTimeoutMinutes":
-		_, g.sessions = e.number()
+		_, g.sessions = v.Number()
 	case "saslSupportedMechs":
-		body, _ := e.body()
+		body, _ := v.Body()
 		g.mechanisms = stringsOf(body)
 	case "$clusterTime":
-		if _, ok := e.body(); ok {
-			g.clusterTime = slices.Clone(e.value)
+		if _, ok := v.Body(); ok {
+			g.clusterTime = slices.Clone(v.Data)
 		}
 	}
 }
 
 // isTrue reads a boolean, or a number of an old server.
-func (e element) isTrue() bool {
-	n, ok := e.number()
+func isTrue(v rawbson.RawValue) bool {
+	n, ok := v.Number()
 	return ok && n != 0
 }
 
 // clamp reads a limit and keeps it in a sensible range.
-func clamp(e element, least, most, otherwise int) int {
-	n, ok := e.number()
+func clamp(v rawbson.RawValue, least, most, otherwise int) int {
+	n, ok := v.Number()
 	if !ok || n < int64(least) {
 		return otherwise
 	}

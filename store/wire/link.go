@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -142,8 +144,8 @@ func (l *link) ask(deadline time.Time, db string, cmd []byte) ([]byte, error) {
 		return nil, errors.New("the command is not a BSON document")
 	}
 	msg := beginMessage(make([]byte, 0, len(cmd)+64))
-	msg = append(msg, body[:len(body)-1]...)
-	msg = rawbson.Close(appendString(msg, "$db", db), bodyStart)
+	msg = append(msg, body...)
+	msg = rawbson.Close(bsoncore.AppendStringElement(msg, "$db", db), bodyStart)
 	doc, f := l.roundTrip(msg, time.Now(), deadline, 0)
 	if f.err != nil {
 		return nil, f.err

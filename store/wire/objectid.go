@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
@@ -30,23 +32,20 @@ func hasID(doc []byte) bool {
 		return true
 	}
 	body, _, ok := rawbson.Split(doc)
-	for ok {
-		e, rest, more, err := nextElement(body)
-		if err != nil || !more {
-			return err != nil // invalid BSON: the server refuses it
-		}
-		if string(e.key) == "_id" {
+	for ok && len(body) > 0 {
+		key, _, size := rawbson.Next(body)
+		if string(key) == "_id" {
 			return true
 		}
-		body = rest
+		body, ok = body[size:], size > 0
 	}
-	return true
+	return !ok // invalid BSON: the server refuses it
 }
 
 // appendWithID appends doc with a new _id as its first element.
 func (o *objectIDs) appendWithID(dst, doc []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(doc)+idElement))
-	dst = appendKey(dst, rawbson.ObjectID, "_id")
+	dst = bsoncore.AppendHeader(dst, rawbson.ObjectID, "_id")
 	dst = binary.BigEndian.AppendUint32(dst, uint32(time.Now().Unix()))
 	dst = append(dst, o.unique[:]...)
 	o.counter++

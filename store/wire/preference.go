@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
@@ -44,8 +46,8 @@ func (s *settings) appendReadPreference(dst []byte, g *greeting) []byte {
 	case mode == primary:
 		return dst
 	}
-	dst = appendKey(dst, rawbson.Document, "$readPreference")
-	start, dst := beginDocument(dst)
-	dst = appendString(dst, "mode", preferenceNames[mode])
+	dst = bsoncore.AppendHeader(dst, rawbson.Document, "$readPreference")
+	dst, start := rawbson.Open(dst)
+	dst = bsoncore.AppendStringElement(dst, "mode", preferenceNames[mode])
 	return rawbson.Close(dst, start)
 }

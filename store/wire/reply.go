@@ -35,59 +35,60 @@ func (r *reply) parse(doc []byte) error {
 	if !ok || len(rest) != 0 {
 		return errBSON
 	}
-	for {
-		e, next, more, err := nextElement(body)
-		if err != nil {
+	for len(body) > 0 {
+		key, v, size := rawbson.Next(body)
+		if size == 0 {
+			return errBSON
+		}
+		if err := r.take(key, v); err != nil {
 			return err
 		}
-		if !more {
-			return r.complete()
-		}
-		if err := r.take(e); err != nil {
-			return err
-		}
-		body = next
+		body = body[size:]
 	}
+	if !r.hasOK {
+		return errNoOK
+	}
+	return nil
 }
 
 // take keeps one element of the reply if it is used.
-func (r *reply) take(e element) error {
-	switch string(e.key) {
+func (r *reply) take(key []byte, v rawbson.RawValue) error {
+	switch string(key) {
 	case "ok":
-		v, ok := e.number()
+		v, ok := v.Number()
 		r.ok, r.hasOK = ok && v != 0, ok
 	case "n":
-		r.n, _ = e.number()
+		r.n, _ = v.Number()
 	case "cursor":
-		return r.takeCursor(e)
+		return r.takeCursor(v)
 	case "$clusterTime":
-		if _, ok := e.body(); ok {
-			r.clusterTime = e.value
+		if _, ok := v.Body(); ok {
+			r.clusterTime = v.Data
 		}
 	case "operationTime":
-		if e.kind == rawbson.Timestamp {
-			r.operation = binary.LittleEndian.Uint64(e.value)
+		if v.Kind == rawbson.Timestamp {
+			r.operation = binary.LittleEndian.Uint64(v.Data)
 		}
 	case "code":
-		v, _ := e.number()
+		v, _ := v.Number()
 		r.code = int32(v)
 	case "codeName":
-		r.codeName, _ = e.text()
+		r.codeName, _ = v.Text()
 	case "errmsg":
-		r.errmsg, _ = e.text()
+		r.errmsg, _ = v.Text()
 	case "errorLabels":
-		r.labels, _ = e.body()
+		r.labels, _ = v.Body()
 	case "writeErrors":
-		return takeBody(&r.writeErrors, e)
+		return takeBody(&r.writeErrors, v)
 	case "writeConcernError":
-		return takeBody(&r.concernError, e)
+		return takeBody(&r.concernError, v)
 	}
 	return nil
 }
 
 // takeBody keeps the body of an error document. An invalid one must not count as no error.
-func takeBody(dst *[]byte, e element) error {
-	body, ok := e.body()
+func takeBody(dst *[]byte, v rawbson.RawValue) error {
+	body, ok := v.Body()
 	if !ok {
 		return errBSON
 	}
@@ -95,56 +96,47 @@ func takeBody(dst *[]byte, e element) error {
 	return nil
 }
 
-// complete checks the fields that every reply must have.
-func (r *reply) complete() error {
-	if !r.hasOK {
-		return errNoOK
+// takeCursor reads {firstBatch or nextBatch: […], id: …}.
+func (r *reply) takeCursor(v rawbson.RawValue) error {
+	body, ok := v.Body()
+	if !ok {
+		return errBSON
+	}
+	for len(body) > 0 {
+		key, v, size := rawbson.Next(body)
+		if size == 0 {
+			return errBSON
+		}
+		switch string(key) {
+		case "id":
+			r.cursorID, _ = v.Number()
+		case "ns":
+			r.ns, _ = v.Text()
+		case "firstBatch", "nextBatch":
+			if r.batch, r.hasBatch = v.Body(); !r.hasBatch {
+				return errBSON
+			}
+		}
+		body = body[size:]
 	}
 	return nil
 }
 
-// takeCursor reads {firstBatch or nextBatch: […], id: …}.
-func (r *reply) takeCursor(e element) error {
-	body, ok := e.body()
-	if !ok {
-		return errBSON
-	}
-	for {
-		e, next, more, err := nextElement(body)
-		if err != nil || !more {
-			return err
-		}
-		switch string(e.key) {
-		case "id":
-			r.cursorID, _ = e.number()
-		case "ns":
-			r.ns, _ = e.text()
-		case "firstBatch", "nextBatch":
-			if r.batch, r.hasBatch = e.body(); !r.hasBatch {
-				return errBSON
-			}
-		}
-		body = next
-	}
-}
-
 // walkBatch counts the documents of a batch and their bytes and returns the first one.
 func walkBatch(batch []byte) (first []byte, docs, size int, err error) {
-	for {
-		e, next, more, err := nextElement(batch)
-		if err != nil || !more {
-			return first, docs, size, err
-		}
-		if _, ok := e.body(); !ok || e.kind != rawbson.Document {
+	for len(batch) > 0 {
+		_, v, n := rawbson.Next(batch)
+		if _, ok := v.Body(); !ok || v.Kind != rawbson.Document {
 			return nil, 0, 0, errBSON
 		}
 		if docs == 0 {
-			first = e.value
+			first = v.Data
 		}
 		docs++
-		size += len(e.value)
-		batch = next
+		size += len(v.Data)
+		batch = batch[n:]
 	}
+	return first, docs, size, nil
 }
 
 // serverError makes the error of a refused command. It copies, because the buffer is reused.
@@ -173,16 +165,16 @@ func (r *reply) statementErrors() []store.ServerError {
 	var out []store.ServerError
 	labels := stringsOf(r.labels)
 	for body := r.writeErrors; len(out) < maxKeptErrors; {
-		e, next, more, err := nextElement(body)
-		if err != nil || !more {
+		_, v, size := rawbson.Next(body)
+		if size == 0 {
 			break
 		}
-		if doc, ok := e.body(); ok {
+		if doc, ok := v.Body(); ok {
 			one := errorDocument(doc)
 			one.Labels = labels
 			out = append(out, one)
 		}
-		body = next
+		body = body[size:]
 	}
 	return out
 }
@@ -191,25 +183,25 @@ func (r *reply) statementErrors() []store.ServerError {
 func errorDocument(body []byte) store.ServerError {
 	var out store.ServerError
 	for {
-		e, next, more, err := nextElement(body)
-		if err != nil || !more {
+		key, v, size := rawbson.Next(body)
+		if size == 0 {
 			return out
 		}
-		switch string(e.key) {
+		switch string(key) {
 		case "index":
-			v, _ := e.number()
+			v, _ := v.Number()
 			out.Index = int(v)
 		case "code":
-			v, _ := e.number()
+			v, _ := v.Number()
 			out.Code = int32(v)
 		case "codeName":
-			v, _ := e.text()
+			v, _ := v.Text()
 			out.CodeName = string(v)
 		case "errmsg":
-			v, _ := e.text()
+			v, _ := v.Text()
 			out.Message = string(v)
 		}
-		body = next
+		body = body[size:]
 	}
 }
 
@@ -217,14 +209,14 @@ func errorDocument(body []byte) store.ServerError {
 func stringsOf(body []byte) []string {
 	var out []string
 	for len(body) > 0 {
-		e, next, more, err := nextElement(body)
-		if err != nil || !more {
+		_, v, size := rawbson.Next(body)
+		if size == 0 {
 			break
 		}
-		if s, ok := e.text(); ok {
+		if s, ok := v.Text(); ok {
 			out = append(out, string(s))
 		}
-		body = next
+		body = body[size:]
 	}
 	return out
 }
@@ -235,9 +227,9 @@ func clusterTimestamp(doc []byte) uint64 {
 	if !ok {
 		return 0
 	}
-	e, _, more, err := nextElement(body)
-	if err != nil || !more || e.kind != rawbson.Timestamp {
+	_, v, size := rawbson.Next(body)
+	if size == 0 || v.Kind != rawbson.Timestamp {
 		return 0
 	}
-	return binary.LittleEndian.Uint64(e.value)
+	return binary.LittleEndian.Uint64(v.Data)
 }

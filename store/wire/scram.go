@@ -13,6 +13,8 @@ import (
 	"github.com/xdg-go/stringprep"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -157,20 +159,20 @@ func verified(conv *scram.ClientConversation) error {
 }
 
 func saslStart(mech, payload string) []byte {
-	start, d := beginDocument(nil)
-	d = appendInt32(d, "saslStart", 1)
-	d = appendString(d, "mechanism", mech)
-	d = appendBinary(d, "payload", 0, []byte(payload))
-	options, d := beginDocument(appendKey(d, rawbson.Document, "options"))
-	d = rawbson.Close(appendBool(d, "skipEmptyExchange", true), options)
+	d, start := rawbson.Open(nil)
+	d = bsoncore.AppendInt32Element(d, "saslStart", 1)
+	d = bsoncore.AppendStringElement(d, "mechanism", mech)
+	d = bsoncore.AppendBinaryElement(d, "payload", 0, []byte(payload))
+	d, options := rawbson.Open(bsoncore.AppendHeader(d, rawbson.Document, "options"))
+	d = rawbson.Close(bsoncore.AppendBooleanElement(d, "skipEmptyExchange", true), options)
 	return rawbson.Close(d, start)
 }
 
 func saslContinue(conversation int64, payload string) []byte {
-	start, d := beginDocument(nil)
-	d = appendInt32(d, "saslContinue", 1)
-	d = appendInt32(d, "conversationId", int32(conversation))
-	d = appendBinary(d, "payload", 0, []byte(payload))
+	d, start := rawbson.Open(nil)
+	d = bsoncore.AppendInt32Element(d, "saslContinue", 1)
+	d = bsoncore.AppendInt32Element(d, "conversationId", int32(conversation))
+	d = bsoncore.AppendBinaryElement(d, "payload", 0, []byte(payload))
 	return rawbson.Close(d, start)
 }
 
@@ -187,23 +189,24 @@ func parseSASL(doc []byte) (saslStep, error) {
 	if !ok {
 		return s, errBSON
 	}
-	for {
-		e, rest, more, err := nextElement(body)
-		if err != nil || !more {
-			return s, err
+	for len(body) > 0 {
+		key, v, size := rawbson.Next(body)
+		if size == 0 {
+			return s, errBSON
 		}
-		switch string(e.key) {
+		switch string(key) {
 		case "conversationId":
-			s.conversation, _ = e.number()
+			s.conversation, _ = v.Number()
 		case "done":
-			s.done = e.isTrue()
+			s.done = isTrue(v)
 		case "payload":
-			if e.kind == rawbson.Binary {
-				s.payload = e.value[5:]
+			if v.Kind == rawbson.Binary {
+				s.payload = v.Data[5:]
 			} else {
-				s.payload, _ = e.text()
+				s.payload, _ = v.Text()
 			}
 		}
-		body = rest
+		body = body[size:]
 	}
+	return s, nil
 }

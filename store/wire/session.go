@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -49,8 +51,8 @@ func newLSID() []byte {
 	_, _ = rand.Read(id[:]) // never fails: the runtime ends the program instead
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80
-	start, d := beginDocument(nil)
-	return rawbson.Close(appendBinary(d, "id", 4, id[:]), start)
+	d, start := rawbson.Open(nil)
+	return rawbson.Close(bsoncore.AppendBinaryElement(d, "id", 4, id[:]), start)
 }
 
 // Do sends req once and waits for the reply until deadline (plus a tenth of the remaining time, at least 1 ms). A zero

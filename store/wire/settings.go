@@ -12,6 +12,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -208,15 +210,15 @@ func (s *settings) appendWriteConcern(dst []byte) []byte {
 	if s.concern.W == "" && s.concern.Journal == nil {
 		return dst
 	}
-	dst = appendKey(dst, rawbson.Document, "writeConcern")
-	start, dst := beginDocument(dst)
+	dst = bsoncore.AppendHeader(dst, rawbson.Document, "writeConcern")
+	dst, start := rawbson.Open(dst)
 	if n, err := strconv.ParseInt(s.concern.W, 10, 32); err == nil {
-		dst = appendInt32(dst, "w", int32(n))
+		dst = bsoncore.AppendInt32Element(dst, "w", int32(n))
 	} else if s.concern.W != "" {
-		dst = appendString(dst, "w", s.concern.W)
+		dst = bsoncore.AppendStringElement(dst, "w", s.concern.W)
 	}
 	if s.concern.Journal != nil {
-		dst = appendBool(dst, "j", *s.concern.Journal)
+		dst = bsoncore.AppendBooleanElement(dst, "j", *s.concern.Journal)
 	}
 	return rawbson.Close(dst, start)
 }
@@ -226,10 +228,10 @@ func (s *settings) appendReadConcern(dst []byte, after uint64) []byte {
 	if s.concern.Read == "" && after == 0 {
 		return dst
 	}
-	dst = appendKey(dst, rawbson.Document, "readConcern")
-	start, dst := beginDocument(dst)
+	dst = bsoncore.AppendHeader(dst, rawbson.Document, "readConcern")
+	dst, start := rawbson.Open(dst)
 	if s.concern.Read != "" {
-		dst = appendString(dst, "level", s.concern.Read)
+		dst = bsoncore.AppendStringElement(dst, "level", s.concern.Read)
 	}
 	if after > 0 {
 		dst = appendAfter(dst, after)

@@ -34,7 +34,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 		return nil, recording(err)
 	}
 	defer release()
-	s, err := record.ReadHeldStudy(dir)
+	s, err := record.ReadHeld[*record.Study](dir)
 	if err != nil {
 		return nil, wrong(err)
 	}

@@ -7,6 +7,7 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,12 +195,11 @@ func (f *fitter) add(p Part) {
 	f.parts = append(f.parts, p)
 }
 
-func (f *fitter) total() float64 {
-	sum := 0.0
+func (f *fitter) total() (seconds float64) {
 	for i := range f.parts {
-		sum += f.parts[i].Estimate
+		seconds += f.parts[i].Estimate
 	}
-	return sum
+	return seconds
 }
 
 // apply takes one step with every part. A part that could no longer be planned stays as it was.
@@ -295,13 +295,8 @@ func (f *fitter) oneOfEachKind() []int {
 		}
 	}
 	for len(list) > 1 && f.sum(list) > f.limit {
-		longest := 0
-		for i := range list {
-			if shortest(list[longest], list[i]) {
-				longest = i
-			}
-		}
-		list = slices.Delete(list, longest, longest+1)
+		longest := slices.MaxFunc(list, func(a, b int) int { return cmp.Compare(f.parts[a].Estimate, f.parts[b].Estimate) })
+		list = slices.DeleteFunc(list, func(i int) bool { return i == longest })
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -153,19 +154,9 @@ func probeSeconds(s *spec.PartProbe) float64 {
 			steps++
 			continue
 		}
-		operations, threads := len(s.Operations), len(s.Threads)
-		if operations == 0 {
-			operations = probeOperations
-		}
-		if threads == 0 {
-			threads = probeThreads
-		}
-		steps += operations * threads
+		steps += cmp.Or(len(s.Operations), probeOperations) * cmp.Or(len(s.Threads), probeThreads)
 	}
-	d := s.Duration.Std()
-	if d == 0 {
-		d = probeDuration
-	}
+	d := cmp.Or(s.Duration.Std(), probeDuration)
 	seconds := fitVolume + float64(s.Size)/fitFile + float64(steps)*d.Seconds()
 	if s.PowerCut {
 		seconds += fitPower

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,10 +60,7 @@ func shorter(trial, warmup, round time.Duration) shed {
 		case p.Drill != nil:
 			return shorterDrill(p.Drill, round)
 		}
-		if d := p.Probe.Duration; d == 0 || d.Std() > trial {
-			if d == 0 {
-				d = spec.Duration(probeDuration)
-			}
+		if d := cmp.Or(p.Probe.Duration, spec.Duration(probeDuration)); p.Probe.Duration == 0 || d.Std() > trial {
 			p.Probe.Duration = spec.Duration(trial)
 			return []spec.Left{lesser("duration", d, p.Probe.Duration)}
 		}
@@ -78,9 +76,7 @@ func shortenLoad(l *spec.Load, d time.Duration) (share float64, was spec.Duratio
 			was += s.Duration
 		}
 	}
-	if was == 0 {
-		was = spec.Duration(time.Minute) // what a run has that says nothing
-	}
+	was = cmp.Or(was, spec.Duration(time.Minute)) // what a run has that says nothing
 	if was.Std() <= d {
 		return 1, was
 	}

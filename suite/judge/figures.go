@@ -57,7 +57,11 @@ func (s *Suite) exhibits() []exhibit {
 	var list []exhibit
 	seen := map[string]bool{}
 	add := func(name string, sweep *published.Sweep) {
-		if id := sweepID(name, sweep); !seen[id] {
+		id := "item " + name
+		if sweep != nil {
+			id = sweep.ID
+		}
+		if !seen[id] {
 			seen[id] = true
 			list = append(list, s.exhibit(name, sweep))
 		}
@@ -82,13 +86,6 @@ func (s *Suite) exhibits() []exhibit {
 		}
 	}
 	return list
-}
-
-func sweepID(name string, sweep *published.Sweep) string {
-	if sweep == nil {
-		return "item " + name
-	}
-	return sweep.ID
 }
 
 // shows returns the figures that a part repeats, from the suite's file or its own.
@@ -529,13 +526,9 @@ func factorOf(s *record.Study, sweep *published.Sweep) *spec.Factor {
 	}
 	for i := range s.Specification.Factors {
 		f := &s.Specification.Factors[i]
-		known := 0
-		for _, c := range s.Configurations {
-			if c.Factor == f.Title() && sweep.Level(c.Levels[f.Title()]) != nil {
-				known++
-			}
-		}
-		if known > 0 {
+		if slices.ContainsFunc(s.Configurations, func(c record.Configuration) bool {
+			return c.Factor == f.Title() && sweep.Level(c.Levels[f.Title()]) != nil
+		}) {
 			return f
 		}
 	}

@@ -129,15 +129,23 @@ func (s *Suite) judgement() *record.SuiteJudgement {
 	return j
 }
 
-// Findings returns the findings of the part's record.
-func (p *Part) Findings() []measure.Finding {
+// Result returns the record of the part, nil if there is none.
+func (p *Part) Result() record.Result {
 	switch {
 	case p.Study != nil:
-		return p.Study.Validity
+		return p.Study
 	case p.Drill != nil:
-		return p.Drill.Validity
+		return p.Drill
 	case p.Probe != nil:
-		return p.Probe.Validity
+		return p.Probe
+	}
+	return nil
+}
+
+// Findings returns the findings of the part's record.
+func (p *Part) Findings() []measure.Finding {
+	if r := p.Result(); r != nil {
+		return r.Common().Validity
 	}
 	return nil
 }
@@ -151,7 +159,7 @@ func (p *Part) Standing() string {
 		return "cannot be read: " + p.Unread
 	case p.Status == record.PartPlanned:
 		return "not begun"
-	case p.Study == nil && p.Drill == nil && p.Probe == nil:
+	case p.Result() == nil:
 		return string(p.Status)
 	}
 	return ""

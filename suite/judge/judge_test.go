@@ -44,7 +44,7 @@ func TestTheSameIsFoundWhoeverReads(t *testing.T) {
 	if diff := cmp.Diff(want, r.SuiteJudgement); diff != "" {
 		t.Errorf("read in the place of judged: %s", diff)
 	}
-	w, err := record.ContinueSuite(dir)
+	w, err := record.Continue[*record.Suite](dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

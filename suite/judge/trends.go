@@ -104,10 +104,6 @@ func missing(sweep *published.Sweep, t *published.Trend, measured []string) stri
 			return l
 		}
 	}
-	return lastOther(sweep)
-}
-
-func lastOther(sweep *published.Sweep) string {
 	for i := len(sweep.Levels) - 1; i >= 0; i-- {
 		if sweep.Levels[i].Name != sweep.Baseline {
 			return sweep.Levels[i].Name
@@ -214,7 +210,9 @@ func between(sweep *published.Sweep, by source, a, b, metric string) *measuremen
 		return nil
 	}
 	inverse := *x
-	inverse.ratio, inverse.low, inverse.high, inverse.verdict = 1/x.ratio, 1/x.high, 1/x.low, turned(x.verdict)
+	inverse.ratio, inverse.low, inverse.high = 1/x.ratio, 1/x.high, 1/x.low
+	turned := map[record.Verdict]record.Verdict{record.Better: record.Worse, record.Worse: record.Better}
+	inverse.verdict = cmp.Or(turned[x.verdict], x.verdict)
 	if b == sweep.Baseline {
 		return &inverse
 	}
@@ -239,16 +237,6 @@ func complete(m *measurement) *measurement {
 		return nil
 	}
 	return m
-}
-
-func turned(v record.Verdict) record.Verdict {
-	switch v {
-	case record.Better:
-		return record.Worse
-	case record.Worse:
-		return record.Better
-	}
-	return v
 }
 
 // verdictOf returns the verdict for the interval of a ratio. More is called better, whatever the metric.

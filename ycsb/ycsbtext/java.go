@@ -82,12 +82,3 @@ func truncate(v float64) int64 {
 	}
 	return int64(v)
 }
-
-// stringHash is Java's String.hashCode for ASCII text.
-func stringHash(s string) int32 {
-	var h int32
-	for i := 0; i < len(s); i++ {
-		h = 31*h + int32(s[i])
-	}
-	return h
-}

@@ -89,16 +89,6 @@ func TestFormatDecimal(t *testing.T) {
 	}
 }
 
-func TestStringHash(t *testing.T) {
-	for s, want := range map[string]int32{
-		"READ": 2511254, "UPDATE": -1785516855, "CLEANUP": 1574756996, "SCAN-LATENCY-PER-RECORD": -917911360,
-	} {
-		if got := stringHash(s); got != want {
-			t.Errorf("stringHash(%q) = %d, want %d", s, got, want)
-		}
-	}
-}
-
 func FuzzFormat(f *testing.F) {
 	f.Add(1.5)
 	f.Add(math.NaN())

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/javahash"
 )
 
 // series has the measurements of one name ("READ", "UPDATE-FAILED", …). Each measurement type has its own
@@ -43,10 +45,7 @@ func hashOrder(names []string) {
 	for len(names) >= size*3/4 {
 		size *= 2
 	}
-	slot := func(name string) int {
-		h := uint32(stringHash(name))
-		return int(h^h>>16) & (size - 1)
-	}
+	slot := func(name string) int { return int(javahash.Spread(name)) & (size - 1) }
 	slices.SortStableFunc(names, func(a, b string) int { return slot(a) - slot(b) })
 }
 

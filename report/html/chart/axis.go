@@ -1,8 +1,11 @@
 package chart
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -12,13 +15,10 @@ import (
 const (
 	Nanoseconds = "ns"    // ticks like "10 ms"
 	PerSecond   = "1/s"   // ticks like "12k"
-	Count       = ""      // ticks like "12k"
 	Share       = "share" // of one; ticks like "40 %"
 	Seconds     = "s"     // since the start; ticks like "1:30 min"
 	Bytes       = "B"     // ticks like "4 MiB"
 	BytesPerSec = "B/s"
-	Cores       = "cores"
-	Factor      = "×" // a ratio; ticks like "0.9"
 )
 
 // Axis is one axis of a chart.
@@ -123,7 +123,7 @@ func (s scale) in(v float64) bool {
 // ticks returns at most about n marks at round values.
 func (s scale) ticks(n int) []Tick {
 	if s.axis.Ticks != nil {
-		return s.kept(s.axis.Ticks)
+		return slices.DeleteFunc(slices.Clone(s.axis.Ticks), func(t Tick) bool { return !s.in(t.At) })
 	}
 	var at []float64
 	switch {
@@ -143,15 +143,6 @@ func (s scale) ticks(n int) []Tick {
 	list := make([]Tick, len(at))
 	for i, v := range at {
 		list[i] = Tick{v, TickText(v, step, s.axis.Unit)}
-	}
-	return list
-}
-
-func (s scale) kept(ticks []Tick) (list []Tick) {
-	for _, t := range ticks {
-		if s.in(t.At) {
-			list = append(list, t)
-		}
 	}
 	return list
 }
@@ -272,25 +263,11 @@ func thousands(v float64) string {
 
 // figureTrim turns "10.0 ms" into "10 ms": ticks are round.
 func figureTrim(s string) string {
-	for i := range len(s) {
-		if s[i] != ' ' {
-			continue
-		}
-		n := s[:i]
-		for j := range len(n) {
-			if n[j] == '.' {
-				for n[len(n)-1] == '0' {
-					n = n[:len(n)-1]
-				}
-				if n[len(n)-1] == '.' {
-					n = n[:len(n)-1]
-				}
-				break
-			}
-		}
-		return n + s[i:]
+	n, unit, ok := strings.Cut(s, " ")
+	if !ok || !strings.Contains(n, ".") {
+		return s
 	}
-	return s
+	return strings.TrimRight(strings.TrimRight(n, "0"), ".") + " " + unit
 }
 
 // clock writes seconds as people write times: 30 s, 1:30 min, 2:00 h.
@@ -302,18 +279,12 @@ func clock(v, step float64) string {
 		return strconv.FormatFloat(roundTo(v, min(max(step, 0.001), 1)), 'f', -1, 64) + " s"
 	}
 	total := int64(math.Round(v))
-	if total < 3600 {
-		return strconv.FormatInt(total/60, 10) + ":" + two(total%60) + " min"
+	switch hours, minutes, seconds := total/3600, total/60%60, total%60; {
+	case hours == 0:
+		return fmt.Sprintf("%d:%02d min", minutes, seconds)
+	case seconds != 0:
+		return fmt.Sprintf("%d:%02d:%02d h", hours, minutes, seconds)
+	default:
+		return fmt.Sprintf("%d:%02d h", hours, minutes)
 	}
-	if total%60 != 0 {
-		return strconv.FormatInt(total/3600, 10) + ":" + two(total/60%60) + ":" + two(total%60) + " h"
-	}
-	return strconv.FormatInt(total/3600, 10) + ":" + two(total/60%60) + " h"
-}
-
-func two(n int64) string {
-	if n < 10 {
-		return "0" + strconv.FormatInt(n, 10)
-	}
-	return strconv.FormatInt(n, 10)
 }

@@ -7,6 +7,8 @@
 package chart
 
 import (
+	"fmt"
+	"html"
 	"strings"
 )
 
@@ -66,18 +68,11 @@ func (s Style) class() string {
 func Both(c Chart) string { return c.Draw(Wide) + c.Draw(Narrow) }
 
 func (f Frame) start(b *builder, s Size, height float64) {
-	id := f.ID + "-" + s.Name
-	b.raw(`<svg class="chart `, s.Name, `" viewBox="0 0 `, number(s.Width), " ", number(height), `" role="img" aria-labelledby="`)
-	b.text(id)
-	b.raw(`-t" aria-describedby="`)
-	b.text(id)
-	b.raw(`-d"><title id="`)
-	b.text(id)
-	b.raw(`-t">`)
+	id := html.EscapeString(Plain(f.ID + "-" + s.Name))
+	fmt.Fprintf(b, `<svg class="chart %[1]s" viewBox="0 0 %[2]s %[3]s" role="img" aria-labelledby="%[4]s-t" aria-describedby="%[4]s-d"><title id="%[4]s-t">`,
+		s.Name, number(s.Width), number(height), id)
 	b.text(f.Title)
-	b.raw(`</title><desc id="`)
-	b.text(id)
-	b.raw(`-d">`)
+	fmt.Fprintf(b, `</title><desc id="%s-d">`, id)
 	b.text(f.Description)
 	b.raw("</desc>\n")
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -25,30 +26,26 @@ type Cell struct {
 	Count                  int64
 }
 
-// Levels is how many shades there are: the classes "h0" to "h5".
-const Levels = 6
+// shades is how many there are: the classes "h0" to "h5".
+const shades = 6
 
 func (c *Heat) Draw(s Size) string {
 	var b builder
-	height := c.Height
-	if height == 0 {
-		height = 260
-	}
-	height += lineHeight * float64((&XY{Marks: c.Marks}).rows())
+	height := cmp.Or(c.Height, 260) + lineHeight*float64((&XY{Marks: c.Marks}).rows())
 	p := c.layout(s, height)
 	c.start(&b, s, height)
 	most := int64(1)
 	for _, cell := range c.Cells {
 		most = max(most, cell.Count)
 	}
-	var shades [Levels]pathBuilder
+	var paths [shades]pathBuilder
 	for _, cell := range c.Cells {
 		if cell.Count > 0 {
-			drawCell(&shades[shade(cell.Count, most)], p, cell)
+			drawCell(&paths[shade(cell.Count, most)], p, cell)
 		}
 	}
-	for i := range shades {
-		b.path(shades[i].String(), "h"+strconv.Itoa(i))
+	for i := range paths {
+		b.path(paths[i].String(), "h"+strconv.Itoa(i))
 	}
 	grid := XY{X: c.X, Y: c.Y, Marks: c.Marks}
 	grid.grid(&b, s, p, height)
@@ -78,9 +75,9 @@ func (c *Heat) layout(s Size, height float64) plot {
 // shade is the class of a count: each of the shades covers the same factor.
 func shade(n, most int64) int {
 	if most <= 1 {
-		return Levels - 1
+		return shades - 1
 	}
-	return min(Levels-1, int(float64(Levels)*math.Log(float64(n))/math.Log(float64(most)+1)))
+	return min(shades-1, int(float64(shades)*math.Log(float64(n))/math.Log(float64(most)+1)))
 }
 
 func drawCell(d *pathBuilder, p plot, c Cell) {
@@ -94,7 +91,7 @@ func (c *Heat) key(b *builder, s Size, most int64) {
 	text := figure.Count(most) + " " + c.What + " in a cell"
 	x := s.Width - width(text) - 4
 	b.label(s.Width, 27, right, "", text)
-	for i := Levels - 1; i >= 0; i-- {
+	for i := shades - 1; i >= 0; i-- {
 		x -= 14
 		b.rect(x, 18, 13, 11, "h"+strconv.Itoa(i))
 	}

@@ -122,21 +122,7 @@ func (c *Rows) axis(b *builder, s Size, l rowsLayout, top, bottom float64) {
 		from, to := l.x.clamp(l.x.at(c.BandLow)), l.x.clamp(l.x.at(c.BandHigh))
 		b.rect(from, top, to-from, bottom-top, "span")
 	}
-	n := 7
-	if s.narrow() {
-		n = 4
-	}
-	last := math.Inf(-1)
-	for _, t := range l.x.ticks(n) {
-		x := l.x.at(t.At)
-		b.line(x, top, x, bottom, "gr")
-		half := width(t.Text) / 2
-		at := max(half, min(x, s.Width-half))
-		if at-half >= last+6 {
-			last = at + half
-			b.label(at, bottom+16, middle, "", t.Text)
-		}
-	}
+	b.ticks(s, l.x, 7, bottom, func(x float64) { b.line(x, top, x, bottom, "gr") })
 	b.line(l.left, bottom, l.right, bottom, "ax")
 	if c.Reference != 0 && l.x.in(c.Reference) {
 		x := l.x.at(c.Reference)
@@ -175,7 +161,7 @@ func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
 		b.label(l.left-8, mid+4, right, "rn", Shorten(r.Name, max(8, int((l.left-8)/perChar))))
 		b.label(s.Width, mid+4, right, text, r.Text)
 	}
-	if c.drawn(l, r.Value) {
+	if l.x.drawable(r.Value) {
 		x := l.x.clamp(l.x.at(r.Value))
 		switch zero := l.x.clamp(l.x.at(0)); {
 		case c.Dots:
@@ -191,14 +177,14 @@ func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
 		}
 	}
 	c.interval(b, l, r, mid)
-	if r.Published != 0 && c.drawn(l, r.Published) {
+	if r.Published != 0 && l.x.drawable(r.Published) {
 		b.shape(3, l.x.clamp(l.x.at(r.Published)), mid, min(5, l.step/3.5), "pub")
 	}
 }
 
 // interval draws Low to High; an end beyond the axis has an arrow.
 func (c *Rows) interval(b *builder, l rowsLayout, r Row, mid float64) {
-	if !c.drawn(l, r.Low) || !c.drawn(l, r.High) {
+	if !l.x.drawable(r.Low) || !l.x.drawable(r.High) {
 		return
 	}
 	d := pathBuilder{}
@@ -222,5 +208,3 @@ func (c *Rows) interval(b *builder, l rowsLayout, r Row, mid float64) {
 	}
 	b.path(d.String(), "iv")
 }
-
-func (c *Rows) drawn(l rowsLayout, v float64) bool { return l.x.drawable(v) }

@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 func (c *XY) series(b *builder, p plot, s *Series) {
 	class := colour(s.Colour)
@@ -114,7 +117,7 @@ func (c *column) draw(d *pathBuilder, pen bool) {
 func linePath(x, y scale, xs, ys []float64) string {
 	d := pathBuilder{}
 	n := min(len(xs), len(ys))
-	dense := float64(n) > 2*math.Abs(x.b-x.a) && ascending(xs[:n])
+	dense := float64(n) > 2*math.Abs(x.b-x.a) && slices.IsSorted(xs[:n])
 	pen, joined := false, 0 // columns since the pen went down
 	var col, last column
 	flush := func() {
@@ -149,13 +152,4 @@ func linePath(x, y scale, xs, ys []float64) string {
 	flush()
 	lift()
 	return d.String()
-}
-
-func ascending(xs []float64) bool {
-	for i := 1; i < len(xs); i++ {
-		if xs[i] < xs[i-1] {
-			return false
-		}
-	}
-	return true
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -78,11 +79,7 @@ type plot struct {
 
 func (c *XY) Draw(s Size) string {
 	var b builder
-	height := c.Height
-	if height == 0 {
-		height = 280
-	}
-	height += lineHeight * float64(c.rows())
+	height := cmp.Or(c.Height, 280) + lineHeight*float64(c.rows())
 	p := c.layout(s, height)
 	c.start(&b, s, height)
 	c.spans(&b, p)
@@ -182,29 +179,31 @@ func (c *XY) grid(b *builder, s Size, p plot, height float64) {
 		b.line(p.left, y, p.right, y, "gr")
 		b.label(p.left-5, y+4, right, "", t.Text)
 	}
-	n := 9
-	if s.narrow() {
-		n = 4
-	}
 	b.line(p.left, p.bottom, p.right, p.bottom, "ax")
-	last := math.Inf(-1)
-	for _, t := range p.x.ticks(n) {
-		x := p.x.at(t.At)
-		b.line(x, p.bottom, x, p.bottom+4, "ax")
-		half := width(t.Text) / 2
-		at := max(half, min(x, s.Width-half))
-		if at-half < last+6 {
-			continue // ticks of logarithmic axes crowd
-		}
-		last = at + half
-		b.label(at, p.bottom+16, middle, "", t.Text)
-	}
+	b.ticks(s, p.x, 9, p.bottom, func(x float64) { b.line(x, p.bottom, x, p.bottom+4, "ax") })
 	from := p.left
 	if s.narrow() {
 		from = 0 // there is no room to waste
 	}
 	b.label(from, height-5, left, "at", Shorten(c.X.Label, int((s.Width-from)/perChar)))
 	b.raw("</g>\n")
+}
+
+// ticks draws at most about n ticks of the x axis below it, where they do not lie on each other.
+func (b *builder) ticks(s Size, axis scale, n int, bottom float64, line func(x float64)) {
+	if s.narrow() {
+		n = 4
+	}
+	last := math.Inf(-1)
+	for _, t := range axis.ticks(n) {
+		x := axis.at(t.At)
+		line(x)
+		half := width(t.Text) / 2
+		if at := max(half, min(x, s.Width-half)); at-half >= last+6 {
+			last = at + half
+			b.label(at, bottom+16, middle, "", t.Text)
+		}
+	}
 }
 
 func (c *XY) spans(b *builder, p plot) {
