@@ -269,8 +269,8 @@ func (m *Map) Check(ctx context.Context, c server.Commander, database, collectio
 	return nil
 }
 
-// Ranges reads the chunks or zones of a collection from the database config, in the order of the key. It uses no cursor,
-// because a client may send its next command to another router.
+// Ranges reads the chunks or zones of a collection from the database config, in the order of the key. It uses no
+// cursor, because a client may send its next command to another router.
 func Ranges(ctx context.Context, c server.Commander, collection string, filter bson.D) ([]bson.Raw, error) {
 	var all []bson.Raw
 	for next := filter; ; {
