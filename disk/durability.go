@@ -101,8 +101,8 @@ func (p *probe) flushesOf(before, after device.Sample) (list []counted) {
 		}
 		idleNow, _ := p.idle.after.Counters(b.Name)
 		idleThen, _ := p.idle.before.Counters(b.Name)
-		others := float64(idleNow.Sub(idleThen).Flushes) / max(p.idle.seconds, 0.1) * seconds
-		all := float64(now.Sub(then).Flushes)
+		others := float64(idleNow.Sub(idleThen).FlushRequestsCompleted) / max(p.idle.seconds, 0.1) * seconds
+		all := float64(now.Sub(then).FlushRequestsCompleted)
 		list = append(list, counted{b, all, max(0, all-others)})
 	}
 	return list
@@ -252,10 +252,10 @@ func flushTime(before, after device.Sample, name string) time.Duration {
 	now, _ := after.Counters(name)
 	then, _ := before.Counters(name)
 	c := now.Sub(then)
-	if c.Flushes == 0 {
+	if c.FlushRequestsCompleted == 0 {
 		return 0
 	}
-	return time.Duration(float64(c.FlushTime) / float64(c.Flushes) * float64(time.Millisecond))
+	return time.Duration(float64(c.TimeSpentFlushing) / float64(c.FlushRequestsCompleted) * float64(time.Millisecond))
 }
 
 const (

@@ -108,7 +108,7 @@ func findDrop(list []record.ProbeSecond, s *record.ProbeStep) *record.ProbeSusta
 	changes := stats.ChangePoints(rates, stats.ChangeOptions{Magnitude: 1 - fallen})
 	for i, c := range changes {
 		at := c.Index
-		before, after := mean(rates[:at]), mean(rates[at:])
+		before, after := stats.Mean(rates[:at]), stats.Mean(rates[at:])
 		if slices.ContainsFunc(changes[i:], func(later stats.ChangePoint) bool { return later.After >= fallen*before }) {
 			continue // it came back
 		}
@@ -124,20 +124,12 @@ func findDrop(list []record.ProbeSecond, s *record.ProbeStep) *record.ProbeSusta
 	return r
 }
 
-func mean(xs []float64) float64 {
-	sum := 0.0
-	for _, x := range xs {
-		sum += x
-	}
-	return over(sum, float64(len(xs)))
-}
-
 // variation returns the coefficient of variation.
 func variation(xs []float64) float64 {
 	if len(xs) < 2 {
 		return 0
 	}
-	m, sum := mean(xs), 0.0
+	m, sum := stats.Mean(xs), 0.0
 	for _, x := range xs {
 		sum += (x - m) * (x - m)
 	}

@@ -31,7 +31,7 @@ func TestServerKilled(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, name string) {
 		t.Run("all of it", func(t *testing.T) { testKilled(t, name, killAll, "--rate", "200") })
 		if name == engine.DocumentDB {
-			t.Run("its storage", func(t *testing.T) { testKilled(t, name, killStorage) })
+			t.Run("its storage", func(t *testing.T) { testKilled(t, name, killStorage, "--pace", "50") })
 		}
 	})
 }

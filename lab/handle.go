@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,7 +55,7 @@ func Open(ctx context.Context, home, name string) (*Handle, error) {
 		return nil, noLab(home, name)
 	}
 	h := newHandle(Dir(home, name))
-	if err := h.get(ctx, pathLab, nil, new(record.Lab)); err != nil {
+	if _, err := call[record.Lab](ctx, h, http.MethodGet, pathLab, nil, nil); err != nil {
 		_ = h.Close()
 		return nil, err
 	}
@@ -91,40 +92,30 @@ func (h *Handle) Observe(ctx context.Context) (record.Lab, error) {
 }
 
 func (h *Handle) describe(ctx context.Context, depth topology.Depth) (record.Lab, error) {
-	var l record.Lab
-	err := h.get(ctx, pathLab, url.Values{"depth": {strconv.Itoa(int(depth))}}, &l)
-	return l, err
+	return call[record.Lab](ctx, h, http.MethodGet, pathLab, url.Values{"depth": {strconv.Itoa(int(depth))}}, nil)
 }
 
 // Addresses are the URIs for clients, with credentials: the default under "", and others by durability level if each
 // level has servers of its own. They must not go into logs or records.
 func (h *Handle) Addresses(ctx context.Context) (map[string]string, error) {
-	var a map[string]string
-	err := h.get(ctx, pathAddresses, nil, &a)
-	return a, err
+	return call[map[string]string](ctx, h, http.MethodGet, pathAddresses, nil, nil)
 }
 
 // Usage is what each host has used since it was powered on.
 func (h *Handle) Usage(ctx context.Context) ([]record.LabUsage, error) {
-	var u []record.LabUsage
-	err := h.get(ctx, pathUsage, nil, &u)
-	return u, err
+	return call[[]record.LabUsage](ctx, h, http.MethodGet, pathUsage, nil, nil)
 }
 
 // Counters are the counters of the kernel and the disks about faults.
 func (h *Handle) Counters(ctx context.Context) (action.Counters, error) {
-	var c action.Counters
-	err := h.get(ctx, pathCounters, nil, &c)
-	return c, err
+	return call[action.Counters](ctx, h, http.MethodGet, pathCounters, nil, nil)
 }
 
 // Events returns the events after a sequence number, 0 for all. If there are none, it waits for the next one for at
 // most the given time, and may return none.
 func (h *Handle) Events(ctx context.Context, after int64, wait time.Duration) ([]record.LabEvent, error) {
-	var e []record.LabEvent
-	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "wait": {min(wait, longPoll).String()}}
-	err := h.get(ctx, pathEvents, q, &e)
-	return e, err
+	return call[[]record.LabEvent](ctx, h, http.MethodGet, pathEvents,
+		url.Values{"after": {strconv.FormatInt(after, 10)}, "wait": {min(wait, longPoll).String()}}, nil)
 }
 
 // EventsSince returns the events after a sequence number without waiting.
@@ -135,22 +126,17 @@ func (h *Handle) EventsSince(ctx context.Context, after int64) ([]record.LabEven
 // Fail injects a fault and returns when it is in effect, with the resolved target. The lab heals it after limit; 0 is
 // never. The lab only reports f.For, and does not read f.At: both are kept by the caller.
 func (h *Handle) Fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
-	var done record.LabFault
-	err := h.post(ctx, pathFail, failRequest{f, limit}, &done)
-	return done, err
+	return call[record.LabFault](ctx, h, http.MethodPost, pathFail, nil, failRequest{f, limit})
 }
 
 // Heal heals faults and returns those that it healed.
 func (h *Handle) Heal(ctx context.Context, what Healing) ([]record.LabFault, error) {
-	var done []record.LabFault
-	err := h.post(ctx, pathHeal, what, &done)
-	return done, err
+	return call[[]record.LabFault](ctx, h, http.MethodPost, pathHeal, nil, what)
 }
 
 // Repair rebuilds a volume and returns a text about what was done.
 func (h *Handle) Repair(ctx context.Context, volume string) (string, error) {
-	var a repairAnswer
-	err := h.post(ctx, pathRepair, repairRequest{volume}, &a)
+	a, err := call[repairAnswer](ctx, h, http.MethodPost, pathRepair, nil, repairRequest{volume})
 	return a.Text, err
 }
 
@@ -182,30 +168,22 @@ func (h *Handle) Exec(ctx context.Context, r ExecRequest, out io.Writer) (code i
 
 // stop requests the supervisor to end, and returns when the request has arrived.
 func (h *Handle) stop(ctx context.Context) error {
-	return h.post(ctx, pathStop, struct{}{}, &struct{}{})
+	_, err := call[struct{}](ctx, h, http.MethodPost, pathStop, nil, struct{}{})
+	return err
 }
 
-func (h *Handle) get(ctx context.Context, path string, query url.Values, into any) error {
-	return h.call(ctx, http.MethodGet, path, query, nil, into)
-}
-
-func (h *Handle) post(ctx context.Context, path string, what, into any) error {
-	return h.call(ctx, http.MethodPost, path, nil, what, into)
-}
-
-func (h *Handle) call(ctx context.Context, method, path string, query url.Values, what, into any) error {
+// call sends a request and decodes the answer.
+func call[T any](ctx context.Context, h *Handle, method, path string, query url.Values,
+	what any) (answer T, err error) {
 	resp, err := h.send(ctx, method, path, query, what)
 	if err != nil {
-		return err
+		return answer, err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return gone(h.name)
+	if json.NewDecoder(resp.Body).Decode(&answer) != nil {
+		return answer, cmp.Or(ctx.Err(), gone(h.name))
 	}
-	return nil
+	return answer, nil
 }
 
 // send sends a request. An answer with an error becomes a Go error.

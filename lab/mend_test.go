@@ -22,7 +22,7 @@ func TestSupervisorThatIsBusyIsNotDead(t *testing.T) {
 	}
 	h := newHandle(dir)
 	defer h.Close()
-	if err := h.get(t.Context(), pathLab, nil, new(record.Lab)); err == nil || errors.Is(err, ErrGone) {
+	if _, err := h.Describe(t.Context(), false); err == nil || errors.Is(err, ErrGone) {
 		t.Errorf("no answer of a living supervisor: %v", err)
 	}
 	ended := make(chan error, 1)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
 // Limits of the checks that find misleading results.
@@ -211,7 +212,7 @@ func checkVariation(s *Summary, c Circumstances) []Finding {
 	if len(rates) < minCycles {
 		return nil
 	}
-	varied := math.Sqrt(squaredError(rates)*float64(len(rates))) / mean(rates)
+	varied := math.Sqrt(squaredError(rates)*float64(len(rates))) / stats.Mean(rates)
 	longest, depth, lost := dips(rates)
 	value, limit := varied, maxVariation
 	if varied <= maxVariation {
@@ -284,7 +285,7 @@ func changeText(change float64) string {
 // trend returns the change over the whole series relative to its mean, and its p-value, 1 for a series that is too
 // short for the test.
 func trend(at, values []float64) (change, p float64) {
-	m := mean(values)
+	m := stats.Mean(values)
 	if len(values) < minCycles || m == 0 {
 		return 0, 1
 	}
@@ -304,7 +305,7 @@ func checkSettled(s *Summary, width time.Duration) []Finding {
 		return nil
 	}
 	cut, settled := MSER(rates)
-	bias := mean(rates)/mean(rates[cut:]) - 1
+	bias := stats.Mean(rates)/stats.Mean(rates[cut:]) - 1
 	if math.Abs(bias) <= maxTrend {
 		return nil
 	}

@@ -3,6 +3,8 @@ package measure
 import (
 	"math"
 	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
 // TheilSen returns the median of the slopes between all pairs of points (x, y), on which up to a third of outliers has
@@ -87,20 +89,9 @@ func MSER(y []float64) (cut int, settled bool) {
 	return at, 2*at <= n
 }
 
-func mean(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
 // squaredError is the squared standard error of the mean, but for a constant factor near one.
 func squaredError(y []float64) float64 {
-	m, sum := mean(y), 0.0
+	m, sum := stats.Mean(y), 0.0
 	for _, v := range y {
 		sum += (v - m) * (v - m)
 	}

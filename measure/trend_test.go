@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
@@ -102,8 +104,8 @@ func TestMSERFindsTheEndOfAWarmup(t *testing.T) {
 			y[i] = 1000*(1-0.3*math.Exp(-float64(i)*15/60)) + 5*rng.NormFloat64()
 		}
 		cut, _ := MSER(y)
-		if cut < 5 || !near(mean(y[cut:]), 1000, 10) {
-			t.Errorf("seed %d: cut %d, mean of the rest %g", seed, cut, mean(y[cut:]))
+		if cut < 5 || !near(stats.Mean(y[cut:]), 1000, 10) {
+			t.Errorf("seed %d: cut %d, mean of the rest %g", seed, cut, stats.Mean(y[cut:]))
 		}
 	}
 }

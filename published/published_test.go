@@ -102,7 +102,7 @@ func TestEachFigureHasItsPlace(t *testing.T) {
 	for _, s := range documents(t) {
 		for path, v := range s.everything() {
 			if v.Place.Section == "" || !slices.Contains([]string{"text", "table", "output"}, v.Place.How) {
-				t.Errorf("%s: %s stands nowhere: %v", s.Name, path, v.Place)
+				t.Errorf("%s: %s has no place: %v", s.Name, path, v.Place)
 			}
 			if n, err := strconv.ParseFloat(strings.ReplaceAll(v.Written, ",", ""), 64); (err != nil || n != v.Number) &&
 				v.Note == "" {
@@ -152,7 +152,7 @@ func TestClaimsAreRecomputed(t *testing.T) {
 				t.Errorf("%s: %s states %s of %s, computed %.2f: follows is %v, named contradiction %q", s.Name, c.Item, c.Stated, c.To, result, follows, c.Wrong)
 			}
 			if c.Wrong != "" && (s.Contradiction(c.Wrong) == nil || s.Contradiction(c.Wrong).Kind != "number") {
-				t.Errorf("%s: there is no contradiction %q of numbers", s.Name, c.Wrong)
+				t.Errorf("%s: no contradiction %q of numbers", s.Name, c.Wrong)
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func TestContradictions(t *testing.T) {
 			}
 			for _, path := range c.Figures {
 				if _, found := s.Value(path); !found {
-					t.Errorf("%s: %s concerns %s, which is not there", s.Name, c.ID, path)
+					t.Errorf("%s: %s is about %s, which does not exist", s.Name, c.ID, path)
 				}
 			}
 		}

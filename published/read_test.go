@@ -79,7 +79,7 @@ func TestListing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s (-want +got, -update writes it anew):\n%s", name, diff)
+			t.Errorf("%s (-want +got, -update rewrites it):\n%s", name, diff)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestSelect(t *testing.T) {
 	}
 	_, _, err = Select("write-concern/figure-2")
 	if err == nil || !strings.Contains(err.Error(), "journal, replication") {
-		t.Errorf("a figure that is not there: %v", err)
+		t.Errorf("a figure that does not exist: %v", err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func (s *Source) Recompute(c Claim) (result float64, follows bool, err error) {
 	to, found := s.Value(c.To)
 	if !found {
-		return 0, false, fmt.Errorf("there is no figure %q", c.To)
+		return 0, false, fmt.Errorf("no figure %q", c.To)
 	}
 	times := c.Times
 	if times == 0 {
@@ -23,7 +23,7 @@ func (s *Source) Recompute(c Claim) (result float64, follows bool, err error) {
 	}
 	from, found := s.Value(c.From)
 	if !found {
-		return 0, false, fmt.Errorf("there is no figure %q", c.From)
+		return 0, false, fmt.Errorf("no figure %q", c.From)
 	}
 	least, most := from.Between()
 	if least <= 0 || low <= 0 {
@@ -36,7 +36,7 @@ func (s *Source) Recompute(c Claim) (result float64, follows bool, err error) {
 	case "ratio":
 		return to.Number / from.Number * times, c.stated(low/most*times, high/least*times), nil
 	}
-	return 0, false, fmt.Errorf("a claim of %q is not known: it is a change, a ratio or a figure", c.Of)
+	return 0, false, fmt.Errorf("unknown claim %q (known: change, ratio, figure)", c.Of)
 }
 
 // stated reports whether some number from low to high is written as in the claim.

@@ -2,10 +2,10 @@ package record
 
 import "fmt"
 
-// maxSideTrials is how many trials a side of a comparison may have.
+// maxSideTrials is the largest number of trials of a side of a comparison.
 const maxSideTrials = 1 << 20
 
-// maxDims is how many operation classes and outcomes a run may have. Plimsoll knows some ten and twenty of them, and
+// maxDims is the largest number of operation classes and of outcomes of a run. Plimsoll has about ten and twenty, and
 // each interval has a count for each pair.
 const maxDims = 256
 
@@ -27,7 +27,7 @@ func (r *ComparisonReport) check() error {
 	return nil
 }
 
-// check makes sure that a second of a probe belongs to a step.
+// check checks that a second of a probe belongs to a step.
 func (s *ProbeSecond) check() error {
 	if s.Step < 0 || s.Length < 0 || s.At < 0 {
 		return fmt.Errorf("a second has step %d, %d ns after its start, of %d ns", s.Step, s.At, s.Length)

@@ -26,7 +26,7 @@ func TestNumbersAreCheckedWhenRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.read(dir); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want that %q", name, err, c.says)
+			t.Errorf("%s: got error %v, want %q", name, err, c.says)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestClientsAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := altered(); !strings.Contains(text, name) {
-			t.Errorf("%s was changed, and the record says %q", name, text)
+			t.Errorf("%s was changed, but the record has %q", name, text)
 		}
 		if err := os.WriteFile(path, before, 0o644); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestClientsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := altered(); !strings.Contains(text, "clients/00/"+SumsFile) || !strings.Contains(text, "clients/01/"+LatencyFile) {
-		t.Errorf("the clients' records were removed, and the record says %q", text)
+		t.Errorf("the clients' records were removed, but the record has %q", text)
 	}
 }
 

@@ -5,7 +5,7 @@ import "github.com/plimsoll-bench/plimsoll/measure"
 // KindComparison is the kind of record that `plimsoll compare --out` leaves.
 const KindComparison = "comparison"
 
-// Verdict is what a comparison says of one metric.
+// Verdict is the verdict for one metric.
 type Verdict string
 
 const (
@@ -27,7 +27,7 @@ type Comparison struct {
 	Unit          string `json:"unit"`
 	// Higher is true where more is better.
 	Higher bool `json:"higher_is_better"`
-	// N and NBase are how many trials count; Pairs is how many blocks have both, 0 if they are not paired.
+	// N and NBase are the numbers of valid trials; Pairs is the number of blocks with both, 0 if they are not paired.
 	N     int `json:"n"`
 	NBase int `json:"n_baseline"`
 	Pairs int `json:"pairs"`
@@ -38,7 +38,7 @@ type Comparison struct {
 	Base      *float64 `json:"base" jsonschema:"nullable"`
 	BaseLow   *float64 `json:"base_low,omitempty"`
 	BaseHigh  *float64 `json:"base_high,omitempty"`
-	// Ratio is configuration / baseline with its interval at the study's confidence; absent where it cannot be told.
+	// Ratio is configuration / baseline with its interval at the study's confidence; absent if unknown.
 	Ratio *float64 `json:"ratio" jsonschema:"nullable"`
 	Low   *float64 `json:"ratio_low" jsonschema:"nullable"`
 	High  *float64 `json:"ratio_high" jsonschema:"nullable"`
@@ -51,16 +51,16 @@ type Comparison struct {
 	Difference *float64 `json:"difference,omitempty"`
 	Margin     float64  `json:"margin"`
 	Verdict    Verdict  `json:"verdict" jsonschema:"enum=better,enum=worse,enum=equivalent,enum=inconclusive"`
-	// Note says why nothing can be told, or what to doubt.
+	// Note is why there is no verdict, or a doubt.
 	Note string `json:"note,omitempty"`
 }
 
-// ComparisonReport is what `plimsoll compare` found.
+// ComparisonReport is the result of `plimsoll compare`.
 type ComparisonReport struct {
 	Head
-	// Sides are what was compared; the first one is the baseline.
+	// Sides are the compared sides, the baseline first.
 	Sides []ComparisonSide `json:"sides"`
-	// Differences are what differs between the sides and what that means.
+	// Differences are the differences between the sides, and their meaning.
 	Differences []Difference `json:"differences"`
 	Comparisons []Comparison `json:"comparisons"`
 }
@@ -71,7 +71,7 @@ type ComparisonSide struct {
 	Name    string   `json:"name"`
 	Records []string `json:"records"`
 	N       int      `json:"n"`
-	// TargetKind is what was loaded, such as "mongod" or "embedded"; absent where it is not known.
+	// TargetKind is the kind of target, such as "mongod" or "embedded"; absent if unknown.
 	TargetKind string `json:"target_kind,omitempty"`
 	// Values are those of its trials, by metric, in order of time.
 	Values map[string][]float64 `json:"values"`
@@ -80,7 +80,7 @@ type ComparisonSide struct {
 	Spectra []SideSpectrum `json:"spectra,omitempty"`
 }
 
-// MaxSpectra is how many sides of a comparison are kept with their spectra: as many as can be told apart in one chart.
+// MaxSpectra is the largest number of sides of a comparison with spectra: as many as one chart can show.
 const MaxSpectra = 6
 
 // SideSpectrum is how the times of successful operations of one class are distributed, over the records of a side
@@ -89,7 +89,7 @@ type SideSpectrum struct {
 	Class string `json:"class"`
 	// Time is "response", counted from when an operation was due, or "service", counted from sending.
 	Time string `json:"time" jsonschema:"enum=response,enum=service"`
-	// Records is how many records it was merged from, N how many operations there are, Max the longest one in nanoseconds.
+	// Records is the number of merged records, N that of operations, Max the longest one in nanoseconds.
 	Records int   `json:"records"`
 	N       int64 `json:"n"`
 	Max     int64 `json:"max_ns"`
@@ -103,7 +103,7 @@ type Difference struct {
 	What string `json:"what"`
 	// Values are those of the sides, in their order.
 	Values []string `json:"values"`
-	// Severity: "invalid" must be equal, "warning" should be, "note" may differ and is what was changed perhaps.
+	// Severity: "invalid" must be equal, "warning" should be, "note" may differ, perhaps on purpose.
 	Severity measure.Severity `json:"severity"`
 	Why      string           `json:"why,omitempty"`
 }

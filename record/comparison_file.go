@@ -20,7 +20,7 @@ func WriteComparison(dir string, r *ComparisonReport) error {
 
 func (r *ComparisonReport) complete(string, bool) error { return nil }
 
-// OpenComparisonFile reads a comparison from a file by itself, whatever its name. It has no checksums.
+// OpenComparisonFile reads a comparison from a file with any name. It has no checksums.
 func OpenComparisonFile(path string) (*ComparisonReport, error) {
 	b, err := safeopen.ReadPath(path, safeopen.MaxDocument)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestOpenComparisonRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := OpenComparison(dir); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v, want a word about %q", content, err, says)
+			t.Errorf("%q: got error %v, want %q", content, err, says)
 		}
 	}
 	if _, err := OpenComparison(filepath.Join(dir, "nowhere")); err == nil || !strings.Contains(err.Error(), "holds no comparison") {

@@ -18,7 +18,7 @@ import (
 // DiagnosticsDir has what members wrote into diagnostic.data, one directory for each.
 const DiagnosticsDir = "diagnostic.data"
 
-// MaxDiagnostics is how much of one member's diagnostic data a record keeps, in bytes: some hours of it.
+// MaxDiagnostics is the largest size of the diagnostic data of one member in a record, in bytes: some hours.
 const MaxDiagnostics = 16 << 20
 
 // diagnosticFile is how diagnostic data are called in the checksums.
@@ -29,7 +29,7 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// diagnosticDelay is how long a mongod keeps samples before it writes them.
+// diagnosticDelay is the time until a mongod writes its samples.
 const diagnosticDelay = 15 * time.Second
 
 // AddDiagnostics copies the diagnostic data of a mongod into the record as it is: the files in dir that were written

@@ -1,6 +1,6 @@
-// Package record is the directory that a run leaves behind, and the only way in which results travel:
-// the types of everything in it, a [RunWriter] that keeps what is measured while it is measured, and
-// [Open], which reads a record and recovers the one of a run that was killed.
+// Package record reads and writes records: the directories with the results of runs and other measurements. It has the
+// types of everything in them, a [RunWriter] that writes results while they are measured, and [Open], which reads a
+// record and recovers the one of a run that was killed.
 //
 // A record of a run holds
 //
@@ -11,6 +11,6 @@
 //	events.ndjson         what happened when (measure.Event)
 //	SHA256SUMS            checksums of the above, written when the run ended properly
 //
-// Results are rebuilt from latency.hlog and the intervals to the last digit. Nothing here measures or
-// judges: histograms and findings come from package measure. Nothing here prints.
+// Results are rebuilt from latency.hlog and the intervals to the last digit. It does not measure or judge: histograms
+// and findings come from package measure.
 package record

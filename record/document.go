@@ -10,9 +10,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// readDocument reads the main file of a record in dir, of one kind, into v. noun is what errors call the record:
-// "drill". Where v has a method check, what it says makes the document damaged: it bounds the numbers from which others
-// allocate.
+// readDocument reads the main file of a record of one kind in dir into v. noun is its name in errors: "drill". If v has
+// a method check, its error makes the document damaged. It bounds the numbers from which memory is allocated.
 func readDocument(dir, file, kind, noun string, v any) error {
 	b, err := safeopen.ReadFile(dir, file, safeopen.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +40,7 @@ func parseDocument(path string, b []byte, kind string, v any) error {
 	return nil
 }
 
-// checkHead makes sure that a file is of a kind and of a version that can be read.
+// checkHead checks that a file has a kind and a version that can be read.
 func checkHead(path string, b []byte, kind string) error {
 	var head struct {
 		SchemaVersion string `json:"schema_version"`

@@ -64,9 +64,8 @@ func (r *DrillRound) Whole() *DrillEffect {
 // all says whether an effect is that of all operations, wherever they were, of all clients.
 func (e *DrillEffect) all() bool { return e.Class == "" && e.Kind == "" && e.Client == -1 }
 
-// Headline is what the faults meant for operations where they struck: [DrillRound.Whole] or, of a sharded cluster, that
-// of the struck shard that was out for longest. Operations on the other shards go on meanwhile, so all together are
-// hardly ever out.
+// Headline is the effect of the faults on operations: [DrillRound.Whole] or, of a sharded cluster, that of the struck
+// shard with the longest outage. Operations on other shards continue, so all together are hardly ever out.
 func (r *DrillRound) Headline() *DrillEffect {
 	var longest *DrillEffect
 	for i := range r.Effects {
@@ -122,9 +121,9 @@ func (r *DrillRound) showsLosses() bool {
 	return l != nil && l.ReadBack() && l.Acknowledged > 0 && (r.Verdict != Unknown || l.LostWrites() > 0)
 }
 
-// ByManner puts the rounds together in which clients noticed the same: a broken connection is noticed at once, one that
-// hangs only after a time limit, so their outages are not compared. Rounds that go on are left out, and so are those in
-// which nothing was broken, if in others something was.
+// ByManner groups rounds in which clients noticed the same: a broken connection is noticed at once, a hanging one only
+// after a timeout, so their outages are not compared. Incomplete rounds are left out, and rounds without a fault if
+// others have one.
 func (d *Drill) ByManner() []DrillManner {
 	list := []DrillManner{}
 	var outages, losses [][]float64
@@ -172,7 +171,7 @@ func SpreadOf(unit string, values []float64) *Spread {
 	return &Spread{Unit: unit, Values: values, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Max: sorted[n-1]}
 }
 
-// Struck reports whether whatever was to be broken was, in every round, as far as that is known.
+// Struck reports whether the faults hit in every round, as far as known.
 func (d *Drill) Struck() bool {
 	for i := range d.Rounds {
 		for _, f := range d.Rounds[i].Faults {

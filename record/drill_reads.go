@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// ReadsResult is what the reads of a drill returned, held against what was written and what was there in the end. A
-// register is a document that one writer changes; each of its updates is a version that stays visible beside the later
-// ones.
+// ReadsResult is the result of the reads of a drill, compared with the writes and the final data. A register is a
+// document that one writer changes; each of its updates is a version that stays visible besides the later ones.
 type ReadsResult struct {
 	// Concern, Preference and Causal are how the reads were sent, and Writes the durability of the writes, in words. An
 	// empty concern is the server's default.
@@ -17,7 +16,7 @@ type ReadsResult struct {
 	Writes     string `json:"writes,omitempty"`
 	// Why says why nothing, or less than usual, is promised.
 	Why string `json:"why,omitempty"`
-	// Reads that were judged, against so many Updates. Dropped operations were forgotten for want of memory.
+	// Reads that were judged, against so many Updates. Dropped operations were forgotten for lack of memory.
 	Reads   int64 `json:"reads"`
 	Updates int64 `json:"updates"`
 	Dropped int64 `json:"dropped,omitempty"`
@@ -40,7 +39,7 @@ type ReadGuarantee struct {
 	// Name is "read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads", "committed" (nothing that
 	// is rolled back later), "written" (nothing that nobody had written) or "linearizable".
 	Name string `json:"name" jsonschema:"enum=read-your-writes,enum=monotonic-reads,enum=monotonic-writes,enum=writes-follow-reads,enum=committed,enum=written,enum=linearizable"`
-	// Promised says whether MongoDB promises it at these concerns; only then is what breaks it a violation.
+	// Promised is whether MongoDB promises it at these concerns; only then a conflict is a violation.
 	Promised bool `json:"promised"`
 	// Checked operations could have broken it, and Broken did; RolledBack of those because of a write that was rolled
 	// back.

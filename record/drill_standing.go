@@ -75,7 +75,7 @@ func (s *DrillStanding) Stage() DrillStage {
 
 // Stand replaces standing.json. Several goroutines may call it.
 func (w *DrillWriter) Stand(s *DrillStanding) error {
-	return writeFile(w.Store, StandingFile, s, false) // what is lost with the machine is of no use to anybody
+	return writeFile(w.Store, StandingFile, s, false) // not synced, because it is useless after a crash
 }
 
 // Ended takes standing.json away.

@@ -64,7 +64,7 @@ func TestMomentAtWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if at, ok := s.Moment(s.Faults[0]); !ok || at != 90*time.Second {
-		t.Errorf("15 users are there after %v", at)
+		t.Errorf("15 users after %v", at)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestDrillFiles(t *testing.T) {
 	}
 	got, err := OpenDrill(dir)
 	if err != nil || got.Status != Running {
-		t.Fatalf("while it is written: %v %v", got, err)
+		t.Fatalf("read while it is written: %v %v", got, err)
 	}
 	release()
 	got, err = OpenDrill(dir)
@@ -137,11 +137,11 @@ func TestDrillByManner(t *testing.T) {
 	missed := round(3, 0, "crash")
 	missed.Verdict, missed.Ledger.Updates = Unknown, nil
 	if got := (&Drill{Rounds: []DrillRound{missed}}).ByManner(); got[0].Losses != nil {
-		t.Errorf("a round whose fault did not hit shows that %+v is lost", got[0].Losses)
+		t.Errorf("lost %+v in a round without a fault", got[0].Losses)
 	}
 	missed.Ledger.Inserts[WriteLost] = 1
 	if got := (&Drill{Rounds: []DrillRound{missed}}).ByManner(); got[0].Lossy != 1 {
-		t.Error("what was lost counts whatever the verdict")
+		t.Error("losses count for every verdict")
 	}
 	nothing := &Drill{Rounds: []DrillRound{round(1, 0)}}
 	if got := nothing.ByManner(); len(got) != 1 || got[0].Manner != "" {

@@ -27,7 +27,7 @@ func NewEnvironment(dirs map[string]string) Environment {
 	return e
 }
 
-// existing returns the nearest directory above dir, or dir itself, that is there.
+// existing returns dir, or the nearest directory above it that exists.
 func existing(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

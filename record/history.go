@@ -9,18 +9,18 @@ import (
 // KindHistory is the kind of what `plimsoll history` prints.
 const KindHistory = "history"
 
-// HistoryReport is what `plimsoll history` found: where the results of records of the same thing changed over time.
+// HistoryReport is the result of `plimsoll history`: where results of records of the same thing changed over time.
 type HistoryReport struct {
 	SchemaVersion string `json:"schema_version"`
 	Kind          string `json:"kind"`
 	Tool          Tool   `json:"tool"`
-	// Directory is where the records were looked for.
+	// Directory is the searched directory.
 	Directory string `json:"directory"`
 	// Groups are records that are equal in what must be equal.
 	Groups []HistoryGroup `json:"groups"`
 	// Skipped are records that could not be read.
 	Skipped []SkippedRecord `json:"skipped,omitempty"`
-	// Validity lists the reasons why the history must not be believed.
+	// Validity lists findings about the history.
 	Validity []measure.Finding `json:"validity"`
 }
 
@@ -43,7 +43,7 @@ type HistoryGroup struct {
 type HistoryPoint struct {
 	Record  string    `json:"record"`
 	Started time.Time `json:"started"`
-	// N is how many trials it stands for.
+	// N is the number of its trials.
 	N int `json:"n"`
 	// Why it does not count, empty if it does.
 	Why string `json:"why,omitempty"`
@@ -56,14 +56,15 @@ type HistorySeries struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	Higher bool   `json:"higher_is_better"`
-	// N is how many points have it. Median and Spread, (max − min) / median, are over all of them; Latest is the last.
+	// N is the number of points that have it. Median and Spread, (max − min) / median, are over all of them; Latest is
+	// the last.
 	N      int     `json:"n"`
 	Median float64 `json:"median"`
 	Spread float64 `json:"spread"`
 	Latest float64 `json:"latest"`
 	// Changes are where it changed, in the order of time.
 	Changes []HistoryChange `json:"changes"`
-	// Note says why no change can be told.
+	// Note is why changes are unknown.
 	Note string `json:"note,omitempty"`
 }
 

@@ -15,17 +15,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// The lock of a directory that is being written is the kernel's, on the file [LockFile] in it: whatever ends the
-// process drops it. What the file says is for people and for messages only.
+// The lock of a directory that is being written is a lock of the kernel on the file [LockFile] in it, which ends with
+// the process. The content of the file is only for messages.
 
-// holdFor is how long [Hold] tries before it says that another process has the lock: [Holder] takes it for
-// some microseconds to find out whether somebody has it.
+// holdFor is how long [Hold] tries before it reports another process: [Holder] takes the lock for some microseconds to
+// test it.
 const (
 	holdFor   = time.Second
 	holdRetry = 10 * time.Millisecond
 )
 
-// errHeld is what lockFile returns where another process has the lock.
+// errHeld is the error of lockFile if another process has the lock.
 var errHeld = errors.New("held by another process")
 
 // HeldError says that another process is writing a directory.
@@ -47,15 +47,15 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is being written by %s. Wait until it has ended, or end it", e.Dir, who)
 }
 
-// holding is what the lock file says.
+// holding is the content of the lock file.
 type holding struct {
 	procid.ID
 	Started time.Time `json:"started"`
 }
 
-// Hold keeps every other process from writing a directory, which it makes if need be, until release is called or
-// this process ends in whatever way. Where another process has it, the error is a [*HeldError]. On a file system
-// that knows no locks it is granted to everybody.
+// Hold prevents other processes from writing a directory until release is called or this process ends. It makes the
+// directory if needed. If another process has it, the error is a [*HeldError]. On a file system without locks it always
+// succeeds.
 func Hold(dir string) (release func(), err error) {
 	if strings.TrimSpace(dir) == "" {
 		return nil, errNoDir

@@ -41,7 +41,7 @@ func holdElsewhere(t *testing.T, dir string) *exec.Cmd {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || line != "held\n" {
-		t.Fatalf("the other process says %q (%v)", line, err)
+		t.Fatalf("the other process printed %q (%v)", line, err)
 	}
 	return cmd
 }
@@ -49,14 +49,14 @@ func holdElsewhere(t *testing.T, dir string) *exec.Cmd {
 func TestHoldRefusesASecondHolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	if pid, held := Holder(dir); held || pid != 0 {
-		t.Fatalf("a directory that is not there is held by %d", pid)
+		t.Fatalf("a directory that does not exist is held by %d", pid)
 	}
 	release, err := Hold(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if pid, held := Holder(dir); !held || pid != os.Getpid() {
-		t.Errorf("Holder says %d, %v", pid, held)
+		t.Errorf("Holder() = %d, %v", pid, held)
 	}
 	_, err = Hold(dir)
 	var refused *HeldError
@@ -79,7 +79,7 @@ func TestHoldEndsWithItsProcess(t *testing.T) {
 	dir := t.TempDir()
 	other := holdElsewhere(t, dir)
 	if pid, held := Holder(dir); !held || pid != other.Process.Pid {
-		t.Errorf("Holder says %d, %v; the holder is %d", pid, held, other.Process.Pid)
+		t.Errorf("Holder() = %d, %v; the holder is %d", pid, held, other.Process.Pid)
 	}
 	if _, err := Hold(dir); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d", other.Process.Pid)) {
 		t.Errorf("a second process gets %v", err)
@@ -131,7 +131,7 @@ func TestHoldExcludes(t *testing.T) {
 	})
 	wg.Wait()
 	if took.Load() == 0 {
-		t.Error("nobody ever had it")
+		t.Error("no process had the lock")
 	}
 }
 
@@ -162,7 +162,7 @@ func TestHoldIgnoresWhatTheFileSays(t *testing.T) {
 			continue
 		}
 		if pid, held := Holder(dir); !held || pid != os.Getpid() {
-			t.Errorf("%q: Holder says %d, %v", content, pid, held)
+			t.Errorf("%q: Holder() = %d, %v", content, pid, held)
 		}
 		release()
 	}

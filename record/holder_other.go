@@ -2,7 +2,8 @@
 
 package record
 
-// holdsLock is nil if a process writes dir, as far as its lock file tells: this system does not say who has a lock.
+// holdsLock returns nil if a process writes dir, as far as its lock file shows. This system does not report the owners
+// of locks.
 func holdsLock(dir string, pid int) error {
 	if holder, held := Holder(dir); !held || holder != pid {
 		return errNotHolding

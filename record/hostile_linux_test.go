@@ -61,7 +61,7 @@ func TestReadersRefuseWhatIsNoFile(t *testing.T) {
 			}
 			if kind != "sparse 1 TB" {
 				if err := read(dir); !errors.Is(err, safeopen.ErrNotRegular) {
-					t.Errorf("%s as a %s: %v does not say that it is no regular file", file, kind, err)
+					t.Errorf("%s as a %s: got error %v, want that it is not a regular file", file, kind, err)
 				}
 			}
 		}
@@ -131,7 +131,7 @@ func TestJournalsFollowNoLink(t *testing.T) {
 			t.Errorf("%s was opened through a link", name)
 		}
 		if _, err := os.Lstat(victim); err == nil {
-			t.Errorf("what the link of %s leads to was made", name)
+			t.Errorf("the target of the link %s was created", name)
 		}
 	}
 }
@@ -159,10 +159,10 @@ func TestHoldFollowsNoLink(t *testing.T) {
 	}
 	if release, err := Hold(dir); err == nil {
 		release()
-		t.Error("a lock that is a link was taken")
+		t.Error("took a lock that is a link")
 	}
 	if b, err := os.ReadFile(victim); string(b) != "precious" {
-		t.Errorf("what the link leads to is now %q, %v", b, err)
+		t.Errorf("the target of the link is now %q, %v", b, err)
 	}
 }
 

@@ -111,8 +111,8 @@ type tagged struct {
 	at  **measure.Histogram
 }
 
-// histograms lists the histograms of an interval in the order of the log. want tells which of them have
-// values, by class index and kind.
+// histograms lists the histograms of an interval in the order of the log. want selects those with values, by class
+// index and kind.
 func histograms(d measure.Dims, iv *measure.Interval, want func(class int, kind string) bool, lateness bool) []tagged {
 	var list []tagged
 	for i := range iv.Classes {

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// readLines reads a journal in the order in which it was written; there being none is no error. Lines that cannot be
-// read or are not whole are left out and counted. What the journal is of stands in errors: "the study in DIR".
+// readLines reads a journal in order, none if it does not exist. Unreadable and incomplete lines are skipped and
+// counted. Errors have the name: "the study in DIR".
 func readLines[E any](path, of string, whole func(*E) bool) (events []E, unreadable int, err error) {
 	f, err := safeopen.Open(filepath.Dir(path), filepath.Base(path))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ import (
 // LogsDir holds what the servers of a lab wrote into their logs during the run: MEMBER.log.zst.
 const LogsDir = "logs"
 
-// MaxLog is how many bytes of the log of one member a record keeps, before compression. Of a longer one the first and
+// MaxLog is the largest size of the log of one member in a record, before compression. Of a longer one the first and
 // the last half of that are kept.
 const MaxLog = 8 << 20
 

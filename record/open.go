@@ -20,8 +20,8 @@ type Result interface {
 	Common() *Head
 	// measured reports whether it has results.
 	measured() bool
-	// complete adds what other files of the record hold. held tells whether a process is writing the record. If its
-	// process has ended, a running record becomes a killed one.
+	// complete reads other files of the record. held is whether a process is writing the record. If its process has
+	// ended, a running record becomes a killed one.
 	complete(dir string, held bool) error
 }
 
@@ -114,7 +114,7 @@ func Open(dir string) (Result, error) {
 
 func open(dir, name string) (Result, error) {
 	k := kinds[slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name })]
-	_, held := Holder(dir) // first, so that a record which ends meanwhile is read whole
+	_, held := Holder(dir) // first, so that a record that ends now is read completely
 	r := k.empty()
 	if err := readDocument(dir, k.file, k.name, k.noun, r); err != nil {
 		return nil, err
@@ -184,8 +184,8 @@ func (r *Run) complete(dir string, _ bool) error {
 	return recoverRun(dir, r)
 }
 
-// ReadHeld is [Open] for the process that holds the record (see [Hold]), also where the file system cannot say so: it
-// leaves open what became of work that was under way.
+// ReadHeld is [Open] for the process that holds the record (see [Hold]), also on file systems without locks. It does
+// not change the status of unfinished work.
 func ReadHeld[R Result](dir string) (none R, err error) {
 	k := kindOf[R]()
 	r := k.empty().(R)

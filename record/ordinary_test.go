@@ -81,7 +81,7 @@ func checkOrdinary(t *testing.T, dir string, s *Study, event StudyEvent, passwor
 	}
 	if e := events[0]; !e.At.Equal(event.At) || e.Event != EventBegin || e.Data.Place != event.Data.Place ||
 		e.Trial.Record != event.Trial.Record {
-		t.Errorf("the journal says %+v", e)
+		t.Errorf("the journal has %+v", e)
 	}
 	if got.Status != s.Status || !got.Started.Equal(s.Started) || len(got.Trials) != len(s.Trials) ||
 		len(got.Configurations) != 2 {

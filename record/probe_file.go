@@ -14,10 +14,10 @@ const (
 	TimelineFile = "timeline.ndjson"
 )
 
-// ProbeWriter writes the record of a probe while it goes on: probe.json is replaced as a whole after each step,
-// timeline.ndjson grows by a line a second. Its methods are called from one goroutine.
+// ProbeWriter writes the record of a probe while it runs: probe.json is replaced after each step, timeline.ndjson grows
+// by a line a second. Its methods are called from one goroutine.
 type ProbeWriter struct {
-	// Probe is what is written; the caller fills it.
+	// Probe is the record; the caller fills it.
 	Probe    *Probe
 	store    *Store[*Probe] // nil: nothing is written
 	timeline *lineFile

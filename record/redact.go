@@ -28,7 +28,7 @@ type redactor struct {
 func (r *redactor) learn(asked any) {
 	tree, err := treeOf(asked)
 	if err != nil {
-		return // writing the specification fails for the same reason, and says so
+		return // writing the specification fails with the same error
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func treeOf(v any) (tree any, err error) {
 	return tree, err
 }
 
-// eachText shows every text of a tree, names included, with the name under which it stands.
+// eachText visits every text of a tree, including names, with its name.
 func eachText(v any, key string, show func(key, text string)) {
 	switch v := v.(type) {
 	case string:

@@ -33,8 +33,8 @@ func placeOf(in reflect.Type, f reflect.StructField) place {
 	return place{in, name, kept}
 }
 
-// clean takes credentials out of all texts of a value, in place. It goes by the types: names of fields, times, numbers
-// and words of our own stay whatever the password is, because a study is gone on with by what is written here.
+// clean removes credentials from all texts of a value, in place. It depends on the types: names of fields, times,
+// numbers and our own words are never changed, whatever the password is, because a study is resumed from its record.
 func (r *redactor) clean(v reflect.Value, at place) {
 	switch v.Kind() {
 	case reflect.Pointer:

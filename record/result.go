@@ -24,8 +24,8 @@ func NewLatency(h *measure.Histogram) *Latency {
 	}
 }
 
-// NewPhaseResult turns the summary of a phase into its result. cores is how many cores the client may
-// use. Classes of which no operation ended are left out.
+// NewPhaseResult makes the result of a phase from its summary. cores is the number of cores that the client may use.
+// Classes of which no operation ended are left out.
 func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 	all, err := s.All()
 	if err != nil {
@@ -55,7 +55,7 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 	return p, nil
 }
 
-// newClassResult sums up a class. succeeded is the number of its operations that succeeded within the phase.
+// newClassResult summarizes a class. succeeded is the number of its operations that succeeded within the phase.
 func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval, succeeded int64) ClassResult {
 	r := ClassResult{
 		Name: c.Name, Part: c.Part, Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},

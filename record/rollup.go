@@ -17,9 +17,8 @@ type resolution struct {
 	intervals, latency string
 }
 
-// resolutions are what a run is kept in, finest first. The coarser ones hold the same as the first, merged, so that the
-// page of a day need not read 86,400 times all histograms. They are there only where a phase was longer than their
-// width.
+// resolutions are the lengths of intervals in a record, shortest first. Longer ones have the same merged, so that the
+// page of a day need not read 86,400 sets of histograms. They only exist if a phase was longer than they are.
 var resolutions = []resolution{
 	{0, IntervalsFile, LatencyFile},
 	{10 * time.Second, "intervals-10s.ndjson.zst", "latency-10s.hlog"},
@@ -189,9 +188,9 @@ func (w *RunWriter) closeRollups() error {
 	return errors.Join(errs...)
 }
 
-// EachMerged is [EachInterval] for pictures: where the record has the run in longer intervals too, f gets the finest
-// ones of which there are about most at most. Without such files, as in records from before there were any, it gets
-// all. r is the run.json of the record. Of a run that goes on or was killed the last stretch may be missing.
+// EachMerged is [EachInterval] for charts: if the record has longer intervals, f gets the shortest ones of which there
+// are at most about most. Without such files, as in old records, it gets all. r is the run.json of the record. The last
+// interval of a run that is running or was killed may be missing.
 func EachMerged(dir string, r *Run, most int, f func(*measure.Interval) error) (complete bool, err error) {
 	var length time.Duration
 	for _, p := range r.Phases {
@@ -207,8 +206,8 @@ func EachMergedLine(dir string, length time.Duration, most int, f func(*Interval
 	return err
 }
 
-// resolutionFor is the finest resolution in a record that has about most intervals at most, or the coarsest that is
-// there.
+// resolutionFor returns the shortest resolution of a record with at most about most intervals, or the longest that
+// exists.
 func resolutionFor(dir string, length time.Duration, most int) resolution {
 	names := resolutions[0]
 	for _, coarser := range resolutions[1:] {

@@ -146,7 +146,7 @@ func TestRollupFiles(t *testing.T) {
 		}
 		names, err := altered(dir, RunFile)
 		if err != nil || len(names) > 0 {
-			t.Errorf("%q are not as the sums say: %v", names, err)
+			t.Errorf("%q do not match the checksums: %v", names, err)
 		}
 	}
 }

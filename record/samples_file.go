@@ -52,7 +52,7 @@ func (w *RunWriter) settleSeries(since time.Duration) {
 	w.series.settle(since, since)
 }
 
-// seriesOf returns what became of the samples, by the rate of the measured phase.
+// seriesOf returns the series of the samples, with the rate of the measured phase.
 func seriesOf(sums *summaries, series *seriesSums) []Series {
 	s := sums.get(phaseMeasure)
 	if s == nil {

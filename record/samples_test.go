@@ -97,7 +97,7 @@ func TestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := OpenRun(dir); err != nil || r.Validity[0].ID != "altered" || !strings.Contains(r.Validity[0].Text, SamplesFile) {
-		t.Errorf("the samples were changed, and the record says %v, %v", r.Validity, err)
+		t.Errorf("the samples were changed, but the record has %v, %v", r.Validity, err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestNoSamples(t *testing.T) {
 		t.Errorf("series %v", r.Series)
 	}
 	if _, err := os.Stat(filepath.Join(dir, SamplesFile)); !os.IsNotExist(err) {
-		t.Errorf("there is a file of samples: %v", err)
+		t.Errorf("got a file of samples, want none: %v", err)
 	}
 	if complete, err := EachSample(dir, func(Sample) error { return nil }); !complete || err != nil {
 		t.Errorf("complete: %v, %v", complete, err)

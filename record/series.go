@@ -63,8 +63,8 @@ type seriesSum struct {
 // add takes samples in order of time.
 func (s *seriesSums) add(list []Sample) { s.pending = append(s.pending, list...) }
 
-// settle counts the samples between start and end, and forgets those before end. More may be told of the same
-// phase later.
+// settle counts the samples between start and end, and forgets those before end. More samples of the same phase may
+// follow.
 func (s *seriesSums) settle(start, end time.Duration) {
 	keep := s.pending[:0]
 	for _, sample := range s.pending {

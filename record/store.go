@@ -96,7 +96,7 @@ func (s *Store[R]) Redacted(r R) (none R, err error) {
 
 // resumed is a result that is resumed from its record.
 type resumed interface {
-	// identity is what hiding credentials must not change.
+	// identity is what redaction must not change.
 	identity() []string
 }
 

@@ -8,7 +8,7 @@ import (
 // StudyWriter writes what belongs to a study as a whole: study.json and the journal. Its trials are records below it.
 type StudyWriter = Store[*Study]
 
-// identity is what a resume goes by.
+// identity is what a resume depends on.
 func (s *Study) identity() []string {
 	list := []string{string(s.Status), fmt.Sprint(len(s.Configurations))}
 	for i := range s.Trials {
@@ -106,7 +106,7 @@ func (s *Study) Place(t Trial) {
 			}
 			return
 		case sameTrial(have, &t) && (have.Status == TrialPlanned || have.Status == TrialLeft):
-			// It stands for any attempt that is to come.
+			// It may be any future attempt.
 			*have = t
 			return
 		case !behind(have, &t):

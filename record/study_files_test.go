@@ -136,14 +136,14 @@ func TestStudyKeepsNoCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !HasHidden(s.Specification) || HasHidden(testStudySpec()) {
-		t.Error("HasHidden does not see what was taken out")
+		t.Error("HasHidden() = false after redaction")
 	}
 	clean, err := RedactedStudy(testStudySpec())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(s.Specification, clean); d != "" {
-		t.Errorf("Redacted differs from what is written:\n%s", d)
+		t.Errorf("Redacted() differs from the written study:\n%s", d)
 	}
 	if s.Specification.Factors[1].Levels[0].Set["load.workers"] != 4 {
 		t.Errorf("a number became %v", s.Specification.Factors[1].Levels[0].Set)
@@ -238,7 +238,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Create[*Study](run, spec.Study{}); err == nil || !strings.Contains(err.Error(), "already holds a record") {
-		t.Errorf("a study where a run is: %v", err)
+		t.Errorf("opened a run as a study: %v", err)
 	}
 	if _, err := Create[*Study]("", spec.Study{}); err == nil {
 		t.Error("no directory is refused")

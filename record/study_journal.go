@@ -15,8 +15,8 @@ const (
 	EventEnd     = "end"     // a trial ended
 )
 
-// StudyEvent is a line of the journal of a study. The journal only grows, and a line is on the disk before the study
-// goes on: whatever happens to the machine, it says which trials began and which of them ended.
+// StudyEvent is a line of the journal of a study. The journal only grows, and each line is synced before the study
+// continues, so it has the trials that began and ended, even after a crash of the machine.
 type StudyEvent struct {
 	At      time.Time     `json:"at"`
 	Event   string        `json:"event"`
@@ -75,7 +75,7 @@ func (e StudyEvent) complete() bool {
 	return false
 }
 
-// openLines opens a file of lines to append to it, behind whatever is there: a torn line is ended, never overwritten.
+// openLines opens a file of lines to append to it. An incomplete last line is ended, never overwritten.
 func openLines(dir, name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR|os.O_APPEND|safeopen.NoLink, 0o644)
 	if err != nil {

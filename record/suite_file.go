@@ -14,7 +14,7 @@ import (
 // is a record of its own below it.
 type SuiteWriter = Store[*Suite]
 
-// identity is what a resume goes by.
+// identity is what a resume depends on.
 func (s *Suite) identity() []string {
 	list := []string{string(s.Status)}
 	for i := range s.Parts {
@@ -42,7 +42,7 @@ func (s *Suite) complete(dir string, held bool) error {
 	return err
 }
 
-// check makes sure that the parts have names of their own and are below the suite.
+// check checks that the parts have different names and are below the suite.
 func (s *Suite) check() error {
 	seen := map[string]bool{}
 	for i := range s.Parts {
@@ -56,7 +56,7 @@ func (s *Suite) check() error {
 	return nil
 }
 
-// inside makes sure that the files of a part are below the directory of its suite: what is not whole there is removed.
+// inside checks that the files of a part are below the directory of its suite, because incomplete ones are removed.
 func (p *Part) inside() error {
 	switch {
 	case p.Name == "" || p.Name == "." || p.Name == ".." || strings.ContainsAny(p.Name, "/\\\x00"):

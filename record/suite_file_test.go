@@ -142,7 +142,7 @@ func TestSuiteOfAJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if events, _, _ := ReadSuiteJournal(dir); len(events) != 5 {
-		t.Errorf("after a torn line there are %d events", len(events))
+		t.Errorf("got %d events after a torn line", len(events))
 	}
 }
 

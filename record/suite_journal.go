@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// SuiteEvent is a line of the journal of a suite. The journal only grows, and a line is on the disk before the suite
-// goes on: whatever happens to the machine, it says which parts began and what became of them.
+// SuiteEvent is a line of the journal of a suite. The journal only grows, and each line is synced before the suite
+// continues, so it has the parts that began and their outcome, even after a crash of the machine.
 type SuiteEvent struct {
 	At time.Time `json:"at"`
 	// Event is session, begin or end, as in the journal of a study.
@@ -40,9 +40,8 @@ func ReadSuiteJournal(dir string) (events []SuiteEvent, unreadable int, err erro
 	return events, unreadable, err
 }
 
-// SuiteWorked is how long the sessions of a suite worked together, by its journal: each from its begin to the last that
-// is known of it, which is now for one that goes on; zero is that none does. The time between two of them does not
-// count.
+// SuiteWorked returns the time of all sessions of a suite from its journal: each from its beginning to its last known
+// moment, which is now for a running one. now is zero if none runs. The time between sessions does not count.
 func SuiteWorked(dir string, now time.Time) (time.Duration, error) {
 	events, _, err := ReadSuiteJournal(dir)
 	if err != nil {
@@ -67,8 +66,7 @@ func SuiteWorked(dir string, now time.Time) (time.Duration, error) {
 	return worked, nil
 }
 
-// lastOfPart is when the study that was under way last wrote into its journal; zero for other parts, of which nothing
-// is known.
+// lastOfPart returns when the running study last wrote its journal; zero for other parts.
 func lastOfPart(dir string, events []SuiteEvent) time.Time {
 	if len(events) == 0 {
 		return time.Time{}

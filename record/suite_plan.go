@@ -5,8 +5,8 @@ import "github.com/plimsoll-bench/plimsoll/spec"
 // KindSuitePlan is the kind of plan.json.
 const KindSuitePlan = "suite-plan"
 
-// PartPlan is what a part of a suite is asked to do, scaled and fitted: exactly one of the specifications. What an
-// earlier part gives is not in it yet. A resumed suite goes by this, so that its files may have changed since.
+// PartPlan is the scaled and fitted specification of a part of a suite, exactly one of them, before the results of
+// earlier parts. A resumed suite uses it, so its files may have changed.
 type PartPlan struct {
 	Name  string          `json:"name"`
 	Study *spec.Study     `json:"study,omitempty"`
@@ -20,7 +20,7 @@ type PartPlan struct {
 	// there: what a suite that runs late goes by.
 	Of    string `json:"of,omitempty"`
 	Vital bool   `json:"vital,omitempty"`
-	// Before is what it was asked to do when the suite began, where the suite ran late and it has become less since.
+	// Before is the specification when the suite began, if it was cut since.
 	Before *PartPlan `json:"before,omitempty"`
 }
 

@@ -49,7 +49,7 @@ func TestDirectoriesOfRecordsThatWereNotBegun(t *testing.T) {
 			}
 		}
 		if err := create(dir); err != nil {
-			t.Errorf("%s: what a full disk left keeps it from being begun: %v", kind, err)
+			t.Errorf("%s: cannot begin after a full disk: %v", kind, err)
 		}
 		for _, name := range append(MainFiles()[:len(MainFiles()):len(MainFiles())], EventsFile, "rounds/1/run.json") {
 			dir := t.TempDir()
@@ -89,6 +89,6 @@ func TestResultThatCouldNotBeWrittenIsNotValid(t *testing.T) {
 	}
 	r, err := w.Finish(Ending{Status: Complete, Ended: testStart})
 	if err == nil || r == nil || r.Status != Failed || measure.Worst(r.Validity) != measure.Invalid {
-		t.Errorf("a record that is not whole: %v, %+v", err, r)
+		t.Errorf("opened an incomplete record: %v, %+v", err, r)
 	}
 }

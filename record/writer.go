@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// rewriteAfter is how often run.json is written during the run.
+// rewriteAfter is the time between two writes of run.json during the run.
 const rewriteAfter = 10 * time.Second
 
 // RunWriter writes the record of a run during the run; it is the [measure.Sink] of the run. One goroutine calls its

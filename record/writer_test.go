@@ -272,7 +272,7 @@ func TestHistogramLogIsReadableByItsOwnTools(t *testing.T) {
 		t.Errorf("tag read.response: %d values, p99 %d; run.json: %d, %d", h.TotalCount(), h.ValueAtQuantile(next), read.Count, *read.P99)
 	}
 	if merged["warmup:read.response"] == nil || merged[latenessTag] == nil {
-		t.Error("the warm-up or the lateness has no tag of its own")
+		t.Error("the warm-up or the lateness has no separate tag")
 	}
 }
 

@@ -56,8 +56,8 @@ func compareDocument(r *record.ComparisonReport) *Document {
 	return d
 }
 
-// compareTiles are the changes that a person asks for first, throughput and the 99th percentiles of some operations,
-// and how many there are of each verdict.
+// compareTiles are the most important changes, of throughput and of the 99th percentiles of some operations, and the
+// number of each verdict.
 func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
 	const most = 4
 	count := map[record.Verdict]int{}

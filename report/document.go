@@ -19,12 +19,12 @@ type Document struct {
 	// below it.
 	Verdict, Brief string
 	Grade          Grade
-	// Problem is why it ended early or did not begin, "" if it did.
+	// Problem is why it failed or was interrupted, or "".
 	Problem string
 	// Objectives are the demands with their results, Findings the results and doubts, Checks the questions behind the
 	// doubts.
 	Objectives, Findings, Checks []Point
-	// Picture is what a reader sees first, nil if there is none.
+	// Picture is the first figure, nil if there is none.
 	Picture *Figure
 	// Tiles are the figures that a reader looks for first, out of the sections. Only a page writes them large.
 	Tiles    []Tile
@@ -34,8 +34,8 @@ type Document struct {
 	Parts []Part
 }
 
-// Part is one of several records of which a document tells: its name, what it found in a sentence, and its own
-// document, nil if there is none.
+// Part is one of several records in a document: its name, its result in a sentence, and its own document, nil if there
+// is none.
 type Part struct {
 	Name, Finding string
 	Document      *Document
@@ -100,7 +100,7 @@ func join(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), separator)
 }
 
-// prefixed is a text behind a prefix, "" if there is none.
+// prefixed returns a text after a prefix, or "".
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -153,7 +153,7 @@ func table[T any](write func(io.Writer, T) error, of T) func(io.Writer) error {
 // Of words a result: a record of any kind, a [Suite], a history, a size or what the doctor of hosts found.
 func Of(result any) *Document { return formOf(result).document() }
 
-// Value is what JSON has of a result.
+// Value is the result as JSON.
 func Value(result any) any { return formOf(result).value }
 
 // Formats says what a result is, and in which forms it is printed; text and JSON are those of the command line.
@@ -290,7 +290,7 @@ func Version(t record.Tool) string {
 	return text
 }
 
-// begun is when a result began and with which program, "" if that is not known.
+// begun returns the beginning of a result and its program, "" if unknown.
 func begun(h *record.Head) string {
 	if h.Started.IsZero() {
 		return ""

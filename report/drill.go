@@ -119,8 +119,8 @@ func drillDocument(d *record.Drill) *Document {
 		doc.Facts = append(doc.Facts, Fact{"fault", "injected from outside and marked by hand"})
 	}
 	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
-		doc.Facts = append(doc.Facts, expectation(d.Rounds[0].Expect)...)
-		doc.Facts = append(doc.Facts, Fact{"reason", Capitalised(d.Rounds[0].Promise) + "."})
+		reason := Fact{"reason", Capitalised(d.Rounds[0].Promise) + "."}
+		doc.Facts = append(doc.Facts, slices.Insert(expectation(d.Rounds[0].Expect), 1, reason)...)
 	}
 	for _, r := range d.Rounds {
 		if r.Means != "" {
@@ -144,6 +144,9 @@ func drillDocument(d *record.Drill) *Document {
 			drillLost(r), drillJudged(r), drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
+			}
+			if i > 0 {
+				s.Lines = slices.DeleteFunc(s.Lines, explains)
 			}
 			doc.Sections = appendFilled(doc.Sections, s)
 		}
@@ -173,6 +176,11 @@ func plannedFault(f spec.Fault) string {
 	return text
 }
 
+// explains reports whether a line explains a section.
+func explains(line string) bool {
+	return slices.Contains([]string{timeMeaning, effectMeaning, memberMeaning, guaranteeMeaning, staleMeaning}, line)
+}
+
 // drillFindings are why the verdict is what it is, and what else has to be known.
 func drillFindings(d *record.Drill) []Point {
 	var list []Point
@@ -196,11 +204,23 @@ func drillFindings(d *record.Drill) []Point {
 		if left := drillLeft(r); left != "" {
 			add(Point{Note, "note", ofRound(d, r) + left})
 		}
+		found := slices.ContainsFunc(lostOf(r), func(w record.LostWrite) bool { return w.Found != "" })
+		if found && d.Specification.Lab != nil {
+			add(Point{Note, "note", "the files in which lost writes were found are removed with the lab of this drill. " +
+				"To keep them, start the lab with plimsoll lab up, and drill lab:NAME"})
+		}
 		for _, u := range r.Unread {
 			add(Point{Note, "note", "not read: " + u})
 		}
 	}
 	return append(list, findingPoints(d.Validity)...)
+}
+
+func lostOf(r *record.DrillRound) []record.LostWrite {
+	if r.Ledger == nil {
+		return nil
+	}
+	return r.Ledger.Lost
 }
 
 func drillTiles(d *record.Drill) (list []Tile) {
@@ -235,7 +255,7 @@ func drillTiles(d *record.Drill) (list []Tile) {
 		}
 	}
 	if r.Ledger != nil {
-		list = append(list, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "read back one by one"})
+		list = append(list, Tile{"acknowledged writes", figure.Count(r.Ledger.Acknowledged), "each was checked"})
 	}
 	return list
 }
@@ -354,7 +374,7 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	first := r.Faults[0].Injected
 	last := first
 	if len(story.Moments) > 0 {
-		s.Lines = append(s.Lines, "Times count from the request for the first fault.")
+		s.Lines = append(s.Lines, timeMeaning)
 	}
 	for _, m := range story.Moments {
 		s.Table.row(DrillMoment(m.Kind), nanoseconds(float64(m.At-first)), "+"+nanoseconds(float64(m.At-last)), m.Text)
@@ -418,9 +438,15 @@ func drillClients(r *record.DrillRound) Section {
 
 var effectColumns = []string{"ok/s before", "outage", "last success before it", "rate restored after", "shortfall", "failed"}
 
-// effectMeaning explains [effectColumns].
-const effectMeaning = "The outage is the longest time without a successful operation: from the last success before it to the first one after it. " +
-	"The rate is restored when it reaches 95 % of the rate before the fault. The shortfall is how many more operations would have succeeded until then at the rate before the fault."
+// These explain a section. With several rounds they are in the first one only.
+const (
+	timeMeaning   = "Times count from the request for the first fault."
+	effectMeaning = "The outage is the longest time without a successful operation: from the last success before it to the first one after it. " +
+		"The rate is restored when it reaches 95 % of the rate before the fault. The shortfall is how many more operations would have succeeded until then at the rate before the fault."
+	memberMeaning    = "The final read goes through the client to the primary and decides the verdict. Then each member that can be read directly is compared with it."
+	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted."
+	staleMeaning     = "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count."
+)
 
 // effectCells are the figures of one effect, with times since the first fault.
 func effectCells(r *record.DrillRound, e record.DrillEffect) []string {

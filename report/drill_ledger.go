@@ -104,10 +104,10 @@ func foundElsewhere(l *record.LedgerResult) string {
 	}
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(places)) {
-		list = append(list, fmt.Sprintf("%s can be found in %s", figure.Count(int64(places[place])), place))
+		list = append(list, fmt.Sprintf("%s found in %s", figure.Count(int64(places[place])), place))
 	}
 	if nowhere > 0 {
-		list = append(list, figure.Count(int64(nowhere))+" cannot be found")
+		list = append(list, figure.Count(int64(nowhere))+" not found")
 	}
 	return fmt.Sprintf("Of %s, %s.", of, strings.Join(list, ", "))
 }
@@ -119,7 +119,7 @@ func drillReads(r *record.DrillRound) Section {
 		return s
 	}
 	s.Table = &Table{Header: []string{"read from", "state", "documents", "writes it lacks", "writes only it has", "took", "details"}, Left: 2, Last: 1}
-	s.Lines = append(s.Lines, "The final read goes through the client to the primary and decides the verdict. Then each member that can be read directly is compared with it.")
+	s.Lines = append(s.Lines, memberMeaning)
 	for _, state := range memberStates {
 		if slices.ContainsFunc(r.Ledger.Reads, func(x record.LedgerRead) bool { return x.State == state.state }) {
 			s.Lines = append(s.Lines, state.name+": "+state.meaning+".")

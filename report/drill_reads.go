@@ -28,7 +28,7 @@ func drillJudged(r *record.DrillRound) Section {
 	j := r.Ledger.Judged
 	s.Lines = append(s.Lines, fmt.Sprintf("%s were compared with %s. %s.", figure.Plural(int(j.Reads), "read"),
 		figure.Plural(int(j.Updates), "update"), readSettings(j)))
-	rule := "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted."
+	rule := guaranteeMeaning
 	if j.Why != "" {
 		rule = Capitalised(j.Why) + "."
 	}
@@ -53,7 +53,7 @@ func drillJudged(r *record.DrillRound) Section {
 			severity = measure.Warning
 		}
 		name, _ := guarantee(c.Guarantee)
-		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), name + " is violated. For example, " + c.Text()})
+		s.Points = append(s.Points, Point{severityGrade(severity), string(severity), "the guarantee \"" + name + "\" is violated. For example, " + c.Text()})
 	}
 	for _, text := range j.Notes {
 		s.Points = append(s.Points, Point{Note, "note", text})
@@ -94,7 +94,7 @@ func drillStaleness(r *record.DrillRound) Section {
 		return s
 	}
 	j := r.Ledger.Judged
-	s.Lines = append(s.Lines, "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count.")
+	s.Lines = append(s.Lines, staleMeaning)
 	s.Table = &Table{Header: []string{"reads", "number", "stale", "p50 staleness", "p99", "max"}, Left: 1}
 	for _, x := range j.Staleness {
 		s.Table.row(x.Phase+" the fault", figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)),

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | not read |", "connection refused", "| final read | – | 7 |",
 		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x. Of it, only writes of this round count.", "| a | 0 | 0 | 12.0 ms before the fault | the old timeline of rs0-1 |", "| b | 0 | 0 | 3.00 ms after the fault |",
 		"| ok | 7 | 0 | acknowledged, and present at the end |", "| lost | 3 | 0 | acknowledged, and absent at the end |",
-		"Of 3 lost writes, 2 can be found in the old timeline of rs0-1 (kept in /x), 1 cannot be found.",
+		"Of 3 lost writes, 2 found in the old timeline of rs0-1 (kept in /x), 1 not found.",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
@@ -55,6 +56,10 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
+	}
+	d.Specification.Lab = &spec.Lab{}
+	if text := fmt.Sprint(drillFindings(d)); !strings.Contains(text, "are removed with the lab of this drill") {
+		t.Errorf("it is not said that the files are gone: %s", text)
 	}
 	l := d.Rounds[0].Ledger
 	l.Lost[0].Found, l.Lost[1].Found, l.Inserts[record.WriteLost] = "", "", 5000

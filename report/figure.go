@@ -21,7 +21,7 @@ type Figure struct {
 type FigureRow struct {
 	// Group is a heading where it changes.
 	Group, Name string
-	// Stated is what another source has; Value was measured, with its interval from Low to High.
+	// Stated is the value of another source; Value was measured, with its interval from Low to High.
 	Stated, Value, Low, High float64
 	Grade                    Grade
 	// Partly marks a row that is not all that its grade says, such as a ratio of the same direction only.
@@ -33,7 +33,7 @@ type FigureRow struct {
 // textColumns is how wide the axis of a figure is on a terminal.
 const textColumns = 40
 
-// Lines draw the figure as text: ◇ is what was stated, ● what was measured, = its interval, and | a ratio of one.
+// Lines draw the figure as text: ◇ is the stated value, ● the measured one, = its interval, and | a ratio of one.
 func (f *Figure) Lines() []string {
 	low, high, name := 1.0, 1.0, 0
 	for _, r := range f.Rows {

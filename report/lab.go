@@ -48,7 +48,7 @@ func hostsText(l *record.Lab) string {
 		}
 		n, cores, memory = n+1, h.Cores, h.Memory
 	}
-	if len(l.Hosts) == 0 { // what was asked for is all there is
+	if len(l.Hosts) == 0 { // only the specification is known
 		h := l.Specification.Hosts
 		n, cores, memory = int(h.Count), h.Cores, int64(h.Memory)
 	}
@@ -108,8 +108,8 @@ func labSpecLine(asked spec.Lab) string {
 		Version: asked.Engine.Version})
 }
 
-// LabSections describe a lab: its hosts with what they used, its members, its volumes, and what should be known. After
-// is the lab in the end of a run, nil where there is none; series are those of a run, which may have none.
+// LabSections describes a lab: its hosts with their usage, its members, its volumes, and notes. After is the lab at the
+// end of a run, nil if there is none; series are those of a run, if any.
 func LabSections(l, after *record.Lab, series []record.Series) []Section {
 	after = cmp.Or(after, &record.Lab{})
 	return appendFilled(nil, labHead(l, after), labHosts(l, after, series), labPerOperation(l, series),
@@ -201,7 +201,7 @@ func labHosts(l, after *record.Lab, series []record.Series) Section {
 		}
 		s.Table.row(cells...)
 	}
-	if len(series) == 0 && s.Table != nil { // a lab by itself: what its hosts use is nobody's result
+	if len(series) == 0 && s.Table != nil { // a lab without a run has no results
 		s.Table.Header = s.Table.Header[:5]
 		for i := range s.Table.Rows {
 			s.Table.Rows[i] = s.Table.Rows[i][:5]

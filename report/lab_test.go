@@ -37,7 +37,7 @@ func TestLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("want -, got +; -update writes it anew:\n%s", d)
+		t.Errorf("(-want +got, -update rewrites it):\n%s", d)
 	}
 	b.Reset()
 	if err := Write(&b, r, "md"); err != nil || !strings.Contains(b.String(), "### lab: hosts") {

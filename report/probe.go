@@ -190,7 +190,7 @@ func probeRandom(p *record.Probe) Section {
 	return s
 }
 
-// perSync are the flushes and writes per sync of the device that holds the data, dashes where there is none.
+// perSync returns the flushes and writes per sync of the device that holds the data, dashes if there is none.
 func perSync(step record.ProbeStep) []string {
 	if len(step.Devices) == 0 || step.Devices[0].WritesPerSync == nil {
 		return []string{"–", "–"}

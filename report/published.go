@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// Beside is what a document published of a factor, with what a study measured of the same. Both are ratios, each to its
-// own baseline, because the machines differ.
+// Beside is the published effect of a factor, and that of a study. Both are ratios to their own baseline, because the
+// machines differ.
 type Beside struct {
 	Source *published.Source
 	Sweep  *published.Sweep
@@ -33,7 +33,7 @@ type BesideRow struct {
 	As, Place string
 	// Bound is "about", "below", "above" or "up to" where the document says no more.
 	Bound string
-	// Comparison is what was measured, nil if nothing was.
+	// Comparison is the measurement, nil if there is none.
 	Comparison *record.Comparison
 	// Doubt says in what the document contradicts itself there.
 	Doubt string

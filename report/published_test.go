@@ -55,7 +55,7 @@ func TestPublishedFiguresWithAnotherBaseline(t *testing.T) {
 	}
 	for _, r := range list[0].Rows {
 		if r.Comparison != nil {
-			t.Errorf("%s at %s is set beside a ratio to something else", r.Metric, r.Level)
+			t.Errorf("%s at %s is compared with a ratio of something else", r.Metric, r.Level)
 		}
 	}
 	if s := list[0].section(); !strings.Contains(strings.Join(s.Lines, " "), "the study's baseline is 192") {

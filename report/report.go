@@ -77,10 +77,9 @@ func validity(list []measure.Finding) string {
 	return "valid"
 }
 
-// runBench writes the measured phase in the format of Go benchmarks, which benchstat compares: one line
-// per operation class with the mean response time, percentiles and successful operations per second. A
-// result that must not be believed says so in a line of its own, which keeps benchstat from comparing it
-// with one that may.
+// runBench writes the measured phase in the format of Go benchmarks, which benchstat compares: one line per operation
+// class with the mean response time, percentiles and successful operations per second. An invalid result has a separate
+// line, which keeps benchstat from comparing it with a valid one.
 func runBench(w io.Writer, r *record.Run) error {
 	b := benchWriter{w: w}
 	b.head(r.Environment, r.Validity)

@@ -136,7 +136,7 @@ func share(part, whole float64) string {
 	return figure.Percent(part / whole)
 }
 
-// Durability says what writes were asked to wait for, and what the server's own default is where nothing was asked.
+// Durability describes the acknowledgement of writes, with the default of the server if none was requested.
 func Durability(r *record.Run) string {
 	d := r.Specification.Durability
 	asked := d.Asked()
@@ -148,7 +148,7 @@ func Durability(r *record.Run) string {
 		text = "as the address or the server says"
 		if w := r.Target.Settings["defaultWriteConcern.w"]; r.Target.Level != "" {
 			text = "that of the lab's servers for " + r.Target.Level
-		} else if w != "" { // MongoDB 4.4 and later say so
+		} else if w != "" { // of MongoDB 4.4 and later
 			text += " (the server's default is w: " + w + ")"
 		}
 	}
@@ -168,10 +168,10 @@ func Data(r *record.Run) string {
 	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
 		return "none; the target stores nothing"
 	}
-	text := figure.Count(f.Records) + " records"
+	text := figure.Count(f.Records) + " documents"
 	switch {
 	case f.Skipped:
-		text += ", taken as they were (" + figure.Count(f.Counted) + " documents)"
+		text += ", used as they were (" + figure.Count(f.Counted) + " counted)"
 	case f.Inserted > 0:
 		rate := 0.0
 		if f.Seconds > 0 {
@@ -180,7 +180,7 @@ func Data(r *record.Run) string {
 		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), nanoseconds(f.Seconds*1e9),
 			figure.Rate(rate))
 	default:
-		text += ", already loaded (" + figure.Count(f.Counted) + " documents)"
+		text += ", loaded before (" + figure.Count(f.Counted) + " counted)"
 	}
 	return text
 }
@@ -314,7 +314,7 @@ func quantiles(l *record.Latency) []string {
 	return append(cells, nanoseconds(float64(l.Max)), nanoseconds(l.Mean))
 }
 
-// mostFailures is how many ways of failing are listed; the record has all of them.
+// mostFailures is the largest number of listed failures; the record has all of them.
 const mostFailures = 50
 
 // failures lists the ways in which operations did not succeed, the most frequent first. Those that found no document
@@ -394,7 +394,7 @@ func loadProcesses(r *record.Run) Section {
 	return s
 }
 
-// conditions are what you need, besides the facts, to repeat the run or to check it.
+// conditions returns what is needed, besides the facts, to repeat or check the run.
 func conditions(r *record.Run) Section {
 	s := Section{ID: "conditions", Title: "conditions", Appendix: true,
 		Table: &Table{Header: []string{"what", "value"}, Left: 2}}

@@ -15,7 +15,7 @@ import (
 // Section is a part of a document: lines, points, facts and a table under a heading. Texts are as recorded; who prints
 // them makes them harmless.
 type Section struct {
-	// ID tells it from the others of its document; empty, its title does.
+	// ID identifies it in its document; if empty, its title does.
 	ID string
 	// Group puts sections together: a page has them under one heading.
 	Group string
@@ -31,8 +31,8 @@ type Section struct {
 	Notes []string
 	// Long sections are folded where that is possible.
 	Long bool
-	// Appendix sections have what was set and asked for. They are folded too; the terminal, on which it was asked for,
-	// leaves them out.
+	// Appendix sections have the settings and the specification. They are folded. The terminal, where they were given,
+	// does not print them.
 	Appendix bool
 }
 

@@ -82,11 +82,11 @@ func studyDocument(s *record.Study) *Document {
 	return d
 }
 
-// mostObjectives is how many objectives the first screen has.
+// mostObjectives is the largest number of objectives on the first screen.
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {
-	text := fmt.Sprintf("workload %s on %s, %s records, %s", workloadName(b.Workload), Disclosed(b.Target, b.Target),
+	text := fmt.Sprintf("workload %s on %s, %s documents, %s", workloadName(b.Workload), Disclosed(b.Target, b.Target),
 		figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
 	if b.Load.Rate > 0 {
 		text += ", open loop of " + figure.Rate(float64(b.Load.Rate)) + "/s"

@@ -188,7 +188,7 @@ func signedPoints(x float64) string {
 	return figure.Significant(x) + " pp"
 }
 
-// IntervalText is the interval of a change, "-" if there is none.
+// IntervalText formats the interval of a change, "-" if there is none.
 func IntervalText(c *record.Comparison) string {
 	if c.Low == nil || c.High == nil {
 		return "-"
@@ -229,8 +229,8 @@ func changesSection(id, title string, list []record.Comparison) Section {
 	return s
 }
 
-// worthALine says whether a comparison is worth a line: what only one side does, such as the scans of another
-// workload, is not compared with anything. Where nothing at all counts, the throughput says so.
+// worthALine reports whether a comparison is shown. Operations of one side only, such as the scans of another workload,
+// are not compared. If nothing is comparable, the throughput is shown with the reason.
 func worthALine(c *record.Comparison) bool {
 	class, _ := splitMetric(c.Metric)
 	return class == "" || c.N > 0 && c.NBase > 0
@@ -256,7 +256,7 @@ func (v *studyView) canary() Section {
 	return Section{ID: "canary", Title: "canary", Lines: []string{text}}
 }
 
-// maxTrials is how many trials are listed; of a larger study only those that do not count.
+// maxTrials is the largest number of listed trials; of a larger study only those that do not count are listed.
 const maxTrials = 1000
 
 // list shows all trials in the order of their execution.

@@ -17,7 +17,7 @@ func tableOf(t *testing.T, sections []Section, title string) *Table {
 			return sections[i].Table
 		}
 	}
-	t.Fatalf("there is no table %q", title)
+	t.Fatalf("no table %q", title)
 	return nil
 }
 
@@ -43,7 +43,7 @@ func TestSameRunsAreInEveryTable(t *testing.T) {
 	}
 	other := tableOf(t, Of(s).Sections, "workers")
 	if got, have := table.Rows[1][1:], other.Rows[2][1:]; !slices.Equal(got, have) {
-		t.Errorf("%q, but where it was run %q", got, have)
+		t.Errorf("got %q, where it was run %q", got, have)
 	}
 	if n := len(other.Rows); n != 3 {
 		t.Errorf("%d rows of workers", n)

@@ -128,7 +128,7 @@ func UnitOf(name string) string {
 	return measure.UnitTime
 }
 
-// value is the figure that stands for the trials of a configuration, nil if there is none.
+// value returns the typical value of the trials of a configuration, nil if there is none.
 func (v *studyView) value(configuration, name string) *float64 {
 	if c := v.of[[2]string{configuration, name}]; c != nil {
 		return c.Value

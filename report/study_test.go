@@ -365,7 +365,7 @@ func checkMarkdown(t *testing.T, text string) {
 		}
 		n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|")
 		if cells != 0 && n != cells {
-			t.Errorf("%d cells where the table has %d: %q", n, cells, line)
+			t.Errorf("%d cells, but the table has %d columns: %q", n, cells, line)
 		}
 		cells = n
 	}

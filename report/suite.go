@@ -17,7 +17,7 @@ import (
 // Suite is a judged suite, made ready to be printed.
 type Suite struct {
 	*judge.Suite
-	// Figures are what the parts show of the document, in their order.
+	// Figures are the figures of the document that parts repeat, in their order.
 	Figures []SuiteFigure
 }
 
@@ -32,7 +32,7 @@ type SuiteFigure struct {
 	Lines []string
 }
 
-// OpenSuite reads a suite and the records of its parts. A part that cannot be read says so; the others are shown.
+// OpenSuite reads a suite and the records of its parts. A part that cannot be read has an error; the others are shown.
 func OpenSuite(dir string) (*Suite, error) {
 	s, err := record.OpenSuite(dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Suite) note(n record.SuiteNote) string {
 	return text + ": " + partFinding(&s.Parts[i])
 }
 
-// drillBeside is what the documents did not look at.
+// drillBeside returns results of a drill that the documents do not have.
 func drillBeside(d *record.Drill) string {
 	text := drillVerdict(d) + ", " + drillLoss(d)
 	if d.Losses != nil && d.Losses.Max > 0 {
@@ -145,7 +145,7 @@ func (s *Suite) counted() (all int) {
 	return all
 }
 
-// partFinding is what a part found, in one sentence.
+// partFinding describes the result of a part in one sentence.
 func partFinding(p *judge.Part) string {
 	if text := p.Standing(); text != "" {
 		return text

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// suiteDocument says everything about a suite but what its parts say of themselves: what was repeated at which size,
-// what each part found, how the document's statements stand to it, and what its advice is worth here.
+// suiteDocument describes a suite: what was repeated at which size, the result of each part, whether the statements of
+// the document agree, and whether its advice applies here.
 func suiteDocument(s *Suite) *Document {
 	r := s.Record
 	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem, Grade: SuiteGrade(r),
@@ -71,8 +71,8 @@ func SuiteGrade(r *record.Suite) Grade {
 	return g
 }
 
-// points are what the document says and what was found here, and the parts whose figures must not be used. As long as
-// nothing can be held against the document, and while the suite goes on, they are its parts.
+// points are the statements of the document with the results, and the parts with unusable figures. If nothing can be
+// compared with the document, or while the suite is running, they are its parts.
 func (s *Suite) points() []Point {
 	points := s.headlines()
 	whole := len(points) > 0 && s.Record.Status != record.Running
@@ -106,7 +106,7 @@ func agreementGrade(a record.Agreement) Grade {
 	return Note
 }
 
-// partGrade is that of a part. What was left out has none: nothing is known of it.
+// partGrade returns that of a part. Parts that were left out have none.
 func partGrade(p *judge.Part) Grade {
 	switch result := p.Result(); {
 	case p.Status == record.PartFailed || p.Unread != "":

@@ -13,7 +13,7 @@ import (
 const (
 	suiteAxis      = "value / value of the own baseline (logarithmic)"
 	suiteReference = "own baseline"
-	// mostPictured is how many rows the picture of a suite has; more do not fit on a screen.
+	// mostPictured is the largest number of rows in the figure of a suite; more do not fit on a screen.
 	mostPictured = 60
 )
 
@@ -40,7 +40,7 @@ func (f *SuiteFigure) Ratios() *Figure {
 	return x
 }
 
-// picture draws all statements of the document that were measured, figure by figure; nil if there is none.
+// picture draws all statements of the document that were measured, figure by figure; nil if there are none.
 func (s *Suite) picture() *Figure {
 	x := &Figure{Title: "The document and what was measured here", Axis: suiteAxis, Reference: suiteReference}
 	rows, pictured := 0, 0

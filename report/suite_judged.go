@@ -45,7 +45,7 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, AgreementText(st.Agreement))}
 }
 
-// whyNotMeasured tells in a few words why statements of the document were not measured, the most common reason first;
+// whyNotMeasured returns in a few words why statements of the document were not measured, the most common reason first;
 // "" if all were.
 func whyNotMeasured(s *Suite) string {
 	words := map[record.Gap]string{
@@ -78,7 +78,7 @@ func (s *Suite) adviceSection() Section {
 	return x
 }
 
-// practicesSection is what the measurements of this suite advise, whatever the document says.
+// practicesSection has the advice that follows from the measurements of this suite.
 func (s *Suite) practicesSection() Section {
 	x := Section{Title: "best practices from what was measured here",
 		Table: &Table{Left: 4, Header: []string{"part", "setting", "advice", "evidence"}}}
@@ -122,13 +122,13 @@ func (s *Suite) lossSection() Section {
 			cells[3], cells[4] = judge.ChanceText(l.Low, l.High), figure.Count(l.Most)
 		}
 		if l.Oldest != nil {
-			cells[5] = nanoseconds(float64(*l.Oldest)) + " before"
+			cells[5] = cmp.Or(windowText(*l.Oldest), "-")
 		}
 		x.Table.row(cells...)
 	}
 	if len(x.Table.Rows) > 0 {
 		x.Lines = []string{"a round is one failure; the 95 % interval is exact (Clopper and Pearson) and wide for few rounds. " +
-			"Oldest lost: how long before the fault the write was acknowledged. Writes without an answer were not acknowledged"}
+			"Oldest lost: when the oldest lost write was acknowledged. Writes without an answer were not acknowledged"}
 	}
 	return x
 }

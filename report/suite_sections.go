@@ -207,7 +207,7 @@ func changeCells(st *record.SuiteStatement) (change, interval, n string) {
 	return change, interval, n
 }
 
-// SuiteChange is what was measured of a statement, and its interval, empty where there is none.
+// SuiteChange formats the measurement of a statement and its interval, "" if there is none.
 func SuiteChange(st *record.SuiteStatement) (change, interval string) {
 	change, interval, _ = changeCells(st)
 	return change, strings.TrimPrefix(interval, "-")

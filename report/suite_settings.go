@@ -59,7 +59,7 @@ func (s *Suite) settings() (set map[string]any, part string) {
 	return nil, ""
 }
 
-// setting is what stands at a key such as lab.hosts.cores, "" if nothing does.
+// setting returns the value of a key such as lab.hosts.cores, "" if there is none.
 func setting(set any, path string) string {
 	for _, key := range strings.Split(path, ".") {
 		object, ok := set.(map[string]any)

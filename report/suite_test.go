@@ -111,7 +111,7 @@ func TestStatementsOfADocument(t *testing.T) {
 	}
 	if got := statement(t, s, "figure-7", "16C+32GB", "throughput"); len(got.Contradictions) == 0 ||
 		!strings.Contains(strings.Join(got.Doubts, " "), "114,546 is less") {
-		t.Errorf("the contradiction of the document is not said: %+v", got)
+		t.Errorf("the contradiction of the document is missing: %+v", got)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 	}
 	first, _, _ := strings.Cut(b.String(), "<details>")
 	if strings.Contains(first, "20.5 s") || strings.Contains(first, "20.0 s") || !strings.Contains(first, "4 of 4 documents from before the load are present") {
-		t.Errorf("measured seconds stand beside those of the document, or the seeds are not told:\n%s", first)
+		t.Errorf("measured seconds are next to those of the document, or the seeds are missing:\n%s", first)
 	}
 }
 
@@ -285,10 +285,10 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 	}
 	i := slices.IndexFunc(s.Figures, func(f report.SuiteFigure) bool { return f.Name == "ext4" })
 	if text := strings.Join(s.Figures[i].Lines, "\n"); !strings.Contains(text, "more than 2 threads do not help; in the document, more than 2 threads did not") {
-		t.Errorf("where threads stop helping: %s", text)
+		t.Errorf("where threads stop gaining: %s", text)
 	} else if want := "on-ext4, devices with 8 threads: loop7 busy 98.0 % of the time, 2.00 writes per read, 4.00 KiB per write, 0.250 flushes per write. " +
 		"In the document: xvdc busy 98.2 % of the time, 2.00 writes per read, 2.00 KiB per write"; !strings.Contains(text, want) {
-		t.Errorf("what devices did: %s\nwant %s", text, want)
+		t.Errorf("devices: got %s\nwant %s", text, want)
 	}
 	for _, f := range s.Figures {
 		want := "on-btrfs was measured instead of by-md, which was skipped: no md here"
@@ -304,7 +304,7 @@ func TestThreadRampsOfVolumes(t *testing.T) {
 		}
 	}
 	if text := report.Of(s).Parts[1].Finding; !strings.Contains(text, "honest: all 300 records were there") {
-		t.Errorf("what a power cut left is not told: %s", text)
+		t.Errorf("the result of the power cut is missing: %s", text)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestGoldenSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(string(want), got); d != "" {
-			t.Errorf("%s (want -, got +; -update writes it anew):\n%.3000s", name, d)
+			t.Errorf("%s (-want +got, -update rewrites it):\n%.3000s", name, d)
 		}
 	}
 	if !strings.Contains(md.String(), "<summary>client-b: ") || measure.Worst(s.Record.Validity) == measure.Invalid {
@@ -400,7 +400,7 @@ func TestHeadlinesOfASuite(t *testing.T) {
 	text := strings.Join(lines, "\n")
 	for _, want := range []string{"✓ figure 3, workload B: client threads 192, ops/s: there +20.2 %, here +19.0 % [+15.5 %, +22.6 %]: agrees", "rs=1, host: there about 120 s"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q in\n%s", want, text)
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// objectiveCounts counts objectives by what became of them.
+// objectiveCounts counts objectives by their outcome.
 type objectiveCounts struct{ met, missed, unknown int }
 
 func (h objectiveCounts) all() int { return h.met + h.missed + h.unknown }
@@ -38,8 +38,7 @@ func doubt(list []measure.Finding) (brief, text string) {
 	return "valid", "valid"
 }
 
-// verdict joins whether it holds with whether it can be believed, for a list and for a document. What cannot be
-// believed says so first.
+// verdict combines the outcome with the validity, for a list and for a document. An invalid result begins with that.
 func verdict(h objectiveCounts, findings []measure.Finding, status record.Status) (brief, text string) {
 	join := func(belief string) string {
 		if status != record.Complete {

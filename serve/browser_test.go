@@ -170,7 +170,7 @@ func TestBrowserFollowsARun(t *testing.T) {
 	keepPicture(p, "live-ended")
 	alone.Wait(`document.querySelector(".live.ended")`)
 	if got := alone.Text(`document.querySelectorAll('a[href^="/"]').length`); got != "0" {
-		t.Errorf("%s links lead to a server that is gone", got)
+		t.Errorf("%s links to a server that is gone", got)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestBrowserForeignPageGetsNothing(t *testing.T) {
 	other.Open(s.url("/live/" + idOf("r") + "?token=wrong-token-of-some-length"))
 	other.Wait(`document.querySelector("#actions")`)
 	if got := other.Text(`document.querySelectorAll("#actions button").length`); got != "0" {
-		t.Errorf("with a wrong token there are %s buttons", got)
+		t.Errorf("%s buttons with a wrong token", got)
 	}
 }
 

@@ -45,8 +45,8 @@ type keptCourse struct {
 	course
 }
 
-// of returns the course of a record. lines is how many intervals may still be read for this page; what is read is taken
-// off it.
+// of returns the course of a record. lines is the number of intervals that may still be read for this page, and is
+// reduced by those that were read.
 func (c *courses) of(e Entry, dir string, lines *int) course {
 	runDir := dir
 	if e.Kind == record.KindDrill {

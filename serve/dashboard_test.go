@@ -37,7 +37,7 @@ func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
 			for _, n := range name.FindAllString(x.Expr, -1) {
 				asked++
 				if !strings.Contains(known.String(), `"`+strings.TrimSuffix(n, "_bucket")+`"`) {
-					t.Errorf("%s asks for %s, which there is not", x.Expr, n)
+					t.Errorf("%s uses %s, which does not exist", x.Expr, n)
 				}
 			}
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// sendWithin is how long a client may take for one event; one that is slower is dropped, and comes back.
+	// sendWithin is the time for a client to receive an event. Slower ones are disconnected, and reconnect.
 	sendWithin = 15 * time.Second
-	// aliveEvery is how often something is sent at least, so that a client that is gone is noticed.
+	// aliveEvery is the longest time between two messages, so that lost clients are noticed.
 	aliveEvery = 15 * time.Second
 )
 
@@ -48,8 +48,8 @@ func (s *stream) flush() error {
 	return s.c.Flush()
 }
 
-// events sends what is to be seen of a record as it changes: event "picture" with all that is in main, "now" with a
-// line, and "end" when nobody writes the record any longer.
+// events sends the changes of a record: event "picture" with the content of main, "now" with a line, and "end" when the
+// record is complete or its writer ended.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, e Entry, dir string) {
 	s.streamTo(w, r, func() (*follower, func()) { return s.follow(e, dir) })
 }

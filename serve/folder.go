@@ -39,7 +39,7 @@ type Entry struct {
 	Title string
 	// What is the title that a trial has without its study.
 	What string
-	// Status is that of the record; one that is being written is running, whatever it says.
+	// Status is that of the record, or running while the record is being written.
 	Status  record.Status
 	Verdict string
 	// Grade is how good the result is; empty if it is not known.
@@ -47,16 +47,16 @@ type Entry struct {
 	Started time.Time
 	Live    bool
 	Labels  map[string]string
-	// Target is what was loaded in a word, Workload with what; empty where there is none.
+	// Target is the target in a word, Workload the workload; empty if there is none.
 	Target, Workload string
 	// Disclosure is shown with the figures; see [report.Disclosure].
 	Disclosure string
 	// Within is the ID of the suite, study or drill that the record is a part of, the outermost one; empty for the others.
 	// The list of all records leaves parts out.
 	Within string
-	// Lab is the lab that is loaded, empty if there is none.
+	// Lab is the loaded lab, empty if there is none.
 	Lab string
-	// Rate and P99 are of the measured phase of a run as text, empty where there is none; P99 is of all operations
+	// Rate and P99 are those of the measured phase of a run as text, empty if unknown; P99 is of all operations
 	// together.
 	Rate, P99 string
 }
@@ -70,7 +70,7 @@ type Folder struct {
 	known map[string]seen // by path
 }
 
-// seen is what was read of a record, and of which state of its file.
+// seen is what was read of a record, and the state of its file.
 type seen struct {
 	modified time.Time
 	size     int64
@@ -79,7 +79,7 @@ type seen struct {
 	trials   map[string]string
 }
 
-// OpenFolder opens a folder, which must exist. Nothing outside of it is shown, whatever links lead there.
+// OpenFolder opens a folder, which must exist. Links that lead outside are not followed.
 func OpenFolder(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -94,8 +94,7 @@ func (f *Folder) Close() error { return f.root.Close() }
 // Dir is the directory of a record, for the rooms that read it.
 func (f *Folder) Dir(e Entry) string { return filepath.Join(f.dir, filepath.FromSlash(e.Path)) }
 
-// List returns the records, the newest first. Those whose files cannot be opened are left out; those whose files are
-// damaged say so.
+// List returns the records, the newest first, without those that cannot be opened. Damaged ones have an error.
 func (f *Folder) List() []Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -84,14 +84,14 @@ func TestFolderShowsWhatIsBeingWritten(t *testing.T) {
 	writeRun(t, run, "2026-01-01T00:00:00Z", "a", "running")
 	f := openFolder(t, dir)
 	if got := f.List()[0]; got.Status != record.Killed || got.Live || got.Verdict != "" {
-		t.Errorf("nobody writes it, and it is %s, %q", got.Status, got.Verdict)
+		t.Errorf("nothing writes it, but it is %s, %q", got.Status, got.Verdict)
 	}
 	release, err := record.Hold(run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := f.List()[0]; got.Status != record.Running || !got.Live {
-		t.Errorf("it is being written, and it is %s", got.Status)
+		t.Errorf("it is being written, but it is %s", got.Status)
 	}
 	release()
 	writeRun(t, run, "2026-01-01T00:00:00Z", "a", "complete")

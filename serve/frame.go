@@ -22,10 +22,10 @@ type frame struct {
 	// Top is true for the page that has no page above it.
 	Top   bool
 	Entry Entry
-	// File is where the report can be had as a file.
+	// File is the address of the report as a file.
 	File string
 	Body template.HTML
-	// Events is where what changes comes from; Seen is the picture that the page has, Final the page after the end.
+	// Events is the address of the changes; Seen is the picture of the page, Final the address after the end.
 	Events, Seen, Final string
 	// Refresh is after how many seconds a page is loaded again where scripts do not run; with Always, everywhere.
 	Refresh int

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Guard decides who may see and do what. A page on loopback can be reached by every page that the user's browser has
-// open, so being on loopback is no protection by itself:
+// Guard decides which requests are allowed. Every page in the user's browser can reach a page on loopback, so loopback
+// alone is no protection:
 //
 //   - the Host header must name an address that we listen on, which a name that was bound anew to 127.0.0.1 does not;
 //   - requests that another site caused are refused;
@@ -24,11 +24,11 @@ import (
 //   - whatever changes something needs the token, a POST, and an origin that is ours;
 //   - beyond loopback, and where a name was given, everything needs the token.
 //
-// The token comes in the address that is printed at the start and is then kept in a cookie that scripts cannot read
-// and other sites do not send, so that it does not stay in the address.
+// The token comes in the address that is printed at the start and is then kept in a cookie that scripts cannot read and
+// other sites do not send.
 type Guard struct {
 	token string
-	// addr is where the page listens: HOST:PORT.
+	// addr is the address of the listener: HOST:PORT.
 	addr string
 	// hosts are the values of the Host header that are ours, origins those of the Origin header.
 	hosts, origins []string
@@ -61,10 +61,9 @@ func NewToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// NewGuard makes the guard of a listener. An empty token is replaced by a new one on loopback; beyond it, and where a
-// name is given, the user must choose one, so that nobody opens a page to a network without thinking of it. names are
-// further origins at which the page is reached, as browsers write them: https://NAME is a proxy with TLS,
-// http://NAME:PORT is this machine by another name.
+// NewGuard makes the guard of a listener. An empty token is replaced by a new one on loopback. Otherwise, and if names
+// are given, the user must choose one, so that nobody opens a page to a network by accident. names are other origins of
+// the page, as browsers write them: https://NAME is a proxy with TLS, http://NAME:PORT is this machine by another name.
 func NewGuard(addr net.Addr, token string, names ...string) (*Guard, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -169,7 +168,7 @@ var (
 	errMethod = errors.New("this method is not allowed here")
 )
 
-// demand is what an address asks of a request beyond being ours.
+// demand is what an address requires of a request.
 type demand int
 
 const (
@@ -196,9 +195,9 @@ func (g *Guard) check(r *http.Request, d demand) (status int, err error) {
 	return 0, nil
 }
 
-// sameSite says whether our own page, or the user's own hand, caused a request. Browsers say so in Sec-Fetch-Site;
-// where they do not, the Origin decides, and what is neither a browser nor says anything is no browser. The top page
-// may be opened from a link anywhere, as from a terminal, a mail or a chat: that only shows it.
+// sameSite reports whether a request comes from our own page or from the user. Browsers send Sec-Fetch-Site; if it is
+// missing, the Origin decides; requests with neither are not from browsers. The top page may be opened from links
+// anywhere, such as from a terminal, a mail or a chat, because that only shows it.
 func (g *Guard) sameSite(r *http.Request, change bool) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if !slices.Contains(g.origins, strings.ToLower(origin)) {
@@ -246,14 +245,14 @@ func (g *Guard) keep(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// policy is what a page of ours may do: nothing but what its own nonce allows.
+// policy is the content policy of our pages: only scripts with their own nonce may run.
 func policy(nonce string) string {
 	return "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce + "'; img-src data:; " +
 		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// headers are those of every answer. The referrer is kept within the site: with none at all, browsers send the origin
-// "null" with forms, and ours could not be told from another's.
+// headers sets the headers of all answers. The referrer is kept within the site. Without any, browsers would send the
+// origin "null" with forms, which could be that of any site.
 func headers(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")

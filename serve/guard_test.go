@@ -135,6 +135,6 @@ func TestListeningToOthersNeedsAToken(t *testing.T) {
 	r := httptest.NewRequest("GET", "http://localhost/", nil)
 	r.Header.Set("Origin", "http://localhost")
 	if status, err := g.check(r, shows); status != 0 {
-		t.Errorf("port 80 must not be needed in the Host header: %v", err)
+		t.Errorf("the Host header needs port 80: %v", err)
 	}
 }

@@ -127,8 +127,8 @@ func entryOfComparison(c *record.ComparisonReport, in *os.File) Entry {
 	return e
 }
 
-// trialNames are what the trials of a study are called. While it goes on its file is behind its trials, so each is
-// also known by where it is going to be.
+// trialNames returns the names of the trials of a study, by their records. While it runs its file is behind its trials,
+// so each is also known by its future record.
 func trialNames(s *record.Study) map[string]string {
 	names := map[string]string{}
 	for i := range s.Trials {

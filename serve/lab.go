@@ -33,7 +33,7 @@ const (
 	labEvery  = 2 * time.Second
 	labAtMost = 15 * time.Second
 	listLabs  = 3 * time.Second
-	// labGone is how often a lab may not answer before it counts as gone.
+	// labGone is the number of failures after which a lab counts as gone.
 	labGone = 3
 )
 
@@ -52,7 +52,7 @@ func (s *Server) labRows(r *http.Request, words string) []labRow {
 	defer cancel()
 	all, err := s.o.Labs.List(ctx)
 	if err != nil {
-		return nil // the records are there all the same
+		return nil // records are shown without labs
 	}
 	var rows []labRow
 	for i := range all {

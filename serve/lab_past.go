@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// Bounds of what is kept of the past of a lab: some minutes of it, unless nobody has looked for a while.
+// The bounds of the past usage of a lab: some minutes, unless nobody has looked for a while.
 const (
 	mostMoments = 300
 	momentEvery = time.Second
@@ -17,7 +17,7 @@ const (
 	mostPasts   = 100
 )
 
-// labPasts is what the hosts of labs had used, by lab, so that a page of a lab that is opened later has what there was.
+// labPasts is the past usage of the hosts of labs, for pages that are opened later.
 type labPasts struct {
 	mu sync.Mutex
 	of map[string][]html.LabMoment

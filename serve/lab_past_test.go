@@ -22,7 +22,7 @@ func TestLabPast(t *testing.T) {
 	}
 	past[0].Usage[0].Host = "changed"
 	if again := p.add("three", usage, at); again[0].Usage[0].Host != "host1" {
-		t.Error("whoever shows the past changes it")
+		t.Error("showing the past changes it")
 	}
 	if past := p.add("three", usage, at.Add(2*pastAtMost)); len(past) != 1 {
 		t.Errorf("%d moments are kept over a gap", len(past))

@@ -73,14 +73,14 @@ func TestLabsAreListed(t *testing.T) {
 		}
 	}
 	if strings.Contains(body, `href="/lab/dead"`) || strings.Contains(body, "<script>harm") {
-		t.Error("the list leads to a lab that is gone, or has what a lab put into it")
+		t.Error("the list has a link to a lab that is gone, or unescaped text of a lab")
 	}
 	if _, body := getKnown(t, s, "/?q=lab+elsewhere"); strings.Contains(body, "/lab/three") {
 		t.Error("a lab is listed that was not looked for")
 	}
 	for _, o := range []Options{{Dir: t.TempDir()}, {Dir: t.TempDir(), Alone: true, Labs: &fakeLabs{}}} {
 		if status, _ := getKnown(t, start(t, o), "/lab/three"); status != http.StatusNotFound {
-			t.Errorf("%d where no labs are served", status)
+			t.Errorf("got %d without labs", status)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestLabsAreBehindTheToken(t *testing.T) {
 			t.Errorf("%s is %d, want %d", path, status, want)
 		}
 		if path == "/" && !strings.Contains(body, "Labs are shown only with the token") {
-			t.Errorf("the list does not say why there is no lab: %s", body)
+			t.Errorf("the list does not explain the missing lab: %s", body)
 		}
 	}
 	if _, body := getKnown(t, s, "/"); strings.Contains(body, "Labs are shown only with the token") {
@@ -136,7 +136,7 @@ func TestFollowingALab(t *testing.T) {
 	}
 	late := listenAt(t, s, "/lab/three/events", "")
 	if e := next(t, late, "picture"); !strings.Contains(e.data, "power-off of host1") {
-		t.Errorf("the picture of a client that came late: %.300s", e.data)
+		t.Errorf("the picture of a late client: %.300s", e.data)
 	}
 	f.set(func() { f.gone = true })
 	next(t, ch, "end")

@@ -26,7 +26,7 @@ func openLibrary(dir string, later bool) (*library, error) {
 	return l, nil
 }
 
-// open returns the folder, nil as long as there is none.
+// open returns the folder, nil before it exists.
 func (l *library) open() *Folder {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -200,7 +200,7 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, frame{Title: title, Top: in == "", Body: filled(templates.Lookup("list"), l)})
 }
 
-// nowOf is what a record that is being written is at, for the list.
+// nowOf returns the state of a record that is being written, for the list.
 func nowOf(ctx context.Context, e Entry, dir string, c course) template.HTML {
 	if e.Kind != record.KindRun {
 		return newNow(ctx, e, dir, nil)()

@@ -80,7 +80,7 @@ func TestOpeningScreen(t *testing.T) {
 		t.Error("the line of the drill does not show its fault")
 	}
 	if strings.Contains(body, idOf("kill/rounds/1")) {
-		t.Error("a round is listed beside its drill")
+		t.Error("a round is listed besides its drill")
 	}
 	if _, body := get(t, s, "/?in="+idOf("kill")); !strings.Contains(body, idOf("kill/rounds/1")) || strings.Contains(body, idOf("one")) {
 		t.Error("the rounds of the drill are not listed under it")
@@ -111,6 +111,6 @@ func TestCoursesAreBounded(t *testing.T) {
 	}
 	lines = 0
 	if again := kept.of(e, filepath.Join(dir, "r"), &lines); again != first {
-		t.Error("what was drawn is not kept")
+		t.Error("the drawing is not cached")
 	}
 }

@@ -28,7 +28,7 @@ type follower struct {
 	changed chan struct{} // closed and replaced when present changes
 }
 
-// present is what a client is to see.
+// present is what a client sees.
 type present struct {
 	picture *picture
 	now     template.HTML

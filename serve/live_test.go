@@ -92,16 +92,16 @@ func TestFollowingARun(t *testing.T) {
 	s := start(t, Options{Dir: dir})
 	id := idOf("r")
 	if _, list := get(t, s, "/"); !strings.Contains(list, "/live/"+id) {
-		t.Errorf("the list does not say that it runs:\n%s", list)
+		t.Errorf("the list does not show that it is running:\n%s", list)
 	}
 	_, page := get(t, s, "/live/"+id)
 	if !strings.Contains(page, "valid") || !strings.Contains(page, "(running)") || strings.Contains(page, "was killed") {
-		t.Errorf("the page does not say that it runs:\n%.2000s", page[strings.Index(page, "<main"):])
+		t.Errorf("the page does not show that it is running:\n%.2000s", page[strings.Index(page, "<main"):])
 	}
 	first := listen(t, s, id, "")
 	one := next(t, first, "picture")
 	if now := next(t, first, "now"); !strings.Contains(now.data, "ok/s") { // startRun waited for the first interval
-		t.Errorf("a late client is told %q", now.data)
+		t.Errorf("a late client gets %q", now.data)
 	}
 	for two := one; two.data == one.data; { // on a busy machine nothing new may have been measured in between
 		last := two.id
@@ -194,7 +194,7 @@ func TestStopping(t *testing.T) {
 	}
 	resp, page := ask(t, s, "GET", "/live/"+id, map[string]string{"Cookie": token}, "")
 	if !strings.Contains(page, "Stop the run") || !strings.Contains(page, fmt.Sprintf(`value="%d"`, pid)) || resp.StatusCode != 200 {
-		t.Errorf("there is no button to press: %d", resp.StatusCode)
+		t.Errorf("no button: %d", resp.StatusCode)
 	}
 	if got := press(map[string]string{"Cookie": token, "Origin": s.url("")}, pid); got != 303 {
 		t.Errorf("pressed: %d", got)

@@ -24,7 +24,7 @@ const (
 	maxClasses = 32
 	// forgetAfter is after how long without a scrape a run is no longer read.
 	forgetAfter = 5 * time.Minute
-	// catchUp is how long the first scrape of a run waits until its past is read.
+	// catchUp is the longest time that the first scrape of a run waits until its past is read.
 	catchUp = 5 * time.Second
 )
 
@@ -41,8 +41,8 @@ var (
 	responseDesc   = prometheus.NewDesc("plimsoll_response_seconds", "Time of successful operations of the measured phase from when they were due; without a schedule, from sending.", []string{"run", "class"}, nil)
 )
 
-// meters reads what Prometheus asks for out of the records of the runs that go on. What a run did before the first
-// scrape is in its counters as well, since everything comes from its record.
+// meters collects the metrics of running runs from their records. The counters include the time before the first
+// scrape.
 type meters struct {
 	s        *Server
 	registry *prometheus.Registry

@@ -143,7 +143,7 @@ func TestNamesOfAPage(t *testing.T) {
 		"https://bench.example:0", "https://bench.example:65536", "https://bench.example:", "https://-", "//bench.example",
 	} {
 		if _, err := NewGuard(addr, testToken, name); err == nil || !strings.Contains(err.Error(), "https://NAME") {
-			t.Errorf("the name %q: %v, want an error that says what to write", name, err)
+			t.Errorf("the name %q: got error %v, want the form of names", name, err)
 		}
 	}
 	for name, c := range map[string]struct {

@@ -21,8 +21,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
-// A picture of something that runs is made anew after a pause of so many times what making it took, so that it
-// takes at most 1/61 of a core however long the record becomes.
+// The pause between two pictures of a running record, as a multiple of the time to make one, so that making them takes
+// at most 1/61 of a core.
 const (
 	restFor  = 60
 	shortest = time.Second
@@ -31,12 +31,12 @@ const (
 // maxKept bounds the bytes of pictures that are kept.
 const maxKept = 64 << 20
 
-// picture is what a page shows of a record: the same as the report, without the frame around it.
+// picture is the content of a page about a record: the report without its frame.
 type picture struct {
 	// id is different for each picture of this process and of any other one.
 	id    string
 	title string
-	// body is what is in the element main; the data that its script reads are behind it.
+	// body is the content of the element main, followed by the data of its script.
 	body template.HTML
 	made time.Time
 	took time.Duration
@@ -215,7 +215,7 @@ func stateOfFiles(dir string) string {
 	return b.String()
 }
 
-// stateOfFile changes with a regular file; it is empty where there is none.
+// stateOfFile changes with a regular file; it is empty if there is none.
 func stateOfFile(dir, name string) string {
 	info, err := os.Lstat(filepath.Join(dir, name))
 	if err != nil || !info.Mode().IsRegular() {

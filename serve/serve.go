@@ -34,7 +34,7 @@ type Options struct {
 	// Dir is a folder of records. With Alone it is the directory of one record, which need not be there yet.
 	Dir   string
 	Alone bool
-	// Token is what a client must know to change something, and beyond loopback to see anything; made if empty.
+	// Token is needed to change anything and, beyond loopback, to see anything; it is made if empty.
 	Token string
 	// Names are further origins at which the page is reached: https://NAME of a proxy with TLS, or http://NAME:PORT.
 	Names []string
@@ -59,7 +59,7 @@ type Server struct {
 	pages   *pages
 	asked   asked
 	meters  *meters // nil without metrics
-	// labPasts is what the hosts of labs used while a client followed them.
+	// labPasts is the usage of the hosts of labs while a client followed them.
 	labPasts labPasts
 	courses  courses
 
@@ -95,7 +95,7 @@ func New(ln net.Listener, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Address is what to open in a browser, with the token in it if it was made here; one of [Options] is not repeated.
+// Address is the address to open in a browser, with the token if it was made here.
 func (s *Server) Address() string { return s.guard.Address() }
 
 // Listens is the address and port that the page listens on.
@@ -109,11 +109,11 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// closeWithin is how long pages that are open get to take the last picture.
+// closeWithin is the time for open pages to receive the last picture.
 const closeWithin = 500 * time.Millisecond
 
-// Close ends the server. Who follows a record that has ended is shown its end if that takes no longer than half a
-// second; nobody is waited for otherwise.
+// Close ends the server. Clients that follow a record that has ended receive its end, if that takes at most half a
+// second.
 func (s *Server) Close() error {
 	s.finish(closeWithin)
 	s.cancel()

@@ -317,7 +317,7 @@ func TestALoneRecordMayComeLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	s := start(t, Options{Dir: dir, Alone: true})
 	if status, body := get(t, s, "/"); status != 200 || !strings.Contains(body, "does not exist yet") {
-		t.Errorf("before it is there: %d %.300s", status, body)
+		t.Errorf("before it exists: %d %.300s", status, body)
 	}
 	made(t, dir, recordtest.Run{})
 	resp, _ := ask(t, s, "GET", "/", nil, "")

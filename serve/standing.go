@@ -50,7 +50,7 @@ func holds(top, name string) bool {
 
 type probeNow struct{ dir string }
 
-// lineAtMost is how long the last line of a timeline may be.
+// lineAtMost is the longest last line of a timeline.
 const lineAtMost = 1 << 16
 
 func (n *probeNow) text() template.HTML {
@@ -69,7 +69,7 @@ func (n *probeNow) text() template.HTML {
 	return escaped(text)
 }
 
-// lastLine is the last whole line of a file that grows, nil if there is none.
+// lastLine returns the last complete line of a growing file, nil if there is none.
 func lastLine(name string) []byte {
 	f, err := safeopen.Open(filepath.Dir(name), filepath.Base(name))
 	if err != nil {

@@ -41,7 +41,7 @@ func TestLiveDrill(t *testing.T) {
 	s := start(t, Options{Dir: dir, Labs: &fakeLabs{broken: true}})
 	id := idOf("drill")
 	if _, body := get(t, s, "/"); !strings.Contains(body, "/live/"+id) || !strings.Contains(body, "kill-primary: running, round 2 of 3, 1 holds") {
-		t.Error("the list does not say that the drill goes on")
+		t.Error("the list does not show that the drill is running")
 	}
 	resp, body := ask(t, s, "GET", "/live/"+id, known(s), "")
 	for _, want := range []string{"Round 2 of 3, now", "the fault is in place, since", "Rounds so far", "Round 2 over time", "Stop the drill", "Heal the lab three"} {
@@ -50,7 +50,7 @@ func TestLiveDrill(t *testing.T) {
 		}
 	}
 	if strings.Contains(body, "<script>harm") || strings.Contains(body, "killed") {
-		t.Error("the page has what a server put into it, or takes the drill for killed")
+		t.Error("the page has unescaped text of a server, or shows the drill as killed")
 	}
 	events := listen(t, s, id, "")
 	if now := next(t, events, "now").data; !strings.Contains(now, "round 2 of 3: the fault is in place") || !strings.Contains(now, "1,234 acknowledged, 56 not applied, 7 indeterminate") {
@@ -79,7 +79,7 @@ func TestHealFromTheDrill(t *testing.T) {
 	}
 	release()
 	if resp, _ := ask(t, s, "POST", "/heal/of/"+id, form, ""); resp.StatusCode != http.StatusConflict || labs.healed != 1 {
-		t.Errorf("healing what has ended is %d", resp.StatusCode)
+		t.Errorf("healing an ended fault returned %d", resp.StatusCode)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestRoundIsPartOfItsDrill(t *testing.T) {
 	defer release()
 	s := start(t, Options{Dir: dir})
 	if _, body := ask(t, s, "GET", "/live/"+idOf("drill/rounds/2"), known(s), ""); !strings.Contains(body, "Stop the drill") || strings.Contains(body, "Heal") {
-		t.Error("the page of a round does not offer to stop its drill, or offers to heal where nobody can")
+		t.Error("the page of a round has no button to stop its drill, or has one to heal without a fault")
 	}
 }
 

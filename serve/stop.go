@@ -73,8 +73,8 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 	return append(list, stop)
 }
 
-// partOf is the kind of record, a study or a drill, that the process which writes a run writes around it, and which
-// ends with it; "" if there is none.
+// partOf returns the kind of record, study or drill, that the process of a run writes around it and that ends with it,
+// or "".
 func (s *Server) partOf(e Entry, pid int) (kind string) {
 	f := s.library.open()
 	if f == nil {
@@ -125,8 +125,7 @@ func (s *Server) healOf(w http.ResponseWriter, r *http.Request, e Entry, dir str
 	http.Redirect(w, r, "/live/"+e.ID, http.StatusSeeOther)
 }
 
-// stop interrupts a process. The page names the process that it was made for: a study that was resumed since is another
-// process, which nobody asked to end.
+// stop interrupts a process. The page names its process, because a study that was resumed since has another one.
 func (s *Server) stop(w http.ResponseWriter, r *http.Request, e Entry, dir string) {
 	pid, held := record.Holder(dir)
 	switch {

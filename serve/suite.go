@@ -32,7 +32,7 @@ func entryOfSuite(s *record.Suite) Entry {
 	return e
 }
 
-// partsDone says how many parts are done, and what became of the others.
+// partsDone describes how many parts are done, and the outcome of the others.
 func partsDone(s *record.Suite) string {
 	counts := map[record.PartStatus]int{}
 	for i := range s.Parts {

@@ -50,7 +50,7 @@ func TestSuitesAreListedWithoutTheirParts(t *testing.T) {
 		t.Errorf("the page of a part: %d", status)
 	}
 	if _, body := get(t, s, "/?in=nothing"); !strings.Contains(body, "0 records") {
-		t.Error("something is in a suite that is not there")
+		t.Error("a record is in a suite that does not exist")
 	}
 }
 

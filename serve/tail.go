@@ -24,7 +24,7 @@ const lookEvery = 250 * time.Millisecond
 type growing struct {
 	ctx  context.Context
 	file *os.File
-	// idle is called when everything that is there has been read.
+	// idle is called after everything was read.
 	idle func()
 }
 
@@ -67,7 +67,7 @@ func tailIntervals(ctx context.Context, dir string, f func([]byte), idle func())
 		return err
 	}
 	defer file.Close()
-	// Without concurrency the decoder hands out what it has before it asks for more.
+	// Without concurrency the decoder returns what it has before it reads more.
 	var expansion safeopen.Expansion
 	z, err := zstd.NewReader(expansion.Packed(&growing{ctx, file, idle}), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxMemory(64<<20))
@@ -120,7 +120,7 @@ func (n *newest) follow(ctx context.Context, dir string, ready func()) {
 	})
 }
 
-// interval is the last one, nil if there is none; known is false as long as the past is being read.
+// interval is the last one, nil if there is none; known is false while the past is being read.
 func (n *newest) interval() (line *record.IntervalLine, known bool) {
 	n.mu.Lock()
 	b, known := n.line, n.known

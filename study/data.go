@@ -25,7 +25,7 @@ type DataSet struct {
 	// it and adds indexes and a log. It is 0 for targets that store nothing.
 	DocumentBytes int64 `json:"document_bytes"`
 	Bytes         int64 `json:"bytes"`
-	// Loads is how often the study loads it, 0 if never.
+	// Loads is the number of times that the study loads it.
 	Loads int `json:"loads"`
 
 	id    string // of the documents

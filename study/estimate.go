@@ -23,7 +23,7 @@ type Estimate struct {
 	// Redeploying is the time for changing labs, Redeploys how often.
 	Redeploying float64 `json:"redeploying_seconds,omitempty"`
 	Redeploys   int     `json:"redeploys,omitempty"`
-	// Starts is when each trial begins, in seconds from the beginning.
+	// Starts are the times at which the trials begin, in seconds from the beginning.
 	Starts []float64 `json:"starts_seconds"`
 	// DataBytes is the size of the data sets as documents. Targets compress them, and add indexes and logs.
 	DataBytes int64     `json:"data_bytes"`
@@ -190,8 +190,8 @@ func (e *estimator) length(l spec.Load) float64 {
 	return Length(l, e.rate(l))
 }
 
-// Length returns the time of a load in seconds, with warm-up, if it does so many operations per second. The rate
-// matters only if operations limit the load.
+// Length returns the time of a load in seconds, with warm-up, at a rate in operations per second, which matters only if
+// operations limit the load.
 func Length(l spec.Load, rate float64) float64 {
 	var measured time.Duration
 	switch {

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// purposes keep the random numbers of one seed apart.
+// The streams of random numbers of one seed.
 const (
 	forOrder    = 0x6f72646572
 	forFraction = 0x66726163
 )
 
-// fraction chooses n combinations of the grid: every level of each factor equally often as far as n can be divided,
-// every pair of levels of two factors as equally often as a search finds, and none twice. The baseline is among them
-// and comes first. The same seed chooses the same ones.
+// fraction chooses n combinations of the grid: every level of each factor equally often if possible, every pair of
+// levels of two factors as equally often as a search finds, and no combination twice. The baseline comes first. The
+// same seed chooses the same ones.
 //
 // It is a search for a nearly orthogonal array: columns that are balanced from the beginning, in which two rows
 // exchange their levels as long as that evens out the pairs. The measure is the sum of the squares of how often each
@@ -48,8 +48,8 @@ func fraction(factors []factor, base point, n int, seed uint64) ([]point, error)
 	return best.rows, nil
 }
 
-// restarts is how many beginnings are tried: many for small designs, where perfect balance can be found, few for
-// large ones, where chance already comes near to it.
+// restarts is the number of random beginnings: many for small designs, which can be perfectly balanced, few for large
+// ones, which are nearly balanced by chance.
 func restarts(n, factors int) int {
 	return max(1, min(50, 200_000/(n*n*factors)))
 }
@@ -85,7 +85,6 @@ func newArray(levels []int, base point, n int, rng *rand.Rand) *array {
 	return a
 }
 
-// count counts the pairs anew.
 func (a *array) count() {
 	a.pairs = make([][][]int, len(a.levels))
 	for i := range a.levels {
@@ -99,7 +98,7 @@ func (a *array) count() {
 	}
 }
 
-// pair is the number of rows with level x of factor i and level y of factor j.
+// pair returns the number of rows with level x of factor i and level y of factor j.
 func (a *array) pair(i, j, x, y int) *int {
 	if i > j {
 		i, j, x, y = j, i, y, x
@@ -107,7 +106,7 @@ func (a *array) pair(i, j, x, y int) *int {
 	return &a.pairs[i][j][x*a.levels[j]+y]
 }
 
-// cost is the sum of the squares of all pair counts, and more than that for every row that is there twice.
+// cost is the sum of the squares of all pair counts, and more than that for every repeated row.
 func (a *array) cost() int {
 	cost := 0
 	for i := range a.pairs {
@@ -120,7 +119,7 @@ func (a *array) cost() int {
 	return cost + a.twins()*len(a.rows)*len(a.rows)
 }
 
-// twins is how many rows repeat an earlier one.
+// twins returns the number of repeated rows.
 func (a *array) twins() int {
 	seen, n := map[string]bool{}, 0
 	for _, row := range a.rows {
@@ -136,11 +135,10 @@ func (a *array) twins() int {
 // key identifies a point in a map.
 func (p point) key() string { return fmt.Sprint([]int(p)) }
 
-// mostWork bounds how many pairs of factors are looked at while a design is improved: half a second.
+// mostWork bounds the pairs of factors that are visited while a design is improved: half a second.
 const mostWork = 10_000_000
 
-// improve exchanges levels between rows until nothing becomes better. Designs with too many pairs of rows to look at
-// all of them get random ones.
+// improve exchanges levels between rows as long as the balance improves. Large designs get random exchanges.
 func (a *array) improve(rng *rand.Rand) {
 	n, f := len(a.rows), len(a.levels)
 	round := n * n / 2 * f * f
@@ -179,8 +177,7 @@ func (a *array) try(f, r, s int) bool {
 	return true
 }
 
-// gain is by how much the sum of squares changes if rows r and s exchange their levels of factor f. Rows that agree
-// in all other factors would become each other: nothing changes.
+// gain returns the change of the sum of squares if rows r and s exchange their levels of factor f.
 func (a *array) gain(f, r, s int) int {
 	x, y := a.rows[r][f], a.rows[s][f]
 	gain := 0
@@ -210,8 +207,8 @@ func (a *array) exchange(f, r, s int) {
 	a.rows[r][f], a.rows[s][f] = y, x
 }
 
-// separate makes rows that repeat another different by exchanges, which keep the levels balanced: of those after which
-// neither row is there twice, it takes the one that disturbs the pairs least.
+// separate changes repeated rows by exchanges, which keep the levels balanced. Of those after which neither row is
+// repeated, it takes the one that disturbs the pairs least.
 func (a *array) separate() {
 	rows := map[string]int{}
 	for _, row := range a.rows {
@@ -235,7 +232,7 @@ func (a *array) separate() {
 	}
 }
 
-// parting finds the exchange for a row that is there twice, given how often each row is there.
+// parting finds the exchange for a repeated row, given the number of times of each row.
 func (a *array) parting(r int, rows map[string]int) (factor, other int, ok bool) {
 	best := 0
 	for f := range a.levels {
@@ -256,8 +253,8 @@ func (a *array) parting(r int, rows map[string]int) (factor, other int, ok bool)
 	return factor, other, ok
 }
 
-// replaceTwins gives rows that repeat another the combination that is not there yet and disturbs the balance least.
-// There is one, because there are fewer rows than combinations.
+// replaceTwins replaces repeated rows by the unused combination that disturbs the balance least. There is one, because
+// there are fewer rows than combinations.
 func (a *array) replaceTwins(size float64, rng *rand.Rand) {
 	seen := map[string]bool{a.rows[0].key(): true}
 	for r := 1; r < len(a.rows); r++ {
@@ -271,7 +268,7 @@ func (a *array) replaceTwins(size float64, rng *rand.Rand) {
 	}
 }
 
-// stranger finds a combination that no row has, near to row r: it changes one factor, or two, and so on, at random.
+// stranger finds an unused combination near to row r, by random changes of one factor, then two, and so on.
 func (a *array) stranger(size float64, r int, rng *rand.Rand) point {
 	taken := map[string]bool{}
 	for _, row := range a.rows {
@@ -296,7 +293,7 @@ func (a *array) stranger(size float64, r int, rng *rand.Rand) point {
 	return best
 }
 
-// imbalance is the sum of the squares of how often each level occurs if row r were p.
+// imbalance returns the sum of the squares of the level counts if row r were p.
 func (a *array) imbalance(r int, p point) int {
 	cost := 0
 	for f, k := range a.levels {

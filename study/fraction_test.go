@@ -36,7 +36,7 @@ func chosen(t *testing.T, factors []factor, n int, seed uint64) []point {
 	seen := map[string]bool{}
 	for _, row := range rows {
 		if seen[row.key()] {
-			t.Fatalf("%v is there twice", row)
+			t.Fatalf("duplicate row %v", row)
 		}
 		seen[row.key()] = true
 	}

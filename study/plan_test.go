@@ -269,7 +269,7 @@ func TestDataSets(t *testing.T) {
 		t.Errorf("workloads with the same documents do not share them: %v", targets)
 	}
 	if got := targets["records=2k"]; !strings.HasPrefix(got, "embedded:data-") {
-		t.Errorf("twice as many records are in %s, beside the others", got)
+		t.Errorf("twice as many records are in %s, next to the others", got)
 	}
 	if n := len(p.Estimate.DataSets); n != 2 || p.Estimate.DataSets[0].Loads != 1 || p.Estimate.DataSets[1].Loads != 1 {
 		t.Errorf("data sets: %+v", p.Estimate.DataSets)

@@ -15,12 +15,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/fit"
 )
 
-// allowed is how long the suite may take, 0 for as long as it takes.
+// allowed is the time for the suite, 0 for no limit.
 func (c *conductor) allowed() time.Duration {
 	return fit.Allowed(c.suite.Limit.Std(), c.suite.Budget == record.BudgetSmoke)
 }
 
-// timeLeft is what is left of that: sessions before this one count, and pauses between them do not.
+// timeLeft is the rest of that time. Earlier sessions count, pauses between them do not.
 func (c *conductor) timeLeft() time.Duration {
 	return c.allowed() - c.spent - c.o.Now().Sub(c.began)
 }
@@ -41,8 +41,8 @@ const (
 // worth more, and the less time is left the less that is.
 const lateSlack = 0.02
 
-// pace is how much longer parts of a kind take than was thought, from those that are done: a machine has its own speed.
-// It is the weighted mean of the logarithms, so that one part that went wrong does not decide.
+// pace returns by how much parts of a kind take longer than estimated, from the finished ones. It is the weighted mean
+// of the logarithms, so that a single outlier does not decide.
 func (c *conductor) pace(kind string) float64 {
 	sum, weights := 0.0, priorShare*c.allowed().Seconds()
 	add := func(kindOf string, took, thought float64) {
@@ -70,8 +70,7 @@ func (c *conductor) pace(kind string) float64 {
 	return math.Exp(sum / weights)
 }
 
-// under is what the study that is under way says of the machine: how long it took so far, and how long that was thought
-// to take.
+// under is what the running study shows about the machine: the time so far, and the estimated one.
 type under struct{ took, thought float64 }
 
 // waits reports whether a part is still to be done.
@@ -105,8 +104,8 @@ func (c *conductor) ahead(from int) (parts []fit.Part, places []int) {
 	return parts, places
 }
 
-// begun is what is left of a study that an earlier session began: it keeps its form, and can only have fewer trials. It
-// is nil for whatever begins anew.
+// begun returns the rest of a study that an earlier session began, which can only have fewer trials; nil for other
+// parts.
 func (c *conductor) begun(i int, pace float64) *study.Rest {
 	p := &c.suite.Parts[i]
 	if p.Kind != record.KindStudy || p.Status == record.PartPlanned && !c.again[p.Name] {
@@ -162,7 +161,7 @@ func (c *conductor) fitParts(ctx context.Context, i int) error {
 	return c.tell(why, shed.left)
 }
 
-// shedding is what has become of parts, and what was left out of them.
+// shedding holds parts after cuts, and what was cut.
 type shedding struct {
 	parts []fit.Part
 	left  []spec.Left
@@ -260,11 +259,11 @@ func leftText(l spec.Left) string {
 	return fmt.Sprintf("%s: %s, %s instead of %s", l.Part, l.What, l.To, l.From)
 }
 
-// budget is that of the study of a part while it goes on.
+// budget is the budget of the study of a part.
 type budget struct {
 	c    *conductor
 	part int
-	// thought is how long it was thought to take as a whole, and before what it took in earlier sessions.
+	// thought is the estimated total time, before the time of earlier sessions.
 	thought, before float64
 	began           time.Time
 	err             error // of writing down what it left out
@@ -272,7 +271,7 @@ type budget struct {
 
 var _ conduct.Budget = (*budget)(nil)
 
-// budgetOf is the budget of a part that begins, nil where there is none.
+// budgetOf returns the budget of a part that begins, nil if there is none.
 func (c *conductor) budgetOf(i int, begun time.Time) *budget {
 	if c.allowed() == 0 {
 		return nil
@@ -338,9 +337,8 @@ func (c *conductor) longer() (bool, error) {
 	return was > 0 && limit > was, nil
 }
 
-// takeUp makes parts that were left out, or became less, while the suite ran late what they were asked to be when it
-// began. What was done of them stays: a study goes on with the trials that it left out, and one that was done in
-// another form keeps that.
+// takeUp restores parts that were cut while the suite ran late. Finished work stays: a study continues with the skipped
+// trials, and one that finished in another form keeps it.
 func (c *conductor) takeUp() error {
 	if !c.more {
 		return nil

@@ -249,7 +249,7 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 	}
 	if _, err := Resume(t.Context(), dir, Options{Runner: m, Now: now, Limit: first / 2}); err == nil ||
 		!strings.Contains(err.Error(), "--budget") {
-		t.Errorf("a budget that is used up already: %v", err)
+		t.Errorf("with a budget that is used up: %v", err)
 	}
 	m.factor = 6
 	began = m.now

@@ -18,6 +18,6 @@ func TestFolderWithAPipeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
-		t.Errorf("got %v, want that it is not a file", err)
+		t.Errorf("got error %v, want that it is not a file", err)
 	}
 }

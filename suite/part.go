@@ -21,7 +21,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// part does a part, or goes on with what is there of it.
+// part runs a part, or continues it.
 func (c *conductor) part(ctx context.Context, i int) error {
 	part, plan := &c.suite.Parts[i], c.plans[i]
 	begun := c.o.Now()
@@ -69,7 +69,7 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	return nil
 }
 
-// conclude says what became of a part, by its record and what its runner says.
+// conclude sets the outcome of a part, from its record and its runner.
 func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string, out Outcome) error {
 	switch { // which engine the labs of the parts had: all of them, where they differ
 	case out.Study != nil:
@@ -89,7 +89,7 @@ func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string,
 	default:
 		part.Status, part.Conclusion, part.Problem = record.PartFailed, out.Conclusion, problemOf(out)
 		if part.Conclusion == record.Satisfied || part.Conclusion == "" {
-			part.Conclusion = record.NoResult // its record is not whole, whatever it says
+			part.Conclusion = record.NoResult // its record is not complete
 		}
 	}
 	if c.o.ExitCode != nil && part.Conclusion != "" {
@@ -127,7 +127,7 @@ func problemOf(out Outcome) string {
 	return "no result"
 }
 
-// standing is where the suite is as a part begins.
+// standing returns the state of the suite when a part begins.
 func (c *conductor) standing(i int) Standing {
 	s := Standing{Part: c.suite.Parts[i]}
 	left := 0.0
@@ -190,7 +190,7 @@ func (c *conductor) shorten(part *record.Part, asked *spec.Study, given map[stri
 	}
 }
 
-// given is what the parts before one found, by the keys of a run; a later one counts more.
+// given returns what previous parts found, by the keys of a run. Later ones count more.
 func (c *conductor) given(before string) map[string]any {
 	given := map[string]any{}
 	for i, p := range c.suite.Parts {
@@ -214,7 +214,7 @@ func (c *conductor) given(before string) map[string]any {
 	return given
 }
 
-// found is what the procedures of a study chose, in the form that values of levels have.
+// found returns what the procedures of a study chose, in the form of values of levels.
 func found(s *record.Study) map[string]any {
 	values := map[string]any{}
 	for _, p := range s.Procedures {
@@ -238,8 +238,8 @@ func complete(dir, kind string) bool {
 	return err == nil && r.Common().Kind == kind && r.Common().Status == record.Complete
 }
 
-// clear makes a directory ready for a part: what a killed drill or probe left is removed, with its lab. It reports
-// whether there is something to go on with.
+// clear prepares a directory for a part: it removes what a killed drill or probe left, with its lab. It reports whether
+// the part can be continued.
 func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan) (resume bool, err error) {
 	kind, name := kindOf(plan), path.Join(record.PartsDir, filepath.Base(dir))
 	// A part that is a link would be written, or gone on with, where the link leads.

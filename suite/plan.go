@@ -83,7 +83,7 @@ func (p *Plan) Nothing() string {
 	return why
 }
 
-// Estimate is how long the suite will take.
+// Estimate is the estimated time of the suite.
 func (p *Plan) Estimate() time.Duration {
 	seconds := 0.0
 	for i := range p.Parts {
@@ -292,13 +292,13 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 	}
 	part.Plan.Drill = &asked
 	part.Estimate = drillSeconds(asked)
-	if why := p.cannot(lab, asked.Run); why != "" {
+	if why := p.cannot(*asked.Lab, asked.Run); why != "" { // with its defaults
 		p.leave(part, why)
 	}
 	return nil
 }
 
-// What is assumed of drills where nothing is known: bringing a lab up, and reading everything that was written.
+// The assumed times of drills if nothing was measured: to bring a lab up, and to read all documents.
 const (
 	assumedBringUp = 20.0
 	assumedAudit   = 10.0

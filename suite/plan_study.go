@@ -72,8 +72,8 @@ func (p *planner) scale(part *Planned, asked *spec.Study) error {
 
 const labPrefix = "lab."
 
-// against makes a study load a deployment that is there. Levels that vary the lab are left out; if there are no others
-// its baseline alone is measured, which can be compared with that of another deployment.
+// against makes a study use a running deployment. Levels that change the lab are left out. If there are no others, only
+// its baseline is measured, which can be compared with that of another deployment.
 func (p *planner) against(part *Planned, asked *spec.Study) {
 	asked.Lab, asked.Run.Target = nil, p.target(part.Name)
 	if asked.Run.Database == "" || asked.Run.Database == spec.DefaultDatabase {
@@ -94,7 +94,7 @@ func (p *planner) against(part *Planned, asked *spec.Study) {
 	}
 }
 
-// target is where a part has its documents.
+// target names where a part has its documents.
 func (p *planner) target(part string) string {
 	dir, is := strings.CutPrefix(p.o.Against, embeddedTarget)
 	if !is {

@@ -58,8 +58,7 @@ func probeLabName(part string) string {
 	return "probe-" + name[:min(len(name), longest)]
 }
 
-// powerCut takes the power of the volume of a probe that asks for that; nil for one that does not. end gives back what
-// it holds.
+// powerCut cuts the power of the volume of a probe with a power cut; nil for other probes. end releases it.
 func (p *Parts) powerCut(ctx context.Context, plan record.PartPlan) (cutter disk.PowerCutter, end func(), err error) {
 	if !plan.Probe.PowerCut {
 		return nil, func() {}, nil

@@ -47,11 +47,11 @@ func TestPowerCutOfAProbe(t *testing.T) {
 		t.Errorf("with a power cut: %v, %v, asked for %q", got, err, v.asked)
 	}
 	if end(); v.ended != "probe-on-xfs" {
-		t.Errorf("what was held is not given back: %q", v.ended)
+		t.Errorf("not released: %q", v.ended)
 	}
 	v.err = errors.New("no such lab")
 	if _, _, err := p.powerCut(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "no such lab") {
-		t.Errorf("a lab that is not there: %v", err)
+		t.Errorf("with a lab that does not exist: %v", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -39,20 +38,8 @@ type Piece struct {
 	Probe *spec.PartProbe
 }
 
-// Is reports whether a path is the folder of a suite.
-func Is(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, File))
-	return err == nil && info.Mode().IsRegular()
-}
-
-// Read reads the suite of a folder and checks it with all its files. The error has a line per mistake, which names the
+// Open reads the suite of a folder and checks it with all its files. The error has a line per mistake, which names the
 // part and the key.
-func Read(dir string) (spec.Suite, error) {
-	f, err := Open(dir)
-	return f.Spec, err
-}
-
-// Open is [Read], with the parts as their files say them.
 func Open(dir string) (Folder, error) {
 	f := Folder{Dir: filepath.Clean(dir)}
 	file, err := safeopen.OpenFile(filepath.Join(dir, File))
@@ -78,7 +65,7 @@ func Open(dir string) (Folder, error) {
 	return f, nil
 }
 
-// checkShows makes sure that the document is there, and what parts show of it.
+// checkShows checks that the document and what parts show of it exist.
 func checkShows(asked spec.Suite) error {
 	if asked.Published == "" {
 		for i, p := range asked.Parts {
@@ -165,13 +152,13 @@ func (f *Folder) part(p spec.Part) ([]Piece, error) {
 	return list, nil
 }
 
-// What a suite may have at most: nobody does more parts, and no file system takes a longer name.
+// The limits of a suite. No file system takes longer names.
 const (
 	mostParts   = 1000
 	longestName = 200
 )
 
-// times is how often a part is done for its values, or more than is allowed.
+// times returns the number of runs of a part for its values, or more than allowed.
 func times(each map[string][]any) int {
 	n := 1
 	for _, values := range each {

@@ -111,12 +111,12 @@ func TestMistakesOfSuitesNamePartAndKey(t *testing.T) {
 		"{scale: {applied: true}, parts: [{study: base.yaml}]}":                                 "scale: plimsoll writes applied",
 		"parts: [{study: base.yaml}, {name: threads, study: threads.yaml}, {study: gone.yaml}]": "part 3 (gone)",
 	} {
-		_, err := Read(folder(t, text, map[string]string{"broken.yaml": "{runn: {}}"}))
+		_, err := Open(folder(t, text, map[string]string{"broken.yaml": "{runn: {}}"}))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
-	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), File) {
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), File) {
 		t.Errorf("a folder without a suite: %v", err)
 	}
 }
@@ -181,6 +181,9 @@ func TestPlanHasTheScale(t *testing.T) {
 // What this machine cannot do is left out with the reason, level by level.
 func TestPlanOfAMachineThatCannotAll(t *testing.T) {
 	check := func(l spec.Lab, _ spec.Run) error {
+		if l.Hosts.Count == 0 {
+			t.Errorf("a lab without its defaults is checked: %+v", l)
+		}
 		if l.Topology.Members == 3 {
 			return errors.New("there is room\nfor one member")
 		}
@@ -313,7 +316,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if !strings.Contains(line, File) {
-					t.Errorf("%q: an error that does not say where: %q", text, line)
+					t.Errorf("%q: the error does not name the place: %q", text, line)
 				}
 			}
 			return

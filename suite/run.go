@@ -36,8 +36,8 @@ type Options struct {
 	// Against is the deployment that the suite began with, for [Resume]: it is needed where it has credentials, because
 	// these are not kept.
 	Against string
-	// Limit, for [Resume], is how long the whole suite may take from now on, with what it took already; 0 is what it was.
-	// A longer one takes up again what was left out because the suite ran late.
+	// Limit, for [Resume], is the new time for the whole suite, including the time so far; 0 keeps it. A longer one
+	// restores what was cut because the suite ran late.
 	Limit time.Duration
 	// Free returns what can still be written to a directory; nil for [record.FreeBytes].
 	Free func(dir string) (bytes uint64, known bool)
@@ -55,21 +55,20 @@ func (o *Options) defaults() {
 	}
 }
 
-// silent is the progress of a suite that nobody watches.
 type silent struct{}
 
 func (silent) Begin(Standing)  {}
 func (silent) End(record.Part) {}
 func (silent) Note(string)     {}
 
-// Interrupted is the error of a suite that was asked to stop. What was done is kept, and [Resume] goes on.
+// Interrupted is the error of a suite that was interrupted. Its results are kept, and [Resume] continues.
 type Interrupted struct{ Dir string }
 
 func (e *Interrupted) Error() string {
 	return "interrupted. Continue with: plimsoll suite resume " + e.Dir
 }
 
-// wrong marks an error of what was asked for, recording one of writing things down.
+// wrong marks an error of the specification, recording one of writing.
 func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }
 
 func recording(err error) error {
@@ -125,7 +124,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 		c.suite.Parts = append(c.suite.Parts, p.Part)
 		c.plans = append(c.plans, p.Plan)
 	}
-	// The plan is there before the suite is: whoever finds suite.json can go on with it.
+	// The plan is written before suite.json, so that every suite can be resumed.
 	if err := record.WritePlan(w, c.plans); err != nil {
 		return nil, recording(err)
 	}
@@ -151,8 +150,8 @@ func roomFor(plan *Plan, o Options) error {
 	return nil
 }
 
-// Resume goes on with a suite that ended before its last part, in whatever way. It returns what [Run] does. A suite
-// with nothing left to do is returned as it is.
+// Resume continues a suite that ended before its last part, for whatever reason. It returns what [Run] does. A complete
+// suite is returned as it is.
 func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	o.Dir = filepath.Clean(dir)
 	o.defaults()
@@ -288,7 +287,7 @@ func (c *conductor) parts(ctx context.Context) error {
 	return nil
 }
 
-// finish writes the suite for the last time in this session. err is what stopped it.
+// finish writes the suite at the end of the session. err is what stopped it.
 func (c *conductor) finish(err error) (*record.Suite, error) {
 	s := c.suite
 	ended := c.o.Now().UTC()

@@ -194,7 +194,7 @@ func TestPartsAreDoneInOrder(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if got := concluded(s); got != record.OutOfReach {
-		t.Errorf("it comes to %s: a part without a result counts more than an objective that is missed", got)
+		t.Errorf("the outcome is %s, but a part without a result counts more than a missed objective", got)
 	}
 	// Nothing is done again but what failed, and that only if it is asked for.
 	f.jobs, f.ends = nil, nil
@@ -203,7 +203,7 @@ func TestPartsAreDoneInOrder(t *testing.T) {
 	}
 	s, err = Resume(t.Context(), dir, Options{Runner: f, RetryFailed: true})
 	if err != nil || !slices.Equal(f.jobs, []string{"begin probe3", "done probe3"}) || concluded(s) != record.Missed {
-		t.Errorf("%v, %v, it comes to %s", f.jobs, err, concluded(s))
+		t.Errorf("%v, %v, the outcome is %s", f.jobs, err, concluded(s))
 	}
 	onDisk, err := record.OpenSuite(dir)
 	if err != nil || statusOf(onDisk) != statusOf(s) {
@@ -284,7 +284,7 @@ func TestHeldSuiteIsLeftAlone(t *testing.T) {
 			t.Errorf("a second suite in the same directory: %v", err)
 		}
 		if _, err := Resume(t.Context(), dir, Options{Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
-			t.Errorf("a resume beside the suite: %v", err)
+			t.Errorf("a resume while the suite runs: %v", err)
 		}
 	}
 	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: f}); err != nil {
@@ -389,7 +389,7 @@ func TestLabsThatWereLeftAreRemoved(t *testing.T) {
 	defer release()
 	if _, err := Run(t.Context(), planOf("drill1"), Options{Dir: newDir(t), Runner: &fake{}, Labs: there}); err != nil ||
 		there["drill1"] == nil {
-		t.Errorf("the lab of a drill that goes on was removed: %v", err)
+		t.Errorf("the lab of a running drill was removed: %v", err)
 	}
 }
 
@@ -556,7 +556,7 @@ func TestResumeFollowsNoLinkToAPart(t *testing.T) {
 	}
 	for _, j := range again.jobs {
 		if strings.Contains(j, "study3") {
-			t.Errorf("the part was done where the link leads: %s", j)
+			t.Errorf("the part was run in the target of the link: %s", j)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type Parts struct {
 	// Conduct and Drill are the options of every study and drill; directories and abort come with the job.
 	Conduct conduct.Options
 	Drill   drill.Options
-	// Probe hears how probes go; nil for nobody.
+	// Probe receives the progress of probes; nil for none.
 	Probe disk.Progress
 	// Labs and Volumes make the storage that probes look at; nil where there can be none.
 	Labs    run.Labs
@@ -44,7 +44,7 @@ func (p *Parts) Part(ctx context.Context, j Job) Outcome {
 	return out
 }
 
-// conclude says what a part comes to. Storage that lost what it had acknowledged counts as a drill that did.
+// conclude returns the outcome of a part. Storage that lost acknowledged data counts as a drill with losses.
 func conclude(out Outcome) record.Conclusion {
 	switch {
 	case out.Err != nil:
@@ -127,7 +127,7 @@ func (p *Parts) probe(ctx context.Context, j Job) (out Outcome) {
 	return p.look(ctx, j, dir)
 }
 
-// removeAtMost is how long removing the lab of a probe may take.
+// removeAtMost limits the time to remove the lab of a probe.
 const removeAtMost = 3 * time.Minute
 
 // look probes a directory.
@@ -169,7 +169,6 @@ func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
 	return Outcome{Probe: w.Probe, Err: err}
 }
 
-// unheard is the progress of a probe that nobody watches.
 type unheard struct{}
 
 func (unheard) Step(string)               {}

@@ -1,13 +1,13 @@
 // Package suite does the parts of a folder one after the other: studies, drills and probes that together repeat a
 // document.
 //
-// [Read] reads suite.yaml, [NewPlan] makes of it what this machine, its time and its deployment allow, and says what
-// was scaled or left out and why; [Run] does it and [Resume] goes on after whatever ended it. Each part leaves the
-// ordinary record that it would leave alone, below the directory of the suite, and three things say how far a suite
-// came, as with studies: these records, a journal with a synced line before and after each part, and suite.json.
+// [Read] reads suite.yaml, [NewPlan] adapts it to this machine, the time and the deployment, with a reason for what was
+// scaled or left out. [Run] runs it and [Resume] continues it. Each part has the usual record, below the directory of
+// the suite. As with studies, these records, a journal with a synced line before and after each part, and suite.json
+// have the progress.
 //
-// It measures nothing itself. What the parts say of the document is judged by suite/judge when the suite ends, what
-// fits into a time by suite/fit. Nothing is printed here: who wants to watch gives a [Progress].
+// It measures nothing itself. suite/judge compares the parts with the document when the suite ends, suite/fit fits them
+// into a time. It prints nothing; progress goes to a [Progress].
 package suite
 
 import (
@@ -37,54 +37,54 @@ type Volumes interface {
 	Cutter(ctx context.Context, lab string) (c disk.PowerCutter, end func(), err error)
 }
 
-// Progress is told how a suite goes. Calls come from one goroutine at a time and must return soon.
+// Progress receives the progress of a suite. Calls come from one goroutine at a time and must return soon.
 type Progress interface {
-	// Begin announces a part, End what became of it.
+	// Begin is called before a part, End after it.
 	Begin(Standing)
 	End(record.Part)
 	// Note is something to know that is no part, in one line.
 	Note(text string)
 }
 
-// Standing is where a suite is when a part begins.
+// Standing is the state of a suite when a part begins.
 type Standing struct {
 	Part record.Part
 	// Number of the part among the Total that are done; those that are left out are not counted.
 	Number, Total int
-	// Left is how long this part and those after it will take, as far as is known.
+	// Left is the estimated time of this part and the following ones.
 	Left time.Duration
-	// Budget is what is left of the time that the suite may take; HasBudget is false where it has none.
+	// Budget is the rest of the time for the suite; HasBudget is false if there is no limit.
 	Budget    time.Duration
 	HasBudget bool
 }
 
 // Job is a part that is to be done.
 type Job struct {
-	// Plan is what it is asked to do, with what earlier parts gave.
+	// Plan is the part to run, with the results of earlier parts.
 	Plan record.PartPlan
-	// Dir is where its record goes. It is empty or absent unless Resume is true, which only studies are.
+	// Dir is the directory of its record. It is empty or absent unless Resume is true, which only studies are.
 	Dir    string
 	Resume bool
 	Abort  <-chan struct{} // closed: end what is under way at once
-	// Budget says how much of a study may still be done; nil is all of it. TakeLeft makes one that is resumed do what was
-	// left out for want of time.
+	// Budget limits a study; nil is no limit. TakeLeft makes a resumed study also run trials that were skipped for lack
+	// of time.
 	Budget   conduct.Budget
 	TakeLeft bool
 }
 
-// Outcome is what became of a part.
+// Outcome is the result of a part.
 type Outcome struct {
 	// One of these is there, unless the part could not even begin.
 	Study *record.Study
 	Drill *record.Drill
 	Probe *record.Probe
-	// Err is why it ended without a result, or why that could not be written.
+	// Err is why it ended without a result, or could not be written.
 	Err error
-	// Conclusion is what the record comes to, or the error.
+	// Conclusion is the outcome of the record, or of the error.
 	Conclusion record.Conclusion
 }
 
-// Runner does one part. When its context ends it comes to a proper end soon: faults are healed, labs removed.
+// Runner runs one part. When its context ends it returns soon, after healing faults and removing labs.
 type Runner interface {
 	Part(ctx context.Context, j Job) Outcome
 }

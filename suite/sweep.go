@@ -27,9 +27,8 @@ func labOf(plan record.PartPlan) string {
 	return ""
 }
 
-// sweep removes the lab that a part is about to bring up if something left it that is over: an earlier attempt, another
-// part of this suite, or a study, a drill or a suite that was killed. A lab of somebody else stays, and the part says
-// so itself.
+// sweep removes the lab that a part will bring up, if it was left by an earlier attempt, by another part of this suite,
+// or by a study, drill or suite that was killed. A lab of somebody else stays, and the part reports it.
 func (c *conductor) sweep(ctx context.Context, dir string, plan record.PartPlan) error {
 	name := labOf(plan)
 	if name == "" || c.o.Labs == nil {
@@ -65,14 +64,13 @@ func ownerOf(l *record.Lab) string {
 	return ""
 }
 
-// ours reports whether a directory is below this suite, which nobody else writes as long as it is held.
+// ours reports whether a directory is below this suite.
 func (c *conductor) ours(dir string) bool {
 	parts, err := filepath.Abs(filepath.Join(c.o.Dir, record.PartsDir))
 	return err == nil && strings.HasPrefix(dir, parts+string(filepath.Separator))
 }
 
-// over reports whether the record of a directory is there and nobody writes it any more, nor the suite that it is a
-// part of.
+// over reports whether a directory has a record, and neither it nor its suite is being written.
 func over(dir string) bool {
 	for _, d := range []string{dir, filepath.Dir(filepath.Dir(dir))} {
 		if _, held := record.Holder(d); held {

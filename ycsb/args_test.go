@@ -200,7 +200,7 @@ plimsoll.seed=18446744073709551615
 		t.Errorf("got %+v", s)
 	}
 	if diff := cmp.Diff([]float64{95, 99}, s.text.Percentiles); diff != "" {
-		t.Errorf("percentiles of 0.17 where the list cannot be read (-want +got):\n%s", diff)
+		t.Errorf("percentiles of 0.17 with an unreadable list (-want +got):\n%s", diff)
 	}
 	if len(s.warnings) != 2 || s.seed != 1<<64-1 || len(s.tracked.Names) != 2 {
 		t.Errorf("got %+v", s)

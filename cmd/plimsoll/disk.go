@@ -121,26 +121,17 @@ func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, er
 	if len(f.profiles) == 1 && f.profiles[0] == "all" {
 		s.Profiles = disk.Profiles()
 	}
-	for _, x := range []struct {
-		flag, text string
-		into       *int64
-	}{{"size", f.size, &s.Size}, {"block", f.block, &s.Block}, {"record", f.record, &s.Record},
-		{"segment", f.segment, &s.Segment}, {"dirty", f.dirty, &s.Dirty}} {
-		n, err := spec.ParseSize(x.text)
-		if err != nil {
-			return s, usageError("--%s: %v", x.flag, err)
-		}
-		*x.into = int64(n)
-	}
-	for _, x := range []struct {
-		flag, text string
-		into       *int64
-	}{{"duration", f.duration, &s.Duration}, {"sync-delay", f.delay, &s.SyncDelay}, {"checkpoint-period", f.period, &s.Period}} {
-		d, err := spec.ParseDuration(x.text)
-		if err != nil {
-			return s, usageError("--%s: %v", x.flag, err)
-		}
-		*x.into = int64(d)
+	if err := cmp.Or(
+		parseFlag(&s.Size, "size", f.size, spec.ParseSize),
+		parseFlag(&s.Block, "block", f.block, spec.ParseSize),
+		parseFlag(&s.Record, "record", f.record, spec.ParseSize),
+		parseFlag(&s.Segment, "segment", f.segment, spec.ParseSize),
+		parseFlag(&s.Dirty, "dirty", f.dirty, spec.ParseSize),
+		parseFlag(&s.Duration, "duration", f.duration, spec.ParseDuration),
+		parseFlag(&s.SyncDelay, "sync-delay", f.delay, spec.ParseDuration),
+		parseFlag(&s.Period, "checkpoint-period", f.period, spec.ParseDuration),
+	); err != nil {
+		return s, err
 	}
 	s.Threads = f.threads[0]
 	if len(f.threads) > 1 {

@@ -276,16 +276,13 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	var err error
 	if n, ok := strings.CutPrefix(o.at, "workers="); ok {
 		times.AtWorkers, err = spec.ParseCount(n)
-	} else if o.at != "" {
-		times.At, err = spec.ParseDuration(o.at)
+	} else {
+		err = parseFlag(&times.At, "at", o.at, spec.ParseDuration)
 	}
-	if err == nil && o.last != "" {
-		times.For, err = spec.ParseDuration(o.last)
-	}
-	if err == nil && o.recovery != "" {
-		asked.Recovery, err = spec.ParseDuration(o.recovery)
-	}
-	if err != nil {
+	if err := cmp.Or(err,
+		parseFlag(&times.For, "for", o.last, spec.ParseDuration),
+		parseFlag(&asked.Recovery, "recovery", o.recovery, spec.ParseDuration),
+	); err != nil {
 		return err
 	}
 	if len(o.faults) > 0 {
@@ -331,9 +328,7 @@ func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err e
 			e.LossWindow, err = spec.ParseDuration(window)
 		}
 	}
-	if err == nil && o.outage != "" {
-		e.Outage, err = spec.ParseDuration(o.outage)
-	}
+	err = cmp.Or(err, parseFlag(&e.Outage, "expect-outage", o.outage, spec.ParseDuration))
 	e.NoErrors = e.NoErrors || o.noErrors
 	asked.Expect = &e
 	return err

@@ -83,10 +83,11 @@ func checkExample(t *testing.T, file, name string) {
 // checkSuiteExample reads a suite with all its files. Its parts show every figure that its studies have, and no other
 // studies lie beside it.
 func checkSuiteExample(t *testing.T, dir string) {
-	spec, err := suite.Read(dir)
+	folder, err := suite.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	spec := folder.Spec
 	if spec.Name != filepath.Base(dir) || spec.Published != spec.Name {
 		t.Errorf("the suite %s shows %s", spec.Name, spec.Published)
 	}
@@ -327,7 +328,7 @@ func planDocumented(t *testing.T, line string) {
 		runDocumented(t, line)
 		return
 	}
-	if suite.Is(words[3]) {
+	if isSuite(words[3]) {
 		planSuiteDocumented(t, words)
 		return
 	}

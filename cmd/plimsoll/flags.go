@@ -49,6 +49,19 @@ func (v *formatValue) Set(text string) error {
 	return nil
 }
 
+// parseFlag parses the text of a flag, unless it is empty.
+func parseFlag[T, To ~int64](to *To, flag, text string, parse func(string) (T, error)) error {
+	if text == "" {
+		return nil
+	}
+	v, err := parse(text)
+	if err != nil {
+		return usageError("--%s: %w", flag, err)
+	}
+	*to = To(v)
+	return nil
+}
+
 // group makes a command that does nothing but have others.
 func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args = noArguments

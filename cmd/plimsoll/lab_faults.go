@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -91,28 +92,15 @@ func (f *failFlags) fault(args []string) (spec.Fault, error) {
 	default:
 		return x, usageError("the target is missing: plimsoll lab fail %s %s TARGET", args[0], args[1])
 	}
-	for _, d := range []struct {
-		flag, text string
-		to         *spec.Duration
-	}{{"for", f.limit, &x.For}, {"delay", f.delay, &x.Delay}} {
-		if d.text == "" {
-			continue
-		}
-		var err error
-		if *d.to, err = spec.ParseDuration(d.text); err != nil {
-			return x, usageError("--%s: %w", d.flag, err)
-		}
+	err := cmp.Or(
+		parseFlag(&x.For, "for", f.limit, spec.ParseDuration),
+		parseFlag(&x.Delay, "delay", f.delay, spec.ParseDuration),
+		parseFlag(&x.Rate, "rate", strings.TrimSuffix(f.rate, "/s"), spec.ParseSize),
+	)
+	if err == nil {
+		err = action.Check(x)
 	}
-	if f.rate != "" {
-		var err error
-		if x.Rate, err = spec.ParseSize(strings.TrimSuffix(f.rate, "/s")); err != nil {
-			return x, usageError("--rate: %w", err)
-		}
-	}
-	if err := action.Check(x); err != nil {
-		return x, withExit(exitUsage, err)
-	}
-	return x, nil
+	return x, withExit(exitUsage, err)
 }
 
 func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) error {

@@ -54,7 +54,7 @@ func (p *progressLines) Begin(plan run.Plan) {
 	p.clear()
 	p.plan, p.done, p.failed, p.next = plan, 0, 0, plainEvery
 	if plan.Phase == load.PhaseLoad {
-		p.Step("loading " + formatCount(plan.Operations) + " records")
+		p.Step("loading " + formatCount(plan.Operations) + " documents")
 	}
 }
 

@@ -217,7 +217,7 @@ func runEnding(r *record.Run, err error) error {
 
 func printLoaded(env *environment, r *record.Run) error {
 	f := r.Fill
-	_, err := fmt.Fprintf(env.stdout, "%s records in %s: %s inserted in %s, %s already existed\n", formatCount(f.Records),
+	_, err := fmt.Fprintf(env.stdout, "%s documents in %s: %s inserted in %s, %s already existed\n", formatCount(f.Records),
 		r.Target.Address, formatCount(f.Inserted), formatDuration(time.Duration(f.Seconds*1e9)), formatCount(f.Present))
 	return err
 }

@@ -1,9 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -85,22 +84,12 @@ func (f *sizeFlags) input(cmd *cobra.Command, env *environment, args []string) (
 		}
 		in.Need = &need
 	}
-	if f.memory != "" {
-		size, err := spec.ParseSize(f.memory)
-		if err != nil {
-			return in, withExit(exitUsage, fmt.Errorf("--memory: %w", err))
-		}
-		if size < 64<<20 {
-			return in, usageError("--memory: %s is too small for a server: did you forget the unit, as in 64GiB?", f.memory)
-		}
-		in.Deployment.Memory = int64(size)
+	if err := cmp.Or(parseFlag(&in.Deployment.Memory, "memory", f.memory, spec.ParseSize),
+		parseFlag(&in.Sync, "fsync", f.fsync, spec.ParseDuration)); err != nil {
+		return in, err
 	}
-	if f.fsync != "" {
-		sync, err := spec.ParseDuration(f.fsync)
-		if err != nil {
-			return in, withExit(exitUsage, fmt.Errorf("--fsync: %w", err))
-		}
-		in.Sync = time.Duration(sync)
+	if f.memory != "" && in.Deployment.Memory < 64<<20 {
+		return in, usageError("--memory: %s is too small for a server: did you forget the unit, as in 64GiB?", f.memory)
 	}
 	if f.probe != "" {
 		if f.fsync != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,26 +61,18 @@ func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, e
 		return asked, err
 	}
 	f.engine.choose(context.Background(), env, asked.Lab)
-	return asked, withExit(exitUsage, f.apply(&asked))
+	return asked, f.apply(&asked)
 }
 
-func (f *studyFlags) apply(asked *spec.Study) (err error) {
-	if f.trials != "" {
-		if asked.Trials, err = spec.ParseCount(f.trials); err != nil {
-			return fmt.Errorf("--trials: %w", err)
-		}
-		if asked.Trials < 1 {
-			return fmt.Errorf("--trials: %v is less than 1; give 1 or more", asked.Trials)
-		}
+func (f *studyFlags) apply(asked *spec.Study) error {
+	if err := cmp.Or(parseFlag(&asked.Trials, "trials", f.trials, spec.ParseCount),
+		parseFlag(&asked.Budget, "budget", f.budget, spec.ParseDuration)); err != nil {
+		return err
 	}
-	if f.budget != "" {
-		if asked.Budget, err = spec.ParseDuration(f.budget); err != nil {
-			return fmt.Errorf("--budget: %w", err)
-		}
+	if f.trials != "" && asked.Trials < 1 {
+		return usageError("--trials: %v is less than 1; give 1 or more", asked.Trials)
 	}
-	if f.seed != 0 {
-		asked.Seed = f.seed
-	}
+	asked.Seed = cmp.Or(f.seed, asked.Seed)
 	return nil
 }
 

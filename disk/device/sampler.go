@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/prometheus/procfs"
 )
 
 // System has the paths of /proc and /sys; tests use other directories.
@@ -23,28 +24,30 @@ type Sample struct {
 	devices  map[string]Counters
 	pressure [3]uint64 // µs that some task waited for cpu, io, memory
 	psi      bool
-	steal    float64 // of all processors, in ticks
+	steal    float64 // of all processors, in seconds
 	busy     float64
-	ticks    float64
+	total    float64
 	throttle time.Duration
 }
 
 // Sample reads all counters. Unreadable ones are missing.
 func (s System) Sample() Sample {
-	m := Sample{at: time.Now(), devices: map[string]Counters{}}
-	if f, err := os.Open(filepath.Join(s.Proc, "diskstats")); err == nil {
-		if all, err := ParseDiskstats(f); err == nil {
-			m.devices = all
-		}
-		f.Close()
+	m := Sample{at: time.Now(), devices: s.diskstats(), throttle: throttled(s)}
+	fs, err := procfs.NewFS(s.Proc)
+	if err != nil {
+		return m
 	}
 	for i, name := range []string{"cpu", "io", "memory"} {
-		if total, ok := somePressure(readWord(s.Proc, "pressure", name)); ok {
-			m.pressure[i], m.psi = total, true
+		if psi, err := fs.PSIStatsForResource(name); err == nil && psi.Some != nil {
+			m.pressure[i], m.psi = psi.Some.Total, true
 		}
 	}
-	m.cpu(readWord(s.Proc, "stat"))
-	m.throttle = throttled(s)
+	if stat, err := fs.Stat(); err == nil {
+		t := stat.CPUTotal
+		m.steal = t.Steal
+		m.busy = t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ
+		m.total = m.busy + m.steal + t.Idle + t.Iowait
+	}
 	return m
 }
 
@@ -52,33 +55,6 @@ func (s System) Sample() Sample {
 func (m Sample) Counters(name string) (Counters, bool) {
 	c, ok := m.devices[name]
 	return c, ok
-}
-
-// cpu adds the first line of /proc/stat: user nice system idle iowait irq softirq steal.
-func (m *Sample) cpu(stat string) {
-	line, _, _ := strings.Cut(stat, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return
-	}
-	var n [8]float64
-	for i := range n {
-		n[i], _ = strconv.ParseFloat(fields[1+i], 64) // 0 for what is no number
-		m.ticks += n[i]
-	}
-	m.steal = n[7]
-	m.busy = n[0] + n[1] + n[2] + n[5] + n[6]
-}
-
-// somePressure returns the total of the line "some avg10=0.00 … total=123".
-func somePressure(text string) (uint64, bool) {
-	for line := range strings.Lines(text) {
-		if _, total, ok := strings.Cut(line, "total="); ok && strings.HasPrefix(line, "some") {
-			n, err := strconv.ParseUint(strings.TrimSpace(total), 10, 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
 }
 
 // throttled returns the throttled time of the control group of this process, from cpu.stat of either version.
@@ -121,10 +97,10 @@ func Between(before, after Sample, names []string, syncs int64) ([]record.ProbeD
 		delta := now.Sub(before.devices[name])
 		d := Usage(name, delta, seconds)
 		if syncs > 0 {
-			w := float64(delta.Writes) / float64(syncs)
+			w := float64(delta.WriteIOs) / float64(syncs)
 			d.WritesPerSync = &w
 			if delta.HasFlushes {
-				f := float64(delta.Flushes) / float64(syncs)
+				f := float64(delta.FlushRequestsCompleted) / float64(syncs)
 				d.FlushesPerSync = &f
 			}
 		}
@@ -138,8 +114,8 @@ func Between(before, after Sample, names []string, syncs int64) ([]record.ProbeD
 		}
 		h.CPUPressure, h.IOPressure, h.MemoryPressure = share(0), share(1), share(2)
 	}
-	ticks := after.ticks - before.ticks
-	h.Steal, h.Busy = over(after.steal-before.steal, ticks), over(after.busy-before.busy, ticks)
+	total := after.total - before.total
+	h.Steal, h.Busy = over(after.steal-before.steal, total), over(after.busy-before.busy, total)
 	h.Throttled = max(0, (after.throttle - before.throttle).Seconds())
 	return list, h
 }

@@ -5,6 +5,15 @@ import (
 	"slices"
 )
 
+// Mean returns the arithmetic mean, 0 without values.
+func Mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(max(1, len(xs)))
+}
+
 // GeoMean returns the geometric mean of trials and its t interval on the logarithms, exp(x̄ ± t·s/√n). Results of
 // trials are skewed and their logarithms are not. With few trials this interval is correct and a bootstrap is not. ok
 // is false with fewer than two values; the mean of a single value is still returned. With a value that is zero,

@@ -21,6 +21,13 @@ func TestGeoMean(t *testing.T) {
 	nearInterval(t, "the geometric mean", iv, 994.1884221207343, 1017.9791962752968)
 }
 
+func TestMean(t *testing.T) {
+	near(t, "the mean", Mean(baseValues), 1006.0666666666666, 1e-12)
+	if got := Mean(nil); got != 0 {
+		t.Errorf("the mean of nothing is %v", got)
+	}
+}
+
 func TestMeansOfBadInput(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {

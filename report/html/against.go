@@ -53,7 +53,7 @@ func (p *Page) against(sources []*Source, names []string, compare Comparer) (end
 	return []Section{sidesDisclosure(sources, names)}, ""
 }
 
-// maxOverlaid is how many distributions of a class can be told from each other, and maxBoth how many with both times.
+// maxOverlaid is the largest number of distributions of a class in a chart, maxBoth that with both times.
 const (
 	maxOverlaid = 6
 	maxBoth     = 2
@@ -199,7 +199,7 @@ func sidesDisclosure(sources []*Source, names []string) Section {
 	return sec
 }
 
-// settingsOf are what was asked for; a study stands for its base. Where a record lies is no setting.
+// settingsOf returns the settings without places of records. That of a study is its base.
 func settingsOf(s *Source) map[string]string {
 	asked := spec.Run{}
 	switch {

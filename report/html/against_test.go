@@ -51,7 +51,7 @@ func TestSeveralRunsAreCompared(t *testing.T) {
 	} {
 		i := strings.Index(page[at:], want)
 		if i < 0 {
-			t.Errorf("there is no %q where it belongs (it is elsewhere: %v)", want, strings.Contains(page, want))
+			t.Errorf("%q is not at its place (elsewhere: %v)", want, strings.Contains(page, want))
 			continue
 		}
 		at += i
@@ -59,7 +59,7 @@ func TestSeveralRunsAreCompared(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(assetsOf.ReplaceAllString(page, ""), -1) {
 		if seen[m[1]] {
-			t.Errorf("id %q is there twice", m[1])
+			t.Errorf("duplicate id %q", m[1])
 		}
 		seen[m[1]] = true
 	}
@@ -70,7 +70,7 @@ func TestWhatCannotBeComparedIsSaid(t *testing.T) {
 		return nil, errors.New("the <b>sides</b> have nothing in common")
 	})
 	if !strings.Contains(page, "They cannot be compared: the &lt;b&gt;sides&lt;/b&gt; have nothing in common") || !strings.Contains(page, "Report of 2 records") {
-		t.Error("the page does not say why there is no comparison")
+		t.Error("the page does not explain the missing comparison")
 	}
 	var b bytes.Buffer
 	mixed := func([]Side) (*record.ComparisonReport, error) {
@@ -95,7 +95,7 @@ func TestStudiesAreCompared(t *testing.T) {
 	}
 	for _, want := range []string{"Comparison of 3 sides", "<td>≠</td><td>factors</td>", "my-study (2): result"} {
 		if !strings.Contains(page.String(), want) {
-			t.Errorf("there is no %q", want)
+			t.Errorf("%q is missing", want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestWordsFitWhatIsShown(t *testing.T) {
 	}
 	for _, p := range report.Of(s).Findings {
 		if strings.Contains(p.Text, "other") {
-			t.Errorf("there are no others: %s", p.Text)
+			t.Errorf("the text mentions others, but there are none: %s", p.Text)
 		}
 	}
 	for _, f := range levelFigures(s, nil, "x") {
@@ -81,7 +81,7 @@ func TestReproduceIsExact(t *testing.T) {
 	}
 	o.Change = func(s *spec.Run) { s.Labels = map[string]string{"purpose": strings.Repeat(long, 40)} }
 	if page := pageOf(t, openAll(t, run(t, o))...); !strings.Contains(page, "It is not shown because it is long (1") || strings.Contains(page, "--file - &lt;&lt;") {
-		t.Error("a specification that is too long is not told")
+		t.Error("the page does not say that the specification is too long")
 	}
 }
 

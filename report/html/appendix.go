@@ -56,7 +56,7 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// defaultSpec is what a specification would be if nothing had been said.
+// defaultSpec returns a specification with defaults only.
 func defaultSpec() spec.Run {
 	var asked spec.Run
 	asked.Workload.Mode = "core"

@@ -21,7 +21,7 @@ func comparisonSections(src *Source, d *report.Document, prefix string) []Sectio
 	return append([]Section{ratios, src.kept.section(c, prefix)}, arranged(d.Sections, prefix, nil)...)
 }
 
-// comparisonDisclosure is where a comparison is kept.
+// comparisonDisclosure describes where a comparison is stored.
 func comparisonDisclosure(src *Source, prefix string) Section {
 	end := Section{ID: prefix + "disclosure", Title: "Disclosure", Blocks: []Block{{Facts: report.Facts(
 		"File", visible(src.Dir), "Written by", report.Version(src.Comparison.Tool), "Schema", src.Comparison.SchemaVersion,

@@ -15,7 +15,7 @@ import (
 type keptSpectra struct {
 	classes []string
 	of      map[string][]distribution
-	// records is how many records each side's spectra are of.
+	// records returns the number of records of each side's spectra.
 	records map[int]int
 	// scheduled is true if every side that has spectra had a schedule.
 	scheduled bool

@@ -36,7 +36,7 @@ func TestKeptComparisonHasSpectra(t *testing.T) {
 	page = pageOf(t, openAll(t, dir)...)
 	for _, want := range []string{"the response times of read of side 2: decoding a histogram: ", "<figcaption>Percentile spectrum of update", "together: 5 records of after."} {
 		if !strings.Contains(page, want) {
-			t.Errorf("with a spectrum that is damaged, the page does not have %q", want)
+			t.Errorf("%q is missing on the page with a damaged spectrum", want)
 		}
 	}
 }

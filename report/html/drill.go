@@ -60,8 +60,8 @@ func (s *Source) openRound(dir string) {
 	})
 }
 
-// drillSections are those of the document, with charts of the phases, of all outages and of a round over time. Of a
-// drill that goes on, what it is at comes first.
+// drillSections returns those of the document, with charts of the phases, of all outages and of a round over time.
+// Those of a running drill begin with its state.
 func drillSections(s *Source, d *report.Document, prefix string) ([]Section, *Track) {
 	list := standingSections(s, prefix)
 	parts := arranged(d.Sections, prefix, nil)
@@ -107,10 +107,10 @@ func drillCharts(d *record.Drill, prefix string) []Block {
 	return charts
 }
 
-// mostPhases is how many rounds have a chart of their phases; all of them have a table.
+// mostPhases is the largest number of rounds with a chart of their phases; all of them have a table.
 const mostPhases = 10
 
-// roundSections are how one round went in time, with what the hosts of the lab used, as the page of its run has it.
+// roundSections returns the course of one round, with the usage of the hosts of the lab, as on the page of its run.
 func roundSections(s *Source, prefix string) ([]Section, *Track) {
 	if s.Round == nil {
 		return nil, nil
@@ -222,7 +222,7 @@ func mannerSeries(m record.DrillManner, dots chart.Series, number int, several b
 		Style: chart.Dashed, Colour: 2*number + 1}}
 }
 
-// fewestShares is how many rounds a distribution needs to be more than its points.
+// fewestShares is the smallest number of rounds for a distribution.
 const fewestShares = 5
 
 // drillShare draws in which share of the rounds of a failure mode operations succeeded again within a time.
@@ -242,7 +242,7 @@ func drillShare(m *record.DrillManner, several bool, prefix string) *Figure {
 		Y: chart.Axis{Label: "share of rounds with at most this outage", Unit: chart.Share, Zero: true, High: 1}, Height: 220}
 	line := chart.Series{Name: "rounds", Unnamed: true}
 	numbers := &Table{Columns: columns(0, "outage at most", "rounds", "share")}
-	for i, v := range values { // steps: nothing is known between two rounds
+	for i, v := range values { // steps, because nothing is between two rounds
 		below, here := float64(i)/float64(n), float64(i+1)/float64(n)
 		line.X, line.Y = append(line.X, v, v), append(line.Y, below, here)
 		numbers.Rows = append(numbers.Rows, []string{duration(v), fmt.Sprintf("%d of %d", i+1, n),

@@ -15,16 +15,16 @@ func standingTiles(s *record.DrillStanding) []report.Tile {
 	if s == nil {
 		return nil
 	}
-	told := "writes of this round, by the answers"
+	told := "writes of this round, as answered"
 	return []report.Tile{
 		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: report.DrillStage(s.Stage().Stage)},
 		{Name: "acknowledged", Value: figure.Count(s.Told.Acknowledged), Note: told},
-		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "refused, provably"},
-		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "unknown until read back"},
+		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "proven by the answer"},
+		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "known after the audit"},
 	}
 }
 
-// standingSections say what a drill that goes on is at: the stages of the round, what happened, and the rounds before.
+// standingSections returns the state of a running drill: the stages of the round, the events, and the previous rounds.
 func standingSections(s *Source, prefix string) []Section {
 	if s.Standing == nil {
 		return nil

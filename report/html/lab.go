@@ -12,11 +12,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// maxHosts is how many hosts one chart of a lab shows, those with the highest means; the tables have all of them.
+// maxHosts is the largest number of hosts in a chart of a lab, those with the highest means; the tables have all of
+// them.
 const maxHosts = 6
 
-// besideHosts are what processes on this side are called beside the hosts of a lab: those that make the load, and the
-// REST service that it goes through.
+// besideHosts are the names of processes that are not hosts of a lab: the load processes, and the REST service in front
+// of the lab.
 var besideHosts = map[string]string{"client": "the load", "service": "REST service"}
 
 func noHost(name string) bool { return name == besideHosts["client"] || name == besideHosts["service"] }
@@ -96,11 +97,11 @@ func (c labChart) group(s *Source) sampleGroup {
 // LabView is a lab by itself, as it is now.
 type LabView struct {
 	Lab record.Lab
-	// Usage is what its hosts used since they were powered on.
+	// Usage is the usage of its hosts since they were powered on.
 	Usage []record.LabUsage
-	// Events are what happened in it, the oldest first.
+	// Events are its events, the oldest first.
 	Events []record.LabEvent
-	// Past is what the hosts had used at some moments before, the oldest first; empty where nobody kept it.
+	// Past is the usage of its hosts at previous moments, the oldest first; empty if it was not kept.
 	Past []LabMoment
 }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// LabMoment is what the hosts of a lab had used at a moment.
+// LabMoment is the usage of the hosts of a lab at a moment.
 type LabMoment struct {
 	At    time.Time
 	Usage []record.LabUsage
 }
 
-// fewestMoments is how many samples a line needs.
+// fewestMoments is the smallest number of samples for a line.
 const fewestMoments = 3
 
 // usageChart is one figure of all hosts while the page was open.
@@ -111,7 +111,7 @@ func usageText(v float64, unit string) string {
 	return figure.Significant(v)
 }
 
-// value is what a host used at a moment, NaN if that is not known: what grows has none at its first moment, nor after
+// value returns the usage of a host at a moment, NaN if unknown: counters have none at their first moment, and after
 // the host was powered on again.
 func (c usageChart) value(past []LabMoment, i int, host string) float64 {
 	here, ok := usageOf(past[i], host)

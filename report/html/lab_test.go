@@ -64,7 +64,7 @@ func TestPageOfALab(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, "<script>harm") || strings.Contains(page, "\x1b") {
-		t.Error("the page has what a lab put into it")
+		t.Error("the page has unescaped text of the lab")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestLabOverTime(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "Sent over the network") || strings.Contains(text, "<b>host1") {
-		t.Error("the page has a chart of nothing, or what a lab put into it")
+		t.Error("the page has an empty chart, or unescaped text of the lab")
 	}
 	if v.Past = v.Past[:2]; strings.Contains(page(), "Hosts over time") {
 		t.Error("lines are drawn of two moments")

@@ -27,7 +27,7 @@ type Page struct {
 	MadeBy string
 }
 
-// Options are what a page needs besides its records.
+// Options are the options of a page.
 type Options struct {
 	// Tool is the program that writes the page.
 	Tool record.Tool
@@ -66,7 +66,7 @@ func newPage(sources []*Source, o Options) (*Page, error) {
 	return p, nil
 }
 
-// Answer is the first thing on a page: what a person decides from. It is what the document of a record says first.
+// Answer is the first part of a page. It is that of the document of a record.
 type Answer struct {
 	// ID links to it from elsewhere; Headline is the title, "" where the page has it.
 	ID, Headline string
@@ -120,7 +120,7 @@ func (p *Page) put(a Answer, title string, sections []Section) {
 	p.Sections = append(p.Sections, sections...)
 }
 
-// frame is what the template gets.
+// frame is the data of the template.
 type frame struct {
 	*Page
 	Style, Script template.HTML

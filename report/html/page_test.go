@@ -125,7 +125,7 @@ func TestGoldenPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(string(want), got); d != "" {
-			t.Errorf("%s (want -, got +; -update writes it anew):\n%.4000s", name, d)
+			t.Errorf("%s (-want +got, -update rewrites it):\n%.4000s", name, d)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestPagesAskNobody(t *testing.T) {
 		}
 	}
 	if asking.FindString(`<img src="https://x/y">`) == "" || asking.FindString(`a { background: url(//x) }`) == "" {
-		t.Error("the test does not find what it looks for")
+		t.Error("the test cannot find its subject")
 	}
 }
 
@@ -228,7 +228,7 @@ func TestOtherStates(t *testing.T) {
 		t.Errorf("a missing record: %v", err)
 	}
 	if _, err := Open(filepath.Join(dir, record.RunFile)); err == nil || !strings.Contains(err.Error(), "kind") {
-		t.Errorf("a file that is no comparison: %v", err)
+		t.Errorf("opened a file that is not a comparison: %v", err)
 	}
 	if err := Write(&bytes.Buffer{}, nil, Options{}); err == nil {
 		t.Error("a page about nothing")
@@ -247,7 +247,7 @@ func TestSeveral(t *testing.T) {
 	ids := map[string]bool{}
 	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(assetsOf.ReplaceAllString(page, ""), -1) {
 		if ids[m[1]] {
-			t.Errorf("id %q is there twice", m[1])
+			t.Errorf("duplicate id %q", m[1])
 		}
 		ids[m[1]] = true
 	}

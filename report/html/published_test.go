@@ -41,7 +41,7 @@ func TestPublishedFiguresAreDrawnAsRatios(t *testing.T) {
 	for _, sec := range studySections(&Source{Study: s}, report.Of(s), "") {
 		if sec.ID == report.GroupPublished && (len(sec.Blocks) != 1 || sec.Blocks[0].Figure != nil ||
 			len(sec.Blocks[0].Points) != 1) {
-			t.Errorf("there is no such document, and the page has %+v", sec)
+			t.Errorf("the document does not exist, but the page has %+v", sec)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// maxExact is the longest text that a page has room for where a part of it would be of no use.
+// maxExact is the longest text on a page that is useless if it is cut.
 const maxExact = 64 << 10
 
 // exact is a text to paste. It is whole or not there: something that was cut would do something else.

@@ -18,7 +18,7 @@ var percentileTicks = []chart.Tick{
 	{At: 1e4, Text: "99.99 %"}, {At: 1e5, Text: "99.999 %"}, {At: 1e6, Text: "99.9999 %"}, {At: 1e7, Text: "7 nines"}, {At: 1e8, Text: "8 nines"},
 }
 
-// maxClasses is how many operation classes a chart has room for.
+// maxClasses is the largest number of operation classes in a chart.
 const maxClasses = 4
 
 // spectrum draws the whole distribution of each class: the axis that shows the tail.

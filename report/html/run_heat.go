@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/course"
 )
 
-// heatColumns is how many columns a heatmap has at most.
+// heatColumns is the largest number of columns of a heatmap.
 const heatColumns = 120
 
 // heat draws how often each time was seen when: what lines hide, two kinds of answers or a stall, shows in it.
@@ -86,7 +86,7 @@ func heatTable(total []int64, n int64) *Table {
 	return t
 }
 
-// rangeOf is that of the values that are there, NaN if there is none.
+// rangeOf returns the range of the values that are not NaN, NaN if there are none.
 func rangeOf(list []float64) (low, high float64) {
 	list = slices.DeleteFunc(slices.Clone(list), math.IsNaN)
 	if len(list) == 0 {

@@ -37,8 +37,8 @@ func TestLinesDoNotFallWhereAPhaseEnds(t *testing.T) {
 		}
 	}
 	sec, _ := timeSection(s, "")
-	if !strings.Contains(sec.Lead, "7 operations in flight when a phase ended are not in the lines (7 of them ok)") {
-		t.Errorf("it is not said what was left out: %s", sec.Lead)
+	if !strings.Contains(sec.Lead, "leave out 7 operations that ended after the end of their phase (7 of them ok)") {
+		t.Errorf("the lead does not say what was left out: %s", sec.Lead)
 	}
 }
 

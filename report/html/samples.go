@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Samples are what machines and servers did during the load, in bins of equal length.
+// Samples are the series of machines and servers during the load, in bins of equal length.
 type Samples struct {
 	// At is the middle of each bin in seconds since the start of the run.
 	At []float64
@@ -31,7 +31,7 @@ type SampleSeries struct {
 	Values []float64
 }
 
-// sampleBins is how many bins the samples are merged into at most.
+// sampleBins is the largest number of bins.
 const sampleBins = 1000
 
 func readSamples(dir string, r *record.Run) (*Samples, error) {

@@ -151,15 +151,15 @@ func curveOf(runs []*record.Run) curve {
 	return c
 }
 
-// loadless is what a run asked for but for the offered load, and what stands for no difference of the load: names and
-// seeds. The environment and the target as they were found belong to it.
+// loadless returns the settings of a run except the offered load and what does not change the load: names and seeds.
+// The environment and the target are included.
 func loadless(r *record.Run) string {
 	s := r.Specification
 	s.Out, s.Labels, s.Load.Rate, s.Workload.Seed, s.Load.Seed, s.Objectives = "", nil, 0, 0, 0, nil
 	b, err := json.Marshal([]any{s, r.Target.Kind, r.Target.Version, r.Target.Topology, r.Target.Settings,
 		r.ClientSettings, r.Environment.Host})
 	if err != nil {
-		return r.Target.Address // the types of a record have a JSON form; this stands for an impossible failure
+		return r.Target.Address // cannot happen, because the types of a record have a JSON form
 	}
 	return string(b)
 }

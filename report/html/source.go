@@ -24,7 +24,7 @@ type Source struct {
 	Run    *record.Run
 	Course *course.Course
 	Events []measure.Event
-	// Samples are what machines and servers did, by source and name of the series.
+	// Samples are the series of machines and servers, by source and name.
 	Samples *Samples
 
 	Study      *record.Study
@@ -32,8 +32,8 @@ type Source struct {
 	// kept are the distributions that a comparison was kept with.
 	kept keptSpectra
 
-	// Drill is a drill; its rounds are records of runs. Round is the run of the round that is shown over time, nil if none
-	// can be: the one under way, or one that has the verdict of the drill. Standing is how a drill stands that goes on.
+	// Drill is a drill; its rounds are records of runs. Round is the run of the round that is shown over time, the one
+	// under way or one with the verdict of the drill, nil if there is none. Standing is the state of a running drill.
 	Drill       *record.Drill
 	Round       *Source
 	RoundNumber int
@@ -47,8 +47,8 @@ type Source struct {
 	Suite *report.Suite
 	Parts map[string]*Source
 
-	// Trial is the record of a trial that stands for the others, those of the baseline first; nil if there is none.
-	// TrialSums are the checksums of the trials' own lists, as sha256sum prints them.
+	// Trial is the record of a typical trial, preferably of the baseline; nil if there is none. TrialSums are the
+	// checksums of the trials' own lists, in the format of sha256sum.
 	Trial       *record.Run
 	TrialNumber int
 	TrialSums   string
@@ -56,13 +56,13 @@ type Source struct {
 	// other is a record of a kind that has no charts.
 	other record.Result
 
-	// again and command are what reproduces it, taken before long texts were cut.
+	// again and command reproduce it, from before long texts were cut.
 	again, command exact
 	lab            exact // the specification of the lab that was loaded
 
 	// Sums are the checksums of the files, as sha256sum prints them.
 	Sums string
-	// Problems are what could not be read, and why. The rest is shown.
+	// Problems are parts that could not be read, and why. The rest is shown.
 	Problems []string
 }
 
@@ -173,9 +173,8 @@ type readCourse struct {
 	err    error
 }
 
-// courseOf begins to read the course of a run that has ended, while its checksums are looked at, which takes as long
-// for the record of a day. It returns nil where the record is to be opened first: a run that goes on is recovered by
-// that.
+// courseOf begins to read the course of a complete run while its checksums are verified, which takes as long for the
+// record of a day. It returns nil if the record must be opened first, because opening recovers an incomplete run.
 func courseOf(dir string) <-chan readCourse {
 	b, err := safeopen.ReadFile(dir, record.RunFile, safeopen.MaxDocument)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// maxSums is how many trials a page lists checksums of.
+// maxSums is the largest number of trials with checksums on a page.
 const maxSums = 1000
 
 // openTrials reads what only the records of the trials say: against what they were made, and their checksums. A study

@@ -56,7 +56,7 @@ func levelNote(metric string, rows []chart.Row) string {
 	return note + ". A hollow bar is the baseline."
 }
 
-// timeOf is what the times of a study are: without a schedule there is service time alone.
+// timeOf names the times of a study: without a schedule there is service time only.
 func timeOf(s *record.Study) string {
 	open := s.Base.Load.Open() || s.Base.Load.Pace > 0
 	for i := range s.Specification.Factors {

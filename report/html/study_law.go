@@ -99,7 +99,7 @@ func bandOfLaw(fit *capacity.Fit, from, to float64) chart.Band {
 		return a
 	}
 	along(from, to, func(n float64) {
-		_, iv, _ := fit.Predict(n) // how far it may be asked is for whoever draws it
+		_, iv, _ := fit.Predict(n) // the caller limits the range
 		a.X, a.Low, a.High = append(a.X, n), append(a.Low, iv.Low), append(a.High, iv.High)
 	})
 	return a

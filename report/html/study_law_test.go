@@ -19,7 +19,7 @@ func scalingPicture(t *testing.T, s *record.Study) (svg string, f *Figure) {
 			}
 		}
 	}
-	t.Fatal("there is no curve")
+	t.Fatal("got no curve")
 	return "", nil
 }
 
@@ -42,7 +42,7 @@ func TestTheLawOfScalingIsDrawn(t *testing.T) {
 func TestALawThatMayNotBeUsedEndsWithWhatWasMeasured(t *testing.T) {
 	svg, f := scalingPicture(t, recordtest.Study{Workers: []int{8, 10, 12}, Blocks: 4, Seed: 1}.Make())
 	if strings.Contains(svg, `class="ln dot c2"`) || strings.Contains(svg, "not measured") || !strings.Contains(svg, `class="ln dash c2"`) {
-		t.Error("the law is drawn beyond what was measured, or not at all")
+		t.Error("the law is drawn beyond the measurements, or not at all")
 	}
 	if !strings.Contains(f.Note, "It may not be used: only 3 sizes were measured") || len(f.Numbers.Rows) != 3 {
 		t.Errorf("note %q, %d rows", f.Note, len(f.Numbers.Rows))

@@ -12,13 +12,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
 
-// fewestOnCurve is how many measured levels beside the baseline make a curve; fewer are rows.
+// fewestOnCurve is the smallest number of measured levels besides the baseline for a curve; fewer are rows.
 const fewestOnCurve = 2
 
-// suiteFigures draw a figure of the document as it was measured here: as curves where its levels are numbers, with
-// operations and times apart as the documents have them, and else as rows. What the document states stands beside it;
-// of what it only draws there is nothing to set. Nothing measured, or a document that only has words, gives no picture.
-// The table below has the numbers.
+// suiteFigures draws a figure of the document as it was measured here: as curves if its levels are numbers, otherwise
+// as rows, with operations and times apart as in the documents. Values that the document states are drawn, too. There
+// is no chart if nothing was measured, or if the document has words only. The table below has the numbers.
 func suiteFigures(f *report.SuiteFigure, id string) []*Figure {
 	if f.Sweep == nil {
 		return nil
@@ -198,7 +197,7 @@ func boundWords(f *report.SuiteFigure, metrics ...string) string {
 	return " Of these the document states a bound and no value: " + strings.Join(words, "; ") + "."
 }
 
-// trendWords are what the document says of values that it does not state, with what was found, as the end of a note.
+// trendWords are the statements of the document without values, with the results, as the end of a note.
 func trendWords(f *report.SuiteFigure, metrics ...string) string {
 	var words []string
 	for i := range f.Statements {

@@ -41,7 +41,7 @@ func TestSuitePage(t *testing.T) {
 	for _, rest := range strings.Split(page, ` id="`)[1:] {
 		id, _, _ := strings.Cut(rest, `"`)
 		if ids[id] {
-			t.Errorf("the id %s is there twice", id)
+			t.Errorf("duplicate id %s", id)
 		}
 		ids[id] = true
 	}
@@ -62,7 +62,7 @@ func TestSuitePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), charts); d != "" || strings.Count(charts, "<figure") != 5 {
-		t.Errorf("%d charts (want -, got +; -update writes it anew):\n%.4000s", strings.Count(charts, "<figure"), d)
+		t.Errorf("%d charts (-want +got, -update rewrites it):\n%.4000s", strings.Count(charts, "<figure"), d)
 	}
 }
 
@@ -70,13 +70,13 @@ func TestSuitePage(t *testing.T) {
 func TestSuitePagesThatLackSomething(t *testing.T) {
 	running := suite(t, recordtest.Suite{Running: true})
 	if page := pageOf(t, openAll(t, running)...); !strings.Contains(page, "not begun") {
-		t.Error("a part that has not begun is not told")
+		t.Error("the page lacks the part that has not begun")
 	}
 	gone := suite(t, recordtest.Suite{})
 	if err := os.RemoveAll(filepath.Join(gone, "parts")); err != nil {
 		t.Fatal(err)
 	}
 	if page := pageOf(t, openAll(t, gone)...); !strings.Contains(page, "cannot be read: ") {
-		t.Error("parts that are gone are not told")
+		t.Error("the page lacks the removed parts")
 	}
 }

@@ -52,11 +52,10 @@ type Table struct {
 	Charted bool
 }
 
-// mostPrinted is how many rows a folded table may have to be printed.
+// mostPrinted is the largest number of rows of a folded table that is printed.
 const mostPrinted = 150
 
-// Class says what becomes of a folded table on paper: the numbers of charts are left out, and of a long one its name
-// is printed, with where it is.
+// Class is how a folded table is printed: the numbers of charts are not, of a long one only its name, with its place.
 func (t *Table) Class() string {
 	switch {
 	case t.Charted:
@@ -175,7 +174,7 @@ func figureBlocks(list []*Figure) (blocks []Block) {
 	return blocks
 }
 
-// blockOf is what a section has as a part of a page.
+// blockOf returns a section as a part of a page.
 func blockOf(s *report.Section, title string) Block {
 	b := Block{Lines: s.Lines, Points: s.Points, Facts: s.Facts}
 	if s.Table == nil || len(s.Table.Rows) == 0 {

@@ -38,7 +38,7 @@ func TestBaselineIsThreadsThenSteady(t *testing.T) {
 		t.Errorf("apart -, as baseline +:\n%s", d)
 	}
 	if got.Specification.Procedures.Threads == nil || got.Specification.Procedures.Steady == nil {
-		t.Errorf("the record does not say what was done: %+v", got.Specification.Procedures)
+		t.Errorf("the record lacks the procedures: %+v", got.Specification.Procedures)
 	}
 }
 

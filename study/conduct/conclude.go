@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// ConcludeError says what an error of a study comes to.
+// ConcludeError returns the outcome for an error of a study.
 func ConcludeError(err error) record.Conclusion {
 	var stop *Stop
 	switch {

@@ -2,9 +2,9 @@
 // interrupted study can continue.
 //
 // The progress of a study is on the disk in three places. The record of a trial is its result. The journal has a line
-// for the beginning and the end of each trial, which is synced before the study goes on. study.json is replaced after
-// each trial. On resume, the record decides: a trial with a complete record is finished, even if the journal does not
-// say so.
+// for the beginning and the end of each trial, which is synced before the study continues. study.json is replaced after
+// each trial. On resume, the record decides: a trial with a complete record is finished, even if the end is not in the
+// journal.
 //
 // Planning is in package study, measuring in package run, judging in study/judge. Nothing here prints; progress goes to
 // a [Progress].
@@ -32,30 +32,30 @@ type Options struct {
 	Progress Progress        // nil for none
 	Abort    <-chan struct{} // closed: end the trial under way at once
 	Plan     study.PlanOptions
-	Labs     run.Labs // brings up the lab of a study that has one; nil where none can be
+	Labs     run.Labs // brings up the lab of a study that has one; nil if it cannot
 	Budget   Budget   // says how much may still be done; nil is all of it
 
-	// Asked is the specification before its scale was applied, for the record; nil for one without a scale.
+	// Asked is the specification before scaling, for the record; nil if there is no scale.
 	Asked *spec.Study
-	// Spec is the complete specification as it is now, for [Resume]: it must be the one that the study began with, and is
-	// needed where that has credentials, because these are not kept. nil takes what was kept.
+	// Spec is the complete specification as it is now, for [Resume]. It must be the one that the study began with. It
+	// is needed if that has credentials, because records do not have them. nil uses the recorded one.
 	Spec *spec.Study
-	// RetryFailed makes [Resume] repeat trials that failed or ran out of time. Lost ones are always repeated.
+	// RetryFailed makes [Resume] repeat trials that failed or timed out. Lost ones are always repeated.
 	RetryFailed bool
-	// TakeLeft makes [Resume] do trials as well that were left out for want of time.
+	// TakeLeft makes [Resume] also run trials that were skipped for lack of time.
 	TakeLeft bool
-	// Drop allows to drop data that this study did not load itself, where trials need a fresh start.
+	// Drop allows dropping data that this study did not load, if trials need fresh data.
 	Drop bool
-	// Free returns what can still be written to a directory; nil for [record.FreeBytes].
+	// Free returns the free bytes at a directory; nil for [record.FreeBytes].
 	Free func(dir string) (bytes uint64, known bool)
 }
 
 // Progress receives the progress of a study. Calls come from one goroutine at a time and must return soon.
 type Progress interface {
-	// Begin announces a trial, End what became of it.
+	// Begin is called before a trial, End after it.
 	Begin(Standing)
 	End(record.Trial)
-	// Note is something to know that is no trial, in one line.
+	// Note is a message in one line that is not about a trial.
 	Note(text string)
 }
 
@@ -66,7 +66,7 @@ type Standing struct {
 	Total     int // 0 while a procedure runs: it decides itself how many it needs
 	Blocks    int
 	Procedure string
-	// Left is how long the rest will take, judged by what was done; 0 if nothing is known.
+	// Left is the estimated time of the rest, from the previous trials; 0 if unknown.
 	Left time.Duration
 }
 
@@ -97,7 +97,7 @@ func (s *Stop) Unwrap() error { return s.Err }
 // wrong marks an error of the specification.
 func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }
 
-// recording marks an error of writing things down.
+// recording marks an error of writing.
 func recording(err error) error {
 	if err == nil {
 		return nil

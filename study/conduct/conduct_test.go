@@ -119,7 +119,7 @@ func (b *bench) options(dir string) Options {
 func finished(t *testing.T, dir string, s *record.Study, trials int) {
 	t.Helper()
 	if s == nil {
-		t.Fatal("there is no study")
+		t.Fatal("got no study")
 	}
 	if s.Status != record.Complete || s.Ended == nil || s.Problem != "" {
 		t.Errorf("status %s (%s), ended %v", s.Status, s.Problem, s.Ended)
@@ -158,7 +158,7 @@ func finished(t *testing.T, dir string, s *record.Study, trials int) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(onDisk, s); d != "" {
-		t.Errorf("what is returned differs from what is on the disk:\n%s", d)
+		t.Errorf("the returned study differs from the written one:\n%s", d)
 	}
 }
 

@@ -26,8 +26,8 @@ type conducted struct {
 }
 
 func (c *conducted) add(id string, severity measure.Severity, format string, args ...any) {
-	c.study.Validity = append(c.study.Validity, measure.Finding{ID: id, Severity: severity,
-		Text: fmt.Sprintf(format, args...)})
+	f := measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, args...)}
+	c.study.Validity = append(c.study.Validity, f)
 }
 
 func (c *conducted) replaceFindings() {
@@ -63,8 +63,8 @@ func (c *conducted) replaceFindings() {
 	measure.SortFindings(c.study.Validity)
 }
 
-// results finds a complete study without a finished trial, or else its configurations without a valid trial.
-// Exploratory ones are a warning only.
+// results finds a complete study without a finished trial, or else its configurations without a valid one. Exploratory
+// ones are a warning only.
 func (c *conducted) results() {
 	if c.study.Status != record.Complete || c.total == 0 {
 		return

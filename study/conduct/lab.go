@@ -14,10 +14,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// studyLabel is the label of a lab that says which study brought it up.
+// studyLabel is the label of a lab with the directory of its study.
 const studyLabel = "study"
 
-// removeAtMost is how long removing the lab may take in the end.
+// removeAtMost limits the time to remove the lab at the end.
 const removeAtMost = 3 * time.Minute
 
 // deployment is the lab of a study: one at a time, under one name.
@@ -38,14 +38,14 @@ func (d *deployment) owner() string {
 	return d.dir
 }
 
-// ours reports whether this study brought a lab up. One that never came to say what it is was made by nobody else: only
-// a plimsoll that was killed in its first moment leaves one, and there is nothing in it.
+// ours reports whether this study brought a lab up. A lab without a specification is from a plimsoll that was killed at
+// once, and is empty.
 func (d *deployment) ours(l *record.Lab) bool {
 	return l.Specification.Labels[studyLabel] == d.owner() || l.Specification.Name == "" && l.State != "up"
 }
 
-// needed reports whether a lab must be brought up for a trial. Only one that this session brought up is trusted: nobody
-// knows what became of others in the meantime.
+// needed reports whether a lab must be brought up for a trial. A lab of another session may have changed, so it is not
+// reused.
 func (d *deployment) needed(ctx context.Context, asked spec.Lab) (bool, error) {
 	if d.labs == nil {
 		return false, wrong(errors.New("lab: this program cannot bring up labs. Use a lab that is running (run.target: lab:NAME)"))
@@ -68,8 +68,7 @@ func (d *deployment) needed(ctx context.Context, asked spec.Lab) (bool, error) {
 	return true, nil
 }
 
-// deploy removes the lab that is there and brings up the one that is asked for. It returns how many seconds that took,
-// and the engine that the lab has.
+// deploy replaces the lab. It returns the time in seconds, and the engine of the new lab.
 func (d *deployment) deploy(ctx context.Context, asked spec.Lab,
 	configuration string) (seconds float64, engine string, err error) {
 	began := d.clock.Now()
@@ -95,7 +94,7 @@ func (d *deployment) deploy(ctx context.Context, asked spec.Lab,
 	return seconds, engine, nil
 }
 
-// remove removes what the study brought up, in this session or in one before.
+// remove removes the lab of the study, also if an earlier session brought it up.
 func (d *deployment) remove(ctx context.Context, name string) {
 	if d.labs == nil {
 		return
@@ -117,7 +116,7 @@ func (d *deployment) remove(ctx context.Context, name string) {
 	}
 }
 
-// redeployed is how often the lab was brought up for trials, and how many seconds that took on average.
+// redeployed returns how often the lab was brought up for trials, and the mean time in seconds.
 func redeployed(trials []record.Trial) (mean float64, n int) {
 	for _, t := range trials {
 		if t.Redeployed > 0 {

@@ -30,6 +30,7 @@ func (s *session) deadline(asked spec.Run) time.Duration {
 	return deadlineFloor + fill + 2*length(asked.Load) + asked.Load.Timeout.Std()
 }
 
+// length returns the longest time of a load, if nothing hangs.
 func length(l spec.Load) time.Duration {
 	rate := study.Offered(l)
 	if math.IsInf(rate, 1) {
@@ -48,7 +49,7 @@ const (
 	dataFactor   = 2        // of documents in an embedded store: compaction writes them twice
 )
 
-// room makes sure that there is space for the next trial.
+// room checks that there is space for the next trial.
 func (s *session) room(asked spec.Run) error {
 	need := int64(recordRoom + intervalRoom*length(asked.Load).Seconds())
 	if err := s.roomIn(s.o.Dir, need); err != nil {
@@ -61,7 +62,7 @@ func (s *session) room(asked spec.Run) error {
 	return s.roomIn(target.Dir, need+max(0, dataFactor*dataBytes(s.plan, asked)-held(target.Dir)))
 }
 
-// held is how many bytes the files in a directory have: what a trial that was killed has loaded needs no further room.
+// held returns the size of the files in a directory. Data of a trial that was killed need no further space.
 func held(dir string) int64 {
 	var bytes int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // what cannot be read counts as nothing
@@ -86,7 +87,7 @@ func (s *session) roomIn(dir string, need int64) error {
 		figure.Bytes(int64(min(free, math.MaxInt64))), dir, figure.Bytes(need), s.o.Dir)}
 }
 
-// dataBytes is how much a run loads, 0 where its target keeps nothing or the plan does not know it.
+// dataBytes returns the size of the data of a run, 0 if its target stores nothing or the plan does not know it.
 func dataBytes(plan *study.Plan, asked spec.Run) int64 {
 	for _, set := range plan.Estimate.DataSets {
 		if set.Target == store.Redact(asked.Target) && (set.Database == "" || set.Database == asked.Database) &&

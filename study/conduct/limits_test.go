@@ -38,7 +38,7 @@ func TestNothingDone(t *testing.T) {
 	}
 	finished(t, dir, s, 2)
 	if has(s.Validity, "nothing-done") {
-		t.Errorf("it is still said: %+v", s.Validity)
+		t.Errorf("the finding is still there: %+v", s.Validity)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestSettleAndReload(t *testing.T) {
 	}
 	for _, q := range b.asked {
 		if !q.Spec.LoadPhase.Drop {
-			t.Errorf("trial %d does not load anew", q.Trial)
+			t.Errorf("trial %d does not reload", q.Trial)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestOneOfTheTargetsIsDown(t *testing.T) {
 	}
 	finished(t, dir, s, 6)
 	if has(s.Validity, "no-result") {
-		t.Errorf("it is still said: %+v", s.Validity)
+		t.Errorf("the finding is still there: %+v", s.Validity)
 	}
 }
 

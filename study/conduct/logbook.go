@@ -17,8 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// logbook is the study as it is written down: study.json, the journal and the directories of attempts. Nothing else
-// writes to them.
+// logbook writes the study: study.json, the journal and the directories of attempts.
 type logbook struct {
 	dir    string
 	clock  study.Clock
@@ -27,9 +26,9 @@ type logbook struct {
 	number uint64        // of the run that began last
 
 	sessions   []record.StudySession        // all of them, this one last
-	unreadable int                          // lines of the journal that say nothing
-	open       map[string]*record.TrialData // of attempts that began and are not known to have ended, by their records
-	attempts   map[string]int               // the highest attempt of each trial that was seen anywhere
+	unreadable int                          // unreadable lines of the journal
+	open       map[string]*record.TrialData // of attempts whose end is unknown, by their records
+	attempts   map[string]int               // the highest attempt of each trial
 	scanned    bool                         // attempts knows those of earlier sessions
 }
 
@@ -38,7 +37,7 @@ func newLogbook(o Options, w *record.StudyWriter, s *record.Study) *logbook {
 		open: map[string]*record.TrialData{}, attempts: map[string]int{}}
 }
 
-// recall reads the journal of earlier sessions, and tells data what it says of the data.
+// recall reads the journal of earlier sessions, also for the state of the data.
 func (l *logbook) recall(data *dataSets) error {
 	events, unreadable, err := record.ReadJournal(l.dir)
 	if err != nil {
@@ -75,7 +74,7 @@ func (l *logbook) begin(session record.StudySession) error {
 // write replaces study.json.
 func (l *logbook) write() error { return unwritten(l.w.Write(l.study)) }
 
-// note writes into the journal and into the list.
+// note writes to the journal and to the list of trials.
 func (l *logbook) note(kind string, t record.Trial, j job, d *record.TrialData) error {
 	e := record.StudyEvent{At: l.clock.Now().UTC(), Event: kind, Trial: &t, Procedure: j.procedure, Step: j.step, Data: d}
 	if err := l.w.Append(e); err != nil {
@@ -85,7 +84,7 @@ func (l *logbook) note(kind string, t record.Trial, j job, d *record.TrialData) 
 	return nil
 }
 
-// unwritten explains an error of writing the study down. A full disk is no reason to give the study up.
+// unwritten explains a write error. After a full disk the study can be resumed.
 func unwritten(err error) error {
 	if full(err) {
 		return &Stop{Reason: DiskFull, Text: err.Error(), Err: err}
@@ -95,7 +94,7 @@ func unwritten(err error) error {
 
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// close writes the study for the last time in this session, and returns it without credentials. err is what stopped it.
+// close writes the study at the end of the session, and returns it without credentials. err is what stopped it.
 func (l *logbook) close(err error) (*record.Study, error) {
 	writeErr := l.w.Write(l.study)
 	clean, redactErr := l.w.Redacted(l.study)
@@ -110,10 +109,9 @@ func (l *logbook) close(err error) (*record.Study, error) {
 	return clean, err
 }
 
-// nextNumber is the number of the run of a trial that begins now. What a run inserts is kept apart from what others
-// inserted by its number, which is the time; a clock that was set back must not give one twice. No trial of earlier
-// sessions exceeds the highest start plus their count: each number was that of the time at which it began, or one
-// more than that of the trial before it.
+// nextNumber returns the number of a run that begins now. It is the time, and keeps the keys of inserts of different
+// runs apart. If the clock was set back, the number must not repeat. Each previous number was the start time of its
+// trial or one more than its predecessor, so none exceeds the latest start plus the number of trials.
 func (l *logbook) nextNumber(now time.Time) uint64 {
 	if l.number == 0 {
 		trials := uint64(0)
@@ -137,7 +135,7 @@ func nameOf(t record.Trial, procedure string) string {
 	return fmt.Sprintf("%s-%04d", procedure, t.Number-firstNumber[procedure])
 }
 
-// dirOf is the directory of the record of an attempt, relative to that of the study.
+// dirOf returns the directory of the record of an attempt, relative to that of the study.
 func dirOf(t record.Trial, procedure string) string {
 	in := record.TrialsDir
 	if procedure != "" {
@@ -146,7 +144,7 @@ func dirOf(t record.Trial, procedure string) string {
 	return fmt.Sprintf("%s/%s-%d", in, nameOf(t, procedure), t.Attempt)
 }
 
-// nextAttempt is the number of an attempt that begins now.
+// nextAttempt returns the number of an attempt that begins now.
 func (l *logbook) nextAttempt(t record.Trial, procedure string) int {
 	l.attempts[nameOf(t, procedure)]++
 	return l.attempts[nameOf(t, procedure)]
@@ -154,7 +152,7 @@ func (l *logbook) nextAttempt(t record.Trial, procedure string) int {
 
 var attemptDir = regexp.MustCompile(`^(.+)-(\d+)$`)
 
-// scan finds the highest attempt of each trial that was ever begun, by the directories and by what is known.
+// scan finds the highest attempt of each trial, from the directories and the list of trials.
 func (l *logbook) scan() error {
 	if l.scanned {
 		return nil
@@ -190,7 +188,7 @@ func (l *logbook) scan() error {
 	return nil
 }
 
-// unended lists the attempts of a trial that began and are not known to have ended.
+// unended lists the attempts of a trial that began and whose end is unknown.
 func (l *logbook) unended(t record.Trial, procedure string) ([]record.Trial, error) {
 	if err := l.scan(); err != nil {
 		return nil, err
@@ -207,7 +205,7 @@ func (l *logbook) unended(t record.Trial, procedure string) ([]record.Trial, err
 	return list, nil
 }
 
-// known returns what the study knows of an attempt, and whether that is its end.
+// known returns an attempt as far as the study knows it, and whether it ended.
 func (l *logbook) known(t record.Trial, attempt int) (record.Trial, bool) {
 	for _, have := range l.study.Trials {
 		same := have.Number == t.Number && (have.Kind == record.TrialSearch) == (t.Kind == record.TrialSearch)
@@ -220,8 +218,8 @@ func (l *logbook) known(t record.Trial, attempt int) (record.Trial, bool) {
 	return t, false
 }
 
-// left lists the trials that are to be done, in order: those that never ended and, if asked for, those that failed or
-// must not be believed.
+// left lists the trials to run, in order: those that did not end and, with retryFailed, those that failed or are
+// invalid.
 func (l *logbook) left(retryFailed bool) []record.Trial {
 	last := map[int]record.Trial{}
 	var numbers []int
@@ -232,7 +230,7 @@ func (l *logbook) left(retryFailed bool) []record.Trial {
 		if _, seen := last[t.Number]; !seen {
 			numbers = append(numbers, t.Number)
 		}
-		// whatever came after a result does not count
+		// attempts after a valid one do not count
 		if have := last[t.Number]; have.Status != record.TrialDone || worthless(have) {
 			last[t.Number] = t
 		}
@@ -252,10 +250,10 @@ func (l *logbook) left(retryFailed bool) []record.Trial {
 	return list
 }
 
-// worthless reports whether a trial that is done must not be believed.
+// worthless reports whether a finished trial is invalid.
 func worthless(t record.Trial) bool { return measure.Worst(t.Validity) == measure.Invalid }
 
-// lastProblem is why the last of the trials failed that did.
+// lastProblem returns why the last failed trial failed.
 func lastProblem(trials []record.Trial) string {
 	problem := "no reason given"
 	for _, t := range trials {

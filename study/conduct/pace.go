@@ -6,7 +6,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// pace is how long trials took.
+// pace is the time that trials took.
 type pace struct {
 	configs map[string]*tally
 	all     tally
@@ -21,7 +21,7 @@ type tally struct {
 
 func newPace() pace { return pace{configs: map[string]*tally{}} }
 
-// of returns the tally of a configuration, or of all where nothing is known of that.
+// of returns the tally of a configuration, or of all if it has none.
 func (p *pace) of(configuration string) *tally {
 	if t := p.configs[configuration]; t != nil {
 		return t
@@ -29,7 +29,7 @@ func (p *pace) of(configuration string) *tally {
 	return &p.all
 }
 
-// learn takes a finished trial into account.
+// learn adds a finished trial.
 func (p *pace) learn(t record.Trial) {
 	if t.Kind == record.TrialSearch {
 		return
@@ -43,7 +43,7 @@ func (p *pace) learn(t record.Trial) {
 	}
 }
 
-// expect says how long the next trial of a configuration will take, judged by those before or else by all others.
+// expect returns the expected time of the next trial of a configuration, from previous ones or else from all others.
 func (p *pace) expect(configuration string) (time.Duration, bool) {
 	t := p.of(configuration)
 	if t.n == 0 {
@@ -52,7 +52,7 @@ func (p *pace) expect(configuration string) (time.Duration, bool) {
 	return time.Duration(t.seconds / float64(t.n) * float64(time.Second)), true
 }
 
-// learnFill takes into account how long a trial loaded data.
+// learnFill adds the time that a trial loaded data.
 func (p *pace) learnFill(t record.Trial, seconds float64) {
 	one := p.configs[t.Configuration]
 	if one == nil || t.Kind == record.TrialSearch || seconds <= 0 {
@@ -64,8 +64,8 @@ func (p *pace) learnFill(t record.Trial, seconds float64) {
 	}
 }
 
-// measured is how many seconds a trial of a configuration takes besides loading data, judged by those before, by all
-// others, or else by how long its load is.
+// measured returns the time of a trial of a configuration in seconds without loading data, from previous ones, from all
+// others, or else from its load.
 func (p *pace) measured(configuration string, load time.Duration) float64 {
 	t := p.of(configuration)
 	if t.n == 0 {
@@ -74,19 +74,19 @@ func (p *pace) measured(configuration string, load time.Duration) float64 {
 	return max(0, t.seconds-t.filled) / float64(t.n)
 }
 
-// fill is how many seconds loading data took where it was done, for a configuration or "" for all.
+// fill returns the mean time in seconds to load data, for a configuration or "" for all.
 func (p *pace) fill(configuration string) float64 {
 	t := p.of(configuration)
 	return t.filled / float64(max(1, t.fills))
 }
 
-// fillsAlways reports whether each trial of a configuration loaded its data anew.
+// fillsAlways reports whether each trial of a configuration loaded its data.
 func (p *pace) fillsAlways(configuration string) bool {
 	t := p.configs[configuration]
 	return t != nil && t.fills > 1 && t.fills == t.n
 }
 
-// filled is how many seconds a run loaded data, 0 if they were there already.
+// filled returns the time in seconds that a run loaded data, 0 if it did not.
 func filled(r *record.Run) float64 {
 	if r == nil || r.Fill == nil || r.Fill.Inserted == 0 {
 		return 0

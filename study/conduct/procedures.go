@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
 )
 
-// The procedures in the order in which they run, with the number before that of their first trial: the same trial of a
-// procedure has the same number in every session, whatever the procedures before it needed.
+// The procedures in their order. firstNumber is the number before that of their first trial, so the same trial of a
+// procedure has the same number in every session.
 const (
 	threads  = "threads"
 	steady   = "steady"
@@ -33,8 +33,8 @@ type search struct {
 	base  spec.Run         // with what was found so far
 }
 
-// findBase finds what the specification leaves to be found, fixes it in the base, and plans the study with that.
-// What earlier sessions found is taken from the study, and what they measured on the way from its records.
+// findBase runs the procedures, applies their results to the base, and plans the study with it. Results and trials of
+// earlier sessions are reused.
 func (s *session) findBase(ctx context.Context) error {
 	p := s.log.study.Specification.Procedures
 	if p == nil {
@@ -59,7 +59,7 @@ func (s *session) findBase(ctx context.Context) error {
 	return nil
 }
 
-// choose runs one of the procedures that choose something for the base, unless an earlier session did.
+// choose runs a procedure that sets a value of the base, unless an earlier session did.
 func (f *search) choose(ctx context.Context, name string) error {
 	found := &f.log.study.Procedures
 	i := slices.IndexFunc(*found, func(r record.ProcedureResult) bool { return r.Name == name })
@@ -111,7 +111,7 @@ func (f *search) capacity(ctx context.Context) error {
 	return f.log.write()
 }
 
-// ofProcedure says which procedure an error ended, unless it is one that stops the study anyway.
+// ofProcedure adds the name of the procedure to an error, unless it stops the study.
 func (f *search) ofProcedure(name string, err error) error {
 	var stop *Stop
 	switch {
@@ -138,10 +138,10 @@ func fix(base spec.Run, r record.ProcedureResult) (spec.Run, error) {
 	return study.Apply(base, set)
 }
 
-// replan plans the study from the base with everything that was found.
+// replan plans the study with the results of the procedures.
 func (f *search) replan() error {
 	spec := f.spec
-	spec.Run, spec.Budget = f.base, 0 // the budget was held against the plan before; each session has its own
+	spec.Run, spec.Budget = f.base, 0 // the plan was checked before; the budget is for each session
 	o := f.o.Plan
 	o.Rate, o.FillRate = f.measured()
 	o.Redeploy, _ = redeployed(f.log.study.Trials)
@@ -160,8 +160,8 @@ func (f *search) replan() error {
 	return f.log.write()
 }
 
-// measured are the operations per second of the last trial of a procedure that sent as fast as it could, and the bytes
-// per second of the last load phase: the rest of the study is estimated with them. 0 is unknown.
+// measured returns the operations per second of the last trial of a procedure without a limited rate, and the bytes per
+// second of the last load phase, for the estimate; 0 if unknown.
 func (f *search) measured() (rate, fill float64) {
 	for _, t := range f.log.study.Trials {
 		if t.Kind != record.TrialSearch || t.Status != record.TrialDone {
@@ -181,7 +181,7 @@ func (f *search) measured() (rate, fill float64) {
 	return rate, fill
 }
 
-// trier makes the trials of a procedure, or returns what an earlier session measured in the same place.
+// trier runs the trials of a procedure, or returns the same trials of an earlier session.
 func (f *search) trier(name string) procedure.Try {
 	step := 0
 	return func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error) {
@@ -209,7 +209,7 @@ func (f *search) trier(name string) procedure.Try {
 	}
 }
 
-// replay returns what an earlier session made of a trial of a procedure.
+// replay returns the trial of a procedure from an earlier session, if it can be used.
 func (f *search) replay(j job) (study.Result, record.Trial, bool, error) {
 	last, err := f.lastAttempt(j)
 	if err != nil || last == nil {
@@ -234,7 +234,7 @@ func (f *search) replay(j job) (study.Result, record.Trial, bool, error) {
 	return study.Result{}, record.Trial{}, false, nil
 }
 
-// lastAttempt finds what is known of the last attempt of a trial, after looking at its record if that must decide.
+// lastAttempt returns the last attempt of a trial, after reading its record if needed.
 func (f *search) lastAttempt(j job) (*record.Trial, error) {
 	if err := f.closeAttempts(j.trial, j.procedure); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ type queue struct {
 	total int // trials of the plan
 }
 
-// beforeBlock reports whether all trials of the block that comes next are still to be done.
+// beforeBlock reports whether no trial of the next block has been run.
 func (q *queue) beforeBlock(all []record.Trial) bool {
 	next := slices.IndexFunc(q.todo, func(t record.Trial) bool { return t.Kind == record.TrialCompared })
 	if next < 0 {
@@ -31,10 +31,10 @@ func (q *queue) beforeBlock(all []record.Trial) bool {
 	return of(q.todo) == of(all)
 }
 
-// turn says which trial of its configuration a trial is, from 1. Batches have blocks of their own.
+// turn returns which trial of its configuration a trial is, from 1. Batches have their own blocks.
 func (q *queue) turn(t record.Trial) int { return (t.Block-1)%max(1, q.each) + 1 }
 
-// within are the trials to do if there are at most so many of each configuration, without canaries behind the last one.
+// within returns the trials to run with at most so many of each configuration, without canaries after the last one.
 func (q *queue) within(trials int) []record.Trial {
 	var kept []record.Trial
 	last := 0
@@ -50,7 +50,7 @@ func (q *queue) within(trials int) []record.Trial {
 	return kept[:last]
 }
 
-// leave keeps only the trials to do if there are at most so many of each configuration, and returns the others.
+// leave keeps the trials to run with at most so many of each configuration, and returns the others.
 func (q *queue) leave(trials int) (left []record.Trial) {
 	kept := q.within(trials)
 	for _, t := range q.todo {

@@ -63,7 +63,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	return c.perform(ctx)
 }
 
-// specOf returns the specification to go on with: the one that is given if it is that of the study, or what was kept.
+// specOf returns the specification to continue with: the given one if it is that of the study, or the recorded one.
 func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
 	if given == nil {
 		if record.HasHidden(s.Specification) {
@@ -89,7 +89,7 @@ func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
 	return spec, nil
 }
 
-// mayChange are the keys of a study that say nothing about what is measured.
+// mayChange are the keys that do not affect the measurement.
 var mayChange = []string{"name", "out", "labels", "budget", "deadline", "published"}
 
 // differs returns the first path in which two specifications differ, "" if there is none. Names come last, because they
@@ -139,7 +139,7 @@ func leaves(s spec.Study) (map[string]any, error) {
 	return out, err
 }
 
-// recall takes over what earlier sessions left.
+// recall restores the state of earlier sessions.
 func (s *session) recall(plan *study.Plan) error {
 	if err := s.log.recall(s.data); err != nil {
 		return err
@@ -178,7 +178,7 @@ func fileOf(w spec.Workload) string {
 	return cmp.Or(w.Params["fieldlengthhistogram"], "hist.txt") // the default of the workloads
 }
 
-// samePlaces makes sure that relative directories and files still mean what they meant.
+// samePlaces checks that relative directories and files have not moved.
 func (s *session) samePlaces(plan *study.Plan) error {
 	if len(s.log.sessions) == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (s *session) samePlaces(plan *study.Plan) error {
 	return nil
 }
 
-// reconcile closes the attempts at all trials of the plan of which it is not known how they ended.
+// reconcile closes attempts with an unknown end.
 func (s *session) reconcile() error {
 	if !s.resumed {
 		return nil // nothing ran before
@@ -219,8 +219,8 @@ func (s *session) reconcile() error {
 	return nil
 }
 
-// closeAttempts looks at the records of a trial: attempts that are not known to have ended are done if their record is
-// complete, and lost otherwise.
+// closeAttempts closes the attempts of a trial with an unknown end: those with a complete record are done, others are
+// lost.
 func (s *session) closeAttempts(t record.Trial, procedure string) error {
 	unended, err := s.log.unended(t, procedure)
 	if err != nil {
@@ -242,7 +242,7 @@ func (s *session) closeAttempts(t record.Trial, procedure string) error {
 	return nil
 }
 
-// judgeRecord says what became of an attempt by its record alone, and returns that if it counts.
+// judgeRecord sets the status of an attempt from its record, and returns the record if it counts.
 func (s *session) judgeRecord(t *record.Trial, procedure string) *record.Run {
 	r, err := record.OpenBelow(s.o.Dir, t.Record)
 	spec, planned := s.runs[t.Configuration]
@@ -268,8 +268,7 @@ func (s *session) judgeRecord(t *record.Trial, procedure string) *record.Run {
 	return nil
 }
 
-// sameRun reports whether a record is of the run that is asked for, but for where it was written and whether data
-// were dropped before.
+// sameRun reports whether a record is of a run, except for its directory and whether data were dropped.
 func sameRun(recorded, asked spec.Run) bool {
 	asked = record.RedactedRun(asked)
 	for _, s := range []*spec.Run{&recorded, &asked} {

@@ -115,7 +115,7 @@ func TestCredentialsAreGivenAgain(t *testing.T) {
 		}
 	}
 	if strings.Contains(fmt.Sprint(s), secret) {
-		t.Error("what is returned holds the password")
+		t.Error("the returned study has the password")
 	}
 }
 

@@ -65,7 +65,7 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 		t.Errorf("the trial that lost a load process: %+v", two)
 	}
 	if three := attempts(s, 3); len(three) != 1 || three[0].Status != record.TrialDone {
-		t.Errorf("the trial that must not be believed: %+v", three)
+		t.Errorf("the invalid trial: %+v", three)
 	}
 	again := newBench(simulated.Target{Noise: 0.01})
 	if _, err = Resume(t.Context(), dir, again.options("")); err != nil || len(again.asked) != 0 {
@@ -204,6 +204,6 @@ func TestBudgetWithinAProcedure(t *testing.T) {
 	c.budget.trials = 1
 	c.budget.began = c.budget.began.Add(-time.Hour)
 	if err := c.mayBegin(record.Trial{Kind: record.TrialSearch}); err == nil || !strings.Contains(err.Error(), "with its procedures left") {
-		t.Errorf("it says: %v", err)
+		t.Errorf("got error: %v", err)
 	}
 }

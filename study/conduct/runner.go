@@ -13,15 +13,15 @@ import (
 
 // Runs performs trials as runs.
 type Runs struct {
-	// Options are those of every run; Dir and Abort come with the request.
+	// Options are those of every run; the request has Dir and Abort.
 	Options run.Options
-	// Launch starts further load processes; nil where there is one only.
+	// Launch starts more load processes; nil if there is only one.
 	Launch fleet.Launcher
 }
 
 var _ study.Runner = (*Runs)(nil)
 
-// Trial does the run that a request asks for.
+// Trial runs a trial.
 func (r *Runs) Trial(ctx context.Context, q study.Request) (study.Result, error) {
 	o := r.Options
 	o.Dir, o.Abort, o.Number = q.Dir, q.Abort, q.Number
@@ -29,7 +29,7 @@ func (r *Runs) Trial(ctx context.Context, q study.Request) (study.Result, error)
 	return study.Result{Run: result, Seconds: func() ([]study.Second, error) { return Seconds(q.Dir) }}, err
 }
 
-// Seconds returns the course of a recorded run, but for its load phase: one entry per interval.
+// Seconds returns the course of a recorded run without its load phase: one entry per interval.
 func Seconds(dir string) ([]study.Second, error) {
 	r, err := record.OpenRun(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func Seconds(dir string) ([]study.Second, error) {
 	return list, err
 }
 
-// second sums an interval up.
+// second summarizes an interval.
 func second(d measure.Dims, iv *measure.Interval) (study.Second, error) {
 	length := iv.End - iv.Start
 	t := iv.Tally(d)

@@ -5,11 +5,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// seeded returns the run of a trial with the seed of its arrivals, where chance says when operations fall due and the
-// specification names no seed. All configurations of a block have the same arrivals, so that comparisons within it are
-// of like with like; each block, canary and trial of a procedure has others. With the same arrivals in all of them,
-// an open loop that keeps up would do exactly the same number of operations in every trial, and intervals would say
-// that nothing scatters. seed is that of the study.
+// seeded returns the run of a trial with the seed of its arrivals, if they are random and the specification has no
+// seed. All configurations of a block have the same arrivals, which makes them comparable. Each block, canary and trial
+// of a procedure has others: with the same arrivals in all, an open loop that keeps up would do exactly the same number
+// of operations in every trial, so intervals would have no width. seed is that of the study.
 func seeded(seed uint64, t record.Trial, asked spec.Run) spec.Run {
 	if asked.Load.Seed == 0 && asked.Load.Random() {
 		asked.Load.Seed = arrivalSeed(seed, t)
@@ -17,7 +16,7 @@ func seeded(seed uint64, t record.Trial, asked spec.Run) spec.Run {
 	return asked
 }
 
-// arrivalSeed is made of the seed of the study and of the block of a trial, or of its number where it has none.
+// arrivalSeed returns the seed for the block of a trial, or for its number if it has none.
 func arrivalSeed(seed uint64, t record.Trial) uint64 {
 	const kind = 1 << 32 // apart from all blocks and numbers
 	of := uint64(t.Block)

@@ -14,8 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// session runs a study, from its beginning or from where an earlier session ended, until it is complete or something
-// stops it. It joins the parts, each with its own state.
+// session runs a study from its beginning, or from the end of an earlier session, until it is complete or stopped.
 type session struct {
 	o       Options
 	spec    spec.Study // with credentials
@@ -52,7 +51,7 @@ func environment(dir, target string) record.Environment {
 	return record.NewEnvironment(dirs)
 }
 
-// describe is what the journal says of the session.
+// describe returns the session for the journal.
 func (s *session) describe() record.StudySession {
 	e := environment(s.o.Dir, s.spec.Run.Target)
 	d := record.StudySession{Tool: s.o.Tool, Command: s.o.Command, Pid: syscall.Getpid(), Host: e.Host, CPU: e.CPU,
@@ -63,7 +62,7 @@ func (s *session) describe() record.StudySession {
 	return d
 }
 
-// adopt takes a plan over as that of the study, with what is known of its trials.
+// adopt makes a plan that of the study, with the results of its trials so far.
 func (s *session) adopt(plan *study.Plan) error {
 	clean, err := s.log.w.Redacted(&record.Study{Base: plan.Base, Configurations: plan.Configurations,
 		Trials: plan.Trials})
@@ -102,7 +101,7 @@ func (s *session) resolve(clean []record.Configuration) error {
 	return nil
 }
 
-// perform does what is left of the study, and writes it down for the last time in this session.
+// perform runs the rest of the study, and writes it at the end of the session.
 func (s *session) perform(ctx context.Context) (*record.Study, error) {
 	if err := s.log.begin(s.describe()); err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func (s *session) tooMany() error {
 		s.streak.failures, lastProblem(s.log.study.Trials), s.o.Dir)}
 }
 
-// finish judges what there is and writes the study for the last time in this session. err is what stopped it.
+// finish judges the study and writes it at the end of the session. err is what stopped it.
 func (s *session) finish(err error) (*record.Study, error) {
 	of := s.log.study
 	var stop *Stop

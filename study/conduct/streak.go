@@ -11,21 +11,20 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// A target that cannot be reached stops a study, because nothing is gained by failing all its trials: they are repeated
-// when the study goes on. Where configurations have different targets, only the trials of that one fail, and the study
-// goes on with the others; it stops once none of its targets could be reached.
+// A target that cannot be reached stops a study, because all its trials would fail. They are repeated on resume. If
+// configurations have different targets, only the trials of that target fail, and the study continues with the others.
+// It stops when none of its targets could be reached.
 
-// streak is the trials that failed since one succeeded last.
+// streak holds the trials that failed since the last success.
 type streak struct {
 	failures  int                       // one after the other, of targets that were reached
 	unreached map[string][]record.Trial // that did not reach their target, by that, since one was reached last
 }
 
-// doorOf is what it depends on whether a target can be reached.
+// doorOf names what a connection depends on.
 func doorOf(asked spec.Run) string { return asked.Target + " " + asked.Client }
 
-// notReached takes into account that a trial did not reach its target, and reports whether none of the targets could be
-// reached.
+// notReached adds a trial that did not reach its target, and reports whether none of the targets could be reached.
 func (s *streak) notReached(t record.Trial, at spec.Run, targets []spec.Run) (none bool) {
 	s.unreached[doorOf(at)] = append(s.unreached[doorOf(at)], t)
 	doors := map[string]bool{}
@@ -35,7 +34,7 @@ func (s *streak) notReached(t record.Trial, at spec.Run, targets []spec.Run) (no
 	return len(doors) <= len(s.unreached)
 }
 
-// ended takes into account how a trial ended.
+// ended updates the streak after a trial.
 func (s *streak) ended(t record.Trial) {
 	switch t.Status {
 	case record.TrialDone:
@@ -54,7 +53,7 @@ func (s *streak) ended(t record.Trial) {
 	}
 }
 
-// names are the targets that could not be reached.
+// names lists the targets that could not be reached.
 func (s *streak) names() string {
 	var names []string
 	for _, door := range slices.Sorted(maps.Keys(s.unreached)) {
@@ -68,8 +67,8 @@ func (s *streak) names() string {
 	return strings.Join(names, ", ")
 }
 
-// innocent lists the trials that failed since a target was reached last. It was not their configurations, so they are
-// to be repeated.
+// innocent lists the trials that failed since a target was last reached. They are repeated, because their
+// configurations are not the cause.
 func (s *streak) innocent(all []record.Trial) []record.Trial {
 	var list []record.Trial
 	for _, trials := range s.unreached {

@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// job is a trial to be done. Those of procedures have the name and the step of theirs.
+// job is a trial to run. Those of procedures have its name and the step.
 type job struct {
 	trial     record.Trial
 	spec      spec.Run // with credentials
@@ -28,7 +28,7 @@ type job struct {
 	step      int
 }
 
-// countedError is the failure of a trial that the study outlives.
+// countedError is a failed trial that does not stop the study.
 type countedError struct{ err error }
 
 func (e *countedError) Error() string { return e.err.Error() }
@@ -36,8 +36,8 @@ func (e *countedError) Unwrap() error { return e.err }
 
 func counted(err error) bool { return errors.As(err, new(*countedError)) }
 
-// try does a trial: it sees to everything around it, writes down that it begins and what became of it. An error is a
-// [*Stop], a [*run.Error] of writing things down, or marks a failure that is written down and counted.
+// try runs a trial with everything around it, and records its beginning and its end. An error is a [*Stop], a
+// [*run.Error] of writing, or a [countedError].
 func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, error) {
 	if err := s.ready(ctx, &j); err != nil {
 		return study.Result{}, j.trial, err
@@ -97,7 +97,7 @@ func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, e
 	return result, t, nil
 }
 
-// labOf returns the lab that a trial needs, and whether the study has one.
+// labOf returns the lab of a trial, if the study has one.
 func (s *session) labOf(j *job) (spec.Lab, bool) {
 	if j.procedure != "" && s.plan.Lab != nil {
 		return *s.plan.Lab, true
@@ -106,7 +106,8 @@ func (s *session) labOf(j *job) (spec.Lab, bool) {
 	return l, ok
 }
 
-// ready makes sure that a trial may begin: nobody ended the study, the budget lasts, there is room, and it is calm.
+// ready checks before a trial that the study was not interrupted, that the budget suffices and that there is space.
+// Then it waits for the settling time.
 func (s *session) ready(ctx context.Context, j *job) error {
 	if ctx.Err() != nil {
 		return interrupted(s.o.Dir)
@@ -129,7 +130,7 @@ func interrupted(dir string) error {
 	return &Stop{Reason: Interrupted, Text: "interrupted. Continue with: plimsoll study resume " + dir, Err: context.Canceled}
 }
 
-// ended writes down how a trial ended. Its record is on the disk by then.
+// ended records the end of a trial, after its record was synced.
 func (s *session) ended(t record.Trial, j job, d *record.TrialData) error {
 	if err := s.log.w.SyncBelow(t.Record); err != nil {
 		return unwritten(err)
@@ -146,7 +147,7 @@ func (s *session) ended(t record.Trial, j job, d *record.TrialData) error {
 	return unwritten(s.log.w.Update(s.log.study))
 }
 
-// loseInnocent marks the trials as lost that failed since a target was reached last.
+// loseInnocent marks trials as lost that failed since a target was last reached.
 func (s *session) loseInnocent() error {
 	for _, t := range s.streak.innocent(s.log.study.Trials) {
 		t.Status = record.TrialLost
@@ -157,16 +158,16 @@ func (s *session) loseInnocent() error {
 	return nil
 }
 
-// ending is how a trial came to its end.
+// ending is how a trial ended.
 type ending struct {
-	err   error // what the runner said
-	asked bool  // the study was asked to end meanwhile
+	err   error // of the runner
+	asked bool  // the study was interrupted
 	late  bool  // the deadline passed
 	limit time.Duration
-	stuck bool // it did not return even when it was aborted
+	stuck bool // it did not return after an abort
 }
 
-// conclude says what became of a trial, and returns what stops the study, if that does.
+// conclude sets the status of a trial, and returns an error if that stops the study.
 func (s *session) conclude(t *record.Trial, j job, r study.Result, e ending) error {
 	var at *run.Error
 	s.evaluate(t, r.Run)
@@ -201,7 +202,7 @@ func (s *session) conclude(t *record.Trial, j job, r study.Result, e ending) err
 	return nil
 }
 
-// notReached says what becomes of a trial whose target cannot be reached, and of the study.
+// notReached sets the status of a trial whose target cannot be reached, and returns an error if that stops the study.
 func (s *session) notReached(t *record.Trial, j job, err error) error {
 	var targets []spec.Run
 	if j.procedure == "" {
@@ -234,8 +235,8 @@ func problemOf(r study.Result, err error) string {
 	return "its run is " + string(r.Run.Status)
 }
 
-// cutShort says why a run that came to its end is no trial: it lost a load process, so its load became another one
-// than was asked for. "" for all others.
+// cutShort returns why a run that ended is not a valid trial, or "": it lost a load process, so its load was not the
+// requested one.
 func cutShort(r *record.Run) string {
 	if r.Course.EndedBy != fleet.EventLost {
 		return ""
@@ -248,7 +249,7 @@ func cutShort(r *record.Run) string {
 	return "a load process was lost"
 }
 
-// evaluate takes from the result what the study keeps of it.
+// evaluate sets the values and the findings of a trial from its run.
 func (s *session) evaluate(t *record.Trial, r *record.Run) {
 	if r == nil {
 		return
@@ -264,14 +265,14 @@ func (s *session) evaluate(t *record.Trial, r *record.Run) {
 	}
 }
 
-// How long a trial may take to end once it was cancelled, and once more when it was aborted.
+// The time for a trial to end after it was cancelled, and after it was aborted.
 const (
 	cancelGrace = 30 * time.Second
 	abortGrace  = 30 * time.Second
 )
 
-// supervise runs a trial. At its deadline, or when the study is to end, it is cancelled; if it does not end then, or
-// if the study is to end at once, it is aborted; and if that does not help either, it is left behind.
+// supervise runs a trial. It cancels the trial at its deadline or when the study is interrupted, aborts it if it does
+// not end then or if the study must end at once, and abandons it if it still does not end.
 func (s *session) supervise(ctx context.Context, q study.Request, limit time.Duration) (study.Result, ending) {
 	trial, cancel := context.WithCancel(ctx)
 	defer cancel()

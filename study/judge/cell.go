@@ -192,7 +192,7 @@ func (c *cell) decide(r rules) {
 // unreliable, and one disturbed trial of two is not recognised.
 const trialsForVerdict = 3
 
-// maxAdvised is the greatest number of trials that is worth advising.
+// maxAdvised is the greatest number of trials to advise.
 const maxAdvised = 1000
 
 // askForMore notes how many trials would find a change as large as the margin with a probability of 80 %, if trials

@@ -207,7 +207,7 @@ func TestCompareRefusesWhatMustBeEqual(t *testing.T) {
 			}
 			r = compareDirs(t, CompareOptions{Varied: []string{what}}, a, b)
 			if hasFinding(r.Validity, "not-comparable", measure.Invalid) || r.Differences[0].Severity != measure.Note {
-				t.Errorf("although it was said to be varied: %+v", r.Validity)
+				t.Errorf("although it was varied on purpose: %+v", r.Validity)
 			}
 		})
 	}
@@ -299,7 +299,7 @@ func TestCompareLeavesOut(t *testing.T) {
 	}
 	for _, why := range []string{"4 records of 8", "client-cpu", "failed", "nothing-measured", "unreadable"} {
 		if !strings.Contains(r.Validity[i].Text, why) {
-			t.Errorf("%q does not say %q", r.Validity[i].Text, why)
+			t.Errorf("%q lacks %q", r.Validity[i].Text, why)
 		}
 	}
 }

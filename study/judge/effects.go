@@ -169,7 +169,7 @@ func matched(e *record.Effect, m Metric, list []twin, blocks map[int]map[string]
 			}
 		}
 		if len(within) > 0 {
-			changes = append(changes, mean(within))
+			changes = append(changes, stats.Mean(within))
 		}
 	}
 	apart := len(changes) == 0
@@ -196,7 +196,7 @@ func addRange(e *record.Effect, byPair [][]float64) {
 			continue
 		}
 		e.Pairs++
-		ratio := math.Exp(mean(d))
+		ratio := math.Exp(stats.Mean(d))
 		if e.Least == nil || ratio < *e.Least {
 			e.Least = record.Finite(ratio)
 		}
@@ -218,18 +218,10 @@ func pairsApart(list []twin, blocks map[int]map[string]float64) [][]float64 {
 	changes := make([][]float64, len(list))
 	for i, p := range list {
 		if len(of[p.base]) > 0 && len(of[p.value]) > 0 {
-			changes[i] = []float64{mean(of[p.value]) - mean(of[p.base])}
+			changes[i] = []float64{stats.Mean(of[p.value]) - stats.Mean(of[p.base])}
 		}
 	}
 	return changes
-}
-
-func mean(xs []float64) float64 {
-	sum := 0.0
-	for _, x := range xs {
-		sum += x
-	}
-	return sum / float64(len(xs))
 }
 
 // newEffect judges the log-ratios of blocks.

@@ -120,7 +120,7 @@ func TestMainEffectsKeepThePromise(t *testing.T) {
 			}
 		}
 		if share, limit := float64(alarms)/studies, 0.05+2*math.Sqrt(0.05*0.95/studies); share > limit {
-			t.Errorf("%s: %.1f %% of the studies found something that is not there", combine, 100*share)
+			t.Errorf("%s: %.1f %% of the studies found an effect that does not exist", combine, 100*share)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func TestTrialsThatDoNotCount(t *testing.T) {
 	for id, severity := range map[string]measure.Severity{"failed-trials": measure.Warning, "invalid-trials": measure.Warning,
 		"doubtful-trials": measure.Warning, "repeated-trials": measure.Note, "few-trials": measure.Note} {
 		if !hasFinding(s.Validity, id, severity) {
-			t.Errorf("there is no %s of %s in %+v", severity, id, s.Validity)
+			t.Errorf("no %s of %s in %+v", severity, id, s.Validity)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func TestFalseAlarmsStayBelowThePromise(t *testing.T) {
 	}
 	share := float64(alarms) / studies
 	if limit := 0.05 + 2*math.Sqrt(0.05*0.95/studies); share > limit {
-		t.Errorf("%.1f %% of the sweeps found something that is not there, more than %.1f %%", 100*share, 100*limit)
+		t.Errorf("%.1f %% of the sweeps found a difference that does not exist, more than %.1f %%", 100*share, 100*limit)
 	}
 	if c := float64(covered) / float64(intervals); c < 0.93 || c > 0.985 {
 		t.Errorf("%.1f %% of the intervals hold the truth", 100*c)

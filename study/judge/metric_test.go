@@ -68,7 +68,7 @@ func TestProcessorTimeOfHosts(t *testing.T) {
 		{Source: "client", Name: "cpu.used", PerOperation: ptr(9.0)}, {Source: "service", Name: "cpu.used", PerOperation: ptr(9.0)},
 	}
 	if got := Values(r, []string{"cpu"}); len(got) != 0 {
-		t.Errorf("without a lab there are no hosts, and yet %v", got)
+		t.Errorf("without a lab there are no hosts, but got %v", got)
 	}
 	r.Lab = &record.Lab{Name: "three"}
 	if got := Values(r, []string{"cpu"})["cpu"]; got != 2.5e6 {
@@ -113,7 +113,7 @@ func TestParseMetric(t *testing.T) {
 	for name, says := range map[string]string{"troughput": "throughput", "read.p98": "known", "": "known", "service.errors": "not a time",
 		"read.dropped": "all operations together", "read.": "known"} {
 		if _, err := ParseMetric(name); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v, want a word about %s", name, err, says)
+			t.Errorf("%q: got error %v, want %q", name, err, says)
 		}
 	}
 }

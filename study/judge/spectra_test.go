@@ -68,6 +68,6 @@ func TestSpectraOfSides(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := AddSpectra(r); err != nil || len(r.Sides[0].Spectra) != 0 {
-		t.Errorf("of a damaged record there are %d spectra (%v)", len(r.Sides[0].Spectra), err)
+		t.Errorf("a damaged record has %d spectra (%v)", len(r.Sides[0].Spectra), err)
 	}
 }

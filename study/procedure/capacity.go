@@ -27,18 +27,18 @@ const (
 )
 
 // Capacity finds the highest offered rate at which at least 99 % of the offered operations succeed in time and every
-// objective holds: a ramp until a rate does not hold, bisection down to the precision, then fresh trials of the rate
-// found, in random order with one above and one below, so that neither luck nor drift nor the way there decides. All
-// of them must hold, and the lower end of the interval of the achieved share must; otherwise the rate is lowered by
-// the precision and confirmed anew. The result is a rate that was measured, never one that was computed.
+// objective holds: a ramp until a rate fails, bisection down to the precision, then new trials of that rate in random
+// order with trials above and below it, so that luck, drift and previous trials do not decide. All of them must hold,
+// and the lower end of the interval of the achieved share must be at least 99 %; otherwise the rate is lowered by the
+// precision and confirmed again. The result is a measured rate, never a computed one.
 //
-// A rate that is missed where the load generator itself may be the reason does not count as the target's limit: if
-// only such rates lie above the result, it says "at least". The first miss of a ramp is tried again, because one
-// disturbance would otherwise end the search far below the capacity. Objectives for the rate itself are left out: the
-// capacity answers them.
+// If the load generator may be the reason for a failed rate, that is not the limit of the target: if only such rates
+// are above the result, it says "at least". The first failed rate of a ramp is tried again, because one disturbance
+// would otherwise end the search far below the capacity. Objectives for the rate are ignored, because the capacity is
+// the answer.
 //
-// Without From, a closed loop shows where to begin; without To, the ramp goes on until a rate is missed. Both are
-// rounded to three digits, as all rates are.
+// Without From, a closed loop determines the first rate; without To, the ramp ends at the first rate that fails. Both
+// are rounded to three digits, as all rates are.
 func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity,
 	try Try) (record.CapacityResult, error) {
 	c := &capacity{ctx: ctx, base: base, spec: asked, try: try}
@@ -49,7 +49,7 @@ func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spe
 	}
 	c.base.Load = study.Lasting(base.Load, asked.Duration)
 	c.base.Load.Pace = 0
-	// The order of the confirming trials must be the same again when an interrupted search goes on.
+	// The order of the confirming trials must be the same when an interrupted search is resumed.
 	c.rng = rand.New(rand.NewPCG(base.Workload.Seed, 0x706c696d736f6c6c))
 	err = c.search()
 	if err != nil && c.result.Reason == "" {
@@ -67,24 +67,24 @@ type capacity struct {
 	rng    *rand.Rand
 	result record.CapacityResult
 	tries  []probe // of all rates, in order
-	unsure float64 // the last rate at which all trials held, but not with the certainty asked for
+	unsure float64 // the last rate at which all trials held, but with a lower bound that is too low
 	notes  []string
 }
 
-// probe is what one trial at a rate showed.
+// probe is the result of one trial.
 type probe struct {
 	number int // of the trial in the search
 	rate   float64
 	share  float64 // of the offered operations that succeeded in time
 	holds  bool
-	untold bool // nothing was missed, but so few operations say nothing about some objective
+	untold bool // nothing failed, but there were too few operations for some objective
 	missed string
-	client []string // findings that speak against the load generator, where it missed
-	busy   bool     // all workers were, so that more of them might have carried more
+	client []string // findings about the load generator, if the trial failed
+	busy   bool     // all workers were busy, so more workers may reach more
 	doubts []string // findings of a trial that held
 }
 
-// judgeBy gives the trials the objectives that they must hold.
+// judgeBy sets the objectives of the trials.
 func (c *capacity) judgeBy(objectives []string) error {
 	parsed, err := measure.ParseObjectives(strings.Join(objectives, ","))
 	if err != nil {
@@ -99,7 +99,6 @@ func (c *capacity) judgeBy(objectives []string) error {
 	return nil
 }
 
-// search does the whole of it.
 func (c *capacity) search() error {
 	from := float64(c.spec.From)
 	if from == 0 {
@@ -129,7 +128,7 @@ func (c *capacity) search() error {
 	return err
 }
 
-// closedLoop makes a short trial without a rate. Half of what it reaches is where the ramp begins.
+// closedLoop runs a short trial without a rate. The ramp begins at half of its throughput.
 func (c *capacity) closedLoop() (float64, error) {
 	spec := c.base
 	closedLoop(&spec.Load)
@@ -152,10 +151,9 @@ func (c *capacity) closedLoop() (float64, error) {
 	return o.rate / 2, nil
 }
 
-// ramp raises the rate until it is missed twice or the highest that is allowed holds. Rates at which too few
-// operations fall due to tell are passed. If no rate held until the first miss, it goes down from there, but not to a
-// rate that is known to hold. low is the highest that held, 0 if none did; high the
-// lowest above it that did not, 0 if none.
+// ramp raises the rate until it fails twice or the highest allowed rate holds. Rates with too few operations for an
+// objective are skipped. If no rate held before the first failure, it goes down from there, but not to a rate that is
+// known to hold. low is the highest rate that held, 0 if none did; high is the lowest failed rate above it, 0 if none.
 func (c *capacity) ramp(from, known float64) (low, high float64, err error) {
 	growth := float64(c.spec.Growth)
 	low = known
@@ -195,7 +193,7 @@ func (c *capacity) ramp(from, known float64) (low, high float64, err error) {
 	return low, high, nil
 }
 
-// bisect closes in on the border between a rate that held and one that did not, and returns the highest that held.
+// bisect narrows the range between a rate that held and one that failed, and returns the highest that held.
 func (c *capacity) bisect(low, high float64) (float64, error) {
 	for high/low > 1+float64(c.spec.Precision) {
 		rate := c.rounded(math.Sqrt(low * high))
@@ -218,13 +216,12 @@ func (c *capacity) bisect(low, high float64) (float64, error) {
 // above and below are the rates around the found one that are tried between its confirming trials, as its multiples.
 const above, below = 1.1, 0.9
 
-// stepsDown is by how many steps of the precision the rate is lowered after each round that does not hold: by one at
-// first, and by more where that does not help, so that a noisy target is left behind in a few rounds. If that was too
-// far, the search goes up again.
+// stepsDown is the number of steps of the precision by which the rate is lowered after each failed round. It grows, so
+// that noisy targets need few rounds. If the rate is too low then, the search goes up again.
 var stepsDown = []float64{1, 1, 2, 3, 4, 6, 8}
 
-// confirm makes fresh trials of a rate and lowers it until all of them hold, or a rate that was confirmed before is
-// reached. again is true if every trial well above held, so that the search had been led astray.
+// confirm tries a rate again and lowers it until all trials hold, or until a confirmed rate is reached. again is true
+// if every trial well above it held, so the search went wrong.
 func (c *capacity) confirm(rate float64) (again bool, err error) {
 	for round := 0; rate > c.result.Rate; round++ {
 		held, low, upper, err := c.round(rate)
@@ -243,9 +240,9 @@ func (c *capacity) confirm(rate float64) (again bool, err error) {
 	return false, nil
 }
 
-// round makes one round of confirming trials around a rate, and ends as soon as one of those at the rate itself is
-// missed. low is the lower end of the interval of the achieved rate, nil of a single trial. upper says that the trials
-// well above held as well.
+// round runs one round of confirming trials around a rate, and ends with the first failure at the rate itself. low is
+// the lower end of the interval of the achieved rate, nil for a single trial. upper is true if the trials well above it
+// held, too.
 func (c *capacity) round(rate float64) (held bool, low *float64, upper bool, err error) {
 	var shares []float64
 	ups, upHeld := 0, 0
@@ -279,7 +276,7 @@ func (c *capacity) round(rate float64) (held bool, low *float64, upper bool, err
 	return true, low, ups > 0 && upHeld == ups, nil
 }
 
-// order is the random order of the trials of a round, as multiples of the rate.
+// order returns the random order of the trials of a round, as multiples of the rate.
 func (c *capacity) order(rate float64) []float64 {
 	n := int(c.spec.Confirm)
 	factors := slices.Repeat([]float64{1}, n)
@@ -293,7 +290,7 @@ func (c *capacity) order(rate float64) []float64 {
 	return factors
 }
 
-// at makes a trial at a rate.
+// at runs a trial at a rate.
 func (c *capacity) at(phase string, rate float64) (probe, error) {
 	asked := c.base
 	asked.Load.Rate = spec.Rate(rate)
@@ -322,7 +319,8 @@ func (c *capacity) at(phase string, rate float64) (probe, error) {
 	return p, nil
 }
 
-// judge says whether a trial held its rate and its objectives, and whose fault it was if not.
+// judge decides whether a trial held its rate and its objectives, and whether the load generator may be the reason if
+// not.
 func judge(o outcome, rate float64) probe {
 	p := probe{rate: rate}
 	if o.problem != "" {
@@ -361,7 +359,7 @@ func judge(o outcome, rate float64) probe {
 	return p
 }
 
-// underWay is how many operations were under way on average.
+// underWay returns the mean number of operations under way.
 func underWay(o outcome) float64 {
 	p := o.run.Phase("measure")
 	if p.InFlight != nil {
@@ -370,8 +368,8 @@ func underWay(o outcome) float64 {
 	return p.LittleInFlight
 }
 
-// share is the part of the operations that fell due which succeeded in time. What is under way when the time is over
-// is not behind: on average as much was under way at any moment.
+// share returns the share of the offered operations that succeeded in time. Operations under way at the end count as
+// done, because about as many are always under way.
 func share(o outcome) float64 {
 	p := o.run.Phase("measure")
 	if p.Offered == 0 {
@@ -380,7 +378,7 @@ func share(o outcome) float64 {
 	return min(1, (float64(p.Ended.Succeeded)+underWay(o))/float64(p.Offered))
 }
 
-// told is an objective that was missed.
+// told describes an objective that failed.
 func told(r measure.ObjectiveResult) string {
 	if r.Unknown || r.Measured == nil {
 		return r.Objective + " cannot be told: " + r.Why
@@ -394,7 +392,7 @@ func told(r measure.ObjectiveResult) string {
 	return r.Objective + " was missed with " + figure.Rate(*r.Measured)
 }
 
-// within keeps a rate at or below the highest allowed.
+// within limits a rate to the highest allowed one.
 func (c *capacity) within(rate float64) float64 {
 	if c.spec.To > 0 {
 		return min(rate, float64(c.spec.To))
@@ -408,8 +406,7 @@ func (c *capacity) note(text string) {
 	}
 }
 
-// rounded is a rate with three significant digits, or four where the precision asks for it: more would claim what no
-// search has.
+// rounded returns a rate with three significant digits, or four if the precision is high.
 func (c *capacity) rounded(rate float64) float64 {
 	if !(rate > 0) || math.IsInf(rate, 0) {
 		return 0

@@ -141,7 +141,7 @@ func TestNothingHolds(t *testing.T) {
 	}
 	unknown := capacityOf(t, newTries(t, queueing, 1), 256, []string{"p99.99<1s"}, spec.Capacity{From: 10, To: 100})
 	if unknown.Rate != 0 || len(unknown.Steps) != 7 {
-		t.Errorf("an objective that cannot be told holds: %+v", unknown)
+		t.Errorf("an unknown objective holds: %+v", unknown)
 	}
 	say(t, unknown.Reason, "no trial had enough operations", "too few", "use longer trials")
 }

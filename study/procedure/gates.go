@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -73,7 +74,7 @@ func (g *settling) warmUp(measured []study.Second, cycle time.Duration) {
 		return
 	}
 	cut, settled := measure.MSER(bins)
-	g.cut, g.bias = cut, mean(bins)/mean(bins[cut:])-1
+	g.cut, g.bias = cut, stats.Mean(bins)/stats.Mean(bins[cut:])-1
 	switch {
 	case math.Abs(g.bias) <= maxTrend/2: // MSER also cuts a random part of a series without any warm-up
 	case !settled:
@@ -94,7 +95,7 @@ func (g *settling) drift(perCycle []float64) {
 	for i := range at {
 		at[i] = float64(i)
 	}
-	if m := mean(perCycle); m > 0 {
+	if m := stats.Mean(perCycle); m > 0 {
 		g.trend = measure.TheilSen(at, perCycle) * float64(len(perCycle)-1) / m
 	}
 	if len(perCycle) >= fewestTrend {
@@ -136,12 +137,4 @@ func binned(seconds []study.Second, width time.Duration) []float64 {
 		}
 	}
 	return rates
-}
-
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(max(1, len(values)))
 }

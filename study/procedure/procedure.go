@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Try runs one trial of a procedure. what names it, differently for each trial. A trial that failed or timed out is a
+// Try runs one trial of a procedure. what is a different name for each trial. A trial that failed or timed out is a
 // result, too; its status says so. Any other error ends the procedure, which returns it with the result so far.
 type Try func(ctx context.Context, asked spec.Run, what string) (study.Result, record.Trial, error)
 
@@ -43,7 +43,7 @@ type outcome struct {
 	findings []measure.Finding
 }
 
-// attempt makes a trial and reads its result.
+// attempt runs a trial and reads its result.
 func attempt(ctx context.Context, try Try, asked spec.Run, what string) (outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return outcome{}, err
@@ -68,7 +68,7 @@ func attempt(ctx context.Context, try Try, asked spec.Run, what string) (outcome
 	return o, nil
 }
 
-// read takes the result of a run over.
+// read reads the result of a run.
 func (o *outcome) read(run *record.Run) {
 	if run == nil {
 		o.problem = "it left no result"
@@ -96,18 +96,18 @@ func (o *outcome) read(run *record.Run) {
 	}
 }
 
-// unbelievable findings say that the figures themselves are wrong, whoever is to blame.
+// unbelievable reports whether a finding means that the values are wrong.
 func unbelievable(id string) bool {
 	return slices.Contains([]string{"not-counted", "corrupt", "littles-law", "nothing", "nothing-succeeded"}, id)
 }
 
-// Findings that say that the load generator may be what limits the rate, or what makes answers late.
+// Findings that the load generator may limit the rate, or may delay answers.
 var (
 	limitsRate = []string{"client-cpu", "client-limited", "client-lost", "clients-lost", "pool-wait", "abandoned"}
 	addsTime   = []string{"client-scheduler", "client-gc", "schedule-lateness"}
 )
 
-// blames returns the names of the findings of a trial that are among these and more than notes.
+// blames returns which of these findings a trial has, except notes.
 func (o *outcome) blames(ids ...string) []string {
 	var found []string
 	for _, f := range o.findings {
@@ -118,10 +118,10 @@ func (o *outcome) blames(ids ...string) []string {
 	return found
 }
 
-// counts says whether the throughput of the trial can be used: it has a result, and operations worked.
+// counts reports whether the throughput of the trial can be used: it has a result, and operations succeeded.
 func (o *outcome) counts() bool { return o.problem == "" && o.rate > 0 && o.errors <= mostErrors }
 
-// why says why a trial does not count.
+// why returns why a trial does not count.
 func (o *outcome) why() string {
 	switch {
 	case o.problem != "":
@@ -140,7 +140,7 @@ type point struct {
 	notes  []string
 }
 
-// add takes a trial into account.
+// add adds a trial.
 func (p *point) add(o outcome) {
 	p.trials = append(p.trials, o)
 	if o.record != "" {
@@ -153,7 +153,7 @@ func (p *point) add(o outcome) {
 	p.rates = append(p.rates, o.rate)
 }
 
-// note adds something seen, once.
+// note adds a note, once.
 func (p *point) note(text string) {
 	if !slices.Contains(p.notes, text) {
 		p.notes = append(p.notes, text)
@@ -161,7 +161,7 @@ func (p *point) note(text string) {
 	p.Note = strings.Join(p.notes, "; ")
 }
 
-// sum fills in the figures over all trials: the geometric mean of throughput, the median of the trials' own p99.
+// sum sets the values over all trials: the geometric mean of throughput, the median of the trials' own p99.
 func (p *point) sum() {
 	p.N = len(p.rates)
 	if p.N == 0 {
@@ -184,7 +184,7 @@ func (p *point) sum() {
 	}
 }
 
-// blamed returns the names of findings of at least half of the trials that count.
+// blamed returns the findings of at least half of the counting trials.
 func (p *point) blamed(ids ...string) []string {
 	times := map[string]int{}
 	for _, o := range p.trials {
@@ -203,7 +203,7 @@ func (p *point) blamed(ids ...string) []string {
 	return found
 }
 
-// points are the points as they are stored.
+// points returns the points as they are stored.
 func points(list []*point) []record.ProcedurePoint {
 	stored := []record.ProcedurePoint{}
 	for _, p := range list {
@@ -214,7 +214,7 @@ func points(list []*point) []record.ProcedurePoint {
 
 func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// closedLoop removes what makes a load an open loop, so that it shows saturation.
+// closedLoop turns an open loop into a closed one, which shows saturation.
 func closedLoop(l *spec.Load) {
 	l.Rate, l.Arrivals, l.Late, l.DropAfter = 0, "", "", 0
 }

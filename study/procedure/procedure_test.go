@@ -78,7 +78,7 @@ func say(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(text, w) {
-			t.Errorf("%q does not say %q", text, w)
+			t.Errorf("%q lacks %q", text, w)
 		}
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// timeTolerance is how much more a percentile of response times may change than throughput: tails scatter more. It is
-// the proportion of the limits for both in the checks of a run.
+// timeTolerance is how much more a percentile of response times may change than throughput. It is the ratio of the
+// limits of both in the checks of a run.
 const timeTolerance = 5
 
 // Steady raises the length of a run, in seconds or operations, until a longer one gives the same result, and chooses
-// the shorter of the two. Both must have been in a steady state by themselves: at least four checkpoint cycles
-// measured, no warm-up left (MSER) and no trend (Theil–Sen over whole cycles). Where no length does, the result is not
-// settled, says why, and has the longest one as its value.
+// the shorter of the two. Both must be in a steady state: at least four checkpoint cycles measured, no warm-up left
+// (MSER) and no trend (Theil–Sen over whole cycles). If no length is steady, the result is not settled, with the reason
+// and the longest length as its value.
 //
-// Lengths in time are rounded up to whole checkpoint cycles: a window with half a cycle in it has half a checkpoint
-// too few or too many.
+// Lengths in time are rounded up to whole checkpoint cycles: half a cycle more has half a checkpoint too many or too
+// few.
 func Steady(ctx context.Context, base spec.Run, asked spec.Steady, try Try) (record.ProcedureResult, error) {
 	s := steady{spec: asked}
 	result := record.ProcedureResult{Name: "steady", Path: "load." + asked.By, Rule: s.rule(), Points: []record.ProcedurePoint{}}
@@ -63,7 +63,7 @@ func (s *steady) rule() string {
 		minCycles, figure.Duration(s.spec.Cycle.Std()), figure.Percent(maxTrend), figure.Percent(maxTrend))
 }
 
-// values are the lengths to try, rising, the last one being the highest allowed.
+// values returns the lengths to try, rising, the highest allowed last.
 func (s *steady) values() []float64 {
 	values := study.SteadyLengths(&s.spec)
 	for i, x := range values {
@@ -81,7 +81,7 @@ func (s *steady) whole(x float64) float64 {
 	return math.Ceil(x/cycle-1e-9) * cycle
 }
 
-// step makes the trials of one length.
+// step runs the trials of one length.
 func (s *steady) step(ctx context.Context, asked spec.Run, value float64, try Try) (*point, error) {
 	name := ""
 	if s.spec.By == "operations" {
@@ -132,7 +132,7 @@ func (s *steady) gates(o outcome) (settling, error) {
 	return settlingOf(seconds, s.spec.Cycle.Std()), nil
 }
 
-// unchanged says why the last two steps do not show a steady state, "" if they do.
+// unchanged returns why the last two steps do not show a steady state, or "".
 func (s *steady) unchanged() string {
 	n := len(s.steps)
 	if n < 2 {

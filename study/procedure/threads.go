@@ -15,13 +15,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// Threads raises the workers of a closed loop until throughput stops rising or the response time passes its limit,
-// and chooses the fewest that are worth having. A level that does not gain is followed by one more, so that neither
-// chance nor the end of a range is taken for the knee; where the levels run out before that, or the load generator
-// was the limit, or trials scatter too much to tell a gain from chance, the result is not settled. It is then the best
-// guess, and 0 only if nothing was measured.
+// Threads raises the workers of a closed loop until throughput stops rising or the response time exceeds its limit, and
+// chooses the fewest workers that reach the throughput. After a level that does not gain, one more is tried, so that
+// neither chance nor the end of the range looks like the knee. If there is no such level, if the load generator was the
+// limit, or if trials scatter too much, the result is not settled. It is then the best guess, and 0 only if nothing was
+// measured.
 //
-// A rate of the base run is left out: an open loop offers the same to any number of workers.
+// A rate of the base run is ignored, because an open loop offers the same rate to any number of workers.
 func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (record.ProcedureResult, error) {
 	t := threads{spec: asked}
 	result := record.ProcedureResult{Name: "threads", Path: "load.workers", Rule: t.rule(), Points: []record.ProcedurePoint{}}
@@ -47,8 +47,8 @@ func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (r
 type threads struct {
 	spec   spec.Threads
 	points []*point
-	idle   int // how many of the last levels in a row were not worth having
-	late   int // how many of them because of the response time alone
+	idle   int // number of the last levels in a row that did not gain enough
+	late   int // number of them that only exceeded the response time
 }
 
 func (t *threads) rule() string {
@@ -64,7 +64,7 @@ func (t *threads) rule() string {
 	return text
 }
 
-// levels are the numbers of workers, rising.
+// levels returns the numbers of workers, rising.
 func (t *threads) levels() []int {
 	var levels []int
 	for _, l := range t.spec.Levels {
@@ -80,7 +80,6 @@ func (t *threads) levels() []int {
 	return slices.DeleteFunc(slices.Compact(levels), func(w int) bool { return w < 1 })
 }
 
-// level makes the trials of one level.
 func (t *threads) level(ctx context.Context, asked spec.Run, try Try) (*point, error) {
 	workers := int(asked.Load.Workers)
 	p := &point{ProcedurePoint: record.ProcedurePoint{Value: float64(workers)}}
@@ -95,7 +94,7 @@ func (t *threads) level(ctx context.Context, asked spec.Run, try Try) (*point, e
 	return p, nil
 }
 
-// compare holds a new level against the best one before it.
+// compare compares a new level with the best one before it.
 func (t *threads) compare(p *point) {
 	best := t.best()
 	t.points = append(t.points, p)
@@ -117,8 +116,8 @@ func (t *threads) compare(p *point) {
 	}
 }
 
-// gains says whether a level is worth having beside the best one below it. A rise that is large enough but could be
-// chance counts, so that a noisy target is not given up too early; the note says so.
+// gains reports whether a level gains enough over the best one below it. A large rise counts even if it may be chance,
+// with a note, so that the search does not stop too early.
 func (t *threads) gains(p, best *point) bool {
 	if p.Throughput/best.Throughput < 1+float64(t.spec.Gain) {
 		return false
@@ -129,12 +128,12 @@ func (t *threads) gains(p, best *point) bool {
 	return true
 }
 
-// tooLate says whether a level misses the limit of the response time.
+// tooLate reports whether a level exceeds the limit of the response time.
 func (t *threads) tooLate(p *point) bool {
 	return t.spec.Latency > 0 && p.P99 != nil && *p.P99 > float64(t.spec.Latency)
 }
 
-// best is the level with the highest throughput of those that keep the limit, nil if there is none.
+// best returns the level with the highest throughput within the limit, nil if there is none.
 func (t *threads) best() *point {
 	var best *point
 	for _, p := range t.points {
@@ -172,7 +171,7 @@ func (t *threads) choose(result *record.ProcedureResult) {
 	result.Settled, result.Reason = t.verdict(chosen, best)
 }
 
-// verdict says whether the search found an answer, and why this level was chosen.
+// verdict decides whether the search found an answer, and why this level was chosen.
 func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
 	reason = fmt.Sprintf("%s operations/s with %s", figure.Rate(chosen.Throughput), figure.Plural(int(chosen.Value), "worker"))
 	if chosen != best {
@@ -207,8 +206,8 @@ func (t *threads) verdict(chosen, best *point) (settled bool, reason string) {
 	return true, reason + t.asymptotes(best)
 }
 
-// scatter is the standard error of the ratio of two levels, from the scatter of trials of the same level, all levels
-// together since each has only a few: √(Σ(x−x̄)²/Σ(n−1)) · √(2/n) on logarithms. It is 0 where no level has two trials.
+// scatter returns the standard error of the ratio of two levels, from the scatter of trials of the same level over all
+// levels, because each has only a few: √(Σ(x−x̄)²/Σ(n−1)) · √(2/n) on logarithms. It is 0 if no level has two trials.
 func (t *threads) scatter() float64 {
 	sum, freedom, trials := 0.0, 0, 0
 	for _, p := range t.points {
@@ -227,7 +226,7 @@ func (t *threads) scatter() float64 {
 	return math.Sqrt(sum / float64(freedom) * 2 / float64(trials))
 }
 
-// clientLimited returns the findings that speak against the load generator at the levels that ended the search.
+// clientLimited returns the findings about the load generator at the levels that ended the search.
 func (t *threads) clientLimited() []string {
 	var found []string
 	for _, p := range t.points[max(0, len(t.points)-t.idle):] {
@@ -236,9 +235,9 @@ func (t *threads) clientLimited() []string {
 	return distinct(found)
 }
 
-// asymptotes says where the two bounds of a closed loop meet: N workers reach at most N/R₀ with R₀ the response time
-// without a queue, and never more than the best throughput X, so N* = X·R₀ (Little's law). The fewest workers stand
-// for no queue, where they are far below that.
+// asymptotes describes where the two bounds of a closed loop meet: N workers reach at most N/R₀ with R₀ the response
+// time without a queue, and never more than the best throughput X, so N* = X·R₀ (Little's law). The fewest workers have
+// no queue if they are far below that.
 func (t *threads) asymptotes(best *point) string {
 	first := t.points[0]
 	if first.N == 0 || first == best || first.Throughput <= 0 {
@@ -250,7 +249,7 @@ func (t *threads) asymptotes(best *point) string {
 	return ""
 }
 
-// annotate marks the best level and the knee in the shape of the curve, which depends on the range and decides nothing.
+// annotate marks the best level and the knee of the curve, which depends on the range and decides nothing.
 func (t *threads) annotate(best *point) {
 	var x, y []float64
 	var at []*point
@@ -265,7 +264,7 @@ func (t *threads) annotate(best *point) {
 	best.note("highest throughput")
 }
 
-// firstTrouble is why the first trial does not count.
+// firstTrouble returns why the first trial does not count.
 func (t *threads) firstTrouble() string {
 	for _, p := range t.points {
 		for _, o := range p.trials {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is virtual time: it goes on when somebody sleeps or a trial is made up, and waits for nobody.
+// Clock is a virtual clock. It advances with every sleep and trial, without waiting.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

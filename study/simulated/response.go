@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// strata are the upper ends of the shares of operations that get the same response time: fine where percentiles are
-// asked for. An operation gets the time at the upper end of its stratum, so that those percentiles are exact.
+// strata are the upper ends of the shares of operations with the same response time, fine around the usual percentiles.
+// An operation gets the time at the upper end of its stratum, so these percentiles are exact.
 var strata = func() []float64 {
 	var ends []float64
 	add := func(from, to float64, n int) {

@@ -42,7 +42,7 @@ func New(t Target, seed uint64) *Runner {
 // Clock is the virtual time in which the trials take place.
 func (r *Runner) Clock() *Clock { return r.clock }
 
-// Trials is how many trials were made up so far, whatever became of them.
+// Trials is the number of trials so far.
 func (r *Runner) Trials() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *Runner) dims(asked spec.Run) measure.Dims {
 // outcomes are those of the simulation: an operation succeeds, or is refused.
 var outcomes = []measure.Outcome{{Name: "ok", Success: true}, {Name: "overloaded"}}
 
-// cores is how many cores the client of a simulation has.
+// cores is the number of cores of the simulated client.
 const cores = 4
 
 // result sums a trial up the way a run does.
@@ -198,7 +198,7 @@ func described(asked spec.Run) record.Target {
 	return record.Target{Address: asked.Target, Kind: "simulated", Notes: []string{"made up from programmed effects: nothing was loaded"}}
 }
 
-// seconds tells the course of the trial.
+// seconds returns the course of the trial.
 func seconds(intervals []*measure.Interval) func() ([]study.Second, error) {
 	return func() ([]study.Second, error) {
 		var list []study.Second

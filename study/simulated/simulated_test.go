@@ -295,7 +295,7 @@ func TestWrittenRecord(t *testing.T) {
 	r2 := New(Target{Noise: 0.01, Checkpoint: 0.2}, 5)
 	same := trialOf(t, r2, spec)
 	if d := cmp.Diff(same.Run.Phases, read.Phases); d != "" {
-		t.Errorf("a written trial differs from one that is not:\n%s", d)
+		t.Errorf("a written trial differs from one that is not written:\n%s", d)
 	}
 	if d := cmp.Diff(same.Run.Objectives, read.Objectives); d != "" {
 		t.Errorf("objectives differ:\n%s", d)

@@ -1,10 +1,9 @@
-// Package simulated is a target whose truth is known: how its throughput bends over the workers, how its response
-// time grows with the rate, what each configuration changes, how it drifts, warms up, takes checkpoints and
-// scatters. Its [Runner] makes trials of it up in virtual time, in microseconds each, so that a thousand studies can
-// be held against what they should have found.
+// Package simulated is a target with known properties: how its throughput depends on the workers and its response time
+// on the rate, what each configuration changes, how it drifts, warms up, takes checkpoints and scatters. Its [Runner]
+// computes trials in virtual time, in microseconds each, so that the results of a thousand studies can be compared with
+// what they should find.
 //
-// Nothing here sends an operation, waits or reads a clock, and nothing here judges: plans, procedures and verdicts
-// are the real ones of the other rooms.
+// It sends no operation and reads no clock. Plans, procedures and verdicts are the real ones.
 package simulated
 
 import (
@@ -17,10 +16,11 @@ import (
 
 // Target is the programmed truth. The zero value of a field leaves that out, unless it says something else.
 type Target struct {
-	// Servers is how many operations it serves at once (8 if zero), each in Service on average (1 ms if zero).
+	// Servers is the number of operations that it serves at once (8 if zero), each in Service on average (1 ms if
+	// zero).
 	Servers int
 	Service time.Duration
-	// Think is what passes between an answer and the next operation of a worker of a closed loop: network and client.
+	// Think is the time between an answer and the next operation of a worker of a closed loop: network and client.
 	Think time.Duration
 	// Thrash is the share of throughput that each worker beyond the servers costs.
 	Thrash float64
@@ -53,7 +53,7 @@ type Target struct {
 
 	// Interval is the length of the intervals, a second if zero. One as long as the trial makes it fastest.
 	Interval time.Duration
-	// Overhead is what a trial takes beside its load: opening, loading data, closing.
+	// Overhead is the time of a trial besides its load: opening, loading data, closing.
 	Overhead time.Duration
 	// Trouble decides what goes wrong in the n-th trial of the runner, counted from 1.
 	Trouble func(n int, r study.Request) Trouble
@@ -75,17 +75,17 @@ type Effect struct {
 type Trouble struct {
 	// Err ends the trial without a result.
 	Err error
-	// Hang lets the trial go on until its context ends.
+	// Hang makes the trial last until its context ends.
 	Hang bool
 	// Errors is the share of operations that fail.
 	Errors float64
 	// Slow divides the throughput, as an outage of the machine would; 0 and 1 are none.
 	Slow float64
-	// ClientShare is how much of its cores the client used, as a share: above 0.7 it may be the limit.
+	// ClientShare is the share of its cores that the client used. Above 0.7 it may be the limit.
 	ClientShare float64
 }
 
-// withDefaults fills in what the zero value stands for.
+// withDefaults sets the defaults.
 func (t Target) withDefaults() Target {
 	if t.Servers == 0 {
 		t.Servers = 8
@@ -166,7 +166,7 @@ func (t Target) Capacity(q float64, limit time.Duration) float64 {
 	return low
 }
 
-// effect is what the configuration of a run multiplies the throughput by.
+// effect is the factor by which the configuration of a run changes throughput.
 func (t Target) effect(asked spec.Run) float64 {
 	x := 1.0
 	for _, e := range t.Effects {

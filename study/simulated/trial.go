@@ -237,7 +237,7 @@ func (t *trial) course(from, to time.Duration) float64 {
 	return max(factor, 0.001)
 }
 
-// dips is how much of the session so far were checkpoints.
+// dips returns the share of the session so far that were checkpoints.
 func (t *Target) dips(at time.Duration) time.Duration {
 	return at/t.Cycle*t.DipLength + min(at%t.Cycle, t.DipLength)
 }

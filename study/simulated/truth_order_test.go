@@ -79,7 +79,7 @@ func TestIntervalsOfLatenciesCoverTheTruth(t *testing.T) {
 		}
 	}
 	if wrong > studies/20 {
-		t.Errorf("%d verdicts of %d say that what is faster is worse", wrong, 3*studies)
+		t.Errorf("%d of %d verdicts are worse, although it is faster", wrong, 3*studies)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestDocumentsAreFitted(t *testing.T) {
 					t.Errorf("%s is left out of quick: %s", p.Name, p.Why)
 				}
 				if p.Study != nil && p.Study.Trials < leastTrials {
-					t.Errorf("%s has %v trials, of which nothing can be told", p.Name, p.Study.Trials)
+					t.Errorf("%s has %v trials, which are too few for a verdict", p.Name, p.Study.Trials)
 				}
 			}
 			smoke, left := Fit(parts, time.Minute, true)

@@ -28,18 +28,18 @@ type Part struct {
 	Probe *spec.PartProbe
 	// Vital parts are kept longest.
 	Vital bool
-	// Variant parts repeat one before them for another value, such as a second workload: they are left out before
-	// trials become so few that nothing can be told.
+	// Variant parts repeat a previous one for another value, such as a second workload. They are left out before trials
+	// become too few for a verdict.
 	Variant bool
-	// Estimate is how many seconds it takes as it is now; 0 if it is left out.
+	// Estimate is the estimated time in seconds; 0 if it is left out.
 	Estimate float64
-	// Out is true if it is left out, and Why says so in a sentence.
+	// Out is true if it is left out; Why is the reason in a sentence.
 	Out bool
 	Why string
-	// Pace is how much longer than thought parts of its kind take on this machine, as was measured; 0 is 1. Estimate
-	// has it in it.
+	// Pace is the factor by which parts of its kind take longer on this machine than estimated; 0 is 1. It is included
+	// in Estimate.
 	Pace float64
-	// Under is what is left of a study that is under way: only its trials can become fewer, and it is never left out.
+	// Under is the rest of a running study. Only its trials can be reduced, and it is never left out.
 	Under *study.Rest
 
 	baseline map[string]string // levels of the baseline by factor, as planned
@@ -73,8 +73,8 @@ func trials(trials spec.Count) step {
 	}
 }
 
-// toldTrials are how many trials a verdict needs that the rank test confirms. With leastTrials there is one that
-// rests on the t distribution alone, and with fewer there is none.
+// toldTrials is the number of trials for a verdict that the rank test confirms. leastTrials is enough for a verdict
+// from the t distribution alone.
 const (
 	toldTrials  = 4
 	leastTrials = 3
@@ -93,9 +93,9 @@ func quickSteps() []step {
 	}
 }
 
-// lastSteps go on with that at the price of answers, so that they are only taken where the time itself would not do:
-// second rounds, without which ratios of outages are not told, of drills that are not vital, second values of what is
-// repeated, the other second rounds, and at last fewer trials than a verdict needs.
+// lastSteps cost answers, so they are only taken if the time is too short otherwise: second rounds (without which
+// ratios of outages are unknown) of drills that are not vital, second values of repeated parts, the other second
+// rounds, and at last fewer trials than a verdict needs.
 func lastSteps() []step {
 	return []step{
 		all(levelsLeft(false, true)), all(fewerThreads(true)), all(fewerRounds(1, false)),
@@ -118,10 +118,10 @@ func smokeSteps() []step {
 	}
 }
 
-// smokeSlack is how much longer than its time a smoke may be: "about a minute".
+// smokeSlack is the factor by which a smoke may exceed its time: "about a minute".
 const smokeSlack = 1.25
 
-// Allowed is how long a suite may take that is fitted into a time.
+// Allowed is the time for a suite that is fitted into a time.
 func Allowed(budget time.Duration, smoke bool) time.Duration {
 	if smoke {
 		return time.Duration(smokeSlack * float64(budget))
@@ -168,7 +168,7 @@ func (f *fitter) shedLast() {
 	}
 }
 
-// kept are the sheds of parts that are still there, and that others are not: nobody asks how small those were.
+// kept returns the cuts of parts that were not left out.
 func (f *fitter) kept() (left []spec.Left) {
 	for _, l := range f.left {
 		i := slices.IndexFunc(f.parts, func(p Part) bool { return p.Name == l.Part })
@@ -185,7 +185,7 @@ type fitter struct {
 	left  []spec.Left
 	why   string
 	limit float64 // seconds
-	first bool    // one part is taken whatever it takes: nothing else would be done at all
+	first bool    // one part always stays, or nothing would be done
 }
 
 // add copies a part and estimates its time.

@@ -168,7 +168,7 @@ func TestFitLeavesSecondValues(t *testing.T) {
 			if p.Out {
 				out += p.Name + " "
 				if p.Why == "" || !hasLeft(left, p.Name, spec.LeftPart) {
-					t.Errorf("%v: nobody says why %s is out", budget, p.Name)
+					t.Errorf("%v: no reason why %s is out", budget, p.Name)
 				}
 			}
 		}

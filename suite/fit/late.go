@@ -42,8 +42,8 @@ func (f *fitter) end(p *Part) {
 	}
 }
 
-// refitSpare is the share of what is left that stays free where what costs no answer is shed: what was measured of
-// this machine meanwhile is in the estimates already.
+// refitSpare is the share of the remaining time that stays free while cuts cost no answers. The estimates already
+// include the speed of this machine.
 const refitSpare = 0.05
 
 // Refit makes the parts that are left of a suite fit into what is left of its time, if they do not: with the steps of

@@ -28,7 +28,7 @@ func TestRefitLeavesWhatFits(t *testing.T) {
 		t.Errorf("at half the speed they take %v, shed %v", seconds(fitted), shed)
 	}
 	if _, shed = Refit(parts, time.Duration((2*need-60)*1e9), late); len(shed) == 0 {
-		t.Error("what does not fit at half the speed was not shed")
+		t.Error("nothing was cut at half the speed")
 	}
 }
 
@@ -54,7 +54,7 @@ func TestRefitFitsIntoAnyTime(t *testing.T) {
 			t.Errorf("%v: %d trials of the part under way, and a second value stays", left, now.Under.Trials)
 		}
 		if to := leftTo(shed, "now", "trials"); now.Under.Trials < 10 && to != "4" && to != "3" && to != "2" && to != "1" {
-			t.Errorf("%v: %d trials, and it says %q", left, now.Under.Trials, to)
+			t.Errorf("%v: %d trials, text %q", left, now.Under.Trials, to)
 		}
 	}
 	fitted, shed := Refit(parts, -time.Second, late)

@@ -25,8 +25,7 @@ const (
 	fitDocument = 1100     // bytes
 )
 
-// copied makes a copy whose specification is its own. What a specification holds can be written and read: a test of
-// package record sees to it.
+// copied returns a deep copy, by writing and reading the specification.
 func (p Part) copied() Part {
 	p.Study, p.Drill, p.Probe = throughJSON(p.Study), throughJSON(p.Drill), throughJSON(p.Probe)
 	if p.Under != nil {
@@ -101,7 +100,7 @@ func (p *Part) estimateStudy() bool {
 	return true
 }
 
-// fillRate is how many bytes of documents a lab loads in a second: a whole core loads more than half of one.
+// fillRate is the number of bytes of documents that a lab loads per second. A core loads more than half of one.
 func fillRate(l *spec.Lab) float64 {
 	if l.Hosts.Cores == 0 || l.Hosts.Cores >= 1 {
 		return fitFillCore
@@ -109,7 +108,7 @@ func fillRate(l *spec.Lab) float64 {
 	return fitFill
 }
 
-// labSeconds is how long it takes to bring a lab up and to remove it.
+// labSeconds is the time to bring a lab up and to remove it.
 func labSeconds(l *spec.Lab) float64 {
 	if severalServers(l) {
 		return fitSet
@@ -135,8 +134,7 @@ func drillSeconds(s *spec.Drill) float64 {
 	return ups*up + rounds*(d.Run.Load.Warmup.Std().Seconds()+d.Measured().Seconds()+fitRecovery+fitAudit)
 }
 
-// What a probe has where it is not told: the steps of the profile random for each of its operations, and one for
-// other profiles.
+// The defaults of a probe: the steps of the profile random for each of its operations, and one for other profiles.
 const (
 	probeOperations = 3
 	probeThreads    = 6

@@ -180,8 +180,8 @@ func orNone(d spec.Duration) string {
 	return d.String()
 }
 
-// fitElection is how soon a member of a set may be started elsewhere at the earliest: the others give a dead primary
-// up after 10 s, and which of both comes first is what such a drill is about.
+// fitElection is the shortest time until a member of a set is restarted elsewhere. The others give up a dead primary
+// after 10 s, and such a drill shows which of both is first.
 const fitElection = 15 * time.Second
 
 // shorterDrill takes a round to d: its moments, its faults and the time until a restart keep their proportions,
@@ -300,7 +300,7 @@ func counts(list []spec.Count) string {
 	return strings.Join(texts, ", ")
 }
 
-// labsOnce brings each lab up once instead of anew in every block.
+// labsOnce brings each lab up once instead of in every block.
 func labsOnce(p *Part) []spec.Left {
 	s := p.Study
 	if s == nil || s.Lab == nil || s.Order == spec.OrderBatched ||
@@ -334,10 +334,10 @@ func oneLabFactor(p *Part) (left []spec.Left) {
 	return left
 }
 
-// leastRecords is how many documents are left at least.
+// leastRecords is the smallest number of documents.
 const leastRecords = 1000
 
-// lessData divides the documents that are loaded; with least, as far as to so many, whatever that divides by.
+// lessData divides the loaded documents; with least, down to that number at most.
 func lessData(by, most float64) shed {
 	return func(p *Part) (left []spec.Left) {
 		divide := func(what string, c *spec.Count) {

@@ -22,16 +22,16 @@ type measurement struct {
 	single           bool // one measurement of each side, so there is no interval: low and high are the ratio itself
 }
 
-// source is what measured the levels of a sweep: a study, drills or probes that are one level each, or a probe whose
-// threads are the levels.
+// source holds the measurements of the levels of a sweep: a study, drills or probes that are one level each, or a probe
+// with threads as levels.
 type source struct {
 	part string
 	// levels are the document's names of the measured levels, in the document's order, with the baseline.
 	levels []string
-	// take is what was measured of a level; nil with what lacks where nothing was.
+	// take returns the measurement of a level, or nil and what is missing.
 	measure func(level, metric string) (*measurement, reason)
 	margin  float64
-	// words is what was found at a level where no ratio can be formed, and how that stands to the document.
+	// words describes the measurement of a level without a ratio, and whether it agrees with the document.
 	words func(level string) finding
 	notes []record.SuiteNote
 }

@@ -36,7 +36,7 @@ type Part struct {
 	Study *record.Study
 	Drill *record.Drill
 	Probe *record.Probe
-	// Unread is why its record cannot be read.
+	// Unread is the reason why its record cannot be read.
 	Unread string
 }
 

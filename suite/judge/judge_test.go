@@ -57,7 +57,7 @@ func TestTheSameIsFoundWhoeverReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, again.SuiteJudgement); diff != "" {
-		t.Errorf("what is stored is not what was found: %s", diff)
+		t.Errorf("the stored judgement differs: %s", diff)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, record.PartsDir)); err != nil {
 		t.Fatal(err)

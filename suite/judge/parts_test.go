@@ -6,7 +6,7 @@ import "testing"
 func TestNoMoreHelp(t *testing.T) {
 	for threads, want := range map[int]string{1: "a second thread does not help", 8: "more than 8 threads do not help"} {
 		if got := NoMoreHelp(threads); got != want {
-			t.Errorf("of %d threads is said %q, want %q", threads, got, want)
+			t.Errorf("%d threads: got %q, want %q", threads, got, want)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// numbers are the limits of a number; 0 means that it was not said, and is always taken.
+// numbers are the limits of a number. 0, which means the default, is always allowed.
 type numbers struct{ low, high float64 }
 
-// labNumbers are the limits of a lab's numbers, by type and key. A test holds them against the reader's.
+// labNumbers are the limits of a lab's numbers, by type and key. A test compares them with those of the reader.
 var labNumbers = map[string]map[string]numbers{
 	"HostsSpec":      {"count": {1, 64}, "cores": {0.05, 4096}, "memory": {64 << 20, 1 << 50}, "network": {10 << 10, 1 << 50}},
 	"HostLimitsSpec": {"cores": {0.05, 4096}, "memory": {64 << 20, 1 << 50}},
@@ -23,12 +23,12 @@ var labNumbers = map[string]map[string]numbers{
 	"CollectionSpec": {"chunks": {1, 100_000}},
 }
 
-// labTexts are the keys whose text a YAML reader may take for a number or a truth value: version: 8.0.
+// labTexts are the keys with texts that YAML readers may take for a number or a truth value: version: 8.0.
 var labTexts = map[string][]string{
 	"LabSpec": {"name"}, "StorageSpec": {"dir"}, "EngineSpec": {"version", "binary"}, "CollectionSpec": {"namespace", "key"},
 }
 
-// limitLab writes the rules of a lab's specification that concern one key into its schema.
+// limitLab adds the rules for single keys of a lab's specification.
 func limitLab(s *jsonschema.Schema) {
 	for of, keys := range labNumbers {
 		for key, n := range keys {
@@ -75,7 +75,7 @@ func property(s *jsonschema.Schema, of, key string) *jsonschema.Schema {
 	return p
 }
 
-// within limits a number, or the one of the forms that is a number.
+// within limits a number, or the form that is a number.
 func within(p *jsonschema.Schema, n numbers) {
 	for _, form := range append([]*jsonschema.Schema{p}, p.OneOf...) {
 		kind := form.Type
@@ -95,10 +95,10 @@ func number(x float64) json.Number {
 	return json.Number(b)
 }
 
-// oldTruth are the truth values of older YAML, which a key that needs one takes too.
+// oldTruth are the truth values of older YAML.
 const oldTruth = `^([yY]|[yY]es|YES|[oO]n|ON|[nN]|[nN]o|NO|[oO]ff|OFF)$`
 
-// orNothing also takes a key with nothing behind it, which is as if it were not there, and 0 for no time.
+// orNothing also allows a key without value, which means that it is absent, and 0 for no time.
 func orNothing(p *jsonschema.Schema) *jsonschema.Schema {
 	forms := []*jsonschema.Schema{p, {Type: "null"}}
 	switch {

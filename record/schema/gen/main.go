@@ -95,13 +95,13 @@ func generate(root string) (map[string][]byte, error) {
 	return schemas, nil
 }
 
-// whole are the keys of the head that all records of these kinds have. A comparison that is printed has none of them.
+// whole are the keys of the head that all records of these kinds have. A printed comparison has none of them.
 var whole = map[string][]string{
 	"Run": {"status", "started", "environment"}, "Study": {"status", "started", "environment"}, "Probe": {"status", "started", "environment"},
 	"Suite": {"status", "started", "environment"}, "Drill": {"status", "started"},
 }
 
-// loosen lets values that are kept as text be written as YAML reads them best: w: 1, fieldcount: 10.
+// loosen allows numbers and truth values for texts: w: 1, fieldcount: 10.
 func loosen(s *jsonschema.Schema) {
 	for of, keys := range map[string][]string{"LabSpec": {"labels"}, "EngineSpec": {"parameters"}, "TopologySpec": {"settings"}} {
 		for _, key := range keys {
@@ -131,8 +131,8 @@ func plain(description string) *jsonschema.Schema {
 	return &jsonschema.Schema{Description: description, OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 }
 
-// addComments reads the comments of one package. The library finds packages below the working directory
-// only, so it is called from the root.
+// addComments reads the comments of one package. The library only finds packages below the working directory, so this
+// changes to the root.
 func addComments(r *jsonschema.Reflector, root, dir string) error {
 	back, err := os.Getwd()
 	if err != nil {
@@ -148,7 +148,7 @@ func addComments(r *jsonschema.Reflector, root, dir string) error {
 	return err
 }
 
-// nameOf tells what is asked and what a run leaves apart: both packages have a type Run.
+// nameOf distinguishes the types Run of both packages.
 func nameOf(t reflect.Type) string {
 	if strings.HasSuffix(t.PkgPath(), "/spec") {
 		return t.Name() + "Spec"
@@ -156,7 +156,7 @@ func nameOf(t reflect.Type) string {
 	return t.Name()
 }
 
-// mapUnits describes the types that have a form of their own as text.
+// mapUnits describes types with their own form as text.
 func mapUnits(t reflect.Type) *jsonschema.Schema {
 	number := func(kind, pattern, example string) *jsonschema.Schema {
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{

@@ -18,7 +18,7 @@ func TestSchemasAreInStepWithTheTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the types say: run go generate ./record/schema", name)
+			t.Errorf("%s does not match the types: run go generate ./record/schema", name)
 		}
 	}
 }

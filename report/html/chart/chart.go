@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Size is what a chart is drawn for, in CSS pixels. A phone gets a drawing of its own instead of a smaller one,
-// because text that is scaled down cannot be read.
+// Size is the size of a chart in CSS pixels. A phone gets its own drawing, because text that is scaled down cannot be
+// read.
 type Size struct {
 	Name  string // a class of the style sheet: "wide" or "narrow"
 	Width float64
@@ -27,7 +27,7 @@ var (
 
 func (s Size) narrow() bool { return s.Width < 500 }
 
-// Frame is what all charts have in common.
+// Frame is common to all charts.
 type Frame struct {
 	// ID is unique in a page; the ids of title and description are made of it.
 	ID string

@@ -29,7 +29,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (want -, got +; -update writes it anew):\n%s", name, d)
+		t.Errorf("%s (-want +got, -update rewrites it):\n%s", name, d)
 	}
 }
 

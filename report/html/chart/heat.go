@@ -26,7 +26,7 @@ type Cell struct {
 	Count                  int64
 }
 
-// shades is how many there are: the classes "h0" to "h5".
+// shades is the number of shades: the classes "h0" to "h5".
 const shades = 6
 
 func (c *Heat) Draw(s Size) string {

@@ -46,7 +46,7 @@ const (
 	denseHeight = 15
 )
 
-// rowsLayout is where things are in a drawing of rows.
+// rowsLayout is the layout of a drawing of rows.
 type rowsLayout struct {
 	x           scale
 	left, right float64 // of the plot

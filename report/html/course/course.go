@@ -1,7 +1,7 @@
-// Package course reads how a run went in time: its intervals merged into bins that a picture has room for, with
+// Package course reads the course of a run: its intervals merged into as many bins as a chart can show, with
 // percentiles of merged histograms, and the whole distribution of each operation class.
 //
-// A long run has its intervals in longer ones as well, which is what is read ([record.EachMerged]).
+// Of long runs it reads the merged intervals ([record.EachMerged]).
 package course
 
 import (
@@ -29,8 +29,8 @@ type Course struct {
 	Complete bool
 }
 
-// Bin is what happened in a stretch of one phase. Times are those of successful operations from when they were
-// due, or from sending where there was no schedule, in nanoseconds.
+// Bin is an interval of one phase. Times are those of successful operations from their schedule, or from sending if
+// there is none, in nanoseconds.
 type Bin struct {
 	Start, End time.Duration
 	Phase      string
@@ -40,10 +40,10 @@ type Bin struct {
 	Workers    int
 	// InFlight is the mean number of operations under way, NaN if it was not sampled.
 	InFlight float64
-	// Count is how many times there are; P50 and P99 are -1 where they are too few to state them.
+	// Count is the number of times; P50 and P99 are -1 if they are too few.
 	Count         int64
 	P50, P99, Max int64
-	// Bands are how many times lie in each band; see [Band].
+	// Bands are the numbers of times in each band; see [Band].
 	Bands []int64
 }
 

@@ -201,7 +201,7 @@ func TestDamagedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c, err := Read(dir, r); err == nil || len(c.Bins) != 5 || c.Bins[0].Count == 0 {
-		t.Errorf("want an error and what is before the damage, got %d bins: %v", len(c.Bins), err)
+		t.Errorf("want an error and the bins before the damage, got %d bins: %v", len(c.Bins), err)
 	}
 }
 

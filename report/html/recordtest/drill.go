@@ -12,14 +12,14 @@ import (
 
 // Drill says what a record of a drill is to look like: a primary that is killed in each round.
 type Drill struct {
-	// Rounds are complete; with Running there is one more, which goes on.
+	// Rounds is the number of complete rounds; with Running there is one more, which is not complete.
 	Rounds  int
 	Running bool
 	// Lossy is the number of the round that lost writes, 0 for none.
 	Lossy int
-	// Clients are the load processes, whose effects are told apart if there are several.
+	// Clients are the load processes, whose effects are shown separately if there are several.
 	Clients int
-	// Name stands wherever a record has a name that a user or a server chose.
+	// Name replaces all names that users or servers choose.
 	Name string
 }
 
@@ -181,7 +181,7 @@ func (o Drill) sum(d *record.Drill) {
 	d.Statement = "What so many rounds allow to say."
 }
 
-// standing is how a drill stands whose primary was just killed.
+// standing returns the state of a drill whose primary was just killed.
 func (o Drill) standing(round int) *record.DrillStanding {
 	at := func(s int) time.Time { return Started.Add(time.Duration(s) * time.Second) }
 	return &record.DrillStanding{

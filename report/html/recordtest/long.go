@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Repeat writes a record that goes on as the one in from does, times over, without encoding its histograms anew. from
-// has no warm-up, and its length is a multiple of a minute, so that its longer intervals can be repeated too.
+// Repeat writes a record that repeats the intervals of the one in from, without encoding its histograms again. from has
+// no warm-up, and its length is a multiple of a minute, so that its merged intervals can be repeated, too.
 func Repeat(from, to string, times int) error {
 	r, err := record.OpenRun(from)
 	if err != nil {

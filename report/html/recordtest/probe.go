@@ -11,7 +11,7 @@ import (
 // Probe says what a record of a probe of storage is to look like: a disk whose flushes take a millisecond and grow with
 // the clients, and that lies.
 type Probe struct {
-	// Name stands wherever a record has a name that a user chose.
+	// Name replaces all names that users choose.
 	Name string
 }
 

@@ -25,9 +25,9 @@ type Run struct {
 	Seed   uint64
 	// StallAt is a second of the measured time in which nothing succeeds, 0 for none.
 	StallAt int
-	// Name stands wherever a record has a name that a user or a server chose.
+	// Name replaces all names that users or servers choose.
 	Name string
-	// Templates makes that many different seconds and repeats them, for very long runs; 0 makes each anew.
+	// Templates is the number of different seconds, which are repeated, for very long runs; 0 makes every second.
 	Templates int
 	// Sampled runs have samples of a machine and a server.
 	Sampled bool
@@ -42,7 +42,7 @@ type Run struct {
 	Validity   []measure.Finding
 }
 
-// Started is when all made runs begin.
+// Started is the beginning of all runs.
 var Started = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
 // Dims are those of a run with reads and updates.

@@ -21,7 +21,7 @@ type Study struct {
 	Workers []int
 	Blocks  int
 	Seed    uint64
-	// Name stands wherever a study has a name that a user chose.
+	// Name replaces all names that users choose.
 	Name string
 }
 
@@ -98,7 +98,7 @@ func (o Study) trials(s *record.Study) {
 	s.Canary = &record.CanaryResult{Metric: "throughput", N: o.Blocks, Drift: -0.004, P: pointer(0.71), Spread: 0.03}
 }
 
-// compare states ratios that fit the truth, with plain intervals: pages show what judges found, whatever it is.
+// compare makes ratios that fit the truth, with simple intervals.
 func (o Study) compare(s *record.Study) {
 	for i := 1; i < len(o.Workers); i++ {
 		for _, m := range []struct {

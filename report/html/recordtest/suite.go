@@ -17,11 +17,11 @@ import (
 type Suite struct {
 	// Running leaves the last of its studies under way.
 	Running bool
-	// Name stands wherever a record has a name that a user chose.
+	// Name replaces all names that users choose.
 	Name string
 }
 
-// Level is what a study found at a level.
+// Level is the result of a study at a level.
 type Level struct {
 	Name string
 	// Ratios to the baseline, by metric. Their intervals reach Wide times as much to both sides, 1.03 where it is 0.
