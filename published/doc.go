@@ -1,11 +1,11 @@
-// Package published has the statements of five public documents about MongoDB and storage as data: each figure as it is
-// written, with its place in the text, a table or a printed output. Values that are only drawn in a picture are not
-// included. Nothing is estimated from pictures or corrected: if a document contradicts itself, it has both statements
-// and a [Contradiction].
+// Package published has the figures of five public documents about MongoDB and storage, each as written and with its
+// place: text, table or printed output. Values that are only drawn in a picture are not included. Nothing is estimated
+// from pictures and nothing is corrected: if a document contradicts itself, both statements are kept with a
+// [Contradiction].
 //
-// Throughput is in operations per second, times in milliseconds, outages in seconds. Figures of different machines are
-// never compared directly: [Sweep.Ratio] is the ratio to the baseline of the document, which is compared with the ratio
-// of a measurement to its own baseline.
+// Throughput is in operations per second, times are in milliseconds, outages in seconds. Figures of different machines
+// are never compared directly: [Sweep.Ratio] relates each figure to the document's own baseline, and a measurement is
+// shown as the ratio to its own baseline.
 //
 // The data are the YAML files in data/, one for each document.
 package published
@@ -26,10 +26,10 @@ import (
 //go:embed data/*.yaml
 var files embed.FS
 
-// names are the documents in the order in which they are listed; each one is also the name of its folder in examples/.
+// names are the documents in the order of lists. Each is also the name of a folder in examples/.
 var names = []string{"policy-storage", "write-concern", "ssd-vs-disk", "failover", "storage-io"}
 
-// load reads all documents once. They are part of the program, so that a mistake in them is one of ours.
+// load reads all documents once.
 var load = sync.OnceValues(func() ([]*Source, error) {
 	var all []*Source
 	for _, name := range names {
@@ -46,10 +46,10 @@ var load = sync.OnceValues(func() ([]*Source, error) {
 	return all, nil
 })
 
-// Documents are all documents, in a fixed order. They are shared: do not change them.
+// Documents returns all documents in a fixed order. They are shared: do not change them.
 func Documents() ([]*Source, error) { return load() }
 
-// Document finds one by its name.
+// Document finds a document by its name.
 func Document(name string) (*Source, error) {
 	all, err := load()
 	if err != nil {
@@ -61,9 +61,8 @@ func Document(name string) (*Source, error) {
 	return nil, fmt.Errorf("there is no published document %q%s (there are %s)", name, nearest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// Select finds the sweeps that a study names in its key published: "policy-storage" is the whole document,
-// "policy-storage/figure-2" one sweep by its ID, or all of one item if several stand in it, and
-// "policy-storage/figure-2,figure-3" several.
+// Select finds the sweeps of a study's key published: "policy-storage" is the whole document, "policy-storage/figure-2"
+// one sweep by its ID or all of an item, "policy-storage/figure-2,figure-3" several.
 func Select(ref string) (*Source, []*Sweep, error) {
 	name, rest, several := strings.Cut(ref, "/")
 	source, err := Document(name)
@@ -88,7 +87,7 @@ func Select(ref string) (*Source, []*Sweep, error) {
 	return source, chosen, nil
 }
 
-// read reads one document strictly: a key that is not known is a mistake.
+// read reads one document. An unknown key is an error.
 func read(r io.Reader) (*Source, error) {
 	decoder := yaml.NewDecoder(r)
 	decoder.KnownFields(true)
@@ -96,8 +95,5 @@ func read(r io.Reader) (*Source, error) {
 	if err := decoder.Decode(source); err != nil {
 		return nil, err
 	}
-	if err := source.complete(); err != nil {
-		return nil, err
-	}
-	return source, nil
+	return source, source.complete()
 }

@@ -10,55 +10,38 @@ import (
 
 // Source is one document.
 type Source struct {
-	// Name is how Plimsoll calls it: the folder in examples/ and the page in docs/ have the same name.
-	Name string `yaml:"name"`
-	// Title, Publisher and Dated are as the document gives them; Dated is empty if it gives no date.
-	Title     string `yaml:"title"`
-	Publisher string `yaml:"publisher"`
-	Dated     string `yaml:"dated"`
-	// About says in a sentence or two what was measured on what.
-	About string `yaml:"about"`
-	// Units has the unit of every metric: ops/s, ms, s, MB/s, or nothing for a plain number.
-	Units map[string]string `yaml:"units"`
-	// Mixes are the shares of the operations of each workload, which Little's law needs.
-	Mixes map[string]map[string]float64 `yaml:"mixes"`
-	// Items are all numbered figures and tables, and what they contain.
-	Items []Item `yaml:"items"`
-	// Baselines are configurations that several sweeps refer to.
-	Baselines []Baseline `yaml:"baselines"`
-	// Sweeps are the comparisons: one factor, its levels, and what was stated of each.
-	Sweeps []*Sweep `yaml:"sweeps"`
-	// Facts are single figures: settings, hardware, rules of thumb.
-	Facts []Fact `yaml:"facts"`
-	// Settings are the rows of tables that say how something was set, and have no result.
-	Settings []Setting `yaml:"settings"`
-	// Claims are percentages and multipliers that the document computes out of its own figures.
-	Claims []Claim `yaml:"claims"`
-	// Advice are the recommendations of the document, with the sweeps that they rest on.
-	Advice []Advice `yaml:"advice"`
-	// Contradictions are the places where the document does not agree with itself.
+	Name      string                        `yaml:"name"` // also of its folder in examples/ and its page in docs/
+	Title     string                        `yaml:"title"`
+	Publisher string                        `yaml:"publisher"`
+	Dated     string                        `yaml:"dated"`     // empty without a date
+	About     string                        `yaml:"about"`     // the measurement in one or two sentences
+	Units     map[string]string             `yaml:"units"`     // by metric: ops/s, ms, s, MB/s, or empty for a plain number
+	Mixes     map[string]map[string]float64 `yaml:"mixes"`     // shares of the operations of each workload
+	Items     []Item                        `yaml:"items"`     // all numbered figures and tables
+	Baselines []Baseline                    `yaml:"baselines"` // of several sweeps
+	Sweeps    []*Sweep                      `yaml:"sweeps"`
+	Facts     []Fact                        `yaml:"facts"`    // single figures: settings, hardware, rules of thumb
+	Settings  []Setting                     `yaml:"settings"` // rows of tables without results
+	Claims    []Claim                       `yaml:"claims"`
+	Advice    []Advice                      `yaml:"advice"`
+
 	Contradictions []Contradiction `yaml:"contradictions"`
 }
 
-// Item is a numbered figure or table, or a list or output that could have had a number.
+// Item is a figure, table, list or output of a document.
 type Item struct {
-	// Item is its name: "figure 2", "table 5", "output ext4".
-	Item string `yaml:"item"`
-	// Caption is that of the document, or a description if it has none. If it is wrong, there is a [Contradiction].
-	Caption string `yaml:"caption"`
-	// Holds says where its values are: "text" (some are stated in sentences, the others only drawn), "table" (all stand
-	// in it), "output", "picture" (values not stated), "words" (a table without measurements), "none" (a diagram or a
-	// screen without them).
+	Item    string `yaml:"item"`    // its name: "figure 2", "table 5", "output ext4"
+	Caption string `yaml:"caption"` // of the document, or else a description; a wrong one is a [Contradiction]
+	// Holds is the place of its values: "text" (some in sentences, the others only drawn), "table", "output", "picture"
+	// (values not stated), "words" (a table without measurements), "none" (a diagram or screen without values).
 	Holds string `yaml:"holds"`
 }
 
 // Place is a place in a document.
 type Place struct {
-	// Section is the heading, Item the figure or table if any.
-	Section string `yaml:"section"`
-	Item    string `yaml:"item"`
-	// How is "text" (a sentence), "table" or "output" (printed by a program).
-	How string `yaml:"how"`
+	Section string `yaml:"section"` // the heading
+	Item    string `yaml:"item"`    // the figure or table, if any
+	How     string `yaml:"how"`     // "text" (a sentence), "table" or "output" (printed by a program)
 }
 
 // String is the place for people: "figure 6, text: Evaluate the Impact …".
@@ -66,23 +49,21 @@ func (p Place) String() string {
 	return strings.TrimPrefix(p.Item+", "+p.How, ", ") + ": " + p.Section
 }
 
-// over fills what p leaves open from the place around it.
+// over completes p from the place around it.
 func (p Place) over(around Place) Place {
 	return Place{cmp.Or(p.Section, around.Section), cmp.Or(p.Item, around.Item), cmp.Or(p.How, around.How)}
 }
 
 // Baseline is a configuration with its results that several sweeps have as a level.
 type Baseline struct {
-	ID string `yaml:"id"`
-	// Workload is a name of [Source.Mixes].
-	Workload string `yaml:"workload"`
-	// Workers is the number of threads of all clients together.
-	Workers int              `yaml:"workers"`
-	Values  map[string]Value `yaml:"values"`
-	Place   `yaml:",inline"`
+	ID       string           `yaml:"id"`
+	Workload string           `yaml:"workload"` // a name of [Source.Mixes]
+	Workers  int              `yaml:"workers"`  // concurrent threads of all clients
+	Values   map[string]Value `yaml:"values"`
+	Place    `yaml:",inline"`
 }
 
-// Fact is one stated figure that belongs to no sweep.
+// Fact is one stated figure without a sweep.
 type Fact struct {
 	ID    string `yaml:"id"`
 	Says  string `yaml:"says"`
@@ -91,51 +72,44 @@ type Fact struct {
 	Place `yaml:",inline"`
 }
 
-// Setting is a row of a table that says how something was set.
+// Setting is a row of a table of settings.
 type Setting struct {
-	Says string `yaml:"says"`
-	// Value is as the document has it, with its unit.
-	Value string `yaml:"value"`
-	// Path is the same key of a study, "" if there is none; then Here is what replaces it when the document is
-	// repeated.
-	Path  string `yaml:"path"`
-	Here  string `yaml:"here"`
+	Says  string `yaml:"says"`
+	Value string `yaml:"value"` // as in the document, with its unit
+	Path  string `yaml:"path"`  // key of a study with the same meaning, if there is one
+	Here  string `yaml:"here"`  // otherwise its replacement in the suite that repeats the document
 	Place `yaml:",inline"`
 }
 
 // Advice is a recommendation, in short.
 type Advice struct {
 	Says string `yaml:"says"`
-	// RestsOn are the IDs of the sweeps that the document can have taken it from, or SWEEP/LEVEL where it is about one
-	// level against the baseline; none if it measured nothing of the kind.
+	// RestsOn are the IDs of the sweeps that may be its source, or SWEEP/LEVEL for one level against the baseline. Without
+	// a measurement there are none.
 	RestsOn []string `yaml:"rests_on"`
-	// But says where those sweeps do not carry it, or what the advice leaves out.
-	But   string `yaml:"but"`
-	Place `yaml:",inline"`
+	But     string   `yaml:"but"` // what those sweeps do not support, or what is missing in the advice
+	Place   `yaml:",inline"`
 }
 
-// Contradiction is a place where a document does not agree with itself, or says of figures what they do not say.
+// Contradiction is a place where a document contradicts itself or its figures.
 type Contradiction struct {
 	ID string `yaml:"id"`
-	// Kind is "number" (does not follow from the figures beside it; tests recompute it), "unit", "caption", or
-	// "statement" (two sentences, or a sentence and a figure).
-	Kind string `yaml:"kind"`
-	// Figures are the paths of the figures that it concerns, see [Source.Value].
-	Figures []string `yaml:"figures"`
-	// Says are the statements that do not fit together.
-	Says []Statement `yaml:"says"`
-	// Why explains it, and Use says what a reader can still rely on.
-	Why string `yaml:"why"`
-	Use string `yaml:"use"`
+	// Kind is "number" (it does not follow from other figures; tests recompute it), "unit", "caption", or "statement" (two
+	// sentences, or a sentence and a figure).
+	Kind    string      `yaml:"kind"`
+	Figures []string    `yaml:"figures"` // paths of the figures, see [Source.Value]
+	Says    []Statement `yaml:"says"`    // the contradicting statements
+	Why     string      `yaml:"why"`     // an explanation
+	Use     string      `yaml:"use"`     // what a reader can rely on
 }
 
-// Statement is a short form of what is written at a place.
+// Statement is the text at a place, in short.
 type Statement struct {
 	Text  string `yaml:"text"`
 	Place `yaml:",inline"`
 }
 
-// Sweep returns the sweep with an ID, nil if there is none.
+// Sweep finds a sweep by its ID, nil if there is none.
 func (s *Source) Sweep(id string) *Sweep {
 	if i := slices.IndexFunc(s.Sweeps, func(sweep *Sweep) bool { return sweep.ID == id }); i >= 0 {
 		return s.Sweeps[i]
@@ -143,8 +117,8 @@ func (s *Source) Sweep(id string) *Sweep {
 	return nil
 }
 
-// Figure is the sweeps of a figure, table or output: by the ID of a sweep, or by the item that the sweep comes from,
-// "figure 2" or "figure-2".
+// Figure returns the sweeps of a figure, table or output: by the ID of a sweep, or by its item, "figure 2" or
+// "figure-2".
 func (s *Source) Figure(name string) []*Sweep {
 	if sweep := s.Sweep(name); sweep != nil {
 		return []*Sweep{sweep}
@@ -162,8 +136,8 @@ func dashed(s string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(s)), " ", "-")
 }
 
-// Value finds a figure by its path: "figure-6/8C+32GB/throughput" in a sweep, "baseline-a/throughput" in a baseline,
-// or the ID of a fact.
+// Value finds a figure by its path: "figure-6/8C+32GB/throughput" in a sweep, "baseline-a/throughput" in a baseline, or
+// the ID of a fact.
 func (s *Source) Value(path string) (Value, bool) {
 	parts := strings.Split(path, "/")
 	if len(parts) == 1 {
@@ -186,7 +160,7 @@ func (s *Source) Value(path string) (Value, bool) {
 	return Value{}, false
 }
 
-// Doubts are the contradictions that concern the figure at a path; a page that shows it should show them too.
+// Doubts are the contradictions of the figure at a path. A page that shows the figure should show them too.
 func (s *Source) Doubts(path string) []*Contradiction {
 	var found []*Contradiction
 	for i := range s.Contradictions {
@@ -244,7 +218,7 @@ func (s *Source) complete() error {
 	return errors.Join(errs...)
 }
 
-// unique rejects duplicate IDs, because a path must mean one figure.
+// unique refuses duplicate IDs, because a path would mean two figures.
 func (s *Source) unique() error {
 	var errs []error
 	seen := map[string]bool{}
@@ -294,7 +268,7 @@ func (s *Source) completeSweep(sweep *Sweep) error {
 	return errors.Join(errs...)
 }
 
-// fill gives values the unit of their metric and the place around them.
+// fill sets the unit of values by their metric, and the place around them.
 func (s *Source) fill(where string, values map[string]Value, around Place) error {
 	for metric, v := range values {
 		unit, known := s.Units[metric]

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Sweep is one factor, its levels, and what the document states of each.
+// Sweep is one factor, its levels, and the stated figures of each level.
 type Sweep struct {
 	ID       string   `yaml:"id"`       // the item with a dash, "figure-2"; longer if an item has several sweeps
 	Factor   string   `yaml:"factor"`   // also in a study that repeats it
@@ -23,31 +23,24 @@ type Sweep struct {
 
 // Level is one value of a factor.
 type Level struct {
-	// Name is that of the document. Studies that repeat the sweep use the same names for their levels, except for signs
-	// ("w1 and j0" for "w=1 and j=0") and whatever the values are at their scale, so that both can be compared.
-	Name string `yaml:"name"`
-	// Workers is the number of threads at this level.
-	Workers int `yaml:"workers"`
-	// Sets are the document's settings of the level, as written.
-	Sets map[string]string `yaml:"sets"`
-	// As names the baseline that this level is.
-	As string `yaml:"as"`
-	// Values are the stated values, by metric. Values that are only drawn are absent.
-	Values map[string]Value `yaml:"values"`
-	Place  `yaml:",inline"`
+	// Name is that of the document. A study that repeats the sweep has levels with the same names without signs ("w1 and
+	// j0" for "w=1 and j=0"), whatever their values are, so that both can be compared.
+	Name    string            `yaml:"name"`
+	Workers int               `yaml:"workers"` // number of threads
+	Sets    map[string]string `yaml:"sets"`    // the document's settings of the level
+	As      string            `yaml:"as"`      // the baseline that this level is
+	Values  map[string]Value  `yaml:"values"`  // stated values by metric; absent ones are only drawn
+	Place   `yaml:",inline"`
 }
 
 // Trend is a direction that the document states in words.
 type Trend struct {
 	Metric string `yaml:"metric"`
-	// Goes is "rises", "falls", "steady" or "unclear".
-	Goes string `yaml:"goes"`
-	// From and To are levels, or what the document calls them.
-	From string `yaml:"from"`
-	To   string `yaml:"to"`
-	// Words are the words of the document. Note is what must be known about them.
-	Words string `yaml:"words"`
-	Note  string `yaml:"note"`
+	Goes   string `yaml:"goes"` // "rises", "falls", "steady" or "unclear"
+	From   string `yaml:"from"` // a level, or the document's name of it
+	To     string `yaml:"to"`
+	Words  string `yaml:"words"` // of the document
+	Note   string `yaml:"note"`  // for readers
 }
 
 // take copies the values of the baseline with their places.
@@ -73,7 +66,7 @@ func (s *Sweep) Level(name string) *Level {
 	return nil
 }
 
-// plain leaves letters, digits and points: names in a study may have neither comma nor equals sign.
+// plain keeps letters, digits and points, because names in a study have neither comma nor equals sign.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' {
@@ -83,14 +76,13 @@ func plain(s string) string {
 	}, s)
 }
 
-// Within says whether something that an advice rests on is the sweep, or one of its levels: "volumes" or
-// "volumes/ext4".
+// Within reports whether the source of an advice is this sweep or one of its levels: "volumes" or "volumes/ext4".
 func (s *Sweep) Within(restsOn string) bool {
 	id, level, one := strings.Cut(restsOn, "/")
 	return id == s.ID && (!one || s.Level(level) != nil)
 }
 
-// Value returns the stated value of a level, if there is one.
+// Value is the stated value of a level, and whether there is one.
 func (s *Sweep) Value(level, metric string) (Value, bool) {
 	l := s.Level(level)
 	if l == nil {
@@ -100,7 +92,7 @@ func (s *Sweep) Value(level, metric string) (Value, bool) {
 	return v, stated
 }
 
-// Ratio is a level's value divided by that of the document's own baseline, and whether both are stated.
+// Ratio is a level's value divided by that of the document's baseline, and whether both are stated.
 func (s *Sweep) Ratio(level, metric string) (float64, bool) {
 	v, stated := s.Value(level, metric)
 	base, baseStated := s.Value(s.Baseline, metric)
@@ -110,17 +102,16 @@ func (s *Sweep) Ratio(level, metric string) (float64, bool) {
 	return v.Number / base.Number, true
 }
 
-// Stated is the stated value of a level in a metric, relative to the baseline of the document.
+// Stated is a document's statement about a level and a metric, relative to its own baseline.
 type Stated struct {
-	// Ratio is nil if it does not follow from the document's figures.
-	Ratio *float64
-	// Drawn means that the document only has a picture of the value.
-	Drawn bool
-	// As is the document's text, for people; Bound is "about", "below", "above", "up to" or "".
-	As, Bound, Place string
+	Ratio *float64 // nil if it does not follow from the document's figures
+	Drawn bool     // the document only has a picture of the value
+	As    string   // the document's text
+	Bound string   // "about", "below", "above", "up to" or ""
+	Place string
 }
 
-// Stated returns what the document states about a level.
+// Stated returns the document's statement about a level.
 func (s *Sweep) Stated(level, metric string) Stated {
 	var x Stated
 	value, stated := s.Value(level, metric)

@@ -12,17 +12,12 @@ import (
 
 // Value is one stated figure.
 type Value struct {
-	// Written is the number as in the document, "17,680", without its unit. The number of digits shows its precision.
-	Written string
-	// Number is its value.
-	Number float64
-	// Bound is empty, or "about", "below", "above" or "up to".
-	Bound string
-	// Unit is ops/s, ms, s, MB/s, … or empty for a plain number.
-	Unit string
-	// Note says what a reader has to know of this figure, mostly that it contradicts another.
-	Note  string
-	Place Place
+	Written string // as in the document, "17,680", without its unit; the digits show its precision
+	Number  float64
+	Bound   string // empty, or "about", "below", "above" or "up to"
+	Unit    string // ops/s, ms, s, MB/s, … or empty for a plain number
+	Note    string // for readers, mostly that it contradicts another figure
+	Place   Place
 }
 
 var (
@@ -30,7 +25,7 @@ var (
 	valueKeys = []string{"is", "number", "note", "section", "item", "how"}
 )
 
-// UnmarshalYAML reads the figure alone ("17,680", "about 120", "below 10"), or a mapping with more about it.
+// UnmarshalYAML reads a figure ("17,680", "about 120", "below 10"), or a mapping with details.
 func (v *Value) UnmarshalYAML(n *yaml.Node) error {
 	text := n.Value
 	var long struct {
@@ -76,13 +71,13 @@ func step(written string) float64 {
 	return math.Pow10(-len(decimals))
 }
 
-// Between are the numbers that are written like this one when they are rounded.
+// Between are the numbers that are written like this one after rounding.
 func (v Value) Between() (low, high float64) {
 	half := step(v.Written) / 2
 	return v.Number - half, v.Number + half
 }
 
-// String is the figure as the document has it, with its unit.
+// String is the figure as in the document, with its unit.
 func (v Value) String() string {
 	return strings.TrimSpace(v.Bound + " " + v.Written + " " + v.Unit)
 }
