@@ -263,7 +263,7 @@ func startExternal(t *testing.T, name, duration string, args ...string) *command
 
 // testDrillExternal kills the primary itself and marks the fault.
 func testDrillExternal(t *testing.T, name string) {
-	c := startExternal(t, name, "18s", "--rate", "200", "--w", "majority")
+	c := startExternal(t, name, "30s", "--rate", "200", "--w", "majority")
 	c.signal(t, syscall.SIGUSR1)
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	until(t, "the fault is healed", func() bool { return len(status(t, name).Faults) == 0 })

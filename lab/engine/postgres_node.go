@@ -138,6 +138,9 @@ func (p *Postgres) assignREST(h host.Host) error {
 
 // Move sets the host of the next start.
 func (p *Postgres) Move(to host.Host) error {
+	if p.Status().Running {
+		return fmt.Errorf("%s runs on %s: stop it before it moves", p.name, p.Host().Name())
+	}
 	if to == p.Host() {
 		return nil
 	}
