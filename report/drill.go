@@ -24,7 +24,7 @@ func drillTitle(d *record.Drill) string {
 	list := DrillManners(d)
 	if len(list) < 2 {
 		if len(list) == 1 && mannerOutage(&list[0]) != "" {
-			text += "; outage " + mannerOutage(&list[0]) + outageOf(d)
+			text += "; " + outageText(d, mannerOutage(&list[0]))
 		}
 		return text + "; " + drillLoss(d)
 	}
@@ -225,12 +225,16 @@ func lostOf(r *record.DrillRound) []record.LostWrite {
 
 func drillTiles(d *record.Drill) (list []Tile) {
 	manners := DrillManners(d)
+	kinds := kindOutages(d)
+	for _, k := range kinds {
+		list = append(list, Tile{"outage of " + k.kind, k.text(), "one round"})
+	}
 	for _, m := range manners {
 		of := ""
 		if len(manners) > 1 { // one tile for each failure mode
 			of = ", " + MannerWord(m.Manner)
 		}
-		if m.Outages != nil {
+		if m.Outages != nil && len(kinds) == 0 {
 			list = append(list, Tile{"outage" + of, nanoseconds(m.Outages.Median), drillRounds(m.Outages)})
 		}
 		if m.Losses != nil {
@@ -366,7 +370,7 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	if story.Shard != "" {
 		title += " of " + story.Shard
 	}
-	s := Section{Title: title, Table: &Table{Header: []string{"event", "after the fault", "after the last event", "details"}, Left: 1,
+	s := Section{Title: title, Table: &Table{Header: []string{"event", "after the request", "after the last event", "details"}, Left: 1,
 		Last: 1}}
 	if len(r.Faults) == 0 {
 		return s
@@ -436,12 +440,13 @@ func drillClients(r *record.DrillRound) Section {
 	return s
 }
 
-var effectColumns = []string{"ok/s before", "outage", "last success before it", "rate restored after", "shortfall", "failed"}
+var effectColumns = []string{"ok/s before", "outage", "outage began", "rate restored after", "shortfall", "failed"}
 
 // These explain a section. With several rounds they are in the first one only.
 const (
-	timeMeaning   = "Times count from the request for the first fault."
-	effectMeaning = "The outage is the longest time without a successful operation: from the last success before it to the first one after it. " +
+	timeMeaning = "Times count from the request for the first fault. The fault takes effect some milliseconds later. " +
+		"Until then operations succeed."
+	effectMeaning = "The outage is the longest time without a successful operation. It begins with the last success before it. " +
 		"The rate is restored when it reaches 95 % of the rate before the fault. The shortfall is how many more operations would have succeeded until then at the rate before the fault."
 	memberMeaning    = "The final read goes through the client to the primary and decides the verdict. Then each member that can be read directly is compared with it."
 	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted."
@@ -452,7 +457,7 @@ const (
 func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
 	began := "–"
 	if e.OutageFrom >= 0 && len(r.Faults) > 0 {
-		began = sinceFault(e.OutageFrom - r.Faults[0].Injected)
+		began = sinceFault(e.OutageFrom-r.Faults[0].Injected, "the request")
 	}
 	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery),
 		figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
@@ -464,21 +469,22 @@ func windowText(window int64) string {
 	case window < 0:
 		return ""
 	case window == 0:
-		return "after the fault"
+		return "after " + effect
 	}
-	return nanoseconds(float64(window)) + " before the fault"
+	return sinceFault(-window, effect)
 }
 
-// sinceFault is a time, counted from the request for the first fault. The last success before an outage is often before
-// it.
-func sinceFault(ns int64) string {
+// effect is the moment from which the age of lost writes counts.
+const effect = "the fault took effect"
+
+// sinceFault is a time, counted from the request for the first fault or from the moment when it took effect.
+func sinceFault(ns int64, what string) string {
 	switch {
 	case ns < 0:
-		return nanoseconds(float64(-ns)) + " before the fault"
-	case ns == 0:
-		return "at the fault"
+		return nanoseconds(float64(-ns)) + " before " + what
+	default:
+		return nanoseconds(float64(ns)) + " after " + what
 	}
-	return nanoseconds(float64(ns)) + " after the fault"
 }
 
 func orNever(ns int64) string {

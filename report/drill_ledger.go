@@ -185,7 +185,7 @@ func drillLost(r *record.DrillRound) Section {
 		found, _ := shortPlace(w.Found)
 		acknowledged := "not known"
 		if w.Acknowledged >= 0 {
-			acknowledged = sinceFault(-w.Age)
+			acknowledged = sinceFault(-w.Age, effect)
 		}
 		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), acknowledged,
 			cmp.Or(found, "nowhere"))

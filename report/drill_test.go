@@ -36,7 +36,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | not read |", "connection refused", "| final read | – | 7 |",
-		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x. Of it, only writes of this round count.", "| a | 0 | 0 | 12.0 ms before the fault | the old timeline of rs0-1 |", "| b | 0 | 0 | 3.00 ms after the fault |",
+		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x. Of it, only writes of this round count.", "| a | 0 | 0 | 12.0 ms before the fault took effect | the old timeline of rs0-1 |", "| b | 0 | 0 | 3.00 ms after the fault took effect |",
 		"| ok | 7 | 0 | acknowledged, and present at the end |", "| lost | 3 | 0 | acknowledged, and absent at the end |",
 		"Of 3 lost writes, 2 found in the old timeline of rs0-1 (kept in /x), 1 not found.",
 	} {
@@ -65,6 +65,26 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	l.Lost[0].Found, l.Lost[1].Found, l.Inserts[record.WriteLost] = "", "", 5000
 	if got, want := foundElsewhere(l), "Of the first 3 lost writes, none was found in a rollback file, in a discarded log or on another member."; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A read that succeeds ends the outage of all operations, so the first line has writes and reads.
+func TestDrillTellsOutagesOfWritesAndReads(t *testing.T) {
+	effect := func(kind string, outage int64) record.DrillEffect {
+		return record.DrillEffect{Kind: kind, Client: -1, Before: 100, OutageFrom: 1e9, Outage: outage}
+	}
+	for want, effects := range map[string][]record.DrillEffect{
+		"drill: holds; outage of writes 9.00 s, of reads 2.00 s; loss not known": {effect("", 1e9), effect("writes", 9e9), effect("reads", 2e9)},
+		"drill: holds; outage of writes 9.00 s; loss not known":                  {effect("", 4e6), effect("writes", 9e9), effect("reads", 5e6)},
+		"drill: holds; outage 1.00 s; loss not known":                            {effect("", 1e9)},
+	} {
+		d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
+			Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Status: record.Complete, Verdict: record.Holds,
+				Faults:  []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Manner: "crash", Injected: 1e9, Hit: true}},
+				Effects: effects}}}
+		if got := drillTitle(d); got != want {
+			t.Errorf("the title is %q, want %q", got, want)
+		}
 	}
 }
 
