@@ -123,6 +123,7 @@ func (r *round) prepare(ctx context.Context) error {
 	if r.target.uri != "" {
 		r.drill.writer.AddSecrets(r.target.uri)
 		r.target.query(ctx)
+		r.drill.nameVendor(r.target.identity.Vendor)
 		placed, err := r.target.spreadSeeds(ctx, asked, r.drill.progress.Step)
 		if err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}

@@ -56,7 +56,7 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 		return err
 	}
 	t.uri, t.level = a.URI, a.Level
-	out.Level, out.Means = a.Level, a.Means
+	out.Level, out.Means, out.Topology = a.Level, a.Means, &t.before.Specification.Topology
 	for _, m := range t.before.Members {
 		if holdsData(m) {
 			out.Members++

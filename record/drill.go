@@ -64,6 +64,8 @@ type DrillRound struct {
 	// WindowStart and WindowEnd are the borders of the measured time, in nanoseconds of run time.
 	WindowStart int64 `json:"window_start_ns,omitempty"`
 	WindowEnd   int64 `json:"window_end_ns,omitempty"`
+	// Topology is that of the lab; absent without a lab.
+	Topology *spec.Topology `json:"topology,omitempty"`
 	// Members is how many servers hold data.
 	Members int `json:"members,omitempty"`
 	// Seeds are documents that were written and read before the load, and SeedsFound those that the final read found.

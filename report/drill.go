@@ -128,7 +128,8 @@ func drillDocument(d *record.Drill) *Document {
 			break
 		}
 	}
-	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
+	doc.Facts = append(doc.Facts, Facts("load", drillLoad(d), "lab", drillLab(d), "target", drillTarget(d),
+		"begun", begun(&d.Head))...)
 	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {
 		found.Lines = []string{"The drill is running. Results appear when a round ends."}
@@ -537,6 +538,51 @@ func drillTarget(d *record.Drill) string {
 	}
 	return d.Specification.Run.Target
 }
+
+// drillLoad is the planned load, and the rate that it reached before the fault.
+func drillLoad(d *record.Drill) string {
+	asked := d.Specification.Run
+	clients := int(asked.Load.Clients)
+	if clients < 2 {
+		clients = 0
+	}
+	text := join(", ", "workload "+asked.Workload.Name, loadText(asked.Load, int(asked.Load.Workers), clients),
+		prefixed("client ", asked.Client))
+	if asked.Load.Duration > 0 {
+		text += fmt.Sprintf(", for %v", asked.Load.Duration)
+	}
+	if len(d.Rounds) > 0 {
+		if e := d.Rounds[0].Whole(); e != nil && e.Before > 0 {
+			text += fmt.Sprintf("; %sreached %s ok/s before the fault", ofRound(d, &d.Rounds[0]), figure.Rate(e.Before))
+		}
+	}
+	return text
+}
+
+// drillLab is the cluster of the lab, with what decides how long an election takes.
+func drillLab(d *record.Drill) string {
+	if len(d.Rounds) == 0 || d.Rounds[0].Topology == nil {
+		return ""
+	}
+	t := d.Rounds[0].Topology
+	text := topologyText(*t)
+	if t.Kind == spec.LabStandalone || !strings.Contains(d.Engine, "mongod") && !strings.Contains(d.Engine, "MongoDB") {
+		return text
+	}
+	settings, err := t.SetSettings()
+	timeout, set := settings["electionTimeoutMillis"].(int32)
+	switch {
+	case err != nil:
+	case set && timeout != mongodTimeout:
+		text += fmt.Sprintf(", election timeout %s (MongoDB's default: 10 s)", nanoseconds(float64(timeout)*1e6))
+	default:
+		text += ", election timeout 10 s (MongoDB's default)"
+	}
+	return text
+}
+
+// mongodTimeout is MongoDB's default of electionTimeoutMillis.
+const mongodTimeout = 10_000
 
 func drillRecords(d *record.Drill) Section {
 	s := Section{ID: "records", Title: "results of the load, in the directory of the drill"}

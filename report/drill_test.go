@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -85,6 +86,32 @@ func TestDrillTellsOutagesOfWritesAndReads(t *testing.T) {
 		if got := drillTitle(d); got != want {
 			t.Errorf("the title is %q, want %q", got, want)
 		}
+	}
+}
+
+// The facts have the planned load, the reached rate, and what decides how long an election takes.
+func TestDrillTellsLoadAndElectionTimeout(t *testing.T) {
+	d := &record.Drill{Specification: spec.Drill{Run: spec.Run{Client: "wire", Workload: spec.Workload{Name: "ledger"},
+		Load: spec.Load{Rate: 500, Arrivals: "poisson", Workers: 64, Duration: spec.Duration(time.Minute)}}},
+		Engine: "Percona Server for MongoDB 4.4.6-8", Rounds: []record.DrillRound{{
+			Topology: &spec.Topology{Kind: spec.LabReplicaSet, Members: 3, Election: "elect-fast"},
+			Effects:  []record.DrillEffect{{Client: -1, Before: 480}}}}}
+	want := "workload ledger, open loop of 500/s, poisson arrivals, up to 64 workers, client wire, for 1m; reached 480 ok/s before the fault"
+	if got := drillLoad(d); got != want {
+		t.Errorf("the load is %q, want %q", got, want)
+	}
+	for election, want := range map[string]string{
+		"elect-fast":    "replica set of 3 members (elect-fast), election timeout 1.00 s (MongoDB's default: 10 s)",
+		"elect-default": "replica set of 3 members (elect-default), election timeout 10 s (MongoDB's default)",
+	} {
+		d.Rounds[0].Topology.Election = election
+		if got := drillLab(d); got != want {
+			t.Errorf("the lab is %q, want %q", got, want)
+		}
+	}
+	d.Engine = "documentdb 0.1"
+	if got, want := drillLab(d), "replica set of 3 members (elect-default)"; got != want {
+		t.Errorf("the lab is %q, want %q", got, want)
 	}
 }
 

@@ -76,29 +76,33 @@ func workloadName(w spec.Workload) string {
 
 func runLoad(r *record.Run, p *record.PhaseResult) string {
 	l := r.Specification.Load
-	workers := figure.Plural(p.Workers, "worker")
-	if n := len(r.Clients); n > 0 {
-		workers += fmt.Sprintf(" in %d load processes", n)
+	how := loadText(l, p.Workers, len(r.Clients)) + ", measured for " + nanoseconds(p.Seconds*1e9)
+	if l.Warmup > 0 {
+		how += " after " + l.Warmup.String() + " of warm-up"
 	}
-	var how string
+	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
+}
+
+// loadText is the load without its length. clients is the number of load processes if there are several.
+func loadText(l spec.Load, n, clients int) (how string) {
+	workers := figure.Plural(n, "worker")
+	if clients > 0 {
+		workers += fmt.Sprintf(" in %d load processes", clients)
+	}
 	switch {
 	case l.Open() && l.Rate > 0:
 		how = fmt.Sprintf("open loop of %s/s, %s arrivals, up to %s", figure.Rate(float64(l.Rate)), l.Arrivals, workers)
 	case l.Open():
 		how = fmt.Sprintf("open loop, %s arrivals, up to %s", l.Arrivals, workers)
 	case l.Pace > 0:
-		how = fmt.Sprintf("%s, %s/s each", workers, figure.Rate(float64(l.Pace)))
+		how = fmt.Sprintf("%s, planned %s/s each", workers, figure.Rate(float64(l.Pace)))
 	default:
 		how = "closed loop of " + workers
 	}
 	if n := len(l.Stages); n > 0 {
 		how += ", " + figure.Plural(n, "stage")
 	}
-	how += ", measured for " + nanoseconds(p.Seconds*1e9)
-	if l.Warmup > 0 {
-		how += " after " + l.Warmup.String() + " of warm-up"
-	}
-	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
+	return how
 }
 
 func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
