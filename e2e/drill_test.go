@@ -313,12 +313,8 @@ func testDrillStatus(t *testing.T, dir string) {
 		s, err := record.ReadStanding(dir)
 		return err == nil && s != nil && s.Stage().Stage == record.StageBroken && s.Told.Acknowledged > 0
 	})
-<<<<<<< HEAD
-	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "Round 1 of 1, now") || !strings.Contains(page, "fault injected: kill:primary") {
-=======
 	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "Round 1 of 1, now") ||
 		!strings.Contains(page, "fault injected: kill:primary on ") {
->>>>>>> h-time
 		t.Errorf("the page of a drill that goes on does not say what it is at")
 	}
 }
