@@ -15,9 +15,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 

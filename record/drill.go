@@ -17,6 +17,9 @@ const (
 	Unknown  DrillVerdict = "unknown"
 )
 
+// DrillRunInvalid is the finding that the run of a round is invalid for reasons other than the fault.
+const DrillRunInvalid = "run-invalid"
+
 // Drill is drill.json: the result of a drill. Each round is a record of a run below it.
 type Drill struct {
 	Head

@@ -98,8 +98,8 @@ func (r *DrillRound) Of(kind, shard string) *DrillEffect {
 // operations that come at random, a shorter gap is chance.
 const mostLikely = 10
 
-// KindOutage is the longest time without a success of a kind of operations on a shard. If it did not end, it is the time
-// until the end of the load. It is 0 if it is not known, or so short for the rate that it can be chance.
+// KindOutage is the longest time without a success of a kind of operations on a shard. If it did not end, it is the
+// time until the end of the load. It is 0 if it is not known, or so short for the rate that it can be chance.
 func (r *DrillRound) KindOutage(kind, shard string) (length int64, ended bool) {
 	e := r.Of(kind, shard)
 	if e == nil || e.OutageFrom < 0 {

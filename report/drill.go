@@ -141,8 +141,8 @@ func drillDocument(d *record.Drill) *Document {
 		for _, story := range DrillStories(r) {
 			round = append(round, drillTimeline(r, story))
 		}
-		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r), drillLedger(r), drillReads(r),
-			drillLost(r), drillJudged(r), drillStaleness(r)) {
+		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r),
+			drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r), drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
 			}
@@ -170,7 +170,7 @@ func plannedFault(f spec.Fault) string {
 	}
 	switch {
 	case f.For > 0:
-		text += fmt.Sprintf(", reverted %v later", f.For)
+		text += fmt.Sprintf(", in place for %v, then reverted", f.For)
 	case f.Stay:
 		text += ", reverted after the audit"
 	}
@@ -179,7 +179,8 @@ func plannedFault(f spec.Fault) string {
 
 // explains reports whether a line explains a section.
 func explains(line string) bool {
-	return slices.Contains([]string{timeMeaning, effectMeaning, memberMeaning, guaranteeMeaning, staleMeaning}, line)
+	return slices.Contains([]string{timeMeaning, effectMeaning, memberMeaning, ownDocuments, updateMeaning,
+		guaranteeMeaning, staleMeaning, driverRepeats}, line)
 }
 
 // drillFindings are why the verdict is what it is, and what else has to be known.
@@ -309,6 +310,8 @@ func drillChecks(d *record.Drill) []Point {
 		check(unhit == 0, Bad, "each fault took effect", figure.Plural(unhit, "fault")+" without effect"),
 		check(unjudged == 0, Bad, "all writes checked", "writes not checked in "+figure.Plural(unjudged, "round")),
 		check(unread == 0, Warn, "all members read", "not all members read"),
+		check(!slices.ContainsFunc(d.Validity, func(f measure.Finding) bool { return f.ID == record.DrillRunInvalid }), Warn,
+			"rates valid", "rates not valid"),
 	}
 	if seeds > 0 {
 		list = append(list, check(found == seeds, Bad, "documents from before the load present",
@@ -450,7 +453,9 @@ const (
 	effectMeaning = "The outage is the longest time without a successful operation. It begins with the last success before it. " +
 		"The rate is restored when it reaches 95 % of the rate before the fault. The shortfall is how many more operations would have succeeded until then at the rate before the fault."
 	memberMeaning    = "The final read goes through the client to the primary and decides the verdict. Then each member that can be read directly is compared with it."
-	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted."
+	ownDocuments     = "Each insert is one document. The other documents have counters, which updates increment: up to 16 updates each."
+	updateMeaning    = "ID.x is an update of the counter x in the document with this _id: db.plimsoll_ledger.find({_id: ObjectId(\"ID\")})."
+	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted. Times in examples count from the start of the run."
 	staleMeaning     = "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count."
 )
 

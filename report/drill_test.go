@@ -36,7 +36,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | not read |", "connection refused", "| final read | – | 7 |",
+		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | lags | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | not read |", "connection refused", "| final read | – | 7 |",
 		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x. Of it, only writes of this round count.", "| a | 0 | 0 | 12.0 ms before the fault took effect | the old timeline of rs0-1 |", "| b | 0 | 0 | 3.00 ms after the fault took effect |",
 		"| ok | 7 | 0 | acknowledged, and present at the end |", "| lost | 3 | 0 | acknowledged, and absent at the end |",
 		"Of 3 lost writes, 2 found in the old timeline of rs0-1 (kept in /x), 1 not found.",

@@ -34,7 +34,10 @@ func runDocument(r *record.Run) *Document {
 		d.Sections = appendFilled(nil, operations(r, p), failures(p))
 		d.Facts = Facts("load", runLoad(r, p))
 	}
-	d.Facts = append(d.Facts, Facts("durability", Durability(r), "data", Data(r))...)
+	if !storesNothing(r) {
+		d.Facts = append(d.Facts, Facts("durability", Durability(r))...)
+	}
+	d.Facts = append(d.Facts, Facts("data", Data(r))...)
 	if p != nil {
 		d.Facts = append(d.Facts, runCounts(r, p)...)
 	}
@@ -163,13 +166,17 @@ func Durability(r *record.Run) string {
 	return join(", ", text, prefixed("read concern ", d.ReadConcern), prefixed("read from ", d.ReadPreference), prefixed("client ", client))
 }
 
+func storesNothing(r *record.Run) bool {
+	return r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:")
+}
+
 // Data describes the loaded data, "" if it is not known.
 func Data(r *record.Run) string {
 	f := r.Fill
 	if f == nil {
 		return ""
 	}
-	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
+	if storesNothing(r) {
 		return "none; the target stores nothing"
 	}
 	text := figure.Count(f.Records) + " documents"
@@ -439,8 +446,8 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		{"clocks and counts agree", "clocks or counts disagree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
 		{"target available", "target not always available", true, []string{"outage", "nothing", "nothing-succeeded"}},
 		{"enough values", "too few values", true, []string{"few-samples"}},
-		{"content as written", "content not as written", true, []string{"corrupt", "short-data"}},
-		{"writes confirmed", "writes not confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
+		{"content as written", "content not as written", !storesNothing(r), []string{"corrupt", "short-data"}},
+		{"writes confirmed", "writes not confirmed", !storesNothing(r), []string{"unacknowledged", "concern-ignored", "indeterminate"}},
 		{"result complete", "result incomplete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
 			"nothing-measured", "unwritten"}},
 	} {
