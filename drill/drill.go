@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -224,6 +225,13 @@ func (c *campaign) checkMembers(ctx context.Context, round int) {
 		}
 		c.find("placement", measure.Warning, "round %d began with %s. Rounds are not comparable, because the same fault may "+
 			"have struck something else. %s", round, strings.Join(moved, ", "), how)
+	}
+}
+
+// nameVendor replaces the name of the program by that of the vendor if others build the server.
+func (c *campaign) nameVendor(vendor string) {
+	if version, ok := strings.CutPrefix(c.result.Engine, "mongod "); ok && vendor != "" && vendor != server.VendorMongoDB {
+		c.result.Engine = vendor + " " + version
 	}
 }
 

@@ -91,6 +91,8 @@ var survivals = []struct{ grade, happened, loss, why string }{
 		"or set the write concern (--w)"},
 	{gradeNowhere, happenedAny, spec.LossAny, "the server does not confirm these writes, so recent ones may be lost. " +
 		"The loss window is measured"},
+	{gradeMemory, happenedTaken, spec.LossAny, "only the primary has a write when it is acknowledged. If it fails before " +
+		"another member copies the write, the write is lost. The loss window is measured"},
 	{gradeMemory, happenedAny, spec.LossAny, "the server acknowledges before the write reaches a disk, so recent writes may " +
 		"be lost. The loss window is measured"},
 	{gradeSome, happenedAny, spec.LossAny, "several members have a write when it is acknowledged, but no majority. A member " +
@@ -180,7 +182,7 @@ func (c circumstances) promise() (loss, why string) {
 		if strings.Contains(why, "%d") {
 			why = fmt.Sprintf(why, c.down, c.members)
 		}
-		if grade == gradeMemory && c.level == "" {
+		if grade == gradeMemory && c.level == "" && row.happened != happenedTaken {
 			why += ". mongod writes its journal every 100 ms"
 		}
 		return row.loss, c.writes() + ". " + sentence(why)

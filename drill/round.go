@@ -123,6 +123,7 @@ func (r *round) prepare(ctx context.Context) error {
 	if r.target.uri != "" {
 		r.drill.writer.AddSecrets(r.target.uri)
 		r.target.query(ctx)
+		r.drill.nameVendor(r.target.identity.Vendor)
 		placed, err := r.target.spreadSeeds(ctx, asked, r.drill.progress.Step)
 		if err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
@@ -304,8 +305,9 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.drill.spec.Faults),
 		problem: problem})
 	if ids := doubts(result.Validity); ids != "" {
-		r.drill.find("run-invalid", measure.Warning, "the run of round %d is invalid for reasons other than the fault (%s), "+
-			"so its rates are doubtful. See: plimsoll show %s", out.Number, ids, filepath.Join(r.drill.o.Dir, out.Record))
+		r.drill.find(record.DrillRunInvalid, measure.Warning, "the load of round %d is invalid for reasons other than the fault "+
+			"(%s). Outages and lost writes are valid. Rates, shortfall and the times at which rates were restored are not. See: "+
+			"plimsoll show %s", out.Number, ids, filepath.Join(r.drill.o.Dir, out.Record))
 	}
 }
 

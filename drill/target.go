@@ -57,6 +57,7 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 	}
 	t.uri, t.level = a.URI, a.Level
 	out.Level, out.Means, out.Failover = a.Level, a.Means, t.before.Failover
+	out.Topology = &t.before.Specification.Topology
 	for _, m := range t.before.Members {
 		if holdsData(m) {
 			out.Members++

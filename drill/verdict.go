@@ -56,7 +56,7 @@ func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 	case lost > 0:
 		text := fmt.Sprintf("%s of %s acknowledged writes were lost, which is allowed here", figure.Count(lost), figure.Count(l.Acknowledged))
 		if l.LossWindow > 0 {
-			text += fmt.Sprintf(". The oldest was acknowledged %s before the fault", durationText(l.LossWindow))
+			text += fmt.Sprintf(". The oldest was acknowledged %s before the fault took effect", durationText(l.LossWindow))
 		}
 		return record.Holds, []string{text}
 	}
@@ -78,7 +78,7 @@ func violations(r *record.DrillRound) []string {
 		case r.Expect.Loss == spec.LossNone || r.Expect.Loss == "":
 			wrong.add("%s, although none may be lost. %s", lost, sentence(r.Promise))
 		case r.Expect.Loss == spec.LossWindow && l.LossWindow > int64(r.Expect.LossWindow):
-			wrong.add("%s. The oldest was acknowledged %s before the fault, more than the allowed %s",
+			wrong.add("%s. The oldest was acknowledged %s before the fault took effect, more than the allowed %s",
 				lost, durationText(l.LossWindow), r.Expect.LossWindow)
 		}
 		for _, c := range []struct{ class, text string }{
@@ -126,6 +126,16 @@ func limits(r *record.DrillRound) (wrong, open list) {
 	default:
 		open.add("%sno operation succeeded after the fault, but the load ended %s later and the allowed outage is %s. "+
 			"Use a longer load (--duration)", prefix, durationText(silent), allowed.Outage)
+	}
+	if len(wrong) == 0 && allowed.Outage > 0 { // operations of one kind may succeed while the other is out
+		for _, kind := range []string{record.KindWrites, record.KindReads} {
+			if length, ended := r.KindOutage(kind, all.Shard); length > int64(allowed.Outage) && ended {
+				wrong.add("%sthe outage of %s was %s, more than the allowed %s", prefix, kind, durationText(length), allowed.Outage)
+			} else if length > int64(allowed.Outage) {
+				wrong.add("%sno %s succeeded after the fault for %s; the allowed outage is %s", prefix, kind, durationText(length),
+					allowed.Outage)
+			}
+		}
 	}
 	switch {
 	case allowed.Recovery == 0:

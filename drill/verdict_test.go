@@ -90,6 +90,16 @@ func TestVerdict(t *testing.T) {
 func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 	judged(t, map[string]verdictCase{
 		"never back": {func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(39) }, record.Violated, "no operation"},
+		"reads continue, writes are out for too long": {func(e *evidence) {
+			e.round.Effects = append(e.round.Effects, record.DrillEffect{Kind: record.KindWrites, Client: -1, Before: 100,
+				OutageFrom: int64(21 * time.Second), Outage: int64(9 * time.Second)})
+			e.round.Expect.Outage = seconds(5)
+		}, record.Violated, "the outage of writes was 9.00 s, more than the allowed 5s"},
+		"rare reads have gaps": {func(e *evidence) {
+			e.round.Effects = append(e.round.Effects, record.DrillEffect{Kind: record.KindReads, Client: -1, Before: 1,
+				OutageFrom: int64(21 * time.Second), Outage: int64(9 * time.Second)})
+			e.round.Expect.Outage = seconds(5)
+		}, record.Holds, ""},
 		"load ended sooner than the outage that is allowed": {
 			func(e *evidence) { e.round.Effects[0].Outage = -1; e.round.Expect.Outage = seconds(40) }, record.Unknown, "the load ended 40.0 s later"},
 		"nothing succeeded before": {func(e *evidence) {

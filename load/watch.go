@@ -44,7 +44,7 @@ func (a *watch) self(now int64) {
 func (a *watch) sink(now int64) {
 	if took := now - a.looked; took >= stallLeast {
 		a.amnesty = now + int64(a.crew.grace) // the process may not have run
-		a.crew.event(now, EventSlowRecord, "keeping the results took "+time.Duration(took).Round(time.Millisecond).String())
+		a.crew.event(now, EventSlowRecord, "storing the results of a second took "+time.Duration(took).Round(time.Millisecond).String())
 	}
 	a.looked = now
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -73,10 +74,13 @@ func checkScheduler(s *Summary, c Circumstances) []Finding {
 	if len(s.Points) == 0 || float64(slow) <= maxBusyShare*float64(len(s.Points)) {
 		return nil
 	}
+	meaning := "This is included in the measured latency and exceeds 10 % of its p99."
+	if p99 := float64(s.service().Quantile(0.99)); p99 < limit {
+		meaning = fmt.Sprintf("Latencies below %s do not describe the target.", figure.Duration(ns(limit)))
+	}
 	return finding("client-scheduler", c.ofClient(), worst, limit, UnitTime,
-		"the load generator's p99 wake-up latency exceeded %s in %s of %s intervals (worst %s). This is included in the measured "+
-			"latency and exceeds 10 %% of its p99. Use fewer workers or more cores.",
-		ns(limit), slow, len(s.Points), ns(worst))
+		"the load generator's p99 wake-up latency exceeded %s in %s of %s intervals (worst %s). %s Use fewer workers or more cores.",
+		ns(limit), slow, len(s.Points), ns(worst), meaning)
 }
 
 // checkPauses checks the time in which garbage collection stops the client. The share of the time is about the share of

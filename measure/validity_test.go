@@ -314,6 +314,20 @@ func TestMergeOfSummaries(t *testing.T) {
 	}
 }
 
+// A latency far below the lateness of the load generator does not contain it.
+func TestSchedulerFindingOfATargetFasterThanTheScheduler(t *testing.T) {
+	for service, want := range map[int64]string{200: "Latencies below 1.00 ms do not describe the target.",
+		5e6: "This is included in the measured latency and exceeds 10 % of its p99."} {
+		s := phase(t, 20, func(_ int, iv *Interval) {
+			succeed(iv, 10_000, service)
+			iv.Client.SchedP99 = 5 * time.Millisecond
+		})
+		if got := checkScheduler(s, Circumstances{}); len(got) != 1 || !strings.Contains(got[0].Text, want) {
+			t.Errorf("at %d ns: %v", service, got)
+		}
+	}
+}
+
 // A number reads the same in a finding as in a table.
 func TestFindingsWriteNumbersAsTablesDo(t *testing.T) {
 	s := &Summary{Start: 0, End: 15 * time.Second, Offered: 100_000, Dropped: 15_903}

@@ -17,6 +17,9 @@ const (
 	Unknown  DrillVerdict = "unknown"
 )
 
+// DrillRunInvalid is the finding that the run of a round is invalid for reasons other than the fault.
+const DrillRunInvalid = "run-invalid"
+
 // Drill is drill.json: the result of a drill. Each round is a record of a run below it.
 type Drill struct {
 	Head
@@ -66,6 +69,8 @@ type DrillRound struct {
 	// WindowStart and WindowEnd are the borders of the measured time, in nanoseconds of run time.
 	WindowStart int64 `json:"window_start_ns,omitempty"`
 	WindowEnd   int64 `json:"window_end_ns,omitempty"`
+	// Topology is that of the lab; absent without a lab.
+	Topology *spec.Topology `json:"topology,omitempty"`
 	// Members is how many servers hold data.
 	Members int `json:"members,omitempty"`
 	// Seeds are documents that were written and read before the load, and SeedsFound those that the final read found.

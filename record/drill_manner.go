@@ -94,6 +94,27 @@ func (r *DrillRound) Of(kind, shard string) *DrillEffect {
 	return nil
 }
 
+// mostLikely is the number of successes at the rate before the fault from which a time without one is an outage. In
+// operations that come at random, a shorter gap is chance.
+const mostLikely = 10
+
+// KindOutage is the longest time without a success of a kind of operations on a shard. If it did not end, it is the
+// time until the end of the load. It is 0 if it is not known, or so short for the rate that it can be chance.
+func (r *DrillRound) KindOutage(kind, shard string) (length int64, ended bool) {
+	e := r.Of(kind, shard)
+	if e == nil || e.OutageFrom < 0 {
+		return 0, false
+	}
+	length, ended = e.Outage, e.Outage >= 0
+	if !ended {
+		length = r.WindowEnd - e.OutageFrom
+	}
+	if float64(length)/1e9*e.Before < mostLikely {
+		return 0, false
+	}
+	return length, ended
+}
+
 // LostWrites is how many acknowledged writes are gone.
 func (l *LedgerResult) LostWrites() int64 { return l.Inserts[WriteLost] + l.Updates[WriteLost] }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Operations that were dropped or never sent did not succeed either.
@@ -52,6 +53,23 @@ func TestTargetsAreNamedOnce(t *testing.T) {
 		if got := runTarget(&record.Run{Target: target}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// Nothing is claimed of writes and documents if the target stores none.
+func TestATargetThatStoresNothingConfirmsNothing(t *testing.T) {
+	r := &record.Run{Target: record.Target{Address: "null:", Kind: "null"}, Fill: &record.FillResult{Records: 5},
+		Specification: spec.Run{Durability: spec.Durability{Name: "durable"}},
+		Phases:        []record.PhaseResult{{Phase: "measure"}}}
+	text := fmt.Sprint(Of(r))
+	for _, never := range []string{"writes confirmed", "content as written", "durable"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%q is in %s", never, text)
+		}
+	}
+	r.Target = record.Target{Address: "a:1", Kind: "mongod"}
+	if text := fmt.Sprint(Of(r)); !strings.Contains(text, "writes confirmed") || !strings.Contains(text, "durable") {
+		t.Errorf("a mongod confirms writes: %s", text)
 	}
 }
 
@@ -107,6 +125,11 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}
+	}
+	doubtful := record.Drill{Rounds: []record.DrillRound{good}}
+	doubtful.Validity = []measure.Finding{{ID: record.DrillRunInvalid}}
+	if text := fmt.Sprint(drillChecks(&doubtful)); !strings.Contains(text, "! rates not valid") {
+		t.Errorf("a round with an invalid run: %s", text)
 	}
 	for verdict, grade := range map[record.DrillVerdict]Grade{record.Holds: Good, record.Violated: Bad, "unknown": Warn} {
 		if got := drillFindings(&record.Drill{Verdict: verdict, Reasons: []string{"why"}}); len(got) != 1 ||

@@ -24,7 +24,7 @@ func drillTitle(d *record.Drill) string {
 	list := DrillManners(d)
 	if len(list) < 2 {
 		if len(list) == 1 && mannerOutage(&list[0]) != "" {
-			text += "; outage " + mannerOutage(&list[0]) + outageOf(d)
+			text += "; " + outageText(d, mannerOutage(&list[0]))
 		}
 		return text + "; " + drillLoss(d)
 	}
@@ -128,6 +128,7 @@ func drillDocument(d *record.Drill) *Document {
 			break
 		}
 	}
+	doc.Facts = append(doc.Facts, Facts("load", drillLoad(d), "lab", drillLab(d))...)
 	if len(d.Rounds) > 0 && d.Rounds[0].Failover != "" {
 		doc.Facts = append(doc.Facts, Fact{"failover", d.Rounds[0].Failover})
 	}
@@ -143,8 +144,8 @@ func drillDocument(d *record.Drill) *Document {
 		for _, story := range DrillStories(r) {
 			round = append(round, drillTimeline(r, story))
 		}
-		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r), drillLedger(r), drillReads(r),
-			drillLost(r), drillJudged(r), drillStaleness(r)) {
+		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r),
+			drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r), drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
 			}
@@ -172,7 +173,7 @@ func plannedFault(f spec.Fault) string {
 	}
 	switch {
 	case f.For > 0:
-		text += fmt.Sprintf(", reverted %v later", f.For)
+		text += fmt.Sprintf(", in place for %v, then reverted", f.For)
 	case f.Stay:
 		text += ", reverted after the audit"
 	}
@@ -181,7 +182,8 @@ func plannedFault(f spec.Fault) string {
 
 // explains reports whether a line explains a section.
 func explains(line string) bool {
-	return slices.Contains([]string{timeMeaning, effectMeaning, memberMeaning, guaranteeMeaning, staleMeaning}, line)
+	return slices.Contains([]string{timeMeaning, effectMeaning, memberMeaning, ownDocuments, updateMeaning,
+		guaranteeMeaning, staleMeaning, driverRepeats}, line)
 }
 
 // drillFindings are why the verdict is what it is, and what else has to be known.
@@ -228,12 +230,16 @@ func lostOf(r *record.DrillRound) []record.LostWrite {
 
 func drillTiles(d *record.Drill) (list []Tile) {
 	manners := DrillManners(d)
+	kinds := kindOutages(d)
+	for _, k := range kinds {
+		list = append(list, Tile{"outage of " + k.kind, k.text(), "one round"})
+	}
 	for _, m := range manners {
 		of := ""
 		if len(manners) > 1 { // one tile for each failure mode
 			of = ", " + MannerWord(m.Manner)
 		}
-		if m.Outages != nil {
+		if m.Outages != nil && len(kinds) == 0 {
 			list = append(list, Tile{"outage" + of, nanoseconds(m.Outages.Median), drillRounds(m.Outages)})
 		}
 		if m.Losses != nil {
@@ -307,6 +313,8 @@ func drillChecks(d *record.Drill) []Point {
 		check(unhit == 0, Bad, "each fault took effect", figure.Plural(unhit, "fault")+" without effect"),
 		check(unjudged == 0, Bad, "all writes checked", "writes not checked in "+figure.Plural(unjudged, "round")),
 		check(unread == 0, Warn, "all members read", "not all members read"),
+		check(!slices.ContainsFunc(d.Validity, func(f measure.Finding) bool { return f.ID == record.DrillRunInvalid }), Warn,
+			"rates valid", "rates not valid"),
 	}
 	if seeds > 0 {
 		list = append(list, check(found == seeds, Bad, "documents from before the load present",
@@ -369,7 +377,7 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	if story.Shard != "" {
 		title += " of " + story.Shard
 	}
-	s := Section{Title: title, Table: &Table{Header: []string{"event", "after the fault", "after the last event", "details"}, Left: 1,
+	s := Section{Title: title, Table: &Table{Header: []string{"event", "after the request", "after the last event", "details"}, Left: 1,
 		Last: 1}}
 	if len(r.Faults) == 0 {
 		return s
@@ -439,15 +447,18 @@ func drillClients(r *record.DrillRound) Section {
 	return s
 }
 
-var effectColumns = []string{"ok/s before", "outage", "last success before it", "rate restored after", "shortfall", "failed"}
+var effectColumns = []string{"ok/s before", "outage", "outage began", "rate restored after", "shortfall", "failed"}
 
 // These explain a section. With several rounds they are in the first one only.
 const (
-	timeMeaning   = "Times count from the request for the first fault."
-	effectMeaning = "The outage is the longest time without a successful operation: from the last success before it to the first one after it. " +
+	timeMeaning = "Times count from the request for the first fault. The fault takes effect some milliseconds later. " +
+		"Until then operations succeed."
+	effectMeaning = "The outage is the longest time without a successful operation. It begins with the last success before it. " +
 		"The rate is restored when it reaches 95 % of the rate before the fault. The shortfall is how many more operations would have succeeded until then at the rate before the fault."
 	memberMeaning    = "The final read goes through the client to the primary and decides the verdict. Then each member that can be read directly is compared with it."
-	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted."
+	ownDocuments     = "Each insert is one document. The other documents have counters, which updates increment: up to 16 updates each."
+	updateMeaning    = "ID.x is an update of the counter x in the document with this _id: db.plimsoll_ledger.find({_id: ObjectId(\"ID\")})."
+	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted. Times in examples count from the start of the run."
 	staleMeaning     = "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count."
 )
 
@@ -455,7 +466,7 @@ const (
 func effectCells(r *record.DrillRound, e record.DrillEffect) []string {
 	began := "–"
 	if e.OutageFrom >= 0 && len(r.Faults) > 0 {
-		began = sinceFault(e.OutageFrom - r.Faults[0].Injected)
+		began = sinceFault(e.OutageFrom-r.Faults[0].Injected, "the request")
 	}
 	return []string{figure.Rate(e.Before), orNever(e.Outage), began, orUnseen(e.Recovery),
 		figure.Count(int64(e.Missing)), figure.Count(e.Failed)}
@@ -467,21 +478,22 @@ func windowText(window int64) string {
 	case window < 0:
 		return ""
 	case window == 0:
-		return "after the fault"
+		return "after " + effect
 	}
-	return nanoseconds(float64(window)) + " before the fault"
+	return sinceFault(-window, effect)
 }
 
-// sinceFault is a time, counted from the request for the first fault. The last success before an outage is often before
-// it.
-func sinceFault(ns int64) string {
+// effect is the moment from which the age of lost writes counts.
+const effect = "the fault took effect"
+
+// sinceFault is a time, counted from the request for the first fault or from the moment when it took effect.
+func sinceFault(ns int64, what string) string {
 	switch {
 	case ns < 0:
-		return nanoseconds(float64(-ns)) + " before the fault"
-	case ns == 0:
-		return "at the fault"
+		return nanoseconds(float64(-ns)) + " before " + what
+	default:
+		return nanoseconds(float64(ns)) + " after " + what
 	}
-	return nanoseconds(float64(ns)) + " after the fault"
 }
 
 func orNever(ns int64) string {
@@ -534,6 +546,51 @@ func drillTarget(d *record.Drill) string {
 	}
 	return d.Specification.Run.Target
 }
+
+// drillLoad is the planned load, and the rate that it reached before the fault.
+func drillLoad(d *record.Drill) string {
+	asked := d.Specification.Run
+	clients := int(asked.Load.Clients)
+	if clients < 2 {
+		clients = 0
+	}
+	text := join(", ", "workload "+asked.Workload.Name, loadText(asked.Load, int(asked.Load.Workers), clients),
+		prefixed("client ", asked.Client))
+	if asked.Load.Duration > 0 {
+		text += fmt.Sprintf(", for %v", asked.Load.Duration)
+	}
+	if len(d.Rounds) > 0 {
+		if e := d.Rounds[0].Whole(); e != nil && e.Before > 0 {
+			text += fmt.Sprintf("; %sreached %s ok/s before the fault", ofRound(d, &d.Rounds[0]), figure.Rate(e.Before))
+		}
+	}
+	return text
+}
+
+// drillLab is the cluster of the lab, with what decides how long an election takes.
+func drillLab(d *record.Drill) string {
+	if len(d.Rounds) == 0 || d.Rounds[0].Topology == nil {
+		return ""
+	}
+	t := d.Rounds[0].Topology
+	text := topologyText(*t)
+	if t.Kind == spec.LabStandalone || !strings.Contains(d.Engine, "mongod") && !strings.Contains(d.Engine, "MongoDB") {
+		return text
+	}
+	settings, err := t.SetSettings()
+	timeout, set := settings["electionTimeoutMillis"].(int32)
+	switch {
+	case err != nil:
+	case set && timeout != mongodTimeout:
+		text += fmt.Sprintf(", election timeout %s (MongoDB's default: 10 s)", nanoseconds(float64(timeout)*1e6))
+	default:
+		text += ", election timeout 10 s (MongoDB's default)"
+	}
+	return text
+}
+
+// mongodTimeout is MongoDB's default of electionTimeoutMillis.
+const mongodTimeout = 10_000
 
 func drillRecords(d *record.Drill) Section {
 	s := Section{ID: "records", Title: "results of the load, in the directory of the drill"}

@@ -19,7 +19,7 @@ var writeResults = []struct{ class, name, meaning string }{
 	{record.WriteLost, "lost", "acknowledged, and absent at the end"},
 	{record.WriteRecovered, "indeterminate, present", "no definite answer, and present at the end"},
 	{record.WriteDropped, "indeterminate, absent", "no definite answer, and absent at the end; this is not a loss"},
-	{record.WriteStale, "stale", "acknowledged, absent in a later read, and present at the end"},
+	{record.WriteStale, "missed by a read", "acknowledged, absent in a later read, and present at the end"},
 	{record.WriteDiverged, "diverged", "different between members after replication had caught up"},
 	{record.WritePhantom, "phantom", "reported as not applied, but present"},
 	{record.WriteDuplicated, "duplicated", "applied more than once"},
@@ -28,7 +28,11 @@ var writeResults = []struct{ class, name, meaning string }{
 	{record.WriteNeverRead, "not read", "the final read did not cover it, so its result is unknown"},
 }
 
-func drillLedger(r *record.DrillRound) Section {
+// driverRepeats is why writes during an outage have an answer.
+const driverRepeats = "After a network error or a change of the primary, the client driver repeats a write until its timeout. " +
+	"The answer to the last attempt counts, so such a write can be acknowledged."
+
+func drillLedger(r *record.DrillRound, client string) Section {
 	s := Section{Title: "ledger of writes"}
 	l := r.Ledger
 	if l == nil {
@@ -37,6 +41,9 @@ func drillLedger(r *record.DrillRound) Section {
 	s.Lines = append(s.Lines, fmt.Sprintf("%s sent %s: %s acknowledged, %s indeterminate (without a definite answer), %s not applied.",
 		figure.Plural(l.Writers, "writer"), figure.Plural(int(l.Attempted), "write"), figure.Count(l.Acknowledged),
 		figure.Count(l.Indeterminate), figure.Count(l.NotApplied)))
+	if client == "driver" {
+		s.Lines = append(s.Lines, driverRepeats)
+	}
 	s.Table = &Table{Header: []string{"result", "inserts", "updates", "meaning"}, Left: 1, Last: 1}
 	for _, w := range writeResults {
 		inserts, inserted := l.Inserts[w.class]
@@ -120,6 +127,9 @@ func drillReads(r *record.DrillRound) Section {
 	}
 	s.Table = &Table{Header: []string{"read from", "state", "documents", "writes it lacks", "writes only it has", "took", "details"}, Left: 2, Last: 1}
 	s.Lines = append(s.Lines, memberMeaning)
+	if r.Ledger.Judged != nil {
+		s.Lines = append(s.Lines, ownDocuments)
+	}
 	for _, state := range memberStates {
 		if slices.ContainsFunc(r.Ledger.Reads, func(x record.LedgerRead) bool { return x.State == state.state }) {
 			s.Lines = append(s.Lines, state.name+": "+state.meaning+".")
@@ -144,7 +154,7 @@ func drillReads(r *record.DrillRound) Section {
 // memberStates are the states of members in the order in which they are explained.
 var memberStates = []struct{ state, name, meaning string }{
 	{record.MemberAgrees, "agrees", "the member has the same writes as the final read"},
-	{record.MemberStale, "stale", "the member lacks only writes that it had not applied yet, because it lags"},
+	{record.MemberStale, "lags", "the member lacks only writes that it has not applied yet"},
 	{record.MemberDiverged, "diverged", "the member differs from the final read, although it does not lag"},
 	{record.MemberNeverRead, "not read", "the member could not be read completely"},
 }
@@ -177,15 +187,19 @@ func drillLost(r *record.DrillRound) Section {
 		return s
 	}
 	s.Table = &Table{Header: []string{"id", "writer", "number of the write", "acknowledged", "found in"}, Left: 1, Last: 1}
+	shown := r.Ledger.Lost[:min(mostLost, len(r.Ledger.Lost))]
+	if slices.ContainsFunc(shown, func(w record.LostWrite) bool { return strings.Contains(w.ID, ".") }) {
+		s.Lines = append(s.Lines, updateMeaning)
+	}
 	if n := r.Ledger.LostWrites(); n > mostLost {
 		s.Lines = append(s.Lines, fmt.Sprintf("These are %d of %s. drill.json lists all of them, as ranges of numbers for each writer.",
 			mostLost, figure.Plural(int(n), "lost write")))
 	}
-	for _, w := range r.Ledger.Lost[:min(mostLost, len(r.Ledger.Lost))] {
+	for _, w := range shown {
 		found, _ := shortPlace(w.Found)
 		acknowledged := "not known"
 		if w.Acknowledged >= 0 {
-			acknowledged = sinceFault(-w.Age)
+			acknowledged = sinceFault(-w.Age, effect)
 		}
 		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), acknowledged,
 			cmp.Or(found, "nowhere"))

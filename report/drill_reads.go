@@ -16,7 +16,7 @@ var guarantees = []struct{ id, name, broken string }{
 	{"monotonic-writes", "monotonic writes", "a read has an update, but not an earlier one of its writer"},
 	{"writes-follow-reads", "writes follow reads", "a write survived without an update that its session had read"},
 	{"committed", "no dirty reads", "a read has an update that was rolled back later"},
-	{"written", "only written values", "a read has an update that was never sent, or was refused"},
+	{"written", "only written values", "a read has an update that was never sent, or was not applied"},
 	{"linearizable", "linearizable", "a read lacks an update that was acknowledged or read earlier"},
 }
 
@@ -26,14 +26,15 @@ func drillJudged(r *record.DrillRound) Section {
 		return s
 	}
 	j := r.Ledger.Judged
-	s.Lines = append(s.Lines, fmt.Sprintf("%s were compared with %s. %s.", figure.Plural(int(j.Reads), "read"),
-		figure.Plural(int(j.Updates), "update"), readSettings(j)))
+	s.Lines = append(s.Lines, fmt.Sprintf("%s of counters were compared with %s. Reads of inserted documents "+
+		"are part of the ledger of writes. %s.", figure.Plural(int(j.Reads), "read"), figure.Plural(int(j.Updates), "update"),
+		readSettings(j)))
 	rule := guaranteeMeaning
 	if j.Why != "" {
 		rule = Capitalised(j.Why) + "."
 	}
 	s.Lines = append(s.Lines, rule)
-	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "violated", "by rollback", "violated if"}, Left: 2, Last: 1}
+	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "violated", "due to lost updates", "violated if"}, Left: 2, Last: 1}
 	for _, g := range j.Guarantees {
 		promised := "no"
 		if g.Promised {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -143,30 +143,48 @@ func effectName(e record.DrillEffect) string {
 	return cmp.Or(e.Class, "all")
 }
 
-// outageOf says of what the outage of one round is: the shard, and how long writes were out where reads came back
-// before them, or the other way round. It is empty where there is no more to say.
-func outageOf(d *record.Drill) string {
+// kindOutage is the outage of reads or of writes in a round.
+type kindOutage struct {
+	kind   string
+	length int64
+	ended  bool
+}
+
+func (k kindOutage) text() string {
+	if !k.ended {
+		return "that did not end while the load ran"
+	}
+	return nanoseconds(float64(k.length))
+}
+
+// kindOutages are the outages of writes and of reads in a drill of one round, of both, one or none.
+func kindOutages(d *record.Drill) (list []kindOutage) {
 	if len(d.Rounds) != 1 {
-		return ""
+		return nil
 	}
 	r := &d.Rounds[0]
 	e := r.Headline()
-	if e == nil || e.Outage < 0 {
-		return ""
+	if e == nil {
+		return nil
 	}
-	text := ""
-	if e.Shard != "" {
-		text = " on " + e.Shard
+	for _, kind := range []string{record.KindWrites, record.KindReads} {
+		if length, ended := r.KindOutage(kind, e.Shard); length > 0 {
+			list = append(list, kindOutage{kind, length, ended})
+		}
 	}
-	for _, kind := range []string{record.KindReads, record.KindWrites} {
-		o := r.Of(kind, e.Shard)
-		switch {
-		case o == nil || o.OutageFrom < 0:
-		case o.Outage < 0:
-			text += " (" + kind + ": did not end)"
-		// rare ones have gaps
-		case o.Outage > e.Outage+e.Outage/10 && o.Outage > int64(100*time.Millisecond) && float64(o.Outage)*o.Before > 10e9:
-			text += " (" + kind + " " + nanoseconds(float64(o.Outage)) + ")"
+	return list
+}
+
+// outageText is the outage of a drill: of writes and of reads where that is known, otherwise of all operations.
+func outageText(d *record.Drill, all string) string {
+	var parts []string
+	for _, k := range kindOutages(d) {
+		parts = append(parts, "of "+k.kind+" "+k.text())
+	}
+	text := "outage " + cmp.Or(strings.Join(parts, ", "), all)
+	if len(d.Rounds) == 1 {
+		if e := d.Rounds[0].Headline(); e != nil && e.Shard != "" {
+			text += " on " + e.Shard
 		}
 	}
 	return text

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -35,8 +36,8 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | stale | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | not read |", "connection refused", "| final read | – | 7 |",
-		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x. Of it, only writes of this round count.", "| a | 0 | 0 | 12.0 ms before the fault | the old timeline of rs0-1 |", "| b | 0 | 0 | 3.00 ms after the fault |",
+		"| rs0-1 | diverged | 9 | 0 | 2 |", "| rs0-2 | lags | 5 | 2 | 0 |", "of the primary's log were not applied", "| rs0-3 | not read |", "connection refused", "| final read | – | 7 |",
+		"| the old timeline of rs0-1 | – | 3 | 0 | 0 |", "The old timeline of rs0-1 is kept in /x. Of it, only writes of this round count.", "| a | 0 | 0 | 12.0 ms before the fault took effect | the old timeline of rs0-1 |", "| b | 0 | 0 | 3.00 ms after the fault took effect |",
 		"| ok | 7 | 0 | acknowledged, and present at the end |", "| lost | 3 | 0 | acknowledged, and absent at the end |",
 		"Of 3 lost writes, 2 found in the old timeline of rs0-1 (kept in /x), 1 not found.",
 	} {
@@ -65,6 +66,52 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	l.Lost[0].Found, l.Lost[1].Found, l.Inserts[record.WriteLost] = "", "", 5000
 	if got, want := foundElsewhere(l), "Of the first 3 lost writes, none was found in a rollback file, in a discarded log or on another member."; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A read that succeeds ends the outage of all operations, so the first line has writes and reads.
+func TestDrillTellsOutagesOfWritesAndReads(t *testing.T) {
+	effect := func(kind string, outage int64) record.DrillEffect {
+		return record.DrillEffect{Kind: kind, Client: -1, Before: 100, OutageFrom: 1e9, Outage: outage}
+	}
+	for want, effects := range map[string][]record.DrillEffect{
+		"drill: holds; outage of writes 9.00 s, of reads 2.00 s; loss not known": {effect("", 1e9), effect("writes", 9e9), effect("reads", 2e9)},
+		"drill: holds; outage of writes 9.00 s; loss not known":                  {effect("", 4e6), effect("writes", 9e9), effect("reads", 5e6)},
+		"drill: holds; outage 1.00 s; loss not known":                            {effect("", 1e9)},
+	} {
+		d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
+			Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Status: record.Complete, Verdict: record.Holds,
+				Faults:  []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Manner: "crash", Injected: 1e9, Hit: true}},
+				Effects: effects}}}
+		if got := drillTitle(d); got != want {
+			t.Errorf("the title is %q, want %q", got, want)
+		}
+	}
+}
+
+// The facts have the planned load, the reached rate, and what decides how long an election takes.
+func TestDrillTellsLoadAndElectionTimeout(t *testing.T) {
+	d := &record.Drill{Specification: spec.Drill{Run: spec.Run{Client: "wire", Workload: spec.Workload{Name: "ledger"},
+		Load: spec.Load{Rate: 500, Arrivals: "poisson", Workers: 64, Duration: spec.Duration(time.Minute)}}},
+		Engine: "Percona Server for MongoDB 4.4.6-8", Rounds: []record.DrillRound{{
+			Topology: &spec.Topology{Kind: spec.LabReplicaSet, Members: 3, Election: "elect-fast"},
+			Effects:  []record.DrillEffect{{Client: -1, Before: 480}}}}}
+	want := "workload ledger, open loop of 500/s, poisson arrivals, up to 64 workers, client wire, for 1m; reached 480 ok/s before the fault"
+	if got := drillLoad(d); got != want {
+		t.Errorf("the load is %q, want %q", got, want)
+	}
+	for election, want := range map[string]string{
+		"elect-fast":    "replica set of 3 members (elect-fast), election timeout 1.00 s (MongoDB's default: 10 s)",
+		"elect-default": "replica set of 3 members (elect-default), election timeout 10 s (MongoDB's default)",
+	} {
+		d.Rounds[0].Topology.Election = election
+		if got := drillLab(d); got != want {
+			t.Errorf("the lab is %q, want %q", got, want)
+		}
+	}
+	d.Engine = "documentdb 0.1"
+	if got, want := drillLab(d), "replica set of 3 members (elect-default)"; got != want {
+		t.Errorf("the lab is %q, want %q", got, want)
 	}
 }
 

@@ -34,7 +34,10 @@ func runDocument(r *record.Run) *Document {
 		d.Sections = appendFilled(nil, operations(r, p), failures(p))
 		d.Facts = Facts("load", runLoad(r, p))
 	}
-	d.Facts = append(d.Facts, Facts("durability", Durability(r), "data", Data(r))...)
+	if !storesNothing(r) {
+		d.Facts = append(d.Facts, Facts("durability", Durability(r))...)
+	}
+	d.Facts = append(d.Facts, Facts("data", Data(r))...)
 	if p != nil {
 		d.Facts = append(d.Facts, runCounts(r, p)...)
 	}
@@ -76,29 +79,33 @@ func workloadName(w spec.Workload) string {
 
 func runLoad(r *record.Run, p *record.PhaseResult) string {
 	l := r.Specification.Load
-	workers := figure.Plural(p.Workers, "worker")
-	if n := len(r.Clients); n > 0 {
-		workers += fmt.Sprintf(" in %d load processes", n)
+	how := loadText(l, p.Workers, len(r.Clients)) + ", measured for " + nanoseconds(p.Seconds*1e9)
+	if l.Warmup > 0 {
+		how += " after " + l.Warmup.String() + " of warm-up"
 	}
-	var how string
+	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
+}
+
+// loadText is the load without its length. clients is the number of load processes if there are several.
+func loadText(l spec.Load, n, clients int) (how string) {
+	workers := figure.Plural(n, "worker")
+	if clients > 0 {
+		workers += fmt.Sprintf(" in %d load processes", clients)
+	}
 	switch {
 	case l.Open() && l.Rate > 0:
 		how = fmt.Sprintf("open loop of %s/s, %s arrivals, up to %s", figure.Rate(float64(l.Rate)), l.Arrivals, workers)
 	case l.Open():
 		how = fmt.Sprintf("open loop, %s arrivals, up to %s", l.Arrivals, workers)
 	case l.Pace > 0:
-		how = fmt.Sprintf("%s, %s/s each", workers, figure.Rate(float64(l.Pace)))
+		how = fmt.Sprintf("%s, planned %s/s each", workers, figure.Rate(float64(l.Pace)))
 	default:
 		how = "closed loop of " + workers
 	}
 	if n := len(l.Stages); n > 0 {
 		how += ", " + figure.Plural(n, "stage")
 	}
-	how += ", measured for " + nanoseconds(p.Seconds*1e9)
-	if l.Warmup > 0 {
-		how += " after " + l.Warmup.String() + " of warm-up"
-	}
-	return how + ", seed " + strconv.FormatUint(r.Specification.Workload.Seed, 10)
+	return how
 }
 
 func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
@@ -159,13 +166,17 @@ func Durability(r *record.Run) string {
 	return join(", ", text, prefixed("read concern ", d.ReadConcern), prefixed("read from ", d.ReadPreference), prefixed("client ", client))
 }
 
+func storesNothing(r *record.Run) bool {
+	return r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:")
+}
+
 // Data describes the loaded data, "" if it is not known.
 func Data(r *record.Run) string {
 	f := r.Fill
 	if f == nil {
 		return ""
 	}
-	if r.Target.Kind == "null" || strings.HasPrefix(r.Target.Address, "null:") {
+	if storesNothing(r) {
 		return "none; the target stores nothing"
 	}
 	text := figure.Count(f.Records) + " documents"
@@ -435,8 +446,8 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		{"clocks and counts agree", "clocks or counts disagree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
 		{"target available", "target not always available", true, []string{"outage", "nothing", "nothing-succeeded"}},
 		{"enough values", "too few values", true, []string{"few-samples"}},
-		{"content as written", "content not as written", true, []string{"corrupt", "short-data"}},
-		{"writes confirmed", "writes not confirmed", true, []string{"unacknowledged", "concern-ignored", "indeterminate"}},
+		{"content as written", "content not as written", !storesNothing(r), []string{"corrupt", "short-data"}},
+		{"writes confirmed", "writes not confirmed", !storesNothing(r), []string{"unacknowledged", "concern-ignored", "indeterminate"}},
 		{"result complete", "result incomplete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",
 			"nothing-measured", "unwritten"}},
 	} {

@@ -62,7 +62,9 @@ func (r *runner) loadData(ctx context.Context) error {
 
 func (r *runner) count(ctx context.Context) (int64, error) {
 	name := r.workload.Collections()[0]
-	r.opts.Progress.Step("counting the documents of " + name)
+	if !r.target.storesNothing() {
+		r.opts.Progress.Step("counting the documents of " + name)
+	}
 	return r.store.Count(ctx, name)
 }
 

@@ -14,6 +14,9 @@ const (
 	Mongos = "mongos"
 )
 
+// VendorMongoDB is the vendor of MongoDB's own servers, in [Identity].
+const VendorMongoDB = "MongoDB"
+
 // Identity identifies a server.
 type Identity struct {
 	Kind   string // [Mongod], [Mongos] or [FerretDB]
@@ -54,7 +57,7 @@ func QueryBuild(ctx context.Context, c Commander) (Identity, error) {
 // readBuild reads buildInfo. Percona's server reports MongoDB's version, and its own in psmdbVersion.
 func (id *Identity) readBuild(r bson.Raw) {
 	text := Text(r, "version")
-	id.Build, id.Kind, id.Vendor, id.Release = r, Mongod, "MongoDB", text
+	id.Build, id.Kind, id.Vendor, id.Release = r, Mongod, VendorMongoDB, text
 	id.Version, _ = ParseVersion(text) // unknown after an error
 	if percona := Text(r, "psmdbVersion"); percona != "" {
 		id.Vendor, id.Release = "Percona Server for MongoDB", percona

@@ -228,7 +228,7 @@ func (s *Drill) checkFaults() error {
 	for i, f := range s.Faults {
 		key := fmt.Sprintf("faults[%d]", i)
 		if f.Strike.Action == "" || f.Strike.Target == "" {
-			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:TARGET, such as kill:primary", key, f.Strike))
+			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:PLACE, such as kill:primary", key, f.Strike))
 		}
 		errs = append(errs, notNegative(key+".at", f.At), notNegative(key+".for", f.For), notNegative(key+".delay", f.Delay),
 			oneOf(key+".direction", f.Direction, "both", "in", "out"),

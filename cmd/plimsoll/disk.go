@@ -51,9 +51,9 @@ below it, and are removed at the end. lab:NAME/VOLUME is a volume of a lab witho
 Profiles:
 
   random       random reads and durable writes with 1, 2, 4 … threads, like mongoperf
-  journal      group commit of the journal with 1 … 256 clients, compared with a model
+  journal      group commit of the journal with 1 … 256 clients, and the commits/s that the flush time predicts
   checkpoint   commits and cache misses at fixed rates during checkpoints
-  sustained    writes until caches and burst credits are used up
+  sustained    writes for --duration, to use up caches and burst credits: give 10m or more
 
 Each step takes --duration. Ctrl-C ends the current step and keeps the measured data.
 
@@ -82,7 +82,7 @@ flushed data lost, 6 result invalid, 130 interrupted.`,
 func (f *diskFlags) add(cmd *cobra.Command) {
 	d, flags := disk.Defaults("."), cmd.Flags()
 	flags.StringSliceVar(&f.profiles, "profile", d.Profiles, "`profiles`: random, journal, checkpoint, sustained or all")
-	flags.StringVar(&f.size, "size", "4GiB", "`size` of the test file; use twice the memory with --mode buffered")
+	flags.StringVar(&f.size, "size", "4GiB", "`size` of the test file; with --mode buffered, use twice the memory of this machine")
 	flags.StringVar(&f.duration, "duration", "10s", "`time` of each step")
 	flags.IntSliceVar(&f.threads, "threads", []int{d.Threads}, "random: highest `number` of threads of the ramp 1, 2, 4 …, or a list such as 1,4,16")
 	flags.StringVar(&f.block, "block", "4KiB", "random: `size` of one read or write")
@@ -91,20 +91,20 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.sync, "sync", d.Sync, "random: `sync` of each write: fdatasync, dsync or none")
 	flags.StringVar(&f.delay, "sync-delay", "60s", "random: `time` between two syncs of the mapping, with --mode mmap")
 	flags.BoolVar(&f.fallback, "fallback", false, "use the page cache, with a warning, if O_DIRECT does not work")
-	flags.StringVar(&f.record, "record", "1KiB", "journal: `bytes` that one commit appends")
+	flags.StringVar(&f.record, "record", "1KiB", "journal: `bytes` of one commit")
 	flags.StringVar(&f.segment, "segment", "100MiB", "journal: `size` of its files")
 	flags.StringVar(&f.clients, "clients", "1,2,4,8,16,32,64,128,256", "journal: `numbers` of clients that wait for commits")
-	flags.StringArrayVar(&f.peers, "peer", nil, "journal: flush and round-trip `time` of another member, such as 2ms@0.5ms (repeatable)")
+	flags.StringArrayVar(&f.peers, "peer", nil, "journal: `FLUSH@RTT` of another member: the time of its flush and of a round trip to it, such as 2ms@0.5ms (repeatable)")
 	flags.Float64Var(&f.commitRate, "commit-rate", d.CommitRate, "checkpoint: commits per second, at random times")
 	flags.Float64Var(&f.readRate, "read-rate", d.ReadRate, "checkpoint: cache misses per second, at random times")
 	flags.StringVar(&f.dirty, "dirty", "256MiB", "checkpoint: `bytes` that one checkpoint writes")
 	flags.IntVar(&f.files, "files", d.Files, "checkpoint: number of files, written and synced one after another")
-	flags.StringVar(&f.period, "checkpoint-period", "60s", "checkpoint: `time` from the end of one to the next; at most a quarter of --duration by default")
+	flags.StringVar(&f.period, "checkpoint-period", "60s", "checkpoint: `time` from the end of one to the next; if not given, at most a quarter of --duration")
 	flags.StringSliceVar(&f.slo, "slo", nil, "`objectives`, such as flush.p99<10ms, read.rate>5000 or commit.p99<20ms; exit code 4 if one is missed")
 	flags.StringArrayVar(&f.devices, "device", nil, "block `device` of the data, if the kernel does not show it (FUSE, overlay) (repeatable)")
 	flags.BoolVar(&f.iostat, "iostat", false, "print statistics of the devices every second, like iostat -x")
 	flags.StringVar(&f.faultSocket, "fault-socket", "", "control `socket` of the plimsoll faultfs below DIR: cut the power of its disk and check the data")
-	flags.StringVar(&f.witness, "witness", "", "`HOST:PORT` of a plimsoll disk witness: write numbered records until you cut the power")
+	flags.StringVar(&f.witness, "witness", "", "`HOST:PORT` of a plimsoll disk witness: write numbered blocks until you cut the power")
 	flags.StringVar(&f.session, "session", "", "`name` of the power cut test, with --witness (default power-cut)")
 	flags.BoolVar(&f.force, "force", false, "probe a directory that has a database or is in memory")
 	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of offsets and data")

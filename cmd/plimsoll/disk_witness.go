@@ -32,12 +32,12 @@ func newWitnessCommand(env *environment) *cobra.Command {
   3. cut the power of the tested machine (pull the plug or reset the virtual machine; no shutdown)
   4. when it is up again:                 plimsoll disk witness --verify /data --witness OTHER:7717 --session first
 
-The tested machine writes numbered records. It makes each record durable and sends its number to the
-witness before it writes the next one. After the power cut, each of these records must be on the storage.
-The verdict is honest, or lying with the number of missing records. The protocol (docs/disk.md) has no
+The tested machine writes numbered blocks. It makes each block durable and sends its number to the
+witness before it writes the next one. After the power cut, each of these blocks must be on the storage.
+The verdict is honest, or lying with the number of missing blocks. The protocol (docs/disk.md) has no
 encryption and no password, and carries only numbers.
 
-Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 records missing.`,
+Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 blocks missing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

@@ -47,20 +47,20 @@ TARGET is a running lab, lab:NAME (see 'plimsoll lab up'), or the address of ano
 another deployment, use --external: cause the fault yourself, and press Enter (or send SIGUSR1) when it
 starts and again when it ends. SPEC is a YAML file with a run, faults and, if the drill starts one, a lab.
 
-A fault is ACTION:TARGET.
-Actions: ACTIONS.
-Targets: a host, a member, a role such as primary or secondary, MEMBER/DISK such as primary/d1, or
-random. 'plimsoll lab fail --help' explains them.
+A fault is ACTION:PLACE. PLACE is a host, a member, a role such as primary or secondary, MEMBER/DISK such
+as primary/d1, or random; 'plimsoll lab fail --help' explains them. The actions:
+
+ACTIONS
 
 The drill logs every write and its answer. When the faults have ended and all members are in sync, it
 reads all documents and states the result of each write, for example ok, lost (acknowledged, and absent at
-the end), phantom (reported as not applied, but present), duplicated or corrupt. This is the audit. Ctrl-C
+the end), phantom (reported as not applied, and present), duplicated or corrupt. This is the audit. Ctrl-C
 reverts the faults, then audits the writes up to that time. If the drill is killed, the lab reverts the faults.
 
 Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 a limit was
-exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read violated a
-guarantee, 5 a write was lost that had to survive, 6 drill invalid (for example, the fault had no effect or
-the audit failed), 130 interrupted.` + addressHelp,
+exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read broke a guarantee
+that MongoDB promises for these concerns, 5 a write was lost that had to survive, 6 drill invalid (for
+example, the fault had no effect or the audit failed), 130 interrupted.` + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
@@ -68,9 +68,9 @@ the audit failed), 130 interrupted.` + addressHelp,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	cmd.Long = strings.Replace(cmd.Long, "ACTIONS", wrap(strings.Join(action.Names(), ", "), 92, "  "), 1)
+	cmd.Long = strings.Replace(cmd.Long, "ACTIONS\n", actionLines(), 1)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.faults, "fault", nil, "`fault`, ACTION:TARGET, for example kill:primary or power-loss:host1 (repeatable)")
+	fs.StringArrayVar(&o.faults, "fault", nil, "`fault`, ACTION:PLACE, for example kill:primary or power-loss:host1 (repeatable)")
 	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
 	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
@@ -78,7 +78,7 @@ the audit failed), 130 interrupted.` + addressHelp,
 	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
 	fs.BoolVar(&o.fresh, "fresh", false, "create a new lab for each round (needs a lab in SPEC)")
 	fs.StringVar(&o.loss, "expect-loss", "", "allowed `loss` of acknowledged writes: none, any, or window:TIME (default: what the write concern allows)")
-	fs.StringVar(&o.outage, "expect-outage", "", "longest allowed outage, a `time` such as 15s (default: any)")
+	fs.StringVar(&o.outage, "expect-outage", "", "longest allowed outage of reads and of writes, a `time` such as 15s (default: any)")
 	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "allow no failed operations: the fault must not be visible to clients")
 	o.spec = addSpecFlags(fs)
 	for name, usage := range drillUsage {
@@ -92,12 +92,21 @@ the audit failed), 130 interrupted.` + addressHelp,
 	return cmd
 }
 
+// actionLines has a line for each action.
+func actionLines() string {
+	var b strings.Builder
+	for _, a := range action.All() {
+		fmt.Fprintf(&b, "  %-13s%s\n", a.Name, wrap(a.Help, 86, strings.Repeat(" ", 15)))
+	}
+	return b.String()
+}
+
 // drillUsage replaces the usage of flags that a drill shares with a run.
 var drillUsage = map[string]string{
 	"file":     "YAML `file` with the specification of the drill; flags override it",
 	"out":      "directory of the record (default plimsoll-data/drills/TIME-NAME)",
-	"rate":     "operations per second, sent on schedule without waiting for answers (default 500; none with --pace or --stage)",
-	"threads":  "number of workers, the most operations in progress at once; some wait during an outage (default 64)",
+	"rate":     "planned operations per second, as in an open loop of 'plimsoll run' (default 500; none with --pace or --stage)",
+	"threads":  "number of workers: the most operations in progress at once. Each is one writer of the ledger and one session (default 64)",
 	"timeout":  "deadline of each operation (default 2s)",
 	"workload": "workload: ledger, where each write is identifiable, or one of 'plimsoll workloads' (default ledger)",
 	"records":  "number of documents, for workloads other than ledger (default 10k)",

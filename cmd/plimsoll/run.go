@@ -45,8 +45,9 @@ TARGET is one of:
   null:, null:tcp                a responder that stores nothing, to measure the client
 
 Without --rate, each worker sends its next operation when the last one is answered (closed loop). Use
-this to find saturation. With --rate, operations are sent on schedule, also while earlier ones are not
-answered (open loop). Users load a system like this, so use it to measure latency.
+this to find saturation. With --rate, each operation has a planned time (open loop). At most --threads are
+in progress. If all workers are busy, an operation is sent late, and its wait counts in the response time.
+Users load a system like this, so use it to measure latency.
 
 The result goes to standard output and progress to standard error. The record has all measured data.
 A YAML file (-f FILE, or -f - for standard input) can specify the run; --print-spec prints such a file.

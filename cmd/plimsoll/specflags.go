@@ -61,15 +61,15 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	}
 
 	one("workload", "name", "workload: a to f, person, location, catalog, ycsb-a to ycsb-f (default a); see 'plimsoll workloads'", text(func(r *spec.Run) *string { return &r.Workload.Name }))
-	one("mode", "core|ycsb", "generators: core (corrected) or ycsb (identical to YCSB) (default core)", text(func(r *spec.Run) *string { return &r.Workload.Mode }))
+	one("mode", "core|ycsb", "generators: core (corrected) or ycsb (the same as YCSB, to compare with its figures; ycsb-a to ycsb-f set it) (default core)", text(func(r *spec.Run) *string { return &r.Workload.Mode }))
 	one("records", "count", "number of documents, for example 1M (default 100k)", parsed("workload.records", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Workload.Records }))
 	one("seed", "number", "seed of data and operations (default 1)", setSeed)
 	fs.StringArrayVarP(&s.properties, "property-file", "P", nil, "YCSB property `file` (repeatable; workloada to workloadf are built in); other flags override it")
 	define("set", "p", "name=value", "workload parameter or YCSB property, for example fieldlength=200 (repeatable)", setParam, true)
 
-	one("threads", "count", "number of workers: operations in progress at the same time (default 16; 0 if stages set workers)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
+	one("threads", "count", "number of workers: the most operations in progress at once (default 16; 0 if stages set workers)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
 	one("clients", "count", "number of load processes on this machine; they share workers, rate and operations (default 1)", parsed("load.clients", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Clients }))
-	one("rate", "ops/s", "operations per second, sent on schedule without waiting for answers (open loop)", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
+	one("rate", "ops/s", "planned operations per second (open loop); an operation that waits for a worker is sent late", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
 	one("arrivals", "poisson|constant", "intervals between operations of an open loop (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
 	one("pace", "ops/s", "operations per second of each worker, to simulate users", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
 	one("late", "queue|drop[:TIME]", "late operations of an open loop: send them and count the wait (queue), or drop those later than TIME (default queue)", setLate)
@@ -83,7 +83,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("batch", "count", "documents per insert in the load phase (default 1000)", parsed("load_phase.batch", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Batch }))
 	one("load-threads", "count", "parallel inserts in the load phase (default 16)", parsed("load_phase.parallel", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.LoadPhase.Parallel }))
 
-	one("durability", "level", "durability level: throughput (unacknowledged), balanced (acknowledged), durable (acknowledged and journaled)", text(func(r *spec.Run) *string { return &r.Durability.Name }))
+	one("durability", "level", "durability level: throughput (w: 0), balanced (w: 1), durable (w: 1, j: true) (default: that of the address or the server; durable for embedded)", text(func(r *spec.Run) *string { return &r.Durability.Name }))
 	one("w", "w", "write concern: 0, 1, 2, …, majority or a tag", text(func(r *spec.Run) *string { return &r.Durability.W }))
 	one("journal", "true|false", "acknowledge writes only after they are journaled", setJournal)
 	fs.Lookup("journal").NoOptDefVal = "true"

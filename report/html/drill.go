@@ -70,7 +70,7 @@ func drillSections(s *Source, d *report.Document, prefix string) ([]Section, *Tr
 	}
 	if charts := drillCharts(s.Drill, prefix); len(charts) > 0 {
 		list = append(list, Section{ID: prefix + "drill-charts", Title: "Phases", Blocks: charts,
-			Lead: "Times count from the request for the first fault, on the clock of the load."})
+			Lead: "Times count from the request for the first fault. The fault takes effect some milliseconds later."})
 	}
 	over, track := roundSections(s, prefix)
 	return append(append(append(list, over...), parts...), againSection(s, prefix)...), track
@@ -146,8 +146,8 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 	}
 	first := r.Faults[0].Injected
 	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: title},
-		X: chart.Axis{Label: "time after the fault", Unit: chart.Seconds, Zero: true}, Dots: true}
-	numbers := &Table{Columns: columns(1, "event", "after the fault", "after the last event", "details")}
+		X: chart.Axis{Label: "time after the request for the fault", Unit: chart.Seconds, Zero: true}, Dots: true}
+	numbers := &Table{Columns: columns(1, "event", "after the request", "after the last event", "details")}
 	numbers.Columns[3].Number = false
 	last := first
 	var words []string
