@@ -138,13 +138,11 @@ func (p *Postgres) assignREST(h host.Host) error {
 
 // Move sets the host of the next start.
 func (p *Postgres) Move(to host.Host) error {
-	if to == p.Host() {
-		return nil
-	}
+	moves := to != p.Host()
 	if err := p.release(); err != nil { // its Patroni stays behind otherwise
 		return err
 	}
-	if err := p.placed.Move(to); err != nil {
+	if err := p.placed.Move(to); err != nil || !moves {
 		return err
 	}
 	return p.assignREST(to)
