@@ -21,11 +21,11 @@ func TestDrillPatroni(t *testing.T) {
 		name             string
 		promoted, losing bool
 	}{
-		{"cut-from-etcd", true, true},
-		{"etcd-without-quorum", false, false},
-		{"etcd-without-quorum-failsafe", false, false},
+		{"patroni-cut", true, true},
+		{"patroni-no-quorum", false, false},
+		{"patroni-failsafe", false, false},
 		{"patroni-killed", true, true},
-		{"paused-primary", true, false}, // it may lose, and may not
+		{"patroni-paused", true, false}, // it may lose, and may not
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +39,7 @@ func TestDrillPatroni(t *testing.T) {
 				t.Errorf("the verdict is %s because of %q; the failover %q; the timeline is %+v", d.Verdict, d.Reasons, r.Failover,
 					r.Moments)
 			}
-			if lost := r.Ledger.LostWrites(); c.losing != (lost > 0) && c.name != "paused-primary" {
+			if lost := r.Ledger.LostWrites(); c.losing != (lost > 0) && c.name != "patroni-paused" {
 				t.Errorf("%d acknowledged writes are lost: %+v", lost, r.Ledger)
 			}
 		})

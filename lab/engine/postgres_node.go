@@ -138,16 +138,11 @@ func (p *Postgres) assignREST(h host.Host) error {
 
 // Move sets the host of the next start.
 func (p *Postgres) Move(to host.Host) error {
-	if p.Status().Running {
-		return fmt.Errorf("%s runs on %s: stop it before it moves", p.name, p.Host().Name())
-	}
-	if to == p.Host() {
-		return nil
-	}
+	moves := to != p.Host()
 	if err := p.release(); err != nil { // its Patroni stays behind otherwise
 		return err
 	}
-	if err := p.placed.Move(to); err != nil {
+	if err := p.placed.Move(to); err != nil || !moves {
 		return err
 	}
 	return p.assignREST(to)
