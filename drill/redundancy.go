@@ -69,7 +69,7 @@ func (r *redundancy) wait(ctx context.Context) {
 	for {
 		l, err := r.target.lab.Observe(ctx)
 		if errors.Is(err, lab.ErrGone) { // its members end with it
-			r.problem = "the lab cannot heal any more: " + err.Error()
+			r.problem = "the lab cannot restore redundancy: " + err.Error()
 			r.dead = err
 			return
 		}

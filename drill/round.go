@@ -246,7 +246,7 @@ func (r *round) timeline(ctx context.Context) {
 		now := time.Now()
 		if by := clockSet(now.Round(0).Sub(r.began.Round(0)), now.Sub(r.began)); by != 0 {
 			r.drill.find("clock-set", measure.Warning, "the machine's wall clock was set by %v during round %d. "+
-				"Promotions, elections and heals may be wrong by that much on the timeline",
+				"Promotions, elections and reverted faults may be wrong by that much on the timeline",
 				by.Round(time.Millisecond), r.result.Number)
 		}
 		list, _ = lab.EventsSince(ctx, r.target.seq) // the timeline lacks what is missing
@@ -294,7 +294,7 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		for _, damaged := range damagedTargets(out.Faults, r.drill.spec.Faults) {
 			volume, _, _ := strings.Cut(damaged, "/")
 			r.drill.find("damage-stays-"+damaged, measure.Warning, "%s still has the wrong bytes that were stored during the "+
-				"fault, because healing does not rewrite them. If the volume has copies and checksums, repair it with: plimsoll "+
+				"fault, because reverting it does not rewrite them. If the volume has copies and checksums, repair it with: plimsoll "+
 				"lab repair %s %s. Otherwise create the lab again", damaged, r.target.before.Specification.Name, volume)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -150,6 +151,21 @@ func TestStatementOfNoLoss(t *testing.T) {
 	for _, part := range []string{"in at most 25.9 % of cases", "less than 1 % takes 299 rounds"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q has no %q", got, part)
+		}
+	}
+}
+
+// The result names who built the server: a release of Percona is not one of MongoDB.
+func TestEngineNamesTheVendor(t *testing.T) {
+	for _, x := range []struct{ engine, vendor, want string }{
+		{"mongod 4.4.6-8", "Percona Server for MongoDB", "Percona Server for MongoDB 4.4.6-8"},
+		{"mongod 8.0.12", server.VendorMongoDB, "mongod 8.0.12"},
+		{"mongod 8.0.12", "", "mongod 8.0.12"},
+		{"documentdb 0.1", "FerretDB", "documentdb 0.1"},
+	} {
+		c := &campaign{result: &record.Drill{Engine: x.engine}}
+		if c.nameVendor(x.vendor); c.result.Engine != x.want {
+			t.Errorf("%s of %q is named %q, want %q", x.engine, x.vendor, c.result.Engine, x.want)
 		}
 	}
 }

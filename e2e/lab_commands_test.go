@@ -56,7 +56,7 @@ func testFollowers(t *testing.T, name, member string) []follower {
 	interrupted.says(t, "usable after", 1)
 	events := follow(t, "lab", "logs", name, "--follow")
 	plimsoll(t, "lab", "fail", name, "pause", member, "--for", "1s").must(t, 0)
-	events.says(t, "pause "+member+" is healed", 1)
+	events.says(t, "pause "+member+" is reverted", 1)
 	log := follow(t, "lab", "logs", name, member, "-f", "-n", "3")
 	interrupted.signal(t, syscall.SIGINT)
 	interrupted.wait(t).must(t, 0)

@@ -152,7 +152,7 @@ func testKillAndHeal(t *testing.T, name, member string) {
 	plimsoll(t, "lab", "fail", name, "pause", member, "--for", "300ms").must(t, 0)
 	until(t, "a fault heals itself", func() bool { return len(status(t, name).Faults) == 0 })
 	events := plimsoll(t, "lab", "logs", name).must(t, 0).stdout
-	for _, part := range []string{"kill " + member, "is healed", "usable after"} {
+	for _, part := range []string{"kill " + member, "is reverted", "usable after"} {
 		if !strings.Contains(events, part) {
 			t.Errorf("the events do not have %q:\n%s", part, events)
 		}

@@ -97,7 +97,7 @@ func (b *breaker) healLater(x *fault) {
 		return
 	}
 	if err := b.healOne(x, true); err != nil {
-		b.event("problem", fmt.Sprintf("cannot heal fault %d (%s %s): %v", x.ID, x.Action, x.Target, err), nil)
+		b.event("problem", fmt.Sprintf("cannot revert fault %d (%s %s): %v", x.ID, x.Action, x.Target, err), nil)
 	}
 }
 
@@ -117,14 +117,14 @@ func (b *breaker) healOne(x *fault, expired bool) error {
 	}
 	began := time.Now().UTC()
 	if err := x.job.Action.Undo(ctx, x.job); err != nil {
-		return fmt.Errorf("cannot heal %s %s: %w", x.Action, x.Target, err)
+		return fmt.Errorf("cannot revert %s %s: %w", x.Action, x.Target, err)
 	}
 	b.inPlace.remove(x)
 	text, data := x.event(began)
 	if expired {
-		text, data["by"] = text+" is healed because its time limit expired", "limit"
+		text, data["by"] = text+" is reverted because its time limit expired", "limit"
 	} else {
-		text, data["by"] = text+" is healed", "request"
+		text, data["by"] = text+" is reverted", "request"
 	}
 	b.event("heal", text, data)
 	return nil

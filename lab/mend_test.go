@@ -134,7 +134,7 @@ func TestVolumesAreToldOf(t *testing.T) {
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
 	}
-	l.event(t, "heal", "disk-fail rs0-1/d2 is healed")
+	l.event(t, "heal", "disk-fail rs0-1/d2 is reverted")
 }
 
 // A fault that another one takes the place of does not vanish without a word.
@@ -143,12 +143,12 @@ func TestFaultThatIsReplacedIsTold(t *testing.T) {
 	l.mustFail(t, broken("pause:rs0-2"))
 	l.mustFail(t, broken("kill:rs0-2"), 10*time.Millisecond)
 	l.event(t, "heal", "pause rs0-2 has ended because kill rs0-2 replaced it")
-	l.event(t, "heal", "kill rs0-2 is healed because its time limit expired")
+	l.event(t, "heal", "kill rs0-2 is reverted because its time limit expired")
 	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host2"})
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
 	}
-	l.event(t, "heal", "cut host1 from host2 is healed")
+	l.event(t, "heal", "cut host1 from host2 is reverted")
 }
 
 // What the kernel kills because a host's memory is too small is told with that cause: a process of a member that lives

@@ -152,7 +152,7 @@ type kindOutage struct {
 
 func (k kindOutage) text() string {
 	if !k.ended {
-		return "that did not end while the load ran"
+		return "more than " + nanoseconds(float64(k.length)) + " (did not end)"
 	}
 	return nanoseconds(float64(k.length))
 }

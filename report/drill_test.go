@@ -78,10 +78,12 @@ func TestDrillTellsOutagesOfWritesAndReads(t *testing.T) {
 		"drill: holds; outage of writes 9.00 s, of reads 2.00 s; loss not known": {effect("", 1e9), effect("writes", 9e9), effect("reads", 2e9)},
 		"drill: holds; outage of writes 9.00 s; loss not known":                  {effect("", 4e6), effect("writes", 9e9), effect("reads", 5e6)},
 		"drill: holds; outage 1.00 s; loss not known":                            {effect("", 1e9)},
+		"drill: holds; outage of writes more than 7.00 s (did not end), of reads 2.00 s; loss not known": {
+			effect("", 1e9), effect("writes", -1), effect("reads", 2e9)},
 	} {
 		d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
 			Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Status: record.Complete, Verdict: record.Holds,
-				Faults:  []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Manner: "crash", Injected: 1e9, Hit: true}},
+				WindowEnd: 8e9, Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Manner: "crash", Injected: 1e9, Hit: true}},
 				Effects: effects}}}
 		if got := drillTitle(d); got != want {
 			t.Errorf("the title is %q, want %q", got, want)
@@ -109,7 +111,7 @@ func TestDrillTellsLoadAndElectionTimeout(t *testing.T) {
 			t.Errorf("the lab is %q, want %q", got, want)
 		}
 	}
-	d.Engine = "documentdb 0.1"
+	d.Engine, d.Rounds[0].Topology.Election = "documentdb 0.1", "elect-default"
 	if got, want := drillLab(d), "replica set of 3 members (elect-default)"; got != want {
 		t.Errorf("the lab is %q, want %q", got, want)
 	}

@@ -148,7 +148,7 @@ func faultText(f record.LabFault) string {
 		text += " since " + f.Since.UTC().Format("15:04:05")
 	}
 	if f.Until != nil {
-		text += ", healed at " + f.Until.UTC().Format("15:04:05")
+		text += ", reverted at " + f.Until.UTC().Format("15:04:05")
 	}
 	return text
 }

@@ -242,7 +242,7 @@ func (s *Drill) checkFaults() error {
 		case length > 0 && at >= length:
 			errs = append(errs, fmt.Errorf("%s.at: %v is not within the measured time (%v)", key, at, length))
 		case length > 0 && at+f.For.Std() > length:
-			errs = append(errs, fmt.Errorf("%s.for: the fault would be healed %v after the measured time. Measure longer, or remove for to heal at the "+
+			errs = append(errs, fmt.Errorf("%s.for: the fault would be reverted %v after the measured time. Measure longer, or remove for to revert it at the "+
 				"end", key, at+f.For.Std()-length))
 		case f.Stay && f.For > 0:
 			errs = append(errs, fmt.Errorf("%s: stay and for exclude each other", key))
