@@ -266,7 +266,7 @@ func testDrillExternal(t *testing.T, name string) {
 	c := startExternal(t, name, "30s", "--rate", "200", "--w", "majority")
 	c.signal(t, syscall.SIGUSR1)
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
-	until(t, "the fault is healed", func() bool { return len(status(t, name).Faults) == 0 })
+	time.Sleep(4 * time.Second)
 	c.signal(t, syscall.SIGUSR1)
 	d := drillOf(t, c.wait(t).judged(t))
 	testAllAgree(t, d.Rounds[0], "rs0-1", "rs0-2", "rs0-3", "rs0-4", "rs0-5")
