@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -210,10 +211,14 @@ func doubleFailure(t *testing.T, u *underTest) {
 	if err := insert(t.Context(), c, 1, patience); err != nil {
 		t.Fatal(err)
 	}
+	// At once: a primary that notices the loss of the standby asks only the other one for its writes, which could then be
+	// promoted.
+	killed := make(chan error)
 	for _, name := range []string{standby, old} {
-		if err := u.pg(name).KillServer(); err != nil {
-			t.Fatal(err)
-		}
+		go func() { killed <- u.pg(name).KillServer() }()
+	}
+	if err := errors.Join(<-killed, <-killed); err != nil {
+		t.Fatal(err)
 	}
 	eventually(t, "the end of the members was not told", func() error {
 		if n := len(u.told("member", since)); n < 2 {
@@ -440,6 +445,7 @@ func randomKills(t *testing.T, u *underTest) {
 
 // No password is in a log, whatever happened before.
 func noSecretsInLogs(t *testing.T, u *underTest) {
+	followed := false
 	for _, n := range u.Nodes() {
 		for _, file := range n.Logs() {
 			data, err := os.ReadFile(file)
@@ -451,9 +457,10 @@ func noSecretsInLogs(t *testing.T, u *underTest) {
 					t.Errorf("%s has a password in it", file)
 				}
 			}
-			if n.Kind() == "postgres" && !strings.Contains(string(data), "primary_conninfo") {
-				t.Errorf("%s does not say whom it followed, so it proves nothing", file)
-			}
+			followed = followed || n.Kind() == "postgres" && strings.Contains(string(data), "primary_conninfo")
 		}
+	}
+	if !followed {
+		t.Error("no log says whom a member followed, so this proves nothing")
 	}
 }
