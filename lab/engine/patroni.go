@@ -212,12 +212,12 @@ func (p *Postgres) request(ctx context.Context, method, path string, body any) (
 	r.SetBasicAuth(postgresUser, p.o.Password)
 	answer, err := noProxy.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("Patroni of %s does not answer: %w", p.name, err)
+		return nil, fmt.Errorf("the Patroni of %s does not answer: %w", p.name, err)
 	}
 	defer answer.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("Patroni of %s: %s (HTTP %d)", p.name, strings.TrimSpace(string(text)), answer.StatusCode)
+		err = fmt.Errorf("the Patroni of %s: %s (HTTP %d)", p.name, strings.TrimSpace(string(text)), answer.StatusCode)
 	}
 	return text, err
 }

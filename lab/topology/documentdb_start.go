@@ -67,7 +67,7 @@ func (c *documentDB) start(ctx context.Context) error {
 	}
 	for !c.allSynced(ctx) {
 		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("Patroni has not accepted all standbys as synchronous: %w", err)
+			return fmt.Errorf("some standbys are not yet synchronous for Patroni: %w", err)
 		}
 	}
 	return primary.node.Configure(ctx, c.settings)
