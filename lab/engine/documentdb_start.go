@@ -200,12 +200,12 @@ func (s *documentDBServer) startPostgres(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for !postmasterReady(pidFile) {
-		if err := pause(ctx, p.Done, errors.New("PostgreSQL does not accept connections yet")); err != nil {
-			return err
+	return retry(ctx, p.Done, func(context.Context) error {
+		if !postmasterReady(pidFile) {
+			return errors.New("PostgreSQL does not accept connections yet")
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // postmasterReady reads PostgreSQL's status, the eighth line of postmaster.pid.

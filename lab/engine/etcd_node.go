@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -91,15 +88,9 @@ const etcdShare = 8
 
 // Wait waits until it answers, also without a quorum.
 func (e *Etcd) Wait(ctx context.Context) error {
-	for {
-		last := e.request(ctx, http.MethodGet, "/version", nil, nil)
-		if last == nil {
-			return nil
-		}
-		if err := pause(ctx, e.Ended(), last); err != nil {
-			return e.answerError(err)
-		}
-	}
+	return e.untilAnswers(ctx, func(ctx context.Context) error {
+		return e.request(ctx, http.MethodGet, "/version", nil, nil)
+	})
 }
 
 func (e *Etcd) Stop(ctx context.Context) error { return e.end(ctx, syscall.SIGTERM) }
@@ -109,15 +100,7 @@ func (e *Etcd) Settings(context.Context) (map[string]string, error) { return map
 
 // Put writes keys, all with one lease of so many seconds; 0 is no lease. It retries until the cluster has a quorum.
 func (e *Etcd) Put(ctx context.Context, keys map[string]string, lease int) error {
-	for {
-		last := e.put(ctx, keys, lease)
-		if last == nil {
-			return nil
-		}
-		if err := pause(ctx, e.Ended(), last); err != nil {
-			return e.answerError(err)
-		}
-	}
+	return e.untilAnswers(ctx, func(ctx context.Context) error { return e.put(ctx, keys, lease) })
 }
 
 func (e *Etcd) put(ctx context.Context, keys map[string]string, lease int) error {
@@ -159,23 +142,7 @@ func (e *Etcd) Get(ctx context.Context, key string) (string, error) {
 func (e *Etcd) request(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+e.Address()+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	got, err := noProxy.Do(r)
-	if err != nil {
-		return err
-	}
-	defer got.Body.Close()
-	text, err = io.ReadAll(io.LimitReader(got.Body, 1<<20))
-	if err == nil && got.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", got.Status, text)
-	}
+	text, err := requestJSON(ctx, method, "http://"+e.Address()+path, nil, body)
 	if err != nil || answer == nil {
 		return err
 	}

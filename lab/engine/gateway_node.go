@@ -197,18 +197,12 @@ func (g *Gateway) Wait(ctx context.Context) error {
 		return err
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx))
-	for {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+	return g.untilAnswers(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
 		find := bson.D{{Key: "find", Value: "probe"}, {Key: "limit", Value: 1}}
-		last := client.Database(probeDatabase).RunCommand(try, find).Err()
-		cancel()
-		if last == nil {
-			return nil
-		}
-		if err := pause(ctx, g.Ended(), last); err != nil {
-			return g.answerError(err)
-		}
-	}
+		return client.Database(probeDatabase).RunCommand(ctx, find).Err()
+	})
 }
 
 // Prove waits until a write is acknowledged at its level and readable.

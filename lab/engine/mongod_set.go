@@ -172,23 +172,8 @@ func mongoCode(err error) int32 {
 // form initiates the set and creates the user, as far as the data do not have them, and returns when the server accepts
 // writes.
 func (s *mongodServer) form(ctx context.Context) error {
-	for {
-		last := s.formOnce(ctx)
-		if last == nil {
-			return nil
-		}
-		var final *finalError
-		if errors.As(last, &final) {
-			return last
-		}
-		if err := pause(ctx, s.ended, last); err != nil {
-			return err
-		}
-	}
+	return retry(ctx, s.ended, s.formOnce)
 }
-
-// finalError is an error for which a retry is useless.
-type finalError struct{ error }
 
 // formOnce does the next step. It returns nil when all steps are done.
 func (s *mongodServer) formOnce(ctx context.Context) error {

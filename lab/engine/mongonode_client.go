@@ -177,14 +177,16 @@ func (n *MongoNode) Wait(ctx context.Context) error {
 		return fmt.Errorf("%s was not started", n.spec.Name)
 	}
 	err := waitListening(ctx, "mongodb://"+n.Address(), ended)
-	for err == nil {
-		one, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, last := n.Hello(one)
-		cancel()
-		if last == nil {
-			return nil
-		}
-		err = pause(ctx, ended, last)
+	if err == nil {
+		err = retry(ctx, ended, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			_, err := n.Hello(ctx)
+			return err
+		})
+	}
+	if err == nil {
+		return nil
 	}
 	return fmt.Errorf("%s at %s: %w%s", n.spec.Name, n.Address(), err, n.LogTail())
 }

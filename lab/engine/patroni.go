@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -189,35 +190,44 @@ func (p *Postgres) restAddress() string {
 
 // SwitchOver makes Patroni hand over from this member, the primary, to another one.
 func (p *Postgres) SwitchOver(ctx context.Context) error {
-	_, err := p.request(ctx, http.MethodPost, "/switchover", map[string]any{"leader": p.name})
-	return err
+	return p.request(ctx, http.MethodPost, "/switchover", map[string]any{"leader": p.name})
 }
 
 // Configure changes settings of the cluster in etcd.
 func (p *Postgres) Configure(ctx context.Context, settings map[string]any) error {
-	_, err := p.request(ctx, http.MethodPatch, "/config", settings)
-	return err
+	return p.request(ctx, http.MethodPatch, "/config", settings)
 }
 
 // request sends a request to this member's Patroni.
-func (p *Postgres) request(ctx context.Context, method, path string, body any) ([]byte, error) {
+func (p *Postgres) request(ctx context.Context, method, path string, body any) error {
+	user := url.UserPassword(postgresUser, p.o.Password)
+	if _, err := requestJSON(ctx, method, "http://"+p.restAddress()+path, user, body); err != nil {
+		return fmt.Errorf("the Patroni of %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// requestJSON sends a request of Patroni's or etcd's HTTP interface and returns the answer.
+func requestJSON(ctx context.Context, method, address string, user *url.Userinfo, body any) ([]byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+p.restAddress()+path, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	r.SetBasicAuth(postgresUser, p.o.Password)
+	if password, ok := user.Password(); ok {
+		r.SetBasicAuth(user.Username(), password)
+	}
 	answer, err := noProxy.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("the Patroni of %s does not answer: %w", p.name, err)
+		return nil, err
 	}
 	defer answer.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the Patroni of %s: %s (HTTP %d)", p.name, strings.TrimSpace(string(text)), answer.StatusCode)
+		err = fmt.Errorf("%s (HTTP %d)", bytes.TrimSpace(text), answer.StatusCode)
 	}
 	return text, err
 }
@@ -281,15 +291,9 @@ func (p *Postgres) StartPatroni(ctx context.Context) error {
 		return fmt.Errorf("%s does not run", p.name)
 	}
 	first.Signal(syscall.SIGUSR2)
-	for {
-		_, last := p.request(ctx, http.MethodGet, "/liveness", nil)
-		if last == nil {
-			return nil
-		}
-		if err := pause(ctx, p.Ended(), last); err != nil {
-			return p.answerError(err)
-		}
-	}
+	return p.untilAnswers(ctx, func(ctx context.Context) error {
+		return p.request(ctx, http.MethodGet, "/liveness", nil)
+	})
 }
 
 // KillServer kills PostgreSQL with all its processes, and keeps it down until the next start. Its Patroni runs on.
@@ -306,12 +310,13 @@ func (p *Postgres) KillServer() error {
 	p.held = true
 	ended := p.ended
 	p.mu.Unlock()
-	for end := time.Now().Add(stopTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		pid := p.postmaster()
-		if pid == 0 {
-			break
+	end := time.Now().Add(stopTimeout)
+	for pid := p.postmaster(); pid != 0; pid = p.postmaster() {
+		if time.Now().After(end) {
+			return fmt.Errorf("%s: PostgreSQL (PID %d) was killed, but has not ended within %v", p.name, pid, stopTimeout)
 		}
 		process.KillTree(pid)
+		time.Sleep(time.Millisecond)
 	}
 	p.closeEnded(ended)
 	return nil

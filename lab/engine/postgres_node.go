@@ -193,17 +193,12 @@ func (p *Postgres) Wait(ctx context.Context) error { return p.waitAnswer(ctx, p.
 func (p *Postgres) WaitSocket(ctx context.Context) error { return p.waitAnswer(ctx, p.socket) }
 
 func (p *Postgres) waitAnswer(ctx context.Context, c *pgClient) error {
-	for {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		_, last := c.query(try, "select 1")
-		cancel()
-		if last == nil {
-			return nil
-		}
-		if err := pause(ctx, p.Ended(), last); err != nil {
-			return p.answerError(err)
-		}
-	}
+	return p.untilAnswers(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		_, err := c.query(ctx, "select 1")
+		return err
+	})
 }
 
 // Status is that of PostgreSQL with its Patroni. A member whose PostgreSQL was killed does not run.

@@ -204,6 +204,14 @@ func (n *placed) Paused() bool {
 	return n.paused
 }
 
+// untilAnswers calls try until it succeeds or the node has ended.
+func (n *placed) untilAnswers(ctx context.Context, try func(context.Context) error) error {
+	if err := retry(ctx, n.Ended(), try); err != nil {
+		return n.answerError(err)
+	}
+	return nil
+}
+
 // answerError is the error of a node that did not answer in time. If the node has ended because of a parameter, that is
 // the error.
 func (n *placed) answerError(err error) error {

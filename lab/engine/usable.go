@@ -27,15 +27,7 @@ func waitUsable(ctx context.Context, uri string, ended <-chan struct{}) error {
 		return err
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx))
-	for {
-		last := tryOnce(ctx, client)
-		if last == nil {
-			return nil
-		}
-		if err := pause(ctx, ended, last); err != nil {
-			return err
-		}
-	}
+	return retry(ctx, ended, func(ctx context.Context) error { return tryOnce(ctx, client) })
 }
 
 // waitListening returns when uri accepts connections. The driver would try only twice a second.
@@ -44,29 +36,37 @@ func waitListening(ctx context.Context, uri string, ended <-chan struct{}) error
 	if err != nil {
 		return err
 	}
-	for {
-		conn, last := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
-		if last == nil {
-			return conn.Close()
-		}
-		if err := pause(ctx, ended, last); err != nil {
+	return retry(ctx, ended, func(ctx context.Context) error {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
+		if err != nil {
 			return err
 		}
-	}
+		_ = conn.Close() // it listens, which is all that was asked
+		return nil
+	})
 }
 
 var errEnded = errors.New("a process of the server has ended before the server was usable")
 
-// pause waits before the next try. It returns an error if ended is closed or ctx ends. last is the error of the last
-// try.
-func pause(ctx context.Context, ended <-chan struct{}, last error) error {
-	select {
-	case <-ended:
-		return fmt.Errorf("%w: %w", errEnded, last)
-	case <-ctx.Done():
-		return fmt.Errorf("the server is not usable yet (%w): %w", context.Cause(ctx), last)
-	case <-time.After(20 * time.Millisecond):
-		return nil
+// finalError is an error for which a retry is useless.
+type finalError struct{ error }
+
+// retry calls try until it succeeds or returns a [finalError]. If ended is closed or ctx ends first, the error includes
+// that of the last try.
+func retry(ctx context.Context, ended <-chan struct{}, try func(context.Context) error) error {
+	for {
+		last := try(ctx)
+		var final *finalError
+		if last == nil || errors.As(last, &final) {
+			return last
+		}
+		select {
+		case <-ended:
+			return fmt.Errorf("%w: %w", errEnded, last)
+		case <-ctx.Done():
+			return fmt.Errorf("the server is not usable yet (%w): %w", context.Cause(ctx), last)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 
