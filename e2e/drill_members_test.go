@@ -109,7 +109,7 @@ const (
 )
 
 // testDrillKept stops the replication of a primary that still acknowledges writes on its own disk, and then kills it.
-// Its Patroni stands still meanwhile, because it would notice that no standby may be promoted. The drill finds the lost
+// Its Patroni is stopped meanwhile, because it would notice that no standby may be promoted. The drill finds the lost
 // writes in the discarded log.
 func testDrillKept(t *testing.T, name string) {
 	// Few enough for all lost writes to be listed, at most a thousand, even if the promotion is slow.

@@ -31,7 +31,7 @@ var killPatroni = &Action{
 	Witness: patroniEnded,
 }
 
-// patroniEnded checks that PostgreSQL runs without a Patroni beside it.
+// patroniEnded checks that PostgreSQL runs without its Patroni.
 func patroniEnded(_ context.Context, s *Scene) (string, error) {
 	for _, m := range s.Before.Members(s.Target) {
 		if len(m.PIDs) == 0 {

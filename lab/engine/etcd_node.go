@@ -63,6 +63,8 @@ func (e *Etcd) peerURL() string {
 func (e *Etcd) DataDir() string { return e.o.Dir }
 
 func (e *Etcd) Start(ctx context.Context) error {
+	e.starting.Lock()
+	defer e.starting.Unlock()
 	if err := os.MkdirAll(e.o.Dir, 0o700); err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (e *Etcd) Start(ctx context.Context) error {
 }
 
 // etcdShare is the part of a host's memory that etcd may use, as one of so many programs. Most is for the member
-// beside it.
+// on the same host.
 const etcdShare = 8
 
 // Wait waits until it answers, also without a quorum.

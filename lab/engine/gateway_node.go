@@ -104,6 +104,8 @@ func (g *Gateway) URI() string {
 }
 
 func (g *Gateway) Start(ctx context.Context) error {
+	g.starting.Lock()
+	defer g.starting.Unlock()
 	address := g.addresses()
 	if address == "" {
 		return fmt.Errorf("cannot start %s: it has no members", g.name)

@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// Patroni runs beside each PostgreSQL of a set, starts it, and decides its role by a lease in etcd.
+// Patroni runs next to each PostgreSQL of a set, starts it, and decides its role by a lease in etcd.
 //
 // Both run in one sandbox, so they end together. A shell is its first process, because a sandbox ends with that one:
 // it lets PostgreSQL run on when Patroni is killed, as on a machine.
@@ -69,7 +69,7 @@ done
 exit $status
 `
 
-// The programs that Patroni runs in the place of PostgreSQL's.
+// The programs that Patroni runs instead of PostgreSQL's.
 const (
 	// A killed member stays down until it is started: Patroni restarts a dead PostgreSQL.
 	postgresScript = `#!/bin/sh
@@ -284,7 +284,7 @@ func (p *Postgres) KillPatroni() error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// StartPatroni starts the member's Patroni again, beside its PostgreSQL, and returns when it answers.
+// StartPatroni starts the member's Patroni again, next to its running PostgreSQL, and returns when it answers.
 func (p *Postgres) StartPatroni(ctx context.Context) error {
 	first := p.process()
 	if !p.Status().Running {

@@ -150,6 +150,8 @@ func (p *Postgres) Move(to host.Host) error {
 
 // Start starts PostgreSQL, or the Patroni that starts it, with settings for its current host.
 func (p *Postgres) Start(ctx context.Context) error {
+	p.starting.Lock()
+	defer p.starting.Unlock()
 	if p.DataDir() == "" {
 		return fmt.Errorf("%s has no volume yet", p.name)
 	}

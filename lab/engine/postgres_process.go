@@ -22,6 +22,8 @@ type placed struct {
 	log        string // file; every start appends to it
 	inst       installed
 
+	starting sync.Mutex // held by Start: of two at once, one starts a process
+
 	mu     sync.Mutex
 	host   host.Host
 	port   int
@@ -75,7 +77,7 @@ func (n *placed) Move(to host.Host) error {
 	return n.assignHost(to)
 }
 
-// launch starts the process on the host. Its output is appended to the log.
+// launch starts the process on the host. Its output is appended to the log. The caller holds n.starting.
 func (n *placed) launch(ctx context.Context, s process.Spec) error {
 	if n.Status().Running {
 		return fmt.Errorf("%s already runs", n.name)

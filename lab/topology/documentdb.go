@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// documentDB is a set of PostgreSQL members with streaming replication, each beside a Patroni, the etcd cluster in
+// documentDB is a set of PostgreSQL members with streaming replication, each with its Patroni, the etcd cluster in
 // which Patroni keeps the lease of the primary, and gateways in front of all members. A single member has no Patroni.
 //
 // Patroni alone decides which member is the primary, and restarts and rewinds members. The lab starts and ends servers,

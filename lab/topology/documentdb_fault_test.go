@@ -22,7 +22,7 @@ import (
 )
 
 // Standbys that receive nothing make the loss certain: the level balanced acknowledges, a majority waits. Patroni would
-// see that they do not receive, and promote none of them, so that of the primary stands still meanwhile.
+// see that they do not receive, and promote none of them, so the Patroni of the primary is stopped meanwhile.
 func loss(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()
 	balanced, majority := u.collection(t, "balanced", "loss"), u.collection(t, "majority", "loss")
@@ -156,8 +156,8 @@ func stepDown(t *testing.T, u *underTest) {
 	}
 }
 
-// A primary that stands still with its Patroni is replaced when its lease has run out. When it is let go on, its
-// Patroni demotes it.
+// A primary that is paused with its Patroni is replaced when its lease has run out. When it continues, its Patroni
+// demotes it.
 func pausedPrimary(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()
 	if err := u.pg(old).Pause(); err != nil {
@@ -173,7 +173,7 @@ func pausedPrimary(t *testing.T, u *underTest) {
 	}
 }
 
-// A primary whose Patroni is killed accepts writes when its lease has run out, beside the new one, until its Patroni
+// A primary whose Patroni is killed accepts writes after its lease has run out, as the new primary does, until its Patroni
 // runs again. A majority does not acknowledge them.
 func patroniKilled(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()

@@ -76,7 +76,7 @@ func (c *documentDB) returnMember(ctx context.Context, m *pgMember) error {
 		c.mu.Lock()
 		m.answered, m.joining = time.Time{}, m != c.primary
 		c.mu.Unlock()
-		if err := m.node.Start(ctx); err != nil {
+		if err := m.node.Start(ctx); err != nil && !m.node.Status().Running { // another return may have started it
 			return err
 		}
 		if err := c.readdressGateways(ctx); err != nil {

@@ -72,6 +72,7 @@ func Conform(t *testing.T, n engine.Node, elsewhere host.Host) {
 		{"pause and resume", c.pause},
 		{"kill, and start again", c.kill},
 		{"stop, and start again", c.stop},
+		{"several starts at once", c.rush},
 		{"a stop that may not take long", c.hurry},
 		{"on another host", func(t *testing.T) { c.move(t, elsewhere) }},
 		{"a wait that may not take long", c.impatient},
@@ -201,6 +202,30 @@ func (c conformance) stop(t *testing.T) {
 	}
 	c.ended(t, pids)
 	c.start(t)
+}
+
+// rush starts it from several goroutines at once: one of them starts it, and only one process runs.
+func (c conformance) rush(t *testing.T) {
+	if err := c.n.Stop(c.context(t)); err != nil {
+		t.Fatal(err)
+	}
+	ctx := c.context(t)
+	starts := make(chan error)
+	for range 4 {
+		go func() { starts <- c.n.Start(ctx) }()
+	}
+	started := 0
+	for range 4 {
+		if err := <-starts; err == nil {
+			started++
+		}
+	}
+	if started != 1 {
+		t.Errorf("%d of 4 starts at once succeeded, want 1", started)
+	}
+	if err := c.n.Wait(ctx); err != nil {
+		t.Error(err)
+	}
 }
 
 // hurry stops it with no time at all: it must be gone, and may say that it was killed.
