@@ -166,7 +166,8 @@ func (c *mongoCluster) ensureUser(ctx context.Context, n *engine.MongoNode, conc
 		if err := n.Command(ctx, engine.AsLocal, "admin", command, nil); err != nil {
 			return ended(n), err
 		}
-		return true, n.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "connectionStatus", Value: 1}}, nil)
+		// The user exists now. A slow machine may leave too little of this try's time for its first connection.
+		return ended(n), n.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "connectionStatus", Value: 1}}, nil)
 	})
 }
 
