@@ -173,8 +173,8 @@ func pausedPrimary(t *testing.T, u *underTest) {
 	}
 }
 
-// A primary whose Patroni is killed accepts writes after its lease has run out, as the new primary does, until its Patroni
-// runs again. A majority does not acknowledge them.
+// A primary whose Patroni is killed accepts writes after its lease has run out, as the new primary does, until its
+// Patroni runs again. A majority does not acknowledge them.
 func patroniKilled(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()
 	if err := u.pg(old).KillPatroni(); err != nil {
