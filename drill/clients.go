@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -97,8 +97,6 @@ func (b lateBrief) MarshalJSON() ([]byte, error) { return json.Marshal(b()) }
 
 // handedOver are the books of one load process, as they travel.
 type handedOver struct {
-	// Zero is the wall clock, in nanoseconds of the Unix epoch, at the process's run time zero.
-	Zero    int64        `json:"zero"`
 	Ledger  []byte       `json:"ledger"`
 	Courses []wireCourse `json:"courses"` // by class and shard
 }
@@ -119,25 +117,30 @@ func keepBooks(raw json.RawMessage, o *run.Options) (after func() error, err err
 	}
 	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
 		First: o.Client * b.Writers, Writers: b.Writers})}
-	var zero time.Time
 	k.place(b.Placement)
+	begun := false
 	ready := o.Ready
 	o.Workload = k.workload
 	o.Ready = func(ctx context.Context) error {
 		err := ready(ctx)
-		zero = time.Now() // the load begins when this returns
+		begun = err == nil
 		return err
 	}
 	dir := o.Dir
-	return func() error { return k.leave(filepath.Join(dir, booksFile), zero) }, nil
+	return func() error {
+		if !begun {
+			return nil
+		}
+		return k.leave(filepath.Join(dir, booksFile))
+	}, nil
 }
 
 // leave writes the books for the parent process, completely or not at all.
-func (b *books) leave(name string, zero time.Time) error {
-	if b.watch == nil || zero.IsZero() {
+func (b *books) leave(name string) error {
+	if b.watch == nil {
 		return nil // there was no load
 	}
-	h := handedOver{Zero: zero.UnixNano()}
+	var h handedOver
 	var err error
 	if h.Ledger, err = b.ledger.MarshalBinary(); err != nil {
 		return err
@@ -193,8 +196,9 @@ func (o *operations) duty(place func(), started func(time.Time)) fleet.Duty {
 	})}
 }
 
-// gather merges the books of all load processes. began is when the load began here.
-func (o *operations) gather(result *record.Run, began time.Time) {
+// gather merges the books of all load processes. Their clocks are those of their runs, which began by their skew later
+// than the run of this process.
+func (o *operations) gather(result *record.Run) {
 	if o.clients() == 1 {
 		if o.books.watch != nil {
 			o.parts = o.books.watch.courses()
@@ -204,7 +208,11 @@ func (o *operations) gather(result *record.Run, began time.Time) {
 	}
 	o.perClient = make([][]course, o.clients())
 	for i := range o.perClient {
-		list, err := o.merge(i, began)
+		late := time.Duration(0)
+		if i < len(result.Clients) {
+			late = time.Duration(result.Clients[i].StartSkew)
+		}
+		list, err := o.merge(i, late)
 		if err == nil {
 			o.perClient[i] = list
 			o.parts = append(o.parts, list...)
@@ -230,8 +238,8 @@ func whyGone(result *record.Run, client int, err error) string {
 	return err.Error()
 }
 
-// merge adds the books of one load process to the ledger, and returns its courses.
-func (o *operations) merge(client int, began time.Time) ([]course, error) {
+// merge adds the books of one load process, which began late, to the ledger, and returns its courses.
+func (o *operations) merge(client int, late time.Duration) ([]course, error) {
 	name := filepath.Join(o.dir, record.ClientsDir, fmt.Sprintf("%02d", client), booksFile)
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -246,7 +254,6 @@ func (o *operations) merge(client int, began time.Time) ([]course, error) {
 	if err := l.UnmarshalBinary(h.Ledger); err != nil {
 		return nil, err
 	}
-	late := time.Unix(0, h.Zero).Sub(began)
 	if err := o.books.ledger.Merge(l, late); err != nil {
 		return nil, err
 	}

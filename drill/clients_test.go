@@ -110,7 +110,7 @@ func TestGatherFromTwoClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	ops, began := operationsOf(t, 2, 8), time.Now()
+	ops := operationsOf(t, 2, 8)
 	if _, err := ops.books.workload(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestGatherFromTwoClients(t *testing.T) {
 		both.Go(func() { client(t, ops, server.URI(), i, all.sink()) })
 	}
 	both.Wait()
-	ops.gather(&record.Run{}, began)
+	ops.gather(&record.Run{})
 	if len(ops.gone) > 0 {
 		t.Fatalf("gone: %q", ops.gone)
 	}
@@ -173,14 +173,14 @@ func TestGatherWithoutOneClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	ops, began := operationsOf(t, 2, 8), time.Now()
+	ops := operationsOf(t, 2, 8)
 	if _, err := ops.books.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
 	client(t, ops, server.URI(), 0, all.sink())
 	ops.gather(&record.Run{Clients: []record.ClientShare{{Number: 0},
-		{Number: 1, Status: "lost", Problem: "signal: killed"}}}, began)
+		{Number: 1, Status: "lost", Problem: "signal: killed"}}})
 	if len(ops.gone) != 1 || !strings.Contains(ops.gone[0], "client 1 is gone") || !strings.Contains(ops.gone[0], "signal: killed") {
 		t.Fatalf("gone: %q", ops.gone)
 	}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -47,8 +47,8 @@ type Options struct {
 	// Open opens the lab of a target lab:NAME.
 	Open func(ctx context.Context, name string) (Lab, error)
 	Labs run.Labs // nil where labs cannot be brought up
-	// Launch starts the load processes of drills with several clients; nil where there can be only one.
-	Launch fleet.Launcher
+	// Places finds the places of the load clients; nil where there can be only one client.
+	Places fleet.Placers
 	// Mark receives the times at which the user begins and ends an external fault.
 	Mark <-chan time.Time
 }

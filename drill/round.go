@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
 )
 
 // round is one repetition: the order of its steps, and the parts that do them. Each part has its own state.
@@ -165,7 +165,7 @@ func (r *round) load(ctx context.Context) (*record.Run, error) {
 	}
 	o.Ready = func(context.Context) error { r.place(); begin(time.Now()); return nil }
 	duty := r.operations.duty(r.place, begin)
-	result, err := fleet.ExecuteWith(ctx, r.drill.spec.Run, o, r.drill.o.Launch, duty)
+	result, err := fleet.Execute(ctx, r.drill.spec.Run, o, fleet.Options{Places: r.drill.o.Places, Duty: duty})
 	unwatch()
 	r.drill.progress.loadEnded()
 	r.breaks.loadEnded()
@@ -215,7 +215,7 @@ func (r *round) measure(result *record.Run) {
 		r.clock.shift = int64(r.began.Sub(result.Started))
 	}
 	out.Faults = r.breaks.faults(r.clock)
-	r.operations.gather(result, r.began)
+	r.operations.gather(result)
 	out.ClientCPUSeconds, out.ServiceCPUSeconds = clientCPU(result)
 	if anyInjected(out.Faults) && r.operations.byClass != nil {
 		r.operations.markStruck(out, r.clock.shift)

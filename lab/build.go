@@ -50,7 +50,7 @@ func (r *labBuilder) plan(ctx context.Context) (Planned, error) {
 
 func (r *labBuilder) ready(ctx context.Context, p Planned) error {
 	var err error
-	r.hosts, err = host.NewMaker(ctx, host.MakerOptions{Lab: p.Spec.Name, Dir: r.dir, Home: r.order.Home,
+	r.hosts, err = host.NewMaker(ctx, host.MakerOptions{Lab: p.Spec.Name, Dir: r.dir, Home: host.SharedHome(),
 		Mode: p.Spec.Hosts.Mode, Journal: r.journal})
 	if err != nil {
 		return err

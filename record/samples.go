@@ -44,4 +44,15 @@ type ClientShare struct {
 	Rate      float64 `json:"rate"`
 	// Record is its own record, below that of the run.
 	Record string `json:"record,omitempty"`
+	// LostAt is the run time in nanoseconds from which its part of the load is missing, if the others went on without it.
+	LostAt int64 `json:"lost_at_ns,omitempty"`
+	// Agent, Host and Zone are the name of the agent, that of its machine and where that is, unless it is a child of the
+	// coordinator.
+	Agent string `json:"agent,omitempty"`
+	Host  string `json:"host,omitempty"`
+	Zone  string `json:"zone,omitempty"`
+	// ClockOffset is how much its clock was ahead of the coordinator's at the start, in nanoseconds, and ClockUncertainty
+	// by how much that may be wrong. Times in this record are the coordinator's.
+	ClockOffset      int64 `json:"clock_offset_ns,omitempty"`
+	ClockUncertainty int64 `json:"clock_uncertainty_ns,omitempty"`
 }

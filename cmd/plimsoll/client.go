@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
+	"github.com/plimsoll-bench/plimsoll/fleet"
 )
 
 // clientCommand is the hidden command that a run with several clients starts.
@@ -29,6 +29,9 @@ func clientLauncher() fleet.Launcher {
 	}
 }
 
+// clientPlaces finds where the clients of a run are placed.
+func clientPlaces() fleet.Placers { return fleet.Processes(clientLauncher()) }
+
 // newClientCommand is the command that [clientLauncher] runs.
 func newClientCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
@@ -39,7 +42,7 @@ func newClientCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// The parent process handles signals. If it dies, standard input closes and this process ends.
 			signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
-			return fleet.Serve(cmd.Context(), env.stdin, direct(env.stdout), drill.Duties())
+			return fleet.Agent{Duties: drill.Duties()}.Serve(cmd.Context(), fleet.Pipe(env.stdin, direct(env.stdout)))
 		},
 	}
 }

@@ -181,7 +181,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	if err != nil {
 		return nil, err
 	}
-	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Launch: clientLauncher()}
+	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Places: clientPlaces()}
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env),
 		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if asked.External {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -125,7 +125,7 @@ func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Opt
 	if progress != nil {
 		opts.Progress = progress
 	}
-	result, err := fleet.Execute(ctx, asked, opts, clientLauncher())
+	result, err := fleet.Execute(ctx, asked, opts, fleet.Options{Places: clientPlaces()})
 	if p, ok := progress.(*progressLines); ok {
 		p.end()
 	}

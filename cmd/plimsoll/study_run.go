@@ -107,7 +107,7 @@ func (f *conductFlags) options(env *environment) (c conduct.Options, labs *study
 		return c, nil, nil, err
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Launch: clientLauncher(), Options: run.Options{Tool: tool(), Now: env.now, Command: command,
+	runs := &conduct.Runs{Places: clientPlaces(), Options: run.Options{Tool: tool(), Now: env.now, Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
 	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs}

@@ -180,7 +180,7 @@ func (o *suiteRunOptions) parts(env *environment) (*suite.Parts, *suiteProgress,
 		return nil, nil, err
 	}
 	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}, Conduct: c}
-	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Launch: clientLauncher()}
+	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Places: clientPlaces()}
 	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: c.Command, Service: startService}
 	if progress == nil {
 		return p, nil, nil

@@ -21,7 +21,8 @@ type MakerOptions struct {
 	Lab string
 	// Dir is the directory of the lab; each host gets a directory in it.
 	Dir string
-	// Home is shared by all labs of a user. Resources that only one lab may have (ports, networks) are reserved below it.
+	// Home is shared by all labs of this machine ([SharedHome]). Resources that only one lab may have (ports, networks)
+	// are reserved below it.
 	Home string
 	// Mode is [Plain] or [Isolated].
 	Mode    string

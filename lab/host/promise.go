@@ -16,6 +16,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
+// SharedHome is the directory below which labs of this machine reserve what only one of them may have, whatever their
+// own directories are. Users who are not root share one with their own labs.
+func SharedHome() string {
+	if os.Geteuid() == 0 {
+		return "/run/plimsoll"
+	}
+	return filepath.Join(os.TempDir(), "plimsoll-"+strconv.Itoa(os.Geteuid()))
+}
+
 // kindReservation is a file below Home whose lock reserves a port or a network for one lab. Journals name it "promise".
 const kindReservation = "promise"
 
@@ -130,8 +139,8 @@ func isOurs(r journal.Resource) (bool, error) {
 // The ports of plain hosts, below those that the kernel uses for outgoing connections.
 const firstPort, lastPort = 20000, 31999
 
-// port reserves a free port of loopback. It starts at a random one, because labs with different homes do not see each
-// other's reservations.
+// port reserves a free port of loopback. It starts at a random one, because labs of other users do not see each other's
+// reservations.
 func (g *Maker) port() (int, *reservation, error) {
 	from, to := ephemeralPorts()
 	n := lastPort - firstPort + 1

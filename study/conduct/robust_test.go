@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/simulated"

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -15,8 +15,8 @@ import (
 type Runs struct {
 	// Options are those of every run; the request has Dir and Abort.
 	Options run.Options
-	// Launch starts more load processes; nil if there is only one.
-	Launch fleet.Launcher
+	// Places finds the places of the load clients; nil if there is only one client.
+	Places fleet.Placers
 }
 
 var _ study.Runner = (*Runs)(nil)
@@ -25,7 +25,7 @@ var _ study.Runner = (*Runs)(nil)
 func (r *Runs) Trial(ctx context.Context, q study.Request) (study.Result, error) {
 	o := r.Options
 	o.Dir, o.Abort, o.Number = q.Dir, q.Abort, q.Number
-	result, err := fleet.Execute(ctx, q.Spec, o, r.Launch)
+	result, err := fleet.Execute(ctx, q.Spec, o, fleet.Options{Places: r.Places, Strict: true})
 	return study.Result{Run: result, Seconds: func() ([]study.Second, error) { return Seconds(q.Dir) }}, err
 }
 

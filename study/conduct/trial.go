@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
-	"github.com/plimsoll-bench/plimsoll/run/fleet"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"

@@ -3,7 +3,6 @@ package enginetest
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,14 +22,13 @@ func Hosts(t testing.TB, mode string, names ...string) (*journal.Journal, map[st
 func LimitedHosts(t testing.TB, mode string, limits host.Limits,
 	names ...string) (*journal.Journal, map[string]host.Host) {
 	t.Helper()
-	// Tests that run side by side, also of other packages, share the promises of ports and networks. The directory is
-	// empty when nothing runs.
-	dir, home := t.TempDir(), filepath.Join(os.TempDir(), "plimsoll-test-promises")
+	dir := t.TempDir()
 	j, err := journal.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := host.NewMaker(t.Context(), host.MakerOptions{Lab: "test", Dir: dir, Home: home, Mode: mode, Journal: j})
+	g, err := host.NewMaker(t.Context(), host.MakerOptions{Lab: "test", Dir: dir, Home: host.SharedHome(), Mode: mode,
+		Journal: j})
 	if err != nil {
 		t.Fatal(err)
 	}

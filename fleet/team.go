@@ -2,8 +2,10 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"path/filepath"
@@ -29,18 +31,20 @@ const (
 	abortAtMost = 3 * time.Second
 )
 
-// team is the clients of one run in the parent. One goroutine calls its methods.
+// team is the clients of one run in the coordinator. One goroutine calls its methods.
 type team struct {
 	spec    spec.Run
 	opts    run.Options
-	launch  Launcher
+	fleet   Options
+	place   Placer
 	sink    run.Sink
 	reports chan report
 	members []*member
 	merger  *merger
 	living  *pids
 	address string // of the lab that is loaded, with credentials
-	duty    Duty
+	pings   int64
+	seconds int // since the clients were placed
 
 	started  time.Time       // run time zero, once it is decided
 	stopping bool            // the clients were stopped
@@ -51,19 +55,32 @@ type team struct {
 
 // member is one client.
 type member struct {
-	*process
+	Link
+	number int
+	facts  Facts
 	ready  bool
 	gone   bool
 	silent int // seconds without a message
+	clock  clock
 	skew   time.Duration
 	done   *result
 	status string // of a client that is not complete
 	why    string
+	lostAt time.Duration // run time of its loss, while the others went on
 }
 
-func newTeam(asked spec.Run, o run.Options, launch Launcher, d measure.Dims, sink run.Sink) *team {
-	n := int(asked.Load.Clients)
-	t := &team{spec: asked, opts: o, launch: launch, sink: sink, reports: make(chan report, n), passed: map[string]bool{}}
+// report is a message of a client, or the end of its link.
+type report struct {
+	client int
+	message
+	gone bool
+	why  string // how it failed, if it is gone
+}
+
+func newTeam(asked spec.Run, o run.Options, f Options, place Placer, d measure.Dims, sink run.Sink) *team {
+	n := max(1, int(asked.Load.Clients))
+	t := &team{spec: asked, opts: o, fleet: f, place: place, sink: sink, reports: make(chan report, n),
+		passed: map[string]bool{}}
 	t.merger = newMerger(d, load.DefaultInterval, n, sink.Interval)
 	return t
 }
@@ -71,7 +88,7 @@ func newTeam(asked spec.Run, o run.Options, launch Launcher, d measure.Dims, sin
 // load starts the clients, starts their load when all are ready, and receives their messages until the last one has
 // ended.
 func (t *team) load(ctx context.Context) (run.Teamwork, error) {
-	t.startAll()
+	t.startAll(ctx)
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	ended, abort := ctx.Done(), t.opts.Abort
@@ -87,10 +104,10 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 			t.stop()
 		case <-abort:
 			abort = nil
-			t.each(func(m *member) { m.send(command{Abort: true}) })
+			t.each(func(m *member) { m.command(command{Abort: true}) })
 			impatient = time.After(abortAtMost)
 		case <-impatient:
-			t.each(func(m *member) { m.kill() })
+			t.each(func(m *member) { m.Break() })
 		}
 	}
 	if t.err == nil && !t.started.IsZero() {
@@ -99,31 +116,80 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 	return t.teamwork(ctx)
 }
 
-func (t *team) startAll() {
-	n := int(t.spec.Load.Clients)
+func (t *team) startAll(ctx context.Context) {
+	n := len(t.merger.clients)
+	step := func(string) {}
 	if t.opts.Progress != nil {
-		t.opts.Progress.Step(fmt.Sprintf("starting %d load processes", n))
+		step = t.opts.Progress.Step
 	}
+	step(fmt.Sprintf("starting %d load clients", n))
 	streams := int(run.Streams(t.spec))
-	duty, brief, err := t.duty.order()
+	duty, brief, err := t.fleet.Duty.order()
 	if err != nil {
 		t.fail(err)
 		return
 	}
-	for i := range n {
-		p, err := startProcess(i, t.launch, t.reports)
-		if err != nil {
-			t.fail(fmt.Errorf("cannot start %s of %d: %w", name(i), n, err))
-			return
-		}
-		t.members = append(t.members, &member{process: p})
-		t.living.add(p.cmd.Process.Pid)
-		p.send(command{Order: &order{
-			Spec: divide(t.spec, i, n), Dir: filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i))), Tool: t.opts.Tool,
-			Command: t.opts.Command, Address: t.address, Client: i, Clients: n, Streams: streams, Number: t.opts.Number,
-			Duty: duty, Brief: brief,
-		}})
+	links, err := t.place.Place(ctx, n, step)
+	if err != nil {
+		t.fail(err)
+		return
 	}
+	for i, link := range links {
+		m := &member{Link: link, number: i, facts: link.Facts()}
+		t.members = append(t.members, m)
+		go follow(i, link, t.reports)
+		if m.facts.Local {
+			t.living.add(m.facts.PID)
+		}
+		if m.facts.Protocol != Protocol {
+			t.fail(fmt.Errorf("the agent %s on %s speaks protocol %d (plimsoll %s), and this plimsoll speaks %d: install the same release "+
+				"on both", m.facts.Name, m.facts.Host, m.facts.Protocol, m.facts.Version, Protocol))
+		}
+	}
+	if t.err != nil {
+		t.each(func(m *member) { m.Close() })
+		return
+	}
+	for i, m := range t.members {
+		o := order{
+			Spec: divide(t.spec, i, n), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address, Client: i, Clients: n,
+			Streams: streams, Number: t.opts.Number, Duty: duty, Brief: brief,
+		}
+		if m.facts.Local {
+			o.Dir = filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i)))
+		}
+		m.command(command{Order: &o})
+	}
+}
+
+// follow passes on the messages of a client until its link ends.
+func follow(client int, link Link, reports chan<- report) {
+	for {
+		frame, err := link.Receive()
+		var m message
+		if err == nil {
+			if err = json.Unmarshal(frame, &m); err == nil {
+				reports <- report{client: client, message: m}
+				continue
+			}
+			link.Break()
+		}
+		why := ""
+		if !errors.Is(err, io.EOF) {
+			why = err.Error()
+		}
+		reports <- report{client: client, gone: true, why: why}
+		return
+	}
+}
+
+// command sends a command. follow notices if the client has ended.
+func (m *member) command(c command) {
+	frame, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // commands are made of types that always can be written
+	}
+	m.Send(frame)
 }
 
 // recordOf is the directory of the record of a client below that of the run.
@@ -144,7 +210,7 @@ func (t *team) each(do func(*member)) {
 // stop ends the load after the current operations.
 func (t *team) stop() {
 	t.stopping = true
-	t.each(func(m *member) { m.send(command{Stop: true}) })
+	t.each(func(m *member) { m.command(command{Stop: true}) })
 }
 
 // fail ends the run with an error.
@@ -164,9 +230,18 @@ func (t *team) receive(r report) {
 		t.leave(m, r.why)
 	case r.Ready:
 		m.ready = true
-		t.startLoad()
+		if m.facts.Local {
+			t.startLoad()
+		} else {
+			t.ping(m)
+		}
+	case r.Pong != nil:
+		t.pong(m, *r.Pong)
+	case r.Part != nil:
+		t.fail(t.keep(m, r.Part))
 	case r.Began != 0:
-		m.skew = time.Unix(0, r.Began).Sub(t.started)
+		offset, _ := m.clock.offset()
+		m.skew = time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
 		t.merger.began(m.number, max(0, m.skew))
 	case r.Interval != nil:
 		iv, err := r.Interval.Unpack(t.merger.dims)
@@ -181,25 +256,55 @@ func (t *team) receive(r report) {
 	}
 }
 
-// startLoad sends all clients the same start time, slightly ahead, once all are ready.
+// ping asks a client for its clock.
+func (t *team) ping(m *member) {
+	t.pings++
+	m.clock.ping(t.pings, time.Now())
+	m.command(command{Ping: t.pings})
+}
+
+func (t *team) pong(m *member, p pong) {
+	m.clock.pong(p, time.Now())
+	switch {
+	case !t.started.IsZero():
+	case len(m.clock.answers) < pingsAtStart:
+		t.ping(m)
+	default:
+		t.startLoad()
+	}
+}
+
+// timed reports whether a client is ready and its clock is known.
+func (m *member) timed() bool {
+	return m.ready && (m.facts.Local || len(m.clock.answers) >= pingsAtStart)
+}
+
+// startLoad sends all clients the same start time, slightly ahead and each by its own clock, once all are ready.
 func (t *team) startLoad() {
-	if t.stopping || slices.ContainsFunc(t.members, func(m *member) bool { return !m.ready }) {
+	if t.stopping || slices.ContainsFunc(t.members, func(m *member) bool { return !m.timed() }) {
 		return
 	}
-	ahead := 100*time.Millisecond + time.Duration(len(t.members))*5*time.Millisecond
+	ahead := 100*time.Millisecond + min(time.Duration(len(t.members))*5*time.Millisecond, 2*time.Second)
+	for _, m := range t.members {
+		m.clock.settle()
+		ahead = max(ahead, 4*m.clock.best().trip)
+	}
 	t.started = time.Now().Add(ahead)
-	if t.duty.Started != nil {
-		t.duty.Started(t.started)
+	if t.fleet.Duty.Started != nil {
+		t.fleet.Duty.Started(t.started)
 	}
 	t.sink.Clients(t.shares())
 	t.fail(t.sink.Begin(t.started))
-	t.each(func(m *member) { m.send(command{Start: t.started.UnixNano()}) })
+	t.each(func(m *member) {
+		offset, _ := m.clock.offset()
+		m.command(command{Start: t.started.Add(offset).UnixNano()})
+	})
 }
 
 // finish receives the result of a client.
 func (t *team) finish(m *member, r *result) {
 	m.done = r
-	m.release()
+	m.Close()
 	t.fail(t.merger.end(m.number))
 	err := r.err()
 	if err == nil || t.stopping && r.Stopped {
@@ -220,8 +325,8 @@ func (t *team) finish(m *member, r *result) {
 // leave notes the end of the process of a client.
 func (t *team) leave(m *member, why string) {
 	m.gone = true
-	t.living.remove(m.cmd.Process.Pid)
-	m.release()
+	t.living.remove(m.facts.PID)
+	m.Close()
 	if m.done != nil || m.status != "" && m.status != "lost" {
 		return
 	}
@@ -240,7 +345,8 @@ func (t *team) leave(m *member, why string) {
 	t.lose(m, "lost", why)
 }
 
-// lose notes the loss of a client. The load of the others is not the specified one, so they end too.
+// lose notes the loss of a client. The load of the others is not the specified one. They go on without it, or end too
+// if the load must be as specified.
 func (t *team) lose(m *member, status, why string) {
 	m.status, m.why = status, why
 	if closed(t.opts.Abort) {
@@ -250,6 +356,12 @@ func (t *team) lose(m *member, status, why string) {
 		At: time.Since(t.started), Kind: EventLost, Text: name(m.number) + " " + status + ": " + why,
 		Data: map[string]string{"client": strconv.Itoa(m.number)},
 	}))
+	others := slices.ContainsFunc(t.members, func(o *member) bool { return o.status == "" && o.done == nil })
+	if !t.fleet.Strict && !t.stopping && others {
+		m.lostAt = time.Since(t.started)
+		t.fail(t.merger.lose(m.number))
+		return
+	}
 	t.lost = t.lost || !t.stopping
 	t.stop()
 }
@@ -257,10 +369,14 @@ func (t *team) lose(m *member, status, why string) {
 // watch counts the seconds without a message of each client. It counts its own ticks, so that a suspended machine does
 // not lose its clients.
 func (t *team) watch() {
+	t.seconds++
 	t.each(func(m *member) {
+		if t.seconds%pingEvery == 0 && !m.facts.Local && !t.started.IsZero() {
+			t.ping(m)
+		}
 		if m.silent++; m.silent > silentAtMost {
 			m.why = fmt.Sprintf("it did not respond for %d s and was killed", silentAtMost)
-			m.kill()
+			m.Break()
 		}
 	})
 }

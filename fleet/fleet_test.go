@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "client":
-		if err := Serve(context.Background(), os.Stdin, os.Stdout, testDuties); err != nil {
+		if err := (Agent{Duties: testDuties}).Serve(context.Background(), Pipe(os.Stdin, os.Stdout)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -64,7 +64,7 @@ func parent() {
 	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	p := &watcher{on: func(*watcher) {}}
 	_, err := Execute(context.Background(), asked, run.Options{Dir: os.Args[1], Progress: p, Now: time.Now},
-		func() *exec.Cmd {
+		Options{Places: Processes(func() *exec.Cmd {
 			cmd := launcher("client")()
 			p.commands = append(p.commands, cmd)
 			if len(p.commands) == 3 {
@@ -73,7 +73,7 @@ func parent() {
 				}
 			}
 			return cmd
-		})
+		})})
 	fmt.Println("ended", err)
 }
 
@@ -105,7 +105,7 @@ func execute(t *testing.T, ctx context.Context, asked spec.Run, o run.Options, s
 	if o.Dir == "" {
 		o.Dir = filepath.Join(t.TempDir(), "record")
 	}
-	_, err := Execute(ctx, asked, o, start)
+	_, err := Execute(ctx, asked, o, Options{Places: Processes(start), Strict: true})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		t.Fatalf("the run did not end within %v", patience)
 	}
@@ -326,9 +326,10 @@ func TestClientFails(t *testing.T) {
 
 // A client that stands still is given up.
 func TestSilentClient(t *testing.T) {
-	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, launcher("mute"), testDims(false), nopSink{})
+	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")},
+		testDims(false), nopSink{})
 	tm.living = &pids{}
-	tm.startAll()
+	tm.startAll(t.Context())
 	tm.started = time.Now()
 	for range silentAtMost + 1 {
 		tm.watch()
@@ -357,7 +358,7 @@ func (nopSink) Begin(time.Time) error            { return nil }
 func (nopSink) Clients([]record.ClientShare)     {}
 
 func TestWithoutLauncher(t *testing.T) {
-	_, err := Execute(t.Context(), testSpec(2), run.Options{Dir: t.TempDir()}, nil)
+	_, err := Execute(t.Context(), testSpec(2), run.Options{Dir: t.TempDir()}, Options{})
 	var e *run.Error
 	if !errors.As(err, &e) || e.Stage != run.Specification {
 		t.Errorf("error %v", err)
@@ -372,7 +373,7 @@ func TestOrphan(t *testing.T) {
 	asked := testSpec(1)
 	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(t.Context(), in, out, nil); out.Close() }()
+	go func() { ended <- Agent{}.Serve(t.Context(), Pipe(in, out)); out.Close() }()
 	say := func(c command) {
 		if err := json.NewEncoder(toClient).Encode(c); err != nil {
 			t.Error(err)
@@ -407,7 +408,7 @@ func TestOrphan(t *testing.T) {
 
 func TestServeWithoutOrder(t *testing.T) {
 	for _, text := range []string{"", "nonsense", `{"start":5}`} {
-		if err := Serve(t.Context(), strings.NewReader(text), io.Discard, nil); err == nil ||
+		if err := (Agent{}).Serve(t.Context(), Pipe(strings.NewReader(text), io.Discard)); err == nil ||
 			!strings.Contains(err.Error(), "order") {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -12,14 +12,15 @@ import (
 // standing returns a team whose two clients are there and do nothing. They are ended with the test.
 func standing(t *testing.T) *team {
 	t.Helper()
-	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, launcher("mute"), testDims(false), nopSink{})
+	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")},
+		testDims(false), nopSink{})
 	tm.living = &pids{}
-	tm.startAll()
+	tm.startAll(t.Context())
 	if tm.err != nil || len(tm.members) != 2 {
 		t.Fatalf("%d clients: %v", len(tm.members), tm.err)
 	}
 	t.Cleanup(func() {
-		tm.each(func(m *member) { m.kill() })
+		tm.each(func(m *member) { m.Break() })
 		for tm.alive() {
 			select {
 			case r := <-tm.reports:

@@ -3,8 +3,6 @@ package fleet
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"sync"
 	"syscall"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -13,24 +11,25 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// The parent and its clients exchange lines of JSON: the parent writes [command]s to a client's standard input, the
-// client writes [message]s to its standard output. The first command is an order. A client ends with its input, so that
-// it does not outlive its parent.
+// The coordinator and its agents exchange frames of JSON: the coordinator sends [command]s, an agent sends [message]s.
+// The first command is an order. An agent ends its part when the wire ends, so that it does not outlive the run.
 
-// command is a command of the parent. One field is set.
+// command is a command of the coordinator. One field is set.
 type command struct {
 	Order *order `json:"order,omitempty"`
-	// Start is the wall clock, in nanoseconds of the Unix epoch, at which the load starts.
+	// Start is when the load starts, by the agent's clock: nanoseconds of the Unix epoch.
 	Start int64 `json:"start,omitempty"`
 	// Stop ends the load as a first Ctrl-C does, Abort as a second one.
 	Stop  bool `json:"stop,omitempty"`
 	Abort bool `json:"abort,omitempty"`
+	// Ping asks for the agent's clock.
+	Ping int64 `json:"ping,omitempty"`
 }
 
 // order is the task of a client. It has the credentials of the target.
 type order struct {
-	Spec    spec.Run    `json:"spec"` // its part of the load
-	Dir     string      `json:"dir"`  // of its own record
+	Spec    spec.Run    `json:"spec"`          // its part of the load
+	Dir     string      `json:"dir,omitempty"` // of its own record; "" if it has no directory in common with the coordinator
 	Tool    record.Tool `json:"tool"`
 	Command []string    `json:"command,omitempty"`
 	Address string      `json:"address,omitempty"` // of the lab that is the target, with credentials
@@ -46,10 +45,25 @@ type order struct {
 // message is a message of a client. One field is set, or none as a sign of life.
 type message struct {
 	Ready    bool                   `json:"ready,omitempty"` // everything is open; it waits for the start
-	Began    int64                  `json:"began,omitempty"` // wall clock of its start
+	Began    int64                  `json:"began,omitempty"` // its clock at its start
 	Interval *record.PackedInterval `json:"interval,omitempty"`
 	Event    *measure.Event         `json:"event,omitempty"`
+	Pong     *pong                  `json:"pong,omitempty"`
+	Part     *part                  `json:"part,omitempty"`
 	Done     *result                `json:"done,omitempty"` // the last one
+}
+
+// pong is the answer to a ping.
+type pong struct {
+	Ping int64 `json:"ping"`
+	At   int64 `json:"at"` // its clock, in nanoseconds of the Unix epoch
+}
+
+// part is a part of a file of an agent's record. The parts of a file arrive in order.
+type part struct {
+	Name  string `json:"name"` // relative to the record, with slashes
+	First bool   `json:"first,omitempty"`
+	Data  []byte `json:"data,omitempty"`
 }
 
 // result is the result of a client's run.
@@ -75,74 +89,4 @@ func (r *result) err() error {
 		return &fullError{r.Error}
 	}
 	return errors.New(r.Error)
-}
-
-// lines writes JSON lines from its own goroutine, so that a slow reader does not block senders.
-type lines struct {
-	mu     sync.Mutex
-	filled sync.Cond
-	queue  [][]byte
-	closed bool
-	err    error
-	done   chan struct{} // closed when everything is written, or after an error
-}
-
-func newLines(w io.Writer) *lines {
-	l := &lines{done: make(chan struct{})}
-	l.filled.L = &l.mu
-	go l.write(w)
-	return l
-}
-
-// send queues a line. It returns the first error of writing.
-func (l *lines) send(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err == nil && !l.closed {
-		l.queue = append(l.queue, append(b, '\n'))
-		l.filled.Signal()
-	}
-	return l.err
-}
-
-// close ends the writing when the queue is empty.
-func (l *lines) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	l.filled.Signal()
-}
-
-func (l *lines) write(w io.Writer) {
-	defer close(l.done)
-	for {
-		b, ok := l.next()
-		if !ok {
-			return
-		}
-		if _, err := w.Write(b); err != nil {
-			l.mu.Lock()
-			l.err, l.queue = err, nil
-			l.mu.Unlock()
-			return
-		}
-	}
-}
-
-func (l *lines) next() ([]byte, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.queue) == 0 && !l.closed {
-		l.filled.Wait()
-	}
-	if len(l.queue) == 0 {
-		return nil, false
-	}
-	b := l.queue[0]
-	l.queue = l.queue[1:]
-	return b, true
 }

@@ -23,7 +23,10 @@ func (t *team) report() load.Report {
 		ByCount: true}
 	for i, m := range t.members {
 		if m.done == nil || m.done.Run == nil {
-			r.Measured.Sent += t.merger.clients[i].sum.Attempted // until its last message
+			until := t.merger.clients[i] // its last message
+			r.Measured.Sent += until.sum.Attempted
+			r.Measured.Dropped += until.dropped
+			r.Measured.Offered += until.sum.Attempted + until.dropped
 			r.ByCount = false
 			continue
 		}
@@ -61,11 +64,16 @@ func (t *team) shares() []record.ClientShare {
 	var list []record.ClientShare
 	for i, m := range t.members {
 		s := record.ClientShare{
-			Number: i, PID: m.cmd.Process.Pid, Status: "complete", StartSkew: int64(m.skew), Record: recordOf(i),
+			Number: i, PID: m.facts.PID, Status: "complete", StartSkew: int64(m.skew), Record: recordOf(i),
+		}
+		if !m.facts.Local {
+			offset, uncertainty := m.clock.offset()
+			s.Agent, s.Host, s.Zone = m.facts.Name, m.facts.Host, m.facts.Zone
+			s.ClockOffset, s.ClockUncertainty = int64(offset), int64(uncertainty)
 		}
 		switch {
 		case m.status != "":
-			s.Status, s.Problem = m.status, m.why
+			s.Status, s.Problem, s.LostAt = m.status, m.why, int64(m.lostAt)
 		case m.done == nil:
 			s.Status = "running"
 		}
@@ -108,6 +116,20 @@ func (t *team) findings() []measure.Finding {
 			Text: t.losses() + ". The load was lower than specified from then on, and the result covers the time before. Find out " +
 				"what ended the client (memory, a limit, a signal), and run again."})
 	}
+	if at, degraded := t.firstLoss(); degraded {
+		found = append(found, measure.Finding{ID: "client-lost", Severity: measure.Warning,
+			Text: fmt.Sprintf("%s. From %v on its part of the load is missing, and the rates are those of the others. Find out what ended "+
+				"the client (memory, a limit, a signal, its machine), and run again. With --strict such a run ends.",
+				t.losses(), at.Round(time.Second))})
+	}
+	for i, m := range t.members {
+		if m.facts.Local || m.clock.first == nil {
+			continue
+		}
+		if f := clockFinding(name(i), m); f != nil {
+			found = append(found, *f)
+		}
+	}
 	if skew := t.spread(); skew > maxSkew {
 		value, limit := float64(skew), float64(maxSkew)
 		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit,
@@ -126,6 +148,33 @@ func (t *team) findings() []measure.Finding {
 		}
 	}
 	return found
+}
+
+// firstLoss is the run time of the first loss after which the others went on.
+func (t *team) firstLoss() (at time.Duration, ok bool) {
+	for _, m := range t.members {
+		if m.lostAt > 0 && (!ok || m.lostAt < at) {
+			at, ok = m.lostAt, true
+		}
+	}
+	return at, ok
+}
+
+// clockFinding judges the clock of a client on another machine.
+func clockFinding(client string, m *member) *measure.Finding {
+	_, uncertainty := m.clock.offset()
+	value, limit := float64(max(uncertainty, m.clock.worst)), float64(maxClock)
+	if value <= limit {
+		return nil
+	}
+	text := fmt.Sprintf("the clock of %s (%s) is known to ±%v only. Its seconds are not exactly those of the others. Place agents near "+
+		"the coordinator, or free the network between them.", client, m.facts.Host, uncertainty.Round(time.Millisecond))
+	if m.clock.worst > maxClock {
+		text = fmt.Sprintf("the clock of %s (%s) moved by %v against the coordinator's during the run. Let NTP keep both clocks.",
+			client, m.facts.Host, m.clock.worst.Round(time.Millisecond))
+	}
+	return &measure.Finding{ID: "client-clock", Severity: measure.Warning, Value: &value, Limit: &limit,
+		Unit: measure.UnitTime, Text: text}
 }
 
 // spread is the time between the first and the last start of a client.

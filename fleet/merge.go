@@ -42,10 +42,13 @@ type stream struct {
 	shift int    // how many intervals later than the first client it began
 	next  [2]int // the index of its next interval of warm-up and measured time, on the common clock
 	ended bool
-	last  int // index of its last measured interval that was merged; -1 for none
+	lost  bool // the others go on without it
+	last  int  // index of its last measured interval that was merged; -1 for none
 	sum   measure.Tally
-	from  time.Duration // of its own measured window until now
-	to    time.Duration
+	// offered and dropped operations of an open loop in its measured time.
+	offered, dropped int64
+	from             time.Duration // of its own measured window until now
+	to               time.Duration
 }
 
 func newMerger(d measure.Dims, width time.Duration, clients int, emit func(*measure.Interval) error) *merger {
@@ -71,6 +74,7 @@ func (m *merger) add(client int, iv *measure.Interval) error {
 	s := m.clients[client]
 	if phase := iv.Phase; phase == load.PhaseMeasure || phase == load.PhaseDrain {
 		s.sum = s.sum.Add(iv.Tally(m.dims))
+		s.offered, s.dropped = s.offered+iv.Offered, s.dropped+iv.Dropped
 		if phase == load.PhaseMeasure {
 			if s.to == 0 {
 				s.from = iv.Start
@@ -86,6 +90,12 @@ func (m *merger) add(client int, iv *measure.Interval) error {
 func (m *merger) end(client int) error {
 	m.clients[client].ended = true
 	return m.merge()
+}
+
+// lose notes that a client was lost and that the others go on. From then on the window needs only them.
+func (m *merger) lose(client int) error {
+	m.clients[client].lost = true
+	return m.end(client)
 }
 
 // aligned are the phases whose intervals are merged by index. Those of other phases are passed on one by one.
@@ -124,6 +134,7 @@ func (m *merger) merge() error {
 			return nil
 		}
 		var parts []*measure.Interval
+		all := true
 		for _, s := range m.clients {
 			head, ok := s.head()
 			switch {
@@ -131,9 +142,11 @@ func (m *merger) merge() error {
 				parts = append(parts, s.moved(m.width))
 			case !ok && !s.ended && s.next[at.phase] <= at.index:
 				return nil // its interval may follow
+			default:
+				all = all && s.lost
 			}
 		}
-		if err := m.close(at, parts); err != nil {
+		if err := m.close(at, parts, all); err != nil {
 			return err
 		}
 	}
@@ -156,15 +169,16 @@ func (s *stream) moved(width time.Duration) *measure.Interval {
 	return &iv
 }
 
-// close merges the intervals of one slot and removes them from the queues.
-func (m *merger) close(at slot, parts []*measure.Interval) error {
+// close merges the intervals of one slot and removes them from the queues. all says that no client lacks that is not
+// lost.
+func (m *merger) close(at slot, parts []*measure.Interval, all bool) error {
 	merged, err := m.sum(parts)
 	if err != nil {
 		return err
 	}
 	inside := true
 	if aligned[at.phase] == load.PhaseMeasure {
-		inside = m.inWindow(at.index, parts, merged)
+		inside = m.inWindow(at.index, parts, merged, all)
 	}
 	for _, s := range m.clients {
 		if head, ok := s.head(); ok && head == at {
@@ -186,10 +200,10 @@ func (m *merger) close(at slot, parts []*measure.Interval) error {
 const unevenShare = 0.05
 
 // inWindow reports whether a merged interval of the measured time is in the window, and extends the window.
-func (m *merger) inWindow(index int, parts []*measure.Interval, merged *measure.Interval) bool {
+func (m *merger) inWindow(index int, parts []*measure.Interval, merged *measure.Interval, all bool) bool {
 	w := &m.window
 	attempted := merged.Tally(m.dims).Attempted
-	shared := len(parts) == len(m.clients) && !w.over && m.ends(parts, merged)
+	shared := all && !w.over && m.ends(parts, merged)
 	if !shared {
 		w.over = w.over || w.open
 		w.outside += attempted

@@ -1,12 +1,11 @@
 package fleet
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -19,23 +18,36 @@ import (
 // beatEvery is the period of a client's signs of life.
 const beatEvery = time.Second
 
-// endAtMost is the time limit of a client after its parent has ended.
+// endAtMost is the time limit of an agent after its wire has ended.
 const endAtMost = 5 * time.Second
 
-// Serve is a client. It reads its order from in, runs its part of the load after the start command, and writes its
-// results to out. It returns then, or soon after in has ended, so a client never outlives its parent. Nothing else may
-// write to out. duties are its duties besides the load; nil for none.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) error {
-	commands := json.NewDecoder(bufio.NewReader(in))
-	var first command
-	if err := commands.Decode(&first); err != nil || first.Order == nil {
+// Agent is what performs the orders of a coordinator.
+type Agent struct {
+	// Duties are its duties besides the load; nil for none.
+	Duties Duties
+	// Dir is where it makes a directory for its record if it has none in common with the coordinator; "" for that of
+	// temporary files.
+	Dir string
+	// Now is its clock; nil for [time.Now].
+	Now func() time.Time
+}
+
+// Serve performs one part of a run. It reads its order from the wire, runs its part of the load after the start
+// command, and sends its results. It returns then, or soon after the wire has ended, so an agent never outlives its
+// run.
+func (a Agent) Serve(ctx context.Context, wire Wire) error {
+	first, err := receive(wire)
+	if err != nil || first.Order == nil {
 		return errors.New("a client reads its order from standard input. Start clients with: plimsoll run --clients N")
+	}
+	if a.Now == nil {
+		a.Now = time.Now
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &server{order: *first.Order, duties: duties, out: newLines(out), start: make(chan int64, 1),
+	c := &server{agent: a, order: *first.Order, wire: wire, start: make(chan int64, 1),
 		abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
-	go c.listen(commands)
+	go c.listen()
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.run(ctx) }()
 	go c.beat(ended)
@@ -48,30 +60,46 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, duties Duties) erro
 		}
 		return errors.New("the process that started this client has ended")
 	}
-	c.out.close()
+	wire.Close()
 	select {
-	case <-c.out.done:
+	case <-wire.Closed():
 	case <-c.orphan:
 	}
 	return nil
 }
 
+func receive(wire Wire) (c command, err error) {
+	frame, err := wire.Receive()
+	if err == nil {
+		err = json.Unmarshal(frame, &c)
+	}
+	return c, err
+}
+
 type server struct {
+	agent  Agent
 	order  order
-	duties Duties
-	out    *lines
+	wire   Wire
 	start  chan int64
 	once   sync.Once
 	abort  chan struct{}
-	orphan chan struct{} // closed when the parent has ended
+	orphan chan struct{} // closed when the wire has ended
 	stop   func()
 }
 
-// listen follows the parent's commands until they end.
-func (c *server) listen(commands *json.Decoder) {
+func (c *server) send(m message) {
+	frame, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // messages are made of types that always can be written
+	}
+	c.wire.Send(frame)
+}
+
+// listen follows the coordinator's commands until they end.
+func (c *server) listen() {
 	for {
-		var what command
-		if err := commands.Decode(&what); err != nil {
+		what, err := receive(c.wire)
+		if err != nil {
 			c.end()
 			close(c.orphan)
 			return
@@ -82,6 +110,8 @@ func (c *server) listen(commands *json.Decoder) {
 			case c.start <- what.Start:
 			default: // only the first start counts
 			}
+		case what.Ping != 0:
+			c.send(message{Pong: &pong{Ping: what.Ping, At: c.agent.Now().UnixNano()}})
 		case what.Abort:
 			c.end()
 		case what.Stop:
@@ -103,7 +133,7 @@ func (c *server) beat(ended <-chan struct{}) {
 	for {
 		select {
 		case <-ticker.C:
-			_ = c.out.send(message{}) // fails if the parent has ended, which listen notices
+			c.send(message{})
 		case <-ended:
 			return
 		}
@@ -122,16 +152,25 @@ func (c *server) run(ctx context.Context) {
 			done.Stage = e.Stage
 		}
 	}
-	_ = c.out.send(message{Done: done})
+	c.send(message{Done: done})
 }
 
 func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	o := c.order
+	dir := o.Dir
+	if dir == "" {
+		made, err := os.MkdirTemp(c.agent.Dir, "plimsoll-agent-")
+		if err != nil {
+			return nil, &run.Error{Stage: run.Recording, Err: err}
+		}
+		defer os.RemoveAll(made)
+		dir = filepath.Join(made, "record")
+	}
 	opts := run.Options{
-		Tool: o.Tool, Dir: o.Dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
+		Tool: o.Tool, Dir: dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
 		Client: o.Client, Clients: o.Clients, Streams: o.Streams, Number: o.Number, Ready: c.ready,
 	}
-	after, err := c.duties.begin(o.Duty, o.Brief, &opts)
+	after, err := c.agent.Duties.begin(o.Duty, o.Brief, &opts)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -139,7 +178,11 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	if r == nil {
 		return nil, err
 	}
-	if failed := after(); failed != nil && (err == nil || errors.Is(err, context.Canceled)) {
+	failed := after()
+	if failed == nil && o.Dir == "" {
+		failed = c.handOver(dir)
+	}
+	if failed != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		err = &run.Error{Stage: run.Recording, Err: failed}
 	}
 	return r, err
@@ -147,22 +190,21 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 
 // ready reports that everything is open, and waits for the start.
 func (c *server) ready(ctx context.Context) error {
-	if err := c.out.send(message{Ready: true}); err != nil {
-		return fmt.Errorf("cannot report to the process that started this client: %w", err)
-	}
+	c.send(message{Ready: true})
 	select {
 	case at := <-c.start:
-		if err := sleepUntil(ctx, time.Unix(0, at)); err != nil {
+		if err := sleep(ctx, time.Unix(0, at).Sub(c.agent.Now())); err != nil {
 			return err
 		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return c.out.send(message{Began: time.Now().UnixNano()})
+	c.send(message{Began: c.agent.Now().UnixNano()})
+	return nil
 }
 
-func sleepUntil(ctx context.Context, at time.Time) error {
-	timer := time.NewTimer(time.Until(at))
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -172,20 +214,19 @@ func sleepUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// Step and Begin implement [run.Progress]. The parent shows its own progress.
+// Step and Begin implement [run.Progress]. The coordinator shows its own progress.
 func (c *server) Step(string)    {}
 func (c *server) Begin(run.Plan) {}
 
 // Interval implements [run.Progress].
 func (c *server) Interval(d measure.Dims, iv *measure.Interval) {
 	w, err := record.Pack(d, iv)
-	if err == nil {
-		err = c.out.send(message{Interval: w})
-	}
 	if err != nil {
-		c.end() // no results without a parent
+		c.end() // an incomplete sum is no result
+		return
 	}
+	c.send(message{Interval: w})
 }
 
 // Event implements [run.Progress].
-func (c *server) Event(e measure.Event) { _ = c.out.send(message{Event: &e}) }
+func (c *server) Event(e measure.Event) { c.send(message{Event: &e}) }

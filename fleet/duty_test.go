@@ -31,8 +31,8 @@ func TestDuty(t *testing.T) {
 	var started time.Time
 	spec := testSpec(2)
 	spec.Load.Pace, spec.Load.Duration, spec.Load.Operations = 0, 0, 2000
-	r, err := ExecuteWith(t.Context(), spec, run.Options{Dir: dir}, launcher("client"),
-		Duty{Name: "write", Brief: "a word", Started: func(at time.Time) { started = at }})
+	r, err := Execute(t.Context(), spec, run.Options{Dir: dir}, Options{Places: Processes(launcher("client")),
+		Duty: Duty{Name: "write", Brief: "a word", Started: func(at time.Time) { started = at }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func TestDutyFails(t *testing.T) {
 	for duty, want := range map[string]string{"fail": "it cannot be handed over", "dance": `has no duty "dance" (known: fail, write)`} {
 		spec := testSpec(2)
 		spec.Load.Pace, spec.Load.Duration, spec.Load.Operations = 0, 0, 2000
-		r, err := ExecuteWith(t.Context(), spec, run.Options{Dir: filepath.Join(t.TempDir(), "record")}, launcher("client"),
-			Duty{Name: duty})
+		r, err := Execute(t.Context(), spec, run.Options{Dir: filepath.Join(t.TempDir(), "record")},
+			Options{Places: Processes(launcher("client")), Duty: Duty{Name: duty}, Strict: true})
 		text := fmt.Sprint(err)
 		if r != nil {
 			for _, c := range r.Clients {

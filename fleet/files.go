@@ -1,0 +1,77 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// partBytes is the largest part of a file in one frame. In base64 it stays below the 1 MiB that a NATS server takes by
+// default.
+const partBytes = 256 << 10
+
+// handOver sends the files of the record in dir to the coordinator.
+func (c *server) handOver(dir string) error {
+	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || entry.Name() == record.LockFile {
+			return err
+		}
+		relative, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		for first := true; ; first = false {
+			data := make([]byte, partBytes)
+			n, err := io.ReadFull(f, data)
+			if n > 0 || first {
+				c.send(message{Part: &part{Name: filepath.ToSlash(relative), First: first, Data: data[:n]}})
+			}
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keep writes a part of a file of a client's record below that of the run. The name comes from another machine: it
+// stays below the client's directory.
+func (t *team) keep(m *member, p *part) error {
+	root, err := os.OpenRoot(t.opts.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	below := filepath.FromSlash(recordOf(m.number))
+	file := filepath.FromSlash(p.Name)
+	if !filepath.IsLocal(file) {
+		return fmt.Errorf("%s sent a file outside of its record: %q", name(m.number), p.Name)
+	}
+	file = filepath.Join(below, file)
+	if err := root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	how := os.O_WRONLY | os.O_APPEND
+	if p.First {
+		how = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	}
+	f, err := root.OpenFile(file, how, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(p.Data)
+	return errors.Join(err, f.Close())
+}
