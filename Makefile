@@ -16,7 +16,7 @@ RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet disk disk/faultcut
 # processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once, and how many tests of a package: those of labs wait for disks and servers most of the time.
-PARALLEL ?= 4
+PARALLEL ?= 3
 TESTS    ?= 4
 # What takes longest begins first, so that none of it is alone at the end: three that mostly wait, beside one that computes.
 LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume fault serve lab/engine study/conduct disk run record suite disk/faultcut \

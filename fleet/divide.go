@@ -9,7 +9,7 @@ func divide(asked spec.Run, client, clients int) spec.Run {
 	part := func(n spec.Count) spec.Count { return spec.Count(share(int64(n), client, clients)) }
 	rate := func(r spec.Rate) spec.Rate { return r / spec.Rate(clients) }
 	l := &asked.Load
-	l.Clients = 0
+	l.Clients, l.Place, l.Strict = 0, "", false
 	l.Workers, l.Rate, l.Operations = part(l.Workers), rate(l.Rate), part(l.Operations)
 	l.Stages = append([]spec.Stage(nil), l.Stages...)
 	for i := range l.Stages {

@@ -1,12 +1,14 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -89,6 +91,11 @@ func newTeam(asked spec.Run, o run.Options, f Options, place Placer, d measure.D
 // ended.
 func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 	t.startAll(ctx)
+	return t.until(ctx)
+}
+
+// until receives the messages of the clients until the last one has ended.
+func (t *team) until(ctx context.Context) (run.Teamwork, error) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	ended, abort := ctx.Done(), t.opts.Abort
@@ -118,18 +125,14 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 
 func (t *team) startAll(ctx context.Context) {
 	n := len(t.merger.clients)
-	step := func(string) {}
-	if t.opts.Progress != nil {
-		step = t.opts.Progress.Step
-	}
-	step(fmt.Sprintf("starting %d load clients", n))
+	t.step(fmt.Sprintf("starting %d load clients", n))
 	streams := int(run.Streams(t.spec))
 	duty, brief, err := t.fleet.Duty.order()
 	if err != nil {
 		t.fail(err)
 		return
 	}
-	links, err := t.place.Place(ctx, n, step)
+	links, err := t.place.Place(ctx, n, t.step)
 	if err != nil {
 		t.fail(err)
 		return
@@ -159,6 +162,12 @@ func (t *team) startAll(ctx context.Context) {
 			o.Dir = filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i)))
 		}
 		m.command(command{Order: &o})
+	}
+}
+
+func (t *team) step(text string) {
+	if t.opts.Progress != nil {
+		t.opts.Progress.Step(text)
 	}
 }
 
@@ -295,6 +304,7 @@ func (t *team) startLoad() {
 	}
 	t.sink.Clients(t.shares())
 	t.fail(t.sink.Begin(t.started))
+	t.fail(t.keepState())
 	t.each(func(m *member) {
 		offset, _ := m.clock.offset()
 		m.command(command{Start: t.started.Add(offset).UnixNano()})
@@ -358,7 +368,7 @@ func (t *team) lose(m *member, status, why string) {
 	}))
 	others := slices.ContainsFunc(t.members, func(o *member) bool { return o.status == "" && o.done == nil })
 	if !t.fleet.Strict && !t.stopping && others {
-		m.lostAt = time.Since(t.started)
+		m.lostAt = cmp.Or(t.merger.until(m.number), time.Since(t.started))
 		t.fail(t.merger.lose(m.number))
 		return
 	}
@@ -412,6 +422,7 @@ func closed(ch <-chan struct{}) bool {
 }
 
 func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
+	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir, stateFile)) // there is nothing to resume any more
 	w := run.Teamwork{Report: t.report(), Clients: t.shares()}
 	if t.err != nil {
 		return w, t.err

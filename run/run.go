@@ -98,6 +98,8 @@ type Options struct {
 	Number          uint64
 	// Ready is called when everything is open. The measured load starts when it returns. Nil for at once.
 	Ready func(context.Context) error
+	// Loaded, if it is not nil, is the result of a load phase that was done before.
+	Loaded *record.FillResult
 	// Processes returns the PIDs of the other load processes of this run. Nil for none.
 	Processes func() []int
 	// Team runs the measured load instead of this process, which does the rest. Nil for this process.

@@ -49,9 +49,13 @@ type Load struct {
 	// Workers is how many operations can be under way at once; with stages that change them, how many there
 	// are before the first one, none if it is not given.
 	Workers Count `json:"workers,omitempty" yaml:"workers,omitempty"`
-	// Clients is how many load processes on this machine share the load: workers, rate and operations are divided
-	// among them. 1 if absent.
+	// Clients is how many load clients share the load: workers, rate and operations are divided among them. 1 if absent.
 	Clients Count `json:"clients,omitempty" yaml:"clients,omitempty"`
+	// Place is where the clients run: as processes on this machine if it is absent, otherwise in agents: "manual" (a
+	// person starts them), "ssh:HOST,HOST" or "kubernetes".
+	Place string `json:"place,omitempty" yaml:"place,omitempty"`
+	// Strict ends a run whose client is lost. Otherwise the others go on, and the record says what is missing.
+	Strict bool `json:"strict,omitempty" yaml:"strict,omitempty"`
 	// Rate is the operations per second offered by all workers together, for example 20k. With it the
 	// run is an open loop; without it each worker sends when it has its last answer.
 	Rate Rate `json:"rate,omitempty" yaml:"rate,omitempty"`

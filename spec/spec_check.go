@@ -123,10 +123,32 @@ func (s *Run) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Places of load clients; see [Load.Place].
+const (
+	PlaceManual     = "manual"
+	PlaceKubernetes = "kubernetes"
+	PlaceSSH        = "ssh:" // and the hosts
+)
+
+func place(name string) error {
+	hosts, ssh := strings.CutPrefix(name, PlaceSSH)
+	switch {
+	case name == "", name == PlaceManual, name == PlaceKubernetes:
+		return nil
+	case ssh && hosts != "" && !strings.HasPrefix(hosts, "-") && !strings.Contains(hosts, ",-"):
+		return nil
+	case ssh:
+		return fmt.Errorf("load.place: %q names no hosts: write ssh:HOST,HOST with the names that your ssh knows", name)
+	}
+	return fmt.Errorf("load.place: unknown place %q%s (known: manual, ssh:HOST,HOST, kubernetes; absent for processes on this machine)",
+		name, nearest.DidYouMean(name, []string{PlaceManual, PlaceKubernetes, PlaceSSH}))
+}
+
 func (l *Load) validate() error {
 	errs := []error{
 		between("load.workers", float64(l.Workers), 0, 1<<20),
-		between("load.clients", float64(l.Clients), 0, 256),
+		between("load.clients", float64(l.Clients), 0, 10_000),
+		place(l.Place),
 		between("load.rate", float64(l.Rate), 0, 1e8),
 		between("load.pace", float64(l.Pace), 0, 1e8),
 		between("load.operations", float64(l.Operations), 0, 1<<53),

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,6 +71,10 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 
 	one("threads", "count", "number of workers: the most operations in progress at once (default 16; 0 if stages set workers)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
 	one("clients", "count", "number of load processes on this machine; they share workers, rate and operations (default 1)", parsed("load.clients", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Clients }))
+	one("agents", "count", "number of load clients in agents on other machines; see --place (default none)", setAgents)
+	one("place", "place", "place of the agents: manual (you start them), ssh:HOST,HOST or kubernetes (default manual)", text(func(r *spec.Run) *string { return &r.Load.Place }))
+	one("strict", "true|false", "end the run if a load client is lost; otherwise the others continue", setStrict)
+	fs.Lookup("strict").NoOptDefVal = "true"
 	one("rate", "ops/s", "planned operations per second (open loop); an operation that waits for a worker is sent late", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
 	one("arrivals", "poisson|constant", "intervals between operations of an open loop (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
 	one("pace", "ops/s", "operations per second of each worker, to simulate users", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
@@ -99,6 +105,16 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("out", "dir", "directory of the record (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *spec.Run) *string { return &r.Out }))
 	many("label", "name=value", "label that is stored with the result (repeatable)", addLabel)
 	return s
+}
+
+// setAgents sets the number of clients, which are not on this machine.
+func setAgents(r *spec.Run, v string) error {
+	n, err := spec.ParseCount(v)
+	if err != nil || n < 1 {
+		return cmp.Or(err, errors.New("at least one agent is needed"))
+	}
+	r.Load.Clients, r.Load.Place = n, cmp.Or(r.Load.Place, spec.PlaceManual)
+	return nil
 }
 
 func text(at func(*spec.Run) *string) func(*spec.Run, string) error {
@@ -144,6 +160,13 @@ func setJournal(r *spec.Run, v string) error {
 
 func setCausal(r *spec.Run, v string) (err error) {
 	if r.Durability.Causal, err = strconv.ParseBool(v); err != nil {
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
+	return nil
+}
+
+func setStrict(r *spec.Run, v string) (err error) {
+	if r.Load.Strict, err = strconv.ParseBool(v); err != nil {
 		return fmt.Errorf("%q is neither true nor false", v)
 	}
 	return nil
