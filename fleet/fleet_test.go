@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,7 +48,23 @@ func TestMain(m *testing.M) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "parent":
 		parent()
+	case "relay":
+		relay()
 	}
+}
+
+// relay connects standard input and output with an address.
+func relay() {
+	conn, err := net.Dial("tcp", os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin) // the ends of both are what the test sees
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}()
+	_, _ = io.Copy(os.Stdout, conn)
 }
 
 func launcher(role string) Launcher {
