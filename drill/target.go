@@ -48,7 +48,7 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 		return err
 	}
 	if n := len(t.before.Faults); n > 0 {
-		return fmt.Errorf("lab %s already has a fault (%s %s). Revert it first with: plimsoll lab heal %[1]s --all",
+		return fmt.Errorf("lab %s already has a fault (%s %s). Revert it first with: plimsoll lab revert %[1]s --all",
 			name, t.before.Faults[0].Action, t.before.Faults[0].Target)
 	}
 	a, err := t.lab.Address(ctx, c.spec.Run.Durability)

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds what a test waits for.
-const patience = 90 * time.Second
+const patience = 10 * time.Minute
 
 // roleVariable makes the test binary one of the processes of a fleet.
 const roleVariable = "FLEET_TEST_ROLE"
