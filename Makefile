@@ -9,7 +9,7 @@ TIMEOUT ?= 15m
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
 # sleeps and needs little to be compiled begins first, so that the rest is compiled meanwhile.
-RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab drill/ledger \
+RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/ssh disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab drill/ledger \
 	store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action internal/loop internal/childproc
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several

@@ -95,7 +95,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestAgentsOfAKilledCoordinator kills the command of a run. Its agents continue, and another command completes the run.
+// TestAgentsOfAKilledCoordinator kills the command of a run. Its agents continue, and another command completes the
+// run.
 func TestAgentsOfAKilledCoordinator(t *testing.T) {
 	inTurn(t, 20)
 	c := startCoordinator(t, ofAgents("--duration", "20s")...)

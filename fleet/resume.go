@@ -69,9 +69,9 @@ func (t *team) keepState() error {
 	return os.Rename(name+".part", name)
 }
 
-// Resume finishes the run of a coordinator that was killed, while its agents continued. dir is its record, which is
-// moved to a directory killed-1, killed-2, … below it. The new record has all that the agents measured, and says what the
-// coordinator itself did not see. target is the address of the target, because records have no passwords.
+// Resume finishes the run of a coordinator that was killed, while its agents continued. Its record is in the directory
+// of the options, and is moved to a directory killed-1, killed-2, … below it. The new record has all that the agents
+// measured. target is the address of the target, because records have no passwords.
 func Resume(ctx context.Context, target string, o run.Options, f Options) (*record.Run, error) {
 	old, err := record.OpenRun(o.Dir)
 	switch {
@@ -178,7 +178,6 @@ func awayFinding(old *record.Run, now time.Time) measure.Finding {
 	}
 	value := float64(now.Sub(from))
 	return measure.Finding{ID: "coordinator-away", Severity: measure.Warning, Value: &value, Unit: measure.UnitTime,
-		Text: fmt.Sprintf("the coordinator was killed, and resumed %v later. The agents sent all that they measured. What the "+
-			"coordinator itself samples (servers, lab, this machine) is missing for that time. What it saw before is in killed-1, … "+
-			"below this record.", time.Duration(value).Round(time.Second))}
+		Text: fmt.Sprintf("the coordinator was killed, and resumed %v later. The agents sent all that they measured. Samples of "+
+			"servers, lab and this machine are missing for that time. Earlier samples are in killed-1, … below this record.", time.Duration(value).Round(time.Second))}
 }

@@ -163,7 +163,8 @@ func (p *manualPlacer) explain(n int) {
 		connect += " --creds FILE"
 	}
 	fmt.Fprintf(p.env.stderr, "plimsoll: start %d agents on the machines that send the load, each with:\n  %s\n", n, connect)
-	if slices.ContainsFunc([]string{"127.0.0.1", "[::1]", "localhost"}, func(host string) bool { return strings.Contains(p.Connect(), "://"+host+":") }) {
+	loopback := []string{"://127.0.0.1:", "://[::1]:", "://localhost:"}
+	if slices.ContainsFunc(loopback, func(host string) bool { return strings.Contains(p.Connect(), host) }) {
 		fmt.Fprintln(p.env.stderr, "plimsoll: only agents on this machine reach this address; for others, give --agents-listen ADDRESS:PORT")
 	}
 }

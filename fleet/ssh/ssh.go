@@ -143,7 +143,7 @@ func (p *Placer) wait(ctx context.Context, wait func(context.Context) ([]fleet.L
 func (p *Placer) start(to tunnel, command ...string) error {
 	_, address, ok := strings.Cut(p.coordinator.Connect(), "://")
 	if !ok {
-		return fmt.Errorf("%q is no address of a coordinator", p.coordinator.Connect())
+		return fmt.Errorf("%q is not the address of a coordinator", p.coordinator.Connect())
 	}
 	words := []string{"-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5",
 		"-o", "ServerAliveCountMax=12", "-R", fmt.Sprintf("127.0.0.1:%d:%s", to.Port, address), "--", to.Host}
