@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // EventLost is the kind of the event that a client was lost.
@@ -45,6 +46,7 @@ type team struct {
 	merger  *merger
 	living  *pids
 	address string // of the lab that is loaded, with credentials
+	turns   []workload.Turns
 	pings   int64
 	seconds int // since the clients were placed
 
@@ -126,7 +128,6 @@ func (t *team) until(ctx context.Context) (run.Teamwork, error) {
 func (t *team) startAll(ctx context.Context) {
 	n := len(t.merger.clients)
 	t.step(fmt.Sprintf("starting %d load clients", n))
-	streams := int(run.Streams(t.spec))
 	duty, brief, err := t.fleet.Duty.order()
 	if err != nil {
 		t.fail(err)
@@ -137,9 +138,10 @@ func (t *team) startAll(ctx context.Context) {
 		t.fail(err)
 		return
 	}
+	var facts []Facts
 	for i, link := range links {
 		m := &member{Link: link, number: i, facts: link.Facts()}
-		t.members = append(t.members, m)
+		t.members, facts = append(t.members, m), append(facts, m.facts)
 		go follow(i, link, t.reports)
 		if m.facts.Local {
 			t.living.add(m.facts.PID)
@@ -149,14 +151,17 @@ func (t *team) startAll(ctx context.Context) {
 				"on both", m.facts.Name, m.facts.Host, m.facts.Protocol, m.facts.Version, Protocol))
 		}
 	}
+	if t.turns, err = turnsOf(t.spec.Load, facts); err != nil {
+		t.fail(wrong(err))
+	}
 	if t.err != nil {
 		t.each(func(m *member) { m.Close() })
 		return
 	}
 	for i, m := range t.members {
 		o := order{
-			Spec: divide(t.spec, i, n), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address, Client: i, Clients: n,
-			Streams: streams, Number: t.opts.Number, Duty: duty, Brief: brief,
+			Spec: divide(t.spec, t.turns[i]), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address,
+			Client: i, Clients: n, Whole: t.spec.Load, Turns: t.turns[i], Number: t.opts.Number, Duty: duty, Brief: brief,
 		}
 		if m.facts.Local {
 			o.Dir = filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i)))

@@ -42,8 +42,9 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 func at(s Stage, err error) error {
-	if err == nil {
-		return nil
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
 	}
 	return &Error{Stage: s, Err: err}
 }
@@ -92,9 +93,11 @@ type Options struct {
 	Address string
 
 	// Client is the number of this process, from 0, among Clients that share the load; Clients is 0 for one process.
-	// Streams is the number of workers of all processes, and Number their common run number ([workload.RunNumber]).
+	// Whole is the load of all processes together, of which this one has its Turns, and Number is their common run number
+	// ([workload.RunNumber]).
 	Client, Clients int
-	Streams         int
+	Whole           spec.Load
+	Turns           workload.Turns
 	Number          uint64
 	// Ready is called when everything is open. The measured load starts when it returns. Nil for at once.
 	Ready func(context.Context) error

@@ -56,6 +56,12 @@ type Load struct {
 	Place string `json:"place,omitempty" yaml:"place,omitempty"`
 	// Strict ends a run whose client is lost. Otherwise the others go on, and the record says what is missing.
 	Strict bool `json:"strict,omitempty" yaml:"strict,omitempty"`
+	// Shares says how the load is divided among clients: "equal", or by "weight", which is the operations per second that
+	// each can send by the calibration of its machine. Equal if absent.
+	Shares string `json:"shares,omitempty" yaml:"shares,omitempty" jsonschema:"enum=equal,enum=weight"`
+	// Zones are the shares of the load that come from the agents of each zone, together 100%, for example
+	// {eu-west: 20%, us-east: 80%}.
+	Zones map[string]Share `json:"zones,omitempty" yaml:"zones,omitempty"`
 	// Rate is the operations per second offered by all workers together, for example 20k. With it the
 	// run is an open loop; without it each worker sends when it has its last answer.
 	Rate Rate `json:"rate,omitempty" yaml:"rate,omitempty"`

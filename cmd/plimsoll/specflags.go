@@ -75,6 +75,8 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("place", "place", "place of the agents: manual (you start them), ssh:HOST,HOST or kubernetes (default manual)", text(func(r *spec.Run) *string { return &r.Load.Place }))
 	one("strict", "true|false", "end the run if a load client is lost; otherwise the others continue", setStrict)
 	fs.Lookup("strict").NoOptDefVal = "true"
+	one("shares", "equal|weight", "division of the load among clients: equal, or by what the calibration of each machine says that it can send (default equal)", text(func(r *spec.Run) *string { return &r.Load.Shares }))
+	many("zone", "name=20%", "share of the load that comes from the agents of a zone; together 100% (repeatable)", addZone)
 	one("rate", "ops/s", "planned operations per second (open loop); an operation that waits for a worker is sent late", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
 	one("arrivals", "poisson|constant", "intervals between operations of an open loop (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
 	one("pace", "ops/s", "operations per second of each worker, to simulate users", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
@@ -214,6 +216,19 @@ func addObjectives(r *spec.Run, v string) error {
 	return nil
 }
 
+// addZone parses NAME=20%.
+func addZone(r *spec.Run, v string) error {
+	name, value, err := keyValue(v)
+	if err != nil {
+		return err
+	}
+	if r.Load.Zones == nil {
+		r.Load.Zones = map[string]spec.Share{}
+	}
+	r.Load.Zones[name], err = spec.ParseShare(value)
+	return err
+}
+
 // addStage parses TIME:rate=N or TIME:workers=N, optionally with :step.
 func addStage(r *spec.Run, v string) error {
 	parts := strings.Split(v, ":")
@@ -276,6 +291,9 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 func clearReplaced(asked *spec.Run, given func(flag string) bool) {
 	if given("stage") {
 		asked.Load.Stages = nil
+	}
+	if given("zone") {
+		asked.Load.Zones = nil
 	}
 	if given("slo") {
 		asked.Objectives = nil
