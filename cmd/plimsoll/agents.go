@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/fleet/ssh"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
@@ -25,8 +26,9 @@ const tokenVariable = "PLIMSOLL_AGENT_TOKEN"
 
 // agentFlags say how agents on other machines and the coordinator find each other.
 type agentFlags struct {
-	listen string
-	server nats.Server
+	listen     string
+	server     nats.Server
+	kubernetes kubernetesFlags
 }
 
 func addAgentFlags(fs *pflag.FlagSet, f *agentFlags) {
@@ -34,6 +36,14 @@ func addAgentFlags(fs *pflag.FlagSet, f *agentFlags) {
 	fs.StringVar(&f.server.URL, "nats", "", "`URL` of your NATS server, which then carries the messages of agents (default a server in this process)")
 	fs.StringVar(&f.server.Creds, "nats-creds", "", "credentials `file` for --nats")
 	fs.StringVar(&f.server.CA, "nats-ca", "", "`file` with the certificate authorities for --nats (default those of the system)")
+	f.kubernetes.addClusterFlags(fs)
+	addPodFlags(fs, &f.kubernetes.Settings)
+}
+
+// clusterPlacer places agents in a Kubernetes cluster, where they continue if this command is killed.
+type clusterPlacer struct {
+	*kubernetes.Placer
+	*nats.Coordinator
 }
 
 // places finds the places of load clients. dir is the record of a run that can be resumed, "" where there is none.
@@ -77,7 +87,11 @@ func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 	case isSSH:
 		made = ssh.New(strings.Split(hosts, ","), p.coordinator, p.dir)
 	default:
-		return nil, fmt.Errorf("no agents can be placed at %q", place)
+		cluster, err := kubernetes.Connect(p.flags.kubernetes.kubeconfig, p.flags.kubernetes.namespace)
+		if err != nil {
+			return nil, err
+		}
+		made = clusterPlacer{kubernetes.New(cluster, p.flags.kubernetes.Settings, p.coordinator), p.coordinator}
 	}
 	if p.open == nil {
 		p.open = map[string]fleet.Placer{}
