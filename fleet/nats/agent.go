@@ -52,8 +52,14 @@ type program struct {
 
 	mu     sync.Mutex
 	state  beat
-	part   *wire // of the run it performs
+	part   *part // of the run it performs
 	silent int   // beats without one of the coordinator
+}
+
+// part is a part of a run that an agent performs.
+type part struct {
+	*wire
+	ended chan struct{}
 }
 
 // Serve registers an agent, and performs parts of runs one after another until ctx ends, the coordinator dismisses it,
@@ -216,13 +222,17 @@ func (p *program) compare(ctx context.Context, kv jetstream.KeyValue) error {
 	return differs(p.self.Facts, c.Facts)
 }
 
-// leave removes the entry of the agent, and ends its part.
+// leave waits for the end of the part that the agent performs, and removes the entry of the agent.
 func (p *program) leave() {
 	p.mu.Lock()
-	part := p.part
+	current := p.part
 	p.mu.Unlock()
-	if part != nil {
-		part.fail(errors.New("the agent ends"))
+	if current != nil {
+		select {
+		case <-current.ended:
+		case <-time.After(answerAtMost):
+			current.fail(errors.New("the agent ends"))
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerAtMost)
 	defer cancel()
@@ -315,31 +325,31 @@ func (p *program) join(j join) error {
 	if err != nil {
 		return err
 	}
-	p.part, p.state.Run, p.state.Busy = w, j.Run, true
+	p.part = &part{wire: w, ended: make(chan struct{})}
+	p.state.Run, p.state.Busy = j.Run, true
 	go w.transmit()
-	go p.perform(w, commands)
+	go p.perform(p.part, commands)
 	return nil
 }
 
 // perform serves a part of a run to its end.
-func (p *program) perform(w *wire, commands jetstream.ConsumeContext) {
+func (p *program) perform(w *part, commands jetstream.ConsumeContext) {
+	defer close(w.ended)
 	p.tell("performing a part of a run")
-	err := p.serve(p.ctx, w)
-	commands.Stop()
+	outcome := "waiting for the next run"
+	err := p.serve(p.ctx, w.wire)
 	if err != nil {
-		w.fail(err)
+		outcome = "the part of the run ended: " + err.Error()
+		w.enqueue(last, []byte(err.Error()))
 	}
 	w.Close()
 	<-w.Closed()
+	commands.Stop()
 	p.mu.Lock()
 	p.part, p.state.Busy = nil, false
 	p.mu.Unlock()
 	p.beat()
-	if err != nil {
-		p.tell("the part of the run ended: " + err.Error())
-	} else {
-		p.tell("waiting for the next run")
-	}
+	p.tell(outcome)
 }
 
 // nameOf is a name for an agent whose user gave none.

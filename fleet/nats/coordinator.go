@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -181,22 +182,29 @@ func (c *Coordinator) remove(ctx context.Context, run string) error {
 	return err
 }
 
-// register follows the bucket of agents.
+// register follows the bucket of agents. It ends the links of agents that are no more registered.
 func (c *Coordinator) register(w jetstream.KeyWatcher) {
 	for u := range w.Updates() {
 		if u == nil || u.Key() == coordinatorKey {
 			continue
 		}
-		c.mu.Lock()
 		var e entry
-		if u.Operation() != jetstream.KeyValuePut || json.Unmarshal(u.Value(), &e) != nil {
-			delete(c.agents, u.Key())
+		there := u.Operation() == jetstream.KeyValuePut && json.Unmarshal(u.Value(), &e) == nil
+		e.Name = u.Key()
+		c.mu.Lock()
+		if there {
+			c.agents[e.Name] = &agent{entry: e}
 		} else {
-			e.Name = u.Key()
-			c.agents[u.Key()] = &agent{entry: e}
+			delete(c.agents, e.Name)
 		}
+		runs := c.runs
 		c.notify()
 		c.mu.Unlock()
+		for _, r := range runs {
+			if i, part := r.numbers[e.Name]; part && !bytes.Equal(r.links[i].agent.Key, e.Key) && r.links[i].used() {
+				go c.left(r, i, fmt.Errorf("the agent %s has ended", e.Name))
+			}
+		}
 	}
 }
 
@@ -376,6 +384,51 @@ func (c *Coordinator) begin(ctx context.Context, id string, list []entry) (*run,
 	return r, nil
 }
 
+// Resume returns the links of the unfinished run of a coordinator that was opened with Options.Resume, in the order of
+// their numbers. Each repeats the messages of its agent from the beginning of the run. The commands that the killed
+// coordinator sent are not repeated; those of this one follow them. The link of an agent that has ended its part
+// meanwhile ends with an error after its messages. Agents do that one minute after the coordinator was killed. Without
+// an unfinished run there are no links.
+func (c *Coordinator) Resume(ctx context.Context) ([]fleet.Link, error) {
+	if len(c.state.Runs) == 0 {
+		return nil, nil
+	}
+	last := c.state.Runs[len(c.state.Runs)-1]
+	for _, u := range c.state.Runs[:len(c.state.Runs)-1] {
+		if err := c.remove(ctx, u.ID); err != nil {
+			return nil, err
+		}
+	}
+	c.state.Runs = []unfinished{last}
+	stream, err := c.js.Stream(ctx, c.space.stream(last.ID))
+	if err != nil {
+		return nil, fmt.Errorf("the unfinished run cannot be resumed: its stream %s: %w. Run it again", c.space.stream(last.ID), err)
+	}
+	r, err := c.newRun(last.ID, last.Agents)
+	if err != nil {
+		return nil, err
+	}
+	links := make([]fleet.Link, len(r.links))
+	for i, l := range r.links {
+		links[i] = l
+		m, err := stream.GetLastMsgForSubject(ctx, l.subject)
+		if err == nil {
+			err = l.continueAfter(m.Data)
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil, err
+		}
+	}
+	if err := c.follow(ctx, r); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runs = append(c.runs, r)
+	c.unresumed = map[string]bool{}
+	return links, nil
+}
+
 // inviteAll returns the agents that do not join.
 func (c *Coordinator) inviteAll(ctx context.Context, r *run) (failed []entry) {
 	results := make([]error, len(r.links))
@@ -399,15 +452,14 @@ func (c *Coordinator) tidy(ctx context.Context) error {
 	defer c.mu.Unlock()
 	var rest []*run
 	for _, r := range c.runs {
-		select {
-		case <-r.ended:
-			if err := c.remove(ctx, r.id); err != nil {
-				return err
-			}
-			c.state.Runs = slices.DeleteFunc(c.state.Runs, func(u unfinished) bool { return u.ID == r.id })
-		default:
+		if r.used() {
 			rest = append(rest, r)
+			continue
 		}
+		if err := c.remove(ctx, r.id); err != nil {
+			return err
+		}
+		c.state.Runs = slices.DeleteFunc(c.state.Runs, func(u unfinished) bool { return u.ID == r.id })
 	}
 	c.runs = rest
 	return c.state.save(c.opts.Dir)

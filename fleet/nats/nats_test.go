@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/fleet/fleettest"
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -25,13 +27,17 @@ const patience = 2 * time.Minute
 const roleVariable = "NATS_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == "" {
+	switch os.Getenv(roleVariable) {
+	case "":
 		os.Exit(m.Run())
-	}
-	o := AgentOptions{Server: Server{URL: os.Args[1], Token: os.Getenv("NATS_TEST_TOKEN")}, Gone: 10 * time.Second, Leave: true}
-	if err := Serve(context.Background(), o, fleet.Agent{}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	case "agent":
+		o := AgentOptions{Server: Server{URL: os.Args[1], Token: os.Getenv("NATS_TEST_TOKEN")}, Gone: 10 * time.Second, Leave: true}
+		if err := Serve(context.Background(), o, fleet.Agent{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "agents":
+		manyAgents()
 	}
 }
 
@@ -131,20 +137,54 @@ func checkParts(t testing.TB, dir string) *record.Run {
 		t.Fatal(err)
 	}
 	var sum measure.Tally
+	all, parts := map[bucket]int64{}, map[bucket]int64{}
+	addBuckets(t, dir, all)
 	for i, c := range r.Clients {
 		if c.Status != "complete" {
 			t.Fatalf("client %d is %+v", i, c)
 		}
-		own, err := record.OpenRun(filepath.Join(dir, filepath.FromSlash(c.Record)))
+		below := filepath.Join(dir, filepath.FromSlash(c.Record))
+		own, err := record.OpenRun(below)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum = sum.Add(counted(own, load.PhaseMeasure))
+		addBuckets(t, below, parts)
+	}
+	if diff := cmp.Diff(parts, all); diff != "" {
+		t.Errorf("the histograms of the record are not the sum of the agents' (-agents +record):\n%s", diff)
 	}
 	if got := counted(r, load.PhaseMeasure, fleet.PhaseOutside); got != sum || got.Succeeded == 0 {
 		t.Errorf("the record counts %+v, its agents %+v", got, sum)
 	}
 	return r
+}
+
+// bucket is one of the buckets of a histogram of a record.
+type bucket struct {
+	class, histogram int
+	value            int64
+}
+
+// addBuckets adds the histograms of a record.
+func addBuckets(t testing.TB, dir string, sum map[bucket]int64) {
+	t.Helper()
+	_, err := record.EachInterval(dir, func(iv *measure.Interval) error {
+		for class, c := range iv.Classes {
+			for i, h := range []*measure.Histogram{c.Service, c.Response, c.Wait, c.Failed} {
+				if h == nil {
+					continue
+				}
+				for value, n := range h.Buckets() {
+					sum[bucket{class, i, value}] += n
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func counted(r *record.Run, phases ...string) (sum measure.Tally) {
@@ -156,21 +196,22 @@ func counted(r *record.Run, phases ...string) (sum measure.Tally) {
 	return sum
 }
 
-// watcher calls on at a measured second.
+// watcher calls on at measured seconds.
 type watcher struct {
-	second int
-	on     func()
-	seen   int
+	on   map[int]func()
+	seen int
 }
 
 func (w *watcher) Step(string)         {}
 func (w *watcher) Begin(runs.Plan)     {}
 func (w *watcher) Event(measure.Event) {}
 func (w *watcher) Interval(_ measure.Dims, iv *measure.Interval) {
-	if iv.Phase == load.PhaseMeasure {
-		if w.seen++; w.seen == w.second {
-			w.on()
-		}
+	if iv.Phase != load.PhaseMeasure {
+		return
+	}
+	w.seen++
+	if on := w.on[w.seen]; on != nil {
+		on()
 	}
 }
 
@@ -178,7 +219,10 @@ func (w *watcher) Interval(_ measure.Dims, iv *measure.Interval) {
 func hand(wires chan<- fleet.Wire) func(context.Context, fleet.Wire) error {
 	return func(ctx context.Context, w fleet.Wire) error {
 		wires <- w
-		<-w.Closed()
+		select {
+		case <-w.Closed():
+		case <-ctx.Done():
+		}
 		for !w.(*wire).ended() && ctx.Err() == nil {
 			time.Sleep(time.Millisecond)
 		}

@@ -166,9 +166,7 @@ func (c *Coordinator) watch(r *run) {
 			r.each(func(l *link) { l.fail(errors.New("the coordinator was closed")) })
 			return
 		}
-		used := false
-		r.each(func(l *link) { used = used || l.used() })
-		if !used {
+		if !r.used() {
 			return
 		}
 		if errors.Is(exists(c.js, c.space.stream(r.id)), jetstream.ErrStreamNotFound) {
@@ -177,6 +175,9 @@ func (c *Coordinator) watch(r *run) {
 		}
 	}
 }
+
+// used reports whether a link of the run is used.
+func (r *run) used() bool { return slices.ContainsFunc(r.links, (*link).used) }
 
 func (r *run) each(do func(*link)) {
 	for _, l := range r.links {

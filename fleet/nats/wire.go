@@ -88,6 +88,13 @@ func (w *wire) enqueue(k kind, frame []byte) {
 	}
 }
 
+// continueAfter continues after the last frame that an earlier process sent.
+func (w *wire) continueAfter(sealed []byte) error {
+	number, k, _, err := w.out.open(sealed)
+	w.sent, w.closed = number, k == last
+	return err
+}
+
 // Receive implements [fleet.Wire].
 func (w *wire) Receive() ([]byte, error) {
 	w.mu.Lock()
