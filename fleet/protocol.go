@@ -53,6 +53,7 @@ type message struct {
 	Event    *measure.Event         `json:"event,omitempty"`
 	Pong     *pong                  `json:"pong,omitempty"`
 	Part     *part                  `json:"part,omitempty"`
+	News     *news                  `json:"news,omitempty"`
 	Done     *result                `json:"done,omitempty"` // the last one
 }
 
@@ -67,6 +68,12 @@ type part struct {
 	Name  string `json:"name"` // relative to the record, with slashes
 	First bool   `json:"first,omitempty"`
 	Data  []byte `json:"data,omitempty"`
+}
+
+// news is a part of what the duty of a client hands over.
+type news struct {
+	Data []byte `json:"data"`
+	Last bool   `json:"last,omitempty"` // of this hand-over
 }
 
 // result is the result of a client's run.

@@ -67,6 +67,7 @@ type member struct {
 	silent int // seconds without a message
 	clock  clock
 	skew   time.Duration
+	news   []byte // of a hand-over that is not complete
 	done   *result
 	status string // of a client that is not complete
 	why    string
@@ -253,6 +254,8 @@ func (t *team) receive(r report) {
 		t.pong(m, *r.Pong)
 	case r.Part != nil:
 		t.fail(t.keep(m, r.Part))
+	case r.News != nil:
+		t.receiveNews(m, r.News)
 	case r.Began != 0:
 		offset, _ := m.clock.offset()
 		m.skew = time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
