@@ -251,6 +251,7 @@ func (r *round) timeline(ctx context.Context) {
 				by.Round(time.Millisecond), r.result.Number)
 		}
 		list, _ = lab.EventsSince(ctx, r.target.seq) // the timeline lacks what is missing
+		list = slices.DeleteFunc(list, r.target.unused)
 		for _, e := range list {
 			if momentOf(e) == record.MomentElected {
 				r.primaries.changedIn(e.Data["set"])

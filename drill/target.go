@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -31,6 +32,13 @@ type target struct {
 
 	identity server.Identity
 	concerns server.Concerns // that the server applies if a client requests none
+}
+
+// unused reports whether an event is about a gateway that the load does not use.
+func (t *target) unused(e record.LabEvent) bool {
+	return slices.ContainsFunc(t.before.Members, func(m record.LabMember) bool {
+		return m.Name == e.Data["member"] && m.Role == "gateway" && !strings.Contains(t.uri, m.Address+"/")
+	})
 }
 
 // queryAtMost bounds the queries to the server before a round.

@@ -122,3 +122,16 @@ func TestRestartedPrimary(t *testing.T) {
 		t.Errorf("%v had to change", list)
 	}
 }
+
+// Of the gateways of a lab, only the one that the load uses prolongs its outage.
+func TestRestartOfAnotherGateway(t *testing.T) {
+	tg := &target{uri: "mongodb://127.0.0.1:2/", before: record.Lab{Members: []record.LabMember{
+		{Name: "rs0-1", Role: "primary", Address: "127.0.0.1:3"},
+		{Name: "gateway-durable", Role: "gateway", Address: "127.0.0.1:1"},
+		{Name: "gateway-majority", Role: "gateway", Address: "127.0.0.1:2"}}}}
+	for member, unused := range map[string]bool{"rs0-1": false, "gateway-durable": true, "gateway-majority": false} {
+		if got := tg.unused(record.LabEvent{Kind: "restart", Data: map[string]string{"member": member}}); got != unused {
+			t.Errorf("%s: unused is %v", member, got)
+		}
+	}
+}
