@@ -41,7 +41,7 @@ type stateClient struct {
 type Resumer interface {
 	// Resume returns links to the agents of an unfinished run, in the order of their numbers. Each delivers all frames of
 	// its agent, from the first one. Agents that are gone are links without further frames.
-	Resume(ctx context.Context, n int, tell func(string)) ([]Link, error)
+	Resume(ctx context.Context) ([]Link, error)
 }
 
 // keepState writes the state. Agents that end with this process need none.
@@ -151,9 +151,14 @@ func setAside(dir string) error {
 
 // rejoin receives what the agents of a started load measured, from its beginning to its end.
 func (t *team) rejoin(ctx context.Context, place Resumer, s state) (run.Teamwork, error) {
-	links, err := place.Resume(ctx, len(s.Clients), t.step)
+	t.step("connecting to the agents of the run")
+	links, err := place.Resume(ctx)
 	if err != nil {
 		return run.Teamwork{}, err
+	}
+	if len(links) != len(s.Clients) {
+		return run.Teamwork{}, fmt.Errorf("the unfinished run has %d agents, and its record %d: start the run again",
+			len(links), len(s.Clients))
 	}
 	t.started = time.Unix(0, s.Started)
 	for i, link := range links {

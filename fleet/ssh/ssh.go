@@ -25,7 +25,7 @@ import (
 type Coordinator interface {
 	// Wait returns links to n agents when so many are there. Resume returns those of an unfinished run.
 	Wait(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error)
-	Resume(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error)
+	Resume(ctx context.Context) ([]fleet.Link, error)
 	// Connect is its address.
 	Connect() string
 	// Token is what an agent must know.
@@ -86,7 +86,7 @@ func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.L
 }
 
 // Resume implements [fleet.Resumer]. It opens the tunnels of the agents again.
-func (p *Placer) Resume(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
+func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text, err := os.ReadFile(filepath.Join(p.dir, tunnelsFile))
@@ -102,7 +102,7 @@ func (p *Placer) Resume(ctx context.Context, n int, tell func(string)) ([]fleet.
 			return nil, err
 		}
 	}
-	return p.wait(ctx, func(ctx context.Context) ([]fleet.Link, error) { return p.coordinator.Resume(ctx, n, tell) })
+	return p.wait(ctx, p.coordinator.Resume)
 }
 
 // keep writes the tunnels down.
