@@ -215,7 +215,8 @@ func (r *round) measure(result *record.Run) {
 		r.clock.shift = int64(r.began.Sub(result.Started))
 	}
 	out.Faults = r.breaks.faults(r.clock)
-	r.operations.gather(result)
+	r.operations.gather(result, r.clock.shift)
+	out.Unknown = r.operations.unknown
 	out.ClientCPUSeconds, out.ServiceCPUSeconds = clientCPU(result)
 	if anyInjected(out.Faults) && r.operations.byClass != nil {
 		r.operations.markStruck(out, r.clock.shift)
@@ -282,11 +283,11 @@ func (r *round) guarantees() *guarantees {
 func (r *round) conclude(ctx context.Context, result *record.Run, err error, problem string) {
 	out := r.result
 	out.Status = record.Complete
+	unknown := r.operations.unknownTexts()
 	if problem != "" {
-		problem = strings.Join(append(r.operations.gone, problem), "; ")
-	} else {
-		problem = strings.Join(r.operations.gone, "; ")
+		unknown = append(unknown, problem)
 	}
+	problem = strings.Join(unknown, "; ")
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
 		out.Status = record.Interrupted
