@@ -29,7 +29,7 @@ var rooms = map[string]rule{
 	"record/schema":     {nil, "the schemas are data for other programs"},
 	"record/schema/gen": {[]string{"record", "spec"}, "the generator makes the schemas from the types of record and spec only"},
 	"run":               {[]string{"workload", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run connects these packages; reports read its records, and only cmd starts it"},
-	"fleet":             {[]string{"run", "load", "measure", "record", "spec"}, "it divides one run among load agents and merges their records; who places and carries them is below it"},
+	"fleet":             {[]string{"run", "load", "workload", "measure", "record", "spec"}, "it divides one run among load agents and merges their records; who places and carries them is below it"},
 	"fleet/...":         {[]string{"fleet"}, "a placer starts agents and carries frames; it does not know what is in them"},
 	"run/observe":       {[]string{"store/...", "measure", "record", "lab/...", "server"}, "machines and servers are sampled without knowledge of the load"},
 	"study":             {[]string{"run", "record", "spec", "measure/...", "workload", "store", "published"}, "a plan is made before anything runs, and validates the runs"},

@@ -174,7 +174,7 @@ func TestVersion1Alone(t *testing.T) {
 		return
 	}
 	h.unified = ""
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	j, err := journal.Open(t.TempDir())
 	if err != nil {
