@@ -415,7 +415,7 @@ func closed(ch <-chan struct{}) bool {
 }
 
 func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
-	w := run.Teamwork{Report: t.report(), Clients: t.shares()}
+	w := run.Teamwork{Report: t.report(), Clients: t.shares(), Elsewhere: t.elsewhere()}
 	if t.err != nil {
 		return w, t.err
 	}
