@@ -80,6 +80,7 @@ type news struct {
 type result struct {
 	Run     *record.Run `json:"run,omitempty"` // its own record, if it has one
 	Stage   run.Stage   `json:"stage,omitempty"`
+	Ceiling float64     `json:"ceiling,omitempty"` // calibrated operations per second
 	Error   string      `json:"error,omitempty"`
 	Stopped bool        `json:"stopped,omitempty"` // the error is that the client was stopped
 	Full    bool        `json:"full,omitempty"`    // the error is a full disk

@@ -29,6 +29,8 @@ type Agent struct {
 	// Dir is where it makes a directory for its record if it has none in common with the coordinator; "" for that of
 	// temporary files.
 	Dir string
+	// Ceiling is the calibration of its machine; nil without.
+	Ceiling *run.Ceiling
 	// Now is its clock; nil for [time.Now].
 	Now func() time.Time
 }
@@ -144,7 +146,7 @@ func (c *server) beat(ended <-chan struct{}) {
 
 func (c *server) run(ctx context.Context) {
 	r, err := c.execute(ctx)
-	done := &result{Run: r}
+	done := &result{Run: r, Ceiling: c.agent.Ceiling.Rate(c.order.Spec.Client)}
 	if err != nil {
 		done.Error = err.Error()
 		done.Stopped = errors.Is(err, context.Canceled)
@@ -171,6 +173,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	opts := run.Options{
 		Tool: o.Tool, Dir: dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
 		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number, Ready: c.ready,
+		Elsewhere: o.Dir == "", Ceiling: c.agent.Ceiling,
 	}
 	handOver, err := c.agent.Duties.begin(o.Duty, o.Brief, &opts)
 	if err != nil {

@@ -11,10 +11,13 @@ import (
 	"syscall"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
@@ -103,6 +106,8 @@ type Options struct {
 	Ready func(context.Context) error
 	// Loaded, if it is not nil, is the result of a load phase that was done before.
 	Loaded *record.FillResult
+	// Elsewhere says that this process is on another machine than the coordinator of the run, so it samples its machine.
+	Elsewhere bool
 	// Processes returns the PIDs of the other load processes of this run. Nil for none.
 	Processes func() []int
 	// Team runs the measured load instead of this process, which does the rest. Nil for this process.
@@ -127,7 +132,9 @@ type Teamwork struct {
 	Report   load.Report
 	Clients  []record.ClientShare
 	Findings []measure.Finding // reasons to doubt the result that only the team knows
-	EndedBy  string            // what ended the load, where only the team knows
+	// Elsewhere says that the clients are on other machines. Their findings judge them.
+	Elsewhere bool
+	EndedBy   string // what ended the load, where only the team knows
 }
 
 // Execute performs the run of a complete specification ([spec.Run.Complete]). It returns the record, also beside an
@@ -171,6 +178,7 @@ type runner struct {
 	config   load.Config
 	store    store.Store
 	info     store.Info
+	trip     time.Duration // the shortest round trip to the target, 0 if unknown
 	writer   *record.RunWriter
 	cores    float64       // that this process may use
 	started  time.Time     // wall clock, when the record was opened
@@ -367,7 +375,30 @@ func (r *runner) reachTarget(ctx context.Context) error {
 		r.closeTarget()
 		return fmt.Errorf("cannot identify %s: %w", r.target, err)
 	}
+	if c, ok := r.store.(server.Commander); ok {
+		r.trip = roundTrip(ctx, c)
+	}
 	return nil
+}
+
+// pings is how many round trips are measured, and pingAtMost the time after which no further one begins.
+const (
+	pings      = 10
+	pingAtMost = time.Second
+)
+
+// roundTrip returns the shortest round trip to a server, 0 if it does not answer.
+func roundTrip(ctx context.Context, c server.Commander) (shortest time.Duration) {
+	for began, n := time.Now(), 0; n < pings && time.Since(began) < pingAtMost; n++ {
+		sent := time.Now()
+		if _, err := server.Query(ctx, c, bson.D{{Key: "ping", Value: 1}}); err != nil {
+			return 0
+		}
+		if trip := time.Since(sent); n == 0 || trip < shortest {
+			shortest = trip
+		}
+	}
+	return shortest
 }
 
 // reopenEmpty removes the data of an embedded store whose disk is full, and opens it.
