@@ -106,7 +106,7 @@ func TestKillPrimary(t *testing.T) {
 	if !known.Hit || known.Disputed || known.Seen.Before(known.Requested) {
 		t.Errorf("%+v", known)
 	}
-	for _, want := range []string{"the inject command returned 0", "the witness command saw the effect", "own connection to " + known.Target} {
+	for _, want := range []string{"the inject command returned 0", "the witness command saw the effect", "own connection to " + known.Target, "broke: "} {
 		if !strings.Contains(known.Evidence, want) {
 			t.Errorf("the evidence %q lacks %q", known.Evidence, want)
 		}

@@ -46,17 +46,21 @@ func (e *eye) look(ctx context.Context, before string) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		now, err := e.member.hello(ctx)
+		at := time.Now()
+		if at.Sub(began) >= helloWithin { // it was so from the beginning
+			at = began
+		}
 		switch role := roleOf(now.Hello); {
 		case ctx.Err() != nil:
 			return
-		case err != nil && mongo.IsTimeout(err) && time.Since(began) >= helloWithin:
-			e.notice(began, fmt.Sprintf("has not answered for %v", helloWithin))
+		case err != nil && mongo.IsTimeout(err):
+			e.notice(at, fmt.Sprintf("has not answered for %v", helloWithin))
 			return
 		case err != nil:
-			e.notice(time.Now(), "broke: "+e.clean(err))
+			e.notice(at, "broke: "+e.clean(err))
 			return
 		case role != before:
-			e.notice(time.Now(), fmt.Sprintf("reports the role %s instead of %s", role, before))
+			e.notice(at, fmt.Sprintf("reports the role %s instead of %s", role, before))
 			return
 		}
 		select {

@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -83,12 +84,25 @@ func (m *member) hello(ctx context.Context) (server.Identity, error) {
 		id.Hello, err = server.QueryHello(ctx, c, id.Version)
 	}
 	if err != nil {
-		return server.Identity{}, err
+		return server.Identity{}, cause(err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.identity = id
 	return id, nil
+}
+
+// cause is why the driver selected no server: the last error of its connection to the member. Otherwise it is err.
+func cause(err error) error {
+	var selection topology.ServerSelectionError
+	if errors.As(err, &selection) {
+		for _, s := range selection.Desc.Servers {
+			if s.LastError != nil {
+				return s.LastError
+			}
+		}
+	}
+	return err
 }
 
 // last is the last known identity.
