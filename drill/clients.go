@@ -1,13 +1,14 @@
 package drill
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
@@ -19,14 +20,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// clientDuty is the name of what a load process of a drill does besides its load: it keeps its own books and leaves
-// them beside its record.
+// clientDuty is the name of what a client of a drill does besides its load: it keeps its own books and hands them over
+// every few seconds.
 const clientDuty = "drill"
 
-// booksFile is the name of the file. The parent process removes it.
-const booksFile = "books.json"
-
-// Duties are what the load processes of drills do besides their load, for [fleet.Serve].
+// Duties are what the clients of drills do besides their load, for [fleet.Agent].
 func Duties() fleet.Duties { return fleet.Duties{clientDuty: keepBooks} }
 
 // books are what one load process keeps: the results of its writes, and when its operations ended.
@@ -76,106 +74,105 @@ func ownParams(share float64) ledger.Params {
 	return ledger.Params{Insert: 60 * (1 - share), Update: 30 * (1 - share), Read: 90 * share, Judged: 0.9}
 }
 
-// clientBrief is what a load process needs to know of the drill.
+// clientBrief is what a client needs to know of the drill.
 type clientBrief struct {
 	Run      uint32 `json:"run"`
 	Seed     uint64 `json:"seed"`
 	Workload string `json:"workload"`
 	// Share is the share of reads in the workload ledger.
 	Share float64 `json:"share,omitempty"`
-	// Writers is the most writers that each process has. The writers of process n are numbered from n times as many.
+	// Writers is the most writers that each client has. The writers of client n are numbered from n times as many.
 	Writers int `json:"writers"`
 	// Placement is that of the collections in a sharded cluster, otherwise nil.
 	Placement *shards.Map `json:"placement,omitempty"`
 }
 
-// lateBrief makes the brief when the load processes are started, because the placement is known by then.
+// lateBrief makes the brief when the clients are started, because the placement is known by then.
 type lateBrief func() clientBrief
 
 // MarshalJSON implements [json.Marshaler].
 func (b lateBrief) MarshalJSON() ([]byte, error) { return json.Marshal(b()) }
 
-// handedOver are the books of one load process, as they travel.
+// handedOver is what is new in the books of a client, encoded with gob.
 type handedOver struct {
-	Ledger  []byte       `json:"ledger"`
-	Courses []wireCourse `json:"courses"` // by class and shard
+	At      int64 // run time of the client
+	Last    bool
+	Ledger  []byte
+	Courses []wireCourse // by class and shard
 }
 
 // wireCourse is a course as it travels: seven numbers for each slice.
 type wireCourse struct {
-	Class  string     `json:"class"`
-	Writes bool       `json:"writes"`
-	Shard  int        `json:"shard"`
-	Slices [][7]int64 `json:"slices"`
+	Class  string
+	Writes bool
+	Shard  int
+	Slices [][7]int64
 }
 
-// keepBooks makes a load process keep its books.
-func keepBooks(raw json.RawMessage, o *run.Options) (after func() error, err error) {
+// keepBooks makes a client keep its books.
+func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 	var b clientBrief
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
 	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
-		First: o.Client * b.Writers, Writers: b.Writers})}
+		First: o.Client * b.Writers, Writers: b.Writers, Processes: o.Clients})}
 	k.place(b.Placement)
-	begun := false
+	var began atomic.Pointer[time.Time]
 	ready := o.Ready
 	o.Workload = k.workload
 	o.Ready = func(ctx context.Context) error {
 		err := ready(ctx)
-		begun = err == nil
+		if err == nil {
+			now := time.Now()
+			began.Store(&now)
+		}
 		return err
 	}
-	dir := o.Dir
-	return func() error {
-		if !begun {
-			return nil
+	return func(to io.Writer, last bool) error {
+		at := began.Load()
+		if at == nil {
+			return nil // there was no load
 		}
-		return k.leave(filepath.Join(dir, booksFile))
+		return gob.NewEncoder(to).Encode(k.news(time.Since(*at), last))
 	}, nil
 }
 
-// leave writes the books for the parent process, completely or not at all.
-func (b *books) leave(name string) error {
-	if b.watch == nil {
-		return nil // there was no load
-	}
-	var h handedOver
-	var err error
-	if h.Ledger, err = b.ledger.MarshalBinary(); err != nil {
-		return err
-	}
-	for _, c := range b.watch.courses() {
+// news returns what is new in the books at a run time.
+func (b *books) news(at time.Duration, last bool) handedOver {
+	h := handedOver{At: int64(at), Last: last, Ledger: b.ledger.News()}
+	for _, c := range b.watch.courses(last) {
 		w := wireCourse{Class: c.class, Writes: c.writes, Shard: c.shard}
 		for _, s := range c.slices {
 			w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast})
 		}
 		h.Courses = append(h.Courses, w)
 	}
-	text, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	if err = os.WriteFile(name+".part", text, 0o600); err == nil {
-		err = os.Rename(name+".part", name)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write the ledger of this client: %w", err)
-	}
-	return nil
+	return h
 }
 
-// operations are what the load of a round did: the books of this process and, in the end, of all load processes.
+// operations are what the load of a round did: the books of this process and, in the end, of all clients.
 type operations struct {
 	spec   spec.Run
 	dir    string // of the run's record
 	number uint32 // of the run, in each write
 	books  books
 
-	parts     []course   // by class and shard
+	handed    []received // by client; nil if this process makes the load
+	parts     []course   // by class and shard, of the clients that ran until the end
 	byClass   []course   // the first is that of all classes
-	perClient [][]course // by class and shard, nil for a client that is gone; nil altogether with one client
-	gone      []string   // clients without books, and why
+	perClient [][]course // by class and shard, of a lost client until its last hand-over; nil with one client
+	unknown   []record.UnknownWrites
+}
+
+// received is what a client handed over until now.
+type received struct {
+	part    *ledger.Part
+	courses []course
+	by      []map[int64]*slice // of each course
+	until   time.Duration      // run time of the last hand-over
+	last    bool
+	err     error
 }
 
 // clients is the number of load processes.
@@ -183,91 +180,138 @@ func (o *operations) clients() int { return max(1, int(o.spec.Load.Clients)) }
 
 // writersPerClient is the most writers that a load process has.
 func (o *operations) writersPerClient() int {
-	n := o.clients()
-	return (int(run.Streams(o.spec)) + n - 1) / n
+	n, all := o.clients(), int(run.Streams(o.spec.Load))
+	if o.spec.Load.Shares == spec.SharesByWeight || len(o.spec.Load.Zones) > 0 {
+		return all - n + 1 // the shares are not known before the clients are there
+	}
+	return (all + n - 1) / n
 }
 
 // duty is what the load processes do besides their load. place is called before their brief is made.
 func (o *operations) duty(place func(), started func(time.Time)) fleet.Duty {
-	return fleet.Duty{Name: clientDuty, Started: started, Brief: lateBrief(func() clientBrief {
+	return fleet.Duty{Name: clientDuty, Started: started, Received: o.receive, Brief: lateBrief(func() clientBrief {
 		place()
+		if o.handed == nil {
+			o.handed = make([]received, o.clients())
+		}
 		return clientBrief{Run: o.number, Seed: o.spec.Workload.Seed, Workload: o.books.name,
 			Share: o.books.share, Writers: o.writersPerClient(), Placement: o.books.placed}
 	})}
 }
 
-// gather merges the books of all load processes. Their clocks are those of their runs, which began by their skew later
-// than the run of this process.
-func (o *operations) gather(result *record.Run) {
-	if o.clients() == 1 {
+// receive adds what a client handed over. The clock of the client is that of its run, which began late.
+func (o *operations) receive(client int, late time.Duration, data []byte) {
+	r := &o.handed[client]
+	var h handedOver
+	if r.part == nil {
+		r.part = o.books.ledger.Part(late)
+	}
+	if r.err == nil {
+		r.err = gob.NewDecoder(bytes.NewReader(data)).Decode(&h)
+	}
+	if r.err == nil {
+		r.err = r.part.Take(h.Ledger)
+	}
+	if r.err != nil {
+		return // what follows would have a gap
+	}
+	for _, c := range h.Courses {
+		r.add(c, int64(late))
+	}
+	r.until, r.last = time.Duration(h.At)+late, h.Last
+}
+
+// add adds a part of a course.
+func (r *received) add(w wireCourse, late int64) {
+	i := slices.IndexFunc(r.courses, func(c course) bool { return c.class == w.Class && c.shard == w.Shard })
+	if i < 0 {
+		i = len(r.courses)
+		r.courses, r.by = append(r.courses, course{class: w.Class, shard: w.Shard}), append(r.by, map[int64]*slice{})
+	}
+	r.courses[i].writes = r.courses[i].writes || w.Writes
+	w.move(late, r.by[i])
+}
+
+// gather completes the books of all clients after the load. shift is the run time of the record at which the load
+// began.
+func (o *operations) gather(result *record.Run, shift int64) {
+	if o.handed == nil {
 		if o.books.watch != nil {
-			o.parts = o.books.watch.courses()
+			o.parts = o.books.watch.courses(true)
 			o.byClass = byClass(o.parts)
 		}
 		return
 	}
-	o.perClient = make([][]course, o.clients())
-	for i := range o.perClient {
-		late := time.Duration(0)
-		if i < len(result.Clients) {
-			late = time.Duration(result.Clients[i].StartSkew)
+	o.perClient = make([][]course, len(o.handed))
+	for i := range o.handed {
+		r := &o.handed[i]
+		for k := range r.courses {
+			r.courses[k].slices = inOrder(r.by[k])
 		}
-		list, err := o.merge(i, late)
-		if err == nil {
-			o.perClient[i] = list
-			o.parts = append(o.parts, list...)
+		o.perClient[i] = r.courses
+		if r.last {
+			o.parts = append(o.parts, r.courses...)
 			continue
 		}
-		o.books.ledger.Gone(i*o.writersPerClient(), o.writersPerClient())
-		o.gone = append(o.gone, fmt.Sprintf("client %d is gone with its ledger (%s). "+
-			"Its writes count neither as lost nor as present", i, whyGone(result, i, err)))
+		// The operations of a lost client are in no sum. Otherwise the target would seem to be slower after the loss.
+		u := o.unknownOf(result, i, shift)
+		o.books.ledger.Cut(i*o.writersPerClient(), o.writersPerClient(), time.Duration(u.From))
+		o.unknown = append(o.unknown, u)
 	}
+	if len(o.handed) == 1 {
+		o.perClient = nil
+	}
+	o.sortClasses()
 	o.byClass = byClass(o.parts)
 }
 
-// whyGone says why a client left no books.
-func whyGone(result *record.Run, client int, err error) string {
+// sortClasses puts the courses in the order of the classes, which arrive in any.
+func (o *operations) sortClasses() {
+	at := map[string]int{}
+	for i, c := range o.books.wrapped.Classes() {
+		at[c.Name] = i
+	}
+	slices.SortStableFunc(o.parts, func(a, b course) int { return at[a.class] - at[b.class] })
+	for _, list := range o.perClient {
+		slices.SortStableFunc(list, func(a, b course) int { return at[a.class] - at[b.class] })
+	}
+}
+
+// unknownOf says which writes of a client without a last hand-over are unknown.
+func (o *operations) unknownOf(result *record.Run, client int, shift int64) record.UnknownWrites {
+	r := &o.handed[client]
+	u := record.UnknownWrites{Client: client, From: int64(r.until) + shift, To: result.Course.WindowEnd,
+		Problem: "it did not hand over the end of its ledger"}
 	for _, c := range result.Clients {
-		if c.Number == client && c.Problem != "" {
-			return c.Problem
+		if c.Number != client {
+			continue
+		}
+		if c.Problem != "" {
+			u.Problem = c.Problem
+		}
+		if c.LostAt > 0 {
+			u.To = c.LostAt + shift
 		}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return "it left no books"
+	if r.err != nil {
+		u.Problem = r.err.Error()
 	}
-	return err.Error()
+	u.To = max(u.To, u.From)
+	return u
 }
 
-// merge adds the books of one load process, which began late, to the ledger, and returns its courses.
-func (o *operations) merge(client int, late time.Duration) ([]course, error) {
-	name := filepath.Join(o.dir, record.ClientsDir, fmt.Sprintf("%02d", client), booksFile)
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
+// unknownTexts says which writes of which clients are unknown.
+func (o *operations) unknownTexts() (list []string) {
+	for _, u := range o.unknown {
+		list = append(list, fmt.Sprintf("client %d ended early (%s). Its writes from %s to %s are unknown (%s): they count neither as "+
+			"lost nor as present", u.Client, u.Problem, durationText(u.From), durationText(u.To), durationText(u.To-u.From)))
 	}
-	defer os.Remove(name) // the record of the drill has what it says
-	var h handedOver
-	if err := json.Unmarshal(text, &h); err != nil {
-		return nil, err
-	}
-	l := ledger.New(ledger.Options{})
-	if err := l.UnmarshalBinary(h.Ledger); err != nil {
-		return nil, err
-	}
-	if err := o.books.ledger.Merge(l, late); err != nil {
-		return nil, err
-	}
-	list := make([]course, 0, len(h.Courses))
-	for _, c := range h.Courses {
-		list = append(list, c.course(int64(late)))
-	}
-	return list, nil
+	return list
 }
 
-// course moves a course to the clock of this process, which began late nanoseconds before that of the client. First and
-// last ends stay exact. The other operations of a slice may move to the next one.
-func (w wireCourse) course(late int64) course {
-	by := map[int64]*slice{}
+// move adds a course to slices on the clock of this process, which began late nanoseconds before that of the client.
+// First and last ends stay exact. The other operations of a slice may move to the next one.
+func (w wireCourse) move(late int64, to map[int64]*slice) {
 	for _, n := range w.Slices {
 		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6]}
 		if s.ok > 0 {
@@ -277,9 +321,8 @@ func (w wireCourse) course(late int64) course {
 			s.failFirst, s.failLast = s.failFirst+late, s.failLast+late
 		}
 		s.number = (n[0]*sliceLength + late) / sliceLength
-		addSlice(by, s)
+		addSlice(to, s)
 	}
-	return course{class: w.Class, shard: w.Shard, writes: w.Writes, slices: inOrder(by)}
 }
 
 // unspread returns the first collection of the load that is not on all shards; "" if all are, or if that is not known.

@@ -1,14 +1,13 @@
 package drill
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,21 +62,31 @@ func operationsOf(t *testing.T, clients int, workers spec.Count) *operations {
 		books: books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}}
 }
 
-// client does what the load process of a fleet does, in this process: it makes a load with books of its own.
-func client(t *testing.T, ops *operations, uri string, number int, sink *counting) {
+// client does what the load process of a fleet does, in this process: it makes a load with books of its own, and hands
+// them over. A client that dies does not hand over what it did after its first half.
+func client(t *testing.T, ops *operations, uri string, number int, dies bool, sink *counting) {
 	t.Helper()
+	sink.of.mu.Lock()
 	brief, err := json.Marshal(ops.duty(func() {}, nil).Brief)
+	sink.of.mu.Unlock()
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	o := run.Options{Client: number, Clients: ops.clients(), Dir: filepath.Join(ops.dir, record.ClientsDir,
-		"0"+strconv.Itoa(number)),
-		Ready: func(context.Context) error { return nil }}
-	after, err := keepBooks(brief, &o)
+	o := run.Options{Client: number, Clients: ops.clients(), Ready: func(context.Context) error { return nil }}
+	handOver, err := keepBooks(brief, &o)
 	if err != nil {
 		t.Error(err)
 		return
+	}
+	give := func(last bool) {
+		var b bytes.Buffer
+		if err := handOver(&b, last); err != nil {
+			t.Error(err)
+		}
+		sink.of.mu.Lock() // the coordinator takes one after the other
+		defer sink.of.mu.Unlock()
+		ops.receive(number, 0, b.Bytes())
 	}
 	w, err := o.Workload(func() (workload.Workload, error) { return nil, nil })
 	if err != nil {
@@ -90,17 +99,43 @@ func client(t *testing.T, ops *operations, uri string, number int, sink *countin
 		return
 	}
 	defer st.Close()
+	w = &halfway{Workload: w, operations: 3000, at: func() { give(false) }}
 	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready},
 		w, st, sink); err != nil {
 		t.Error(err)
 		return
 	}
-	if err = os.MkdirAll(o.Dir, 0o755); err == nil {
-		err = after()
+	if !dies {
+		give(true)
 	}
-	if err != nil {
-		t.Error(err)
+}
+
+// halfway calls a function during the load, after half of its operations.
+type halfway struct {
+	workload.Workload
+	operations int64
+	at         func()
+	begun      atomic.Int64
+}
+
+func (w *halfway) Stream(worker, workers int) workload.Stream {
+	return halfwayStream{w.Workload.Stream(worker, workers), w}
+}
+
+type halfwayStream struct {
+	workload.Stream
+	of *halfway
+}
+
+func (s halfwayStream) Next(op *workload.Op) {
+	if s.of.begun.Add(1) == s.of.operations/2 {
+		s.of.at()
 	}
+	s.Stream.Next(op)
+}
+
+func (s halfwayStream) Settle(op *workload.Op, st *load.Settlement) {
+	s.Stream.(load.Settler).Settle(op, st)
 }
 
 // What two load processes kept is one ledger with all writers, and one course with all operations.
@@ -117,12 +152,12 @@ func TestGatherFromTwoClients(t *testing.T) {
 	var all succeeded
 	var both sync.WaitGroup
 	for i := range 2 {
-		both.Go(func() { client(t, ops, server.URI(), i, all.sink()) })
+		both.Go(func() { client(t, ops, server.URI(), i, false, all.sink()) })
 	}
 	both.Wait()
-	ops.gather(&record.Run{})
-	if len(ops.gone) > 0 {
-		t.Fatalf("gone: %q", ops.gone)
+	ops.gather(&record.Run{}, 0)
+	if len(ops.unknown) > 0 {
+		t.Fatalf("unknown: %+v", ops.unknown)
 	}
 	result, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped})
 	if err != nil {
@@ -142,9 +177,6 @@ func TestGatherFromTwoClients(t *testing.T) {
 		if n := ended(byClass(ops.perClient[i])[0]); n != 3000 {
 			t.Errorf("client %d did %d operations, not 3000", i, n)
 		}
-		if _, err := os.Stat(filepath.Join(ops.dir, record.ClientsDir, "0"+strconv.Itoa(i), booksFile)); err == nil {
-			t.Errorf("the books of client %d are still there", i)
-		}
 	}
 }
 
@@ -156,7 +188,9 @@ func TestCourseOfALateClient(t *testing.T) {
 		w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast})
 	}
 	const late = int64(17*time.Millisecond + 3)
-	moved := w.course(late)
+	by := map[int64]*slice{}
+	w.move(late, by)
+	moved := course{class: "insert", slices: inOrder(by)}
 	if ended(moved) != ended(c) || moved.slices[0].okFirst != late {
 		t.Errorf("%d operations of %d, the first at %d", ended(moved), ended(c), moved.slices[0].okFirst)
 	}
@@ -166,39 +200,65 @@ func TestCourseOfALateClient(t *testing.T) {
 	}
 }
 
-// Of a client that was killed nothing is known, and the round says so.
-func TestGatherWithoutOneClient(t *testing.T) {
+// Of a client that was killed, what it handed over counts. What it did after that is unknown, and the round says so.
+func TestGatherFromAKilledClient(t *testing.T) {
 	server, err := null.Listen(null.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	ops := operationsOf(t, 2, 8)
+	ops := operationsOf(t, 3, 12)
 	if _, err := ops.books.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
-	client(t, ops, server.URI(), 0, all.sink())
-	ops.gather(&record.Run{Clients: []record.ClientShare{{Number: 0},
-		{Number: 1, Status: "lost", Problem: "signal: killed"}}})
-	if len(ops.gone) != 1 || !strings.Contains(ops.gone[0], "client 1 is gone") || !strings.Contains(ops.gone[0], "signal: killed") {
-		t.Fatalf("gone: %q", ops.gone)
+	client(t, ops, server.URI(), 0, false, all.sink())
+	client(t, ops, server.URI(), 1, true, all.sink())
+	ops.gather(&record.Run{Course: record.Course{WindowEnd: int64(time.Hour)}, Clients: []record.ClientShare{{Number: 0},
+		{Number: 1, Status: "lost", Problem: "signal: killed", LostAt: int64(30 * time.Minute)},
+		{Number: 2, Status: "lost", Problem: "no network"}}}, int64(time.Minute))
+	if len(ops.unknown) != 2 {
+		t.Fatalf("unknown: %+v", ops.unknown)
 	}
-	if n := ended(ops.byClass[0]); n != 3000 || ops.perClient[1] != nil {
-		t.Errorf("%d operations of 3000 are left", n)
+	for i, u := range ops.unknown {
+		if u.Client != i+1 || u.From < int64(time.Minute) || (u.From > int64(time.Minute)) != (i == 0) ||
+			u.To != []int64{int64(31 * time.Minute), int64(time.Hour)}[i] {
+			t.Errorf("unknown: %+v", u)
+		}
 	}
-	result, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped})
+	text := strings.Join(ops.unknownTexts(), "; ")
+	if !strings.Contains(text, "client 1 ended early (signal: killed)") || !strings.Contains(text, "to 31m0s are unknown") {
+		t.Errorf("it says %q", text)
+	}
+	if n := ended(ops.byClass[0]); n != 3000 {
+		t.Errorf("the sum has %d operations, not the 3000 of the client that ran until the end", n)
+	}
+	if n := ended(byClass(ops.perClient[1])[0]); n < 1000 || n >= 3000 {
+		t.Errorf("%d operations of the killed client are known, want about half of 3000", n)
+	}
+	// The target stores nothing, so that all that was acknowledged is lost.
+	result, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped, Final: nobody{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Notes) == 0 || !strings.Contains(strings.Join(result.Notes, " "), "writers 4 to 7") {
-		t.Errorf("the ledger notes %q", result.Notes)
+	if result.LostWrites() != result.Acknowledged || result.Attempted >= 6000 || len(result.LostRanges) < 12 {
+		t.Errorf("%d of %d acknowledged writes are lost, of %d", result.LostWrites(), result.Acknowledged, result.Attempted)
 	}
-	verdict, reasons := judge(evidence{round: &record.DrillRound{}, acknowledged: -1, problem: strings.Join(ops.gone, "; ")})
-	if verdict != record.Unknown || !strings.Contains(reasons[0], "client 1 is gone") {
+	if notes := strings.Join(result.Notes, " "); !strings.Contains(notes, "writers 4 to 7 ends at 1m") ||
+		!strings.Contains(notes, "writers 8 to 11 ends at 1m0s") {
+		t.Errorf("the ledger notes %q", notes)
+	}
+	verdict, reasons := judge(evidence{round: &record.DrillRound{}, acknowledged: -1, problem: text})
+	if verdict != record.Unknown || !strings.Contains(reasons[0], "client 1 ended early") {
 		t.Errorf("it is %s because of %q", verdict, reasons)
 	}
 }
+
+// nobody is a final read that finds nothing.
+type nobody struct{}
+
+func (nobody) Name() string                                           { return ledger.FinalRead }
+func (nobody) Scan(context.Context, string, func([]byte) error) error { return nil }
 
 // Each client is judged by its own operations: an outage that one of them had is not one of the other.
 func TestEffectsPerClient(t *testing.T) {

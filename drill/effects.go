@@ -50,19 +50,28 @@ func spanOf(before float64) int64 { return int64(min(max(1000/before, 1), 5) * 1
 
 // addEffects adds what the first fault meant to a round: for all clients, for each client and for each shard.
 func (o *operations) addEffects(out *record.DrillRound, shift int64) {
-	o.effectsOf(out, shift, -1, "", o.byClass)
+	o.effectsOf(out, shift, -1, "", o.byClass, out.WindowEnd)
 	for client, list := range o.perClient {
-		o.effectsOf(out, shift, client, "", byClass(list))
+		until := out.WindowEnd
+		for _, u := range o.unknown {
+			if u.Client == client {
+				until = u.From
+			}
+		}
+		if until > out.Faults[0].Injected {
+			o.effectsOf(out, shift, client, "", byClass(list), until)
+		}
 	}
 	for i, s := range out.Shards {
-		o.effectsOf(out, shift, -1, s.Name, byClass(onShard(o.parts, i)))
+		o.effectsOf(out, shift, -1, s.Name, byClass(onShard(o.parts, i)), out.WindowEnd)
 	}
 }
 
 // effectsOf adds the effects on all operations, on reads and writes where there are both, and on each class.
-func (o *operations) effectsOf(out *record.DrillRound, shift int64, client int, shard string, list []course) {
+func (o *operations) effectsOf(out *record.DrillRound, shift int64, client int, shard string, list []course,
+	until int64) {
 	f := out.Faults[0]
-	w := window{from: out.WindowStart - shift, fault: f.Injected - shift, until: out.WindowEnd - shift,
+	w := window{from: out.WindowStart - shift, fault: f.Injected - shift, until: until - shift,
 		done: f.Done - shift}
 	if f.Healed > 0 {
 		w.healed = f.Healed - shift

@@ -33,7 +33,7 @@ func made(until, step, from, to time.Duration) course {
 		s.Settle(op, &load.Settlement{Outcome: o, Ended: int64(at)})
 	}
 	w.streams = []*watched{s}
-	return byClass(w.courses())[0]
+	return byClass(w.courses(true))[0]
 }
 
 // classes is a workload that has one class only.
@@ -103,7 +103,7 @@ func TestOperationsOfADrillThatIsAborted(t *testing.T) {
 	s.Settle(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Client, Abandoned: true, Ended: 2})
 	s.Settle(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Timeout, Abandoned: true, Ended: 3})
 	w.streams = []*watched{s}
-	if got := byClass(w.courses())[0].slices[0]; got.ok != 1 || got.failed != 1 {
+	if got := byClass(w.courses(true))[0].slices[0]; got.ok != 1 || got.failed != 1 {
 		t.Errorf("%d succeeded and %d failed, want 1 and 1", got.ok, got.failed)
 	}
 }
@@ -181,7 +181,7 @@ func outageError(t *testing.T) (time.Duration, bool) {
 		}
 	}
 	fault := began.Add(from).Sub(report.Started)
-	e := effectOf(byClass(w.courses())[0], window{fault: int64(fault), until: int64(report.Until)})
+	e := effectOf(byClass(w.courses(true))[0], window{fault: int64(fault), until: int64(report.Until)})
 	if e.Outage < 0 || last.IsZero() || first.IsZero() {
 		return 0, false
 	}
@@ -205,7 +205,7 @@ func TestRecoveryIsNotBeforeTheRush(t *testing.T) {
 	ends(healed, healed+2*time.Second, 400*time.Microsecond)
 	ends(healed+2*time.Second, until, 2*time.Millisecond)
 	w.streams = []*watched{s}
-	e := effectOf(byClass(w.courses())[0], window{from: int64(time.Second), fault: int64(fault), until: int64(until)})
+	e := effectOf(byClass(w.courses(true))[0], window{from: int64(time.Second), fault: int64(fault), until: int64(until)})
 	if off := time.Duration(e.Recovery) - (healed - fault); off.Abs() > 250*time.Millisecond {
 		t.Errorf("it was slow for 10 s, and the throughput is said to be back after %v", time.Duration(e.Recovery))
 	}

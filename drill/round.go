@@ -220,7 +220,8 @@ func (r *round) measure(result *record.Run) {
 		r.clock.shift = int64(r.began.Sub(result.Started))
 	}
 	out.Faults = r.breaks.faults(r.clock)
-	r.operations.gather(result)
+	r.operations.gather(result, r.clock.shift)
+	out.Unknown = r.operations.unknown
 	out.ClientCPUSeconds, out.ServiceCPUSeconds = clientCPU(result)
 	if anyInjected(out.Faults) && r.operations.byClass != nil {
 		r.operations.markStruck(out, r.clock.shift)
@@ -255,9 +256,13 @@ func (r *round) timeline(ctx context.Context) {
 				by.Round(time.Millisecond), r.result.Number)
 		}
 		list, _ = lab.EventsSince(ctx, r.target.seq) // the timeline lacks what is missing
+		list = slices.DeleteFunc(list, r.target.unused)
 		for _, e := range list {
 			if momentOf(e) == record.MomentElected {
 				r.primaries.changedIn(e.Data["set"])
+			}
+			if momentOf(e) == record.MomentRestart {
+				r.primaries.noteRestart(e.Data["member"], r.target.before)
 			}
 		}
 		used, before := r.target.resources(ctx), r.target.used
@@ -283,11 +288,11 @@ func (r *round) guarantees() *guarantees {
 func (r *round) conclude(ctx context.Context, result *record.Run, err error, problem string) {
 	out := r.result
 	out.Status = record.Complete
+	unknown := r.operations.unknownTexts()
 	if problem != "" {
-		problem = strings.Join(append(r.operations.gone, problem), "; ")
-	} else {
-		problem = strings.Join(r.operations.gone, "; ")
+		unknown = append(unknown, problem)
 	}
+	problem = strings.Join(unknown, "; ")
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
 		out.Status = record.Interrupted
@@ -304,6 +309,13 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		}
 	}
 	r.expect()
+	for _, set := range r.breaks.mustChange() {
+		if name := r.primaries.restarted[set]; name != "" && !r.primaries.sets[set] {
+			r.drill.find("primary-restarted", measure.Note, "%s remained the primary of %s in round %d, because the lab restarted it "+
+				"before another member could be elected. The outage is the time of that restart, not of a failover. To measure a "+
+				"failover, leave out availability.restart (--ha), or make restart_after longer than the election", name, set, out.Number)
+		}
+	}
 	out.Verdict, out.Reasons = judge(evidence{round: out,
 		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
 		unchanged:    r.primaries.unchanged(r.breaks.mustChange(), r.target.before),

@@ -136,7 +136,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	}
 	o := &w.open[cell]
 	if n := s.Ended / sliceLength; n != o.number || o.ok+o.failed == 0 {
-		w.of.keep(cell, *o)
+		w.of.keep(cell, *o, w.writes[op.Class])
 		*o = slice{number: n}
 	}
 	if s.Outcome.Success() || s.Outcome == store.NotFound {
@@ -181,13 +181,14 @@ func shardOf(p placer, op *workload.Op) int {
 	return shard
 }
 
-// keep adds a finished slice to those of all workers.
-func (w *watcher) keep(cell int, s slice) {
+// keep adds a finished slice to those of all workers. writes says whether its class has written until now.
+func (w *watcher) keep(cell int, s slice, writes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes[cell%len(w.writes)] = w.writes[cell%len(w.writes)] || writes
 	if s.ok+s.failed == 0 {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for len(w.cells) <= cell {
 		w.cells = append(w.cells, map[int64]*slice{})
 	}
@@ -203,17 +204,19 @@ func addSlice(by map[int64]*slice, s slice) {
 	have.add(s)
 }
 
-// courses returns the courses by class and shard. It must be called after the load.
-func (w *watcher) courses() []course {
-	for _, s := range w.streams {
-		for cell := range s.open {
-			w.keep(cell, s.open[cell])
-			s.open[cell] = slice{}
-		}
-		for class := range s.writes {
-			w.writes[class] = w.writes[class] || s.writes[class]
+// courses returns the courses by class and shard since the last call. After the load, last adds the slices that the
+// workers keep to themselves.
+func (w *watcher) courses(last bool) []course {
+	if last {
+		for _, s := range w.streams {
+			for cell := range s.open {
+				w.keep(cell, s.open[cell], s.writes[cell%len(s.writes)])
+				s.open[cell] = slice{}
+			}
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var list []course
 	for cell, by := range w.cells {
 		if class := cell % len(w.writes); len(by) > 0 {
@@ -221,6 +224,7 @@ func (w *watcher) courses() []course {
 				slices: inOrder(by)})
 		}
 	}
+	w.cells = nil
 	return list
 }
 

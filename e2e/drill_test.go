@@ -153,7 +153,7 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 	}
 }
 
-// testDrillClientKilled kills one of two load processes: its answers are lost, so the verdict is unknown.
+// testDrillClientKilled kills one of two load processes: its last answers are lost, so the verdict is unknown.
 func testDrillClientKilled(t *testing.T, name string) {
 	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "10s", "--duration", "30s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out)
@@ -167,7 +167,7 @@ func testDrillClientKilled(t *testing.T, name string) {
 	}
 	d := drillOf(t, c.wait(t).must(t, 6))
 	x := d.Rounds[0]
-	if d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, " "), "client 1 is gone with its ledger") {
+	if d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, " "), "client 1 ended early") {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
 	l := x.Ledger

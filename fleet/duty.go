@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -19,12 +20,21 @@ type Duty struct {
 	Brief any
 	// Started, if it is not nil, is called with run time zero, shortly before it.
 	Started func(at time.Time)
+	// Received is called with what a client handed over, in order and one at a time. late is how much later than run time
+	// zero the client began.
+	Received func(client int, late time.Duration, data []byte)
 }
 
 // Duties are the duties of clients by name. Each gets its brief and the options of its client's run, which it may
-// change. It returns a function to call after a run with a record; results for the parent go into a file beside that
-// record. Its error is an error of the client.
-type Duties map[string]func(brief json.RawMessage, o *run.Options) (after func() error, err error)
+// change. Its error is an error of the client.
+type Duties map[string]func(brief json.RawMessage, o *run.Options) (HandOver, error)
+
+// HandOver writes what a duty has to hand over since the last call. It is called every few seconds during the load, and
+// after a run with a record once more, as the last one. Its error is an error of the client.
+type HandOver func(to io.Writer, last bool) error
+
+// handOverEvery is the time between two hand-overs. A client that dies takes with it what it did since the last one.
+const handOverEvery = 2 * time.Second
 
 func (d Duty) order() (name string, brief json.RawMessage, err error) {
 	if d.Name == "" {
@@ -34,9 +44,9 @@ func (d Duty) order() (name string, brief json.RawMessage, err error) {
 	return d.Name, brief, err
 }
 
-func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (after func() error, err error) {
+func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (HandOver, error) {
 	if name == "" {
-		return func() error { return nil }, nil
+		return func(io.Writer, bool) error { return nil }, nil
 	}
 	duty := d[name]
 	if duty == nil {
@@ -44,4 +54,13 @@ func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (after
 			name, strings.Join(slices.Sorted(maps.Keys(d)), ", "))
 	}
 	return duty(brief, o)
+}
+
+// receiveNews passes on what the duty of a client handed over, when it is complete.
+func (t *team) receiveNews(m *member, n *news) {
+	m.news = append(m.news, n.Data...)
+	if n.Last {
+		t.fleet.Duty.Received(m.number, max(0, m.skew), m.news)
+		m.news = nil
+	}
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func (a Agent) Serve(ctx context.Context, wire Wire) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &server{agent: a, order: *first.Order, wire: wire, start: make(chan int64, 1),
-		abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
+		began: make(chan struct{}), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
 	go c.listen()
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.run(ctx) }()
@@ -81,6 +82,7 @@ type server struct {
 	order  order
 	wire   Wire
 	start  chan int64
+	began  chan struct{} // closed at the start of the load
 	once   sync.Once
 	abort  chan struct{}
 	orphan chan struct{} // closed when the wire has ended
@@ -168,17 +170,23 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	}
 	opts := run.Options{
 		Tool: o.Tool, Dir: dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
-		Client: o.Client, Clients: o.Clients, Streams: o.Streams, Number: o.Number, Ready: c.ready,
+		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number, Ready: c.ready,
 	}
-	after, err := c.agent.Duties.begin(o.Duty, o.Brief, &opts)
+	handOver, err := c.agent.Duties.begin(o.Duty, o.Brief, &opts)
 	if err != nil {
 		return nil, wrong(err)
 	}
+	ended := make(chan struct{})
+	handedOver := c.handOverDuring(ended, handOver)
 	r, err := run.Execute(ctx, o.Spec, opts)
+	close(ended)
+	failed := <-handedOver
 	if r == nil {
 		return nil, err
 	}
-	failed := after()
+	if failed == nil {
+		failed = c.sendNews(handOver, true)
+	}
 	if failed == nil && o.Dir == "" {
 		failed = c.handOver(dir)
 	}
@@ -200,6 +208,49 @@ func (c *server) ready(ctx context.Context) error {
 		return ctx.Err()
 	}
 	c.send(message{Began: c.agent.Now().UnixNano()})
+	close(c.began)
+	return nil
+}
+
+// handOverDuring hands over what the duty has to hand over, from the start of the load until ended is closed. Then it
+// sends an error or nil.
+func (c *server) handOverDuring(ended <-chan struct{}, handOver HandOver) <-chan error {
+	failed := make(chan error, 1)
+	go func() {
+		select {
+		case <-c.began:
+		case <-ended:
+			failed <- nil
+			return
+		}
+		ticker := time.NewTicker(handOverEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				if err := c.sendNews(handOver, false); err != nil {
+					failed <- err
+					return
+				}
+			case <-ended:
+				failed <- nil
+				return
+			}
+		}
+	}()
+	return failed
+}
+
+// sendNews sends what the duty has to hand over, in frames of limited size.
+func (c *server) sendNews(handOver HandOver, last bool) error {
+	var b bytes.Buffer
+	if err := handOver(&b, last); err != nil {
+		return err
+	}
+	for b.Len() > 0 {
+		data := b.Next(partBytes)
+		c.send(message{News: &news{Data: data, Last: b.Len() == 0}})
+	}
 	return nil
 }
 

@@ -98,6 +98,18 @@ type DrillRound struct {
 	Effects []DrillEffect `json:"effects"`
 	// Ledger is the result of the audit of writes.
 	Ledger *LedgerResult `json:"ledger,omitempty"`
+	// Unknown are the writes of clients that were lost, which nobody handed over.
+	Unknown []UnknownWrites `json:"unknown,omitempty"`
+}
+
+// UnknownWrites are the last writes of a client that was lost. They count neither as lost nor as present.
+type UnknownWrites struct {
+	Client int `json:"client"`
+	// From is the run time of its last hand-over, and To that of its loss, in nanoseconds.
+	From int64 `json:"from_ns"`
+	To   int64 `json:"to_ns"`
+	// Problem is why it was lost.
+	Problem string `json:"problem"`
 }
 
 // DrillShard is one shard of a sharded cluster in a round. Its outages are among the effects, its lost writes in the
@@ -160,6 +172,8 @@ const (
 	MomentFirstError = "first-error"
 	MomentPrimaryOut = "primary-gone"    // clients lost the old primary
 	MomentElected    = "primary-elected" // by term, election date or timeline
+	MomentEtcd       = "etcd-leader"     // another leader of etcd, which renewed the lease of the primary
+	MomentRestart    = "restart"         // of a member by the lab
 	MomentFirstRead  = "first-read"      // the first successful read after none succeeded
 	MomentFirstWrite = "first-write"     // the first acknowledged write after none was acknowledged
 	MomentReadsBack  = "reads-back"      // 95 % of the reads before

@@ -132,8 +132,6 @@ func (a *audit) note() {
 		r.Notes = append(r.Notes, "updates are counted by groups of documents. Each reported loss and double is real, but a loss "+
 			"and a double in one group can hide each other, and the updates have no names")
 	}
-	for text := range a.l.notes {
-		r.Notes = append(r.Notes, text)
-	}
+	r.Notes = append(r.Notes, a.l.notes...)
 	r.Bytes = a.l.Bytes()
 }

@@ -164,7 +164,7 @@ func TestUnexpectedAndForeign(t *testing.T) {
 	if all := strings.Join(got.Notes, "\n"); !strings.Contains(all, "1 documents of other runs") {
 		t.Errorf("notes: %q", all)
 	}
-	l.Gone(7, 1)
+	l.Cut(7, 1, 0)
 	got = audited(t, l, opts)
 	if diff := cmp.Diff(map[string]int64{record.WriteOK: 50}, got.Inserts); diff != "" {
 		t.Error(diff)
@@ -174,26 +174,64 @@ func TestUnexpectedAndForeign(t *testing.T) {
 	}
 }
 
-func TestMergeRefuses(t *testing.T) {
-	a, b := New(Options{Run: 1}), New(Options{Run: 2})
-	if err := a.Merge(b, 0); err == nil || !strings.Contains(err.Error(), "different documents") {
+// Of a client that was killed only the last writes are unknown: what was lost before its last hand-over is found, and
+// nothing is said of what came after it.
+func TestCut(t *testing.T) {
+	l, own, w := script(t, 50, func(i int) bool { return i == 7 || i == 49 })
+	into := New(Options{Run: 5, Writers: 1})
+	part := into.Part(0)
+	take(t, part, l)
+	s := own.Stream(0, 1)
+	var op workload.Op
+	for i := range 30 { // that nobody hands over; every third is lost
+		s.Next(&op)
+		if i%3 > 0 {
+			w.insert(unmarshal(op.Requests[0].Docs[0]), fine)
+		}
+		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1})
+	}
+	into.Cut(0, 1, 1234*time.Millisecond)
+	got := audited(t, into, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}})
+	if diff := cmp.Diff(map[string]int64{record.WriteOK: 48, record.WriteLost: 2}, got.Inserts); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"0: 7 49"}, got.LostRanges); diff != "" {
+		t.Error(diff)
+	}
+	if all := strings.Join(got.Notes, "\n"); !strings.Contains(all, "writers 0 to 0 ends at 1.234s") || got.Writers != 1 {
+		t.Errorf("%d writers, notes: %q", got.Writers, all)
+	}
+}
+
+func TestPartRefuses(t *testing.T) {
+	into := New(Options{Run: 1})
+	other := New(Options{Run: 2})
+	if err := into.Part(0).Take(other.News()); err == nil || !strings.Contains(err.Error(), "different documents") {
 		t.Errorf("two runs: %v", err)
 	}
-	b = New(Options{Run: 1})
-	a.writer(3)
-	b.writer(3)
-	if err := a.Merge(b, 0); err == nil || !strings.Contains(err.Error(), "writer 3") {
+	into.writer(3)
+	other = New(Options{Run: 1})
+	other.writer(3)
+	if err := into.Part(0).Take(other.News()); err == nil || !strings.Contains(err.Error(), "writer 3") {
 		t.Errorf("the same writer: %v", err)
+	}
+	other = New(Options{Run: 1})
+	part := New(Options{Run: 1}).Part(0)
+	other.News() // which does not arrive
+	if err := part.Take(other.News()); err == nil {
+		t.Error("a hand-over that is missing was not noticed")
+	}
+	other = New(Options{Run: 1})
+	if err := part.Take(other.News()); err == nil {
+		t.Error("after that, another was taken")
 	}
 }
 
 // Times of another process are moved to the clock of this one.
-func TestMergeShifts(t *testing.T) {
+func TestPartShifts(t *testing.T) {
 	l, _, _ := script(t, 10, func(int) bool { return false })
 	into := New(l.opts)
-	if err := into.Merge(l, time.Second); err != nil {
-		t.Fatal(err)
-	}
+	take(t, into.Part(time.Second), l)
 	if at, _ := into.by[0].inserts.acknowledgedAt(4); at != int64(time.Second+4*time.Millisecond) {
 		t.Errorf("acknowledged at %v", time.Duration(at))
 	}

@@ -30,6 +30,39 @@ func BenchmarkStream(b *testing.B) {
 	b.Run("ledger", func(b *testing.B) { benchmarkStream(b, own.Stream(1, 2)) })
 }
 
+// BenchmarkNews shows what it costs to hand over one write of the own workload, at both sides.
+func BenchmarkNews(b *testing.B) {
+	l, into := New(Options{Writers: 1}), New(Options{})
+	own, err := l.Workload(Params{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, part := own.Stream(0, 1), into.Part(0)
+	const operations = 20_000 // between two hand-overs
+	var op workload.Op
+	var bytes, writes int64
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		before := l.by[0].inserts.next + l.by[0].updates.next
+		for i := range operations {
+			s.Next(&op)
+			at := l.by[0].inserts.next*50_000 + int64(i%7)*1000
+			s.(load.Settler).Settle(&op, &load.Settlement{Failed: -1, Attempts: 1, Confirmed: 1, Sent: at - 300_000, Ended: at})
+		}
+		writes += l.by[0].inserts.next + l.by[0].updates.next - before
+		b.StartTimer()
+		news := l.News()
+		if err := part.Take(news); err != nil {
+			b.Fatal(err)
+		}
+		bytes += int64(len(news))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(writes), "ns/write")
+	b.ReportMetric(float64(bytes)/float64(writes), "B/write")
+	b.ReportMetric(0, "ns/op")
+}
+
 func benchmarkStream(b *testing.B, s workload.Stream) {
 	var op workload.Op
 	st := load.Settlement{Failed: -1, Attempts: 1}

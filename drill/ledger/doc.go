@@ -57,7 +57,8 @@
 //
 // # Several processes
 //
-// Each process has a ledger with its own writer numbers and marshals it after its run. The process that audits merges
-// them. If a process was killed, its ledger is gone: the outcomes of its writes are not known, its documents are not
-// called unexpected, and the result says so ([Ledger.Gone]).
+// Each process has a ledger with its own writer numbers and hands over every few seconds what is new ([Ledger.News]).
+// The process that audits adds it to its own ledger ([Part]). If a process was killed, its writes since the last
+// hand-over are not known: they are neither lost nor present, their documents are not called unexpected, and the result
+// says so ([Ledger.Cut]).
 package ledger

@@ -13,6 +13,7 @@ const groupCount = 1 << 18
 // acknowledged and the processor's caches then hold more of them.
 type groups struct {
 	byState [4][groupCount]uint32
+	handed  *[4][groupCount]uint32 // what was handed over; nil before
 }
 
 // groupCounts are the updates of one group by state.
@@ -24,16 +25,26 @@ func (g *groups) count(group uint32, s state) { atomic.AddUint32(&g.byState[s][g
 
 func (g *groups) of(group int) (c groupCounts) {
 	for s := range c {
-		c[s] = g.byState[s][group]
+		c[s] = atomic.LoadUint32(&g.byState[s][group])
 	}
 	return c
 }
 
-func (g *groups) merge(other *groups) {
-	for s := range g.byState {
-		for i, n := range &other.byState[s] {
-			g.byState[s][i] = uint32(min(uint64(g.byState[s][i])+uint64(n), math.MaxUint32))
-		}
+// fresh returns what was counted in a group since it was handed over, and notes it as handed over.
+func (g *groups) fresh(group int) groupCounts {
+	if g.handed == nil {
+		g.handed = new([4][groupCount]uint32)
+	}
+	c := g.of(group)
+	for s := range c {
+		c[s], g.handed[s][group] = c[s]-g.handed[s][group], c[s]
+	}
+	return c
+}
+
+func (g *groups) add(group int, c groupCounts) {
+	for s, n := range c {
+		g.byState[s][group] = uint32(min(uint64(g.byState[s][group])+uint64(n), math.MaxUint32))
 	}
 }
 

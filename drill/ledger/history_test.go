@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,11 +83,11 @@ func history(t *testing.T, seed uint64) *record.LedgerResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drive(t, own, world, workers, int64(100+rng.IntN(700)))
+	operations := int64(100 + rng.IntN(700))
+	l = travelled(t, l, rng, func() { drive(t, own, world, workers, operations) })
 	for _, undo := range world.rolling {
 		undo()
 	}
-	l = travelled(t, l, rng)
 	world.forge(rng, l, own.(*ownWorkload))
 	member := &reader{name: "b", w: world, without: map[string]bool{}}
 	world.diverge(rng, member)
@@ -208,24 +209,55 @@ func (w *world) diverge(rng *rand.Rand, member *reader) {
 	}
 }
 
-// travelled hands the ledger over as another process would, every other time.
-func travelled(t *testing.T, l *Ledger, rng *rand.Rand) *Ledger {
+// travelled runs a load. Every other time it returns the ledger of another process, to which that of the load was
+// handed over while it ran.
+func travelled(t *testing.T, l *Ledger, rng *rand.Rand, drive func()) *Ledger {
+	t.Helper()
 	if rng.IntN(2) == 0 {
+		drive()
 		return l
 	}
-	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := new(Ledger)
-	if err := other.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
 	into := New(l.opts)
-	if err := into.Merge(other, 0); err != nil {
+	part := into.Part(0)
+	handingOver(t, l, part, -1, drive)
+	take(t, part, l)
+	return into
+}
+
+// handingOver hands a ledger over while a load runs, at most so many times if that is not negative.
+func handingOver(t *testing.T, l *Ledger, to *Part, most int, drive func()) {
+	t.Helper()
+	ended, handed := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for n := 0; n != most && err == nil; n++ {
+			if err = to.Take(l.News()); closed(ended) {
+				break
+			}
+		}
+		handed <- err
+	}()
+	drive()
+	close(ended)
+	if err := <-handed; err != nil {
 		t.Fatal(err)
 	}
-	return into
+}
+
+func closed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func take(t *testing.T, part *Part, from *Ledger) {
+	t.Helper()
+	if err := part.Take(from.News()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // judge holds a result against the truth.
@@ -265,6 +297,65 @@ func (w *world) document(name string, f *fate) string {
 		return hex
 	}
 	return f.document
+}
+
+// A client that is killed at any time hides losses, but makes none. What it handed over is found as ever.
+func TestCutHistories(t *testing.T) {
+	first := firstSeed(t)
+	var found, hidden int
+	for seed := first; seed < first+60/fewer && !t.Failed(); seed++ {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		w := newWorld(rng, map[mishap]float64{lose: 0.05, roll: 0.05, refuse: 0.02})
+		w.loaded = true
+		l, into := New(Options{Run: 9, Seed: seed, Writers: 4}), New(Options{Run: 9, Seed: seed})
+		own, err := l.Workload(Params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := into.Part(0)
+		handingOver(t, l, part, 1<<rng.IntN(12), func() { drive(t, own, w, 4, int64(500+rng.IntN(3000))) })
+		for _, undo := range w.rolling {
+			undo()
+		}
+		into.Cut(0, 4, 0)
+		all := AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, MostLost: 1 << 20}
+		truth, got := audited(t, l, all), audited(t, into, all)
+		lost := map[string]bool{}
+		for _, x := range truth.Lost {
+			lost[x.ID] = true
+		}
+		for _, x := range got.Lost {
+			if !lost[x.ID] {
+				t.Errorf("seed %d: %s was not lost", seed, x.ID)
+			}
+			delete(lost, x.ID)
+		}
+		for _, x := range truth.Lost { // what is left was not known as acknowledged
+			k := inserts
+			if strings.Contains(x.ID, ".") {
+				k = updates
+			}
+			if mine := into.by[x.Writer]; lost[x.ID] && mine != nil {
+				if lane := mine.lane(k); lane.known(x.Sequence) && lane.state(x.Sequence) == acknowledged {
+					t.Errorf("seed %d: the loss of %s was not found", seed, x.ID)
+				}
+			}
+		}
+		for class, n := range got.Inserts {
+			if n > truth.Inserts[class] && class != record.WriteRecovered && class != record.WriteDropped {
+				t.Errorf("seed %d: %d inserts are %s, in truth %d", seed, n, class, truth.Inserts[class])
+			}
+		}
+		if got.Judged != nil && truth.Judged != nil {
+			for i, g := range got.Judged.Guarantees {
+				if g.Name == "written" && g.Broken > truth.Judged.Guarantees[i].Broken {
+					t.Errorf("seed %d: %d reads of writes that nobody made, in truth %d", seed, g.Broken, truth.Judged.Guarantees[i].Broken)
+				}
+			}
+		}
+		found, hidden = found+len(got.Lost), hidden+len(lost)
+	}
+	t.Logf("%d losses were found, %d came after the last hand-over", found, hidden)
 }
 
 // allClasses are those that the package comment tells of.

@@ -12,8 +12,8 @@ import (
 func (a *audit) judge() {
 	r := a.result
 	for _, w := range a.l.writers() {
-		if w.inserts.gone {
-			continue
+		if w.inserts.cut && w.inserts.next+w.updates.next == 0 {
+			continue // nothing of it was handed over
 		}
 		r.Writers++
 		for k := range kinds {
@@ -183,7 +183,7 @@ func (a *audit) judgeGroups() {
 	if a.l.groups == nil {
 		return
 	}
-	known := len(a.l.notes) == 0 // otherwise updates of a process whose ledger is lost may be among them
+	known := len(a.l.notes) == 0 // otherwise updates that no process told of may be among them
 	for i := range groupCount {
 		told := a.l.groups.of(i)
 		if a.shards != nil && told[acknowledged] > 0 {

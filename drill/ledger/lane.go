@@ -42,15 +42,16 @@ type lane struct {
 	count [4]int64 // settled writes by state
 	// where is 1 + the number of the shard of each write, 0 if not known; nil without shards.
 	where []uint8
-	gone  bool // the lane is lost, so any sequence may have been attempted
+	cut   bool // nothing is known from next on: any of these may have been attempted
+
+	handed int64 // all writes before it are settled and were handed over
+	marked int   // marks that were handed over
 }
 
 // ringSize returns the power of two that is at most n, and at least 64.
 func ringSize(n int) int { return 1 << (bits.Len(uint(max(n, 64))) - 1) }
 
 func newLane(recent int) lane { return lane{ring: make([]int64, recent)} }
-
-func goneLane() lane { return lane{gone: true} }
 
 // begin reserves n sequence numbers and returns the first.
 func (l *lane) begin(n int64) int64 {
@@ -110,6 +111,17 @@ func (l *lane) shardOf(sequence int64) int {
 
 // resolve sets the outcome of a write, once. at is when it was known, in run time.
 func (l *lane) resolve(sequence int64, s state, at int64) {
+	l.set(sequence, s)
+	if s == acknowledged {
+		l.ring[sequence&int64(len(l.ring)-1)] = at
+	}
+	if mark := int(sequence / markWrites); mark >= len(l.marks) {
+		l.mark(mark, at)
+	}
+}
+
+// set sets the state of a write, once.
+func (l *lane) set(sequence int64, s state) {
 	p := &l.pages[sequence/pageWrites]
 	if p.bits == nil { // a batch of more than a page was compacted before it was settled
 		p.expand()
@@ -117,12 +129,6 @@ func (l *lane) resolve(sequence int64, s state, at int64) {
 	i := sequence % pageWrites
 	p.bits[i/4] |= byte(s) << (2 * (i % 4))
 	l.count[s]++
-	if s == acknowledged {
-		l.ring[sequence&int64(len(l.ring)-1)] = at
-	}
-	if mark := int(sequence / markWrites); mark >= len(l.marks) {
-		l.mark(mark, at)
-	}
 }
 
 func (p *page) expand() {
@@ -163,22 +169,18 @@ func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
 	return from, to - from
 }
 
-// attempted reports whether a write of this number was begun.
-func (l *lane) attempted(sequence int64) bool {
-	return l.gone || sequence >= 0 && sequence < l.next
-}
+// known reports whether a write of this number was begun.
+func (l *lane) known(sequence int64) bool { return sequence >= 0 && sequence < l.next }
 
-// shift adds to all times.
-func (l *lane) shift(by int64) {
-	if by == 0 {
-		return
+// attempted reports whether a write of this number may have been begun.
+func (l *lane) attempted(sequence int64) bool { return l.known(sequence) || l.cut && sequence >= 0 }
+
+// settled moves handed past the writes that are settled, on a border of bytes.
+func (l *lane) settled() {
+	for l.handed < l.next && l.state(l.handed) != open {
+		l.handed++
 	}
-	for i := range l.ring {
-		l.ring[i] += by
-	}
-	for i := range l.marks {
-		l.marks[i] = uint32(min(max(int64(l.marks[i])+by/markUnit, 0), math.MaxUint32))
-	}
+	l.handed &^= 3
 }
 
 func (l *lane) bytes() int64 {

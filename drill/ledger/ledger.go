@@ -33,13 +33,16 @@ type Options struct {
 	// Recent is the number of exact acknowledgement times, for all writers together; 0 is [DefaultRecent]. Older times
 	// are known to within 64 writes.
 	Recent int
+	// Processes is the number of processes of the run. They share Recent and the memory of the history of reads, because
+	// one process keeps the ledgers of all in the end.
+	Processes int
 }
 
 // DefaultRecent takes 2 MiB.
 const DefaultRecent = 1 << 18
 
-// Ledger holds the outcomes of the writes of one process. Streams of different writers may run at the same time.
-// Everything else must wait until they have ended.
+// Ledger holds the outcomes of the writes of one process. Streams of different writers may run at the same time, and
+// [Ledger.News] beside them. Everything else must wait until they have ended.
 type Ledger struct {
 	opts   Options
 	mu     sync.Mutex
@@ -47,8 +50,9 @@ type Ledger struct {
 	groups *groups // of updates that are not known one by one; nil until used
 	placer Placer  // nil without shards
 	shards int     // number of shards
-	notes  map[string]int64
+	notes  []string
 	reads  *reads.History // reads and writes of the own workload's registers
+	serial uint64         // of the next hand-over
 }
 
 // New returns an empty ledger.
@@ -56,7 +60,9 @@ func New(opts Options) *Ledger {
 	if opts.Recent <= 0 {
 		opts.Recent = DefaultRecent
 	}
-	return &Ledger{opts: opts, by: map[int]*writer{}, notes: map[string]int64{}, reads: reads.New(opts.Writers, 0)}
+	opts.Processes = max(1, opts.Processes)
+	opts.Recent /= opts.Processes
+	return &Ledger{opts: opts, by: map[int]*writer{}, reads: reads.New(opts.Writers, reads.DefaultLimit/opts.Processes)}
 }
 
 // Placer finds the shard of a document.
@@ -97,8 +103,10 @@ func (l *Ledger) shardOfGroup(group int) int {
 	return group%(l.shards+1) - 1
 }
 
-// writer is one stream's part of the ledger. Only that stream uses it until the run is over.
+// writer is one stream's part of the ledger. Only that stream changes it until the run is over, with mu locked, because
+// [Ledger.News] reads it.
 type writer struct {
+	mu      sync.Mutex
 	number  int
 	inserts lane
 	updates lane // of the own workload
@@ -106,8 +114,10 @@ type writer struct {
 	missed  int64 // absences beyond the limit
 	wrong   int64 // reads whose content was wrong
 	skipped int64 // writes that cannot be checked: upserts and replacements of a wrapped workload
+	told    int   // absences that were handed over
 
 	latest atomic.Int64 // 1 + the last acknowledged update, 0 for none; other streams read it
+	part   *Part        // from which it is, nil for this process
 }
 
 // absence is a read that did not find an acknowledged write. The write is stale if it is there at the end.
@@ -190,45 +200,16 @@ func (l *Ledger) Bytes() int64 {
 	return n + l.reads.Bytes()
 }
 
-// Merge moves the entries of another process of the same run into l. shift is added to the other's run times. The other
-// ledger must not be used afterwards.
-func (l *Ledger) Merge(other *Ledger, shift time.Duration) error {
-	if other.opts.Run != l.opts.Run || other.opts.Seed != l.opts.Seed {
-		return fmt.Errorf("ledger: cannot merge run %d with seed %d and run %d with seed %d, because they wrote different documents",
-			l.opts.Run, l.opts.Seed, other.opts.Run, other.opts.Seed)
-	}
-	for n := range other.by {
-		if l.by[n] != nil {
-			return fmt.Errorf("ledger: two processes had a writer %d. Give each process its own numbers (Options.First, or "+
-				"workload.Share)", n)
-		}
-	}
-	for n, w := range other.by {
-		w.inserts.shift(int64(shift))
-		w.updates.shift(int64(shift))
-		for i := range w.absent {
-			w.absent[i].begun += int64(shift)
-		}
-		l.by[n] = w
-	}
-	if other.groups != nil {
-		l.shared().merge(other.groups)
-	}
-	for text, n := range other.notes {
-		l.notes[text] += n
-	}
-	l.reads.Merge(other.reads, int64(shift))
-	return nil
-}
-
-// Gone records that the ledger of a client process is lost. Its writers have the numbers from first on. Their writes
-// are not called unexpected, and losses among them cannot be seen.
-func (l *Ledger) Gone(first, count int) {
-	l.notes[fmt.Sprintf("the process of writers %d to %d left no ledger, so losses among its writes cannot be seen",
-		first, first+count-1)]++
+// Cut records that a client process was killed. Its writers have the numbers from first on, and what they did after a
+// run time is not known: their later writes are not called unexpected, and losses among them cannot be seen.
+func (l *Ledger) Cut(first, count int, since time.Duration) {
+	l.notes = append(l.notes, fmt.Sprintf("the ledger of writers %d to %d ends at %v, so losses among their later writes "+
+		"cannot be seen", first, first+count-1, since.Round(time.Millisecond)))
 	for n := first; n < first+count; n++ {
 		if l.by[n] == nil {
-			l.by[n] = &writer{number: n, inserts: goneLane(), updates: goneLane()}
+			l.by[n] = &writer{number: n}
 		}
+		l.by[n].inserts.cut, l.by[n].updates.cut = true, true
+		l.reads.Cut(n)
 	}
 }

@@ -91,6 +91,8 @@ func (s *ownStream) chooseAcknowledged() bool {
 }
 
 func (s *ownStream) fillInsert() {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
 	s.sequence = s.writer.inserts.begin(1)
 	s.plain = s.w.appendOwn(s.plain[:0], s.run, s.writer.number, s.sequence)
 	s.doc, _ = appendTagged(s.doc[:0], s.plain, s.run, s.writer.number, s.sequence)
@@ -102,6 +104,8 @@ func (s *ownStream) fillInsert() {
 
 // fillUpdate makes {$inc: {counter: weight}} of a slot.
 func (s *ownStream) fillUpdate() {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
 	s.sequence = s.writer.updates.begin(1)
 	slot, counter := slotOf(s.sequence)
 	s.filter = appendFilter(s.filter[:0], ownID(s.run, s.writer.number, updates, slot))
@@ -129,6 +133,8 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 		return
 	}
 	s.under = false
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
 	switch op.Class {
 	case ownInsert:
 		s.writer.inserts.resolve(s.sequence, stateOf(st, 0, 1), st.Ended)

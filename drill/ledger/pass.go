@@ -72,7 +72,7 @@ const mostDense = 1 << 16
 func (a *audit) newPass(name string) *pass {
 	p := &pass{a: a, name: name, count: counterName(a.l.opts.Run), strict: true, byMap: map[int]*books{}}
 	for _, w := range a.l.writers() {
-		p.strict = p.strict && w.skipped == 0 && !w.inserts.gone
+		p.strict = p.strict && w.skipped == 0 && !w.inserts.cut
 		b := &books{w: w}
 		if w.number >= mostDense {
 			p.byMap[w.number] = b
@@ -217,7 +217,7 @@ func (s *sight) add(n, of int64, sound bool, times int64) {
 }
 
 // sight returns where to record a write, and the number of writes in its lane. It returns nil if the write was never
-// attempted, which it counts, or if the ledger of its writer is lost.
+// attempted, which it counts, or if that is not known.
 func (p *pass) sight(writer int, k kind, n int64) (*sight, int64) {
 	b := p.books(writer)
 	if b == nil || !b.w.lane(k).attempted(n) {
@@ -228,7 +228,7 @@ func (p *pass) sight(writer int, k kind, n int64) (*sight, int64) {
 		return nil, 0
 	}
 	l := b.w.lane(k)
-	if l.gone {
+	if !l.known(n) {
 		return nil, 0
 	}
 	return &b.of[k], l.next

@@ -65,14 +65,8 @@ func lossesByShard(t *testing.T, n, from int,
 			Attempts: len(op.Requests), Ended: at})
 		s.Done(&op, true)
 	}
-	text, err := l.MarshalBinary()
 	back := New(Options{Run: 5, Seed: 3})
-	if err == nil {
-		err = back.UnmarshalBinary(text)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	take(t, back.Part(0), l)
 	back.Place(thirds{}, len(shardNames))
 	return audited(t, back, AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, Faults: []int64{fault},
 		Shards: shardNames}), want

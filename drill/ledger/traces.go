@@ -49,7 +49,7 @@ func (p *pass) stretch(b []byte) (found int64) {
 			continue
 		}
 		w := p.books(t.writer)
-		if w == nil || !w.w.lane(inserts).attempted(t.sequence) || w.w.lane(inserts).gone {
+		if w == nil || !w.w.lane(inserts).known(t.sequence) {
 			continue
 		}
 		w.of[inserts].present.set(t.sequence, w.w.lane(inserts).next)
@@ -74,7 +74,7 @@ func (p *pass) slots(b []byte) (found int64) {
 		}
 		b = b[i+len(start)-4:]
 		run, number, k, slot := parseID(b[:12])
-		if w := p.books(number); k == updates && w != nil && !w.w.updates.gone {
+		if w := p.books(number); k == updates && w != nil {
 			found += w.counters(run, slot, b[12:])
 		}
 	}
@@ -93,7 +93,7 @@ func (w *books) counters(run uint32, slot int64, b []byte) (found int64) {
 			return found
 		}
 		sequence := updateOf(slot, int(b[1]-'a'))
-		if !w.w.updates.attempted(sequence) {
+		if !w.w.updates.known(sequence) {
 			return found
 		}
 		want := binary.LittleEndian.AppendUint64(nil, uint64(weightOf(run, w.w.number, sequence)))

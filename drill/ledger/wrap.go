@@ -111,6 +111,8 @@ func (s *tagger) tag(op *workload.Op) {
 	}
 	s.requests = append(s.requests[:0], op.Requests...)
 	s.buf, s.ends, s.docs, s.statements = s.buf[:0], s.ends[:0], s.docs[:0], s.statements[:0]
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
 	for i := range s.requests {
 		switch req := &s.requests[i]; req.Verb {
 		case workload.Insert:
@@ -193,6 +195,8 @@ func (s *tagger) cut() {
 
 // Settle implements [load.Settler].
 func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
 	for i := range s.pieces {
 		p := &s.pieces[i]
 		if p.sequence < 0 {

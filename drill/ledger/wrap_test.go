@@ -43,11 +43,11 @@ func wrappedHistory(t *testing.T, seed uint64, chances map[mishap]float64) (*wor
 	workers := 1 + rng.IntN(6)
 	l := New(Options{Run: uint32(seed), Seed: seed, Writers: workers})
 	wl := l.Wrap(inner)
-	drive(t, wl, w, workers, int64(100+rng.IntN(500)))
+	operations := int64(100 + rng.IntN(500))
+	l = travelled(t, l, rng, func() { drive(t, wl, w, workers, operations) })
 	for _, undo := range w.rolling {
 		undo()
 	}
-	l = travelled(t, l, rng)
 	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w},
 		MostLost: 1 << 20})
 	if err != nil {

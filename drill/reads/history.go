@@ -2,7 +2,6 @@ package reads
 
 import (
 	"encoding/binary"
-	"slices"
 	"sync"
 
 	"github.com/plimsoll-bench/plimsoll/internal/varint"
@@ -33,14 +32,15 @@ const longest = 1 + 7*binary.MaxVarintLen64
 // mostServers bounds the server names in a history. Reads from further servers have no name.
 const mostServers = 1 << 12
 
-// History is the operations of the sessions of one run. Sessions may be used at the same time, each by one goroutine.
-// Everything else must wait until they have ended.
+// History is the operations of the sessions of one run. Sessions may be used at the same time, each by one goroutine,
+// and [History.AppendNews] beside them. Everything else must wait until they have ended.
 type History struct {
 	mu       sync.Mutex
 	sessions map[int]*Session
 	servers  []string // [0] stands for an unknown one
 	index    map[string]int
 	chunks   int // that a session keeps at most
+	handed   int // servers that were handed over
 }
 
 // New returns an empty history for about so many sessions that takes at most limit bytes; 0 is [DefaultLimit].
@@ -56,12 +56,22 @@ func New(sessions, limit int) *History {
 type Session struct {
 	h       *History
 	number  int // also that of the writer
+	mu      sync.Mutex
 	chunks  []chunk
-	dropped int64 // events that are no longer kept
-	shift   int64 // to be added to all times
+	first   uint64 // chunks that are no longer kept
+	dropped int64  // events that are no longer kept
+	handed  place
+	part    *Part // from which it is, nil for this process
+	cut     bool  // its last events are not known
 
 	server string // the last one, and its index
 	at     int
+}
+
+// place is a place among the chunks of a session, counted from the first that there ever was.
+type place struct {
+	chunk  uint64
+	offset int
 }
 
 // chunk is a part of a session that can be read alone.
@@ -99,6 +109,9 @@ type Event struct {
 
 // Note appends an operation.
 func (s *Session) Note(e *Event) {
+	server := s.serverIndex(e.Server)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := s.room()
 	kind := byte(e.Told) << 1
 	if e.Read {
@@ -107,7 +120,7 @@ func (s *Session) Note(e *Event) {
 	b := append(c.bytes, kind)
 	b = binary.AppendVarint(b, e.Sent-c.sent)
 	b = binary.AppendUvarint(b, uint64(max(0, e.Ended-e.Sent)))
-	b = binary.AppendUvarint(b, uint64(s.serverIndex(e.Server)))
+	b = binary.AppendUvarint(b, uint64(server))
 	if e.Read {
 		b = binary.AppendUvarint(b, uint64(e.Writer))
 		b = binary.AppendUvarint(b, uint64(e.Register))
@@ -126,6 +139,7 @@ func (s *Session) room() *chunk {
 	}
 	if len(s.chunks) >= s.h.chunks {
 		s.dropped += s.chunks[0].events
+		s.first++
 		first := s.chunks[0]
 		copy(s.chunks, s.chunks[1:])
 		first = chunk{bytes: first.bytes[:0]}
@@ -166,8 +180,9 @@ func (s *Session) each(f func(e *event) bool) {
 			if d.Bad {
 				break
 			}
-			e.sent += s.shift
-			e.ended += s.shift
+			if s.part != nil {
+				s.part.translate(&e)
+			}
 			if !f(&e) {
 				return
 			}
@@ -233,39 +248,4 @@ func (h *History) Events() (kept, dropped int64) {
 		dropped += s.dropped
 	}
 	return kept, dropped
-}
-
-// Merge moves the sessions of another process, which must have other numbers, into h. shift is added to their times.
-// The other history must not be used afterwards.
-func (h *History) Merge(other *History, shift int64) {
-	for n, s := range other.sessions {
-		if h.sessions[n] != nil {
-			continue // the ledger has rejected such numbers before
-		}
-		s.shift += shift
-		s.translate(other, h)
-		s.h = h
-		h.sessions[n] = s
-	}
-}
-
-// translate rewrites the events of a session with the server numbers of another history.
-func (s *Session) translate(from, to *History) {
-	if slices.Equal(from.servers, to.servers) {
-		return
-	}
-	fresh := Session{h: to, number: s.number, dropped: s.dropped, shift: s.shift}
-	was := s.shift
-	s.shift = 0
-	s.each(func(e *event) bool {
-		name := ""
-		if e.server < len(from.servers) {
-			name = from.servers[e.server]
-		}
-		fresh.Note(&Event{Read: e.read, Sent: e.sent, Ended: e.ended, Server: name, Told: e.told, Sequence: e.sequence,
-			Writer: e.writer, Register: e.register, Seen: e.seen})
-		return true
-	})
-	fresh.shift = was
-	*s = fresh
 }

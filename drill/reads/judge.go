@@ -173,7 +173,7 @@ const mostWrites = 1 << 28
 
 // collect notes the writes of a session.
 func (j *judge) collect(s *Session) {
-	w := &written{first: -1, complete: s.dropped == 0}
+	w := &written{first: -1, complete: s.dropped == 0 && !s.cut}
 	s.each(func(e *event) bool {
 		if e.read {
 			return true

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
 // histories is how many random histories each kind is judged on.
@@ -315,26 +317,70 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestHandingOver has the history of a process judged by another, with and without other histories beside it.
+// TestHandingOver has the history of a process handed over piece by piece and judged by another, beside other
+// histories.
 func TestHandingOver(t *testing.T) {
 	for seed := range uint64(100) {
 		w := newWorld(seed, worldConfig{concern: "local", steps: 400, sessions: 4})
 		q := question(w, nil)
 		want := Judge(historyOf(w.events, 0), q)
-		b, err := historyOf(w.events, 0).AppendBinary(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		there, rest, err := Parse(append(b, 1, 2, 3))
-		if err != nil || len(rest) != 3 {
-			t.Fatalf("seed %d: %v, %d bytes left", seed, err, len(rest))
-		}
 		h := New(4, 0)
 		h.serverIndex("somebody else") // so that the servers get other numbers
-		h.Merge(there, 0)
+		here, there := h.Part(0), New(len(w.events), 0)
+		for at, more := 0, true; more; at += int(1 + seed) {
+			more = false
+			for i, events := range w.events {
+				for k := at; k < min(at+int(1+seed), len(events)); k++ {
+					there.Session(i).Note(&events[k])
+					more = true
+				}
+			}
+			handOver(t, there, here)
+		}
 		if got := Judge(h, q); fmt.Sprint(*got) != fmt.Sprint(*want) {
 			t.Fatalf("seed %d: after handing over:\n%+v\nwant\n%+v", seed, *got, *want)
 		}
+	}
+}
+
+func handOver(t *testing.T, from *History, to *Part) {
+	t.Helper()
+	r := varint.Reader{B: append(from.AppendNews(nil), 1, 2, 3)}
+	if to.Take(&r); r.Bad || len(r.B) != 3 {
+		t.Fatalf("bad %t, %d bytes left", r.Bad, len(r.B))
+	}
+}
+
+// A history that forgets between two hand-overs, also what it never handed over, is the same at the other side.
+func TestHandingOverWhatIsForgotten(t *testing.T) {
+	w := newWorld(3, worldConfig{concern: "majority", majority: true, causal: true, steps: 20_000, sessions: 2})
+	there, h := New(2, 4*chunkSize), New(2, 0)
+	here := h.Part(0)
+	for i := range w.events[0] {
+		there.Session(0).Note(&w.events[0][i])
+		if i%700 == 0 && (i < 3000 || i > 8000) {
+			handOver(t, there, here)
+		}
+	}
+	handOver(t, there, here)
+	want, lost := there.Events()
+	if got, forgotten := h.Events(); got != want || forgotten != lost || lost == 0 {
+		t.Errorf("%d events are kept and %d forgotten, want %d and %d", got, forgotten, want, lost)
+	}
+}
+
+// Of a session that was cut, a read may show writes that nobody handed over.
+func TestCutSession(t *testing.T) {
+	h := New(2, 0)
+	h.Session(0).Note(&Event{Told: Acknowledged, Sent: 1, Ended: 2})
+	h.Session(1).Note(&Event{Read: true, Seen: 3, Sent: 5, Ended: 6})
+	q := Question{Sequence: func(_ int64, version int) int64 { return int64(version) }}
+	if v := Judge(h, q); v.Broken[Written] != 1 {
+		t.Fatalf("broken: %v, want a read of a write that was not made", v.Broken)
+	}
+	h.Cut(0)
+	if v := Judge(h, q); v.Broken[Written] != 0 {
+		t.Errorf("broken: %v", v.Broken)
 	}
 }
 
@@ -357,15 +403,15 @@ func TestForgetting(t *testing.T) {
 	t.Logf("%.1f bytes per event", float64(whole.Bytes())/float64(kept+dropped))
 }
 
-// FuzzParse reads histories that are damaged, and judges what can be read.
-func FuzzParse(f *testing.F) {
+// FuzzTake reads histories that are damaged, and judges what can be read.
+func FuzzTake(f *testing.F) {
 	w := newWorld(1, worldConfig{concern: "local", steps: 200, sessions: 2})
-	b, _ := historyOf(w.events, 0).AppendBinary(nil)
-	f.Add(b)
+	f.Add(historyOf(w.events, 0).AppendNews(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, _, err := Parse(b)
-		if err != nil {
+		h := New(1, 0)
+		r := varint.Reader{B: b}
+		if h.Part(0).Take(&r); r.Bad {
 			return
 		}
 		v := Judge(h, Question{Sequence: sequenceOf, Final: func(int, int64) bool { return true }, Linearizable: true})
