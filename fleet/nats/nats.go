@@ -33,6 +33,8 @@ const (
 	aliveAtMost = 5 * time.Second
 	// answerAtMost is the time limit of a request to the server or to an agent.
 	answerAtMost = 5 * time.Second
+	// joinAtMost is the time limit of an agent to join a run. A thousand join at once.
+	joinAtMost = 30 * time.Second
 	// retryEvery is the pause before something is tried again.
 	retryEvery = 100 * time.Millisecond
 )
@@ -81,12 +83,17 @@ type request struct {
 	Leave bool   `json:"leave,omitempty"` // the agent ends
 }
 
-// join asks an agent to perform a part of a run. The agent responds with an empty message, or with a text that says why
-// it cannot.
+// join asks an agent to perform a part of a run.
 type join struct {
 	Run         string `json:"run"`
 	Number      int    `json:"number"`
 	Coordinator entry  `json:"coordinator"`
+}
+
+// answer is the answer to a join.
+type answer struct {
+	Busy  bool   `json:"busy,omitempty"` // the agent performs another run
+	Error string `json:"error,omitempty"`
 }
 
 // differs says what to update if two programs cannot work together.
