@@ -68,7 +68,7 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 	signal.Ignore(syscall.SIGHUP)
 	ctx, _, stop := endOrAbort(cmd.Context(), env)
 	defer stop()
-	err = nats.Serve(ctx, o.AgentOptions, fleet.Agent{Duties: drill.Duties(), Dir: o.dir})
+	err = nats.Serve(ctx, o.AgentOptions, fleet.Agent{Duties: drill.Duties(), Service: startService, Dir: o.dir})
 	if ctx.Err() != nil {
 		return nil
 	}
