@@ -9,14 +9,15 @@ TIMEOUT ?= 15m
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
 # sleeps and needs little to be compiled begins first, so that the rest is compiled meanwhile.
-RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab drill/ledger \
-	store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action internal/loop internal/childproc
+RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/ssh disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab \
+	drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action fleet/kubernetes \
+	internal/loop internal/childproc
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once, and how many tests of a package: those of labs wait for disks and servers most of the time.
-PARALLEL ?= 4
+PARALLEL ?= 3
 TESTS    ?= 4
 # What takes longest begins first, so that none of it is alone at the end: three that mostly wait, beside one that computes.
 LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume fault serve lab/engine study/conduct disk run record suite disk/faultcut \
@@ -31,9 +32,12 @@ gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile 
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
+# Name and tag of the container image.
+IMAGE   ?= plimsoll:latest
+
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man pictures engine clean help
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man pictures image engine clean help
 
 all: build
 
@@ -97,6 +101,11 @@ pictures: ## docs/pictures, made of records that tests write (with chromium)
 	mkdir -p docs/pictures
 	$(GO) test ./e2e/browser -run '^TestPictures$$' -count=1 -update
 	$(GO) test ./cmd/plimsoll -run '^TestTerminalPicture$$' -count=1 -update
+
+# The program alone, as a user without privileges; NAME:TAG is IMAGE.
+image: ## a container image, in bin/image.tar (for docker load or ctr images import)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/image/plimsoll ./cmd/plimsoll
+	$(GO) -C tools run ./image -name $(IMAGE) -out ../bin/image.tar ../bin/image/plimsoll
 
 engine: build ## the open engine that the end-to-end tests use (as root)
 	$(BIN) engine install documentdb

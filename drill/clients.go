@@ -180,8 +180,11 @@ func (o *operations) clients() int { return max(1, int(o.spec.Load.Clients)) }
 
 // writersPerClient is the most writers that a load process has.
 func (o *operations) writersPerClient() int {
-	n := o.clients()
-	return (int(run.Streams(o.spec)) + n - 1) / n
+	n, all := o.clients(), int(run.Streams(o.spec.Load))
+	if o.spec.Load.Shares == spec.SharesByWeight || len(o.spec.Load.Zones) > 0 {
+		return all - n + 1 // the shares are not known before the clients are there
+	}
+	return (all + n - 1) / n
 }
 
 // duty is what the load processes do besides their load. place is called before their brief is made.

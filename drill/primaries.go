@@ -9,10 +9,12 @@ import (
 
 // primaries records how primaries change during a round, as the lab and a client see it.
 type primaries struct {
-	changed bool              // another member is a primary than before the load
-	sets    map[string]bool   // in which that is so, as far as the lab tells
-	gone    []record.LabEvent // when the primary was gone from the client's view
-	sees    seen
+	changed bool            // another member is a primary than before the load
+	sets    map[string]bool // in which that is so, as far as the lab tells
+	// restarted are the primaries before the load that the lab restarted, by set.
+	restarted map[string]string
+	gone      []record.LabEvent // when the primary was gone from the client's view
+	sees      seen
 }
 
 // changedIn notes that another member became the primary of a set.
@@ -22,6 +24,18 @@ func (p *primaries) changedIn(set string) {
 		p.sets = map[string]bool{}
 	}
 	p.sets[set] = true
+}
+
+// noteRestart notes that the lab restarted a member, if it was a primary before the load.
+func (p *primaries) noteRestart(member string, before record.Lab) {
+	for set, name := range primariesOf(before) {
+		if name == member {
+			if p.restarted == nil {
+				p.restarted = map[string]string{}
+			}
+			p.restarted[set] = name
+		}
+	}
 }
 
 // compare notes the sets that have another primary now.
@@ -46,11 +60,11 @@ func primariesOf(l record.Lab) map[string]string {
 	return by
 }
 
-// unchanged returns those of some sets in which no other primary was seen. The client's view, which does not name the
-// set, counts in a lab with one set only.
+// unchanged returns those of some sets in which no other primary was seen, although the lab did not restart the old
+// one. The client's view, which does not name the set, counts in a lab with one set only.
 func (p *primaries) unchanged(sets []string, before record.Lab) (list []string) {
 	for _, set := range sets {
-		if !p.sets[set] && !(p.changed && len(setsOf(before)) == 1) {
+		if p.restarted[set] == "" && !p.sets[set] && !(p.changed && len(setsOf(before)) == 1) {
 			list = append(list, set)
 		}
 	}

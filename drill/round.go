@@ -251,9 +251,13 @@ func (r *round) timeline(ctx context.Context) {
 				by.Round(time.Millisecond), r.result.Number)
 		}
 		list, _ = lab.EventsSince(ctx, r.target.seq) // the timeline lacks what is missing
+		list = slices.DeleteFunc(list, r.target.unused)
 		for _, e := range list {
 			if momentOf(e) == record.MomentElected {
 				r.primaries.changedIn(e.Data["set"])
+			}
+			if momentOf(e) == record.MomentRestart {
+				r.primaries.noteRestart(e.Data["member"], r.target.before)
 			}
 		}
 		used, before := r.target.resources(ctx), r.target.used
@@ -300,6 +304,13 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		}
 	}
 	r.expect()
+	for _, set := range r.breaks.mustChange() {
+		if name := r.primaries.restarted[set]; name != "" && !r.primaries.sets[set] {
+			r.drill.find("primary-restarted", measure.Note, "%s remained the primary of %s in round %d, because the lab restarted it "+
+				"before another member could be elected. The outage is the time of that restart, not of a failover. To measure a "+
+				"failover, leave out availability.restart (--ha), or make restart_after longer than the election", name, set, out.Number)
+		}
+	}
 	out.Verdict, out.Reasons = judge(evidence{round: out,
 		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
 		unchanged:    r.primaries.unchanged(r.breaks.mustChange(), r.target.before),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -33,6 +34,13 @@ type target struct {
 	concerns server.Concerns // that the server applies if a client requests none
 }
 
+// unused reports whether an event is about a gateway that the load does not use.
+func (t *target) unused(e record.LabEvent) bool {
+	return slices.ContainsFunc(t.before.Members, func(m record.LabMember) bool {
+		return m.Name == e.Data["member"] && m.Role == "gateway" && !strings.Contains(t.uri, m.Address+"/")
+	})
+}
+
 // queryAtMost bounds the queries to the server before a round.
 const queryAtMost = 10 * time.Second
 
@@ -48,7 +56,7 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 		return err
 	}
 	if n := len(t.before.Faults); n > 0 {
-		return fmt.Errorf("lab %s already has a fault (%s %s). Revert it first with: plimsoll lab heal %[1]s --all",
+		return fmt.Errorf("lab %s already has a fault (%s %s). Revert it first with: plimsoll lab revert %[1]s --all",
 			name, t.before.Faults[0].Action, t.before.Faults[0].Target)
 	}
 	a, err := t.lab.Address(ctx, c.spec.Run.Durability)

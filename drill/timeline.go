@@ -147,6 +147,10 @@ func momentOf(e record.LabEvent) string {
 	switch e.Kind {
 	case "promotion", "election":
 		return record.MomentElected
+	case "etcd":
+		return record.MomentEtcd
+	case "restart":
+		return record.MomentRestart
 	case primaryGone:
 		return record.MomentPrimaryOut
 	}

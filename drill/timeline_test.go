@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -85,5 +87,51 @@ func TestEveryStopIsTold(t *testing.T) {
 	}
 	if len(told) > 1 {
 		t.Errorf("of a write a second the timeline tells %q", told)
+	}
+}
+
+// What prolongs an outage is on the timeline: another leader of etcd, and a gateway that the lab restarted.
+func TestRestartsAreTold(t *testing.T) {
+	c := made(20*time.Second, time.Millisecond, 0, 0)
+	r := &record.DrillRound{WindowEnd: int64(20 * time.Second),
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Injected: int64(5 * time.Second), Hit: true}}}
+	zero := time.Now()
+	var got []string
+	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, []record.LabEvent{
+		{Kind: "etcd", Time: zero.Add(6 * time.Second)}, {Kind: "promotion", Time: zero.Add(7 * time.Second)},
+		{Kind: "restart", Time: zero.Add(8 * time.Second)}, {Kind: "member", Time: zero.Add(9 * time.Second)},
+	}, runClock{began: zero}) {
+		got = append(got, m.Kind)
+	}
+	want := []string{record.MomentFault, record.MomentEtcd, record.MomentElected, record.MomentRestart}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A primary that the lab restarts before an election need not change. A standby that the lab restarts explains nothing.
+func TestRestartedPrimary(t *testing.T) {
+	before := record.Lab{Members: []record.LabMember{{Name: "rs0-1", Set: "rs0", Role: "primary"}, {Name: "rs0-2", Set: "rs0", Role: "secondary"}}}
+	p := &primaries{}
+	p.noteRestart("rs0-2", before)
+	if diff := cmp.Diff([]string{"rs0"}, p.unchanged([]string{"rs0"}, before)); diff != "" {
+		t.Error(diff)
+	}
+	p.noteRestart("rs0-1", before)
+	if list := p.unchanged([]string{"rs0"}, before); len(list) > 0 {
+		t.Errorf("%v had to change", list)
+	}
+}
+
+// Of the gateways of a lab, only the one that the load uses prolongs its outage.
+func TestRestartOfAnotherGateway(t *testing.T) {
+	tg := &target{uri: "mongodb://127.0.0.1:2/", before: record.Lab{Members: []record.LabMember{
+		{Name: "rs0-1", Role: "primary", Address: "127.0.0.1:3"},
+		{Name: "gateway-durable", Role: "gateway", Address: "127.0.0.1:1"},
+		{Name: "gateway-majority", Role: "gateway", Address: "127.0.0.1:2"}}}}
+	for member, unused := range map[string]bool{"rs0-1": false, "gateway-durable": true, "gateway-majority": false} {
+		if got := tg.unused(record.LabEvent{Kind: "restart", Data: map[string]string{"member": member}}); got != unused {
+			t.Errorf("%s: unused is %v", member, got)
+		}
 	}
 }

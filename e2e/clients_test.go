@@ -110,7 +110,7 @@ func TestClients(t *testing.T) {
 func longRun(t *testing.T, s *server) (*command, []int) {
 	t.Helper()
 	db := newDatabase("long")
-	c := start(t, slices.Concat(insertsOnly(s.uri, db, "wire"), []string{"--clients", "3", "--pace", "40", "--duration", "30m"})...)
+	c := start(t, slices.Concat(insertsOnly(s.uri, db, "wire"), []string{"--clients", "3", "--strict", "--pace", "40", "--duration", "30m"})...)
 	pids := c.children(t, 3)
 	untilMeasured(t, c)
 	return c, pids

@@ -138,7 +138,7 @@ func testDrillKept(t *testing.T, name string) {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
 	}
 	until(t, "another one is promoted", func() bool { now := primary(t, name); return now != "" && now != old })
-	plimsoll(t, "lab", "heal", name, "--all").must(t, 0)
+	plimsoll(t, "lab", "revert", name, "--all").must(t, 0)
 	c.signal(t, syscall.SIGUSR1)
 	l := drillOf(t, c.wait(t)).Rounds[0].Ledger
 	if l == nil || l.Inserts[record.WriteLost] == 0 || len(l.Lost) == 0 {

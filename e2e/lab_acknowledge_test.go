@@ -46,7 +46,7 @@ func TestAcknowledgedByANumber(t *testing.T) {
 			t.Errorf("a write that needs fewer was not acknowledged: %v", err)
 		}
 	}
-	plimsoll(t, "lab", "heal", all, "--all").must(t, 0)
+	plimsoll(t, "lab", "revert", all, "--all").must(t, 0)
 	until(t, "all three have writes again", func() bool { return insert(t.Context(), number, "a", int(10+sequence.Add(1))) == nil })
 	if e := plimsoll(t, "run", "lab:"+all, "--w", "majority", "--duration", "1s").must(t, 2); !strings.Contains(e.stderr, "topology.acknowledge") {
 		t.Errorf("a majority of a set that waits for all was not refused in words: %s", e.stderr)

@@ -85,7 +85,7 @@ func testVolumeFaults(t *testing.T, name string) {
 	if p := probeOf(t, "lab:"+name); p.Verdict != record.Lying {
 		t.Errorf("a disk that lies is called %s: %+v", p.Verdict, p.Durability)
 	}
-	plimsoll(t, "lab", "heal", name, "--all").must(t, 0)
+	plimsoll(t, "lab", "revert", name, "--all").must(t, 0)
 	dir := status(t, name).Volumes[0].Mount
 	kept := filepath.Join(dir, "kept")
 	writeDurably(t, kept, "kept")
@@ -93,7 +93,7 @@ func testVolumeFaults(t *testing.T, name string) {
 	if e := plimsoll(t, "disk", "lab:"+name, "--no-record"); e.code == 0 {
 		t.Errorf("a volume without power was probed:\n%s", e.stdout)
 	}
-	plimsoll(t, "lab", "heal", name, "host1").must(t, 0)
+	plimsoll(t, "lab", "revert", name, "host1").must(t, 0)
 	if b, err := os.ReadFile(kept); err != nil || string(b) != "kept" {
 		t.Errorf("after the power came back: %q, %v", b, err)
 	}

@@ -117,5 +117,5 @@ func testExecByMember(t *testing.T, name, member, host string) {
 	if e := plimsoll(t, "lab", "exec", name, host, "--", "true").must(t, 3); !strings.Contains(e.stderr, "has no power") {
 		t.Errorf("on a host without power: %s", e.stderr)
 	}
-	plimsoll(t, "lab", "heal", name, host).must(t, 0)
+	plimsoll(t, "lab", "revert", name, host).must(t, 0)
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds all waits. It is long because other tests use the machine.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -33,7 +33,7 @@ type Injector interface {
 	// Inject returns when the fault is in effect.
 	Inject(ctx context.Context) (Injection, error)
 	// Verify polls until a witness other than the injector has seen an effect, or ctx ends. It may be called while the
-	// load runs, and again after the fault is healed. An error means that the witness could not be polled.
+	// load runs, and again after the fault is reverted. An error means that the witness could not be polled.
 	Verify(ctx context.Context) (Injection, error)
 	// Heal reverts the fault and returns when that is done. A fault that is healed already, by its time limit or by a
 	// person, is no error.

@@ -1,15 +1,26 @@
 package fleet
 
-import "github.com/plimsoll-bench/plimsoll/spec"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
 
-// divide returns the specification of one client. Worker k of all belongs to client k mod clients, so that ramps of
-// workers are divided evenly. The pace stays, because it is that of one worker. The sum of Poisson processes is a
-// Poisson process.
-func divide(asked spec.Run, client, clients int) spec.Run {
-	part := func(n spec.Count) spec.Count { return spec.Count(share(int64(n), client, clients)) }
-	rate := func(r spec.Rate) spec.Rate { return r / spec.Rate(clients) }
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// divide returns the specification of one client: its turns of workers, operations and rate. The pace stays, because it
+// is that of one worker.
+func divide(asked spec.Run, turns workload.Turns) spec.Run {
+	part := func(n spec.Count) spec.Count { return spec.Count(turns.Before(int64(n))) }
+	rate := func(r spec.Rate) spec.Rate { return r * spec.Rate(turns.Share()) }
 	l := &asked.Load
-	l.Clients = 0
+	l.Clients, l.Place, l.Strict, l.Shares, l.Zones = 0, "", false, "", nil
 	l.Workers, l.Rate, l.Operations = part(l.Workers), rate(l.Rate), part(l.Operations)
 	l.Stages = append([]spec.Stage(nil), l.Stages...)
 	for i := range l.Stages {
@@ -21,7 +32,118 @@ func divide(asked spec.Run, client, clients int) spec.Run {
 	return asked
 }
 
-// share is the number of integers k with 0 ≤ k < n and k mod clients = client.
-func share(n int64, client, clients int) int64 {
-	return (n + int64(clients-1-client)) / int64(clients)
+// partsPerAgent is how finely a load is divided by weights or zones: with n agents into n times as many parts, so that
+// the share of an agent with the mean weight is exact to a thousandth.
+const partsPerAgent = 1000
+
+// turnsOf returns the turns of each agent in the load: equal, or by weight, within the share of its zone.
+func turnsOf(l spec.Load, agents []Facts) ([]workload.Turns, error) {
+	weights := make([]float64, len(agents))
+	for i, a := range agents {
+		switch weights[i] = 1; {
+		case l.Shares != spec.SharesByWeight || a.Local: // on the same machine
+		case a.Weight <= 0:
+			return nil, fmt.Errorf("load.shares: %s does not know how many operations per second it can send. Run plimsoll calibrate on that "+
+				"machine, or use equal shares", named(i, a))
+		default:
+			weights[i] = a.Weight
+		}
+	}
+	zones, shares, err := zonesOf(l, agents)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]int, len(agents))
+	for z, of := range apportion(partsPerAgent*len(agents), shares) {
+		var own []float64
+		for _, i := range zones[z] {
+			own = append(own, weights[i])
+		}
+		if of < len(own) {
+			return nil, fmt.Errorf("load.zones: the share of zone %s is too small for its %s. Place fewer agents there", agents[zones[z][0]].Zone,
+				figure.Plural(len(own), "agent"))
+		}
+		for k, n := range apportion(of, own) {
+			parts[zones[z][k]] = n
+		}
+	}
+	return workload.TakeTurns(parts), nil
+}
+
+// zonesOf returns the numbers of the agents in each zone of a load, and the shares of the zones. A load without zones
+// has one for all agents.
+func zonesOf(l spec.Load, agents []Facts) (zones [][]int, shares []float64, err error) {
+	if len(l.Zones) == 0 {
+		all := make([]int, len(agents))
+		for i := range all {
+			all[i] = i
+		}
+		return [][]int{all}, []float64{1}, nil
+	}
+	names := slices.Sorted(maps.Keys(l.Zones))
+	zones = make([][]int, len(names))
+	for i, a := range agents {
+		z := slices.Index(names, a.Zone)
+		switch {
+		case a.Zone == "" && a.Local:
+			return nil, nil, errors.New("load.zones: processes on this machine have no zone. Place agents in the zones (plimsoll agent --zone NAME), or " +
+				"remove load.zones")
+		case a.Zone == "":
+			return nil, nil, fmt.Errorf("load.zones: %s has no zone. Start it with --zone NAME", named(i, a))
+		case z < 0:
+			return nil, nil, fmt.Errorf("load.zones: %s is in zone %s, which has no share (known: %s). Give it a share, or end the agent",
+				named(i, a), a.Zone, strings.Join(names, ", "))
+		}
+		zones[z] = append(zones[z], i)
+	}
+	for z, name := range names {
+		if len(zones[z]) == 0 {
+			return nil, nil, fmt.Errorf("load.zones: no agent is in zone %s. Place one there, or remove the zone", name)
+		}
+		shares = append(shares, float64(l.Zones[name]))
+	}
+	return zones, shares, nil
+}
+
+func named(client int, a Facts) string {
+	if a.Name == "" {
+		return name(client)
+	}
+	return fmt.Sprintf("the agent %s on %s", a.Name, a.Host)
+}
+
+// apportion divides n parts by weights, by the largest remainder. Each weight gets at least one part, if there are as
+// many.
+func apportion(n int, weights []float64) []int {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	type claim struct {
+		at        int
+		remainder float64
+	}
+	parts, left := make([]int, len(weights)), n
+	claims := make([]claim, len(weights))
+	for i, w := range weights {
+		quota := float64(n) * (w / sum)
+		parts[i] = max(1, int(math.Floor(quota+1e-9)))
+		left -= parts[i]
+		claims[i] = claim{i, quota - float64(parts[i])}
+	}
+	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.remainder, a.remainder) })
+	for k := 0; left > 0; k++ {
+		parts[claims[k%len(claims)].at]++
+		left--
+	}
+	for ; left < 0; left++ { // small weights got more than their quota, at the cost of the largest
+		largest := 0
+		for i := range parts {
+			if parts[i] > parts[largest] {
+				largest = i
+			}
+		}
+		parts[largest]--
+	}
+	return parts
 }

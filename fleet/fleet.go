@@ -25,7 +25,7 @@ type Options struct {
 	Places Placers
 	// Duty is a task of the clients besides the load.
 	Duty Duty
-	// Strict ends the run if a client is lost. Without it the others go on, and the record says what is missing.
+	// Strict ends the run if a client is lost, as spec.Load.Strict does.
 	Strict bool
 }
 
@@ -36,16 +36,17 @@ type Options struct {
 // clients/00, clients/01, … below it in the end. The intervals of the record are the sums of those of the clients, and
 // its result is the time that all of them share.
 func Execute(ctx context.Context, asked spec.Run, o run.Options, f Options) (*record.Run, error) {
-	if asked.Load.Clients <= 1 {
+	if asked.Load.Clients <= 1 && asked.Load.Place == "" {
 		return run.Execute(ctx, asked, o)
 	}
 	if f.Places == nil {
 		return nil, wrong(errors.New("load.clients: this command runs with one client only"))
 	}
+	f.Strict = f.Strict || asked.Load.Strict
 	if err := run.CheckClients(asked); err != nil {
 		return nil, wrong(err)
 	}
-	place, err := f.Places("")
+	place, err := f.Places(asked.Load.Place)
 	if err != nil {
 		return nil, wrong(err)
 	}

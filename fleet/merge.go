@@ -98,6 +98,15 @@ func (m *merger) lose(client int) error {
 	return m.end(client)
 }
 
+// until is the run time of a client's last measured interval, 0 without one.
+func (m *merger) until(client int) time.Duration {
+	s := m.clients[client]
+	if s.to == 0 {
+		return 0
+	}
+	return s.to + time.Duration(s.shift)*m.width
+}
+
 // aligned are the phases whose intervals are merged by index. Those of other phases are passed on one by one.
 var aligned = []string{load.PhaseWarmup, load.PhaseMeasure}
 

@@ -21,7 +21,12 @@ type Launcher func() *exec.Cmd
 
 // Processes places agents as processes on this machine. They end with this process and with their links.
 func Processes(launch Launcher) Placers {
-	return func(string) (Placer, error) { return processes{launch}, nil }
+	return func(place string) (Placer, error) {
+		if place != "" {
+			return nil, fmt.Errorf("load.place: this command starts load clients on this machine only, not at %q", place)
+		}
+		return processes{launch}, nil
+	}
 }
 
 type processes struct{ launch Launcher }

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // The coordinator and its agents exchange frames of JSON: the coordinator sends [command]s, an agent sends [message]s.
@@ -35,9 +36,11 @@ type order struct {
 	Address string      `json:"address,omitempty"` // of the lab that is the target, with credentials
 	Client  int         `json:"client"`
 	Clients int         `json:"clients"`
-	Streams int         `json:"streams"` // of all clients together
-	Number  uint64      `json:"number"`  // see run.Options
+	Number  uint64      `json:"number"` // see run.Options
 	Duty    string      `json:"duty,omitempty"`
+
+	Whole spec.Load      `json:"whole"` // the load of all clients together
+	Turns workload.Turns `json:"turns"` // its part of it
 
 	Brief json.RawMessage `json:"brief,omitempty"` // parameters of the duty
 }

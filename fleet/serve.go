@@ -172,7 +172,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	}
 	opts := run.Options{
 		Tool: o.Tool, Dir: dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
-		Client: o.Client, Clients: o.Clients, Streams: o.Streams, Number: o.Number, Ready: c.ready,
+		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number, Ready: c.ready,
 		Elsewhere: o.Dir == "", Ceiling: c.agent.Ceiling,
 	}
 	handOver, err := c.agent.Duties.begin(o.Duty, o.Brief, &opts)

@@ -66,6 +66,9 @@ func (t *team) shares() []record.ClientShare {
 		s := record.ClientShare{
 			Number: i, PID: m.facts.PID, Status: "complete", StartSkew: int64(m.skew), Record: recordOf(i),
 		}
+		if len(t.turns) > 0 {
+			s.Share = t.turns[i].Share()
+		}
 		if !m.facts.Local {
 			offset, uncertainty := m.clock.offset()
 			s.Agent, s.Host, s.Zone, s.Machine = m.facts.Name, m.facts.Host, m.facts.Zone, m.facts.Machine

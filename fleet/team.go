@@ -1,12 +1,14 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // EventLost is the kind of the event that a client was lost.
@@ -43,6 +46,7 @@ type team struct {
 	merger  *merger
 	living  *pids
 	address string // of the lab that is loaded, with credentials
+	turns   []workload.Turns
 	pings   int64
 	seconds int // since the clients were placed
 
@@ -90,6 +94,11 @@ func newTeam(asked spec.Run, o run.Options, f Options, place Placer, d measure.D
 // ended.
 func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 	t.startAll(ctx)
+	return t.until(ctx)
+}
+
+// until receives the messages of the clients until the last one has ended.
+func (t *team) until(ctx context.Context) (run.Teamwork, error) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	ended, abort := ctx.Done(), t.opts.Abort
@@ -119,25 +128,21 @@ func (t *team) load(ctx context.Context) (run.Teamwork, error) {
 
 func (t *team) startAll(ctx context.Context) {
 	n := len(t.merger.clients)
-	step := func(string) {}
-	if t.opts.Progress != nil {
-		step = t.opts.Progress.Step
-	}
-	step(fmt.Sprintf("starting %d load clients", n))
-	streams := int(run.Streams(t.spec))
+	t.step(fmt.Sprintf("starting %d load clients", n))
 	duty, brief, err := t.fleet.Duty.order()
 	if err != nil {
 		t.fail(err)
 		return
 	}
-	links, err := t.place.Place(ctx, n, step)
+	links, err := t.place.Place(ctx, n, t.step)
 	if err != nil {
 		t.fail(err)
 		return
 	}
+	var facts []Facts
 	for i, link := range links {
 		m := &member{Link: link, number: i, facts: link.Facts()}
-		t.members = append(t.members, m)
+		t.members, facts = append(t.members, m), append(facts, m.facts)
 		go follow(i, link, t.reports)
 		if m.facts.Local {
 			t.living.add(m.facts.PID)
@@ -147,19 +152,28 @@ func (t *team) startAll(ctx context.Context) {
 				"on both", m.facts.Name, m.facts.Host, m.facts.Protocol, m.facts.Version, Protocol))
 		}
 	}
+	if t.turns, err = turnsOf(t.spec.Load, facts); err != nil {
+		t.fail(wrong(err))
+	}
 	if t.err != nil {
 		t.each(func(m *member) { m.Close() })
 		return
 	}
 	for i, m := range t.members {
 		o := order{
-			Spec: divide(t.spec, i, n), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address, Client: i, Clients: n,
-			Streams: streams, Number: t.opts.Number, Duty: duty, Brief: brief,
+			Spec: divide(t.spec, t.turns[i]), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address,
+			Client: i, Clients: n, Whole: t.spec.Load, Turns: t.turns[i], Number: t.opts.Number, Duty: duty, Brief: brief,
 		}
 		if m.facts.Local {
 			o.Dir = filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i)))
 		}
 		m.command(command{Order: &o})
+	}
+}
+
+func (t *team) step(text string) {
+	if t.opts.Progress != nil {
+		t.opts.Progress.Step(text)
 	}
 }
 
@@ -298,6 +312,7 @@ func (t *team) startLoad() {
 	}
 	t.sink.Clients(t.shares())
 	t.fail(t.sink.Begin(t.started))
+	t.fail(t.keepState())
 	t.each(func(m *member) {
 		offset, _ := m.clock.offset()
 		m.command(command{Start: t.started.Add(offset).UnixNano()})
@@ -361,7 +376,7 @@ func (t *team) lose(m *member, status, why string) {
 	}))
 	others := slices.ContainsFunc(t.members, func(o *member) bool { return o.status == "" && o.done == nil })
 	if !t.fleet.Strict && !t.stopping && others {
-		m.lostAt = time.Since(t.started)
+		m.lostAt = cmp.Or(t.merger.until(m.number), time.Since(t.started))
 		t.fail(t.merger.lose(m.number))
 		return
 	}
@@ -415,6 +430,7 @@ func closed(ch <-chan struct{}) bool {
 }
 
 func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
+	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir, stateFile)) // there is nothing to resume any more
 	w := run.Teamwork{Report: t.report(), Clients: t.shares(), Elsewhere: t.elsewhere()}
 	if t.err != nil {
 		return w, t.err

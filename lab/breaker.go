@@ -119,7 +119,7 @@ func (b *breaker) checkState(x *fault) error {
 	}
 	for _, other := range b.inPlace.all(func(f *fault) bool { return f.job.Same(j) }) {
 		text, _ := other.event(other.Since)
-		return refuse("%s is in place already, as fault %d. Revert it first: plimsoll lab heal %s %[2]d",
+		return refuse("%s is in place already, as fault %d. Revert it first: plimsoll lab revert %s %[2]d",
 			text, other.ID, b.lab)
 	}
 	return nil

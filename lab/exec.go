@@ -92,10 +92,10 @@ func (s *supervisor) placeOf(ctx context.Context, name string) (host.Host, engin
 	switch h.State() {
 	case host.Off:
 		return nil, nil, unreachable(fmt.Sprintf("host %s has no power, so no command can run on it. "+
-			"Power it on: plimsoll lab heal %s %[1]s", h.Name(), lab))
+			"Power it on: plimsoll lab revert %s %[1]s", h.Name(), lab))
 	case host.Paused:
 		return nil, nil, unreachable(fmt.Sprintf("host %s is paused, so no command can run on it. "+
-			"Resume it: plimsoll lab heal %s %[1]s", h.Name(), lab))
+			"Resume it: plimsoll lab revert %s %[1]s", h.Name(), lab))
 	}
 	return h, n, nil
 }

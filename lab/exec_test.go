@@ -60,7 +60,7 @@ func TestExec(t *testing.T) {
 	}
 	l.mustFail(t, broken("power-off:host2"))
 	l.mustFail(t, broken("pause:host3"))
-	for host, part := range map[string]string{"rs0-2": "host2 has no power", "host3": "plimsoll lab heal fake host3"} {
+	for host, part := range map[string]string{"rs0-2": "host2 has no power", "host3": "plimsoll lab revert fake host3"} {
 		if _, _, err := run(host, "/bin/true"); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), part) {
 			t.Errorf("on %s: %v", host, err)
 		}

@@ -370,7 +370,7 @@ func startFake(t *testing.T, r *fakeRooms, change func(*order)) *fakeLab {
 	makeDir(t, dir)
 	o := order{Began: time.Now(), Owner: procid.Self()}
 	o.Spec.Name = "fake"
-	o.Spec.Deadline = spec.Duration(time.Minute)
+	o.Spec.Deadline = spec.Duration(10 * time.Minute)
 	if change != nil {
 		change(&o)
 	}
@@ -388,7 +388,7 @@ func startFake(t *testing.T, r *fakeRooms, change func(*order)) *fakeLab {
 	ended := make(chan error, 1)
 	go func() { ended <- s.serve() }()
 	h := newHandle(dir)
-	for limit := time.Now().Add(time.Minute); !h.answers() && !exists(dir+"/"+labFile) && time.Now().Before(limit); {
+	for limit := time.Now().Add(10 * time.Minute); !h.answers() && !exists(dir+"/"+labFile) && time.Now().Before(limit); {
 		time.Sleep(time.Millisecond)
 	}
 	t.Cleanup(func() {
@@ -414,7 +414,7 @@ func upFake(t *testing.T, change func(*order)) *fakeLab {
 // until asks again and again until something holds.
 func (l *fakeLab) until(t *testing.T, what string, holds func(record.Lab) bool) {
 	t.Helper()
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for limit := time.Now().Add(10 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		d, err := l.h.Describe(t.Context(), true)
 		if err == nil && holds(d) {
 			return
@@ -428,7 +428,7 @@ func (l *fakeLab) until(t *testing.T, what string, holds func(record.Lab) bool) 
 // event waits for an event of a kind whose text has a part.
 func (l *fakeLab) event(t *testing.T, kind, part string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for seen := int64(0); ; {
 		events, err := l.h.Events(ctx, seen, time.Minute)

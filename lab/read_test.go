@@ -12,7 +12,7 @@ func TestAMemberIsReadWhileSomebodyReads(t *testing.T) {
 	l := upFake(t, nil)
 	open := func(want int64) {
 		t.Helper()
-		for limit := time.Now().Add(time.Minute); l.c.readings.Load() != want; time.Sleep(5 * time.Millisecond) {
+		for limit := time.Now().Add(10 * time.Minute); l.c.readings.Load() != want; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(limit) {
 				t.Fatalf("%d readings are open, want %d", l.c.readings.Load(), want)
 			}

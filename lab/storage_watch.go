@@ -69,11 +69,11 @@ func (s *storage) checkHealth(known map[string]string) {
 	}
 }
 
-// lateFailureLimit is how long a volume is watched after the faults of its disks were healed. A filesystem may notice a
-// request that failed before that only now, and fail.
+// lateFailureLimit is how long a volume is watched after the faults of its disks were reverted. A filesystem may notice
+// a request that failed before that only now, and fail.
 const lateFailureLimit = 30 * time.Second
 
-// recoverLateFailures restarts the members whose filesystems failed after the faults of their disks were healed.
+// recoverLateFailures restarts the members whose filesystems failed after the faults of their disks were reverted.
 func (s *storage) recoverLateFailures(known map[string]string) {
 	for name, health := range known {
 		s.mu.Lock()
@@ -86,7 +86,7 @@ func (s *storage) recoverLateFailures(known map[string]string) {
 		err := s.recover(ctx, name)
 		cancel()
 		if err != nil && s.ctx.Err() == nil {
-			s.event("problem", fmt.Sprintf("the filesystem of the volume %s failed after its disks were healed, "+
+			s.event("problem", fmt.Sprintf("the filesystem of the volume %s failed after the faults of its disks were reverted, "+
 				"and the member cannot be restarted: %v", name, err), map[string]string{"volume": name})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // Arrivals is the distribution of the operations of an open loop over time.
@@ -53,6 +55,9 @@ const (
 // Config configures a run. A Rate, in the configuration or in a stage, makes it an open loop. Pace makes every worker
 // follow its own ticks. Otherwise each worker sends the next operation after the reply to the last.
 type Config struct {
+	// Turns are those of this process if several share the load. Workers, rates, stages and operations are then those of
+	// all processes together, and this one does its part. Poisson arrivals of processes need different seeds.
+	Turns workload.Turns
 	// Workers is the largest number of operations in flight. If stages set workers, it is their number before the first
 	// stage and may be 0.
 	Workers int
@@ -120,7 +125,7 @@ func (c Config) Scheduled() bool { return c.Open() || c.Pace != 0 }
 // users reports whether stages change the number of workers.
 func (c Config) users() bool { return len(c.Stages) > 0 && !c.Open() }
 
-// MaxWorkers is the number of sessions of the run.
+// MaxWorkers is the number of sessions of this process.
 func (c Config) MaxWorkers() int {
 	n := c.Workers
 	if c.users() {
@@ -128,7 +133,7 @@ func (c Config) MaxWorkers() int {
 			n = max(n, s.Workers)
 		}
 	}
-	return n
+	return int(c.Turns.Before(int64(n)))
 }
 
 func (c Config) check() error {

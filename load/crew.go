@@ -58,10 +58,10 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 		c.counter = newCounter(newArrivals(cfg, crew.tickets), crew.from)
 		t = openLoop{crew.schedule}
 	case cfg.Pace != 0:
-		crew.limit.most = cfg.Operations
+		crew.limit.most = cfg.Turns.Before(cfg.Operations)
 		t = pacedLoop{tick: ticksFor(cfg.Pace), seed: cfg.Seed}
 	default:
-		crew.limit.most = cfg.Operations
+		crew.limit.most = cfg.Turns.Before(cfg.Operations)
 		t = closedLoop{}
 	}
 	for i, wk := range crew.workers {

@@ -43,13 +43,26 @@ func planOf(cfg Config, w workload.Workload) plan {
 		}
 	}
 	if cfg.Open() && cfg.Operations > 0 {
-		warmup := newCounter(newArrivals(cfg, math.MaxInt64), p.from).before(p.from)[warm]
-		p.tickets = warmup + cfg.Operations
+		p.tickets = ticketsOf(cfg)
 	}
 	if cfg.Open() && cfg.Late == Drop {
 		p.dropAge = int64(cfg.DropAfter)
 	}
 	return p
+}
+
+// ticketsOf returns how many operations this process has in a schedule that ends by [Config.Operations].
+func ticketsOf(cfg Config) int64 {
+	whole := cfg
+	if cfg.Arrivals == Constant {
+		whole.Turns = workload.Turns{} // the turns go on from the warm-up
+	}
+	border := int64(cfg.Warmup)
+	warmup := newCounter(newArrivals(whole, math.MaxInt64), border).before(border)[warm]
+	if cfg.Arrivals == Constant {
+		return cfg.Turns.Before(warmup + cfg.Operations)
+	}
+	return warmup + cfg.Turns.Before(cfg.Operations)
 }
 
 // phaseOf returns the phase of operations that are due at t.

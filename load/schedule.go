@@ -5,20 +5,23 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // arrivals produces the due times of an open loop, the same for the same configuration.
 type arrivals struct {
 	curve   curve
+	turns   workload.Turns
 	rng     *rand.PCG // nil: constant
 	limit   int64     // largest number
 	n       int64     // number of produced ones
-	sum     float64   // arrival number of the last one (Poisson)
+	sum     float64   // of the exponential distances until the last one (Poisson)
 	segment int
 }
 
 func newArrivals(cfg Config, limit int64) *arrivals {
-	a := &arrivals{curve: newCurve(cfg), limit: limit}
+	a := &arrivals{curve: newCurve(cfg), turns: cfg.Turns, limit: limit}
 	if cfg.Arrivals == Poisson {
 		a.rng = rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)
 	}
@@ -30,10 +33,10 @@ func (a *arrivals) next() int64 {
 	if a.n >= a.limit {
 		return never
 	}
-	number := float64(a.n)
+	number := float64(a.turns.Nth(a.n))
 	if a.rng != nil {
 		a.sum += exponential(a.rng)
-		number = a.sum
+		number = a.sum / a.turns.Share() // a part of a Poisson process is a slower one
 	}
 	a.n++
 	var due int64

@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -16,7 +17,7 @@ type userStep struct {
 func userSteps(cfg Config) []userStep {
 	steps := []userStep{{at: 0, n: cfg.Workers}}
 	if !cfg.users() {
-		return steps
+		return own(cfg, steps)
 	}
 	at, n := int64(cfg.Warmup), cfg.Workers
 	for _, s := range cfg.Stages {
@@ -27,7 +28,15 @@ func userSteps(cfg Config) []userStep {
 		}
 		at, n = at+int64(s.Duration), s.Workers
 	}
-	return steps
+	return own(cfg, steps)
+}
+
+// own returns the steps that change the virtual users of this process.
+func own(cfg Config, steps []userStep) []userStep {
+	for i := range steps {
+		steps[i].n = int(cfg.Turns.Before(int64(steps[i].n)))
+	}
+	return slices.CompactFunc(steps, func(a, b userStep) bool { return a.n == b.n })
 }
 
 func ramp(steps []userStep, at, d int64, from, to int) []userStep {

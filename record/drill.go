@@ -150,6 +150,8 @@ const (
 	MomentFirstError = "first-error"
 	MomentPrimaryOut = "primary-gone"    // clients lost the old primary
 	MomentElected    = "primary-elected" // by term, election date or timeline
+	MomentEtcd       = "etcd-leader"     // another leader of etcd, which renewed the lease of the primary
+	MomentRestart    = "restart"         // of a member by the lab
 	MomentFirstRead  = "first-read"      // the first successful read after none succeeded
 	MomentFirstWrite = "first-write"     // the first acknowledged write after none was acknowledged
 	MomentReadsBack  = "reads-back"      // 95 % of the reads before

@@ -183,7 +183,8 @@ type LabEvent struct {
 	// Seq counts from 1 without gaps.
 	Seq  int64     `json:"seq"`
 	Time time.Time `json:"time"`
-	// Kind is "fault", "heal", "member", "election", "promotion", "restart", "volume", "host", "progress" or "problem".
+	// Kind is "fault", "heal", "member", "election", "promotion", "restart", "etcd", "volume", "host", "progress" or
+	// "problem".
 	Kind string            `json:"kind"`
 	Text string            `json:"text"`
 	Data map[string]string `json:"data,omitempty"`

@@ -42,6 +42,9 @@ type ClientShare struct {
 	// Succeeded operations in the measured phase, and their rate.
 	Succeeded int64   `json:"succeeded"`
 	Rate      float64 `json:"rate"`
+	// Share is its part of the load, from 0 to 1: of the rate and the operations exactly, and of the workers as nearly as
+	// their number allows.
+	Share float64 `json:"share,omitempty"`
 	// Record is its own record, below that of the run.
 	Record string `json:"record,omitempty"`
 	// LostAt is the run time in nanoseconds from which its part of the load is missing, if the others went on without it.

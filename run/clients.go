@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -21,23 +20,20 @@ func CheckClients(asked spec.Run) error {
 	case target.Kind == "embedded":
 		return fmt.Errorf("load.clients: one process at a time can open %s, so %d clients cannot share it. Load a server, or use one client",
 			target, n)
-	case Streams(asked) < n:
+	case Streams(asked.Load) < n:
 		return fmt.Errorf("load.clients: %s cannot be divided among %d clients. Each client needs at least one worker (--threads)",
-			figure.Plural(int(Streams(asked)), "worker"), n)
+			figure.Plural(int(Streams(asked.Load)), "worker"), n)
 	case asked.Load.Operations > 0 && int64(asked.Load.Operations) < n:
 		return fmt.Errorf("load.clients: %d operations cannot be divided among %d clients", int64(asked.Load.Operations), n)
-	case asked.Load.Open() && asked.Load.Arrivals == "constant":
-		return errors.New("load.clients: constant arrivals of several clients would arrive in bursts of one from each. Use poisson arrivals, " +
-			"or one client")
 	}
 	return nil
 }
 
-// Streams is the largest number of workers at any time of a run. Each has a stream of operations.
-func Streams(asked spec.Run) int64 {
-	n := int64(asked.Load.Workers)
-	if !asked.Load.Open() {
-		for _, s := range asked.Load.Stages {
+// Streams is the largest number of workers at any time of a load. Each has a stream of operations.
+func Streams(l spec.Load) int64 {
+	n := int64(l.Workers)
+	if !l.Open() {
+		for _, s := range l.Stages {
 			n = max(n, int64(s.Workers))
 		}
 	}

@@ -14,6 +14,10 @@ import (
 
 // loadData takes the records of the workload as they are, loads the missing ones, or drops and loads all, as specified.
 func (r *runner) loadData(ctx context.Context) error {
+	if r.opts.Loaded != nil {
+		r.keepFill(*r.opts.Loaded)
+		return nil
+	}
 	p := r.spec.LoadPhase
 	if p.Skip {
 		if err := r.spread(ctx); err != nil {

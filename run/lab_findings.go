@@ -37,7 +37,7 @@ func (t *labTarget) findings(cores float64) []measure.Finding {
 			"Check the lab with plimsoll lab status %[1]s.", t.name, t.problem)
 	}
 	if faults := t.broken(); len(faults) > 0 {
-		add("lab-fault", measure.Warning, "lab %s had faults during the run: %s. The result is not that of a healthy lab. Heal the faults and "+
+		add("lab-fault", measure.Warning, "lab %s had faults during the run: %s. The result is not that of a healthy lab. Revert the faults and "+
 			"run again.", t.name, few(faults))
 	}
 	if changes := t.changes(); len(changes) > 0 {

@@ -11,7 +11,7 @@ import (
 // without a message. A memory of 0 is unknown.
 func checkMemory(asked spec.Run, memory int64) error {
 	const workerBytes = 12 << 10 // buffers, samples and stack, measured with 20,000 workers on null: and null:tcp
-	most := Streams(asked)
+	most := Streams(asked.Load)
 	if memory == 0 || most*workerBytes <= memory/2 {
 		return nil
 	}

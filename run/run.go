@@ -45,8 +45,9 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 func at(s Stage, err error) error {
-	if err == nil {
-		return nil
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
 	}
 	return &Error{Stage: s, Err: err}
 }
@@ -95,14 +96,18 @@ type Options struct {
 	Address string
 
 	// Client is the number of this process, from 0, among Clients that share the load; Clients is 0 for one process.
-	// Streams is the number of workers of all processes, and Number their common run number ([workload.RunNumber]).
+	// Whole is the load of all processes together, of which this one has its Turns, and Number is their common run number
+	// ([workload.RunNumber]).
 	Client, Clients int
-	Streams         int
+	Whole           spec.Load
+	Turns           workload.Turns
 	Number          uint64
 	// Ready is called when everything is open. The measured load starts when it returns. Nil for at once.
 	Ready func(context.Context) error
 	// Elsewhere says that this process is on another machine than the coordinator of the run, so it samples its machine.
 	Elsewhere bool
+	// Loaded, if it is not nil, is the result of a load phase that was done before.
+	Loaded *record.FillResult
 	// Processes returns the PIDs of the other load processes of this run. Nil for none.
 	Processes func() []int
 	// Team runs the measured load instead of this process, which does the rest. Nil for this process.

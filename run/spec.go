@@ -39,9 +39,9 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	case err != nil:
 		return nil, err
 	case opts.Clients > 1:
-		return workload.Share(w, opts.Client, opts.Clients, opts.Streams)
-	case asked.Load.Clients > 1: // this process loads all data; check that the load can be shared
-		_, err = workload.Share(w, 0, int(asked.Load.Clients), int(asked.Load.Clients))
+		return workload.Share(w, opts.Turns, int(Streams(opts.Whole)))
+	case asked.Load.Clients > 1: // this process makes no load; check that the load can be shared
+		_, err = workload.Share(w, workload.Turns{Cycle: 2, Mine: []int{0}}, 2)
 	}
 	return w, err
 }
@@ -49,7 +49,11 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 // loadConfig translates the load of a specification.
 func loadConfig(asked spec.Run, opts Options) (load.Config, error) {
 	l := asked.Load
+	if opts.Clients > 1 {
+		l = opts.Whole
+	}
 	c := load.Config{
+		Turns:   opts.Turns,
 		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace),
 		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
 		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: opts.Abort, Ready: opts.Ready,

@@ -296,7 +296,7 @@ func TestBrowserFollowsADrill(t *testing.T) {
 	p.Open(s.url("/?token=" + testToken))
 	const now = "the fault is in place"
 	followed(t, p, "live-drill", s.url("/live/"+idOf("drill")), now)
-	p.Wait(`[...document.querySelectorAll("#actions button")].map(b => b.textContent).join().includes("Heal the lab three")`)
+	p.Wait(`[...document.querySelectorAll("#actions button")].map(b => b.textContent).join().includes("Revert all faults of the lab three")`)
 	lostAndFound(t, p, s, port, o, now)
 	if err := os.Remove(filepath.Join(dir, "drill", record.StandingFile)); err != nil {
 		t.Fatal(err)
@@ -414,7 +414,7 @@ func TestBrowserFollowsALab(t *testing.T) {
 	p.Wait(`document.querySelector("main").textContent.includes("power-off of host1")`)
 	lostAndFound(t, p, s, port, o, now)
 	// The picture may be drawn anew at any moment, so looking for the button and pressing it is one step.
-	p.Wait(`(() => { const b = [...document.querySelectorAll("#actions button")].find(b => b.textContent.includes("Heal everything")); if (b) b.click(); return b; })()`)
-	await(t, "the lab is healed", func() (healed bool) { labs.set(func() { healed = labs.healed == 1 }); return healed })
+	p.Wait(`(() => { const b = [...document.querySelectorAll("#actions button")].find(b => b.textContent.includes("Revert all faults")); if (b) b.click(); return b; })()`)
+	await(t, "the faults are reverted", func() (healed bool) { labs.set(func() { healed = labs.healed == 1 }); return healed })
 	p.Wait(`document.querySelector("main") && !document.querySelector("main").textContent.includes("power-off of host1")`)
 }

@@ -97,7 +97,7 @@ func (s *Server) lab(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	s.show(w, http.StatusOK, frame{
 		Title: pic.title, Body: pic.body, Refresh: 10, Events: "/lab/" + name + "/events", Seen: pic.id, Final: "/",
-		Buttons: []button{{Action: "/heal/" + name, Label: "Heal everything that is broken", Verb: "heal", Allowed: s.guard.known(r)}},
+		Buttons: []button{{Action: "/heal/" + name, Label: "Revert all faults", Verb: "revert", Allowed: s.guard.known(r)}},
 	})
 }
 

@@ -164,7 +164,7 @@ func TestHealingIsBehindTheToken(t *testing.T) {
 		})
 	}
 	form["Cookie"] = known(s)["Cookie"]
-	if _, body := getKnown(t, s, "/lab/three"); !strings.Contains(body, "<button>Heal everything that is broken</button>") {
+	if _, body := getKnown(t, s, "/lab/three"); !strings.Contains(body, "<button>Revert all faults</button>") {
 		t.Error("the button is not offered")
 	}
 	resp, body := ask(t, s, "POST", "/heal/three", form, url.Values{"pid": {"0"}}.Encode())

@@ -44,7 +44,7 @@ func TestLiveDrill(t *testing.T) {
 		t.Error("the list does not show that the drill is running")
 	}
 	resp, body := ask(t, s, "GET", "/live/"+id, known(s), "")
-	for _, want := range []string{"Round 2 of 3, now", "the fault is in place, since", "Rounds so far", "Round 2 over time", "Stop the drill", "Heal the lab three"} {
+	for _, want := range []string{"Round 2 of 3, now", "the fault is in place, since", "Rounds so far", "Round 2 over time", "Stop the drill", "Revert all faults of the lab three"} {
 		if resp.StatusCode != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("the live page (%d) does not have %q", resp.StatusCode, want)
 		}
@@ -93,8 +93,8 @@ func TestRoundIsPartOfItsDrill(t *testing.T) {
 	}
 	defer release()
 	s := start(t, Options{Dir: dir})
-	if _, body := ask(t, s, "GET", "/live/"+idOf("drill/rounds/2"), known(s), ""); !strings.Contains(body, "Stop the drill") || strings.Contains(body, "Heal") {
-		t.Error("the page of a round has no button to stop its drill, or has one to heal without a fault")
+	if _, body := ask(t, s, "GET", "/live/"+idOf("drill/rounds/2"), known(s), ""); !strings.Contains(body, "Stop the drill") || strings.Contains(body, "Revert") {
+		t.Error("the page of a round has no button to stop its drill, or has one to revert without a fault")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 var (
 	errNoRecord = errors.New("there is no such record: it may have been moved or deleted, belongs to another folder, or has links that lead out of this one")
 	errTooMany  = errors.New("too many live pages are open: close some")
-	errEnded    = errors.New("nothing writes this record, so there is nothing to stop or to heal")
+	errEnded    = errors.New("nothing writes this record, so there is nothing to stop or to revert")
 	errOther    = errors.New("another process writes this record now: reload the page")
 )
 
@@ -64,7 +64,7 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 	what := cmp.Or(s.partOf(e, pid), e.Kind)
 	var list []button
 	if lab := s.healable(e); lab != "" {
-		list = append(list, button{Action: "/heal/of/" + e.ID, Label: "Heal the lab " + lab, Verb: "heal", Allowed: s.guard.known(r)})
+		list = append(list, button{Action: "/heal/of/" + e.ID, Label: "Revert all faults of the lab " + lab, Verb: "revert", Allowed: s.guard.known(r)})
 	}
 	stop := button{Action: "/stop/" + e.ID, Label: "Stop the " + what, Verb: "stop", Pid: pid, Allowed: s.guard.known(r)}
 	if s.asked.before("stop", e.ID, pid) {
@@ -101,7 +101,7 @@ func (s *Server) healable(e Entry) string {
 	return e.Lab
 }
 
-var errNothingToHeal = errors.New("this record loads no lab, so there is nothing to heal")
+var errNothingToHeal = errors.New("this record loads no lab, so there is nothing to revert")
 
 // healOf reverts all faults in the lab that a record loads. The load continues.
 func (s *Server) healOf(w http.ResponseWriter, r *http.Request, e Entry, dir string) {

@@ -49,9 +49,19 @@ type Load struct {
 	// Workers is how many operations can be under way at once; with stages that change them, how many there
 	// are before the first one, none if it is not given.
 	Workers Count `json:"workers,omitempty" yaml:"workers,omitempty"`
-	// Clients is how many load processes on this machine share the load: workers, rate and operations are divided
-	// among them. 1 if absent.
+	// Clients is how many load clients share the load: workers, rate and operations are divided among them. 1 if absent.
 	Clients Count `json:"clients,omitempty" yaml:"clients,omitempty"`
+	// Place is where the clients run: as processes on this machine if it is absent, otherwise in agents: "manual" (a
+	// person starts them), "ssh:HOST,HOST" or "kubernetes".
+	Place string `json:"place,omitempty" yaml:"place,omitempty"`
+	// Strict ends a run whose client is lost. Otherwise the others go on, and the record says what is missing.
+	Strict bool `json:"strict,omitempty" yaml:"strict,omitempty"`
+	// Shares says how the load is divided among clients: "equal", or by "weight", which is the operations per second that
+	// each can send by the calibration of its machine. Equal if absent.
+	Shares string `json:"shares,omitempty" yaml:"shares,omitempty" jsonschema:"enum=equal,enum=weight"`
+	// Zones are the shares of the load that come from the agents of each zone, together 100%, for example
+	// {eu-west: 20%, us-east: 80%}.
+	Zones map[string]Share `json:"zones,omitempty" yaml:"zones,omitempty"`
 	// Rate is the operations per second offered by all workers together, for example 20k. With it the
 	// run is an open loop; without it each worker sends when it has its last answer.
 	Rate Rate `json:"rate,omitempty" yaml:"rate,omitempty"`

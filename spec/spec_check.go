@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -19,6 +20,9 @@ const maxRecords = 1e12
 
 // ViaREST, in [Run.Via], puts a REST service between the load and the target.
 const ViaREST = "rest"
+
+// SharesByWeight, in [Load.Shares], divides the load by what the machines of the clients can send.
+const SharesByWeight = "weight"
 
 // DefaultDatabase is the database of runs that name none. No application uses it.
 const DefaultDatabase = "plimsoll"
@@ -102,6 +106,7 @@ func (s *Run) Validate() error {
 		oneOf("workload.mode", s.Workload.Mode, "core", "ycsb"),
 		oneOf("load.arrivals", s.Load.Arrivals, "poisson", "constant"),
 		oneOf("load.late", s.Load.Late, "queue", "drop"),
+		oneOf("load.shares", s.Load.Shares, "equal", SharesByWeight),
 		durabilityName(s.Durability.Name),
 		oneOf("durability.read_concern", s.Durability.ReadConcern, "local", "available", "majority", "linearizable", "snapshot"),
 		oneOf("durability.read_preference", s.Durability.ReadPreference,
@@ -123,10 +128,40 @@ func (s *Run) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Places of load clients; see [Load.Place].
+const (
+	PlaceManual     = "manual"
+	PlaceKubernetes = "kubernetes"
+	PlaceSSH        = "ssh:" // and the hosts
+)
+
+func place(name string) error {
+	hosts, ssh := strings.CutPrefix(name, PlaceSSH)
+	switch {
+	case name == "", name == PlaceManual, name == PlaceKubernetes:
+		return nil
+	case ssh && hosts != "" && !strings.HasPrefix(hosts, "-") && !strings.Contains(hosts, ",-"):
+		return nil
+	case ssh:
+		return fmt.Errorf("load.place: %q names no hosts: write ssh:HOST,HOST with the names that your ssh knows", name)
+	}
+	return fmt.Errorf("load.place: unknown place %q%s (known: manual, ssh:HOST,HOST, kubernetes; absent for processes on this machine)",
+		name, nearest.DidYouMean(name, []string{PlaceManual, PlaceKubernetes, PlaceSSH}))
+}
+
+// mostClients is the largest number of clients: one machine is at its end with some hundred processes.
+func (l *Load) mostClients() float64 {
+	if l.Place == "" {
+		return 256
+	}
+	return 10_000
+}
+
 func (l *Load) validate() error {
 	errs := []error{
 		between("load.workers", float64(l.Workers), 0, 1<<20),
-		between("load.clients", float64(l.Clients), 0, 256),
+		between("load.clients", float64(l.Clients), 0, l.mostClients()),
+		place(l.Place),
 		between("load.rate", float64(l.Rate), 0, 1e8),
 		between("load.pace", float64(l.Pace), 0, 1e8),
 		between("load.operations", float64(l.Operations), 0, 1<<53),
@@ -134,6 +169,7 @@ func (l *Load) validate() error {
 		notNegative("load.duration", l.Duration),
 		notNegative("load.timeout", l.Timeout),
 		notNegative("load.drop_after", l.DropAfter),
+		l.validateZones(),
 	}
 	if l.Open() && l.Pace > 0 {
 		errs = append(errs, errors.New("load.rate and load.pace exclude each other. A rate is for all workers together, a pace for each worker"))
@@ -149,6 +185,30 @@ func (l *Load) validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (l *Load) validateZones() error {
+	const smallest = 0.001
+	sum := 0.0
+	for _, name := range slices.Sorted(maps.Keys(l.Zones)) {
+		share := float64(l.Zones[name])
+		if name == "" {
+			return errors.New("load.zones: a zone has no name")
+		}
+		if err := between("load.zones: "+name, share, smallest, 1); err != nil {
+			return err
+		}
+		sum += share
+	}
+	switch {
+	case len(l.Zones) == 0:
+		return nil
+	case l.Clients <= 1:
+		return errors.New("load.zones needs a client in each zone. Set load.clients, or remove load.zones")
+	case math.Abs(sum-1) > 1e-9:
+		return fmt.Errorf("load.zones: the shares add up to %.4g %%, not to 100 %%", sum*100)
+	}
+	return nil
 }
 
 func (s Stage) validate(open bool) error {

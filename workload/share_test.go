@@ -3,6 +3,8 @@ package workload
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,9 +41,10 @@ func operations(s Stream, n int) []string {
 	return list
 }
 
-// Several processes together do what one with all streams would do.
+// Several processes together do what one with all streams would do, whatever their shares are.
 func TestShareIsThePartsOfTheWhole(t *testing.T) {
 	const clients, workers, n = 3, 8, 50
+	turns := TakeTurns([]int{5, 1, 2})
 	for _, name := range []string{"a", "b", "c", "catalog", "ycsb-a"} {
 		whole := openShare(t, name, 0, 1)
 		want := map[string]int{}
@@ -50,11 +53,11 @@ func TestShareIsThePartsOfTheWhole(t *testing.T) {
 		}
 		got := map[string]int{}
 		for c := range clients {
-			part, err := Share(openShare(t, name, c, clients), c, clients, workers)
+			part, err := Share(openShare(t, name, c, clients), turns[c], workers)
 			if err != nil {
 				t.Fatal(err)
 			}
-			own := (workers + clients - 1 - c) / clients
+			own := int(turns[c].Before(workers))
 			for i := range own {
 				got[strings.Join(operations(part.Stream(i, own), n), "|")]++
 			}
@@ -72,10 +75,11 @@ func TestShareIsThePartsOfTheWhole(t *testing.T) {
 
 // What one process inserts, no other does.
 func TestShareInsertsNothingTwice(t *testing.T) {
+	turns := TakeTurns([]int{1, 1, 1})
 	for _, name := range []string{"d", "e", "person", "location"} {
 		seen := map[string]int{}
 		for c := range 3 {
-			part, err := Share(openShare(t, name, c, 3), c, 3, 3)
+			part, err := Share(openShare(t, name, c, 3), turns[c], 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,11 +109,62 @@ func TestShareInsertsNothingTwice(t *testing.T) {
 
 // YCSB's inserts begin with the same key in every process.
 func TestShareRefusesCollidingInserts(t *testing.T) {
-	_, err := Share(openShare(t, "ycsb-d", 0, 2), 0, 2, 2)
+	turns := TakeTurns([]int{1, 1})
+	_, err := Share(openShare(t, "ycsb-d", 0, 2), turns[0], 2)
 	if err == nil || !strings.Contains(err.Error(), "same keys") {
 		t.Errorf("ycsb-d for two processes: %v", err)
 	}
-	if _, err := Share(openShare(t, "ycsb-c", 0, 2), 0, 2, 2); err != nil {
+	if _, err := Share(openShare(t, "ycsb-c", 0, 2), turns[0], 2); err != nil {
 		t.Errorf("ycsb-c inserts nothing: %v", err)
+	}
+}
+
+// Equal parts take turns one after the other.
+func TestTakeTurnsOfEqualParts(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		for i, turns := range TakeTurns(slices.Repeat([]int{60}, n)) {
+			if turns.Cycle != n || !slices.Equal(turns.Mine, []int{i}) {
+				t.Errorf("process %d of %d: %+v", i, n, turns)
+			}
+		}
+	}
+}
+
+// Every turn belongs to one process. Each process has its share of a cycle, one of the first turns, and never fewer of
+// more turns.
+func TestTakeTurns(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 200 {
+		parts := make([]int, 1+random.IntN(20))
+		sum := 0
+		for i := range parts {
+			parts[i] = 1 + random.IntN(1+random.IntN(300))
+			sum += parts[i]
+		}
+		all := TakeTurns(parts)
+		for n := range int64(2*sum + 1) {
+			total := int64(0)
+			for i, turns := range all {
+				before := turns.Before(n)
+				total += before
+				if n >= int64(len(parts)) && before == 0 {
+					t.Fatalf("parts %v: process %d has none of the first %d turns", parts, i, n)
+				}
+				if own := turns.Before(n + 1); own > before && turns.Nth(before) != n || own < before {
+					t.Fatalf("parts %v: process %d has %d of the first %d turns, %d of one more, and its next is %d", parts, i, before, n,
+						own, turns.Nth(before))
+				}
+			}
+			if total != n {
+				t.Fatalf("parts %v: all have %d of the first %d turns", parts, total, n)
+			}
+		}
+		for i, turns := range all {
+			if got := turns.Before(int64(turns.Cycle)) * int64(sum); got != int64(parts[i])*int64(turns.Cycle) {
+				t.Fatalf("parts %v: process %d has %v of a cycle", parts, i, turns.Share())
+			}
+		}
 	}
 }

@@ -108,7 +108,7 @@ func (c *labCutter) Return(ctx context.Context, _ string) error {
 	if lerr == nil && !slices.ContainsFunc(l.Faults, func(f record.LabFault) bool { return f.ID == c.id }) {
 		return nil // the lab has restored power already
 	}
-	return fmt.Errorf("%w; try again with: plimsoll lab heal %s %d", err, c.h.Name(), c.id)
+	return fmt.Errorf("%w; try again with: plimsoll lab revert %s %d", err, c.h.Name(), c.id)
 }
 
 func (c *labCutter) Covers() string {

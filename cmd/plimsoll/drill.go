@@ -34,6 +34,7 @@ type drillOptions struct {
 	dry      bool
 	web      string
 	engine   engineFlags
+	agents   agentFlags
 }
 
 func newDrillCommand(env *environment) *cobra.Command {
@@ -88,6 +89,7 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	webFlag(cmd, &o.web)
+	addAgentFlags(fs, &o.agents)
 	o.engine.add(fs)
 	return cmd
 }
@@ -181,7 +183,9 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	if err != nil {
 		return nil, err
 	}
-	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Places: clientPlaces()}
+	places := o.agents.places(env, "")
+	defer places.close()
+	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Places: places.find}
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env),
 		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if asked.External {

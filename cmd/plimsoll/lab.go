@@ -24,7 +24,7 @@ network can be cut, and its volumes can follow a storage policy (mirrors, parity
   plimsoll run lab:three --workload a         load it
   plimsoll lab status three                   show hosts, members with role and lag, and volumes
   plimsoll lab fail three kill primary        inject a fault
-  plimsoll lab heal three --all               revert all faults
+  plimsoll lab revert three --all               revert all faults
   plimsoll lab down three                     remove the lab and its data
 
 A lab keeps running when the terminal is closed. 'lab down' removes everything, also after a crash.`,

@@ -119,7 +119,7 @@ func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) err
 		}
 		fmt.Fprintf(env.stdout, "fault %d: %s\n", done.ID, faultText(done))
 		if done.Until == nil {
-			fmt.Fprintf(env.stdout, "revert it with: plimsoll lab heal %s %d\n", args[0], done.ID)
+			fmt.Fprintf(env.stdout, "revert it with: plimsoll lab revert %s %d\n", args[0], done.ID)
 		}
 		return nil
 	})
@@ -128,13 +128,14 @@ func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) err
 func newLabHealCommand(env *environment) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "heal NAME [ID|TARGET]",
-		Short: "Revert faults: one, those of a target, or all",
+		Use:     "revert NAME [ID|TARGET]",
+		Aliases: []string{"heal"}, // its former name
+		Short:   "Revert faults: one, those of a target, or all",
 		Long: `Revert faults: the one with an ID, those of a host, member or disk, or all. The command returns when hosts have
 power and members have joined again. A disk that works again may have old data; then run 'lab repair'.`,
-		Example: `  plimsoll lab heal three 1
-  plimsoll lab heal three host2
-  plimsoll lab heal three --all`,
+		Example: `  plimsoll lab revert three 1
+  plimsoll lab revert three host2
+  plimsoll lab revert three --all`,
 		Args: someArguments(true, "the name of a lab"),
 		ValidArgsFunction: labNames(env, func(cmd *cobra.Command, args []string) []string {
 			return healable(cmd, env, args[0])

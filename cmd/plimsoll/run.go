@@ -27,6 +27,8 @@ type runOptions struct {
 	quiet  bool
 	dry    bool
 	web    string
+	agents agentFlags
+	resume string
 }
 
 func newRunCommand(env *environment) *cobra.Command {
@@ -70,6 +72,8 @@ Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachab
 	formatFlag(cmd.Flags(), &o.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &o.web)
+	addAgentFlags(cmd.Flags(), &o.agents)
+	cmd.Flags().StringVar(&o.resume, "resume", "", "complete the run of agents in this `directory`, whose command was killed; TARGET is its address again")
 	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	return cmd
 }
@@ -78,6 +82,9 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	target := ""
 	if len(args) == 1 {
 		target = args[0]
+	}
+	if o.resume != "" {
+		return o.complete(cmd.Context(), env, target)
 	}
 	spec, err := o.spec.spec(cmd, env, target)
 	if err != nil {
@@ -93,15 +100,49 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 		return err
 	}
 	defer end()
-	result, err := execute(cmd.Context(), env, spec, opts, o.quiet)
-	if result == nil {
-		return runError(err)
-	}
-	if spec.LoadPhase.Only && err == nil {
+	places := o.agents.places(env, opts.Dir)
+	defer places.close()
+	result, err := execute(cmd.Context(), env, opts, o.quiet,
+		func(ctx context.Context, opts run.Options) (*record.Run, error) {
+			return fleet.Execute(ctx, spec, opts, fleet.Options{Places: places.find})
+		})
+	if result != nil && spec.LoadPhase.Only && err == nil {
 		if o.format != "text" {
 			return printResult(env.stdout, result, o.format)
 		}
 		return printLoaded(env, result)
+	}
+	return o.conclude(env, result, err)
+}
+
+// complete finishes the run of a coordinator that was killed.
+func (o *runOptions) complete(ctx context.Context, env *environment, target string) error {
+	if err := readAddresses(env, &target); err != nil {
+		return err
+	}
+	old, err := record.OpenRun(o.resume)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if target == "" {
+		if target = old.Specification.Target; store.Redact(target) != target || strings.Contains(target, "***") {
+			return usageError("the record has no password of its target: give the address again: plimsoll run ADDRESS --resume %s", o.resume)
+		}
+	}
+	opts := run.Options{Dir: o.resume}
+	places := o.agents.places(env, opts.Dir)
+	places.resume = true
+	defer places.close()
+	result, err := execute(ctx, env, opts, o.quiet, func(ctx context.Context, opts run.Options) (*record.Run, error) {
+		return fleet.Resume(ctx, target, opts, fleet.Options{Places: places.find})
+	})
+	return o.conclude(env, result, err)
+}
+
+// conclude prints the result of a run, and returns how the command ends.
+func (o *runOptions) conclude(env *environment, result *record.Run, err error) error {
+	if result == nil {
+		return runError(err)
 	}
 	if result.Phase("measure") != nil {
 		if perr := printResult(env.stdout, result, o.format); perr != nil {
@@ -111,21 +152,19 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	return runEnding(result, err)
 }
 
-// execute runs a specification with progress, a record, and two levels of Ctrl-C.
-func execute(ctx context.Context, env *environment, asked spec.Run, opts run.Options, quiet bool) (*record.Run, error) {
+// execute performs a run with progress, a record, and two levels of Ctrl-C.
+func execute(ctx context.Context, env *environment, opts run.Options, quiet bool,
+	do func(context.Context, run.Options) (*record.Run, error)) (*record.Run, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	opts.Tool, opts.Abort, opts.Now = tool(), abort, env.now
-	if opts.Dir == "" {
-		opts.Dir = recordDir(env, asked)
-	}
 	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
 	opts.Ceiling, opts.Lab, opts.Service = ceiling(env), findLab(env), startService
 	progress := newProgress(env, quiet)
 	if progress != nil {
 		opts.Progress = progress
 	}
-	result, err := fleet.Execute(ctx, asked, opts, fleet.Options{Places: clientPlaces()})
+	result, err := do(ctx, opts)
 	if p, ok := progress.(*progressLines); ok {
 		p.end()
 	}

@@ -44,7 +44,7 @@ func slips() []slip {
 		"show URI", "report URI", "report a URI", "serve URI", "serve --listen URI", "study run URI", "study plan URI", "study resume URI", "study status URI", "study init URI", "suite run URI", "suite plan URI", "suite resume URI", "suite status URI", "suite show URI", "suite plan a --scale URI",
 		"study URI", "drill URI a", "drill --fault URI lab:x", "drill lab:x --fault kill:URI", "drill lab:x --at URI --fault kill:primary",
 		"disk URI --duration 1ms", "disk --lab URI", "doctor URI", "doctor a URI", "doctor --uri URI,URI", "doctor --probe URI", "lab up URI", "lab up a URI", "lab status URI", "lab down URI", "lab connect URI",
-		"lab exec URI URI -- true", "lab heal URI", "lab fail URI URI", "lab logs URI", "lab plan URI", "lab URI", "history URI", "compare URI URI", "compare a URI",
+		"lab exec URI URI -- true", "lab revert URI", "lab fail URI URI", "lab logs URI", "lab plan URI", "lab URI", "history URI", "compare URI URI", "compare a URI",
 		"size URI", "size a --need URI", "ycsb URI", "ycsb run URI", "ycsb run mongodb URI", "ycsb load mongodb -P URI", "ycsb run mongodb -p URI", "ycsb run mongodb -p mongodb.url=URI -p recordcount=1 -p operationcount=1",
 		"ycsb run mongodb -p mongodb.url=URI -p workload=URI", "ycsb run mongodb -threads URI", "workloads URI", "calibrate URI", "calibrate --client URI", "engine run URI", "engine install URI", "engine URI",
 		"faultfs URI", "version URI", "man URI/x", "completion URI")

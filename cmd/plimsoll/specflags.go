@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,6 +71,12 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 
 	one("threads", "count", "number of workers: the most operations in progress at once (default 16; 0 if stages set workers)", parsed("load.workers", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Workers }))
 	one("clients", "count", "number of load processes on this machine; they share workers, rate and operations (default 1)", parsed("load.clients", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Load.Clients }))
+	one("agents", "count", "number of load clients in agents on other machines; see --place (default none)", setAgents)
+	one("place", "place", "place of the agents: manual (you start them), ssh:HOST,HOST or kubernetes (default manual)", text(func(r *spec.Run) *string { return &r.Load.Place }))
+	one("strict", "true|false", "end the run if a load client is lost; otherwise the others continue", setStrict)
+	fs.Lookup("strict").NoOptDefVal = "true"
+	one("shares", "equal|weight", "division of the load among clients: equal, or by what the calibration of each machine says that it can send (default equal)", text(func(r *spec.Run) *string { return &r.Load.Shares }))
+	many("zone", "name=20%", "share of the load that comes from the agents of a zone; together 100% (repeatable)", addZone)
 	one("rate", "ops/s", "planned operations per second (open loop); an operation that waits for a worker is sent late", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
 	one("arrivals", "poisson|constant", "intervals between operations of an open loop (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
 	one("pace", "ops/s", "operations per second of each worker, to simulate users", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
@@ -99,6 +107,16 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("out", "dir", "directory of the record (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *spec.Run) *string { return &r.Out }))
 	many("label", "name=value", "label that is stored with the result (repeatable)", addLabel)
 	return s
+}
+
+// setAgents sets the number of clients, which are not on this machine.
+func setAgents(r *spec.Run, v string) error {
+	n, err := spec.ParseCount(v)
+	if err != nil || n < 1 {
+		return cmp.Or(err, errors.New("at least one agent is needed"))
+	}
+	r.Load.Clients, r.Load.Place = n, cmp.Or(r.Load.Place, spec.PlaceManual)
+	return nil
 }
 
 func text(at func(*spec.Run) *string) func(*spec.Run, string) error {
@@ -149,6 +167,13 @@ func setCausal(r *spec.Run, v string) (err error) {
 	return nil
 }
 
+func setStrict(r *spec.Run, v string) (err error) {
+	if r.Load.Strict, err = strconv.ParseBool(v); err != nil {
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
+	return nil
+}
+
 func setLate(r *spec.Run, v string) (err error) {
 	policy, after, given := strings.Cut(v, ":")
 	r.Load.Late = policy
@@ -189,6 +214,19 @@ func addLabel(r *spec.Run, v string) error {
 func addObjectives(r *spec.Run, v string) error {
 	r.Objectives = append(r.Objectives, strings.Split(v, ",")...)
 	return nil
+}
+
+// addZone parses NAME=20%.
+func addZone(r *spec.Run, v string) error {
+	name, value, err := keyValue(v)
+	if err != nil {
+		return err
+	}
+	if r.Load.Zones == nil {
+		r.Load.Zones = map[string]spec.Share{}
+	}
+	r.Load.Zones[name], err = spec.ParseShare(value)
+	return err
 }
 
 // addStage parses TIME:rate=N or TIME:workers=N, optionally with :step.
@@ -253,6 +291,9 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 func clearReplaced(asked *spec.Run, given func(flag string) bool) {
 	if given("stage") {
 		asked.Load.Stages = nil
+	}
+	if given("zone") {
+		asked.Load.Zones = nil
 	}
 	if given("slo") {
 		asked.Objectives = nil

@@ -35,6 +35,7 @@ type studyRunOptions struct {
 type conductFlags struct {
 	format, web string
 	quiet, drop bool
+	agents      agentFlags
 }
 
 const studyExits = `Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachable, 4 objective missed,
@@ -97,17 +98,18 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 	formatFlag(cmd.Flags(), &f.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
+	addAgentFlags(cmd.Flags(), &f.agents)
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
 }
 
 // options returns the options of all studies and the labs that they may start. progress is nil with --quiet.
-func (f *conductFlags) options(env *environment) (c conduct.Options, labs *studyLabs, progress *studyProgress,
-	err error) {
+func (f *conductFlags) options(env *environment, places *agentPlaces) (c conduct.Options, labs *studyLabs,
+	progress *studyProgress, err error) {
 	if labs, err = newStudyLabs(env); err != nil {
 		return c, nil, nil, err
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Places: clientPlaces(), Options: run.Options{Tool: tool(), Now: env.now, Command: command,
+	runs := &conduct.Runs{Places: places.find, Options: run.Options{Tool: tool(), Now: env.now, Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
 	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs}
@@ -206,7 +208,9 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	defer end()
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
-	c, _, progress, err := o.options(env)
+	places := o.agents.places(env, "")
+	defer places.close()
+	c, _, progress, err := o.options(env, places)
 	if err != nil {
 		return err
 	}

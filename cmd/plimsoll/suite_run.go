@@ -127,7 +127,9 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	defer end()
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
-	runner, progress, err := o.parts(env)
+	places := o.agents.places(env, "")
+	defer places.close()
+	runner, progress, err := o.parts(env, places)
 	if err != nil {
 		return err
 	}
@@ -174,13 +176,13 @@ func concludeParts(s *record.Suite) {
 }
 
 // parts runs parts like their own commands. progress is nil with --quiet.
-func (o *suiteRunOptions) parts(env *environment) (*suite.Parts, *suiteProgress, error) {
-	c, labs, progress, err := o.options(env)
+func (o *suiteRunOptions) parts(env *environment, places *agentPlaces) (*suite.Parts, *suiteProgress, error) {
+	c, labs, progress, err := o.options(env, places)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}, Conduct: c}
-	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Places: clientPlaces()}
+	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Places: places.find}
 	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: c.Command, Service: startService}
 	if progress == nil {
 		return p, nil, nil

@@ -419,7 +419,7 @@ func newAborter(w *world, n int, abort chan struct{}) <-chan struct{} {
 	go func() {
 		defer close(done)
 		defer close(abort)
-		for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 			w.mu.Lock()
 			hanging := w.hanging
 			w.mu.Unlock()

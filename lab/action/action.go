@@ -97,8 +97,8 @@ type Fate uint8
 // The fates. A later one replaces an earlier one: a process that was killed is not paused any more.
 const (
 	Unaffected Fate = iota
-	Paused          // until the fault is healed
-	End             // the lab does not restart them before the fault is healed
+	Paused          // until the fault is reverted
+	End             // the lab does not restart them before the fault is reverted
 	NoPower         // like their host
 )
 

@@ -18,7 +18,7 @@ const (
 
 var kill = &Action{
 	Name: Kill, On: Member,
-	Help:  "SIGKILL; the server does not start again before the fault is healed",
+	Help:  "SIGKILL; the server does not start again before the fault is reverted",
 	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerCrash,
 	Apply: func(_ context.Context, j *Job) error {
 		j.Site.EndOnPurpose([]string{j.Node.Name()}, "it was killed")
@@ -45,7 +45,7 @@ var stop = &Action{
 
 func restart(_ context.Context, j *Job) error {
 	if h := j.Node.Host(); h.State() == host.Off { // the present host: the member may have moved
-		return Refuse("its host %s has no power. Heal the host first", h.Name())
+		return Refuse("its host %s has no power. Power it on first", h.Name())
 	}
 	return j.Site.Rejoin(j.Node.Name())
 }

@@ -60,7 +60,7 @@ func TestDocumentDBRefuses(t *testing.T) {
 		{"unknown setting", engine.StartOptions{Parameters: map[string]string{"no_such_thing": "1"}}, `unrecognized configuration parameter "no_such_thing"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			s, err := e.Start(ctx, c.opts)
 			if err == nil {

@@ -140,6 +140,18 @@ func (e *Etcd) Get(ctx context.Context, key string) (string, error) {
 	return string(found.Values[0].Value), nil
 }
 
+// Leads reports whether this member is the leader of the cluster.
+func (e *Etcd) Leads(ctx context.Context) (bool, error) {
+	var status struct {
+		Header struct {
+			Member string `json:"member_id"`
+		} `json:"header"`
+		Leader string `json:"leader"`
+	}
+	err := e.request(ctx, http.MethodPost, "/v3/maintenance/status", struct{}{}, &status)
+	return err == nil && status.Leader == status.Header.Member, err
+}
+
 // request sends a request of etcd's HTTP interface. It has keys and values in base64, as JSON has bytes.
 func (e *Etcd) request(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)

@@ -200,7 +200,8 @@ func (g *Gateway) Wait(ctx context.Context) error {
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx))
 	return g.untilAnswers(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		// A pooled connection to a dead member hangs. The next attempt gets another one.
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		find := bson.D{{Key: "find", Value: "probe"}, {Key: "limit", Value: 1}}
 		return client.Database(probeDatabase).RunCommand(ctx, find).Err()

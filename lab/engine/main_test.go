@@ -37,7 +37,7 @@ func helper(arg string) int {
 		fmt.Println(err)
 		return 2
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	s, err := e.Start(ctx, engine.StartOptions{Binary: binary})
 	if err == nil {
@@ -48,14 +48,14 @@ func helper(arg string) int {
 		return 2
 	}
 	fmt.Println(s.DataDir(), s.Pids())
-	time.Sleep(10 * time.Minute) // until it is killed
+	time.Sleep(time.Hour) // until it is killed
 	return 0
 }
 
 // dial connects the official driver.
 func dial(t *testing.T, uri string) *mongo.Client {
 	t.Helper()
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(10 * time.Second))
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(10 * time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestMongodIsSet(t *testing.T) {
 func TestMongodAccess(t *testing.T) {
 	t.Parallel() // it mostly waits for a server
 	forEachMongod(t, func(t *testing.T, e engine.Engine, binary string) {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		secure := enginetest.HasTLS(t, binary)
 		opts := engine.StartOptions{Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), User: "ada",

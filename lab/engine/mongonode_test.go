@@ -68,7 +68,7 @@ func TestMongoNodeReleases(t *testing.T) {
 				s.Cache = 512 << 20
 				s.Parameters = map[string]string{"syncdelay": "30"}
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			if err := n.Start(ctx); err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestMongoEnvironmentOfUser(t *testing.T) {
 	} {
 		t.Setenv("GLIBC_TUNABLES", set)
 		n, _ := newMongo(t, enginetest.StandinMongo(t, "8.0.12"), nil)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		if err := errors.Join(n.Start(ctx), n.Wait(ctx)); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestMongoOpenFilesIsolated(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.Kill() })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	if err := errors.Join(n.Start(ctx), n.Wait(ctx)); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestMongoNodeFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			n, _ := newMongo(t, enginetest.StandinMongo(t, "7.0.24", c.misbehave), c.change)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			if err := n.Start(ctx); err != nil {
 				t.Fatal(err)
@@ -202,7 +202,7 @@ func TestMongoNodeFailures(t *testing.T) {
 	t.Run("ignores SIGTERM", func(t *testing.T) {
 		t.Parallel()
 		n, _ := newMongo(t, enginetest.StandinMongo(t, "7.0.24", "ignores-sigterm"), nil)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		if err := n.Start(ctx); err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func TestDocumentDBNodes(t *testing.T) {
 		return
 	}
 	j, hosts := enginetest.Hosts(t, host.Plain, "host1", "host2")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
 	p, err := engine.NewPostgres(ctx, engine.PostgresOptions{Home: home, Name: "rs0-1", Host: hosts["host1"],

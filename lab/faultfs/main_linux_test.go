@@ -75,7 +75,7 @@ func dropCopies() {
 }
 
 // patience is for how long a test waits for what must happen.
-const patience = 90 * time.Second
+const patience = 10 * time.Minute
 
 // daemon is a faultfs in a process of its own.
 type daemon struct {

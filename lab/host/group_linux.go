@@ -339,7 +339,7 @@ func (g *group) kill(ctx context.Context) error { return endGroup(ctx, g.dirs())
 
 // remove kills all processes of the group and removes it.
 func (g *group) remove(ctx context.Context) error {
-	if err := removeGroupDirs(ctx, g.dirs()); err != nil {
+	if err := RemoveGroups(ctx, g.dirs()); err != nil {
 		return fmt.Errorf("cannot remove the control group %s: %w", g.name, err)
 	}
 	return g.journal.Gone(g.id)
@@ -354,7 +354,7 @@ func removeGroup(ctx context.Context, r journal.Resource) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
 	defer cancel()
-	return removeGroupDirs(ctx, dirs)
+	return RemoveGroups(ctx, dirs)
 }
 
 // endGroup kills all processes in the directories of a group, which need not exist.
@@ -418,7 +418,8 @@ func members(dir string) []int {
 	return pids
 }
 
-func removeGroupDirs(ctx context.Context, dirs []string) error {
+// RemoveGroups kills all processes in control groups, and removes them with all groups below. They need not exist.
+func RemoveGroups(ctx context.Context, dirs []string) error {
 	if err := endGroup(ctx, dirs); err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func TestVersion1Alone(t *testing.T) {
 		return
 	}
 	h.unified = ""
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	j, err := journal.Open(t.TempDir())
 	if err != nil {
@@ -185,7 +185,7 @@ func TestVersion1Alone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = removeGroupDirs(context.Background(), g.dirs()) }() // it is there only after a failure
+	defer func() { _ = RemoveGroups(context.Background(), g.dirs()) }() // it is there only after a failure
 	p := freezeAndThaw(ctx, t, g)
 	removeFrozen(ctx, t, g)
 	if err := errors.Join(g.freeze(ctx, true), g.kill(ctx), g.remove(ctx)); err != nil {

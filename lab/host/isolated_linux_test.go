@@ -324,7 +324,7 @@ func TestSlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.SetReadDeadline(time.Now().Add(limit))
-	if n, err := io.CopyN(io.Discard, c, 200*rate); err != nil { // 200 s at the old rate
+	if n, err := io.CopyN(io.Discard, c, 800*rate); err != nil { // 800 s at the old rate
 		t.Errorf("only %d bytes moved after the link was fast again: %v", n, err)
 	}
 	if err := h.Slow(t.Context(), 1); err == nil {

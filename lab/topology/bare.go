@@ -116,7 +116,7 @@ func (c *bare) Return(_ context.Context, member string) error {
 		return fmt.Errorf("there is no volume %q", member)
 	}
 	if n.Host().State() == host.Off {
-		return fmt.Errorf("%s, the host of %s, has no power; restore it with 'plimsoll lab heal'", n.Host().Name(), member)
+		return fmt.Errorf("%s, the host of %s, has no power; restore it with 'plimsoll lab revert'", n.Host().Name(), member)
 	}
 	return nil
 }

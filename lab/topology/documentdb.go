@@ -33,14 +33,15 @@ type documentDB struct {
 
 	op sync.Mutex
 
-	mu       sync.Mutex
-	primary  *pgMember // the last one that was seen, dead or alive; nil before the start
-	timeline int64     // of the primary
-	led      time.Time // start of the last poll that it answered as primary
-	planned  bool      // StepDown waits for the next primary
-	stopping bool
-	synced   []string                 // the standbys that Patroni may promote, from etcd
-	readers  map[*engine.Gateway]bool // for reading single members; true while in use
+	mu         sync.Mutex
+	primary    *pgMember // the last one that was seen, dead or alive; nil before the start
+	timeline   int64     // of the primary
+	led        time.Time // start of the last poll that it answered as primary
+	planned    bool      // StepDown waits for the next primary
+	stopping   bool
+	etcdLeader *engine.Etcd             // of etcd, the last one that was seen
+	synced     []string                 // the standbys that Patroni may promote, from etcd
+	readers    map[*engine.Gateway]bool // for reading single members; true while in use
 }
 
 // pgMember is one PostgreSQL and what its polls have found. The fields below node are guarded by documentDB.mu.

@@ -319,6 +319,36 @@ func stepDownInVain(t *testing.T, u *underTest) {
 	}
 }
 
+// The end of etcd's leader is an event, because the lease is renewed.
+func etcdLeaderKilled(t *testing.T, u *underTest) {
+	u.whole(t)
+	since := u.now()
+	var old *engine.Etcd
+	eventually(t, "etcd has no leader", func() error {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if old = u.etcdLeader; old == nil {
+			return errors.New("none was seen")
+		}
+		return nil
+	})
+	if err := old.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the next leader of etcd was not told", func() error {
+		for _, e := range u.told("etcd", since) {
+			if e.data["from"] == old.Name() && e.data["member"] != old.Name() {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", u.told("etcd", since))
+	})
+	if err := u.Return(t.Context(), old.Name()); err != nil {
+		t.Fatal(err)
+	}
+	u.whole(t)
+}
+
 // A member that is started again on another host has another address: the other members and the gateways find it.
 func memberMoves(t *testing.T, u *underTest) {
 	m := u.member(u.whole(t))

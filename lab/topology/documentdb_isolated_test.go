@@ -1,11 +1,14 @@
 package topology
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
@@ -24,7 +27,7 @@ func TestDocumentDBIsolated(t *testing.T) {
 	}
 	t.Parallel() // it mostly waits
 	u := bringUp(t, host.Isolated, func(s *spec.Lab) {
-		s.Engine.Authentication = true
+		s.Engine.Authentication, s.Engine.Connections = true, 4
 		s.Hosts.Memory = 1 << 30
 	})
 	u.through(t, []step{
@@ -82,15 +85,39 @@ func gatewaysShareMemory(t *testing.T, u *underTest) {
 	}
 }
 
-// A primary that is cut off cannot be heard, so it is replaced; nothing that it still does is acknowledged. When its
-// host is reachable again it joins by itself.
+// A primary that is cut off cannot be heard, so it is replaced; nothing that it still does is acknowledged. The gateway
+// whose connections all hang is restarted. When the host of the former primary is reachable again it joins by itself.
 func cutOffPrimary(t *testing.T, u *underTest) {
 	old, since := u.whole(t), u.now()
 	m := u.member(old)
+	writing, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	begun := make(chan error, 16)
+	for i := range cap(begun) { // more than the gateway's connections
+		c := u.collection(t, "majority", "hang"+strconv.Itoa(i))
+		all.Go(func() {
+			begun <- insert(writing, c, 0, patience)
+			(&writer{next: 1}).write(writing, c)
+		})
+	}
+	defer all.Wait()
+	defer stop()
+	for range cap(begun) {
+		if err := <-begun; err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := m.node.Host().Cut(t.Context(), nil, host.Both); err != nil {
 		t.Fatal(err)
 	}
 	u.promoted(t, old)
+	eventually(t, "the gateway was not restarted", func() error {
+		if !slices.ContainsFunc(u.told("restart", since), func(e event) bool { return e.data["member"] == "gateway-majority" }) {
+			return fmt.Errorf("%+v", u.told("restart", since))
+		}
+		return nil
+	})
+	stop()
 	if err := insert(t.Context(), u.collection(t, "majority", "cut"), 1, patience); err != nil {
 		t.Errorf("no majority without %s: %v", old, err)
 	}

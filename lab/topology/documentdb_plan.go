@@ -74,7 +74,9 @@ func documentDBNotes(asked spec.Lab, members, hosts int) []string {
 	}
 	notes = append(notes, fmt.Sprintf("a write at the level %s waits for the primary and %d of %d standbys (Patroni's "+
 		"synchronous_mode quorum); when standbys are away, Patroni lowers that number down to 1, and promotes only a "+
-		"standby that has all these writes", level, k, members-1))
+		"standby that has all these writes", level, k, members-1),
+		fmt.Sprintf("FerretDB has no time limit for answers of PostgreSQL, so the lab restarts a gateway that does not answer "+
+			"within %v after a promotion; the outage includes this time", gatewayLimit))
 	switch hosts {
 	case 1:
 		notes = append(notes, "all members of etcd are on one host")

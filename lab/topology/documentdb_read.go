@@ -43,7 +43,7 @@ func (c *documentDB) Read(ctx context.Context, member string) (Reading, error) {
 	case m == nil:
 		return Reading{}, fmt.Errorf("there is no member %s with data; see 'plimsoll lab status'", member)
 	case !m.node.Status().Running:
-		return Reading{}, fmt.Errorf("%s does not run; start it with 'plimsoll lab heal'", member)
+		return Reading{}, fmt.Errorf("%s does not run; start it with 'plimsoll lab revert'", member)
 	}
 	behind := c.waitCaughtUp(ctx, m)
 	g, err := c.acquireReader(ctx)

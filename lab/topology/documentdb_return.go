@@ -118,12 +118,17 @@ func (c *documentDB) readdressGateways(ctx context.Context) error {
 		if c.isStopping() || !g.node.Status().Running || slices.Equal(g.node.Members(), now) {
 			return nil
 		}
-		c.site.Event("restart", g.plan.Name+" was restarted, because a member has another address",
-			map[string]string{"member": g.plan.Name})
-		if err := g.node.Kill(); err != nil {
-			return err
-		}
-		g.node.SetMembers(now...)
-		return g.node.Start(ctx)
+		return c.restartGateway(ctx, g, "a member has another address")
 	})
+}
+
+// restartGateway restarts a gateway with the members' present addresses, and writes an event with the reason. c.op is
+// held.
+func (c *documentDB) restartGateway(ctx context.Context, g *pgGateway, why string) error {
+	c.site.Event("restart", g.plan.Name+" was restarted, because "+why, map[string]string{"member": g.plan.Name})
+	if err := g.node.Kill(); err != nil {
+		return err
+	}
+	g.node.SetMembers(c.upstreams()...)
+	return g.node.Start(ctx)
 }

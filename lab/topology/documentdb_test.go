@@ -51,6 +51,7 @@ func TestDocumentDBSet(t *testing.T) {
 			{"failovers one after another", failoversInARow},
 			{"step-down", stepDown},
 			{"a step-down that cannot be", stepDownInVain},
+			{"the leader of etcd fails", etcdLeaderKilled},
 			{"a member moves", memberMoves},
 			{"no secrets in logs", noSecretsInLogs},
 		},

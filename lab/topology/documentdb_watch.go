@@ -29,12 +29,57 @@ func (c *documentDB) Watch(ctx context.Context) {
 			}
 		})
 	}
+	for _, g := range c.gateways {
+		all.Go(func() { c.watchGateway(ctx, g) })
+	}
 	all.Go(func() {
 		for !c.singleMember() && sleep(ctx, statusEvery) == nil {
 			c.pollSynced(ctx)
+			c.pollEtcd(ctx)
 		}
 	})
 	all.Wait()
+}
+
+// gatewayLimit is how long a gateway may not answer after a promotion.
+const gatewayLimit = 10 * time.Second
+
+// watchGateway restarts a gateway that does not find a new primary. FerretDB sets no limit for an answer of PostgreSQL,
+// so connections to a member that is paused, cut off or without power hang for minutes. When all that its pool may have
+// hang, it cannot connect to another member.
+func (c *documentDB) watchGateway(ctx context.Context, g *pgGateway) {
+	timelineNow := func() int64 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.timeline
+	}
+	for checked := timelineNow(); sleep(ctx, statusEvery) == nil; {
+		now := timelineNow()
+		if now == checked {
+			continue
+		}
+		checked = now
+		if err := c.checkGateway(ctx, g); err != nil && ctx.Err() == nil {
+			c.site.Event("problem", fmt.Sprintf("cannot restart %s: %v", g.plan.Name, err),
+				map[string]string{"member": g.plan.Name})
+		}
+	}
+}
+
+// checkGateway restarts a gateway that does not answer although there is a primary.
+func (c *documentDB) checkGateway(ctx context.Context, g *pgGateway) error {
+	limit, cancel := context.WithTimeout(ctx, gatewayLimit)
+	defer cancel()
+	if g.node.Wait(limit) == nil || ctx.Err() != nil {
+		return nil
+	}
+	c.op.Lock()
+	defer c.op.Unlock()
+	if _, err := c.Primary(ctx, ""); err != nil || c.isStopping() || nodeState(g.node) != "running" {
+		return nil
+	}
+	return c.restartGateway(ctx, g, fmt.Sprintf("it had not answered for %v after a promotion: its connections to the "+
+		"former primary hang", gatewayLimit))
 }
 
 // pollSynced reads from etcd which standbys Patroni may promote.
@@ -58,6 +103,33 @@ func (c *documentDB) pollSynced(ctx context.Context) {
 			c.mu.Unlock()
 			return
 		}
+	}
+}
+
+// pollEtcd looks for the leader of etcd and writes an event when it is another one. A new leader renews all
+// leases, so the primary of a dead host keeps its lease for longer.
+func (c *documentDB) pollEtcd(ctx context.Context) {
+	c.mu.Lock()
+	old := c.etcdLeader
+	c.mu.Unlock()
+	for i, e := range append([]*engine.Etcd{old}, c.etcd...) {
+		if e == nil || i > 0 && e == old || !e.Status().Running {
+			continue
+		}
+		limit, cancel := context.WithTimeout(ctx, statusLimit)
+		leads, err := e.Leads(limit)
+		cancel()
+		if err != nil || !leads {
+			continue
+		}
+		c.mu.Lock()
+		c.etcdLeader = e
+		c.mu.Unlock()
+		if old != nil && old != e {
+			c.site.Event("etcd", fmt.Sprintf("%s became the leader of etcd after %s on %s, and renewed the lease of the primary",
+				e.Name(), old.Name(), old.Host().Name()), map[string]string{"member": e.Name(), "from": old.Name()})
+		}
+		return
 	}
 }
 

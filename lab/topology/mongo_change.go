@@ -88,7 +88,7 @@ func (c *mongoCluster) Return(ctx context.Context, member string) error {
 		n.SetConfigDB(c.seeds(mongoConfig)) // config servers may have moved
 	}
 	if n.IsPaused() {
-		return fmt.Errorf("%s is paused, so it cannot be started; heal the pause first", member)
+		return fmt.Errorf("%s is paused, so it cannot be started; resume it first", member)
 	}
 	limit, cancel := context.WithTimeout(ctx, changeLimit)
 	defer cancel()

@@ -91,7 +91,7 @@ func (l *load) end() {
 // goOn returns when a few thousand further pages were written.
 func (l *load) goOn(t *testing.T) {
 	t.Helper()
-	first, deadline := l.steps.Load(), time.After(2*time.Minute)
+	first, deadline := l.steps.Load(), time.After(10*time.Minute)
 	for l.steps.Load() < first+3000 {
 		select {
 		case <-l.ended:

@@ -98,7 +98,7 @@ func (o *oneDisk) format(ctx context.Context, devices []string) error {
 
 func (o *oneDisk) assemble(_ context.Context, answering []string) error {
 	if len(answering) == 0 {
-		return errors.New("the only disk does not answer. Heal it first")
+		return errors.New("the only disk does not answer. Revert its fault first")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (o *oneDisk) verify(ctx context.Context, mount string, _ bool) (verified, e
 }
 
 var errNoCopy = errors.New("the volume has only one copy of its data, so a failed disk cannot be rebuilt. " +
-	"Use lab heal to end the fault, or create the lab again with lab down and lab up")
+	"Use lab revert to end the fault, or create the lab again with lab down and lab up")
 
 // lines are the lines of a text that are not blank.
 func lines(text string) []string {

@@ -231,7 +231,7 @@ func (v *blocks) Remount(ctx context.Context) error {
 	}
 	if len(answering) == 0 {
 		return fmt.Errorf("volume %s is unmounted because none of its disks answers. "+
-			"Heal the disks or power on their host; the lab then mounts it again", v.name)
+			"Revert the faults of the disks or power on their host; the lab then mounts it again", v.name)
 	}
 	if err := v.array.assemble(ctx, answering); err != nil {
 		return fmt.Errorf("volume %s is unmounted and cannot be remounted: %w", v.name, err)

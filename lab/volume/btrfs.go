@@ -38,7 +38,7 @@ func withoutMounts(command []string) []string {
 // assemble only checks: the mount options name the devices.
 func (b *btrfsArray) assemble(_ context.Context, answering []string) error {
 	if missing := b.s.disks() - len(answering); missing > b.s.tolerates() {
-		return fmt.Errorf("%s of %d do not answer, but %s tolerates only %d. Heal some disks first",
+		return fmt.Errorf("%s of %d do not answer, but %s tolerates only %d. Revert some of their faults first",
 			figure.Plural(missing, "disk"), b.s.disks(), b.s.btrfsProfile(), b.s.tolerates())
 	}
 	return nil

@@ -199,7 +199,7 @@ func startWriter(t *testing.T, path string) *writer {
 // waitFor returns when n further records are durable.
 func (w *writer) waitFor(t *testing.T, n int) {
 	t.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(10 * time.Minute)
 	first := -1
 	for {
 		select {

@@ -113,7 +113,7 @@ func killMaker(t *testing.T, dir, policy string, entries int, late time.Duration
 	must(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(10 * time.Minute)
 	for strings.Count(content(filepath.Join(dir, journal.FileName)), "\n") < entries && time.Now().Before(deadline) {
 		select {
 		case <-ended:

@@ -110,7 +110,7 @@ func (v *blocks) health(e examined) (health, detail string) {
 		return "failed", strings.Join(append(details, fmt.Sprintf("the filesystem has not answered for %v, because its disks "+
 			"hang or the machine is very busy", probeLimit)), "; ")
 	case down || !ok:
-		return "failed", strings.Join(append(details, "the filesystem has failed; lab heal --all heals its disks, "+
+		return "failed", strings.Join(append(details, "the filesystem has failed; lab revert --all reverts the faults of its disks, "+
 			"remounts it and restarts its member"), "; ")
 	case len(gone) > v.m.scheme.tolerates():
 		health = "failed"
@@ -244,7 +244,7 @@ func (v *blocks) checkRepairable(failed int) error {
 	case tolerated == 0:
 		return fmt.Errorf("cannot repair volume %s: %w", v.name, errNoCopy)
 	}
-	return fmt.Errorf("cannot repair volume %s: %s do not answer, but it tolerates only %d. Heal some disks first",
+	return fmt.Errorf("cannot repair volume %s: %s do not answer, but it tolerates only %d. Revert some of their faults first",
 		v.name, figure.Plural(failed, "disk"), tolerated)
 }
 

@@ -98,7 +98,7 @@ func (v *blocks) makeRoom(ctx context.Context) error {
 		}
 		if err := v.widen(ctx, i, d, v.m.o.Layout.Reserve); err != nil && d.answers() { // else the rebuild reports it
 			return fmt.Errorf("a rebuild during load needs %s on every disk, but disk %s does not have it: %w. "+
-				"Heal the failed disks, or delete data, and repair the volume again",
+				"Revert the faults of the failed disks, or delete data, and repair the volume again",
 				figure.Bytes(v.m.o.Layout.Reserve), d.name, err)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	patience = time.Minute
+	patience = 10 * time.Minute
 	token    = "the-token-of-the-service"
 )
 

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/fleet/nats"
+	"github.com/plimsoll-bench/plimsoll/fleet/ssh"
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// tokenVariable has the token of the coordinator for an agent.
+const tokenVariable = "PLIMSOLL_AGENT_TOKEN"
+
+// agentFlags say how agents on other machines and the coordinator find each other.
+type agentFlags struct {
+	listen     string
+	server     nats.Server
+	kubernetes kubernetesFlags
+}
+
+func addAgentFlags(fs *pflag.FlagSet, f *agentFlags) {
+	fs.StringVar(&f.listen, "agents-listen", "", "`address` on which this command waits for agents, HOST:PORT (default a free port of loopback; ssh needs no other)")
+	fs.StringVar(&f.server.URL, "nats", "", "`URL` of your NATS server, which then carries the messages of agents (default a server in this process)")
+	fs.StringVar(&f.server.Creds, "nats-creds", "", "credentials `file` for --nats")
+	fs.StringVar(&f.server.CA, "nats-ca", "", "`file` with the certificate authorities for --nats (default those of the system)")
+	f.kubernetes.addClusterFlags(fs)
+	addPodFlags(fs, &f.kubernetes.Settings)
+}
+
+// clusterPlacer places agents in a Kubernetes cluster, where they continue if this command is killed.
+type clusterPlacer struct {
+	*kubernetes.Placer
+	*nats.Coordinator
+}
+
+// places finds the places of load clients. dir is the record of a run that can be resumed, "" where there is none.
+func (f *agentFlags) places(env *environment, dir string) *agentPlaces {
+	return &agentPlaces{flags: f, env: env, record: dir}
+}
+
+type agentPlaces struct {
+	flags  *agentFlags
+	env    *environment
+	record string
+	resume bool
+
+	mu          sync.Mutex
+	coordinator *nats.Coordinator // opened for the first place that needs it
+	dir         string            // of the coordinator
+	open        map[string]fleet.Placer
+}
+
+// find implements [fleet.Placers].
+func (p *agentPlaces) find(place string) (fleet.Placer, error) {
+	if place == "" {
+		return clientPlaces()("")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.open[place]; ok {
+		return known, nil
+	}
+	if p.coordinator == nil {
+		if err := p.start(); err != nil {
+			return nil, err
+		}
+	}
+	var made fleet.Placer
+	switch hosts, isSSH := strings.CutPrefix(place, spec.PlaceSSH); {
+	case place == spec.PlaceManual:
+		made = &manualPlacer{Coordinator: p.coordinator, env: p.env}
+	case isSSH && p.flags.server.URL != "":
+		return nil, errors.New("ssh carries the connections of its agents itself: omit --nats")
+	case isSSH:
+		made = ssh.New(strings.Split(hosts, ","), p.coordinator, p.dir)
+	default:
+		cluster, err := kubernetes.Connect(p.flags.kubernetes.kubeconfig, p.flags.kubernetes.namespace)
+		if err != nil {
+			return nil, err
+		}
+		made = clusterPlacer{kubernetes.New(cluster, p.flags.kubernetes.Settings, p.coordinator), p.coordinator}
+	}
+	if p.open == nil {
+		p.open = map[string]fleet.Placer{}
+	}
+	p.open[place] = made
+	return made, nil
+}
+
+// start opens the coordinator.
+func (p *agentPlaces) start() (err error) {
+	if p.dir, err = p.directory(); err != nil {
+		return err
+	}
+	o := nats.Options{Dir: p.dir, Server: p.flags.server, Listen: p.flags.listen, Resume: p.resume}
+	o.Version, _ = toolVersion()
+	p.coordinator, err = nats.Open(context.Background(), o)
+	return err
+}
+
+// directory makes the directory of the coordinator. Without a record it is below that of this user, and those of
+// commands that were killed are removed.
+func (p *agentPlaces) directory() (string, error) {
+	if p.record != "" {
+		return filepath.Join(p.record, fleet.CoordinatorDir), nil
+	}
+	home, err := homeDir(p.env)
+	if err != nil {
+		return "", err
+	}
+	all := filepath.Join(home, "coordinators")
+	old, _ := os.ReadDir(all) // there is none yet
+	for _, dir := range old {
+		pid, _ := strconv.Atoi(dir.Name())
+		if !procid.Of(pid).Alive() {
+			_ = os.RemoveAll(filepath.Join(all, dir.Name())) // the next command tries again
+		}
+	}
+	dir := filepath.Join(all, strconv.Itoa(os.Getpid()))
+	return dir, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
+}
+
+// close ends the agents and the coordinator.
+func (p *agentPlaces) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, placer := range p.open {
+		if err := placer.End(); err != nil {
+			fmt.Fprintf(p.env.stderr, "plimsoll: %v\n", err)
+		}
+	}
+	if p.coordinator == nil {
+		return
+	}
+	if p.flags.server.URL == "" { // no other coordinator will have its address and token
+		if err := p.coordinator.Dismiss(); err != nil {
+			fmt.Fprintf(p.env.stderr, "plimsoll: %v\n", err)
+		}
+	}
+	p.coordinator.Close()
+	if err := os.RemoveAll(p.dir); err != nil {
+		fmt.Fprintf(p.env.stderr, "plimsoll: cannot remove the directory of the coordinator: %v\n", err)
+	}
+}
+
+// manualPlacer shows a person what to start.
+type manualPlacer struct {
+	*nats.Coordinator
+	env  *environment
+	told sync.Once
+}
+
+// Place implements [fleet.Placer].
+func (p *manualPlacer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
+	p.told.Do(func() { p.explain(n) })
+	return p.Wait(ctx, n, tell)
+}
+
+func (p *manualPlacer) explain(n int) {
+	connect := "plimsoll agent --connect " + p.Connect()
+	if token := p.Token(); token != "" {
+		connect = tokenVariable + "=" + token + " " + connect
+	} else {
+		connect += " --creds FILE"
+	}
+	fmt.Fprintf(p.env.stderr, "plimsoll: start %d agents on the machines that send the load, each with:\n  %s\n", n, connect)
+	loopback := []string{"://127.0.0.1:", "://[::1]:", "://localhost:"}
+	if slices.ContainsFunc(loopback, func(host string) bool { return strings.Contains(p.Connect(), host) }) {
+		fmt.Fprintln(p.env.stderr, "plimsoll: only agents on this machine reach this address; for others, give --agents-listen ADDRESS:PORT")
+	}
+}
+
+// End implements [fleet.Placer]. The agents were started by a person, and end with the coordinator.
+func (p *manualPlacer) End() error { return nil }

@@ -1,0 +1,122 @@
+//go:build !race
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// toStart is the line with which a coordinator says how agents are started.
+var toStart = regexp.MustCompile(`PLIMSOLL_AGENT_TOKEN=(\S+) plimsoll agent --connect (\S+)`)
+
+// ofAgents are the arguments of a run of two agents on a responder that stores nothing.
+func ofAgents(more ...string) []string {
+	return append([]string{"run", "null:", "--agents", "2", "--threads", "4", "--pace", "40", "--records", "1000",
+		"--out", out, "--format", "json"}, more...)
+}
+
+// startAgents starts agents for a coordinator.
+func startAgents(t *testing.T, c *command, n int, more ...string) []*command {
+	t.Helper()
+	var said []string
+	c.until(t, "the coordinator to say what to start", func() bool {
+		text, err := os.ReadFile(filepath.Join(c.dir, "stderr"))
+		said = toStart.FindStringSubmatch(string(text))
+		return err == nil && said != nil
+	})
+	var list []*command
+	for range n {
+		list = append(list, startChanged(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PLIMSOLL_AGENT_TOKEN="+said[1]) },
+			append([]string{"agent", "--connect", said[2]}, more...)...))
+	}
+	return list
+}
+
+// startCoordinator starts a command whose standard error can be read while it runs.
+func startCoordinator(t *testing.T, args ...string) *command {
+	t.Helper()
+	return startChanged(t, func(cmd *exec.Cmd) {
+		f, err := os.Create(filepath.Join(cmd.Dir, "stderr"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		cmd.Stderr = f
+	}, args...)
+}
+
+// checkAgents checks the record of a run of two agents.
+func checkAgents(t *testing.T, dir string, r *record.Run) {
+	t.Helper()
+	if r.Status != record.Complete || len(r.Clients) != 2 {
+		t.Fatalf("the run is %s, its clients are %+v", r.Status, r.Clients)
+	}
+	var sum measure.Tally
+	for _, c := range r.Clients {
+		if c.Status != "complete" || c.Agent == "" || c.Host == "" {
+			t.Errorf("client %+v", c)
+		}
+		own, err := record.OpenRun(filepath.Join(dir, filepath.FromSlash(c.Record)))
+		if err != nil {
+			t.Fatalf("the record of client %d: %v", c.Number, err)
+		}
+		sum = sum.Add(own.Phase("measure").Counts)
+	}
+	got := r.Phase("measure").Counts
+	if p := r.Phase("outside"); p != nil {
+		got = got.Add(p.Counts)
+	}
+	if got != sum || got.Succeeded == 0 {
+		t.Errorf("the record counts %+v, the agents %+v", got, sum)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "coordinator")); err == nil {
+		t.Error("the directory of the coordinator is still there")
+	}
+}
+
+// TestAgents runs a load by agents that a person starts.
+func TestAgents(t *testing.T) {
+	inTurn(t, 15)
+	c := startCoordinator(t, ofAgents("--duration", "5s")...)
+	agents := startAgents(t, c, 2, "--zone", "here")
+	e := c.wait(t).must(t, 0)
+	checkAgents(t, filepath.Join(e.dir, out), e.record(t))
+	for _, a := range agents {
+		a.wait(t) // the coordinator is gone
+	}
+}
+
+// TestAgentsOfAKilledCoordinator kills the command of a run. Its agents continue, and another command completes the
+// run.
+func TestAgentsOfAKilledCoordinator(t *testing.T) {
+	inTurn(t, 20)
+	c := startCoordinator(t, ofAgents("--duration", "20s")...)
+	startAgents(t, c, 2)
+	untilMeasured(t, c)
+	c.signal(t, syscall.SIGKILL)
+	c.wait(t)
+	again := startChanged(t, func(cmd *exec.Cmd) { cmd.Dir = c.dir }, "run", "null:", "--resume", out, "--format", "json")
+	r := again.wait(t).must(t, 0).record(t)
+	dir := filepath.Join(c.dir, out)
+	checkAgents(t, dir, r)
+	checkFinding(t, r, "coordinator-away", measure.Warning)
+	if p := r.Phase("measure"); p.Seconds < 19 {
+		t.Errorf("%v of 20 s were measured", p.Seconds)
+	}
+	if old, err := record.OpenRun(filepath.Join(dir, "killed-1")); err != nil || old.Status != record.Killed {
+		t.Errorf("the earlier record: %v", err)
+	}
+	e := start(t, "run", "null:", "--resume", dir).wait(t).must(t, 2)
+	if !strings.Contains(e.stderr, "only a run whose coordinator was killed") {
+		t.Errorf("a complete run is resumed: %s", e.stderr)
+	}
+}

@@ -1,0 +1,128 @@
+package kubernetes
+
+import (
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/deploy"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func settings() Settings {
+	return Settings{Name: "agents", Namespace: "bench", Image: "registry.example/plimsoll:1.2", Agents: 4,
+		Connect: "tls://192.0.2.9:4100", Token: "secret.print", CPU: "1", Memory: "512Mi"}
+}
+
+func TestManifest(t *testing.T) {
+	creds := settings()
+	creds.Token, creds.Creds = "", "-----BEGIN NATS USER JWT-----\nkey \"quoted\"\n"
+	for name, s := range map[string]Settings{"token": settings(), "creds": creds} {
+		got, err := Manifest(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden := filepath.Join("testdata", name+".yaml")
+		if *update {
+			if err := os.WriteFile(golden, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), string(got)); d != "" {
+			t.Errorf("%s (run with -update if it should change):\n%s", golden, d)
+		}
+		objects, err := parse(s)
+		if err != nil || len(objects) != 3 || objects[0].GetKind() != "Job" {
+			t.Fatalf("objects: %v, %v; want the Job and two that belong to it", objects, err)
+		}
+		if text, _ := objects[1].Object["stringData"].(map[string]any); text["creds"] != s.Creds || text["token"] != s.Token {
+			t.Errorf("the Secret has %v", text)
+		}
+	}
+}
+
+func TestManifestRefuses(t *testing.T) {
+	for name, change := range map[string]func(*Settings){
+		"name":      func(s *Settings) { s.Name = "a: b" },
+		"namespace": func(s *Settings) { s.Namespace = "a\nb" },
+		"address":   func(s *Settings) { s.Connect = "tls://a b" },
+		"image":     func(s *Settings) { s.Image = "" },
+		"agents":    func(s *Settings) { s.Agents = 0 },
+		"secret":    func(s *Settings) { s.Token = "" },
+		"cores":     func(s *Settings) { s.CPU = "many" },
+	} {
+		s := settings()
+		change(&s)
+		if _, err := Manifest(s); err == nil {
+			t.Errorf("a wrong %s was accepted", name)
+		}
+	}
+}
+
+// TestChart checks that Helm renders the templates as the program does: they use what both define, and no functions of
+// Helm.
+func TestChart(t *testing.T) {
+	text, err := fs.ReadFile(deploy.Agents, "helm/plimsoll-agents/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	ours := settings().values()
+	want := map[string]bool{}
+	for _, scope := range slices.Sorted(maps.Keys(ours)) {
+		for name := range ours[scope].(map[string]any) {
+			want["."+scope+"."+name] = true
+		}
+	}
+	for name := range values {
+		if !want[".Values."+name] {
+			t.Errorf("values.yaml has %s, which the program does not set", name)
+		}
+	}
+	for name := range ours["Values"].(map[string]any) {
+		if _, ok := values[name]; !ok {
+			t.Errorf("the program sets %s, which values.yaml does not have", name)
+		}
+	}
+	files, err := fs.Glob(deploy.Agents, chart+"/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	action, word := regexp.MustCompile(`{{-? *(.*?) *-?}}`), regexp.MustCompile(`^(if|else|end|printf|"%q")$`)
+	used := map[string]bool{}
+	for _, f := range files {
+		text, err := fs.ReadFile(deploy.Agents, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range action.FindAllStringSubmatch(string(text), -1) {
+			for _, w := range strings.Fields(a[1]) {
+				if want[w] {
+					used[w] = true
+				} else if !word.MatchString(w) {
+					t.Errorf("%s uses %s, which Helm and the program may render differently", f, w)
+				}
+			}
+		}
+	}
+	if d := cmp.Diff(want, used); d != "" {
+		t.Errorf("values that no template uses:\n%s", d)
+	}
+}

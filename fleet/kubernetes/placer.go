@@ -1,0 +1,239 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/plimsoll-bench/plimsoll/fleet"
+)
+
+const (
+	// placed is a label of what Place made. Objects that people made of the manifest or the chart do not have it.
+	placed = "plimsoll-placed-by"
+	// endAtMost is the time limit of requests that remove agents.
+	endAtMost = 30 * time.Second
+)
+
+var (
+	jobs   = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	pods   = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	// resources of the objects of the manifest by kind.
+	resources = map[string]schema.GroupVersionResource{
+		"Job":           jobs,
+		"Secret":        {Version: "v1", Resource: "secrets"},
+		"NetworkPolicy": {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+	}
+)
+
+// Cluster is a connection to a Kubernetes.
+type Cluster struct {
+	client    dynamic.Interface
+	Namespace string
+}
+
+// Connect reads a kubeconfig: the given file, or that of kubectl; in a pod, its service account. An empty namespace is
+// that of the kubeconfig.
+func Connect(kubeconfig, namespace string) (*Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a Kubernetes cluster: %w. Check with: kubectl cluster-info", err)
+	}
+	if namespace == "" {
+		if namespace, _, err = loader.Namespace(); err != nil {
+			return nil, err
+		}
+	}
+	client, err := dynamic.NewForConfig(config)
+	return &Cluster{client, namespace}, err
+}
+
+// Coordinator is where agents register.
+type Coordinator interface {
+	// Wait returns links to n agents when so many are there.
+	Wait(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error)
+	// Connect is its address for agents.
+	Connect() string
+	// Token is what an agent must know; empty if agents have credentials.
+	Token() string
+}
+
+// Placer places agents in a cluster.
+type Placer struct {
+	cluster     *Cluster
+	settings    Settings
+	coordinator Coordinator
+
+	mu   sync.Mutex
+	made []string // names of Jobs
+	n    int      // their agents
+}
+
+// New returns a placer. It chooses the name of the settings and the number itself, and asks the coordinator for the
+// address and the token if they are not given.
+func New(c *Cluster, s Settings, to Coordinator) *Placer {
+	s.Namespace = c.Namespace
+	return &Placer{cluster: c, settings: s, coordinator: to}
+}
+
+// Place implements [fleet.Placer]. It starts the agents that are missing, in a Job of their own.
+func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n < n {
+		if err := p.add(ctx, n-p.n); err != nil {
+			return nil, err
+		}
+	}
+	if tell == nil {
+		tell = func(string) {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel(nil)
+	following.Go(func() {
+		if err := p.cluster.follow(ctx, p.made, tell); err != nil {
+			cancel(err)
+		}
+	})
+	links, err := p.coordinator.Wait(ctx, n, tell)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return nil, cause
+	}
+	return links, err
+}
+
+func (p *Placer) add(ctx context.Context, n int) error {
+	s := p.settings
+	s.Name, s.Agents = "plimsoll-agents-"+strings.ToLower(rand.Text()[:8]), n
+	if s.Connect == "" {
+		s.Connect = p.coordinator.Connect()
+	}
+	if s.Creds == "" {
+		s.Token = p.coordinator.Token()
+	}
+	objects, err := parse(s)
+	if err != nil {
+		return err
+	}
+	client := p.cluster.client
+	p.made = append(p.made, s.Name) // before it exists, so that End removes it in any case
+	var owner []meta.OwnerReference
+	for _, o := range objects {
+		o.SetOwnerReferences(owner)
+		labels := o.GetLabels()
+		labels[placed] = "run"
+		o.SetLabels(labels)
+		made, err := client.Resource(resources[o.GetKind()]).Namespace(s.Namespace).Create(ctx, o, meta.CreateOptions{})
+		if err != nil {
+			return explain(err, "create the "+o.GetKind()+" of the agents", s.Namespace)
+		}
+		if o.GetKind() == "Job" {
+			owner = []meta.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: s.Name, UID: made.GetUID()}}
+		}
+	}
+	p.n += n
+	return nil
+}
+
+// parse returns the objects of the manifest.
+func parse(s Settings) ([]*unstructured.Unstructured, error) {
+	text, err := Manifest(s)
+	if err != nil {
+		return nil, err
+	}
+	d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4<<10)
+	var list []*unstructured.Unstructured
+	for {
+		var o unstructured.Unstructured
+		if err := d.Decode(&o); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if len(o.Object) > 0 {
+			list = append(list, &o)
+		}
+	}
+}
+
+// End implements [fleet.Placer].
+func (p *Placer) End() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), endAtMost)
+	defer cancel()
+	var err error
+	for _, name := range p.made {
+		err = errors.Join(err, p.cluster.remove(ctx, name))
+	}
+	p.made, p.n = nil, 0
+	return err
+}
+
+// remove removes a Job. The cluster removes its pods and what it owns.
+func (c *Cluster) remove(ctx context.Context, name string) error {
+	background := meta.DeletePropagationBackground
+	o := meta.DeleteOptions{PropagationPolicy: &background}
+	err := c.client.Resource(jobs).Namespace(c.Namespace).Delete(ctx, name, o)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return explain(err, "remove the Job "+name+" of the agents", c.Namespace)
+}
+
+// Clean removes the agents that placers left in the namespace, and those that are in use. It returns the names of their
+// Jobs.
+func (c *Cluster) Clean(ctx context.Context) ([]string, error) {
+	list, err := c.client.Resource(jobs).Namespace(c.Namespace).List(ctx, meta.ListOptions{LabelSelector: placed})
+	if err != nil {
+		return nil, explain(err, "list the Jobs of agents", c.Namespace)
+	}
+	var removed []string
+	for _, j := range list.Items {
+		if err := c.remove(ctx, j.GetName()); err != nil {
+			return removed, err
+		}
+		removed = append(removed, j.GetName())
+	}
+	return removed, nil
+}
+
+// explain says what to do about an error of the API server.
+func explain(err error, what, namespace string) error {
+	var next string
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		next = "Ask for the rights to create, list and delete jobs, secrets, networkpolicies and pods there"
+	case apierrors.IsUnauthorized(err):
+		next = "Log in to the cluster again"
+	case apierrors.IsNotFound(err):
+		next = "Create the namespace, or give another one"
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		next = "Check the limits of agents, and that the cluster has Kubernetes 1.33 or later"
+	default:
+		next = "Check the connection with: kubectl cluster-info"
+	}
+	return fmt.Errorf("cannot %s in the namespace %s: %w. %s", what, namespace, err, next)
+}

@@ -1,0 +1,68 @@
+package nats
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
+)
+
+// Server says how to connect to a NATS server.
+type Server struct {
+	URL   string // nats://HOST:PORT or tls://HOST:PORT
+	Token string // of a coordinator's embedded server, as [Coordinator.Token] returns it
+	Creds string // file with the credentials of a user
+	CA    string // file with the certificates of the authorities that the server's may be from; "" for those of the system
+}
+
+func (s Server) connect(name string, more ...client.Option) (*client.Conn, error) {
+	opts := append([]client.Option{
+		client.Name(name), client.MaxReconnects(-1), client.ReconnectWait(250 * time.Millisecond),
+		client.ReconnectBufSize(-1),
+		client.Timeout(10 * time.Second), client.PingInterval(5 * time.Second), client.MaxPingsOutstanding(2),
+	}, more...)
+	if s.Token != "" {
+		token, print, ok := strings.Cut(s.Token, ".")
+		if !ok {
+			return nil, errors.New("the token is incomplete. Copy all of the token that the coordinator shows")
+		}
+		opts = append(opts, client.Token(token), client.Secure(pinned(print)))
+	}
+	if s.Creds != "" {
+		opts = append(opts, client.UserCredentials(s.Creds))
+	}
+	if s.CA != "" {
+		opts = append(opts, client.RootCAs(s.CA))
+	}
+	nc, err := client.Connect(s.URL, opts...)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return nc, nil
+}
+
+// explain says what to do about a failed connection.
+func (s Server) explain(err error) error {
+	at := redact.InText(s.URL)
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.Is(err, errOtherCertificate):
+		return fmt.Errorf("the NATS server at %s is not the coordinator of this token: it has another certificate. Copy the token that "+
+			"the coordinator shows now", at)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("the certificate of the NATS server at %s is from an unknown authority. Give the file of its authority", at)
+	case errors.Is(err, client.ErrAuthorization) && s.Token != "":
+		return fmt.Errorf("the coordinator at %s does not accept the token. Copy the token that the coordinator shows now", at)
+	case errors.Is(err, client.ErrAuthorization):
+		return fmt.Errorf("the NATS server at %s does not accept the credentials. Check the credentials file", at)
+	case errors.Is(err, client.ErrNoServers):
+		return fmt.Errorf("cannot connect to the NATS server at %s: connection refused. Start the server or the coordinator, or check "+
+			"the address", at)
+	}
+	return fmt.Errorf("cannot connect to the NATS server at %s: %w. Check the address and the network", at, err)
+}

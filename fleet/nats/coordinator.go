@@ -1,0 +1,514 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/plimsoll-bench/plimsoll/fleet"
+)
+
+// Options are how a coordinator is opened.
+type Options struct {
+	// Dir is the coordinator's directory, which has keys and, with the embedded server, the frames of unfinished runs. It
+	// takes a coordinator of an earlier process again, with the same address and token.
+	Dir string
+	// Server is the user's server; without a URL the coordinator starts one in this process.
+	Server Server
+	// Listen is the address of the embedded server, HOST:PORT. The default is a free port of loopback, or the port of
+	// the coordinator whose directory it is.
+	Listen string
+	// Space separates coordinators that use one server. The default is plimsoll.
+	Space string
+	// Version is that of the program.
+	Version string
+	// Resume keeps the unfinished run of a coordinator that was killed, for [Coordinator.Resume]. Without it the agents
+	// end their parts.
+	Resume bool
+}
+
+// Coordinator has the agents that are registered, and gives links to them.
+type Coordinator struct {
+	opts     Options
+	space    space
+	state    *state
+	server   *embedded // nil if it is the user's
+	nc       *client.Conn
+	js       jetstream.JetStream
+	agentsKV jetstream.KeyValue
+	self     entry
+	closed   chan struct{}
+	once     sync.Once
+
+	mu        sync.Mutex
+	agents    map[string]*agent
+	taken     map[string]bool // agents that Wait is inviting
+	runs      []*run
+	unresumed map[string]bool
+	changed   chan struct{} // closed and replaced when something of agents changes
+}
+
+// agent is an agent that is registered.
+type agent struct {
+	entry
+	beat beat
+	last time.Time // of its last beat
+}
+
+// Open starts a coordinator.
+func Open(ctx context.Context, o Options) (*Coordinator, error) {
+	s, err := openState(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Coordinator{opts: o, space: spaceOf(o.Space), state: s, closed: make(chan struct{}), agents: map[string]*agent{},
+		taken: map[string]bool{}, unresumed: map[string]bool{}, changed: make(chan struct{})}
+	c.self = entry{Facts: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version}, Key: s.private.PublicKey().Bytes()}
+	if err := c.open(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Coordinator) open(ctx context.Context) (err error) {
+	if err := c.connect(); err != nil {
+		return err
+	}
+	if err := c.state.save(c.opts.Dir); err != nil {
+		return err
+	}
+	if c.js, err = publisher(c.nc); err != nil {
+		return err
+	}
+	if c.agentsKV, err = openBucket(ctx, c.js, c.space); err != nil {
+		return err
+	}
+	if err := c.alone(ctx); err != nil {
+		return err
+	}
+	if c.opts.Resume {
+		for _, u := range c.state.Runs {
+			c.unresumed[u.ID] = true
+		}
+	} else if err := c.discard(ctx); err != nil {
+		return err
+	}
+	if _, err := c.agentsKV.Put(ctx, coordinatorKey, encode(c.self)); err != nil {
+		return err
+	}
+	if _, err := c.nc.Subscribe(c.space.beat("*"), c.onBeat); err != nil {
+		return err
+	}
+	watcher, err := c.agentsKV.WatchAll(ctx)
+	if err != nil {
+		return err
+	}
+	go c.register(watcher)
+	go c.beat()
+	return nil
+}
+
+// connect connects to the user's server, or to one that it starts.
+func (c *Coordinator) connect() (err error) {
+	if c.opts.Server.URL != "" {
+		c.nc, err = c.opts.Server.connect("plimsoll coordinator")
+		return err
+	}
+	if c.opts.Listen != "" {
+		c.state.Listen = c.opts.Listen
+	}
+	if c.state.Listen == "" {
+		c.state.Listen = "127.0.0.1:0"
+	}
+	if c.server, err = newEmbedded(c.opts.Dir, c.state); err != nil {
+		return err
+	}
+	if c.state.Listen, err = c.server.start(); err != nil {
+		return err
+	}
+	c.nc, err = Server{}.connect("plimsoll coordinator", client.InProcessServer(c.server), client.Token(c.state.Token))
+	return err
+}
+
+// openBucket returns the bucket of agents, which it makes if it is missing.
+func openBucket(ctx context.Context, js jetstream.JetStream, s space) (jetstream.KeyValue, error) {
+	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket(), History: 1,
+		Description: "agents of plimsoll that are registered"})
+	if err != nil {
+		return nil, fmt.Errorf("the NATS server has no JetStream for this user: %w. Enable JetStream on the server", err)
+	}
+	return kv, nil
+}
+
+// alone claims the space of names.
+func (c *Coordinator) alone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerAtMost)
+	defer cancel()
+	if _, err := c.nc.RequestWithContext(ctx, c.space.who(), nil); err == nil {
+		return fmt.Errorf("another coordinator uses the space %q of this NATS server. End it, or use another space", c.space)
+	}
+	_, err := c.nc.Subscribe(c.space.who(), func(m *client.Msg) { _ = m.Respond(nil) })
+	return err
+}
+
+// discard removes the streams of runs that are not resumed.
+func (c *Coordinator) discard(ctx context.Context) error {
+	for _, u := range c.state.Runs {
+		if err := c.remove(ctx, u.ID); err != nil {
+			return err
+		}
+	}
+	c.state.Runs = nil
+	return c.state.save(c.opts.Dir)
+}
+
+func (c *Coordinator) remove(ctx context.Context, run string) error {
+	err := c.js.DeleteStream(ctx, c.space.stream(run))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return err
+}
+
+// register follows the bucket of agents. It ends the links of agents that are no more registered.
+func (c *Coordinator) register(w jetstream.KeyWatcher) {
+	for u := range w.Updates() {
+		if u == nil || u.Key() == coordinatorKey {
+			continue
+		}
+		var e entry
+		there := u.Operation() == jetstream.KeyValuePut && json.Unmarshal(u.Value(), &e) == nil
+		e.Name = u.Key()
+		c.mu.Lock()
+		if there {
+			c.agents[e.Name] = &agent{entry: e}
+		} else {
+			delete(c.agents, e.Name)
+		}
+		runs := c.runs
+		c.notify()
+		c.mu.Unlock()
+		for _, r := range runs {
+			if i, part := r.numbers[e.Name]; part && !bytes.Equal(r.links[i].agent.Key, e.Key) && r.links[i].used() {
+				go c.left(r, i, fmt.Errorf("the agent %s has ended", e.Name))
+			}
+		}
+	}
+}
+
+// notify wakes those who wait for agents. The caller has the lock.
+func (c *Coordinator) notify() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *Coordinator) onBeat(m *client.Msg) {
+	var b beat
+	if json.Unmarshal(m.Data, &b) == nil {
+		_, name, _ := cutLast(m.Subject, ".")
+		c.beatOf(name, b)
+	}
+}
+
+// beat says every second that the coordinator is there.
+func (c *Coordinator) beat() {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		_ = c.nc.Publish(c.space.coordinator(), nil) // fails while the connection is interrupted
+		select {
+		case <-ticker.C:
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// Connect is the address that agents connect to.
+func (c *Coordinator) Connect() string {
+	if c.server == nil {
+		return c.opts.Server.URL
+	}
+	host, port, err := net.SplitHostPort(c.state.Listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		host = ownAddress()
+	}
+	return "tls://" + net.JoinHostPort(host, port)
+}
+
+// ownAddress is an address of this machine that others may reach.
+func ownAddress() string {
+	list, _ := net.InterfaceAddrs() // without any it is loopback
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return n.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// Token is what agents of the embedded server must know: its password and the fingerprint of its certificate. Keep it
+// out of command lines. It is empty with the user's server, whose agents have credentials of their own.
+func (c *Coordinator) Token() string {
+	if c.server == nil {
+		return ""
+	}
+	return c.state.Token + "." + fingerprint(c.server.opts.TLSConfig.Certificates[0].Certificate[0])
+}
+
+// Wait returns links to n idle agents for a run when they are registered. tell, if it is not nil, shows a person how
+// many are missing. An agent of another release is an error.
+func (c *Coordinator) Wait(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
+	if err := c.tidy(ctx); err != nil {
+		return nil, err
+	}
+	if tell == nil {
+		tell = func(string) {}
+	}
+	id := randomName(8)
+	var list []entry
+	refused := map[string]time.Time{} // when agents did not join, by key
+	defer func() { c.release(list) }()
+	for {
+		if err := c.gather(ctx, n, &list, refused, tell); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
+		r, err := c.begin(ctx, id, list)
+		if err != nil {
+			return nil, err
+		}
+		failed := c.inviteAll(ctx, r)
+		if len(failed) == 0 {
+			links := make([]fleet.Link, n)
+			for i, l := range r.links {
+				links[i] = l
+			}
+			return links, nil
+		}
+		r.each((*link).Break)
+		for _, a := range failed {
+			refused[string(a.Key)] = time.Now()
+		}
+		c.release(list)
+		list, id = nil, randomName(8)
+	}
+}
+
+// gather takes idle agents until it has n.
+func (c *Coordinator) gather(ctx context.Context, n int, list *[]entry, refused map[string]time.Time,
+	tell func(string)) error {
+	told := -1
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		for _, a := range c.agents {
+			if len(*list) == n {
+				break
+			}
+			if c.taken[a.Name] || a.beat.Busy || time.Since(a.last) > aliveAtMost ||
+				time.Since(refused[string(a.Key)]) < answerAtMost {
+				continue
+			}
+			if err := differs(a.Facts, c.self.Facts); err != nil {
+				c.mu.Unlock()
+				return err
+			}
+			c.taken[a.Name] = true
+			*list = append(*list, a.entry)
+		}
+		c.mu.Unlock()
+		have := len(*list)
+		if have == n {
+			return nil
+		}
+		if have != told {
+			told = have
+			tell(fmt.Sprintf("%d of %d agents are connected to %s, waiting for the others", have, n, c.Connect()))
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d agents connected to %s: %w", have, n, c.Connect(), context.Cause(ctx))
+		case <-c.closed:
+			return errors.New("the coordinator was closed")
+		}
+	}
+}
+
+func (c *Coordinator) release(list []entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range list {
+		delete(c.taken, a.Name)
+	}
+}
+
+// begin makes the stream of a run.
+func (c *Coordinator) begin(ctx context.Context, id string, list []entry) (*run, error) {
+	r, err := c.newRun(id, list)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.state.Runs = append(c.state.Runs, unfinished{ID: id, Agents: list})
+	err = c.state.save(c.opts.Dir)
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.js.CreateStream(ctx, jetstream.StreamConfig{Name: c.space.stream(id),
+		Subjects:    []string{c.space.frames(id)},
+		Description: "messages of a run of plimsoll"})
+	if err != nil {
+		return nil, fmt.Errorf("the NATS server makes no stream for the run: %w. Check its limits and its disk", err)
+	}
+	if err := c.follow(ctx, r); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runs = append(c.runs, r)
+	return r, nil
+}
+
+// Resume returns the links of the unfinished run of a coordinator that was opened with Options.Resume, in the order of
+// their numbers. Each repeats the messages of its agent from the beginning of the run. The commands that the killed
+// coordinator sent are not repeated; those of this one follow them. The link of an agent that has ended its part
+// meanwhile ends with an error after its messages. Agents do that one minute after the coordinator was killed. Without
+// an unfinished run there are no links.
+func (c *Coordinator) Resume(ctx context.Context) ([]fleet.Link, error) {
+	if len(c.state.Runs) == 0 {
+		return nil, nil
+	}
+	last := c.state.Runs[len(c.state.Runs)-1]
+	for _, u := range c.state.Runs[:len(c.state.Runs)-1] {
+		if err := c.remove(ctx, u.ID); err != nil {
+			return nil, err
+		}
+	}
+	c.state.Runs = []unfinished{last}
+	stream, err := c.js.Stream(ctx, c.space.stream(last.ID))
+	if err != nil {
+		return nil, fmt.Errorf("the unfinished run cannot be resumed: its stream %s: %w. Run it again", c.space.stream(last.ID), err)
+	}
+	r, err := c.newRun(last.ID, last.Agents)
+	if err != nil {
+		return nil, err
+	}
+	links := make([]fleet.Link, len(r.links))
+	for i, l := range r.links {
+		links[i] = l
+		m, err := stream.GetLastMsgForSubject(ctx, l.subject)
+		if err == nil {
+			err = l.continueAfter(m.Data)
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil, err
+		}
+	}
+	if err := c.follow(ctx, r); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runs = append(c.runs, r)
+	c.unresumed = map[string]bool{}
+	return links, nil
+}
+
+// inviteAll returns the agents that do not join.
+func (c *Coordinator) inviteAll(ctx context.Context, r *run) (failed []entry) {
+	results := make([]error, len(r.links))
+	var all sync.WaitGroup
+	for i, l := range r.links {
+		all.Go(func() { results[i] = c.invite(ctx, r, i, l.agent) })
+	}
+	all.Wait()
+	for i, err := range results {
+		if err != nil {
+			failed = append(failed, r.links[i].agent)
+		}
+	}
+	return failed
+}
+
+// tidy removes the streams of runs that have ended. They are kept until then, so that a coordinator which is killed
+// before the record is complete can be resumed.
+func (c *Coordinator) tidy(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var rest []*run
+	for _, r := range c.runs {
+		if r.used() {
+			rest = append(rest, r)
+			continue
+		}
+		if err := c.remove(ctx, r.id); err != nil {
+			return err
+		}
+		c.state.Runs = slices.DeleteFunc(c.state.Runs, func(u unfinished) bool { return u.ID == r.id })
+	}
+	c.runs = rest
+	return c.state.save(c.opts.Dir)
+}
+
+// Dismiss ends all agents that are registered.
+func (c *Coordinator) Dismiss() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.agents {
+		if err := c.nc.Publish(c.space.agent(name), encode(request{Leave: true})); err != nil {
+			return err
+		}
+	}
+	return c.nc.FlushTimeout(answerAtMost)
+}
+
+// Close ends all links and the embedded server. Agents stay, unless they are dismissed before.
+func (c *Coordinator) Close() {
+	c.once.Do(func() {
+		c.mu.Lock()
+		runs := c.runs
+		c.mu.Unlock()
+		limit := time.After(answerAtMost)
+		for _, r := range runs {
+			r.each(func(l *link) { l.flush(limit) })
+		}
+		close(c.closed)
+		for _, r := range runs {
+			<-r.ended
+		}
+		if c.nc != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), answerAtMost)
+			defer cancel()
+			if c.js != nil {
+				_ = c.tidy(ctx) // what is left is removed by the next coordinator of the directory
+			}
+			c.nc.Close()
+		}
+		if c.server != nil {
+			c.server.stop()
+		}
+	})
+}
+
+// validName reports whether a name can be one of an agent.
+func validName(name string) bool {
+	ok, err := path.Match("[a-zA-Z0-9]*", name)
+	return err == nil && ok && strings.IndexFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	}) < 0
+}

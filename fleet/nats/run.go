@@ -1,0 +1,239 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/plimsoll-bench/plimsoll/fleet"
+)
+
+// run is the coordinator's side of one run.
+type run struct {
+	id      string
+	links   []*link
+	numbers map[string]int // of links by the names of agents
+	consume jetstream.ConsumeContext
+	ended   chan struct{} // closed when its stream is no more used
+
+	mu   sync.Mutex
+	seen uint64 // sequence of the last message of the stream that was delivered
+	gone map[int]departure
+}
+
+// departure is the end of a link when a message of the stream has been delivered.
+type departure struct {
+	after uint64
+	why   error
+}
+
+// link is the coordinator's side of a wire.
+type link struct {
+	*wire
+	agent entry
+}
+
+// Facts implements [fleet.Link].
+func (l *link) Facts() fleet.Facts { return l.agent.Facts }
+
+// Break implements [fleet.Link]. The agent ends its part when it sends a beat.
+func (l *link) Break() { l.fail(fmt.Errorf("the link to the agent %s was ended", l.agent.Name)) }
+
+// used reports whether an end of the link is still open.
+func (l *link) used() bool {
+	select {
+	case <-l.done:
+		return !l.ended()
+	default:
+		return true
+	}
+}
+
+// newRun makes the links of a run whose stream is there.
+func (c *Coordinator) newRun(id string, agents []entry) (*run, error) {
+	r := &run{id: id, numbers: map[string]int{}, ended: make(chan struct{}), gone: map[int]departure{}}
+	stream := c.space.stream(id)
+	for i, a := range agents {
+		r.numbers[a.Name] = i
+		up, down := c.space.up(id, i), c.space.down(id, i)
+		out, err := newSealer(c.state.private, a.Key, down)
+		if err != nil {
+			return nil, err
+		}
+		in, err := newSealer(c.state.private, a.Key, up)
+		if err != nil {
+			return nil, err
+		}
+		r.links = append(r.links, &link{wire: newWire(c.nc, c.js, stream, down, out, in), agent: a})
+	}
+	return r, nil
+}
+
+// follow delivers the messages of the agents to their links, from the beginning of the stream.
+func (c *Coordinator) follow(ctx context.Context, r *run) (err error) {
+	r.consume, err = consume(ctx, c.js, c.space.stream(r.id), c.space.toCoordinator(r.id), r.deliver)
+	if err != nil {
+		return err
+	}
+	for _, l := range r.links {
+		go l.transmit()
+	}
+	go c.watch(r)
+	return nil
+}
+
+// consume calls deliver with each message of a subject, in order, until it is stopped.
+func consume(ctx context.Context, js jetstream.JetStream, stream, subject string, deliver func(jetstream.Msg)) (
+	jetstream.ConsumeContext, error) {
+	ordered, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})
+	if err != nil {
+		return nil, err
+	}
+	return ordered.Consume(deliver, jetstream.PullMaxMessages(256))
+}
+
+func (r *run) deliver(m jetstream.Msg) {
+	_, last, _ := cutLast(m.Subject(), ".")
+	if i, err := strconv.Atoi(last); err == nil && i >= 0 && i < len(r.links) {
+		r.links[i].deliver(m.Data())
+	}
+	if about, err := m.Metadata(); err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.seen = about.Sequence.Stream
+		for i, d := range r.gone {
+			r.depart(i, d)
+		}
+	}
+}
+
+func cutLast(s, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, separator); i >= 0 {
+		return s[:i], s[i+len(separator):], true
+	}
+	return s, "", false
+}
+
+// depart ends a link if all is delivered that its agent sent.
+func (r *run) depart(i int, d departure) {
+	if r.seen >= d.after {
+		r.links[i].fail(d.why) // without effect if the agent closed it
+		delete(r.gone, i)
+	}
+}
+
+// left ends the link of an agent that no longer performs its part, after the messages that are in the stream.
+func (c *Coordinator) left(r *run, i int, why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerAtMost)
+	defer cancel()
+	stream, err := c.js.Stream(ctx, c.space.stream(r.id))
+	if err != nil {
+		return // the next beat says it again
+	}
+	m, err := stream.GetLastMsgForSubject(ctx, c.space.up(r.id, i))
+	d := departure{why: why}
+	switch {
+	case err == nil:
+		d.after = m.Sequence
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone[i] = d
+	r.depart(i, d)
+}
+
+// watch ends the links if the stream is removed, and ends when no link is used.
+func (c *Coordinator) watch(r *run) {
+	defer close(r.ended)
+	defer r.consume.Stop()
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-c.closed:
+			r.each(func(l *link) { l.fail(errors.New("the coordinator was closed")) })
+			return
+		}
+		if !r.used() {
+			return
+		}
+		if errors.Is(exists(c.js, c.space.stream(r.id)), jetstream.ErrStreamNotFound) {
+			r.each(func(l *link) { l.fail(errGone(c.space.stream(r.id))) })
+			return
+		}
+	}
+}
+
+// used reports whether a link of the run is used.
+func (r *run) used() bool { return slices.ContainsFunc(r.links, (*link).used) }
+
+func (r *run) each(do func(*link)) {
+	for _, l := range r.links {
+		do(l)
+	}
+}
+
+// beatOf notes what an agent says of itself. An agent that performs a part whose link is broken is told to end it.
+func (c *Coordinator) beatOf(name string, b beat) {
+	c.mu.Lock()
+	a := c.agents[name]
+	if a == nil || !bytes.Equal(a.Key, b.Key) {
+		c.mu.Unlock()
+		return
+	}
+	a.last, a.beat = time.Now(), b
+	c.notify()
+	wanted := c.unresumed[b.Run]
+	i := slices.IndexFunc(c.runs, func(r *run) bool { return r.id == b.Run })
+	var r *run
+	if i >= 0 {
+		r = c.runs[i]
+	}
+	c.mu.Unlock()
+	if r != nil {
+		number, part := r.numbers[name]
+		wanted = part && bytes.Equal(r.links[number].agent.Key, b.Key) && !r.links[number].isBroken()
+		if wanted && !b.Busy && !r.links[number].ended() {
+			go c.left(r, number, fmt.Errorf("the agent %s ended its part of the run", name))
+		}
+	}
+	if b.Busy && !wanted {
+		_ = c.nc.Publish(c.space.agent(name), encode(request{Break: b.Run})) // the next beat tries again
+	}
+}
+
+// invite asks an agent to join a run.
+func (c *Coordinator) invite(ctx context.Context, r *run, number int, a entry) error {
+	ask := encode(request{Join: &join{Run: r.id, Number: number, Coordinator: c.self}})
+	for {
+		ctx, cancel := context.WithTimeout(ctx, answerAtMost)
+		m, err := c.nc.RequestWithContext(ctx, c.space.agent(a.Name), ask)
+		cancel()
+		if err == nil {
+			if len(m.Data) > 0 {
+				return errors.New(string(m.Data))
+			}
+			return nil
+		}
+		if errors.Is(err, client.ErrNoResponders) || c.nc.IsConnected() {
+			return err
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

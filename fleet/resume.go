@@ -1,0 +1,188 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+)
+
+// CoordinatorDir is the directory below a record that keeps what a coordinator needs to be started again. It is there
+// while a run of agents goes on.
+const CoordinatorDir = "coordinator"
+
+// stateFile is written when the start of the load is decided.
+const stateFile = "fleet.json"
+
+// state is what a coordinator that is started again must know besides the record.
+type state struct {
+	Started int64         `json:"started"` // the coordinator's clock, in nanoseconds of the Unix epoch
+	Number  uint64        `json:"number"`
+	Clients []stateClient `json:"clients"`
+}
+
+type stateClient struct {
+	Facts       Facts `json:"facts"`
+	Offset      int64 `json:"offset_ns"`
+	Uncertainty int64 `json:"uncertainty_ns"`
+}
+
+// Resumer is a placer whose agents continue while there is no coordinator.
+type Resumer interface {
+	// Resume returns links to the agents of an unfinished run, in the order of their numbers. Each delivers all frames of
+	// its agent, from the first one. Agents that are gone are links without further frames.
+	Resume(ctx context.Context) ([]Link, error)
+}
+
+// keepState writes the state. Agents that end with this process need none.
+func (t *team) keepState() error {
+	if _, ok := t.place.(Resumer); !ok {
+		return nil
+	}
+	s := state{Started: t.started.UnixNano(), Number: t.opts.Number}
+	for _, m := range t.members {
+		offset, uncertainty := m.clock.offset()
+		s.Clients = append(s.Clients, stateClient{m.facts, int64(offset), int64(uncertainty)})
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(t.opts.Dir, CoordinatorDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, stateFile)
+	if err := os.WriteFile(name+".part", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".part", name)
+}
+
+// Resume finishes the run of a coordinator that was killed, while its agents continued. Its record is in the directory
+// of the options, and is moved to a directory killed-1, killed-2, … below it. The new record has all that the agents
+// measured. target is the address of the target, because records have no passwords.
+func Resume(ctx context.Context, target string, o run.Options, f Options) (*record.Run, error) {
+	old, err := record.OpenRun(o.Dir)
+	switch {
+	case err != nil:
+		return nil, wrong(err)
+	case old.Status != record.Killed:
+		return nil, wrong(fmt.Errorf("%s is %s: only a run whose coordinator was killed can be resumed", o.Dir, old.Status))
+	}
+	if pid, held := record.Holder(o.Dir); held {
+		return nil, wrong(fmt.Errorf("%s: process %d still writes it", o.Dir, pid))
+	}
+	text, err := safeopen.ReadFile(o.Dir, CoordinatorDir+"/"+stateFile, maxState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, wrong(fmt.Errorf("%s: its load had not started, or its agents ended with it: start the run again", o.Dir))
+	}
+	if err != nil {
+		return nil, wrong(err)
+	}
+	var s state
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, wrong(fmt.Errorf("%s is damaged: %w", filepath.Join(o.Dir, CoordinatorDir, stateFile), err))
+	}
+	asked := old.Specification
+	asked.Target, asked.Out = target, ""
+	place, err := f.Places(asked.Load.Place)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	resumer, ok := place.(Resumer)
+	if !ok {
+		return nil, wrong(fmt.Errorf("the agents of place %q ended with their coordinator: start the run again", asked.Load.Place))
+	}
+	if err := setAside(o.Dir); err != nil {
+		return nil, &run.Error{Stage: run.Recording, Err: err}
+	}
+	away := awayFinding(old, time.Now())
+	o.Number, o.Loaded = s.Number, old.Fill
+	o.Team = func(ctx context.Context, _ string, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
+		t := newTeam(asked, o, f, place, d, sink)
+		t.living = &pids{}
+		w, err := t.rejoin(ctx, resumer, s)
+		w.Findings = append(w.Findings, away)
+		return w, err
+	}
+	return run.Execute(ctx, asked, o)
+}
+
+// maxState bounds the file: 10,000 clients of some hundred bytes.
+const maxState = 16 << 20
+
+// setAside moves the record of a killed coordinator to a directory below it.
+func setAside(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var to string
+	for i := 1; ; i++ {
+		to = filepath.Join(dir, fmt.Sprintf("killed-%d", i))
+		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if aside, _ := filepath.Match("killed-*", e.Name()); aside || e.Name() == CoordinatorDir || e.Name() == record.LockFile {
+			continue
+		}
+		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejoin receives what the agents of a started load measured, from its beginning to its end.
+func (t *team) rejoin(ctx context.Context, place Resumer, s state) (run.Teamwork, error) {
+	t.step("connecting to the agents of the run")
+	links, err := place.Resume(ctx)
+	if err != nil {
+		return run.Teamwork{}, err
+	}
+	if len(links) != len(s.Clients) {
+		return run.Teamwork{}, fmt.Errorf("the unfinished run has %d agents, and its record %d: start the run again",
+			len(links), len(s.Clients))
+	}
+	t.started = time.Unix(0, s.Started)
+	for i, link := range links {
+		c := s.Clients[i]
+		m := &member{Link: link, number: i, facts: c.Facts, ready: true}
+		m.clock.first = &answer{offset: time.Duration(c.Offset), trip: 2 * time.Duration(c.Uncertainty)}
+		t.members = append(t.members, m)
+		go follow(i, link, t.reports)
+	}
+	t.sink.Clients(t.shares())
+	if err := t.sink.Begin(t.started); err != nil {
+		return run.Teamwork{}, err
+	}
+	return t.until(ctx)
+}
+
+// awayFinding says what the coordinator did not see.
+func awayFinding(old *record.Run, now time.Time) measure.Finding {
+	from := old.Started
+	if p := old.Phase(load.PhaseMeasure); p != nil {
+		from = from.Add(time.Duration(p.Seconds * float64(time.Second)))
+	}
+	value := float64(now.Sub(from))
+	return measure.Finding{ID: "coordinator-away", Severity: measure.Warning, Value: &value, Unit: measure.UnitTime,
+		Text: fmt.Sprintf("the coordinator was killed, and resumed %v later. The agents sent all that they measured. Samples of "+
+			"servers, lab and this machine are missing for that time. Earlier samples are in killed-1, … below this record.", time.Duration(value).Round(time.Second))}
+}

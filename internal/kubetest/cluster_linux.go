@@ -1,0 +1,430 @@
+package kubetest
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
+)
+
+// Limit is how long a state of a cluster may take on a busy machine.
+const Limit = 5 * time.Minute
+
+// Nodes are the names of a cluster's nodes.
+var Nodes = []string{"n1", "n2"}
+
+// Machine is the address of this machine in the cluster's network, which pods reach.
+const Machine = machineAddress
+
+// Cluster is a Kubernetes that ends with the test.
+type Cluster struct {
+	Kubeconfig string // the file of the administrator
+	Client     kubernetes.Interface
+	programs   programs
+	dir        string
+	groups     string // the path of the control group in each hierarchy
+	network    *namespace
+	control    []*process.Process
+	nodes      map[string]*node
+}
+
+type node struct {
+	network *namespace
+	first   *process.Process // the others end with it
+}
+
+// Start starts a cluster and waits for its nodes. If the programs are not installed, ok is false, and the test fails if
+// they are required. If another test has a cluster, Start waits for its end.
+func Start(t testing.TB) (c *Cluster, ok bool) {
+	t.Helper()
+	p, _, err := find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := p.missing(); missing != "" || os.Geteuid() != 0 {
+		why := fmt.Sprintf("Kubernetes for tests needs root and %s (go run ./internal/kubetest/install)", missing)
+		if os.Getenv("PLIMSOLL_REQUIRE_KUBERNETES") == "1" {
+			t.Fatal(why)
+		}
+		t.Logf("NOT TESTED on Kubernetes: %s", why)
+		return nil, false
+	}
+	unlock, err := lock(filepath.Join(p.cache, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(unlock)
+	c = &Cluster{programs: p, dir: filepath.Join(p.cache, "run"), groups: "plimsoll-kubetest", nodes: map[string]*node{}}
+	if err := c.remove(); err != nil {
+		t.Fatalf("cannot remove an earlier cluster: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.logs())
+		}
+		if err := c.stop(); err != nil {
+			t.Errorf("cannot remove the cluster: %v", err)
+		}
+	})
+	if err := c.start(); err != nil {
+		t.Fatalf("cannot start Kubernetes: %v", err)
+	}
+	return c, true
+}
+
+// lock waits for the lock, which the kernel releases when this process ends.
+func lock(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			return func() { _ = f.Close() }, err
+		}
+	}
+}
+
+func (c *Cluster) start() error {
+	pki := filepath.Join(c.dir, "pki")
+	if err := errors.Join(os.MkdirAll(pki, 0o700), c.certify(pki)); err != nil {
+		return err
+	}
+	c.Kubeconfig = filepath.Join(pki, "admin.kubeconfig")
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // no limit
+	if c.Client, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	if c.network, err = newSwitch(); err != nil {
+		return err
+	}
+	if err := c.makeGroup("control"); err != nil {
+		return err
+	}
+	if err := c.startControl(pki); err != nil {
+		return err
+	}
+	for i := range Nodes {
+		if err := c.startNode(i, pki); err != nil {
+			return err
+		}
+	}
+	return c.await("two nodes and the default service account", c.ready)
+}
+
+// ready says whether pods can start on both nodes: a node that is just ready has a taint for a moment.
+func (c *Cluster) ready(ctx context.Context) bool {
+	list, err := c.Client.CoreV1().Nodes().List(ctx, meta.ListOptions{})
+	if err != nil || len(list.Items) < len(Nodes) {
+		return false
+	}
+	for _, n := range list.Items {
+		if len(n.Spec.Taints) > 0 || Ready(&n) != core.ConditionTrue {
+			return false
+		}
+	}
+	_, err = c.Client.CoreV1().ServiceAccounts("default").Get(ctx, "default", meta.GetOptions{})
+	return err == nil
+}
+
+// Ready is the condition Ready of a node. That of a node that was lost is unknown.
+func Ready(n *core.Node) core.ConditionStatus {
+	for _, condition := range n.Status.Conditions {
+		if condition.Type == core.NodeReady {
+			return condition.Status
+		}
+	}
+	return core.ConditionUnknown
+}
+
+// await waits until is returns true. If a component of the control plane ends meanwhile, it fails.
+func (c *Cluster) await(what string, is func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
+	for !is(ctx) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no %s after %v", what, Limit)
+		case <-process.AnyEnded(c.control):
+			return fmt.Errorf("no %s, because a component has ended", what)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) certify(pki string) error {
+	a, err := newAuthority(pki)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		a.issue("apiserver", "", "kube-apiserver", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"localhost", "127.0.0.1", controlAddress, serviceAddress),
+		a.issue("accounts", "", "service-accounts"),
+	)
+	users := [][3]string{
+		{"admin", "system:masters", "admin"}, {"manager", "", "system:kube-controller-manager"},
+		{"scheduler", "", "system:kube-scheduler"},
+	}
+	for _, u := range users {
+		err = errors.Join(err, a.issue(u[0], u[1], u[2]), a.kubeconfig(u[0]))
+	}
+	for i, n := range Nodes {
+		err = errors.Join(err, a.issue(n, "system:nodes", "system:node:"+n, n, nodeAddress(i)), a.kubeconfig(n))
+	}
+	return err
+}
+
+func (c *Cluster) startControl(pki string) error {
+	file := func(name string) string { return filepath.Join(pki, name) }
+	user := func(name string) []string {
+		f := file(name + ".kubeconfig")
+		return []string{"--kubeconfig=" + f, "--authentication-kubeconfig=" + f, "--authorization-kubeconfig=" + f,
+			"--cert-dir=" + filepath.Join(c.dir, name), "--bind-address=127.0.0.1", "--leader-elect=false"}
+	}
+	const store, peers = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
+	err := errors.Join(
+		c.component("etcd", "--name=e", "--data-dir="+filepath.Join(c.dir, "etcd"), "--unsafe-no-fsync",
+			"--listen-client-urls="+store, "--advertise-client-urls="+store, "--listen-peer-urls="+peers,
+			"--initial-advertise-peer-urls="+peers, "--initial-cluster=e="+peers),
+		c.component("kube-apiserver", "--etcd-servers="+store, "--bind-address=0.0.0.0", "--secure-port=443",
+			"--advertise-address="+controlAddress, "--cert-dir="+filepath.Join(c.dir, "apiserver"),
+			"--tls-cert-file="+file("apiserver.crt"), "--tls-private-key-file="+file("apiserver.key"),
+			"--client-ca-file="+file("ca.crt"), "--kubelet-certificate-authority="+file("ca.crt"),
+			"--kubelet-client-certificate="+file("admin.crt"), "--kubelet-client-key="+file("admin.key"),
+			"--kubelet-preferred-address-types=InternalIP",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file="+file("accounts.key"),
+			"--service-account-signing-key-file="+file("accounts.key"), "--service-cluster-ip-range="+serviceNetwork,
+			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+			"--default-not-ready-toleration-seconds=2", "--default-unreachable-toleration-seconds=2", "--profiling=false"),
+	)
+	if err != nil {
+		return err
+	}
+	answers := func(ctx context.Context) bool {
+		_, err := c.Client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err == nil
+	}
+	if err := c.await("answer of the API server", answers); err != nil {
+		return err
+	}
+	return errors.Join(
+		c.component("kube-controller-manager", append(user("manager"), "--use-service-account-credentials",
+			"--flex-volume-plugin-dir="+filepath.Join(c.dir, "flex"), "--root-ca-file="+file("ca.crt"),
+			"--service-account-private-key-file="+file("accounts.key"),
+			"--node-monitor-period=1s", "--node-monitor-grace-period=16s")...),
+		c.component("kube-scheduler", user("scheduler")...),
+	)
+}
+
+// component starts a part of the control plane.
+func (c *Cluster) component(name string, args ...string) error {
+	log, err := os.Create(filepath.Join(c.dir, name+".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the child has its own
+	p, err := process.Start(process.Spec{
+		Role: name, Path: c.programs.cube, Args: append([]string{name}, args...), Log: log,
+		Place: process.Place{Network: c.network.path(), Groups: c.group("control")},
+	})
+	if err == nil {
+		c.control = append(c.control, p)
+	}
+	return err
+}
+
+//go:embed node.sh
+var script string
+
+const pauseImage = "registry.local/pause:1"
+
+func (c *Cluster) startNode(i int, pki string) error {
+	name := Nodes[i]
+	network, err := newNamespace()
+	if err != nil {
+		return err
+	}
+	n := &node{network: network}
+	c.nodes[name] = n
+	if err := c.network.cable(nil, network, "eth0", name); err != nil {
+		return err
+	}
+	err = errors.Join(
+		address(network.handle, "eth0", nodeAddress(i)+"/24"),
+		route(network.handle, "", controlAddress),
+		route(network.handle, pods[1-i], nodeAddress(1-i)),
+		c.makeGroup(name),
+		c.makeGroup(name+"/system"),
+	)
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(c.dir, name+".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the child has its own
+	n.first, err = process.Start(process.Spec{
+		Role: "node " + name, Path: "/bin/bash", Log: log,
+		Args: []string{"-c", script, "node.sh", name, filepath.Join(c.dir, name), pki, c.programs.debs, pauseImage,
+			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups + "/" + name},
+		Place:   process.Place{Network: network.path(), Groups: c.group(name + "/system")},
+		Sandbox: &process.Sandbox{},
+	})
+	return err
+}
+
+// Load loads the image of an archive into both nodes.
+func (c *Cluster) Load(t testing.TB, archive string) {
+	t.Helper()
+	for _, n := range c.nodes {
+		socket := fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", n.first.PID)
+		cmd := exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images", "import", archive)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("cannot load %s: %v\n%s", archive, err, out)
+		}
+	}
+}
+
+// Kill ends a node like a loss of power: all its processes end at once.
+func (c *Cluster) Kill(node string) {
+	p := c.nodes[node].first
+	p.Signal(syscall.SIGKILL)
+	<-p.Done
+}
+
+// Cut takes the cable of a node out.
+func (c *Cluster) Cut(t testing.TB, node string) {
+	t.Helper()
+	if err := c.network.down(node); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Mend puts the cable of a node in again.
+func (c *Cluster) Mend(t testing.TB, node string) {
+	t.Helper()
+	if err := c.network.up(node); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Await waits for a state of the cluster.
+func (c *Cluster) Await(t testing.TB, what string, is func(context.Context) bool) {
+	t.Helper()
+	if err := c.await(what, is); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) stop() error {
+	for _, n := range c.nodes {
+		if n.first != nil {
+			n.first.Signal(syscall.SIGKILL)
+			<-n.first.Done
+		}
+		n.network.close()
+	}
+	for _, p := range c.control {
+		p.Kill()
+	}
+	if c.network != nil {
+		c.network.close()
+	}
+	return c.remove()
+}
+
+// remove removes what is left on disk and in control groups, of this cluster or of one whose test was killed.
+func (c *Cluster) remove() error {
+	dirs, err := filepath.Glob("/sys/fs/cgroup/*/" + c.groups)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
+	return errors.Join(host.RemoveGroups(ctx, dirs), process.RemoveTree(c.dir))
+}
+
+// group returns the directories of a control group in all hierarchies of version 1.
+func (c *Cluster) group(name string) []string {
+	var dirs []string
+	all, _ := filepath.Glob("/sys/fs/cgroup/*/tasks") // the pattern is right
+	for _, file := range all {
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+			dirs = append(dirs, filepath.Join(dir, c.groups, name))
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// makeGroup makes a group and those above it. A group of cpuset is empty until it is filled; those below copy it.
+func (c *Cluster) makeGroup(name string) error {
+	dirs := c.group(name)
+	if len(dirs) == 0 {
+		return errors.New("the machine has no control groups of version 1")
+	}
+	for _, dir := range dirs {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+			return err
+		}
+		if strings.HasPrefix(dir, "/sys/fs/cgroup/cpuset/") {
+			if err := fill(filepath.Join("/sys/fs/cgroup/cpuset", c.groups)); err != nil {
+				return err
+			}
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill gives a group of cpuset what the group above has.
+func fill(dir string) error {
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "cgroup.clone_children"), []byte("1"), 0)
+}
+
+// logs are the last lines of all logs.
+func (c *Cluster) logs() string {
+	var b strings.Builder
+	files, _ := filepath.Glob(filepath.Join(c.dir, "*.log")) // the pattern is right
+	for _, f := range files {
+		fmt.Fprintf(&b, "%s:\n%s\n", filepath.Base(f), process.LogTail(f))
+	}
+	return b.String()
+}

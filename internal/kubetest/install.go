@@ -1,0 +1,159 @@
+package kubetest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// packages of Debian with what a node runs. catatonit is the process of a pod's sandbox.
+var packages = []string{"containerd", "runc", "containernetworking-plugins", "catatonit"}
+
+// programs are the files that clusters run.
+type programs struct {
+	cache string // the directory of everything here
+	cube  string // the components of Kubernetes
+	debs  string // the root directory of the unpacked packages
+	pause string // the image of sandboxes
+	top   string // the directory of the module
+}
+
+// find returns where the programs are, installed or not. The version of Kubernetes, of Go and of the source is in the
+// name of the components' file.
+func find() (p programs, version string, err error) {
+	out, err := exec.Command("go", "env", "GOMOD", "GOVERSION").Output()
+	if err != nil {
+		return p, "", fmt.Errorf("cannot find the module's directory by go env: %w", err)
+	}
+	mod, compiler, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	top := filepath.Dir(mod)
+	hash := sha256.New()
+	fmt.Fprintln(hash, compiler)
+	for _, name := range []string{"main.go", "go.sum", "go.mod"} {
+		text, err := os.ReadFile(filepath.Join(top, "internal/kubetest/cube", name))
+		if err != nil {
+			return p, "", err
+		}
+		_, _ = hash.Write(text) // never fails
+		if m := regexp.MustCompile(`k8s.io/kubernetes v(\S+)`).FindSubmatch(text); m != nil && name == "go.mod" {
+			version = string(m[1])
+		}
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return p, "", err
+	}
+	dir = filepath.Join(dir, "plimsoll-kubetest")
+	return programs{
+		cache: dir,
+		cube:  filepath.Join(dir, "cube-"+hex.EncodeToString(hash.Sum(nil))[:16]),
+		debs:  filepath.Join(dir, "debs"),
+		pause: filepath.Join(dir, "pause.tar"),
+		top:   top,
+	}, version, os.MkdirAll(dir, 0o755)
+}
+
+// missing is the first program that is not installed.
+func (p programs) missing() string {
+	for _, name := range []string{p.cube, p.debs, p.pause} {
+		if _, err := os.Stat(name); err != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// Install builds the components of Kubernetes, unpacks the packages of Debian and makes the image of sandboxes, in the
+// user's cache directory. What is there already is kept. It installs nothing on the machine.
+func Install() error {
+	p, version, err := find()
+	if err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(p.cache, "new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	make := map[string]func(name string) error{
+		p.cube:  func(name string) error { return p.build(name, version, filepath.Join(tmp, "objects")) },
+		p.debs:  unpack,
+		p.pause: p.sandbox,
+	}
+	for _, name := range []string{p.cube, p.debs, p.pause} {
+		if _, err := os.Stat(name); err == nil {
+			continue
+		}
+		made := filepath.Join(tmp, filepath.Base(name))
+		if err := make[name](made); err != nil {
+			return err
+		}
+		if err := os.Rename(made, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build compiles with a cache of objects that is removed, because it has 2 GB and is rarely used again.
+func (p programs) build(name, version, objects string) error {
+	old, err := filepath.Glob(filepath.Join(p.cache, "cube-*"))
+	if err != nil {
+		return err
+	}
+	for _, o := range old {
+		if err := os.Remove(o); err != nil {
+			return err
+		}
+	}
+	number := strings.SplitN(version, ".", 3)
+	flags := "-s -w"
+	for field, value := range map[string]string{"Version": "v" + version, "Major": number[0], "Minor": number[1]} {
+		flags += " -X k8s.io/component-base/version.git" + field + "=" + value
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", name, ".")
+	cmd.Dir = filepath.Join(p.top, "internal/kubetest/cube")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOCACHE="+objects)
+	return run(cmd)
+}
+
+func unpack(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	get := exec.Command("apt-get", append([]string{"-q", "download"}, packages...)...)
+	get.Dir = dir
+	if err := run(get); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := run(exec.Command("dpkg-deb", "-x", f, dir)); err != nil {
+			return err
+		}
+		if err := os.Remove(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p programs) sandbox(name string) error {
+	return run(exec.Command("go", "-C", filepath.Join(p.top, "tools"), "run", "./image", "-out", name, "-name", pauseImage,
+		filepath.Join(p.debs, "usr/bin/catatonit"), "-P"))
+}
+
+func run(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s failed: %w\n%s", cmd, err, out)
+	}
+	return nil
+}

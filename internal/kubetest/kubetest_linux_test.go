@@ -1,0 +1,124 @@
+package kubetest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+)
+
+// TestKilled starts a cluster in another process, kills that process, and uses a cluster of its own.
+func TestKilled(t *testing.T) {
+	if os.Getenv("PLIMSOLL_KUBETEST_CHILD") != "" {
+		if _, ok := Start(t); ok {
+			fmt.Println("ready")
+			select {}
+		}
+		return
+	}
+	t.Cleanup(func() { nothingIsLeft(t) })
+	if p, _, err := find(); err == nil && p.missing() == "" && os.Geteuid() == 0 {
+		killed(t)
+	}
+	c, ok := Start(t)
+	if !ok {
+		return
+	}
+	ctx := context.Background()
+	if _, err := c.Client.BatchV1().Jobs("default").Create(ctx, job(), meta.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(t, "complete job", func(ctx context.Context) bool {
+		j, err := c.Client.BatchV1().Jobs("default").Get(ctx, "four", meta.GetOptions{})
+		return err == nil && j.Status.Succeeded == 4
+	})
+	list, err := c.Client.CoreV1().Pods("default").List(ctx, meta.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := map[string]int{}
+	for _, p := range list.Items {
+		on[p.Spec.NodeName]++
+	}
+	if on["n1"] != 2 || on["n2"] != 2 {
+		t.Errorf("pods by node: %v, want two on each", on)
+	}
+	c.Cut(t, "n1")
+	c.awaitReady(t, "n1", core.ConditionUnknown)
+	c.Mend(t, "n1")
+	c.awaitReady(t, "n1", core.ConditionTrue)
+	c.Kill("n2")
+	c.awaitReady(t, "n2", core.ConditionUnknown)
+}
+
+func killed(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$", "-test.v")
+	cmd.Env = append(os.Environ(), "PLIMSOLL_KUBETEST_CHILD=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := childproc.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "ready" {
+		t.Log(lines.Text())
+	}
+	if lines.Text() != "ready" {
+		t.Fatalf("the other process did not start a cluster: %v", cmd.Wait())
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+}
+
+func (c *Cluster) awaitReady(t *testing.T, name string, want core.ConditionStatus) {
+	t.Helper()
+	c.Await(t, fmt.Sprintf("node %s with Ready=%s", name, want), func(ctx context.Context) bool {
+		n, err := c.Client.CoreV1().Nodes().Get(ctx, name, meta.GetOptions{})
+		return err == nil && Ready(n) == want
+	})
+}
+
+func job() *batch.Job {
+	four, mode, no := int32(4), batch.IndexedCompletion, false
+	labels := map[string]string{"job-name": "four"}
+	return &batch.Job{
+		ObjectMeta: meta.ObjectMeta{Name: "four"},
+		Spec: batch.JobSpec{Completions: &four, Parallelism: &four, CompletionMode: &mode, Template: core.PodTemplateSpec{
+			Spec: core.PodSpec{
+				RestartPolicy: core.RestartPolicyNever, AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+				TopologySpreadConstraints: []core.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: core.LabelHostname,
+					WhenUnsatisfiable: core.DoNotSchedule, LabelSelector: &meta.LabelSelector{MatchLabels: labels}}},
+				Containers: []core.Container{{Name: "c", Image: pauseImage, ImagePullPolicy: core.PullNever,
+					Command: []string{"/catatonit", "-V"}}},
+			},
+		}},
+	}
+}
+
+func nothingIsLeft(t *testing.T) {
+	if groups, _ := filepath.Glob("/sys/fs/cgroup/*/plimsoll-kubetest"); len(groups) > 0 {
+		t.Errorf("control groups are left: %v", groups)
+	}
+	if p, _, err := find(); err == nil {
+		if _, err := os.Stat(filepath.Join(p.cache, "run")); err == nil {
+			t.Error("files are left")
+		}
+	}
+	if i, err := net.InterfaceByName(machineLink); err == nil {
+		t.Errorf("the interface %s is left", i.Name)
+	}
+}
