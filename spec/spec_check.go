@@ -149,10 +149,18 @@ func place(name string) error {
 		name, nearest.DidYouMean(name, []string{PlaceManual, PlaceKubernetes, PlaceSSH}))
 }
 
+// mostClients is the largest number of clients: one machine is at its end with some hundred processes.
+func (l *Load) mostClients() float64 {
+	if l.Place == "" {
+		return 256
+	}
+	return 10_000
+}
+
 func (l *Load) validate() error {
 	errs := []error{
 		between("load.workers", float64(l.Workers), 0, 1<<20),
-		between("load.clients", float64(l.Clients), 0, 10_000),
+		between("load.clients", float64(l.Clients), 0, l.mostClients()),
 		place(l.Place),
 		between("load.rate", float64(l.Rate), 0, 1e8),
 		between("load.pace", float64(l.Pace), 0, 1e8),
