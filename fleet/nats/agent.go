@@ -78,7 +78,11 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 		case closed <- nc.LastError():
 		default:
 		}
-	}))
+	}), client.DisconnectErrHandler(func(_ *client.Conn, err error) {
+		if err != nil {
+			p.tell("the connection is interrupted: " + err.Error())
+		}
+	}), client.ReconnectHandler(func(*client.Conn) { p.tell("connected again") }))
 	if err != nil {
 		return err
 	}
@@ -335,7 +339,7 @@ func (p *program) open(j join) (*part, jetstream.ConsumeContext, error) {
 		return nil, nil, err
 	}
 	w := &part{wire: newWire(p.nc, p.js, p.space.stream(j.Run), up, out, in), ended: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(p.ctx, joinAtMost)
+	ctx, cancel := context.WithTimeout(p.ctx, manyAtMost)
 	defer cancel()
 	commands, err := consume(ctx, p.js, w.stream, down, func(m jetstream.Msg) { w.deliver(m.Data()) })
 	return w, commands, err

@@ -145,10 +145,17 @@ func (c *Coordinator) connect() (err error) {
 
 // openBucket returns the bucket of agents, which it makes if it is missing.
 func openBucket(ctx context.Context, js jetstream.JetStream, s space) (jetstream.KeyValue, error) {
-	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket(), History: 1,
-		Description: "agents of plimsoll that are registered"})
-	if err != nil {
-		return nil, fmt.Errorf("the NATS server has no JetStream for this user: %w. Enable JetStream on the server", err)
+	kv, err := js.KeyValue(ctx, s.bucket())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket(), History: 1,
+			Description: "agents of plimsoll that are registered"})
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, errors.New("the NATS server does not respond to requests of JetStream. Check that JetStream is enabled and that the " +
+			"server has a leader")
+	case err != nil:
+		return nil, fmt.Errorf("the NATS server refuses JetStream: %w. Enable JetStream for this user", err)
 	}
 	return kv, nil
 }

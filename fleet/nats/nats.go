@@ -33,8 +33,8 @@ const (
 	aliveAtMost = 5 * time.Second
 	// answerAtMost is the time limit of a request to the server or to an agent.
 	answerAtMost = 5 * time.Second
-	// joinAtMost is the time limit of an agent to join a run. A thousand join at once.
-	joinAtMost = 30 * time.Second
+	// manyAtMost is the time limit of what a thousand agents request at once: to register, to join a run, to store frames.
+	manyAtMost = 30 * time.Second
 	// retryEvery is the pause before something is tried again.
 	retryEvery = 100 * time.Millisecond
 )
@@ -125,5 +125,6 @@ func randomName(bytes int) string {
 // publisher returns JetStream for a connection that carries frames.
 func publisher(nc *client.Conn) (jetstream.JetStream, error) {
 	return jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(1<<20),
-		jetstream.WithPublishAsyncTimeout(2*answerAtMost))
+		jetstream.WithPublishAsyncTimeout(manyAtMost),
+		jetstream.WithDefaultTimeout(manyAtMost))
 }

@@ -218,7 +218,7 @@ func (c *Coordinator) beatOf(name string, b beat) {
 func (c *Coordinator) invite(ctx context.Context, r *run, number int, a entry) error {
 	ask := encode(request{Join: &join{Run: r.id, Number: number, Coordinator: c.self}})
 	for {
-		limited, cancel := context.WithTimeout(ctx, joinAtMost)
+		limited, cancel := context.WithTimeout(ctx, manyAtMost)
 		m, err := c.nc.RequestWithContext(limited, c.space.agent(a.Name), ask)
 		cancel()
 		var said answer
@@ -246,5 +246,5 @@ func (c *Coordinator) alive(e entry) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.agents[e.Name]
-	return a != nil && bytes.Equal(a.Key, e.Key) && time.Since(a.last) < joinAtMost
+	return a != nil && bytes.Equal(a.Key, e.Key) && time.Since(a.last) < manyAtMost
 }
