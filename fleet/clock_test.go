@@ -22,6 +22,8 @@ type memory struct {
 	clocks []time.Duration
 	dir    string
 	links  []*memoryLink
+	// service starts the REST service of an agent, in this process.
+	service func(context.Context, run.ServiceBrief) (*run.Service, error)
 }
 
 // memoryLink is the coordinator's side; the pipes end with Break.
@@ -42,7 +44,7 @@ func (p *memory) Place(_ context.Context, n int, _ func(string)) ([]Link, error)
 		link := &memoryLink{Wire: Pipe(toCoordinator, fromCoordinator),
 			facts: Facts{Protocol: Protocol, Name: fmt.Sprintf("agent-%d", i), Host: "elsewhere"},
 			end:   func() { toAgent.CloseWithError(io.ErrClosedPipe); fromAgent.CloseWithError(errors.New("broken")) }}
-		agent := Agent{Duties: testDuties, Dir: p.dir}
+		agent := Agent{Duties: testDuties, Dir: p.dir, Service: p.service}
 		if i < len(p.clocks) {
 			ahead := p.clocks[i]
 			agent.Now = func() time.Time { return time.Now().Round(0).Add(ahead) }
