@@ -23,6 +23,8 @@ type memory struct {
 	dir     string
 	machine string
 	links   []*memoryLink
+	// service starts the REST service of an agent, in this process.
+	service func(context.Context, run.ServiceBrief) (*run.Service, error)
 }
 
 // memoryLink is the coordinator's side; the pipes end with Break.
@@ -43,7 +45,7 @@ func (p *memory) Place(_ context.Context, n int, _ func(string)) ([]Link, error)
 		link := &memoryLink{Wire: Pipe(toCoordinator, fromCoordinator),
 			facts: Facts{Protocol: Protocol, Name: fmt.Sprintf("agent-%d", i), Host: "elsewhere", Machine: p.machine},
 			end:   func() { toAgent.CloseWithError(io.ErrClosedPipe); fromAgent.CloseWithError(errors.New("broken")) }}
-		agent := Agent{Duties: testDuties, Dir: p.dir, Ceiling: &run.Ceiling{
+		agent := Agent{Duties: testDuties, Dir: p.dir, Service: p.service, Ceiling: &run.Ceiling{
 			Clients: map[string]run.ClientCeiling{run.ClientWire: {Rate: 1e9}}}}
 		if i < len(p.clocks) {
 			ahead := p.clocks[i]

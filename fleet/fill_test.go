@@ -60,7 +60,15 @@ func fill(t *testing.T, ctx context.Context, asked spec.Run, place *memory,
 // Agents load the records, each its range, and then run the load. The record has the sum.
 func TestFillByAgents(t *testing.T) {
 	t.Parallel()
-	asked := loading(database(t), "fill", 2003)
+	uri := database(t)
+	for _, level := range []string{"balanced", "throughput"} { // w:1 and w:0
+		t.Run(level, func(t *testing.T) { fillByAgents(t, uri, level) })
+	}
+}
+
+func fillByAgents(t *testing.T, uri, level string) {
+	asked := loading(uri, level, 2003)
+	asked.Durability.Name = level
 	r, dir, err := fill(t, t.Context(), asked, &memory{dir: t.TempDir()}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -114,6 +114,24 @@ func (t *team) losses() string {
 	return strings.Join(parts, ", ")
 }
 
+// services adds up the use of the REST services of the clients, by phase.
+func (t *team) services() map[string]record.ServiceResult {
+	sum := map[string]record.ServiceResult{}
+	for _, m := range t.members {
+		if m.done == nil || m.done.Run == nil {
+			continue
+		}
+		for _, p := range m.done.Run.Phases {
+			if use := p.Service; use != nil {
+				all := sum[p.Phase]
+				all.CPUSeconds, all.MemoryBytes = all.CPUSeconds+use.CPUSeconds, all.MemoryBytes+use.MemoryBytes
+				sum[p.Phase] = all
+			}
+		}
+	}
+	return sum
+}
+
 // findings judges the clients of a run.
 func (t *team) findings() []measure.Finding {
 	var found []measure.Finding
@@ -127,6 +145,17 @@ func (t *team) findings() []measure.Finding {
 			Text: fmt.Sprintf("%s. From %v on its part of the load is missing, and the rates are those of the others. Find out what ended "+
 				"the client (memory, a limit, a signal, its machine), and run again. With --strict such a run ends.",
 				t.losses(), at.Round(time.Second))})
+	}
+	for i, m := range t.members {
+		if m.done == nil || m.done.Run == nil {
+			continue
+		}
+		for _, f := range m.done.Run.Validity {
+			if f.ID == "service-ended" {
+				f.Text = name(i) + ": " + f.Text
+				found = append(found, f)
+			}
+		}
 	}
 	for i, m := range t.members {
 		if m.facts.Local || m.clock.first == nil {

@@ -142,6 +142,8 @@ type Teamwork struct {
 	// Elsewhere says that the clients are on other machines. Their findings judge them.
 	Elsewhere bool
 	EndedBy   string // what ended the load, where only the team knows
+	// Services are the use of the REST services of all clients together, by phase.
+	Services map[string]record.ServiceResult
 }
 
 // Execute performs the run of a complete specification ([spec.Run.Complete]). It returns the record, also beside an
@@ -267,6 +269,9 @@ func (r *runner) perform(ctx context.Context) error {
 		r.team, err = r.opts.Team(ctx, r.labAddress(), sink)
 		r.report = r.team.Report
 		r.writer.SetClients(r.team.Clients)
+		for phase, use := range r.team.Services {
+			r.writer.AddService(phase, time.Duration(use.CPUSeconds*1e9), use.MemoryBytes)
+		}
 	}
 	if err == nil && r.report.Interrupted {
 		err = context.Canceled

@@ -99,7 +99,7 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 var samples = map[reflect.Type]any{
 	reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): true, reflect.TypeFor[*bool](): false,
 	reflect.TypeFor[uint64](): 7, reflect.TypeFor[spec.Count](): "2k", reflect.TypeFor[spec.Rate](): "2.5k",
-	reflect.TypeFor[spec.Share](): "20%",
+	reflect.TypeFor[spec.Share]():    "20%",
 	reflect.TypeFor[spec.Duration](): "90s", reflect.TypeFor[[]string](): []any{"errors<1%"},
 	reflect.TypeFor[[]spec.Stage](): []any{map[string]any{"rate": "1k", "step": true}},
 }
