@@ -19,9 +19,10 @@ import (
 // memory is a place in this process, for agents that share nothing with the coordinator but memory.
 type memory struct {
 	// clocks are how much the clock of each agent is ahead.
-	clocks []time.Duration
-	dir    string
-	links  []*memoryLink
+	clocks  []time.Duration
+	dir     string
+	machine string
+	links   []*memoryLink
 }
 
 // memoryLink is the coordinator's side; the pipes end with Break.
@@ -40,9 +41,10 @@ func (p *memory) Place(_ context.Context, n int, _ func(string)) ([]Link, error)
 		toAgent, fromCoordinator := io.Pipe()
 		toCoordinator, fromAgent := io.Pipe()
 		link := &memoryLink{Wire: Pipe(toCoordinator, fromCoordinator),
-			facts: Facts{Protocol: Protocol, Name: fmt.Sprintf("agent-%d", i), Host: "elsewhere"},
+			facts: Facts{Protocol: Protocol, Name: fmt.Sprintf("agent-%d", i), Host: "elsewhere", Machine: p.machine},
 			end:   func() { toAgent.CloseWithError(io.ErrClosedPipe); fromAgent.CloseWithError(errors.New("broken")) }}
-		agent := Agent{Duties: testDuties, Dir: p.dir}
+		agent := Agent{Duties: testDuties, Dir: p.dir, Ceiling: &run.Ceiling{
+			Clients: map[string]run.ClientCeiling{run.ClientWire: {Rate: 1e9}}}}
 		if i < len(p.clocks) {
 			ahead := p.clocks[i]
 			agent.Now = func() time.Time { return time.Now().Round(0).Add(ahead) }

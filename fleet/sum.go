@@ -71,7 +71,8 @@ func (t *team) shares() []record.ClientShare {
 		}
 		if !m.facts.Local {
 			offset, uncertainty := m.clock.offset()
-			s.Agent, s.Host, s.Zone = m.facts.Name, m.facts.Host, m.facts.Zone
+			s.Agent, s.Host, s.Zone, s.Machine = m.facts.Name, m.facts.Host, m.facts.Zone, m.facts.Machine
+			s.Cores = float64(m.facts.Cores)
 			s.ClockOffset, s.ClockUncertainty = int64(offset), int64(uncertainty)
 		}
 		switch {
@@ -86,8 +87,10 @@ func (t *team) shares() []record.ClientShare {
 			s.Rate = float64(s.Succeeded) / seconds
 		}
 		if m.done != nil && m.done.Run != nil {
-			if p := m.done.Run.Phase(load.PhaseMeasure); p != nil {
-				s.Succeeded, s.Rate = p.Counts.Succeeded, p.Rates.Achieved
+			s.Cores, s.Ceiling = m.done.Run.Environment.Cores, m.done.Ceiling
+			s.RoundTrip = m.done.Run.Target.RoundTrip
+			if p := m.done.Run.Phase(load.PhaseMeasure); p != nil && p.Seconds > 0 {
+				s.Succeeded, s.Rate, s.CPUCores = p.Counts.Succeeded, p.Rates.Achieved, p.Client.CPUSeconds/p.Seconds
 			}
 		}
 		list = append(list, s)
@@ -140,6 +143,7 @@ func (t *team) findings() []measure.Finding {
 			Text: fmt.Sprintf("the clients began up to %v apart. The seconds of one are not those of another. Use fewer clients or more "+
 				"cores.", skew.Round(time.Millisecond))})
 	}
+	found = append(found, judgeMachines(t.performances())...)
 	w := t.merger.window
 	if all := w.inside + w.outside; all > 0 && !t.lost {
 		if out := float64(w.outside) / float64(all); out > maxOutside {

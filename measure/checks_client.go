@@ -26,26 +26,34 @@ func checkClientCPU(s *Summary, c Circumstances) []Finding {
 	if c.Cores <= 0 || s.Duration() <= 0 || c.InProcess {
 		return nil
 	}
-	used := s.Client.CPU.Seconds() / s.Duration().Seconds() / c.Cores
-	if used <= maxClientShare {
+	return ClientCPU("the load generator", s.Client.CPU.Seconds()/s.Duration().Seconds(), c.Cores)
+}
+
+// ClientCPU judges the mean number of cores that a client used. who is the subject of the sentence.
+func ClientCPU(who string, used, cores float64) []Finding {
+	share := used / cores
+	if share <= maxClientShare {
 		return nil
 	}
-	return finding("client-cpu", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
-		"the load generator used %s of its %s cores. The client may limit the result, not the target. Give the client more "+
-			"cores or a separate machine, or lower the load.", percent(used), figure.Significant(c.Cores))
+	return finding("client-cpu", graded(share, tooMuchClient), share, maxClientShare, UnitShare,
+		"%s used %s of its %s cores. The client may limit the result, not the target. Give the client more "+
+			"cores or a separate machine, or lower the load.", who, percent(share), figure.Significant(cores))
 }
 
 func checkCeiling(s *Summary, c Circumstances) []Finding {
-	if c.Ceiling <= 0 {
+	return ClientCeiling("the load generator", s.Rate(s.Ended().Attempted), c.Ceiling)
+}
+
+// ClientCeiling judges the rate of a client against its calibrated ceiling, which is 0 if it is unknown. who is the
+// subject of the sentence.
+func ClientCeiling(who string, rate, ceiling float64) []Finding {
+	if ceiling <= 0 || rate/ceiling <= maxClientShare {
 		return nil
 	}
-	used := s.Rate(s.Ended().Attempted) / c.Ceiling
-	if used <= maxClientShare {
-		return nil
-	}
-	return finding("client-limited", graded(used, tooMuchClient), used, maxClientShare, UnitShare,
-		"the rate is %s of what this client reaches without a real target (%s/s). The client may limit the result, not the "+
-			"target. Use more cores or several clients.", percent(used), figure.Rate(c.Ceiling))
+	share := rate / ceiling
+	return finding("client-limited", graded(share, tooMuchClient), share, maxClientShare, UnitShare,
+		"%s sent %s of the rate that it reaches without a real target (%s/s). The client may limit the result, not the "+
+			"target. Use more cores or several clients.", who, percent(share), figure.Rate(ceiling))
 }
 
 // concern is the limit for rare delays of the client: a tenth of the p99 that includes them, at least a millisecond.

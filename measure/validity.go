@@ -46,7 +46,9 @@ type Circumstances struct {
 	Cores float64 // that the client may use
 	// InProcess: the target runs in the client's process (the embedded store). Their processor time cannot be separated,
 	// and the target has no periodic checkpoint.
-	InProcess           bool
+	InProcess bool
+	// Elsewhere: the load generators are on other machines and were judged there.
+	Elsewhere           bool
 	Ceiling             float64       // operations per second of this client with a target that costs nothing
 	Cycle               time.Duration // length of a checkpoint cycle of the target, one minute if zero
 	Varying             bool          // the load changes on purpose, so there is no steady state
@@ -59,12 +61,15 @@ type Circumstances struct {
 func Judge(s *Summary, c Circumstances) []Finding {
 	c.Cycle, c.MaxFailed = cmp.Or(c.Cycle, time.Minute), cmp.Or(c.MaxFailed, 0.01)
 	findings := []Finding{}
-	for _, check := range []func(*Summary, Circumstances) []Finding{
-		checkAnything, checkClientCPU, checkCeiling, checkScheduler, checkPauses, checkPool, checkLateness, checkLittle,
-		checkSchedule, checkUnsent, checkOutage, checkSteady, checkVariation, checkEnough, checkFailures, checkNotFound,
-		checkContent,
-		checkAcknowledged, checkIndeterminate, checkCounting,
-	} {
+	checks := []func(*Summary, Circumstances) []Finding{
+		checkAnything, checkPool, checkLateness, checkLittle, checkSchedule, checkUnsent, checkOutage, checkSteady,
+		checkVariation, checkEnough, checkFailures, checkNotFound, checkContent, checkAcknowledged, checkIndeterminate,
+		checkCounting,
+	}
+	if !c.Elsewhere {
+		checks = append(checks, checkClientCPU, checkCeiling, checkScheduler, checkPauses)
+	}
+	for _, check := range checks {
 		findings = append(findings, check(s, c)...)
 	}
 	SortFindings(findings)

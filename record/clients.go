@@ -7,12 +7,37 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // ClientsDir holds the records of several load processes, one directory each: 00, 01, …
 const ClientsDir = "clients"
+
+// Elsewhere reports whether the clients of a run were agents on other machines.
+func (r *Run) Elsewhere() bool {
+	return slices.ContainsFunc(r.Clients, func(c ClientShare) bool { return c.Agent != "" })
+}
+
+// clientCores is how many cores the load generators may use: those of this machine, or of all machines of the agents.
+func (r *Run) clientCores() (cores float64) {
+	if !r.Elsewhere() {
+		return r.Environment.Cores
+	}
+	byMachine := map[string]float64{}
+	for _, c := range r.Clients {
+		if c.Machine == "" {
+			cores += c.Cores
+			continue
+		}
+		byMachine[c.Machine] = max(byMachine[c.Machine], c.Cores)
+	}
+	for _, n := range byMachine {
+		cores += n
+	}
+	return cores
+}
 
 // clientFile is how files of the clients' records are called in the checksums. The files of a record that was
 // completed stand behind its own checksums.

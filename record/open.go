@@ -217,7 +217,7 @@ func recoverRun(dir string, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if r.Phases, err = sums.results(r.Environment.Cores); err != nil {
+	if r.Phases, err = sums.results(r.clientCores()); err != nil {
 		return err
 	}
 	if r.Series, err = recoverSeries(dir, sums); err != nil {
@@ -248,7 +248,7 @@ func recoverRun(dir string, r *Run) error {
 func (r *Run) circumstances() measure.Circumstances {
 	kind := r.Target.Kind
 	return measure.Circumstances{
-		Cores: r.Environment.Cores, InProcess: kind == "embedded" || kind == "null",
+		Cores: r.Environment.Cores, Elsewhere: r.Elsewhere(), InProcess: kind == "embedded" || kind == "null",
 		Varying: len(r.Specification.Load.Stages) > 0,
 	}
 }
@@ -263,7 +263,7 @@ func Rebuild(dir string) ([]PhaseResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sums.results(r.Environment.Cores)
+	return sums.results(r.clientCores())
 }
 
 // RebuildSummary merges the intervals of a phase of a record, nil if it has none. Phase "measure" has the operations of

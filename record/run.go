@@ -78,6 +78,9 @@ type Target struct {
 	Level string `json:"level,omitempty"`
 	// Settings are the effective settings of the server: default concerns, cache size, journal, …
 	Settings map[string]string `json:"settings,omitempty"`
+	// RoundTrip is that to the target before the load, in nanoseconds: the shortest of ten pings (the command ping) on one
+	// connection.
+	RoundTrip int64 `json:"round_trip_ns,omitempty"`
 	// Sharded is the distribution of the workload's collections over shards before the measured load.
 	Sharded []LabSharding `json:"sharded,omitempty"`
 	// Notes say what could not be read, and why.

@@ -58,4 +58,14 @@ type ClientShare struct {
 	// by how much that may be wrong. Times in this record are the coordinator's.
 	ClockOffset      int64 `json:"clock_offset_ns,omitempty"`
 	ClockUncertainty int64 `json:"clock_uncertainty_ns,omitempty"`
+	// Machine identifies its machine among others of the same name. Clients on one machine are judged together.
+	Machine string `json:"machine,omitempty"`
+	// Cores are the cores that it may use, and CPUCores how many it used on average in the measured phase.
+	Cores    float64 `json:"cores,omitempty"`
+	CPUCores float64 `json:"cpu_cores,omitempty"`
+	// Ceiling is its highest rate with a target that costs nothing, in operations per second; 0 if its machine was not
+	// calibrated.
+	Ceiling float64 `json:"ceiling_per_second,omitempty"`
+	// RoundTrip is its shortest round trip to the target before the load, in nanoseconds.
+	RoundTrip int64 `json:"round_trip_ns,omitempty"`
 }

@@ -351,7 +351,7 @@ var drillPhases = map[string]string{
 	record.MomentFault: "fault", record.MomentFirstError: "first failed operation",
 	record.MomentPrimaryOut: "primary lost, as clients see it",
 	record.MomentElected:    "new primary", record.MomentFirstRead: "reads succeed again",
-	record.MomentEtcd:       "new leader of etcd", record.MomentRestart: "restarted by the lab",
+	record.MomentEtcd: "new leader of etcd", record.MomentRestart: "restarted by the lab",
 	record.MomentFirstWrite: "writes succeed again",
 	record.MomentReadsBack:  "rate of reads restored", record.MomentWritesBack: "rate of writes restored",
 	record.MomentThroughput: "throughput restored",

@@ -50,7 +50,7 @@ func runDocument(r *record.Run) *Document {
 	}
 	d.Facts = append(d.Facts, Facts("machine", Machine(r.Environment), "begun", begun(&r.Head))...)
 	if p != nil {
-		d.Sections = appendFilled(d.Sections, clientUse(r, p), loadProcesses(r))
+		d.Sections = appendFilled(d.Sections, clientUse(r, p), loadClients(r))
 	}
 	d.Sections = appendFilled(d.Sections, conditions(r))
 	return d
@@ -392,17 +392,70 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	return s
 }
 
-func loadProcesses(r *record.Run) Section {
-	s := Section{ID: "clients", Title: "load processes",
-		Table: &Table{Header: []string{"process", "status", "ok", "ok/s", "began late by", "problem"}, Left: 2, Last: 1}}
-	for _, c := range r.Clients {
-		s.Table.row(strconv.Itoa(c.Number), c.Status, figure.Count(c.Succeeded), figure.Rate(c.Rate),
-			nanoseconds(float64(c.StartSkew)), c.Problem)
+// mostClients is the number of clients from which their table is folded.
+const mostClients = 20
+
+func loadClients(r *record.Run) Section {
+	s := Section{ID: "clients", Title: "load clients", Long: len(r.Clients) > mostClients}
+	elsewhere := r.Elsewhere()
+	zones := slices.ContainsFunc(r.Clients, func(c record.ClientShare) bool { return c.Zone != "" })
+	var columns []clientColumn
+	for _, c := range clientColumns {
+		if (elsewhere || !c.elsewhere) && (zones || c.title != "zone") {
+			columns = append(columns, c)
+		}
+	}
+	s.Table = &Table{Left: 2, Last: 1}
+	if elsewhere {
+		s.Table.Left = 3
+	}
+	for _, c := range columns {
+		s.Table.Header = append(s.Table.Header, c.title)
+	}
+	for i := range r.Clients {
+		var row []string
+		for _, c := range columns {
+			row = append(row, c.cell(&r.Clients[i]))
+		}
+		s.Table.row(row...)
 	}
 	if n := len(r.Clients); n > 1 {
-		s.Lines = []string{fmt.Sprintf("%d processes made the load together; their histograms are merged.", n)}
+		s.Lines = []string{fmt.Sprintf("%d clients made the load together; their histograms are merged.", n)}
 	}
 	return s
+}
+
+// clientColumn is a column of the table of clients. Some are shown only for clients on other machines.
+type clientColumn struct {
+	title     string
+	elsewhere bool
+	cell      func(c *record.ClientShare) string
+}
+
+var clientColumns = []clientColumn{
+	{"client", false, func(c *record.ClientShare) string { return strconv.Itoa(c.Number) }},
+	{"host", true, func(c *record.ClientShare) string { return c.Host }},
+	{"status", false, func(c *record.ClientShare) string { return c.Status }},
+	{"zone", true, func(c *record.ClientShare) string { return c.Zone }},
+	{"ok", false, func(c *record.ClientShare) string { return figure.Count(c.Succeeded) }},
+	{"ok/s", false, func(c *record.ClientShare) string { return figure.Rate(c.Rate) }},
+	{"CPU", false, func(c *record.ClientShare) string {
+		if c.Cores == 0 || c.CPUCores == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%s of %s cores", figure.Significant(c.CPUCores), figure.Significant(c.Cores))
+	}},
+	{"round trip", false, func(c *record.ClientShare) string {
+		if c.RoundTrip == 0 {
+			return "-"
+		}
+		return nanoseconds(float64(c.RoundTrip))
+	}},
+	{"clock", true, func(c *record.ClientShare) string {
+		return nanoseconds(float64(c.ClockOffset)) + " ±" + nanoseconds(float64(c.ClockUncertainty))
+	}},
+	{"began late by", false, func(c *record.ClientShare) string { return nanoseconds(float64(c.StartSkew)) }},
+	{"problem", false, func(c *record.ClientShare) string { return c.Problem }},
 }
 
 // conditions returns what is needed, besides the facts, to repeat or check the run.
@@ -425,6 +478,9 @@ func conditions(r *record.Run) Section {
 			add(side.name+key, side.settings[key])
 		}
 	}
+	if trip := r.Target.RoundTrip; trip > 0 {
+		add("round trip to the target", nanoseconds(float64(trip))+" (shortest of ten pings)")
+	}
 	add("system", strings.TrimSpace(r.Environment.OS+" "+r.Environment.Arch+" "+r.Environment.Kernel))
 	return s
 }
@@ -441,9 +497,9 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		{"steady", "not shown to be steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
 		{"offered rate achieved", "offered rate not achieved", offered, []string{"schedule-not-sustained", "unsent"}},
 		{"load generator not the limit", "load generator may be the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
-			"pool-wait", "client-lost"}},
+			"clients-share-machine", "client-network", "pool-wait", "client-lost"}},
 		{"sent on time", "sent late", offered, []string{"schedule-lateness"}},
-		{"clocks and counts agree", "clocks or counts disagree", true, []string{"littles-law", "displaced", "not-counted", "events-lost"}},
+		{"clocks and counts agree", "clocks or counts disagree", true, []string{"client-clock", "littles-law", "displaced", "not-counted", "events-lost"}},
 		{"target available", "target not always available", true, []string{"outage", "nothing", "nothing-succeeded"}},
 		{"enough values", "too few values", true, []string{"few-samples"}},
 		{"content as written", "content not as written", !storesNothing(r), []string{"corrupt", "short-data"}},

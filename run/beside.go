@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// startWatch starts sampling this machine, the load processes, the service and the server. One of several load
-// processes samples itself only.
+// startWatch starts sampling this machine, the load processes, the service and the server. One of several clients
+// samples itself only, and its machine if it has one of its own.
 func (r *runner) startWatch() {
 	var sources []observe.Source
 	if client, err := observe.NewClient(r.opts.Processes); err == nil { // not on every system
@@ -21,10 +21,10 @@ func (r *runner) startWatch() {
 			sources = append(sources, service)
 		}
 	}
+	if host, err := observe.NewHost(); err == nil && (r.opts.Clients <= 1 || r.opts.Elsewhere) {
+		sources = append(sources, host)
+	}
 	if r.opts.Clients <= 1 {
-		if host, err := observe.NewHost(); err == nil {
-			sources = append(sources, host)
-		}
 		switch {
 		case r.lab != nil:
 			sources = append(sources, r.lab.sources(r)...)

@@ -47,6 +47,7 @@ func (r *runner) openRecord() error {
 	w.SetTarget(record.Target{
 		Address: r.target.String(), Kind: r.info.Kind, Version: r.info.Version, Topology: r.lab.topology(r.info.Topology),
 		SetName: r.info.SetName, Hosts: r.info.Hosts, Settings: r.info.Settings, Notes: r.info.Notes, Level: r.lab.level(),
+		RoundTrip: int64(r.trip),
 	})
 	w.SetClientSettings(settings)
 	w.SetCommand(r.opts.Command)
@@ -92,6 +93,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	c := measure.Circumstances{
 		Cores:      r.cores,
 		InProcess:  !r.target.remote(),
+		Elsewhere:  r.team.Elsewhere,
 		Varying:    len(r.config.Stages) > 0,
 		Displaced:  r.report.Displaced,
 		Rejected:   r.report.Rejected,

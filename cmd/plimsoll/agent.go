@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
+	"github.com/plimsoll-bench/plimsoll/run"
 )
 
 type agentOptions struct {
@@ -68,7 +69,10 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 	signal.Ignore(syscall.SIGHUP)
 	ctx, _, stop := endOrAbort(cmd.Context(), env)
 	defer stop()
-	err = nats.Serve(ctx, o.AgentOptions, fleet.Agent{Duties: drill.Duties(), Dir: o.dir})
+	calibrated := ceiling(env)
+	o.Facts.Weight = calibrated.Rate(run.ClientWire)
+	agent := fleet.Agent{Duties: drill.Duties(), Service: startService, Dir: o.dir, Ceiling: calibrated}
+	err = nats.Serve(ctx, o.AgentOptions, agent)
 	if ctx.Err() != nil {
 		return nil
 	}

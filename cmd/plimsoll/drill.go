@@ -37,10 +37,10 @@ type drillOptions struct {
 	dry      bool
 	web      string
 	engine   engineFlags
+	agents   agentFlags
 	platform string
 	plan     bool
 	yes      bool
-	agents   agentFlags
 }
 
 func newDrillCommand(env *environment) *cobra.Command {

@@ -60,6 +60,8 @@ func sourceName(s string) string {
 	switch s {
 	case "client":
 		return "Load process"
+	case sourceAgents:
+		return "Agents on other machines"
 	case "service":
 		return "The REST service"
 	}

@@ -2,7 +2,10 @@ package html
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +81,55 @@ func readSamples(dir string, r *record.Run) (*Samples, error) {
 		}
 		out.add(series, values)
 	}
-	return out, err
+	return out, errors.Join(err, out.addAgents(dir, r, width))
+}
+
+// The source with the CPU use of agents on other machines, and the largest number of agents in it.
+const (
+	sourceAgents = "clients"
+	maxAgents    = 16
+)
+
+// addAgents adds the CPU use of the agents on other machines, from their own records: of those that used most. An agent
+// that was lost has no record.
+func (s *Samples) addAgents(dir string, r *record.Run, width int64) error {
+	if !r.Elsewhere() {
+		return nil
+	}
+	agents := slices.Clone(r.Clients)
+	slices.SortStableFunc(agents, func(a, b record.ClientShare) int { return cmp.Compare(b.CPUCores, a.CPUCores) })
+	for _, c := range agents[:min(maxAgents, len(agents))] {
+		if c.CPUCores == 0 {
+			continue
+		}
+		own := filepath.Join(dir, record.ClientsDir, fmt.Sprintf("%02d", c.Number))
+		its, err := record.OpenRun(own)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(its.Series, func(x record.Series) bool { return x.Source == "client" && x.Name == "cpu.used" })
+		if i < 0 {
+			continue
+		}
+		began := int64(its.Started.Sub(r.Started)) - c.ClockOffset
+		sums, counts := make([]float64, len(s.At)), make([]float64, len(s.At))
+		if _, err := record.EachSample(own, func(x record.Sample) error {
+			v, ok := x.Values["cpu.used"]
+			if at := (began + x.At - 1) / width; ok && x.Source == "client" && at >= 0 && at < int64(len(s.At)) {
+				sums[at], counts[at] = sums[at]+v, counts[at]+1
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		for k := range sums {
+			sums[k] /= counts[k] // not a number without samples
+		}
+		series := its.Series[i]
+		series.Source, series.Name = sourceAgents, fmt.Sprintf("cpu.client %d", c.Number)
+		s.add(series, sums)
+	}
+	return nil
 }
 
 func (s *Samples) add(series record.Series, values []float64) {
@@ -120,6 +171,9 @@ func (s *SampleSource) groups() []sampleGroup {
 		list[at].series = append(list[at].series, x)
 	}
 	for i := range list {
+		if s.Name == sourceAgents {
+			list[i].lines = maxHosts
+		}
 		slices.SortStableFunc(list[i].series, func(a, b *SampleSeries) int { return cmp.Compare(b.Mean, a.Mean) })
 	}
 	return list
