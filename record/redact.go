@@ -39,6 +39,14 @@ func (r *redactor) learn(asked any) {
 			r.known.Add(text)
 		}
 	})
+	d, _ := asked.(spec.Drill)
+	for _, f := range d.Faults {
+		if f.Exec != nil {
+			r.known.LearnCommand(f.Exec.Inject)
+			r.known.LearnCommand(f.Exec.Heal)
+			r.known.LearnCommand(f.Exec.Witness)
+		}
+	}
 	s, _ := asked.(spec.Study)
 	for _, f := range s.Factors {
 		for _, l := range f.Levels {

@@ -406,6 +406,9 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
 			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, MannerName(f.Manner)))
+			if f.Problem != "" {
+				s.Points = append(s.Points, Point{Warn, "warning", text + ": " + f.Problem})
+			}
 		case f.Disputed:
 			s.Points = append(s.Points, Point{Warn, "warning", text + ": the witnesses contradict each other. " +
 				Capitalised(f.Evidence) + "."})

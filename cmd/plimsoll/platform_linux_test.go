@@ -221,7 +221,7 @@ run: {target: '%s', load: {duration: 12s, rate: 200}, durability: {w: majority}}
 platform: platform.yaml
 faults:
   - {fault: exec:secondary, at: 3s, for: 3s, exec: {inject: [%[2]s, kill, "{member}"], heal: [sh, -c, '%[2]s start "$PLIMSOLL_MEMBER"'],
-     witness: [sh, -c, "echo it is there; false"], failure_mode: crash}}
+     witness: [sh, -c, "echo it is there $1; false", x, --password=sesame99], failure_mode: crash}}
 `, o.URI, o.Script)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -236,5 +236,18 @@ faults:
 	}
 	if _, page := o.run(t, "show", filepath.Join(o.dir, "a")); !strings.Contains(page, "output") || !strings.Contains(page, "it is there") {
 		t.Errorf("the result lacks the output of the witness:\n%s", page)
+	}
+	err = filepath.WalkDir(filepath.Join(o.dir, "a"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte("sesame99")) {
+			t.Errorf("%s has the password", path)
+		}
+		return err
+	})
+	if err != nil || strings.Contains(out, "sesame99") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -30,6 +30,21 @@ func (k *Known) Learn(text string) {
 	}
 }
 
+// LearnCommand adds the secrets in the words of a command: --password VALUE, --token=VALUE, and -P of ipmitool.
+func (k *Known) LearnCommand(words []string) {
+	for i, w := range words {
+		k.Learn(w)
+		name, value, inside := strings.Cut(strings.TrimLeft(w, "-"), "=")
+		if !inside && i+1 < len(words) {
+			value = words[i+1]
+		}
+		secret := SecretName(name) || w == "-P" && path.Base(words[0]) == "ipmitool"
+		if strings.HasPrefix(w, "-") && secret && value != "" {
+			k.Add(value)
+		}
+	}
+}
+
 func (k *Known) learnAddress(s string, mongo bool) {
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		if _, password, ok := strings.Cut(s[:i], ":"); ok {

@@ -95,3 +95,16 @@ func FuzzAddresses(f *testing.F) {
 		}
 	})
 }
+
+func TestLearnCommand(t *testing.T) {
+	var k Known
+	k.LearnCommand([]string{"/usr/bin/ipmitool", "-U", "operator", "-P", "board77", "--token=cloud88", "--api-token", "cloud99", "mongodb://u:hunter22@h/"})
+	if got, want := k.Hide("operator board77 cloud88 cloud99 hunter22"), "operator *** *** *** ***"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	k = Known{}
+	k.LearnCommand([]string{"scp", "-P", "2222", "--password"})
+	if got := k.Hide("port 2222"); got != "port 2222" {
+		t.Errorf("%q", got)
+	}
+}

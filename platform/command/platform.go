@@ -93,7 +93,8 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 	return list, nil
 }
 
-// Close ends the connections to the members, and removes the journal if nothing is left to heal.
+// Close ends the connections to the members, and removes the journal if nothing is left to heal. The error names the
+// faults that are left.
 func (p *Platform) Close() error {
 	for _, m := range p.members {
 		m.close()
@@ -103,7 +104,15 @@ func (p *Platform) Close() error {
 	if p.book == nil {
 		return nil
 	}
-	return p.book.close()
+	var left []error
+	for _, r := range p.book.journal.Live() {
+		e, err := entryOf(p.book.dir, r)
+		if err == nil {
+			err = fmt.Errorf("%s on %s is still in place. Revert it with: plimsoll platform heal", e.Fault, e.Member())
+		}
+		left = append(left, err)
+	}
+	return errors.Join(append(left, p.book.close())...)
 }
 
 // Actions implements [platform.Platform].
@@ -177,19 +186,8 @@ func learnEnvironment(k *redact.Known) {
 // shortestSecret is the length of the shortest value that is taken for a credential because of its name.
 const shortestSecret = 6
 
-// learnWords learns the credentials in commands: --password VALUE, --token=VALUE, and -P of ipmitool.
 func learnWords(k *redact.Known, c spec.Commands) {
 	for _, words := range [][]string{c.Inject, c.Heal, c.Witness} {
-		for i, w := range words {
-			k.Learn(w)
-			name, value, inside := strings.Cut(strings.TrimLeft(w, "-"), "=")
-			if !inside && i+1 < len(words) {
-				value = words[i+1]
-			}
-			secret := redact.SecretName(name) || w == "-P" && strings.HasSuffix(words[0], "ipmitool")
-			if strings.HasPrefix(w, "-") && secret && value != "" {
-				k.Add(value)
-			}
-		}
+		k.LearnCommand(words)
 	}
 }
