@@ -90,7 +90,12 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.ctx = ctx
-	if err := p.register(ctx); err != nil {
+	err = p.register(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the NATS server at %s did not register the agent within %v. Check its load, and start the agent again",
+			p.nc.ConnectedUrlRedacted(), manyAtMost)
+	}
+	if err != nil {
 		return err
 	}
 	defer p.leave()
