@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
+
+// zoneVariable has the zone of an agent where it is not known before it starts. It may be empty.
+const zoneVariable = "PLIMSOLL_AGENT_ZONE"
 
 type agentOptions struct {
 	nats.AgentOptions
@@ -48,7 +52,7 @@ other users can read command lines.`,
 	fs.StringVar(&o.Server.Creds, "creds", "", "credentials `file` of your NATS server")
 	fs.StringVar(&o.Server.CA, "ca", "", "`file` with the certificate authorities of your NATS server (default those of the system)")
 	fs.StringVar(&o.Facts.Name, "name", "", "`name` of this agent, unique among those of the coordinator (default host name and process number)")
-	fs.StringVar(&o.Facts.Zone, "zone", "", "`name` of the place of this machine, for example a region; it is in the record")
+	fs.StringVar(&o.Facts.Zone, "zone", "", "`name` of the place of this machine, for example a region; it is in the record (default the variable "+zoneVariable+")")
 	fs.StringVar(&o.dir, "dir", "", "`directory` for results until they are handed over (default that of temporary files)")
 	fs.DurationVar(&o.Gone, "gone", 10*time.Minute, "`time` without the coordinator after which the agent ends")
 	return cmd
@@ -63,6 +67,7 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 		return err
 	}
 	o.Facts.Version, _ = toolVersion()
+	o.Facts.Zone = cmp.Or(o.Facts.Zone, env.getenv(zoneVariable))
 	o.Leave = true
 	o.Tell = func(text string) { fmt.Fprintln(env.stderr, "plimsoll agent:", text) }
 	// A terminal that closes must not end the load: the coordinator decides.

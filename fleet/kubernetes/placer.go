@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -128,6 +130,9 @@ func (p *Placer) add(ctx context.Context, n int) error {
 	if s.Connect == "" {
 		s.Connect = p.coordinator.Connect()
 	}
+	if err := reachable(s.Connect); err != nil {
+		return err
+	}
 	if s.Creds == "" {
 		s.Token = p.coordinator.Token()
 	}
@@ -152,6 +157,19 @@ func (p *Placer) add(ctx context.Context, n int) error {
 		}
 	}
 	p.n += n
+	return nil
+}
+
+// reachable refuses an address that means another place in a pod.
+func reachable(connect string) error {
+	u, err := url.Parse(connect)
+	if err != nil {
+		return err
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() == "localhost" || err == nil && ip.IsLoopback() {
+		return fmt.Errorf("pods do not reach the coordinator at %s. Let it listen on an address of this machine that the "+
+			"nodes reach, with --agents-listen ADDRESS:PORT", connect)
+	}
 	return nil
 }
 

@@ -63,6 +63,12 @@ func TestReasons(t *testing.T) {
 	if _, err := p.Place(t.Context(), 1, nil); err == nil || !strings.Contains(err.Error(), "ended with exit code") {
 		t.Errorf("an agent that ended gave %v", err)
 	}
+	loopback := small
+	loopback.Connect = "tls://127.0.0.1:4100"
+	_, err = kubernetes.New(cluster, loopback, nobody{}).Place(t.Context(), 1, nil)
+	if err == nil || !strings.Contains(err.Error(), "--agents-listen") {
+		t.Errorf("an address of loopback gave %v", err)
+	}
 	if removed, err := cluster.Clean(t.Context()); err != nil || len(removed) != 1 {
 		t.Errorf("Clean removed %v, %v", removed, err)
 	}

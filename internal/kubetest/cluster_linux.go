@@ -54,16 +54,8 @@ type node struct {
 // they are required. If another test has a cluster, Start waits for its end.
 func Start(t testing.TB) (c *Cluster, ok bool) {
 	t.Helper()
-	p, _, err := find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if missing := p.missing(); missing != "" || os.Geteuid() != 0 {
-		why := fmt.Sprintf("Kubernetes for tests needs root and %s (go run ./internal/kubetest/install)", missing)
-		if os.Getenv("PLIMSOLL_REQUIRE_KUBERNETES") == "1" {
-			t.Fatal(why)
-		}
-		t.Logf("NOT TESTED on Kubernetes: %s", why)
+	p, ok := installed(t)
+	if !ok {
 		return nil, false
 	}
 	unlock, err := lock(filepath.Join(p.cache, "lock"))
@@ -87,6 +79,28 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 		t.Fatalf("cannot start Kubernetes: %v", err)
 	}
 	return c, true
+}
+
+// installed returns the programs of clusters. If this machine cannot run them, ok is false.
+func installed(t testing.TB) (p programs, ok bool) {
+	t.Helper()
+	p, _, err := find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var why string
+	if missing := p.missing(); missing != "" {
+		why = missing + " is missing: go run ./internal/kubetest/install"
+	} else if os.Geteuid() != 0 {
+		why = "only root can run a cluster"
+	}
+	if why != "" && os.Getenv("PLIMSOLL_REQUIRE_KUBERNETES") == "1" {
+		t.Fatal(why)
+	}
+	if why != "" {
+		t.Logf("NOT TESTED on Kubernetes: %s", why)
+	}
+	return p, why == ""
 }
 
 // lock waits for the lock, which the kernel releases when this process ends.
@@ -297,7 +311,8 @@ func (c *Cluster) startNode(i int, pki string) error {
 	return err
 }
 
-// Load loads the image of an archive into both nodes.
+// Load loads the image of an archive into both nodes, and waits until they are ready: a busy machine delays their signs
+// of life meanwhile.
 func (c *Cluster) Load(t testing.TB, archive string) {
 	t.Helper()
 	for _, n := range c.nodes {
@@ -308,6 +323,7 @@ func (c *Cluster) Load(t testing.TB, archive string) {
 			t.Fatal(err)
 		}
 	}
+	c.Await(t, "two nodes that are ready", c.ready)
 }
 
 // Kill ends a node like a loss of power: all its processes end at once.
@@ -428,14 +444,23 @@ func (c *Cluster) logs() string {
 	return b.String()
 }
 
-// LoadPlimsoll builds the program of this module as an image of the given name, and loads it into both nodes.
-func (c *Cluster) LoadPlimsoll(t testing.TB, name string) {
+// Plimsoll builds the program of this module as an image of the given name, and returns the archive. If clusters cannot
+// run, ok is false. It is called before [Start], so that no cluster waits for a compiler.
+func Plimsoll(t testing.TB, name string) (archive string, ok bool) {
 	t.Helper()
-	program, archive := filepath.Join(t.TempDir(), "plimsoll"), filepath.Join(t.TempDir(), "image.tar")
+	p, ok := installed(t)
+	if !ok {
+		return "", false
+	}
+	program := filepath.Join(t.TempDir(), "plimsoll")
+	archive = filepath.Join(t.TempDir(), "image.tar")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
-	build.Dir, build.Env = c.programs.top, append(os.Environ(), "CGO_ENABLED=0")
-	if err := errors.Join(run(build), c.programs.image(archive, name, program)); err != nil {
+	build.Dir, build.Env = p.top, append(os.Environ(), "CGO_ENABLED=0")
+	if err := run(build); err != nil {
 		t.Fatal(err)
 	}
-	c.Load(t, archive)
+	if err := p.image(archive, name, program); err != nil {
+		t.Fatal(err)
+	}
+	return archive, true
 }
