@@ -11,7 +11,7 @@ VULNDB  ?=
 # sleeps and needs little to be compiled begins first, so that the rest is compiled meanwhile.
 RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/ssh disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab \
 	drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action fleet/kubernetes \
-	internal/loop internal/childproc
+	internal/loop internal/childproc platform/command
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
@@ -20,10 +20,10 @@ UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCa
 PARALLEL ?= 3
 TESTS    ?= 4
 # What takes longest begins first, so that none of it is alone at the end: three that mostly wait, beside one that computes.
-LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume fault serve lab/engine study/conduct disk run record suite disk/faultcut \
+LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume platform serve lab/engine study/conduct disk run record suite disk/faultcut \
 	fleet study/simulated lab lab/host lab/faultfs report/html drill/ledger load
 # Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
-SLOW    := e2e cmd/plimsoll lab fault serve study record report/html run disk internal/browsertest suite
+SLOW    := e2e cmd/plimsoll lab platform serve study record report/html run disk internal/browsertest suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/fault"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -42,10 +41,10 @@ type breaker struct {
 
 // roundFault is one fault of a round. Fields that change after the injection are guarded by the breaker's lock.
 type roundFault struct {
-	fault.Injection
+	platform.Injection
 	spec     spec.Fault
-	injector fault.Injector
-	before   record.Lab         // just before the injection
+	injector platform.Injector
+	before   []record.LabMember // just before the injection
 	struck   []record.LabMember // the target, or the members on it
 	problem  string
 }
@@ -105,7 +104,7 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	if !b.sleepUntil(ctx, due.Add(-describeBefore)) {
 		return
 	}
-	f := &roundFault{spec: asked, before: b.describe(ctx)}
+	f := &roundFault{spec: asked, before: b.members(ctx)}
 	if !b.sleepUntil(ctx, due) {
 		return
 	}
@@ -113,8 +112,11 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	if asked.Stay {
 		limit += b.spec.Recovery.Std() + longestAudit
 	}
-	var err error
-	if f.injector, err = fault.New(b.target.lab, asked, limit); err == nil {
+	err := platform.ErrNotALab
+	if b.target.platform != nil {
+		f.injector, err = b.target.platform.Fault(asked, limit)
+	}
+	if err == nil {
 		err = b.inject(ctx, f)
 	}
 	b.add(f)
@@ -129,7 +131,7 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	b.progress.enter(record.StageBroken)
 	b.progress.note("fault", fmt.Sprintf("fault injected: %s on %s", asked.Strike, f.Target))
 	b.verify(ctx, f, until)
-	if f.ID == 0 { // such as a step-down: there is nothing to heal
+	if !f.Lasts { // such as a step-down: there is nothing to heal
 		b.locked(func() { f.Healed = f.Effective })
 		b.progress.healed(b.unhealed())
 		return
@@ -149,14 +151,16 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	}
 }
 
-// describe returns the lab as it is now, or as it was before the load if it does not answer in time.
-func (b *breaker) describe(ctx context.Context) record.Lab {
+// members returns the members as they are now, or as they were before the load if they cannot be queried in time.
+func (b *breaker) members(ctx context.Context) []record.LabMember {
 	ctx, cancel := context.WithTimeout(ctx, describeBefore)
 	defer cancel()
-	if l, err := b.target.lab.Observe(ctx); err == nil {
-		return l
+	if b.target.platform != nil {
+		if list, err := b.target.platform.Members(ctx); err == nil {
+			return list
+		}
 	}
-	return b.target.before
+	return b.target.before.Members
 }
 
 // inject ignores an interruption of the drill, so that no fault is left half injected and unknown.
@@ -166,7 +170,7 @@ func (b *breaker) inject(ctx context.Context, f *roundFault) (err error) {
 	injection, err := f.injector.Inject(ctx)
 	b.locked(func() {
 		f.Injection = injection
-		for _, m := range f.before.Members {
+		for _, m := range f.before {
 			if m.Name == injection.Target || m.Host == injection.Target {
 				f.struck = append(f.struck, m)
 			}
@@ -238,6 +242,9 @@ func (b *breaker) healRest(ctx context.Context) {
 // externalFault is the name of a fault that the user injects.
 var externalFault = spec.ParseStrike("external")
 
+// anywhere reports whether a fault names no member, so that it may have struck any.
+func anywhere(f record.DrillFault) bool { return f.Fault.Target == "" }
+
 // external waits until the user marks the beginning and the end of a fault.
 func (b *breaker) external(ctx context.Context, end time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, end)
@@ -250,7 +257,7 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 		}
 	}()
 	f := &roundFault{spec: spec.Fault{Strike: externalFault}}
-	f.injector = fault.External(externalFault.String(), b.mark)
+	f.injector = platform.External(externalFault.String(), b.mark)
 	var err error
 	if f.Injection, err = f.injector.Inject(ctx); err != nil {
 		return // nothing was marked
@@ -299,12 +306,19 @@ func (b *breaker) faults(c runClock) []record.DrillFault {
 	for _, f := range b.ordered() {
 		b.mu.Lock()
 		r := record.DrillFault{Fault: f.spec.Strike, Target: cmp.Or(f.Target, f.spec.Strike.String()),
-			Manner: f.Manner, Hit: f.Hit, Evidence: f.Evidence, Problem: f.problem}
+			Hit: f.Hit, Disputed: f.Disputed, Evidence: f.Evidence, Problem: f.problem}
 		if b.target.sharded() {
 			r.Shards = f.shards()
 		}
+		if f.Injected() {
+			r.Manner = f.Manner // without one, the fault was not injected
+		}
+		r.Commands = commandsOf(f.Commands, c)
 		if f.Injected() && !c.began.IsZero() {
 			r.Injected, r.Done = c.at(f.Requested), c.at(f.Effective)
+			if !f.Seen.IsZero() {
+				r.Seen = c.at(f.Seen)
+			}
 			if !f.Healed.IsZero() {
 				r.Healed = c.at(f.Healed)
 			}
@@ -315,7 +329,31 @@ func (b *breaker) faults(c runClock) []record.DrillFault {
 	return list
 }
 
-// intended returns the identifiers that the lab gave to the faults that stay until the audit is over.
+// commandsOf returns the commands of a fault for the record.
+func commandsOf(list []platform.Command, c runClock) (out []record.DrillCommand) {
+	for _, one := range list {
+		r := record.DrillCommand{Step: one.Step, Command: one.Text, Exit: one.Exit, Output: one.Output, Problem: one.Problem}
+		if !c.began.IsZero() {
+			r.Asked, r.Returned = c.at(one.Asked), c.at(one.Returned)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// inPlace returns the faults that are in effect now.
+func (b *breaker) inPlace() (list []record.LabFault) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.list {
+		if f.Injected() && f.Lasts && f.Healed.IsZero() {
+			list = append(list, record.LabFault{ID: f.ID, Action: f.spec.Strike.Action, Target: f.Target})
+		}
+	}
+	return list
+}
+
+// intended returns the numbers of the faults that stay until the audit is over.
 func (b *breaker) intended() map[int]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -326,14 +364,14 @@ func (b *breaker) intended() map[int]bool {
 	return ids
 }
 
-// tookPrimary reports whether a fault took a primary away; of external faults that is assumed.
+// tookPrimary reports whether a fault took a primary away. If the failure mode is unknown, that is assumed.
 func (b *breaker) tookPrimary() bool {
 	return slices.ContainsFunc(b.ordered(), func(f *roundFault) bool {
 		if !f.Injected() {
 			return false
 		}
 		anyPrimary := slices.ContainsFunc(f.struck, func(m record.LabMember) bool { return f.struckPrimary(m.Set) })
-		return f.spec.Strike == externalFault || anyPrimary && f.unseats()
+		return f.Manner == record.MannerUnknown || anyPrimary && f.Unseats
 	})
 }
 
@@ -345,7 +383,7 @@ func (b *breaker) mustChange() (sets []string) {
 			continue
 		}
 		if slices.ContainsFunc(b.ordered(), func(f *roundFault) bool {
-			return f.Injected() && f.struckPrimary(set) && f.unseats()
+			return f.Injected() && f.struckPrimary(set) && f.Unseats
 		}) {
 			sets = append(sets, set)
 		}
@@ -358,7 +396,7 @@ func (b *breaker) mustChange() (sets []string) {
 func (b *breaker) everDown(set string) int {
 	down := map[string]bool{}
 	for _, f := range b.ordered() {
-		if f.Injected() && f.takesDown() {
+		if f.Injected() && f.TakesDown {
 			f.addData(set, down)
 		}
 	}
@@ -373,7 +411,7 @@ func (b *breaker) mostDown(set string) int {
 		at := one.Requested
 		down := map[string]bool{}
 		for _, f := range list {
-			if f.Injected() && f.takesDown() && !f.Requested.After(at) && (f.Healed.IsZero() || f.Healed.After(at)) {
+			if f.Injected() && f.TakesDown && !f.Requested.After(at) && (f.Healed.IsZero() || f.Healed.After(at)) {
 				f.addData(set, down)
 			}
 		}
@@ -383,9 +421,9 @@ func (b *breaker) mostDown(set string) int {
 }
 
 // worstSet returns how many members with data were down at the same time in the set that lost the greatest share, and
-// how many it has. Of a target that is not a lab, the number of members is what the set reports.
+// how many it has. Without a platform, the number of members is what the set reports.
 func (b *breaker) worstSet() (down, members int) {
-	if b.target.lab == nil {
+	if len(b.target.before.Members) == 0 {
 		return 0, len(b.target.identity.Hello.Data())
 	}
 	for _, set := range setsOf(b.target.before) {
@@ -395,19 +433,6 @@ func (b *breaker) worstSet() (down, members int) {
 		}
 	}
 	return down, members
-}
-
-// unseats reports whether a primary that the fault strikes has to step down. It is false for external faults, of which
-// that is not known.
-func (f *roundFault) unseats() bool {
-	a := action.Find(f.spec.Strike.Action)
-	return a != nil && a.Unseats()
-}
-
-// takesDown reports whether members that the fault strikes are down or cut off.
-func (f *roundFault) takesDown() bool {
-	a := action.Find(f.spec.Strike.Action)
-	return a != nil && a.TakesDown
 }
 
 // struckPrimary reports whether the fault struck the primary of a set, or its only member.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
-	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -24,7 +24,7 @@ import (
 // Lab is a running lab, as a drill needs it.
 type Lab interface {
 	run.Lab
-	fault.Lab
+	platform.Lab
 	// Repair rebuilds a volume and reports what it did.
 	Repair(ctx context.Context, volume string) (string, error)
 	Close() error
@@ -49,6 +49,8 @@ type Options struct {
 	Labs run.Labs // nil where labs cannot be brought up
 	// Places finds the places of the load clients; nil where there can be only one client.
 	Places fleet.Placers
+	// Platform breaks a target that is not a lab; nil where nothing can. [Run] does not close it.
+	Platform platform.Platform
 	// Mark receives the times at which the user begins and ends an external fault.
 	Mark <-chan time.Time
 }
@@ -57,6 +59,9 @@ type Options struct {
 func Check(asked spec.Drill) error {
 	errs := []error{run.CheckClients(asked.Run), checkObjectives(asked)}
 	for _, f := range asked.Faults {
+		if f.Exec != nil {
+			continue // spec checked it
+		}
 		if err := action.Check(f); err != nil {
 			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Strike, err))
 		}

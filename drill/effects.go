@@ -109,14 +109,14 @@ func (o *operations) acknowledgedBefore(faults []record.DrillFault, shift int64)
 	return count(ofKind(o.byClass, true), at-int64(time.Second), at)
 }
 
-// markStruck marks the shards that a fault struck: in a lab, those with a data-bearing member on the target. Of an
-// external fault that is not known, so every shard counts.
+// markStruck marks the shards that a fault struck: in a lab, those with a data-bearing member on the target. Of a
+// fault that names no member that is not known, so every shard counts.
 func (o *operations) markStruck(out *record.DrillRound, shift int64) {
 	for i := range out.Shards {
 		s := &out.Shards[i]
 		first := int64(-1)
 		for _, f := range out.Faults {
-			if f.Injected > 0 && (f.Fault == externalFault || slices.Contains(f.Shards, s.Name)) {
+			if f.Injected > 0 && (anywhere(f) || slices.Contains(f.Shards, s.Name)) {
 				s.Struck = true
 				if first < 0 || f.Injected < first {
 					first = f.Injected

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -45,7 +45,7 @@ func TestStepDownStrikesNobody(t *testing.T) {
 	breaks := newBreaker(&campaign{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
 	for _, name := range []string{action.StepDown, action.Kill} {
 		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
-			Injection: fault.Injection{Effective: time.Now()},
+			Injection: platform.Injection{Effective: time.Now(), TakesDown: name == action.Kill, Unseats: true},
 			struck:    breaks.target.before.Members[:1]}
 		f.Requested = began
 		breaks.add(f)

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -130,7 +130,7 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 		b := newBreaker(&campaign{}, &target{before: l, lab: noLab{}}, nil)
 		for _, m := range members {
 			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}},
-				Injection: fault.Injection{Effective: time.Now()},
+				Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},
 				struck:    []record.LabMember{m}})
 		}
 		return b

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -51,7 +51,7 @@ func TestUnhealedFaultIsNotRestored(t *testing.T) {
 		t.Errorf("missing is %q, want %q", got, want)
 	}
 	stays := &roundFault{spec: spec.Fault{Strike: spec.ParseStrike("pause:rs0-1"), Stay: true},
-		Injection: fault.Injection{Effective: time.Now()}}
+		Injection: platform.Injection{Effective: time.Now()}}
 	stays.ID = 3
 	r.breaks.add(stays)
 	if got := r.missing(now, lag{}); got != "" {

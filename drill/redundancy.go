@@ -39,7 +39,7 @@ func (r *redundancy) watch(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		l, err := r.target.lab.Observe(ctx)
+		l, err := r.observe(ctx)
 		if err == nil && ctx.Err() == nil && r.missing(l, lagUnderLoad) == "" && deadHosts(l) == "" {
 			r.restored = time.Now()
 			return
@@ -56,7 +56,7 @@ func (r *redundancy) watch(ctx context.Context) {
 
 // wait returns when redundancy is restored, or when it is clear that it is not. Members must be fully up to date.
 func (r *redundancy) wait(ctx context.Context) {
-	if r.target.lab == nil {
+	if r.target.platform == nil {
 		return
 	}
 	r.drill.progress.enter(record.StageRecovery)
@@ -65,9 +65,9 @@ func (r *redundancy) wait(ctx context.Context) {
 	defer cancel()
 	already := r.restored
 	r.restored = time.Time{}
-	missing := "the lab did not describe itself"
+	missing := "the members could not be queried"
 	for {
-		l, err := r.target.lab.Observe(ctx)
+		l, err := r.observe(ctx)
 		if errors.Is(err, lab.ErrGone) { // its members end with it
 			r.problem = "the lab cannot restore redundancy: " + err.Error()
 			r.dead = err
@@ -94,6 +94,23 @@ func (r *redundancy) wait(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// observe returns the lab as it is now. Of another platform, it is the members and the faults that are in place.
+func (r *redundancy) observe(ctx context.Context) (record.Lab, error) {
+	if r.target.lab != nil {
+		return r.target.lab.Observe(ctx)
+	}
+	members, err := r.target.platform.Members(ctx)
+	return record.Lab{Members: members, Faults: r.breaks.inPlace()}, err
+}
+
+// restoredText says what restored redundancy means on this platform.
+func (r *redundancy) restoredText() string {
+	if r.target.lab == nil {
+		return "all members run"
+	}
+	return "all members run, no member lags, all volumes are healthy"
 }
 
 // rebuild has degraded volumes rebuilt, each once, as storage with a policy does by itself when a disk returns. A

@@ -120,6 +120,11 @@ func (r *round) prepare(ctx context.Context) error {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 	}
+	if p := r.drill.o.Platform; p != nil && t.Kind != "lab" {
+		if err := r.target.openPlatform(ctx, p); err != nil {
+			return &run.Error{Stage: run.Reaching, Err: err}
+		}
+	}
 	if r.target.uri != "" {
 		r.drill.writer.AddSecrets(r.target.uri)
 		r.target.query(ctx)
@@ -159,7 +164,7 @@ func (r *round) load(ctx context.Context) (*record.Run, error) {
 		unwatch = r.primaries.watch(ctx, r.target.uri, r.drill.spec.Run.Database, r.events)
 		r.drill.progress.loadBegan()
 		r.breaks.schedule(ctx, at)
-		if r.target.lab != nil {
+		if r.target.platform != nil {
 			group.Go(func() { r.redundancy.watch(watching) })
 		}
 	}
@@ -269,7 +274,7 @@ func (r *round) timeline(ctx context.Context) {
 	newPrimaries(out)
 	if at := r.redundancy.restored; !at.IsZero() && anyInjected(out.Faults) {
 		out.Moments = append(out.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: r.clock.at(at),
-			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: "all members run, no member lags, all volumes are healthy"})
+			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: r.redundancy.restoredText()})
 		slices.SortStableFunc(out.Moments, earlier)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -25,10 +26,12 @@ import (
 type target struct {
 	uri    string
 	lab    Lab        // nil if the target is not a lab
-	before record.Lab // the lab before the load
-	seq    int64      // of the lab's last event before the load
-	used   resources  // before the load
-	level  string     // durability level of the lab's gateway; "" where clients choose the write concern
+	before record.Lab // the lab before the load; only the members of another platform
+	// platform is the lab, or what [Options] has for another target; nil if nothing can be broken there.
+	platform platform.Platform
+	seq      int64     // of the lab's last event before the load
+	used     resources // before the load
+	level    string    // durability level of the lab's gateway; "" where clients choose the write concern
 
 	identity server.Identity
 	concerns server.Concerns // that the server applies if a client requests none
@@ -59,6 +62,7 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 		return fmt.Errorf("lab %s already has a fault (%s %s). Revert it first with: plimsoll lab revert %[1]s --all",
 			name, t.before.Faults[0].Action, t.before.Faults[0].Target)
 	}
+	t.platform = platform.OfLab(t.lab)
 	a, err := t.lab.Address(ctx, c.spec.Run.Durability)
 	if err != nil {
 		return err
@@ -76,6 +80,15 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 	}
 	t.used = t.resources(ctx)
 	return nil
+}
+
+// openPlatform queries the members of a target that is not a lab.
+func (t *target) openPlatform(ctx context.Context, p platform.Platform) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, queryAtMost)
+	defer cancel()
+	t.platform = p
+	t.before.Members, err = p.Members(ctx)
+	return err
 }
 
 // resources are what all hosts of a lab have used since they were created.

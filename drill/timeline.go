@@ -70,6 +70,7 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 			continue
 		}
 		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" on "+f.Target)
+		commandMoments(f, func(kind string, at int64, text string) { add(kind, "", at, i, text) })
 		if f.Healed > f.Done { // such as a step-down is over as soon as it is done
 			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" on "+f.Target)
 		}
@@ -101,6 +102,30 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 	}
 	slices.SortStableFunc(moments, earlier)
 	return moments
+}
+
+// commandMoments adds the times of the commands of a fault.
+func commandMoments(f record.DrillFault, add func(kind string, at int64, text string)) {
+	by := "Plimsoll's own connection to the member"
+	for _, c := range f.Commands {
+		if c.Step == "witness" {
+			if c.Returned == f.Seen {
+				by = "the witness command"
+			}
+			continue
+		}
+		if c.Step == "heal" {
+			add(record.MomentReverting, c.Asked, f.Fault.String()+" on "+f.Target)
+		}
+		text := fmt.Sprintf("%s: exit code %d", c.Step, c.Exit)
+		if c.Problem != "" {
+			text = c.Step + ": " + c.Problem
+		}
+		add(record.MomentReturned, c.Returned, text)
+	}
+	if f.Seen > 0 {
+		add(record.MomentSeen, f.Seen, by)
+	}
 }
 
 // kinds are the kinds of operations, with the moments of the first success after an outage and of the recovery.

@@ -176,6 +176,8 @@ func unknowns(e evidence) []string {
 	for _, f := range r.Faults {
 		if f.Injected <= 0 {
 			open.add("%s was not injected%s", f.Fault, detail(f.Problem))
+		} else if f.Disputed {
+			open.add("the witnesses of %s on %s contradict each other%s", f.Fault, f.Target, detail(f.Evidence))
 		} else if !f.Hit {
 			open.add("%s had no visible effect on %s%s", f.Fault, f.Target, detail(cmp.Or(f.Evidence, f.Problem)))
 		}
@@ -211,7 +213,7 @@ func shardUnknowns(e evidence) []string {
 	if !e.sharded || !anyInjected(r.Faults) {
 		return nil
 	}
-	external := slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Fault == externalFault })
+	external := slices.ContainsFunc(r.Faults, anywhere)
 	strikes := external || slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return len(f.Shards) > 0 })
 	if len(r.Shards) == 0 && strikes {
 		return []string{strings.TrimSuffix(r.Placement, ".") +

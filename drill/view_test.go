@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/address"
 
-	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -132,13 +132,13 @@ func TestViewsOnTheTimeline(t *testing.T) {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
 	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")},
-		Injection: fault.Injection{Effective: time.Now()},
+		Injection: platform.Injection{Effective: time.Now()},
 		struck:    []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
 	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")},
-		Injection: fault.Injection{Effective: time.Now()},
+		Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},
 		struck:    []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {
 		t.Errorf("it was gone at %v, want %v", times(), want)

@@ -17,7 +17,7 @@ import (
 // divide returns the specification of one client: its turns of workers, operations and rate. The pace stays, because it
 // is that of one worker.
 func divide(asked spec.Run, turns workload.Turns) spec.Run {
-	part := func(n spec.Count) spec.Count { return spec.Count(turns.Before(int64(n))) }
+	part := func(n spec.Count) spec.Count { return divided(n, turns) }
 	rate := func(r spec.Rate) spec.Rate { return r * spec.Rate(turns.Share()) }
 	l := &asked.Load
 	l.Clients, l.Place, l.Strict, l.Shares, l.Zones = 0, "", false, "", nil
@@ -30,6 +30,10 @@ func divide(asked spec.Run, turns workload.Turns) spec.Run {
 	asked.Objectives = nil                                                                  // the parent checks them
 	asked.Out = ""
 	return asked
+}
+
+func divided(n spec.Count, turns workload.Turns) spec.Count {
+	return spec.Count(turns.Before(int64(n)))
 }
 
 // partsPerAgent is how finely a load is divided by weights or zones: with n agents into n times as many parts, so that

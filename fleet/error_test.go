@@ -12,9 +12,8 @@ import (
 // standing returns a team whose two clients are there and do nothing. They are ended with the test.
 func standing(t *testing.T) *team {
 	t.Helper()
-	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")},
-		testDims(false), nopSink{})
-	tm.living = &pids{}
+	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")}, &pids{})
+	tm.begin(nopSink{})
 	tm.startAll(t.Context())
 	if tm.err != nil || len(tm.members) != 2 {
 		t.Fatalf("%d clients: %v", len(tm.members), tm.err)
@@ -40,7 +39,8 @@ func TestFullDiskOfAClient(t *testing.T) {
 		if begun {
 			tm.started = time.Now()
 		}
-		tm.finish(tm.members[1], &result{Stage: run.Recording, Error: "cannot write the record: no space left", Full: true})
+		tm.finish(tm.members[1], &result{failure: failure{Stage: run.Recording, Error: "cannot write the record: no space left",
+			Full: true}})
 		var at *run.Error
 		if _, err := tm.teamwork(t.Context()); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &at) ||
 			at.Stage != run.Recording ||
@@ -55,8 +55,8 @@ func TestClientFailsAtTheEnd(t *testing.T) {
 	tm := standing(t)
 	tm.started = time.Now()
 	tm.stop()
-	tm.finish(tm.members[0], &result{Error: "context canceled", Stopped: true})
-	tm.finish(tm.members[1], &result{Stage: run.Recording, Error: "its disk broke"})
+	tm.finish(tm.members[0], &result{failure: failure{Error: "context canceled", Stopped: true}})
+	tm.finish(tm.members[1], &result{failure: failure{Stage: run.Recording, Error: "its disk broke"}})
 	s := tm.shares()
 	if s[0].Status != "complete" || s[0].Problem != "" || s[1].Status != "failed" || s[1].Problem != "its disk broke" {
 		t.Errorf("clients %+v", s)

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -32,9 +31,10 @@ type Options struct {
 // Execute performs a run with the load clients of its specification. With one client on this machine it is
 // [run.Execute].
 //
-// This process writes the record. The clients run the measured load and write records of their own, which are in
-// clients/00, clients/01, … below it in the end. The intervals of the record are the sums of those of the clients, and
-// its result is the time that all of them share.
+// This process writes the record and prepares the collections. Clients elsewhere load the data, each a range of them;
+// for processes on this machine, this one does. The clients run the measured load and write records of their own, which
+// are in clients/00, clients/01, … below it in the end. The intervals of the record are the sums of those of the
+// clients, and its result is the time that all of them share.
 func Execute(ctx context.Context, asked spec.Run, o run.Options, f Options) (*record.Run, error) {
 	if asked.Load.Clients <= 1 && asked.Load.Place == "" {
 		return run.Execute(ctx, asked, o)
@@ -58,10 +58,11 @@ func Execute(ctx context.Context, asked spec.Run, o run.Options, f Options) (*re
 	}
 	var living pids
 	o.Processes = living.list
-	o.Team = func(ctx context.Context, address string, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
-		t := newTeam(asked, o, f, place, d, sink)
-		t.living, t.address = &living, address
-		return t.load(ctx)
+	t := newTeam(asked, o, f, place, &living)
+	defer t.end()
+	o.Team = t.load
+	if _, here := place.(processes); !here { // processes load no faster than this one, which has the same cores
+		o.Loaders = t.fill
 	}
 	return run.Execute(ctx, asked, o)
 }

@@ -350,9 +350,8 @@ func TestClientFails(t *testing.T) {
 
 // A client that stands still is given up.
 func TestSilentClient(t *testing.T) {
-	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")},
-		testDims(false), nopSink{})
-	tm.living = &pids{}
+	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")}, &pids{})
+	tm.begin(nopSink{})
 	tm.startAll(t.Context())
 	tm.started = time.Now()
 	for range silentAtMost + 1 {
@@ -378,6 +377,7 @@ type nopSink struct{}
 
 func (nopSink) Interval(*measure.Interval) error { return nil }
 func (nopSink) Event(measure.Event) error        { return nil }
+func (nopSink) Dims() measure.Dims               { return testDims(false) }
 func (nopSink) Begin(time.Time) error            { return nil }
 func (nopSink) Clients([]record.ClientShare)     {}
 

@@ -40,7 +40,7 @@ type window struct {
 type stream struct {
 	queue []*measure.Interval
 	shift int    // how many intervals later than the first client it began
-	next  [2]int // the index of its next interval of warm-up and measured time, on the common clock
+	next  [3]int // the index of its next interval of each aligned phase, on the common clock
 	ended bool
 	lost  bool // the others go on without it
 	last  int  // index of its last measured interval that was merged; -1 for none
@@ -63,7 +63,7 @@ func newMerger(d measure.Dims, width time.Duration, clients int, emit func(*meas
 func (m *merger) began(client int, late time.Duration) {
 	s := m.clients[client]
 	s.shift = int((late + m.width/2) / m.width)
-	s.next = [2]int{s.shift, s.shift}
+	s.next = [3]int{s.shift, s.shift, s.shift}
 }
 
 // add receives an interval of a client and merges all complete ones.
@@ -108,7 +108,7 @@ func (m *merger) until(client int) time.Duration {
 }
 
 // aligned are the phases whose intervals are merged by index. Those of other phases are passed on one by one.
-var aligned = []string{load.PhaseWarmup, load.PhaseMeasure}
+var aligned = []string{load.PhaseWarmup, load.PhaseMeasure, load.PhaseLoad}
 
 // slot is the place of an interval on the common clock.
 type slot struct{ phase, index int }

@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"syscall"
 
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -13,7 +15,8 @@ import (
 )
 
 // The coordinator and its agents exchange frames of JSON: the coordinator sends [command]s, an agent sends [message]s.
-// The first command is an order. An agent ends its part when the wire ends, so that it does not outlive the run.
+// The first command is an order: to load a part of the records, or to run a part of the load. An agent that has loaded
+// waits for its next order. It ends its part when the wire ends, so that it does not outlive the run.
 
 // command is a command of the coordinator. One field is set.
 type command struct {
@@ -39,6 +42,8 @@ type order struct {
 	Number  uint64      `json:"number"` // see run.Options
 	Duty    string      `json:"duty,omitempty"`
 
+	Fill *run.Part `json:"fill,omitempty"` // load these records and do nothing else
+
 	Whole spec.Load      `json:"whole"` // the load of all clients together
 	Turns workload.Turns `json:"turns"` // its part of it
 
@@ -54,7 +59,8 @@ type message struct {
 	Pong     *pong                  `json:"pong,omitempty"`
 	Part     *part                  `json:"part,omitempty"`
 	News     *news                  `json:"news,omitempty"`
-	Done     *result                `json:"done,omitempty"` // the last one
+	Filled   *filled                `json:"filled,omitempty"` // the records of an order are loaded
+	Done     *result                `json:"done,omitempty"`   // the last one
 }
 
 // pong is the answer to a ping.
@@ -76,14 +82,39 @@ type news struct {
 	Last bool   `json:"last,omitempty"` // of this hand-over
 }
 
+// filled is the result of a client's part of the load phase.
+type filled struct {
+	Report load.FillReport `json:"report"`
+	failure
+}
+
 // result is the result of a client's run.
 type result struct {
-	Run     *record.Run `json:"run,omitempty"` // its own record, if it has one
-	Stage   run.Stage   `json:"stage,omitempty"`
+	Run     *record.Run `json:"run,omitempty"`     // its own record, if it has one
 	Ceiling float64     `json:"ceiling,omitempty"` // calibrated operations per second
-	Error   string      `json:"error,omitempty"`
-	Stopped bool        `json:"stopped,omitempty"` // the error is that the client was stopped
-	Full    bool        `json:"full,omitempty"`    // the error is a full disk
+	failure
+}
+
+// failure is the error of a client.
+type failure struct {
+	Stage   run.Stage `json:"stage,omitempty"`
+	Error   string    `json:"error,omitempty"`
+	Stopped bool      `json:"stopped,omitempty"` // the error is that the client was stopped
+	Full    bool      `json:"full,omitempty"`    // the error is a full disk
+}
+
+func failureOf(err error) (f failure) {
+	if err == nil {
+		return f
+	}
+	f.Error = err.Error()
+	f.Stopped = errors.Is(err, context.Canceled)
+	f.Full = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	var e *run.Error
+	if errors.As(err, &e) {
+		f.Stage = e.Stage
+	}
+	return f
 }
 
 // fullError is the error of a client whose disk is full.
@@ -92,12 +123,12 @@ type fullError struct{ text string }
 func (e *fullError) Error() string { return e.text }
 func (e *fullError) Unwrap() error { return syscall.ENOSPC }
 
-func (r *result) err() error {
+func (f *failure) err() error {
 	switch {
-	case r.Error == "":
+	case f.Error == "":
 		return nil
-	case r.Full:
-		return &fullError{r.Error}
+	case f.Full:
+		return &fullError{f.Error}
 	}
-	return errors.New(r.Error)
+	return errors.New(f.Error)
 }

@@ -109,9 +109,9 @@ func Resume(ctx context.Context, target string, o run.Options, f Options) (*reco
 	}
 	away := awayFinding(old, time.Now())
 	o.Number, o.Loaded = s.Number, old.Fill
-	o.Team = func(ctx context.Context, _ string, d measure.Dims, sink run.Sink) (run.Teamwork, error) {
-		t := newTeam(asked, o, f, place, d, sink)
-		t.living = &pids{}
+	o.Team = func(ctx context.Context, _ string, sink run.Sink) (run.Teamwork, error) {
+		t := newTeam(asked, o, f, place, &pids{})
+		t.begin(sink)
 		w, err := t.rejoin(ctx, resumer, s)
 		w.Findings = append(w.Findings, away)
 		return w, err
@@ -161,12 +161,16 @@ func (t *team) rejoin(ctx context.Context, place Resumer, s state) (run.Teamwork
 			len(links), len(s.Clients))
 	}
 	t.started = time.Unix(0, s.Started)
+	var facts []Facts
 	for i, link := range links {
 		c := s.Clients[i]
-		m := &member{Link: link, number: i, facts: c.Facts, ready: true}
+		m := &member{Link: link, number: i, facts: c.Facts, ready: true, loading: true}
 		m.clock.first = &answer{offset: time.Duration(c.Offset), trip: 2 * time.Duration(c.Uncertainty)}
-		t.members = append(t.members, m)
+		t.members, facts = append(t.members, m), append(facts, m.facts)
 		go follow(i, link, t.reports)
+	}
+	if t.turns, err = turnsOf(t.spec.Load, facts); err != nil {
+		return run.Teamwork{}, err
 	}
 	t.sink.Clients(t.shares())
 	if err := t.sink.Begin(t.started); err != nil {

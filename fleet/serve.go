@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -31,6 +30,8 @@ type Agent struct {
 	Dir string
 	// Ceiling is the calibration of its machine; nil without.
 	Ceiling *run.Ceiling
+	// Service starts the REST service of runs with via: rest, beside the agent; nil without services.
+	Service func(context.Context, run.ServiceBrief) (*run.Service, error)
 	// Now is its clock; nil for [time.Now].
 	Now func() time.Time
 }
@@ -48,7 +49,7 @@ func (a Agent) Serve(ctx context.Context, wire Wire) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &server{agent: a, order: *first.Order, wire: wire, start: make(chan int64, 1),
+	c := &server{agent: a, order: *first.Order, orders: make(chan order, 1), wire: wire, start: make(chan int64, 1),
 		began: make(chan struct{}), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
 	go c.listen()
 	ended := make(chan struct{})
@@ -82,6 +83,7 @@ func receive(wire Wire) (c command, err error) {
 type server struct {
 	agent  Agent
 	order  order
+	orders chan order // after the first one
 	wire   Wire
 	start  chan int64
 	began  chan struct{} // closed at the start of the load
@@ -109,6 +111,8 @@ func (c *server) listen() {
 			return
 		}
 		switch {
+		case what.Order != nil:
+			c.orders <- *what.Order // each comes after the result of the last one
 		case what.Start != 0:
 			select {
 			case c.start <- what.Start:
@@ -144,19 +148,28 @@ func (c *server) beat(ended <-chan struct{}) {
 	}
 }
 
+// run performs the orders to load records, and the order to run a load, which is the last one.
 func (c *server) run(ctx context.Context) {
-	r, err := c.execute(ctx)
-	done := &result{Run: r, Ceiling: c.agent.Ceiling.Rate(c.order.Spec.Client)}
-	if err != nil {
-		done.Error = err.Error()
-		done.Stopped = errors.Is(err, context.Canceled)
-		done.Full = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-		var e *run.Error
-		if errors.As(err, &e) {
-			done.Stage = e.Stage
+	for c.order.Fill != nil {
+		report, err := run.Fill(ctx, c.order.Spec, c.options(), *c.order.Fill)
+		c.send(message{Filled: &filled{Report: report, failure: failureOf(err)}})
+		select {
+		case c.order = <-c.orders:
+		case <-ctx.Done():
+			return
 		}
 	}
-	c.send(message{Done: done})
+	r, err := c.execute(ctx)
+	c.send(message{Done: &result{Run: r, Ceiling: c.agent.Ceiling.Rate(c.order.Spec.Client), failure: failureOf(err)}})
+}
+
+// options are the options of the order, without a record.
+func (c *server) options() run.Options {
+	o := c.order
+	return run.Options{
+		Tool: o.Tool, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address, Service: c.agent.Service,
+		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number,
+	}
 }
 
 func (c *server) execute(ctx context.Context) (*record.Run, error) {
@@ -170,11 +183,9 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 		defer os.RemoveAll(made)
 		dir = filepath.Join(made, "record")
 	}
-	opts := run.Options{
-		Tool: o.Tool, Dir: dir, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address,
-		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number, Ready: c.ready,
-		Elsewhere: o.Dir == "", Ceiling: c.agent.Ceiling,
-	}
+	opts := c.options()
+	opts.Dir, opts.Ready = dir, c.ready
+	opts.Elsewhere, opts.Ceiling = o.Dir == "", c.agent.Ceiling
 	handOver, err := c.agent.Duties.begin(o.Duty, o.Brief, &opts)
 	if err != nil {
 		return nil, wrong(err)

@@ -67,11 +67,14 @@ type member struct {
 	silent int // seconds without a message
 	clock  clock
 	skew   time.Duration
-	news   []byte // of a hand-over that is not complete
-	done   *result
-	status string // of a client that is not complete
-	why    string
-	lostAt time.Duration // run time of its loss, while the others went on
+	news   []byte  // of a hand-over that is not complete
+	filled *filled // of its last order to load records
+	// loading says that its messages are those of a load phase whose result is known.
+	loading bool
+	done    *result
+	status  string // of a client that is not complete
+	why     string
+	lostAt  time.Duration // run time of its loss, while the others went on
 }
 
 // report is a message of a client, or the end of its link.
@@ -82,28 +85,43 @@ type report struct {
 	why  string // how it failed, if it is gone
 }
 
-func newTeam(asked spec.Run, o run.Options, f Options, place Placer, d measure.Dims, sink run.Sink) *team {
-	n := max(1, int(asked.Load.Clients))
-	t := &team{spec: asked, opts: o, fleet: f, place: place, sink: sink, reports: make(chan report, n),
-		passed: map[string]bool{}}
-	t.merger = newMerger(d, load.DefaultInterval, n, sink.Interval)
-	return t
+func newTeam(asked spec.Run, o run.Options, f Options, place Placer, living *pids) *team {
+	asked.Load.Clients = max(1, asked.Load.Clients)
+	return &team{spec: asked, opts: o, fleet: f, place: place, reports: make(chan report, int(asked.Load.Clients)),
+		living: living}
+}
+
+// begin makes the team ready for the next load, whose sum goes to sink.
+func (t *team) begin(sink run.Sink) {
+	t.sink, t.passed = sink, map[string]bool{}
+	t.merger = newMerger(sink.Dims(), load.DefaultInterval, int(t.spec.Load.Clients), sink.Interval)
 }
 
 // load starts the clients, starts their load when all are ready, and receives their messages until the last one has
-// ended.
-func (t *team) load(ctx context.Context) (run.Teamwork, error) {
+// ended. It is a [run.Team].
+func (t *team) load(ctx context.Context, address string, sink run.Sink) (run.Teamwork, error) {
+	t.begin(sink)
+	t.address = address
 	t.startAll(ctx)
 	return t.until(ctx)
 }
 
 // until receives the messages of the clients until the last one has ended.
 func (t *team) until(ctx context.Context) (run.Teamwork, error) {
+	t.await(ctx, t.alive)
+	if t.err == nil && !t.started.IsZero() {
+		t.fail(t.sink.Event(measure.Event{At: time.Since(t.started), Kind: load.EventEnd}))
+	}
+	return t.teamwork(ctx)
+}
+
+// await receives messages of the clients for as long as the team is busy. It passes on that the run ends.
+func (t *team) await(ctx context.Context, busy func() bool) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	ended, abort := ctx.Done(), t.opts.Abort
 	var impatient <-chan time.Time
-	for t.alive() {
+	for busy() {
 		select {
 		case r := <-t.reports:
 			t.receive(r)
@@ -120,20 +138,15 @@ func (t *team) until(ctx context.Context) (run.Teamwork, error) {
 			t.each(func(m *member) { m.Break() })
 		}
 	}
-	if t.err == nil && !t.started.IsZero() {
-		t.fail(t.sink.Event(measure.Event{At: time.Since(t.started), Kind: load.EventEnd}))
-	}
-	return t.teamwork(ctx)
 }
 
-func (t *team) startAll(ctx context.Context) {
-	n := len(t.merger.clients)
-	t.step(fmt.Sprintf("starting %d load clients", n))
-	duty, brief, err := t.fleet.Duty.order()
-	if err != nil {
-		t.fail(err)
+// placeAll places the clients, unless they are there, and divides the load among them.
+func (t *team) placeAll(ctx context.Context) {
+	if t.members != nil {
 		return
 	}
+	n := int(t.spec.Load.Clients)
+	t.step(fmt.Sprintf("starting %d load clients", n))
 	links, err := t.place.Place(ctx, n, t.step)
 	if err != nil {
 		t.fail(err)
@@ -159,11 +172,20 @@ func (t *team) startAll(ctx context.Context) {
 		t.each(func(m *member) { m.Close() })
 		return
 	}
+}
+
+func (t *team) startAll(ctx context.Context) {
+	duty, brief, err := t.fleet.Duty.order()
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	if t.placeAll(ctx); t.err != nil {
+		return
+	}
 	for i, m := range t.members {
-		o := order{
-			Spec: divide(t.spec, t.turns[i]), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address,
-			Client: i, Clients: n, Whole: t.spec.Load, Turns: t.turns[i], Number: t.opts.Number, Duty: duty, Brief: brief,
-		}
+		o := t.order(i)
+		o.Duty, o.Brief = duty, brief
 		if m.facts.Local {
 			o.Dir = filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i)))
 		}
@@ -174,6 +196,15 @@ func (t *team) startAll(ctx context.Context) {
 func (t *team) step(text string) {
 	if t.opts.Progress != nil {
 		t.opts.Progress.Step(text)
+	}
+}
+
+// order is what the orders of a client have in common.
+func (t *team) order(client int) order {
+	turns := t.turns[client]
+	return order{
+		Spec: divide(t.spec, turns), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address,
+		Client: client, Clients: len(t.members), Whole: t.spec.Load, Turns: turns, Number: t.opts.Number,
 	}
 }
 
@@ -240,7 +271,9 @@ func (t *team) fail(err error) {
 func (t *team) receive(r report) {
 	m := t.members[r.client]
 	m.silent = 0
+	m.loading = m.loading && !r.Ready
 	switch {
+	case m.loading && !r.gone:
 	case r.gone:
 		t.leave(m, r.why)
 	case r.Ready:
@@ -268,6 +301,8 @@ func (t *team) receive(r report) {
 		t.fail(err)
 	case r.Event != nil:
 		t.pass(m, *r.Event)
+	case r.Filled != nil:
+		t.finishFill(m, r.Filled)
 	case r.Done != nil:
 		t.finish(m, r.Done)
 	}

@@ -26,6 +26,11 @@ type FillConfig struct {
 	Parallel int // sessions that insert at the same time
 	// Resume continues an earlier load phase of the same workload. Without it the collection must be empty.
 	Resume bool
+	// From and To limit the load phase to the records [From, To), for one of several processes that share it. To is 0 for
+	// all records. A part needs SkipCount: all documents are counted when all parts are loaded.
+	From, To int64
+	// Again loads records that may exist, because documents are missing after a first load phase.
+	Again bool
 	// SkipCount skips the comparison of the number of documents with the number of records, before and after. Clients that
 	// share a data set need it, and YCSB does not compare.
 	SkipCount   bool
@@ -52,7 +57,7 @@ func (c FillConfig) withDefaults() FillConfig {
 // Scheduled reports whether batches have a due time.
 func (c FillConfig) Scheduled() bool { return c.Pace != 0 }
 
-func (c FillConfig) check() error {
+func (c FillConfig) check(records int64) error {
 	const maxBatch = 100_000 // MongoDB's limit of documents per insert command
 	switch {
 	case c.Batch < 1 || c.Batch > maxBatch:
@@ -61,6 +66,10 @@ func (c FillConfig) check() error {
 		return fmt.Errorf("parallel: %d sessions are not between 1 and %d", c.Parallel, maxWorkers)
 	case c.MaxFailures < 0:
 		return fmt.Errorf("failures: %d is negative", c.MaxFailures)
+	case c.From < 0 || c.From > c.To || c.To > records:
+		return fmt.Errorf("records %d to %d are not a part of the %d records", c.From, c.To, records)
+	case c.To-c.From < records && !c.SkipCount:
+		return errors.New("a part of the records cannot be counted")
 	}
 	if err := checkRate("pace", c.Pace); err != nil {
 		return err
@@ -72,8 +81,8 @@ func (c FillConfig) check() error {
 type FillReport struct {
 	Started     time.Time     `json:"started"`      // wall clock at time 0 of the intervals
 	End         time.Duration `json:"end_ns"`       // length of the load phase
-	Records     int64         `json:"records"`      // of the workload
-	From        int64         `json:"from"`         // record at which it began; more than 0 when resumed
+	Records     int64         `json:"records"`      // of the workload, or of the part
+	From        int64         `json:"from"`         // record at which it began; more than FillConfig.From when resumed
 	Inserted    int64         `json:"inserted"`     // documents acknowledged (or sent, with w:0) by this load phase
 	Present     int64         `json:"present"`      // documents that already existed
 	Batches     int64         `json:"batches"`      // batches that are done
@@ -104,7 +113,10 @@ type FillReport struct {
 func Fill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.Store,
 	sink measure.Sink) (FillReport, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.check(); err != nil {
+	if cfg.To == 0 {
+		cfg.To = w.Records()
+	}
+	if err := cfg.check(w.Records()); err != nil {
 		return FillReport{}, fmt.Errorf("load phase: %w", err)
 	}
 	f := newFill(ctx, cfg, w, st, sink)
@@ -133,8 +145,9 @@ func newFill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.
 		dims: Dims(w, cfg.Scheduled()), steps: []userStep{{n: cfg.Parallel}}}
 	c := newCrew(p, cfg.Parallel, st)
 	f := &fill{ctx: ctx, cfg: cfg, w: w, st: st, crew: c, sink: sink}
-	f.report = FillReport{Records: w.Records(), Count: -1}
-	f.batches = newBatches(w.Records(), int64(cfg.Batch), int64(cfg.Parallel))
+	f.report = FillReport{Records: cfg.To - cfg.From, From: cfg.From, Count: -1}
+	f.batches = newBatches(cfg.From, cfg.To, int64(cfg.Batch), int64(cfg.Parallel))
+	f.batches.tolerant = cfg.Again
 	for _, wk := range c.workers {
 		wk.task = &fillLoop{fill: f, loader: w.Loader(), batch: -1}
 	}

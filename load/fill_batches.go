@@ -9,7 +9,7 @@ import (
 // batches assigns the batches of a load phase in order and tracks which are done.
 type batches struct {
 	size, total int64 // records per batch, number of batches
-	records     int64
+	from, to    int64 // the records are [from, to)
 	window      int64 // batches that may begin after the oldest unfinished one
 
 	mu      sync.Mutex
@@ -37,8 +37,8 @@ type batches struct {
 	count       int64
 }
 
-func newBatches(records, size, parallel int64) *batches {
-	b := &batches{size: size, records: records, total: (records + size - 1) / size,
+func newBatches(from, to, size, parallel int64) *batches {
+	b := &batches{size: size, from: from, to: to, total: (to - from + size - 1) / size,
 		window: max(64, 4*parallel), changed: make(chan struct{}), count: -1}
 	b.done, b.missing = make([]bool, b.window), b.total
 	return b
@@ -89,8 +89,8 @@ func (b *batches) wake() {
 }
 
 func (b *batches) recordsOf(batch int64) (seq int64, n int) {
-	seq = batch * b.size
-	return seq, int(min(b.size, b.records-seq))
+	seq = b.from + batch*b.size
+	return seq, int(min(b.size, b.to-seq))
 }
 
 // checkOff notes that a batch is done or abandoned. The caller holds the lock.
@@ -180,13 +180,13 @@ func (b *batches) repair() {
 
 // startAt skips the records before seq, which exist, and tolerates duplicates after it.
 func (b *batches) startAt(seq int64) {
-	b.next = seq / b.size
+	b.next = (seq - b.from) / b.size
 	b.oldest, b.tolerant = b.next, true
 	b.present = b.next * b.size
 }
 
-// safe returns the number of records from the first one on that certainly exist.
-func (b *batches) safe() int64 { return min(b.records, b.size*min(b.oldest, b.missing)) }
+// safe returns the first record of which it is not certain that it exists, with all before it.
+func (b *batches) safe() int64 { return min(b.to, b.from+b.size*min(b.oldest, b.missing)) }
 
 // errInterrupted ends a load phase that was interrupted in its last step.
 var errInterrupted = errors.New("load phase: interrupted")
@@ -210,7 +210,7 @@ func (b *batches) stillMissing(collection string, n int64) error {
 		why = "The last failure: " + b.lastFailure
 	}
 	return fmt.Errorf("load phase: collection %q has %d documents instead of %d after a second pass. %s",
-		collection, n, b.records, why)
+		collection, n, b.to-b.from, why)
 }
 
 func (b *batches) tolerates() bool {

@@ -138,10 +138,32 @@ type DrillFault struct {
 	// Done is when the injector had confirmed it.
 	Done   int64 `json:"done_ns"`
 	Healed int64 `json:"healed_ns,omitempty"`
-	// Hit says whether something besides the injector confirms it, and Evidence what.
+	// Seen is when a witness saw the first effect, absent if that is not known.
+	Seen int64 `json:"seen_ns,omitempty"`
+	// Hit says whether something besides the injector confirms it, and Evidence what. Disputed says that the witnesses
+	// contradict each other.
 	Hit      bool   `json:"hit"`
+	Disputed bool   `json:"disputed,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 	Problem  string `json:"problem,omitempty"`
+	// Commands are the commands of the user that were run for the fault, in the order of their start. Of the runs of a
+	// witness, the first and the last are kept.
+	Commands []DrillCommand `json:"commands,omitempty"`
+}
+
+// DrillCommand is one run of a command of the user, on the clock of the run.
+type DrillCommand struct {
+	// Step is what the command is for.
+	Step string `json:"step" jsonschema:"enum=inject,enum=heal,enum=witness"`
+	// Command is the command as a person would type it, without credentials.
+	Command  string `json:"command"`
+	Asked    int64  `json:"asked_ns"`
+	Returned int64  `json:"returned_ns"`
+	// Exit is the exit code; -1 if the command did not start or was ended.
+	Exit int `json:"exit"`
+	// Output is the beginning of the output, and Problem says why there is no exit code.
+	Output  string `json:"output,omitempty"`
+	Problem string `json:"problem,omitempty"`
 }
 
 // The kinds of moments, in their usual order.
@@ -158,7 +180,10 @@ const (
 	MomentWritesBack = "writes-back"     // 95 % of the writes before
 	MomentThroughput = "throughput-back" // 95 % of the throughput before, of reads and writes together: in older records
 	MomentHealed     = "healed"
-	MomentRedundant  = "redundancy-back" // members healthy, no lag, rebuild done
+	MomentRedundant  = "redundancy-back"  // members healthy, no lag, rebuild done
+	MomentReturned   = "command-returned" // a command of the user returned
+	MomentSeen       = "effect-seen"      // a witness saw the first effect of a command
+	MomentReverting  = "reverting"        // the command that reverts a fault was started
 )
 
 // DrillMoment is one step of the timeline.

@@ -144,7 +144,7 @@ func drillDocument(d *record.Drill) *Document {
 		for _, story := range DrillStories(r) {
 			round = append(round, drillTimeline(r, story))
 		}
-		for _, s := range append(round, drillEffects(r), drillShards(r), drillClients(r),
+		for _, s := range append(round, drillCommands(r), drillEffects(r), drillShards(r), drillClients(r),
 			drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r), drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
@@ -351,11 +351,13 @@ var drillPhases = map[string]string{
 	record.MomentFault: "fault", record.MomentFirstError: "first failed operation",
 	record.MomentPrimaryOut: "primary lost, as clients see it",
 	record.MomentElected:    "new primary", record.MomentFirstRead: "reads succeed again",
-	record.MomentEtcd:       "new leader of etcd", record.MomentRestart: "restarted by the lab",
+	record.MomentEtcd: "new leader of etcd", record.MomentRestart: "restarted by the lab",
 	record.MomentFirstWrite: "writes succeed again",
 	record.MomentReadsBack:  "rate of reads restored", record.MomentWritesBack: "rate of writes restored",
 	record.MomentThroughput: "throughput restored",
 	record.MomentHealed:     "fault reverted", record.MomentRedundant: "redundancy restored",
+	record.MomentReturned: "command returned", record.MomentSeen: "first effect seen",
+	record.MomentReverting: "heal command started",
 }
 
 // DrillMoment is the name of a moment of a drill.
@@ -404,6 +406,9 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
 			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, MannerName(f.Manner)))
+		case f.Disputed:
+			s.Points = append(s.Points, Point{Warn, "warning", text + ": the witnesses contradict each other. " +
+				Capitalised(f.Evidence) + "."})
 		default:
 			s.Points = append(s.Points, Point{Warn, "warning", text + ": no effect was observed. " + Capitalised(f.Evidence+f.Problem)})
 		}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -74,19 +76,15 @@ func (r *runner) count(ctx context.Context) (int64, error) {
 
 // fillUp loads what is missing.
 func (r *runner) fillUp(ctx context.Context, resume bool) error {
-	c := load.FillConfig{
-		Batch: int(r.spec.LoadPhase.Batch), Parallel: int(r.spec.LoadPhase.Parallel), Resume: resume,
-		SkipCount: r.opts.Clients > 1,
-		Timeout:   max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort, Seed: r.spec.Workload.Seed,
-	}
-	st, done, err := r.fillStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
 	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.workload.Records()})
 	r.discardSamples()
-	report, err := load.Fill(ctx, c, r.workload, st, r.sink(c.Scheduled()))
+	var report load.FillReport
+	var err error
+	if r.opts.Loaders == nil {
+		report, err = r.fillPart(ctx, Part{To: r.workload.Records(), Resume: resume}, r.sink(false))
+	} else {
+		report, err = r.fillTogether(ctx, resume)
+	}
 	r.keepFill(record.FillResult{
 		Records: report.Records, Inserted: report.Inserted, Present: report.Present, Counted: report.Count,
 		Seconds: report.End.Seconds(),
@@ -96,6 +94,83 @@ func (r *runner) fillUp(ctx context.Context, resume bool) error {
 	}
 	return err
 }
+
+// Part is what one process does of a load phase: the records [From, To).
+type Part struct {
+	From, To int64
+	Resume   bool // an earlier load phase was interrupted
+	Again    bool // documents are missing after a first load phase
+}
+
+// fillPart loads a part of the records in this process. If that is all of them, it counts them.
+func (r *runner) fillPart(ctx context.Context, p Part, sink measure.Sink) (load.FillReport, error) {
+	st, done, err := r.fillStore(ctx)
+	if err != nil {
+		return load.FillReport{}, err
+	}
+	defer done()
+	return load.Fill(ctx, load.FillConfig{
+		Batch: int(r.spec.LoadPhase.Batch), Parallel: int(r.spec.LoadPhase.Parallel),
+		From: p.From, To: p.To, Resume: p.Resume, Again: p.Again, SkipCount: r.opts.Clients > 1,
+		Timeout: max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort, Seed: r.spec.Workload.Seed,
+	}, r.workload, st, sink)
+}
+
+// fillTogether loads in other processes, and counts the documents. If some are missing, all records are loaded once
+// more.
+func (r *runner) fillTogether(ctx context.Context, resume bool) (all load.FillReport, err error) {
+	records, name := r.workload.Records(), r.workload.Collections()[0]
+	for _, again := range []bool{false, true} {
+		report, err := r.opts.Loaders(ctx, r.labAddress(), Part{To: records, Resume: resume && !again, Again: again},
+			r.sink(false))
+		all.Records, all.Count = records, -1
+		all.Inserted, all.Present, all.End = all.Inserted+report.Inserted, report.Present, all.End+report.End
+		if all.Interrupted = report.Interrupted; err != nil || all.Interrupted {
+			return all, err
+		}
+		if all.Count, err = r.count(ctx); err != nil {
+			return all, err
+		}
+		switch {
+		case all.Count == records:
+			all.Present = records - all.Inserted
+			return all, nil
+		case all.Count > records:
+			return all, fmt.Errorf("collection %q has %d documents, and the workload has only %d records, so other documents are in it. Drop it or "+
+				"choose another one", name, all.Count, records)
+		case !again:
+			r.watch.Tell(load.EventRepair, fmt.Sprintf("the collection has %d of %d documents; checking and repairing all records", all.Count,
+				records), nil)
+		}
+	}
+	return all, fmt.Errorf("load phase: collection %q has %d documents instead of %d after a second pass, so it loses documents or another "+
+		"client deletes them", name, all.Count, records)
+}
+
+// Fill loads a part of the records of a run, for one of several processes that share its load phase. It writes no
+// record; intervals and events go to the progress.
+func Fill(ctx context.Context, asked spec.Run, opts Options, p Part) (load.FillReport, error) {
+	r, err := prepare(asked, opts)
+	if err != nil {
+		return load.FillReport{}, at(Specification, err)
+	}
+	defer r.watch.Stop()
+	if err := r.openTarget(ctx); err != nil {
+		return load.FillReport{}, at(Reaching, orEnded(ctx, err))
+	}
+	defer r.closeTarget()
+	report, err := r.fillPart(ctx, p, passOn{r.opts.Progress, load.Dims(r.workload, false)})
+	return report, at(Filling, orEnded(ctx, err))
+}
+
+// passOn is a sink without a record.
+type passOn struct {
+	to   Progress
+	dims measure.Dims
+}
+
+func (p passOn) Interval(iv *measure.Interval) error { p.to.Interval(p.dims, iv); return nil }
+func (p passOn) Event(e measure.Event) error         { p.to.Event(e); return nil }
 
 // fillStore returns the store of the load phase and its close function. For unacknowledged writes it is a second
 // connection with w:1. Otherwise the measured run could begin before the data have arrived, and losses would stay

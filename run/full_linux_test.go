@@ -104,7 +104,7 @@ func fillStore(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		var res store.Result
-		session.Do(time.Now().Add(10 * time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable",
+		session.Do(time.Now().Add(10*time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable",
 			Docs: [][]byte{doc}}, &res)
 		outcome = res.Outcome
 	}

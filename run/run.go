@@ -104,23 +104,30 @@ type Options struct {
 	Number          uint64
 	// Ready is called when everything is open. The measured load starts when it returns. Nil for at once.
 	Ready func(context.Context) error
-	// Elsewhere says that this process is on another machine than the coordinator of the run, so it samples its machine.
-	Elsewhere bool
 	// Loaded, if it is not nil, is the result of a load phase that was done before.
 	Loaded *record.FillResult
+	// Elsewhere says that this process is on another machine than the coordinator of the run, so it samples its machine.
+	Elsewhere bool
 	// Processes returns the PIDs of the other load processes of this run. Nil for none.
 	Processes func() []int
 	// Team runs the measured load instead of this process, which does the rest. Nil for this process.
 	Team Team
+	// Loaders load the records instead of this process, which prepares the collections and counts. Nil for this process.
+	Loaders Loaders
 }
 
-// Team runs the measured load in other processes. The sum of their intervals goes to sink, with the dimensions d. If
-// the target is a lab, address is its address with credentials. Errors are as in [load.Run].
-type Team func(ctx context.Context, address string, d measure.Dims, sink Sink) (Teamwork, error)
+// Team runs the measured load in other processes. The sum of their intervals goes to sink. If the target is a lab,
+// address is its address with credentials. Errors are as in [load.Run].
+type Team func(ctx context.Context, address string, sink Sink) (Teamwork, error)
+
+// Loaders load a part of the records in other processes, and add up their reports. The rest is as in [Team].
+type Loaders func(ctx context.Context, address string, p Part, sink Sink) (load.FillReport, error)
 
 // Sink receives the reports of a load.
 type Sink interface {
 	measure.Sink
+	// Dims are the dimensions of the intervals.
+	Dims() measure.Dims
 	// Clients is called with the load processes, before Begin.
 	Clients(list []record.ClientShare)
 	// Begin is called with run time zero, before intervals and events.
@@ -210,8 +217,10 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{spec: asked, opts: opts, target: target, started: opts.Now(), watch: observe.New()}
-	if err := checkMemory(asked, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
-		return nil, err
+	if opts.Loaders == nil { // the workers are on this machine
+		if err := checkMemory(asked, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
+			return nil, err
+		}
 	}
 	if asked.Load.Clients > 1 && opts.Team == nil {
 		return nil, errors.New("load.clients: this command runs with one client only")
@@ -255,11 +264,7 @@ func (r *runner) perform(ctx context.Context) error {
 	if sink := r.sink(c.Scheduled()); r.opts.Team == nil {
 		r.report, err = load.Run(ctx, c, r.workload, r.store, sink)
 	} else {
-		address := ""
-		if r.lab != nil {
-			address = r.lab.address.URI
-		}
-		r.team, err = r.opts.Team(ctx, address, sink.dims, sink)
+		r.team, err = r.opts.Team(ctx, r.labAddress(), sink)
 		r.report = r.team.Report
 		r.writer.SetClients(r.team.Clients)
 	}
@@ -267,6 +272,14 @@ func (r *runner) perform(ctx context.Context) error {
 		err = context.Canceled
 	}
 	return at(Measuring, err)
+}
+
+// labAddress is the address of the lab that is the target, with credentials, "" if there is none.
+func (r *runner) labAddress() string {
+	if r.lab == nil {
+		return ""
+	}
+	return r.lab.address.URI
 }
 
 // sink passes the reports of a load that begins now to the record and to the progress.
@@ -301,6 +314,9 @@ func (t *tee) Begin(started time.Time) error {
 	t.run.shift = started.Sub(t.run.begun)
 	return t.run.writer.Begin(t.dims, started)
 }
+
+// Dims implements [Sink].
+func (t *tee) Dims() measure.Dims { return t.dims }
 
 // Clients implements [Sink].
 func (t *tee) Clients(list []record.ClientShare) { t.run.writer.SetClients(list) }

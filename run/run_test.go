@@ -309,7 +309,7 @@ func insertForeign(t *testing.T, dir string) {
 	defer session.Close()
 	doc := []byte("\x11\x00\x00\x00\x02_id\x00\x03\x00\x00\x00me\x00\x00") // {_id: "me"}
 	var res store.Result
-	session.Do(time.Now().Add(10 * time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable",
+	session.Do(time.Now().Add(10*time.Minute), &workload.Request{Verb: workload.Insert, Collection: "usertable",
 		Docs: [][]byte{doc}}, &res)
 	if res.Outcome != store.OK {
 		t.Fatalf("inserting: %+v", res)

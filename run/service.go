@@ -73,8 +73,6 @@ func checkService(t Target, asked spec.Run) error {
 			"remove via")
 	case asked.Client == ClientWire:
 		return errors.New("client: the service uses the official driver (driver). Remove client, or remove via")
-	case asked.Load.Clients > 1:
-		return errors.New("load.clients: via: rest works with one load process. Start a service yourself (docs/failover.md) and load its address")
 	}
 	return rest.Check(asked.Workload.Name, store.Concern{})
 }

@@ -54,7 +54,7 @@ func TestCheckService(t *testing.T) {
 		{func(s *spec.Run) { s.Durability.Name = "throughput" }, "w:0"},
 		{func(s *spec.Run) { s.Target = "null:" }, ", not null:"},
 		{func(s *spec.Run) { s.Client = "wire" }, "official driver"},
-		{func(s *spec.Run) { s.Load.Clients = 2 }, "one load process"},
+		{func(s *spec.Run) { s.Load.Clients = 2 }, ""},
 		{func(s *spec.Run) { s.Target = "http://127.0.0.1:1/" }, "a service already"},
 		{func(s *spec.Run) { s.Target, s.Via, s.Durability.W = "http://127.0.0.1:1/", "", "majority" }, "the service decides"},
 		{func(s *spec.Run) { s.Target, s.Via, s.Workload.Name = "http://127.0.0.1:1/", "", "a" }, "only the workload person"},

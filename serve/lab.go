@@ -24,7 +24,7 @@ type Labs interface {
 	List(ctx context.Context) ([]record.Lab, error)
 	// View is a running lab as it is now. Its error says why it cannot be shown.
 	View(ctx context.Context, name string) (html.LabView, error)
-	// Heal undoes everything that was broken in a lab on purpose.
+	// Heal reverts all faults of a lab.
 	Heal(ctx context.Context, name string) error
 }
 
@@ -184,7 +184,7 @@ func (f *follower) labLoop(ctx context.Context, name string) {
 	}
 }
 
-// heal undoes what was broken in a lab.
+// heal reverts all faults of a lab.
 func (s *Server) heal(w http.ResponseWriter, r *http.Request, name string) {
 	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 	defer cancel()

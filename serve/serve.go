@@ -1,8 +1,8 @@
 // Package serve shows records in a browser: a folder of records, the report of each, comparisons, and records that are
 // being written.
 //
-// It shows what the records say and measures nothing. Its only actions stop a running process and heal a lab. The look
-// of a page comes from report/html.
+// It shows what the records say and measures nothing. Its only actions stop a running process and revert the faults of
+// a lab. The look of a page comes from report/html.
 package serve
 
 import (

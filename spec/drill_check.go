@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,6 +60,12 @@ func (s *Drill) Defaults() {
 	s.Faults = append([]Fault(nil), s.Faults...)
 	for i := range s.Faults {
 		f := &s.Faults[i]
+		if f.Exec != nil {
+			def(&f.Strike.Action, ExecAction)
+			c := *f.Exec // the caller may use it again
+			def(&c.Timeout, Duration(defaultCommandFor))
+			f.Exec = &c
+		}
 		if f.At == 0 && f.AtWorkers == 0 {
 			f.At = min(Duration(20*time.Second), length/4) // the normal rate before it must be known
 		}
@@ -194,15 +201,23 @@ func (s *Drill) checkTarget() error {
 			"the lab the target, and set run.via: rest")
 	case s.Fresh && s.Lab == nil:
 		return errors.New("fresh: it needs a lab that the drill starts. Add lab")
-	case !lab && len(s.Faults) > 0:
-		return errors.New("faults: a drill injects faults into labs only. For another target set external: true, inject the fault yourself, and mark " +
-			"its time")
+	case lab && s.commands():
+		return errors.New("platform and exec are for targets that are not labs, because a lab injects its faults itself. Remove them, or " +
+			"use the address of the deployment as the target")
+	case !lab && s.Platform == "" && slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Exec == nil }):
+		return errors.New("faults: on a target that is not a lab, a drill needs the commands that inject the fault. Name a platform file " +
+			"(--platform), or set external: true and inject the fault yourself")
 	case s.External && len(s.Faults) > 0:
 		return errors.New("external and faults exclude each other. Either you inject the fault, or the drill does")
 	case !s.External && len(s.Faults) == 0:
 		return errors.New("faults: there is none. Add one (--fault kill:primary), or inject it yourself (--external)")
 	}
 	return nil
+}
+
+// commands reports whether commands of the user break the target.
+func (s *Drill) commands() bool {
+	return s.Platform != "" || slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Exec != nil })
 }
 
 func (s *Drill) checkRun() error {
@@ -227,7 +242,9 @@ func (s *Drill) checkFaults() error {
 	length := s.Measured()
 	for i, f := range s.Faults {
 		key := fmt.Sprintf("faults[%d]", i)
-		if f.Strike.Action == "" || f.Strike.Target == "" {
+		if f.Exec != nil {
+			errs = append(errs, f.checkExec(key))
+		} else if f.Strike.Action == "" || f.Strike.Target == "" {
 			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:PLACE, such as kill:primary", key, f.Strike))
 		}
 		errs = append(errs, notNegative(key+".at", f.At), notNegative(key+".for", f.For), notNegative(key+".delay", f.Delay),
@@ -249,6 +266,17 @@ func (s *Drill) checkFaults() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (f Fault) checkExec(key string) error {
+	if f.Strike.Action != ExecAction {
+		return fmt.Errorf("%s.fault: %q names an action, and exec has the commands. Write exec, or exec:MEMBER", key, f.Strike)
+	}
+	c := *f.Exec
+	if err := c.complete(); err != nil {
+		return fmt.Errorf("%s.exec.%w", key, err)
+	}
+	return nil
 }
 
 func (e *Expect) validate() error {

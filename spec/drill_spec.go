@@ -4,12 +4,15 @@ package spec
 type Drill struct {
 	// Name is what the drill is called in tables and on pages.
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
-	// Run is the load. Its target is lab:NAME, or the address of a deployment that is broken by others.
+	// Run is the load. Its target is lab:NAME, or the address of a deployment that commands or people break.
 	Run Run `json:"run" yaml:"run"`
 	// Lab is what the drill brings up, loads and breaks, instead of a target that is there.
 	Lab *Lab `json:"lab,omitempty" yaml:"lab,omitempty"`
 	// Faults are what is broken, in order of time.
 	Faults []Fault `json:"faults,omitempty" yaml:"faults,omitempty"`
+	// Platform is a file that names the members of a target that is not a lab, and the commands that break them. A
+	// relative name is relative to the file of the drill.
+	Platform string `json:"platform,omitempty" yaml:"platform,omitempty"`
 	// External means that a person or another program breaks the target; the moment is marked by a key or a signal.
 	External bool `json:"external,omitempty" yaml:"external,omitempty"`
 	// Reads say how the reads of the workload ledger are sent, and that more of them are judged.

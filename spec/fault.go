@@ -9,7 +9,10 @@ import (
 // Fault is one thing that is broken: what is done to what, when, and with which details.
 type Fault struct {
 	// What is done to what, as ACTION:TARGET, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
+	// With Exec it is exec, or exec:MEMBER.
 	Strike Strike `json:"fault" yaml:"fault"`
+	// Exec are the commands that break a target that is not a lab.
+	Exec *Commands `json:"exec,omitempty" yaml:"exec,omitempty"`
 	// At is when, since the measured time began; or AtWorkers when so many virtual users are there.
 	At        Duration `json:"at,omitempty" yaml:"at,omitempty"`
 	AtWorkers Count    `json:"at_workers,omitempty" yaml:"at_workers,omitempty"`

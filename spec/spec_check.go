@@ -203,7 +203,7 @@ func (l *Load) validateZones() error {
 	switch {
 	case len(l.Zones) == 0:
 		return nil
-	case l.Clients <= 1:
+	case l.Clients <= 1 && l.Place == "":
 		return errors.New("load.zones needs a client in each zone. Set load.clients, or remove load.zones")
 	case math.Abs(sum-1) > 1e-9:
 		return fmt.Errorf("load.zones: the shares add up to %.4g %%, not to 100 %%", sum*100)

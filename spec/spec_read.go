@@ -122,6 +122,13 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 		return k.checkList(n, t, path, depth)
 	case t.Kind() == reflect.Map && n.Kind != yaml.MappingNode:
 		return fmt.Errorf("line %d: %s needs names with values below it", n.Line, k.place(path))
+	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if err := k.check(n.Content[i+1], t.Elem(), join(path, n.Content[i].Value), depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
 	case t.Kind() != reflect.Map && t.Kind() != reflect.Interface && n.Kind != yaml.ScalarNode:
 		return fmt.Errorf("line %d: %s: a single value is needed here", n.Line, k.place(path))
 	case n.Kind == yaml.ScalarNode:

@@ -61,7 +61,7 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 		{"", 1, "keys below it"},
 		{"load.", 1, "Name one of them: load.workers"},
 		{"nothing like it at all", 1, "known: target,"},
-		{"load", 1, "Name one of them: load.workers, load.clients, load.rate"},
+		{"load", 1, "Name one of them: load.workers, load.clients, load.place"},
 		{"labels", 1, "Write labels.NAME"},
 		{"workload.params", 1, "Write workload.params.NAME"},
 		{"out", "x", "the study sets the directories"},
@@ -99,6 +99,7 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 var samples = map[reflect.Type]any{
 	reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): true, reflect.TypeFor[*bool](): false,
 	reflect.TypeFor[uint64](): 7, reflect.TypeFor[spec.Count](): "2k", reflect.TypeFor[spec.Rate](): "2.5k",
+	reflect.TypeFor[spec.Share](): "20%",
 	reflect.TypeFor[spec.Duration](): "90s", reflect.TypeFor[[]string](): []any{"errors<1%"},
 	reflect.TypeFor[[]spec.Stage](): []any{map[string]any{"rate": "1k", "step": true}},
 }

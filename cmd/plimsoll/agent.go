@@ -71,7 +71,8 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 	defer stop()
 	calibrated := ceiling(env)
 	o.Facts.Weight = calibrated.Rate(run.ClientWire)
-	err = nats.Serve(ctx, o.AgentOptions, fleet.Agent{Duties: drill.Duties(), Dir: o.dir, Ceiling: calibrated})
+	agent := fleet.Agent{Duties: drill.Duties(), Service: startService, Dir: o.dir, Ceiling: calibrated}
+	err = nats.Serve(ctx, o.AgentOptions, agent)
 	if ctx.Err() != nil {
 		return nil
 	}

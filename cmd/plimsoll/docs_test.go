@@ -65,6 +65,9 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, line := range shellCommands(string(text)) {
+				if filepath.Base(page) == "agents.md" {
+					line += " --print-spec" // e2e has agents
+				}
 				runDocumented(t, strings.ReplaceAll(line, "localhost:27017", address))
 			}
 			checkLinks(t, top, page, string(text))

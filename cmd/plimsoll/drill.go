@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -35,6 +38,9 @@ type drillOptions struct {
 	web      string
 	engine   engineFlags
 	agents   agentFlags
+	platform string
+	plan     bool
+	yes      bool
 }
 
 func newDrillCommand(env *environment) *cobra.Command {
@@ -45,8 +51,10 @@ func newDrillCommand(env *environment) *cobra.Command {
 		Long: `Inject faults under load; measure outage and data loss.
 
 TARGET is a running lab, lab:NAME (see 'plimsoll lab up'), or the address of another deployment. On
-another deployment, use --external: cause the fault yourself, and press Enter (or send SIGUSR1) when it
-starts and again when it ends. SPEC is a YAML file with a run, faults and, if the drill starts one, a lab.
+another deployment, --platform FILE has the commands that break its members ('plimsoll platform --help'),
+and --yes-break-it is required. Or use --external: cause the fault yourself, and press Enter (or send
+SIGUSR1) when it starts and again when it ends. SPEC is a YAML file with a run, faults and, if the drill
+starts one, a lab.
 
 A fault is ACTION:PLACE. PLACE is a host, a member, a role such as primary or secondary, MEMBER/DISK such
 as primary/d1, or random; 'plimsoll lab fail --help' explains them. The actions:
@@ -65,6 +73,7 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 		Example: `  plimsoll drill lab:three --fault kill:primary
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
+  plimsoll drill env:MONGODB_URI --platform db.yaml --fault kill:primary --dry-run
   plimsoll drill env:MONGODB_URI --external --duration 5m --w majority`,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
@@ -76,6 +85,9 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
 	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
+	fs.StringVar(&o.platform, "platform", "", "`file` that names the members of TARGET, and the commands that break them")
+	fs.BoolVar(&o.plan, "dry-run", false, "print what the faults would do, to which member, with all commands, and exit")
+	fs.BoolVar(&o.yes, "yes-break-it", false, "run the commands that break a deployment that is not a lab")
 	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
 	fs.BoolVar(&o.fresh, "fresh", false, "create a new lab for each round (needs a lab in SPEC)")
 	fs.StringVar(&o.loss, "expect-loss", "", "allowed `loss` of acknowledged writes: none, any, or window:TIME (default: what the write concern allows)")
@@ -114,7 +126,7 @@ var drillUsage = map[string]string{
 	"records":  "number of documents, for workloads other than ledger (default 10k)",
 }
 
-func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) error {
+func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) (result error) {
 	spec, err := o.read(cmd, env, args)
 	if err != nil {
 		return err
@@ -129,13 +141,26 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
 	}
+	broken, err := openPlatform(env, spec)
+	if err != nil {
+		return err
+	}
+	if broken != nil {
+		defer func() { result = errors.Join(result, broken.Close()) }()
+	}
+	if o.plan {
+		return withExit(exitUnreachable, printPlan(cmd.Context(), env.stdout, broken, spec))
+	}
+	if err := o.confirm(cmd.Context(), env, broken, spec); err != nil {
+		return err
+	}
 	dir := cmp.Or(spec.Out, newDir("drills", spec.Name, env.now()))
 	end, err := startWeb(env, o.web, dir)
 	if err != nil {
 		return err
 	}
 	defer end()
-	d, err := o.conduct(cmd.Context(), env, spec, dir)
+	d, err := o.conduct(cmd.Context(), env, spec, broken, dir)
 	if d == nil {
 		return runError(err)
 	}
@@ -175,7 +200,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	})
 }
 
-func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill,
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *command.Platform,
 	dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
@@ -188,6 +213,9 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Places: places.find}
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env),
 		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
+	if broken != nil {
+		opts.Platform = broken
+	}
 	if asked.External {
 		mark, done := drillMarks(env)
 		defer done()
@@ -234,6 +262,10 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 			return asked, err
 		}
 	}
+	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) {
+		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
+	}
+	asked.Platform = cmp.Or(o.platform, asked.Platform)
 	if target != "" {
 		asked.Run.Target = target
 	}

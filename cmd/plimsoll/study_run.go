@@ -82,7 +82,7 @@ credentials: if the target needs them, give the file again (--file).
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
-	for _, name := range []string{"trials", "seed", "budget", "engine", "binary"} {
+	for _, name := range []string{"trials", "seed", "budget", "engine", "binary", "agents", "place"} {
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
 	cmd.Flags().Lookup("budget").Usage = "stop if this session takes longer than this `time`, for example 8h; needs --file"

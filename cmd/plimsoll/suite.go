@@ -124,8 +124,9 @@ func (f *suiteAlias) refused(file string) error {
 
 // flags returns the flags of the suite, some of which it shares with studies.
 func (f *suiteAlias) flags(study *studyFlags) (suiteFlags, error) {
-	if study.trials != "" || study.seed != 0 {
-		return suiteFlags{}, usageError("--trials and --seed are for a single study: scale a suite with --quick, --smoke or --budget")
+	if study.trials != "" || study.seed != 0 || study.agents != "" || study.place != "" {
+		return suiteFlags{}, usageError("--trials, --seed, --agents and --place are for a single study: scale a suite with --quick, " +
+			"--smoke or --budget, and name agents in its files")
 	}
 	all := f.suiteFlags
 	all.budget, all.engine = study.budget, study.engine

@@ -50,10 +50,11 @@ type program struct {
 	ended chan error // why it ends
 	ctx   context.Context
 
-	mu     sync.Mutex
-	state  beat
-	part   *part // of the run it performs
-	silent int   // beats without one of the coordinator
+	mu      sync.Mutex
+	state   beat
+	part    *part // of the run it performs
+	joining bool
+	silent  int // beats without one of the coordinator
 }
 
 // part is a part of a run that an agent performs.
@@ -77,7 +78,11 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 		case closed <- nc.LastError():
 		default:
 		}
-	}))
+	}), client.DisconnectErrHandler(func(_ *client.Conn, err error) {
+		if err != nil {
+			p.tell("the connection is interrupted: " + err.Error())
+		}
+	}), client.ReconnectHandler(func(*client.Conn) { p.tell("connected again") }))
 	if err != nil {
 		return err
 	}
@@ -272,18 +277,15 @@ func (p *program) abandoned() bool {
 func (p *program) onRequest(m *client.Msg) {
 	var r request
 	if err := json.Unmarshal(m.Data, &r); err != nil {
-		_ = m.Respond([]byte(fmt.Sprintf("the agent %s does not understand the coordinator: install the same release on both", p.self.Name)))
+		_ = m.Respond(encode(answer{Error: "it does not understand the coordinator. Install the same release on both"}))
 		return
 	}
 	switch {
 	case r.Join != nil:
 		go func() {
-			var answer []byte
-			if err := p.join(*r.Join); err != nil {
-				answer = []byte(err.Error())
-			}
+			said := p.join(*r.Join)
 			p.beat()
-			_ = m.Respond(answer) // the coordinator asks again
+			_ = m.Respond(encode(said)) // the coordinator asks again
 		}()
 	case r.Break != "":
 		p.mu.Lock()
@@ -297,39 +299,50 @@ func (p *program) onRequest(m *client.Msg) {
 }
 
 // join begins a part of a run.
-func (p *program) join(j join) error {
-	if err := differs(p.self.Facts, j.Coordinator.Facts); err != nil {
-		return err
+func (p *program) join(j join) answer {
+	p.mu.Lock()
+	switch {
+	case p.state.Run == j.Run && !p.joining:
+		p.mu.Unlock()
+		return answer{} // the coordinator asks again
+	case p.joining || p.part != nil:
+		p.mu.Unlock()
+		return answer{Busy: true}
 	}
+	p.joining = true
+	p.mu.Unlock()
+	w, commands, err := p.open(j)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state.Run == j.Run {
-		return nil // the coordinator asks again
+	p.joining = false
+	if err != nil {
+		return answer{Error: err.Error()}
 	}
-	if p.part != nil {
-		return fmt.Errorf("the agent %s performs another run", p.self.Name)
+	p.part, p.state.Run, p.state.Busy = w, j.Run, true
+	go w.transmit()
+	go p.perform(w, commands)
+	return answer{}
+}
+
+// open makes the wire of a part.
+func (p *program) open(j join) (*part, jetstream.ConsumeContext, error) {
+	if err := differs(p.self.Facts, j.Coordinator.Facts); err != nil {
+		return nil, nil, err
 	}
 	up, down := p.space.up(j.Run, j.Number), p.space.down(j.Run, j.Number)
 	out, err := newSealer(p.key, j.Coordinator.Key, up)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	in, err := newSealer(p.key, j.Coordinator.Key, down)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	w := newWire(p.nc, p.js, p.space.stream(j.Run), up, out, in)
-	ctx, cancel := context.WithTimeout(p.ctx, answerAtMost)
+	w := &part{wire: newWire(p.nc, p.js, p.space.stream(j.Run), up, out, in), ended: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(p.ctx, manyAtMost)
 	defer cancel()
 	commands, err := consume(ctx, p.js, w.stream, down, func(m jetstream.Msg) { w.deliver(m.Data()) })
-	if err != nil {
-		return err
-	}
-	p.part = &part{wire: w, ended: make(chan struct{})}
-	p.state.Run, p.state.Busy = j.Run, true
-	go w.transmit()
-	go p.perform(p.part, commands)
-	return nil
+	return w, commands, err
 }
 
 // perform serves a part of a run to its end.

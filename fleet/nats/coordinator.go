@@ -2,6 +2,7 @@ package nats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -144,10 +145,17 @@ func (c *Coordinator) connect() (err error) {
 
 // openBucket returns the bucket of agents, which it makes if it is missing.
 func openBucket(ctx context.Context, js jetstream.JetStream, s space) (jetstream.KeyValue, error) {
-	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket(), History: 1,
-		Description: "agents of plimsoll that are registered"})
-	if err != nil {
-		return nil, fmt.Errorf("the NATS server has no JetStream for this user: %w. Enable JetStream on the server", err)
+	kv, err := js.KeyValue(ctx, s.bucket())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket(), History: 1,
+			Description: "agents of plimsoll that are registered"})
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, errors.New("the NATS server does not respond to requests of JetStream. Check that JetStream is enabled and that the " +
+			"server has a leader")
+	case err != nil:
+		return nil, fmt.Errorf("the NATS server refuses JetStream: %w. Enable JetStream for this user", err)
 	}
 	return kv, nil
 }
@@ -277,62 +285,53 @@ func (c *Coordinator) Wait(ctx context.Context, n int, tell func(string)) ([]fle
 	if tell == nil {
 		tell = func(string) {}
 	}
-	id := randomName(8)
-	var list []entry
-	refused := map[string]time.Time{} // when agents did not join, by key
-	defer func() { c.release(list) }()
 	for {
-		if err := c.gather(ctx, n, &list, refused, tell); err != nil {
-			return nil, err
-		}
-		slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
-		r, err := c.begin(ctx, id, list)
+		list, err := c.gather(ctx, n, tell)
 		if err != nil {
 			return nil, err
 		}
-		failed := c.inviteAll(ctx, r)
-		if len(failed) == 0 {
+		r, err := c.begin(ctx, list)
+		if err == nil {
+			err = c.inviteAll(ctx, r)
+		}
+		c.release(list)
+		switch {
+		case err == nil:
 			links := make([]fleet.Link, n)
 			for i, l := range r.links {
 				links[i] = l
 			}
 			return links, nil
+		case r != nil:
+			r.each((*link).Break)
 		}
-		r.each((*link).Break)
-		for _, a := range failed {
-			refused[string(a.Key)] = time.Now()
+		if !errors.Is(err, errEnded) {
+			return nil, err
 		}
-		c.release(list)
-		list, id = nil, randomName(8)
+		tell(err.Error())
 	}
 }
 
-// gather takes idle agents until it has n.
-func (c *Coordinator) gather(ctx context.Context, n int, list *[]entry, refused map[string]time.Time,
-	tell func(string)) error {
+// errEnded is the error of an agent that ended before it joined a run. Another one may take its place.
+var errEnded = errors.New("it has ended")
+
+// gather takes idle agents until it has n, and returns them in the order of their names.
+func (c *Coordinator) gather(ctx context.Context, n int, tell func(string)) (list []entry, err error) {
+	defer func() {
+		if err != nil {
+			c.release(list)
+		}
+	}()
 	told := -1
 	for {
-		c.mu.Lock()
-		changed := c.changed
-		for _, a := range c.agents {
-			if len(*list) == n {
-				break
-			}
-			if c.taken[a.Name] || a.beat.Busy || time.Since(a.last) > aliveAtMost ||
-				time.Since(refused[string(a.Key)]) < answerAtMost {
-				continue
-			}
-			if err := differs(a.Facts, c.self.Facts); err != nil {
-				c.mu.Unlock()
-				return err
-			}
-			c.taken[a.Name] = true
-			*list = append(*list, a.entry)
+		changed, err := c.take(n, &list)
+		if err != nil {
+			return list, err
 		}
-		c.mu.Unlock()
-		have := len(*list)
+		have := len(list)
 		if have == n {
-			return nil
+			slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
+			return list, nil
 		}
 		if have != told {
 			told = have
@@ -341,11 +340,31 @@ func (c *Coordinator) gather(ctx context.Context, n int, list *[]entry, refused 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d agents connected to %s: %w", have, n, c.Connect(), context.Cause(ctx))
+			return list, fmt.Errorf("%d of %d agents connected to %s: %w", have, n, c.Connect(), context.Cause(ctx))
 		case <-c.closed:
-			return errors.New("the coordinator was closed")
+			return list, errors.New("the coordinator was closed")
 		}
 	}
+}
+
+// take adds idle agents to a list until it has n. The channel is closed when there may be more.
+func (c *Coordinator) take(n int, list *[]entry) (changed <-chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.agents {
+		if len(*list) == n {
+			break
+		}
+		if c.taken[a.Name] || a.beat.Busy || time.Since(a.last) > aliveAtMost {
+			continue
+		}
+		if err := differs(a.Facts, c.self.Facts); err != nil {
+			return nil, err
+		}
+		c.taken[a.Name] = true
+		*list = append(*list, a.entry)
+	}
+	return c.changed, nil
 }
 
 func (c *Coordinator) release(list []entry) {
@@ -357,7 +376,8 @@ func (c *Coordinator) release(list []entry) {
 }
 
 // begin makes the stream of a run.
-func (c *Coordinator) begin(ctx context.Context, id string, list []entry) (*run, error) {
+func (c *Coordinator) begin(ctx context.Context, list []entry) (*run, error) {
+	id := randomName(8)
 	r, err := c.newRun(id, list)
 	if err != nil {
 		return nil, err
@@ -369,9 +389,10 @@ func (c *Coordinator) begin(ctx context.Context, id string, list []entry) (*run,
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.js.CreateStream(ctx, jetstream.StreamConfig{Name: c.space.stream(id),
-		Subjects:    []string{c.space.frames(id)},
-		Description: "messages of a run of plimsoll"})
+	_, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: c.space.stream(id), Subjects: []string{c.space.frames(id)}, Description: "messages of a run of plimsoll",
+		MaxConsumers: 4 * (len(list) + 1), // the default is 1000, and an agent that connects again has two for some time
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the NATS server makes no stream for the run: %w. Check its limits and its disk", err)
 	}
@@ -429,20 +450,15 @@ func (c *Coordinator) Resume(ctx context.Context) ([]fleet.Link, error) {
 	return links, nil
 }
 
-// inviteAll returns the agents that do not join.
-func (c *Coordinator) inviteAll(ctx context.Context, r *run) (failed []entry) {
+// inviteAll invites the agents of a run at the same time.
+func (c *Coordinator) inviteAll(ctx context.Context, r *run) error {
 	results := make([]error, len(r.links))
 	var all sync.WaitGroup
 	for i, l := range r.links {
 		all.Go(func() { results[i] = c.invite(ctx, r, i, l.agent) })
 	}
 	all.Wait()
-	for i, err := range results {
-		if err != nil {
-			failed = append(failed, r.links[i].agent)
-		}
-	}
-	return failed
+	return cmp.Or(results...)
 }
 
 // tidy removes the streams of runs that have ended. They are kept until then, so that a coordinator which is killed

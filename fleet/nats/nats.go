@@ -33,6 +33,8 @@ const (
 	aliveAtMost = 5 * time.Second
 	// answerAtMost is the time limit of a request to the server or to an agent.
 	answerAtMost = 5 * time.Second
+	// manyAtMost is the time limit of what a thousand agents request at once: to register, to join a run, to store frames.
+	manyAtMost = 30 * time.Second
 	// retryEvery is the pause before something is tried again.
 	retryEvery = 100 * time.Millisecond
 )
@@ -81,12 +83,17 @@ type request struct {
 	Leave bool   `json:"leave,omitempty"` // the agent ends
 }
 
-// join asks an agent to perform a part of a run. The agent responds with an empty message, or with a text that says why
-// it cannot.
+// join asks an agent to perform a part of a run.
 type join struct {
 	Run         string `json:"run"`
 	Number      int    `json:"number"`
 	Coordinator entry  `json:"coordinator"`
+}
+
+// answer is the answer to a join.
+type answer struct {
+	Busy  bool   `json:"busy,omitempty"` // the agent performs another run
+	Error string `json:"error,omitempty"`
 }
 
 // differs says what to update if two programs cannot work together.
@@ -118,5 +125,6 @@ func randomName(bytes int) string {
 // publisher returns JetStream for a connection that carries frames.
 func publisher(nc *client.Conn) (jetstream.JetStream, error) {
 	return jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(1<<20),
-		jetstream.WithPublishAsyncTimeout(2*answerAtMost))
+		jetstream.WithPublishAsyncTimeout(manyAtMost),
+		jetstream.WithDefaultTimeout(manyAtMost))
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds what a test waits for.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // roleVariable makes the test binary an agent.
 const roleVariable = "NATS_TEST_ROLE"

@@ -3,6 +3,7 @@ package nats
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
@@ -214,21 +214,24 @@ func (c *Coordinator) beatOf(name string, b beat) {
 	}
 }
 
-// invite asks an agent to join a run.
+// invite asks an agent to join a run, until it does, or has ended.
 func (c *Coordinator) invite(ctx context.Context, r *run, number int, a entry) error {
 	ask := encode(request{Join: &join{Run: r.id, Number: number, Coordinator: c.self}})
 	for {
-		ctx, cancel := context.WithTimeout(ctx, answerAtMost)
-		m, err := c.nc.RequestWithContext(ctx, c.space.agent(a.Name), ask)
+		limited, cancel := context.WithTimeout(ctx, manyAtMost)
+		m, err := c.nc.RequestWithContext(limited, c.space.agent(a.Name), ask)
 		cancel()
+		var said answer
 		if err == nil {
-			if len(m.Data) > 0 {
-				return errors.New(string(m.Data))
-			}
-			return nil
+			err = json.Unmarshal(m.Data, &said)
 		}
-		if errors.Is(err, client.ErrNoResponders) || c.nc.IsConnected() {
-			return err
+		switch {
+		case said.Error != "":
+			return fmt.Errorf("the agent %s cannot join the run: %s", a.Name, said.Error)
+		case err == nil && !said.Busy:
+			return nil
+		case !c.alive(a):
+			return fmt.Errorf("the agent %s did not join the run: %w", a.Name, errEnded)
 		}
 		select {
 		case <-time.After(retryEvery):
@@ -236,4 +239,12 @@ func (c *Coordinator) invite(ctx context.Context, r *run, number int, a entry) e
 			return ctx.Err()
 		}
 	}
+}
+
+// alive reports whether an agent sends beats.
+func (c *Coordinator) alive(e entry) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.agents[e.Name]
+	return a != nil && bytes.Equal(a.Key, e.Key) && time.Since(a.last) < manyAtMost
 }

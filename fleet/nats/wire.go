@@ -111,13 +111,7 @@ func (w *wire) Receive() ([]byte, error) {
 	return frame, nil
 }
 
-// end ends the receiving. The first reason counts.
-func (w *wire) end(why error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.endLocked(why)
-}
-
+// endLocked ends the receiving. The first reason counts. The caller has the lock.
 func (w *wire) endLocked(why error) {
 	if w.why == nil {
 		w.why = why

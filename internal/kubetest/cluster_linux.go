@@ -261,8 +261,6 @@ func (c *Cluster) component(name string, args ...string) error {
 //go:embed node.sh
 var script string
 
-const pauseImage = "registry.local/pause:1"
-
 func (c *Cluster) startNode(i int, pki string) error {
 	name := Nodes[i]
 	network, err := newNamespace()
@@ -276,8 +274,8 @@ func (c *Cluster) startNode(i int, pki string) error {
 	}
 	err = errors.Join(
 		address(network.handle, "eth0", nodeAddress(i)+"/24"),
-		route(network.handle, "", controlAddress),
-		route(network.handle, pods[1-i], nodeAddress(1-i)),
+		route(network.handle, "", controlAddress, "eth0"),
+		route(network.handle, pods[1-i], nodeAddress(1-i), "eth0"),
 		c.makeGroup(name),
 		c.makeGroup(name+"/system"),
 	)
@@ -304,9 +302,10 @@ func (c *Cluster) Load(t testing.TB, archive string) {
 	t.Helper()
 	for _, n := range c.nodes {
 		socket := fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", n.first.PID)
-		cmd := exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images", "import", archive)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("cannot load %s: %v\n%s", archive, err, out)
+		err := run(exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images",
+			"import", archive))
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -427,4 +426,16 @@ func (c *Cluster) logs() string {
 		fmt.Fprintf(&b, "%s:\n%s\n", filepath.Base(f), process.LogTail(f))
 	}
 	return b.String()
+}
+
+// LoadPlimsoll builds the program of this module as an image of the given name, and loads it into both nodes.
+func (c *Cluster) LoadPlimsoll(t testing.TB, name string) {
+	t.Helper()
+	program, archive := filepath.Join(t.TempDir(), "plimsoll"), filepath.Join(t.TempDir(), "image.tar")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
+	build.Dir, build.Env = c.programs.top, append(os.Environ(), "CGO_ENABLED=0")
+	if err := errors.Join(run(build), c.programs.image(archive, name, program)); err != nil {
+		t.Fatal(err)
+	}
+	c.Load(t, archive)
 }

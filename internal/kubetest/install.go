@@ -146,9 +146,17 @@ func unpack(dir string) error {
 	return nil
 }
 
-func (p programs) sandbox(name string) error {
-	return run(exec.Command("go", "-C", filepath.Join(p.top, "tools"), "run", "./image", "-out", name, "-name", pauseImage,
-		filepath.Join(p.debs, "usr/bin/catatonit"), "-P"))
+// pauseImage is what sandboxes run.
+const pauseImage = "registry.local/pause:1"
+
+func (p programs) sandbox(archive string) error {
+	return p.image(archive, pauseImage, filepath.Join(p.debs, "usr/bin/catatonit"), "-P")
+}
+
+// image writes an image of a program.
+func (p programs) image(archive, name string, program ...string) error {
+	args := []string{"-C", filepath.Join(p.top, "tools"), "run", "./image", "-out", archive, "-name", name}
+	return run(exec.Command("go", append(args, program...)...))
 }
 
 func run(cmd *exec.Cmd) error {

@@ -13,21 +13,41 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// The addresses are those of documentation (RFC 5737), which no real network has. The control plane is in a namespace
-// with a bridge, to which the nodes and the machine have a cable each. The kernel removes all of it with the last
-// process in the namespaces and the last descriptor of them, so nothing is left when the test is killed.
+// The addresses are of the range for benchmarks (RFC 2544). Labs take networks of it that are free. The control plane
+// is in a namespace with a bridge, to which the nodes and the machine have a cable each. The kernel removes all of it
+// with the last process in the namespaces and the last descriptor of them, so nothing is left when the test is killed.
 const (
-	controlAddress = "192.0.2.1"
-	machineAddress = "192.0.2.254"
-	serviceNetwork = "203.0.113.0/24"
-	serviceAddress = "203.0.113.1" // the Service "kubernetes", served without kube-proxy
+	wholeNetwork   = "198.19.252.0/22"
+	controlAddress = "198.19.252.1"
+	machineAddress = "198.19.252.254"
+	serviceNetwork = "198.19.254.0/24"
+	serviceAddress = "198.19.254.1" // the Service "kubernetes", served without kube-proxy
 	machineLink    = "plmkube"
 )
 
 // pods are the networks of the nodes' pods.
-var pods = []string{"198.51.100.0/25", "198.51.100.128/25"}
+var pods = []string{"198.19.253.0/25", "198.19.253.128/25"}
 
-func nodeAddress(i int) string { return fmt.Sprintf("192.0.2.%d", 11+i) }
+func nodeAddress(i int) string { return fmt.Sprintf("198.19.252.%d", 11+i) }
+
+// free refuses to use addresses that this machine reaches already.
+func free() error {
+	to, err := netlink.ParseIPNet(wholeNetwork)
+	if err != nil {
+		return err
+	}
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if ones, _ := r.Dst.Mask.Size(); ones > 0 && (to.Contains(r.Dst.IP) || r.Dst.Contains(to.IP)) {
+			return fmt.Errorf("this machine has a route to %v, and the cluster needs %s. Remove the lab or the route", r.Dst,
+				wholeNetwork)
+		}
+	}
+	return nil
+}
 
 // namespace is a network namespace that lives as long as a process is in it or its file is open.
 type namespace struct {
@@ -92,10 +112,14 @@ func address(h *netlink.Handle, name, cidr string) error {
 	return errors.Join(h.AddrAdd(l, a), h.LinkSetUp(l))
 }
 
-func route(h *netlink.Handle, to, via string) error {
-	r := &netlink.Route{Gw: net.ParseIP(via)}
+// route sends what goes to a network, or everything if that is empty, through an interface.
+func route(h *netlink.Handle, to, via, name string) error {
+	l, err := h.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	r := &netlink.Route{Gw: net.ParseIP(via), LinkIndex: l.Attrs().Index}
 	if to != "" {
-		var err error
 		if r.Dst, err = netlink.ParseIPNet(to); err != nil {
 			return err
 		}
@@ -105,6 +129,9 @@ func route(h *netlink.Handle, to, via string) error {
 
 // newSwitch makes the namespace of the control plane, with the cable to the machine.
 func newSwitch() (*namespace, error) {
+	if err := free(); err != nil {
+		return nil, err
+	}
 	n, err := newNamespace()
 	if err != nil {
 		return nil, err
@@ -112,7 +139,7 @@ func newSwitch() (*namespace, error) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "br0"
 	// Without an address of its own a bridge takes that of a cable, and nodes lose it whenever it changes.
-	attrs.HardwareAddr = net.HardwareAddr{2, 0, 192, 0, 2, 1}
+	attrs.HardwareAddr = net.HardwareAddr{2, 0, 198, 19, 252, 1}
 	err = errors.Join(
 		n.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}),
 		address(n.handle, "br0", controlAddress+"/24"),
@@ -130,7 +157,8 @@ func newSwitch() (*namespace, error) {
 	}
 	err = address(machine, machineLink, machineAddress+"/24")
 	for i, to := range pods {
-		err = errors.Join(err, route(machine, to, nodeAddress(i)), route(n.handle, to, nodeAddress(i)))
+		err = errors.Join(err, route(machine, to, nodeAddress(i), machineLink),
+			route(n.handle, to, nodeAddress(i), "br0"))
 	}
 	if err != nil {
 		n.close()

@@ -105,7 +105,7 @@ const (
 // Detail is an attribute of a fault besides its action, its target and the seed: a key in files, and a flag.
 type Detail struct {
 	Name, Help string
-	given      func(f spec.Fault) bool
+	Given      func(f spec.Fault) bool
 }
 
 var Details = []Detail{
@@ -181,7 +181,7 @@ func Check(f spec.Fault) error {
 		return Refuse("a time and a rate cannot be negative")
 	}
 	for _, d := range Details {
-		if d.given(f) && !slices.Contains(a.Takes, d.Name) {
+		if d.Given(f) && !slices.Contains(a.Takes, d.Name) {
 			return Refuse("%s does not accept %s (only: %s)", a.Name, d.Name, strings.Join(takers(d.Name), ", "))
 		}
 	}

@@ -100,30 +100,23 @@ func (e *Etcd) Stop(ctx context.Context) error { return e.end(ctx, syscall.SIGTE
 // Settings has none with an effect on durability that differs from etcd's defaults.
 func (e *Etcd) Settings(context.Context) (map[string]string, error) { return map[string]string{}, nil }
 
-// Put writes keys, all with one lease of so many seconds; 0 is no lease. It retries until the cluster has a quorum.
-func (e *Etcd) Put(ctx context.Context, keys map[string]string, lease int) error {
-	return e.untilAnswers(ctx, func(ctx context.Context) error { return e.put(ctx, keys, lease) })
+// Put writes a key with a lease of so many seconds; 0 is no lease. It retries until the cluster has a quorum.
+func (e *Etcd) Put(ctx context.Context, key, value string, lease int) error {
+	return e.untilAnswers(ctx, func(ctx context.Context) error { return e.put(ctx, key, value, lease) })
 }
 
-func (e *Etcd) put(ctx context.Context, keys map[string]string, lease int) error {
-	var granted struct {
-		ID string `json:"ID"`
-	}
+func (e *Etcd) put(ctx context.Context, key, value string, lease int) error {
+	put := map[string]any{"key": []byte(key), "value": []byte(value)}
 	if lease > 0 {
+		var granted struct {
+			ID string `json:"ID"`
+		}
 		if err := e.request(ctx, http.MethodPost, "/v3/lease/grant", map[string]any{"TTL": lease}, &granted); err != nil {
 			return err
 		}
+		put["lease"] = granted.ID
 	}
-	for key, value := range keys {
-		put := map[string]any{"key": []byte(key), "value": []byte(value)}
-		if lease > 0 {
-			put["lease"] = granted.ID
-		}
-		if err := e.request(ctx, http.MethodPost, "/v3/kv/put", put, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.request(ctx, http.MethodPost, "/v3/kv/put", put, nil)
 }
 
 // Get reads a key; empty if there is none. It needs a quorum.

@@ -1,5 +1,5 @@
-// Package journal keeps a list of the resources of a lab. Each resource is in the list before it is made, so that a
-// later process can remove all of them, whatever happened to the first process.
+// Package journal keeps a list of the resources of a lab, or of the faults in a deployment. Each resource is in the
+// list before it is made, so that a later process can remove all of them, whatever happened to the first process.
 //
 // A journal is a file of JSON lines in the directory of a lab. Each line is on the disk before [Journal.Add] returns.
 // If a crash tears a line, its resource was not made yet. The packages that make resources also have a [Remover] for
@@ -53,22 +53,39 @@ type Journal struct {
 // line before the end is an error, because the lines after it cannot be trusted.
 func Open(dir string) (*Journal, error) {
 	path := filepath.Join(dir, FileName)
-	content, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read the journal of the lab: %w", err)
-	}
-	j := &Journal{live: map[int]Resource{}}
-	complete, err := j.replay(content)
+	j, complete, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w. Remove the resources that it lists by hand", path, err)
+		return nil, err
 	}
 	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
-		return nil, fmt.Errorf("cannot write the journal of the lab: %w", err)
+		return nil, fmt.Errorf("cannot write the journal: %w", err)
 	}
 	if err := j.cut(int64(complete), dir); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot write the journal of the lab: %w", err), j.file.Close())
+		return nil, errors.Join(fmt.Errorf("cannot write the journal: %w", err), j.file.Close())
 	}
 	return j, nil
+}
+
+// Read returns what [Journal.Live] would, and changes nothing. Another process may have the journal open.
+func Read(dir string) ([]Resource, error) {
+	j, _, err := read(filepath.Join(dir, FileName))
+	if err != nil {
+		return nil, err
+	}
+	return j.Live(), nil
+}
+
+// read reads a journal, and returns the length of its complete lines.
+func read(path string) (j *Journal, complete int, err error) {
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, fmt.Errorf("cannot read the journal: %w", err)
+	}
+	j = &Journal{live: map[int]Resource{}}
+	if complete, err = j.replay(content); err != nil {
+		return nil, 0, fmt.Errorf("%s is damaged: %w. Remove the resources that it lists by hand", path, err)
+	}
+	return j, complete, nil
 }
 
 // cut truncates the file after the last complete line, and syncs the file and its directory.
@@ -143,11 +160,11 @@ func (j *Journal) append(l line) error {
 		return err
 	}
 	if j.file == nil {
-		return fmt.Errorf("cannot write the journal of the lab: %w", os.ErrClosed)
+		return fmt.Errorf("cannot write the journal: %w", os.ErrClosed)
 	}
 	at, err := j.file.Seek(0, 1)
 	if err != nil {
-		return fmt.Errorf("cannot write the journal of the lab: %w", err)
+		return fmt.Errorf("cannot write the journal: %w", err)
 	}
 	_, err = j.file.Write(append(b, '\n'))
 	if err == nil {
@@ -155,7 +172,7 @@ func (j *Journal) append(l line) error {
 	}
 	if err != nil { // a half line would make the following lines unreadable
 		_, seek := j.file.Seek(at, 0)
-		return errors.Join(fmt.Errorf("cannot write the journal of the lab: %w", err), j.file.Truncate(at), seek)
+		return errors.Join(fmt.Errorf("cannot write the journal: %w", err), j.file.Truncate(at), seek)
 	}
 	return j.apply(l)
 }

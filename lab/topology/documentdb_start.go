@@ -121,14 +121,29 @@ func (c *documentDB) seedCluster(ctx context.Context, first *pgMember) error {
 	settings := first.node.ClusterSettings()
 	settings["loop_wait"], settings["retry_timeout"] = 1, 3
 	delete(settings, "primary_start_timeout")
-	text, err := json.Marshal(settings)
+	config, err := json.Marshal(settings)
 	if err != nil {
 		return err
 	}
-	if err := c.etcd[0].Put(ctx, map[string]string{etcdPrefix + "initialize": id, etcdPrefix + "config": string(text)}, 0); err != nil {
-		return fmt.Errorf("etcd does not accept writes: %w", err)
+	// All members have the same data, so Patroni may promote any standby. It would count them one by one, over seconds.
+	var standbys []string
+	for _, m := range c.members {
+		if m != first {
+			standbys = append(standbys, m.plan.Name)
+		}
 	}
-	return c.etcd[0].Put(ctx, map[string]string{etcdPrefix + "leader": first.plan.Name}, c.settings["ttl"].(int))
+	synced, err := json.Marshal(map[string]any{"leader": first.plan.Name, "sync_standby": strings.Join(standbys, ","),
+		"quorum": len(standbys) - syncStandbys(c.site.Spec)})
+	if err != nil {
+		return err
+	}
+	keys := map[string]string{"initialize": id, "config": string(config), "sync": string(synced)}
+	for name, value := range keys {
+		if err := c.etcd[0].Put(ctx, etcdPrefix+name, value, 0); err != nil {
+			return fmt.Errorf("etcd does not accept writes: %w", err)
+		}
+	}
+	return c.etcd[0].Put(ctx, etcdPrefix+"leader", first.plan.Name, c.settings["ttl"].(int))
 }
 
 // etcdPrefix is where Patroni keeps the state of the set.

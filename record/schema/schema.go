@@ -31,6 +31,7 @@ var (
 	DrillSpec = of("drillspec")
 	LabSpec   = of("labspec")
 	PriceList = of("pricelist")
+	Platform  = of("platformspec")
 )
 
 func of(kind string) []byte {

@@ -111,7 +111,7 @@ func TestService(t *testing.T) {
 		t.Fatalf("nothing is known of this process: %v, %d", before, memory)
 	}
 	x := 0
-	for limit, now := time.Now().Add(10 * time.Minute), before; now <= before; now, _, _ = ProcessUse(os.Getpid()) {
+	for limit, now := time.Now().Add(10*time.Minute), before; now <= before; now, _, _ = ProcessUse(os.Getpid()) {
 		for i := range 1_000_000 {
 			x += i
 		}

@@ -58,7 +58,9 @@ func generate(root string) (map[string][]byte, error) {
 		"lab.schema.json":        {record.Lab{}, "plimsoll lab", "The state of a lab.", true},
 		"drill.schema.json":      {record.Drill{}, "plimsoll drill.json", "The record of a drill.", true},
 		"drillspec.schema.json":  {spec.Drill{}, "plimsoll drill specification", "The specification of a drill.", false},
-		"labspec.schema.json":    {spec.Lab{}, "plimsoll lab specification", "The specification of a lab.", false},
+		"platformspec.schema.json": {spec.Platform{}, "plimsoll platform file",
+			"The members of a deployment, and the commands that break them.", false},
+		"labspec.schema.json": {spec.Lab{}, "plimsoll lab specification", "The specification of a lab.", false},
 		"studyspec.schema.json": {spec.Study{}, "plimsoll study specification",
 			"The specification of a study.", false},
 	} {

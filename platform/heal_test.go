@@ -1,4 +1,4 @@
-package fault
+package platform
 
 import (
 	"context"
@@ -33,7 +33,8 @@ func TestHealedBefore(t *testing.T) {
 	event := func(kind, id string, when time.Time) record.LabEvent {
 		return record.LabEvent{Kind: kind, Time: when, Data: map[string]string{"id": id}}
 	}
-	i := &injector{known: Injection{Requested: asked, Effective: asked, ID: 7}, lab: telling{events: []record.LabEvent{
+	known := Injection{Requested: asked, Effective: asked, ID: 7, Lasts: true}
+	i := &injector{known: known, lab: telling{events: []record.LabEvent{
 		event("fault", "7", asked), event("heal", "6", at.Add(-time.Second)), event("heal", "7", at)}}}
 	if got, err := i.Heal(t.Context()); err != nil || !got.Healed.Equal(at) {
 		t.Errorf("it was healed at %v, want %v: %v", got.Healed, at, err)

@@ -1,4 +1,4 @@
-package fault
+package platform
 
 import (
 	"context"
@@ -217,18 +217,15 @@ func TestLossOfPower(t *testing.T) {
 	})
 }
 
-// Only labs are broken.
-func TestOnlyLabsAreBroken(t *testing.T) {
-	f := spec.Fault{Strike: spec.ParseStrike("kill:primary")}
-	if _, err := New(nil, f, 0); !errors.Is(err, ErrNotALab) {
-		t.Errorf("without a lab: %v", err)
+// A fault that no lab can inject is refused before the lab is asked.
+func TestRefused(t *testing.T) {
+	p := OfLab((*lab.Handle)(nil))
+	if _, err := p.Fault(spec.Fault{Strike: spec.ParseStrike("kill:primary")}, -1); err == nil {
+		t.Error("a negative limit is accepted")
 	}
-	if _, err := New((*lab.Handle)(nil), f, -1); err == nil {
-		t.Error("a negative limit is taken")
-	}
-	if _, err := New((*lab.Handle)(nil), spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil ||
+	if _, err := p.Fault(spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil ||
 		!strings.Contains(err.Error(), "did you mean kill?") {
-		t.Errorf("what nobody can do: %v", err)
+		t.Errorf("an unknown action: %v", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package fault
+package platform
 
 import (
 	"context"
@@ -27,7 +27,8 @@ func (i *injector) Inject(ctx context.Context) (Injection, error) {
 	if err != nil {
 		return Injection{}, fmt.Errorf("%s: %w", i.fault.Strike, err)
 	}
-	i.known = Injection{Requested: requested, Effective: time.Now(), Target: f.Target, ID: f.ID, Manner: i.action.Manner}
+	i.known = Injection{Requested: requested, Effective: time.Now(), Target: f.Target, ID: f.ID, Manner: i.action.Manner,
+		TakesDown: i.action.TakesDown, Unseats: i.action.Unseats(), Lasts: f.ID != 0}
 	if i.action.Isolated != "" && i.before.Isolated(f.Target) {
 		i.known.Manner = i.action.Isolated
 	}
@@ -36,7 +37,7 @@ func (i *injector) Inject(ctx context.Context) (Injection, error) {
 
 // Heal implements [Injector].
 func (i *injector) Heal(ctx context.Context) (Injection, error) {
-	if i.known.ID == 0 { // it was not injected, or does not last
+	if !i.known.Lasts { // it was not injected, or does not last
 		i.known.Healed = i.known.Effective
 		return i.known, nil
 	}

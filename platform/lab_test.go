@@ -1,4 +1,4 @@
-package fault
+package platform
 
 import (
 	"bufio"
@@ -98,7 +98,7 @@ func whole(l record.Lab) bool {
 // injector prepares a fault.
 func (b *bench) injector(t *testing.T, s spec.Fault) Injector {
 	t.Helper()
-	i, err := New(b.h, s, 5*time.Minute)
+	i, err := OfLab(b.h).Fault(s, 5*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+func newPlatformCommand(env *environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "platform",
+		Short: "List and revert faults that commands injected into your deployment",
+		Long: `List and revert faults that commands injected into your deployment.
+
+'plimsoll drill TARGET --platform FILE' breaks a deployment that plimsoll did not make, with your commands.
+FILE names the members, and the commands that inject each fault, revert it, and see its effect; docs/platform.md
+has the keys, and examples/platform has files for systemd, ipmitool, a cloud and Kubernetes.
+
+Each fault is written to a journal before its command runs. A drill reverts its faults at the end, after
+Ctrl-C and after errors. If the drill was killed, 'plimsoll platform heal' reverts what the journal has.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	status := &cobra.Command{
+		Use:   "status",
+		Short: "List the faults that are in the journal",
+		Long: `List the faults that are in the journal: those of running drills, those of killed drills, and those that
+could not be reverted, each with the command that reverts it.`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return platformStatus(env) },
+	}
+	heal := &cobra.Command{
+		Use:   "heal",
+		Short: "Revert the faults of killed drills",
+		Long: `Revert the faults of killed drills: run the heal command of each fault that is in the journal, the newest
+first. A command that fails is tried three times more. Then the fault stays in the journal, and the exit
+code is 1. Faults of running drills are left to them.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return platformHeal(cmd.Context(), env) },
+	}
+	cmd.AddCommand(status, heal)
+	return cmd
+}
+
+// journals is the directory of the journals of platforms.
+func journals(env *environment) (string, error) {
+	home, err := homeDir(env)
+	return filepath.Join(home, "platform"), err
+}
+
+func platformStatus(env *environment) error {
+	dir, err := journals(env)
+	if err != nil {
+		return err
+	}
+	left, err := command.Left(dir)
+	if len(left) == 0 && err == nil {
+		fmt.Fprintln(env.stdout, "no fault is in the journal")
+	}
+	for _, e := range left {
+		who := "its drill has ended"
+		if e.Holder > 0 {
+			who = fmt.Sprintf("its drill runs (process %d)", e.Holder)
+		}
+		fmt.Fprintf(env.stdout, "%s on %s, since %s; %s\n", e.Fault, e.Member(), e.Since.Format(time.RFC3339), who)
+		if len(e.Heal) > 0 {
+			fmt.Fprintln(env.stdout, "  heal:", e.Command())
+		}
+	}
+	return err
+}
+
+func platformHeal(ctx context.Context, env *environment) error {
+	dir, err := journals(env)
+	if err != nil {
+		return err
+	}
+	left, err := command.Left(dir)
+	if len(left) == 0 && err == nil {
+		fmt.Fprintln(env.stdout, "no fault is in the journal, so nothing was done")
+		return nil
+	}
+	return command.HealAll(ctx, dir, func(text string) { fmt.Fprintln(env.stdout, text) })
+}
+
+// openPlatform makes the platform of a drill whose target is not a lab; nil if no commands break it.
+func openPlatform(env *environment, asked spec.Drill) (*command.Platform, error) {
+	if _, lab := spec.LabOf(asked.Run.Target); lab || len(asked.Faults) == 0 {
+		return nil, nil
+	}
+	dir, err := journals(env)
+	if err != nil {
+		return nil, err
+	}
+	o := command.Options{URI: asked.Run.Target, Journals: dir}
+	if asked.Platform != "" {
+		if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
+			return nil, err
+		}
+	}
+	p, err := command.New(o)
+	if err != nil {
+		return nil, withExit(exitUsage, err)
+	}
+	for _, f := range asked.Faults {
+		if _, err := p.Fault(f, 0); err != nil {
+			return nil, withExit(exitUsage, err)
+		}
+	}
+	return p, nil
+}
+
+// printPlan prints what the faults of a drill would do. It does nothing but query the roles of the members.
+func printPlan(ctx context.Context, w io.Writer, p *command.Platform, asked spec.Drill) error {
+	for _, f := range asked.Faults {
+		at, _ := asked.Moment(f)
+		end := "until the end of the load"
+		switch {
+		case f.For > 0:
+			end = "for " + f.For.String()
+		case f.Stay:
+			end = "until the audit is over"
+		}
+		fmt.Fprintf(w, "%s, %s after the start of the measured time, %s\n", f.Strike, figure.Duration(at), end)
+		if p == nil {
+			fmt.Fprintln(w, "  the lab injects and reverts the fault")
+			continue
+		}
+		plans, err := p.Plan(ctx, f)
+		if err != nil {
+			return err
+		}
+		if len(plans) > 1 {
+			fmt.Fprintf(w, "  one of these %d members, chosen at random:\n", len(plans))
+		}
+		for _, plan := range plans {
+			printMember(w, plan)
+		}
+	}
+	return nil
+}
+
+func printMember(w io.Writer, p command.Plan) {
+	member := "none is named: the commands decide"
+	if p.Member != "" {
+		member = p.Member + ", role " + p.Role
+	}
+	for _, row := range [][2]string{
+		{"member", member},
+		{"inject", p.Inject},
+		{"heal", cmp.Or(p.Heal, "no command: the fault must end without one")},
+		{"witness", cmp.Or(p.Witness, "no command: only the connection of plimsoll to the member")},
+		{"mode", cmp.Or(p.FailureMode, "unknown")},
+		{"timeout", p.Timeout.String() + " for each command"},
+	} {
+		fmt.Fprintf(w, "  %-8s %s\n", row[0], row[1])
+	}
+}
+
+// confirm refuses a drill that breaks a deployment that is not a lab, unless the user said yes.
+func (o *drillOptions) confirm(ctx context.Context, env *environment, p *command.Platform, asked spec.Drill) error {
+	if p == nil || o.yes {
+		return nil
+	}
+	var plan strings.Builder
+	if err := printPlan(ctx, &plan, p, asked); err != nil {
+		return withExit(exitUnreachable, err)
+	}
+	fmt.Fprint(env.stderr, plan.String())
+	return usageError("nothing was done: this drill breaks a deployment that is not a lab, as above. To do it, add --yes-break-it")
+}

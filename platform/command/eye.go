@@ -1,0 +1,97 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
+)
+
+// lookEvery is the pause between two looks at a member.
+const lookEvery = 20 * time.Millisecond
+
+// eye is Plimsoll's own connection to a member, which notices an effect of a fault without the user's commands.
+type eye struct {
+	member *member
+	hide   func(string) string
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	blind string    // why it cannot notice anything
+	at    time.Time // of the first effect, zero if there is none
+	text  string    // what it noticed
+}
+
+// open looks at a member until it notices an effect, or is closed. It returns when it knows the role of the member.
+func open(m *member, hide func(string) string) *eye {
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &eye{member: m, hide: hide, stop: cancel, done: make(chan struct{})}
+	before, err := m.hello(ctx)
+	if err != nil {
+		e.blind = "did not answer before the fault either: " + e.clean(err)
+		close(e.done)
+		return e
+	}
+	go e.look(ctx, roleOf(before.Hello))
+	return e
+}
+
+func (e *eye) look(ctx context.Context, before string) {
+	defer close(e.done)
+	for ctx.Err() == nil {
+		began := time.Now()
+		now, err := e.member.hello(ctx)
+		at := time.Now()
+		if at.Sub(began) >= helloWithin { // it was so from the beginning
+			at = began
+		}
+		switch role := roleOf(now.Hello); {
+		case ctx.Err() != nil:
+			return
+		case err != nil && mongo.IsTimeout(err):
+			e.notice(at, fmt.Sprintf("has not answered for %v", helloWithin))
+			return
+		case err != nil:
+			e.notice(at, "broke: "+e.clean(err))
+			return
+		case role != before:
+			e.notice(at, fmt.Sprintf("reports the role %s instead of %s", role, before))
+			return
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (e *eye) clean(err error) string { return visible.Bounded(visible.Line(e.hide(err.Error())), 300) }
+
+func (e *eye) notice(at time.Time, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.at, e.text = at, text
+}
+
+// seen returns the first effect. at is zero if there is none.
+func (e *eye) seen() (at time.Time, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.blind != "":
+		return time.Time{}, e.blind
+	case e.at.IsZero():
+		return time.Time{}, "answers as before"
+	}
+	return e.at, e.text
+}
+
+func (e *eye) close() {
+	e.stop()
+	<-e.done
+}

@@ -1,0 +1,280 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// helloWithin bounds a query for the role of a member. A member that does not answer within this time hangs.
+const helloWithin = time.Second
+
+// The states of members. A member that the file does not name is not queried.
+const (
+	running     = "running"
+	unreachable = "unreachable"
+)
+
+// member is a member that the platform file names.
+type member struct {
+	spec.PlatformMember
+	uri string // of this member alone
+
+	mu       sync.Mutex
+	client   *mongo.Client
+	identity server.Identity // the last known
+}
+
+// commander runs commands on the member, over connections that it keeps.
+func (m *member) commander() (server.Commander, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client == nil {
+		c, err := mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("plimsoll drill").
+			SetServerSelectionTimeout(helloWithin).SetMaxPoolSize(4))
+		if err != nil {
+			return nil, err
+		}
+		m.client = c
+	}
+	return server.Driver(m.client), nil
+}
+
+func (m *member) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), helloWithin)
+		defer cancel()
+		_ = m.client.Disconnect(ctx) // nothing is under way on its connections
+		m.client = nil
+	}
+}
+
+// hello queries the role of the member now.
+func (m *member) hello(ctx context.Context) (server.Identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	c, err := m.commander()
+	if err != nil {
+		return server.Identity{}, err
+	}
+	m.mu.Lock()
+	id := m.identity
+	m.mu.Unlock()
+	if id.Kind == "" {
+		id, err = server.Identify(ctx, c)
+	} else {
+		id.Hello, err = server.QueryHello(ctx, c, id.Version)
+	}
+	if err != nil {
+		return server.Identity{}, cause(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.identity = id
+	return id, nil
+}
+
+// cause is why the driver selected no server: the last error of its connection to the member. Otherwise it is err.
+func cause(err error) error {
+	var selection topology.ServerSelectionError
+	if errors.As(err, &selection) {
+		for _, s := range selection.Desc.Servers {
+			if s.LastError != nil {
+				return s.LastError
+			}
+		}
+	}
+	return err
+}
+
+// last is the last known identity.
+func (m *member) last() server.Identity {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.identity
+}
+
+// known is the address by which the member's set knows it.
+func (m *member) known() string { return cmp.Or(server.Text(m.last().Hello.Raw, "me"), m.Address) }
+
+// describe queries the member.
+func (m *member) describe(ctx context.Context) record.LabMember {
+	id, err := m.hello(ctx)
+	d := record.LabMember{Name: m.Name, Address: m.Address, Host: m.Machine, Kind: "mongod", State: running}
+	if err != nil {
+		d.State, d.Role, d.Problem, d.Set = unreachable, "unknown", err.Error(), m.last().Hello.SetName
+		return d
+	}
+	d.Set, d.Role = id.Hello.SetName, roleOf(id.Hello)
+	if id.Hello.Router() {
+		d.Kind = "mongos"
+	}
+	return d
+}
+
+// roleOf is the role of a member as in [record.LabMember].
+func roleOf(h server.Hello) string {
+	_, config := server.Number(h.Raw, "configsvr")
+	switch {
+	case h.Router():
+		return "router"
+	case config:
+		return "config"
+	case h.SetName == "" && !h.Ghost:
+		return "standalone"
+	case h.Writable || h.Master:
+		return "primary"
+	case h.Secondary:
+		return "secondary"
+	case h.Arbiter:
+		return "arbiter"
+	}
+	return "unknown"
+}
+
+// Members implements [platform.Platform]: the members of the file in its order, then those that only the sets name,
+// which are never broken. A member that does not answer is no error, but no answer at all is.
+func (p *Platform) Members(ctx context.Context) ([]record.LabMember, error) {
+	list := make([]record.LabMember, len(p.members))
+	var group sync.WaitGroup
+	for i, m := range p.members {
+		group.Go(func() { list[i] = m.describe(ctx) })
+	}
+	group.Wait()
+	if !slices.ContainsFunc(list, func(m record.LabMember) bool { return m.State == running }) {
+		return nil, fmt.Errorf("no member answers. %s (%s): %s", list[0].Name, list[0].Address, p.hide(list[0].Problem))
+	}
+	return append(list, p.unnamed(list)...), nil
+}
+
+// unnamed are the members that only the sets of named members know.
+func (p *Platform) unnamed(named []record.LabMember) (list []record.LabMember) {
+	primaries := map[string]bool{}
+	for _, m := range named {
+		primaries[m.Set] = primaries[m.Set] || m.Role == "primary"
+	}
+	for i, m := range p.members {
+		if named[i].State != running {
+			continue
+		}
+		h := m.last().Hello
+		for _, address := range h.Data() {
+			if slices.ContainsFunc(p.members, func(m *member) bool { return m.known() == address || m.Address == address }) ||
+				slices.ContainsFunc(list, func(m record.LabMember) bool { return m.Address == address }) {
+				continue
+			}
+			other := record.LabMember{Name: address, Address: address, Kind: "mongod", Set: h.SetName, State: running}
+			other.Host, _, _ = net.SplitHostPort(address)
+			if !primaries[h.SetName] && server.Text(h.Raw, "primary") == address {
+				other.Role = "primary"
+			}
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// candidates are the members that a target may mean now: one, or several for random without a seed.
+func (p *Platform) candidates(f spec.Fault, members []record.LabMember) (list []*member, err error) {
+	target := f.Strike.Target
+	for _, m := range p.members {
+		if m.Name == target {
+			return []*member{m}, nil
+		}
+	}
+	set, role := "", target
+	if i := strings.LastIndexByte(target, '/'); i >= 0 {
+		set, role = target[:i], target[i+1:]
+	}
+	if !slices.Contains(spec.MemberRoles, role) {
+		return nil, p.noMember(target, members)
+	}
+	var others []string
+	for i, m := range members {
+		fits := m.Role == role || role == "random" && (m.Role == "primary" || m.Role == "secondary" || m.Role == "standalone")
+		switch {
+		case m.State != running || !fits || set != "" && m.Set != set:
+		case i >= len(p.members):
+			others = append(others, m.Name)
+		default:
+			list = append(list, p.members[i])
+		}
+	}
+	switch {
+	case len(list) == 0 && len(others) > 0:
+		return nil, fmt.Errorf("the %s is %s, which the platform file does not name. Only named members are broken", target,
+			strings.Join(others, " or "))
+	case len(list) == 0:
+		return nil, fmt.Errorf("%s: %w", target, errNobody)
+	case f.Seed != 0:
+		return []*member{list[rand.New(rand.NewPCG(f.Seed, f.Seed)).IntN(len(list))]}, nil
+	case role == "random":
+		return list, nil
+	}
+	return list[:1], nil
+}
+
+func (p *Platform) noMember(target string, members []record.LabMember) error {
+	var names []string
+	for i, m := range members {
+		if i < len(p.members) {
+			names = append(names, m.Name)
+		} else if m.Name == target {
+			return fmt.Errorf("%s is a member of the set, but the platform file does not name it. Only named members are broken", target)
+		}
+	}
+	return fmt.Errorf("there is no member %q%s (members: %s; roles: %s)", target,
+		nearest.DidYouMean(target, slices.Concat(names, spec.MemberRoles)), strings.Join(names, ", "),
+		strings.Join(spec.MemberRoles, ", "))
+}
+
+// errNobody says that no named member has a role now. During an election no member is the primary.
+var errNobody = errors.New("no named member has this role now")
+
+// primaryWithin is how long a fault waits for a primary: longer than an election takes with the servers' defaults.
+const primaryWithin = 20 * time.Second
+
+// choose finds the member that a fault strikes now; nil if it names none. It waits for the end of an election.
+func (p *Platform) choose(ctx context.Context, f spec.Fault) (*member, error) {
+	if f.Strike.Target == "" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, primaryWithin)
+	defer cancel()
+	for {
+		members, err := p.Members(ctx)
+		var list []*member
+		if err == nil {
+			list, err = p.candidates(f, members)
+		}
+		if err == nil {
+			return list[rand.IntN(len(list))], nil
+		}
+		if !errors.Is(err, errNobody) || !strings.HasSuffix(f.Strike.Target, "primary") {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
