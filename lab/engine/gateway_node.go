@@ -190,7 +190,11 @@ func gatewayEnv(url string) []string {
 }
 
 // Wait waits until it answers a read, which needs the primary.
-func (g *Gateway) Wait(ctx context.Context) error {
+func (g *Gateway) Wait(ctx context.Context) error { return g.Reads(ctx, 5*time.Second) }
+
+// Reads tries a read until one succeeds. An attempt has a time limit, because a pooled connection to a dead member
+// hangs; the next attempt gets another connection.
+func (g *Gateway) Reads(ctx context.Context, attempt time.Duration) error {
 	if err := waitListening(ctx, "mongodb://"+g.Address(), g.Ended()); err != nil {
 		return g.answerError(err)
 	}
@@ -200,8 +204,7 @@ func (g *Gateway) Wait(ctx context.Context) error {
 	}
 	defer client.Disconnect(context.WithoutCancel(ctx))
 	return g.untilAnswers(ctx, func(ctx context.Context) error {
-		// A pooled connection to a dead member hangs. The next attempt gets another one.
-		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, attempt)
 		defer cancel()
 		find := bson.D{{Key: "find", Value: "probe"}, {Key: "limit", Value: 1}}
 		return client.Database(probeDatabase).RunCommand(ctx, find).Err()

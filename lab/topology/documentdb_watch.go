@@ -70,7 +70,7 @@ func (c *documentDB) watchGateway(ctx context.Context, g *pgGateway) {
 func (c *documentDB) checkGateway(ctx context.Context, g *pgGateway) error {
 	limit, cancel := context.WithTimeout(ctx, gatewayLimit)
 	defer cancel()
-	if g.node.Wait(limit) == nil || ctx.Err() != nil {
+	if g.node.Reads(limit, 2*time.Second) == nil || ctx.Err() != nil {
 		return nil
 	}
 	c.op.Lock()
