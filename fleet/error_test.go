@@ -2,10 +2,12 @@ package fleet
 
 import (
 	"errors"
+	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -60,5 +62,31 @@ func TestClientFailsAtTheEnd(t *testing.T) {
 	s := tm.shares()
 	if s[0].Status != "complete" || s[0].Problem != "" || s[1].Status != "failed" || s[1].Problem != "its disk broke" {
 		t.Errorf("clients %+v", s)
+	}
+}
+
+// A client that fails while the others are ahead of it does not end the window of the result.
+func TestLostBehindTheOthers(t *testing.T) {
+	tm := standing(t)
+	tm.started = time.Now()
+	rng := rand.New(rand.NewPCG(1, 1))
+	for client, seconds := range []int{3, 1} {
+		var measured int
+		for _, iv := range intervalsOf(t, testDims(false), randomSamples(rng, 200), 4*time.Second) {
+			if iv.Phase != load.PhaseMeasure || measured == seconds {
+				continue
+			}
+			measured++
+			if err := tm.merger.add(client, iv); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tm.finish(tm.members[1], &result{failure: failure{Error: "its disk broke"}})
+	if w := tm.merger.window; !w.open || w.over || w.to-w.from != 3*time.Second {
+		t.Errorf("the window is %+v, want three seconds", w)
+	}
+	if tm.stopping || tm.shares()[1].LostAt == 0 {
+		t.Errorf("the run ends with it, or its loss is not known: %+v", tm.shares())
 	}
 }

@@ -358,15 +358,19 @@ func (t *team) startLoad() {
 func (t *team) finish(m *member, r *result) {
 	m.done = r
 	m.Close()
-	t.fail(t.merger.end(m.number))
 	err := r.err()
 	if err == nil || t.stopping && r.Stopped {
+		t.fail(t.merger.end(m.number))
 		return
 	}
 	failed := &run.Error{Stage: r.Stage, Err: fmt.Errorf("%s: %w", name(m.number), err)}
 	if t.started.IsZero() {
 		m.status, m.why = "failed", r.Error
 		t.fail(failed)
+		return
+	}
+	if r.Stopped {
+		t.lose(m, "lost", "it was ended on its machine, by a signal or an eviction")
 		return
 	}
 	t.lose(m, "failed", r.Error)
@@ -383,7 +387,6 @@ func (t *team) leave(m *member, why string) {
 	if m.done != nil || m.status != "" && m.status != "lost" {
 		return
 	}
-	t.fail(t.merger.end(m.number))
 	if m.why != "" {
 		why = m.why // it was killed for a reason
 	}
@@ -402,8 +405,9 @@ func (t *team) leave(m *member, why string) {
 // if the load must be as specified.
 func (t *team) lose(m *member, status, why string) {
 	m.status, m.why = status, why
-	if closed(t.opts.Abort) {
-		return // the run ends anyway
+	if closed(t.opts.Abort) { // the run ends anyway
+		t.fail(t.merger.end(m.number))
+		return
 	}
 	t.fail(t.sink.Event(measure.Event{
 		At: time.Since(t.started), Kind: EventLost, Text: name(m.number) + " " + status + ": " + why,
@@ -415,6 +419,7 @@ func (t *team) lose(m *member, status, why string) {
 		t.fail(t.merger.lose(m.number))
 		return
 	}
+	t.fail(t.merger.end(m.number))
 	t.lost = t.lost || !t.stopping
 	t.stop()
 }

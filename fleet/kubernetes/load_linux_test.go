@@ -1,0 +1,177 @@
+package kubernetes_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/fleet/nats"
+	"github.com/plimsoll-bench/plimsoll/internal/kubetest"
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/store/null"
+)
+
+// breaker evicts the pod of an agent on the first node in the middle of the load, and then kills the second node.
+type breaker struct {
+	t        *testing.T
+	cluster  *kubetest.Cluster
+	measured int
+	evicted  string
+	killed   []string // pods on the killed node
+}
+
+func (b *breaker) Step(string)         {}
+func (b *breaker) Begin(run.Plan)      {}
+func (b *breaker) Event(measure.Event) {}
+func (b *breaker) Interval(_ measure.Dims, iv *measure.Interval) {
+	if iv.Phase != load.PhaseMeasure {
+		return
+	}
+	switch b.measured++; b.measured {
+	case 2:
+		b.evict(kubetest.Nodes[0])
+	case 4:
+		b.killed = b.on(kubetest.Nodes[1])
+		b.cluster.Kill(kubetest.Nodes[1])
+	}
+}
+
+// on lists the running agents of a node.
+func (b *breaker) on(node string) (names []string) {
+	list, err := b.cluster.Client.CoreV1().Pods("default").List(context.Background(), meta.ListOptions{
+		LabelSelector: "app.kubernetes.io/name=plimsoll-agents", FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		b.t.Error(err)
+		return nil
+	}
+	for _, p := range list.Items {
+		if p.Status.Phase == core.PodRunning && p.DeletionTimestamp == nil {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func (b *breaker) evict(node string) {
+	names := b.on(node)
+	if len(names) == 0 {
+		b.t.Errorf("no agent runs on %s", node)
+		return
+	}
+	b.evicted = names[0]
+	err := b.cluster.Client.CoreV1().Pods("default").EvictV1(context.Background(),
+		&policy.Eviction{ObjectMeta: meta.ObjectMeta{Name: b.evicted, Namespace: "default"}})
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+// TestLoad loads a responder outside of the cluster from four agents on two nodes. One pod is evicted and one node is
+// killed meanwhile. The run goes on without them, and the record says so.
+func TestLoad(t *testing.T) {
+	image, ok := kubetest.Plimsoll(t, "plimsoll:test")
+	if !ok {
+		return
+	}
+	c, ok := kubetest.Start(t)
+	if !ok {
+		return
+	}
+	c.Load(t, image)
+	target, err := net.Listen("tcp", kubetest.Machine+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	serving, stop := context.WithCancel(t.Context())
+	go func() { served <- null.Serve(serving, target, null.Options{}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	coordinator, err := nats.Open(t.Context(), nats.Options{Dir: t.TempDir(), Listen: kubetest.Machine + ":0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(coordinator.Close)
+	cluster, err := kubernetes.Connect(c.Kubeconfig, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cpu = "700m" // of two cores: there are two agents on each node
+	agents := kubernetes.New(cluster, kubernetes.Settings{Image: "plimsoll:test", CPU: cpu, Memory: "256Mi"}, coordinator)
+
+	asked := spec.Run{Target: "mongodb://" + target.Addr().String() + "/?directConnection=true",
+		Workload: spec.Workload{Name: "a", Records: 100}}
+	asked.Load.Clients, asked.Load.Place, asked.Load.Workers, asked.Load.Pace = 4, spec.PlaceKubernetes, 8, 100
+	asked.LoadPhase.Skip = true // the responder stores nothing
+	asked.Load.Duration = spec.Duration(40 * time.Second)
+	asked.Defaults()
+	b := &breaker{t: t, cluster: c}
+	dir := filepath.Join(t.TempDir(), "record")
+	ctx, cancel := context.WithTimeout(t.Context(), kubetest.Limit)
+	defer cancel()
+	_, err = fleet.Execute(ctx, asked, run.Options{Dir: dir, Progress: b},
+		fleet.Options{Places: func(string) (fleet.Placer, error) { return agents, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLost(t, dir, b)
+
+	if err := agents.End(); err != nil {
+		t.Error(err)
+	}
+	c.Await(t, "namespace without Jobs and Secrets of agents", func(ctx context.Context) bool {
+		all := meta.ListOptions{LabelSelector: "app.kubernetes.io/name=plimsoll-agents"}
+		jobs, err1 := c.Client.BatchV1().Jobs("default").List(ctx, all)
+		secrets, err2 := c.Client.CoreV1().Secrets("default").List(ctx, all)
+		return err1 == nil && err2 == nil && len(jobs.Items)+len(secrets.Items) == 0
+	})
+}
+
+// checkLost checks that the record has exactly the agents that were ended as lost.
+func checkLost(t *testing.T, dir string, b *breaker) {
+	t.Helper()
+	r, err := record.OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != record.Complete || len(r.Clients) != 4 || len(b.killed) != 2 {
+		t.Fatalf("the run is %s with the clients %+v; on the killed node were %v", r.Status, r.Clients, b.killed)
+	}
+	for _, client := range r.Clients {
+		want := "complete"
+		switch {
+		case client.Agent == b.evicted, slices.Contains(b.killed, client.Agent):
+			want = "lost"
+		}
+		if client.Status != want || client.Host == "" || (want != "complete") != (client.LostAt > 0) {
+			t.Errorf("client %+v, want it to be %s", client, want)
+		}
+	}
+	found := false
+	for _, f := range r.Validity {
+		if f.ID == "client-lost" {
+			found = true
+			t.Log(f.Text)
+		}
+	}
+	if !found {
+		t.Errorf("no finding client-lost in %+v", r.Validity)
+	}
+}
