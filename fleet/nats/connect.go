@@ -24,7 +24,7 @@ func (s Server) connect(name string, more ...client.Option) (*client.Conn, error
 	opts := append([]client.Option{
 		client.Name(name), client.MaxReconnects(-1), client.ReconnectWait(250 * time.Millisecond),
 		client.ReconnectBufSize(-1),
-		client.Timeout(10 * time.Second), client.PingInterval(15 * time.Second), client.MaxPingsOutstanding(2),
+		client.Timeout(manyAtMost), client.PingInterval(15 * time.Second), client.MaxPingsOutstanding(2),
 	}, more...)
 	if s.Token != "" {
 		token, print, ok := strings.Cut(s.Token, ".")

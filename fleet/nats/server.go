@@ -49,8 +49,9 @@ func newEmbedded(dir string, s *state) (*embedded, error) {
 	}
 	return &embedded{opts: server.Options{
 		ServerName: "plimsoll", Host: host, Port: number, Authorization: s.Token, NoSigs: true, NoLog: true,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, TLSTimeout: 10,
-		JetStream: true, StoreDir: filepath.Join(dir, "store"), NoSystemAccount: true,
+		TLSConfig:  &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
+		TLSTimeout: manyAtMost.Seconds(),
+		JetStream:  true, StoreDir: filepath.Join(dir, "store"), NoSystemAccount: true,
 	}}, nil
 }
 
