@@ -82,7 +82,14 @@ func TestLostBehindTheOthers(t *testing.T) {
 			}
 		}
 	}
+	short := intervalsOf(t, testDims(false), nil, 2100*time.Millisecond) // it ended in the middle of a second
+	if err := tm.merger.add(1, short[len(short)-1]); err != nil {
+		t.Fatal(err)
+	}
 	tm.finish(tm.members[1], &result{failure: failure{Error: "its disk broke"}})
+	if err := tm.merger.end(0); err != nil {
+		t.Fatal(err)
+	}
 	if w := tm.merger.window; !w.open || w.over || w.to-w.from != 3*time.Second {
 		t.Errorf("the window is %+v, want three seconds", w)
 	}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -144,18 +145,26 @@ func (m *merger) merge() error {
 		}
 		var parts []*measure.Interval
 		all := true
+		first := time.Duration(math.MaxInt64) // end of a client that is not lost
 		for _, s := range m.clients {
 			head, ok := s.head()
 			switch {
 			case ok && head == at:
-				parts = append(parts, s.moved(m.width))
+				part := s.moved(m.width)
+				if part.Phase == load.PhaseMeasure && part.End-part.Start < m.width && !s.ended {
+					return nil // its last one: whether it was lost is about to be known
+				}
+				parts = append(parts, part)
+				if !s.lost {
+					first = min(first, part.End)
+				}
 			case !ok && !s.ended && s.next[at.phase] <= at.index:
 				return nil // its interval may follow
 			default:
 				all = all && s.lost
 			}
 		}
-		if err := m.close(at, parts, all); err != nil {
+		if err := m.close(at, parts, all, first); err != nil {
 			return err
 		}
 	}
@@ -179,15 +188,15 @@ func (s *stream) moved(width time.Duration) *measure.Interval {
 }
 
 // close merges the intervals of one slot and removes them from the queues. all says that no client lacks that is not
-// lost.
-func (m *merger) close(at slot, parts []*measure.Interval, all bool) error {
+// lost; first is the earliest end of those.
+func (m *merger) close(at slot, parts []*measure.Interval, all bool, first time.Duration) error {
 	merged, err := m.sum(parts)
 	if err != nil {
 		return err
 	}
 	inside := true
 	if aligned[at.phase] == load.PhaseMeasure {
-		inside = m.inWindow(at.index, parts, merged, all)
+		inside = m.inWindow(at.index, merged, all, first)
 	}
 	for _, s := range m.clients {
 		if head, ok := s.head(); ok && head == at {
@@ -209,10 +218,10 @@ func (m *merger) close(at slot, parts []*measure.Interval, all bool) error {
 const unevenShare = 0.05
 
 // inWindow reports whether a merged interval of the measured time is in the window, and extends the window.
-func (m *merger) inWindow(index int, parts []*measure.Interval, merged *measure.Interval, all bool) bool {
+func (m *merger) inWindow(index int, merged *measure.Interval, all bool, first time.Duration) bool {
 	w := &m.window
 	attempted := merged.Tally(m.dims).Attempted
-	shared := all && !w.over && m.ends(parts, merged)
+	shared := all && !w.over && m.ends(first, merged.End)
 	if !shared {
 		w.over = w.over || w.open
 		w.outside += attempted
@@ -227,12 +236,8 @@ func (m *merger) inWindow(index int, parts []*measure.Interval, merged *measure.
 }
 
 // ends reports whether the parts of an interval end together, by [unevenShare].
-func (m *merger) ends(parts []*measure.Interval, merged *measure.Interval) bool {
-	first := merged.End
-	for _, p := range parts {
-		first = min(first, p.End)
-	}
-	return !m.window.open || float64(merged.End-first) <= unevenShare*float64(first-m.window.from)
+func (m *merger) ends(first, last time.Duration) bool {
+	return !m.window.open || float64(last-first) <= unevenShare*float64(first-m.window.from)
 }
 
 // passTails passes on the operations that ended after their phase. They belong to the result if the window of their
