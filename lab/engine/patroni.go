@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -51,9 +52,15 @@ const (
 	guardedBackup   = "pg_basebackup.sh"
 )
 
+// Retransmissions is how often the kernel of an isolated host of a set repeats data that nobody acknowledges: about 13
+// s (net.ipv4.tcp_retries2; RFC 1122, section 4.2.3.5). With the kernel's default of 15, which is 15 minutes, a Patroni
+// that asks a host which is cut off meanwhile waits for it, and takes no part in the next election.
+const Retransmissions = 5
+
 // patroniInit runs Patroni as PostgreSQL's user and waits until both have ended. SIGTERM ends both in order, SIGUSR1
 // kills Patroni and ends PostgreSQL in order, SIGUSR2 starts a Patroni that was killed.
 const patroniInit = `mount -t proc proc /proc || exit 1
+%[3]s
 start() {
 	setpriv --reuid=%[1]d --regid=%[2]d --clear-groups ` + patroniFile + ` ` + dataMount + "/" + patroniSettings + ` &
 	patroni=$!
@@ -109,7 +116,11 @@ exec ` + pgBin + `/pg_basebackup "$@"
 // patroniProgram describes Patroni with its PostgreSQL. The first process of the sandbox is root's, because it mounts
 // the list of the sandbox's processes.
 func (p *Postgres) patroniProgram() process.Spec {
-	s := p.inst.program(p.DataDir(), p.name, "/bin/sh", "-c", fmt.Sprintf(patroniInit, p.inst.uid, p.inst.gid))
+	kernel := ""
+	if p.Host().Mode() == host.Isolated { // a plain host has the settings of this machine
+		kernel = fmt.Sprintf("echo %d > /proc/sys/net/ipv4/tcp_retries2 || exit 1", Retransmissions)
+	}
+	s := p.inst.program(p.DataDir(), p.name, "/bin/sh", "-c", fmt.Sprintf(patroniInit, p.inst.uid, p.inst.gid, kernel))
 	s.Sandbox.UID, s.Sandbox.GID = 0, 0
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -77,6 +78,10 @@ func documentDBNotes(asked spec.Lab, members, hosts int) []string {
 		"standby that has all these writes", level, k, members-1),
 		fmt.Sprintf("FerretDB has no time limit for answers of PostgreSQL, so the lab restarts a gateway that does not answer "+
 			"within %v after a promotion; the outage includes this time", gatewayLimit))
+	if asked.Hosts.Mode == host.Isolated {
+		notes = append(notes, fmt.Sprintf("a connection between hosts ends after %d retransmissions (net.ipv4.tcp_retries2), "+
+			"about 13 s", engine.Retransmissions))
+	}
 	switch hosts {
 	case 1:
 		notes = append(notes, "all members of etcd are on one host")
