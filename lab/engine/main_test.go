@@ -55,7 +55,7 @@ func helper(arg string) int {
 // dial connects the official driver.
 func dial(t *testing.T, uri string) *mongo.Client {
 	t.Helper()
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(10 * time.Minute))
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(10 * time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
