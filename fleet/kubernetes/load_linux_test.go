@@ -79,9 +79,9 @@ func (b *breaker) evict(node string) {
 	}
 }
 
-// TestLoad loads a responder outside of the cluster from four agents on two nodes. One pod is evicted and one node is
-// killed meanwhile. The run goes on without them, and the record says so.
-func TestLoad(t *testing.T) {
+// TestLoadOnKubernetes loads a responder outside of the cluster from four agents on two nodes. One pod is evicted and
+// one node is killed meanwhile. The run goes on without them, and the record says so.
+func TestLoadOnKubernetes(t *testing.T) {
 	image, ok := kubetest.Plimsoll(t, "plimsoll:test")
 	if !ok {
 		return

@@ -27,8 +27,8 @@ func (nobody) Wait(ctx context.Context, _ int, _ func(string)) ([]fleet.Link, er
 	return nil, ctx.Err()
 }
 
-// TestReasons places agents that cannot start, and checks that the reason is told and that nothing is left.
-func TestReasons(t *testing.T) {
+// TestReasonsOnKubernetes places agents that cannot start, and checks that the reason is told and that nothing is left.
+func TestReasonsOnKubernetes(t *testing.T) {
 	c, ok := kubetest.Start(t)
 	if !ok {
 		return

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,7 +119,9 @@ func lock(name string) (unlock func(), err error) {
 }
 
 func (c *Cluster) start() error {
-	pki := filepath.Join(c.dir, "pki")
+	// The client of Kubernetes keeps the authority of a file that it read once in this process, so each cluster has files
+	// of other names.
+	pki := filepath.Join(c.dir, "pki-"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err := errors.Join(os.MkdirAll(pki, 0o700), c.certify(pki)); err != nil {
 		return err
 	}
@@ -374,7 +377,8 @@ func (c *Cluster) stop() error {
 	return c.remove()
 }
 
-// remove removes what is left on disk and in control groups, of this cluster or of one whose test was killed.
+// remove removes what is left on disk, in control groups and of the network, of this cluster or of one whose test was
+// killed.
 func (c *Cluster) remove() error {
 	dirs, err := filepath.Glob("/sys/fs/cgroup/*/" + c.groups)
 	if err != nil {
@@ -382,7 +386,7 @@ func (c *Cluster) remove() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
-	return errors.Join(host.RemoveGroups(ctx, dirs), process.RemoveTree(c.dir))
+	return errors.Join(unplug(), host.RemoveGroups(ctx, dirs), process.RemoveTree(c.dir))
 }
 
 // group returns the directories of a control group in all hierarchies of version 1.

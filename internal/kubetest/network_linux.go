@@ -49,6 +49,19 @@ func free() error {
 	return nil
 }
 
+// unplug removes the machine's end of the cable. The kernel does that too, but up to a minute after the last process of
+// the namespace.
+func unplug() error {
+	l, err := netlink.LinkByName(machineLink)
+	if err != nil {
+		return nil // it is gone
+	}
+	if err := netlink.LinkDel(l); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("cannot remove the interface %s: %w", machineLink, err)
+	}
+	return nil
+}
+
 // namespace is a network namespace that lives as long as a process is in it or its file is open.
 type namespace struct {
 	file   *os.File
