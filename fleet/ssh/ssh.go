@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
@@ -30,7 +31,12 @@ type Coordinator interface {
 	Connect() string
 	// Token is what an agent must know.
 	Token() string
+	// Dismiss ends all agents.
+	Dismiss() error
 }
+
+// leaveAtMost is the time limit of agents after they were dismissed.
+const leaveAtMost = 5 * time.Second
 
 // tunnelsFile has the ports of the hosts, so that a coordinator that is started again is found through them.
 const tunnelsFile = "ssh.json"
@@ -200,10 +206,18 @@ func last(text string) string {
 func (p *Placer) End() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	err := p.coordinator.Dismiss()
+	limit, cancel := context.WithTimeout(context.Background(), leaveAtMost)
+	defer cancel()
 	for _, s := range p.running {
-		_ = s.cmd.Process.Kill() // the agent ends when its connection does
+		select {
+		case <-s.ended:
+			continue
+		case <-limit.Done():
+		}
+		_ = s.cmd.Process.Kill() // an agent without a connection ends some time later
 		<-s.ended
 	}
 	p.running = nil
-	return nil
+	return err
 }
