@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 const (
 	// pingsAtStart is how many times the clock of an agent is asked for before the load. Each takes one round trip.
@@ -63,13 +67,7 @@ func (c *clock) best() answer {
 	if len(c.answers) == 0 {
 		return answer{}
 	}
-	best := c.answers[0]
-	for _, a := range c.answers[1:] {
-		if a.trip < best.trip {
-			best = a
-		}
-	}
-	return best
+	return slices.MinFunc(c.answers, func(a, b answer) int { return cmp.Compare(a.trip, b.trip) })
 }
 
 // settle fixes the difference at the start of the load.

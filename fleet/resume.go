@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -62,11 +63,7 @@ func (t *team) keepState() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	name := filepath.Join(dir, stateFile)
-	if err := os.WriteFile(name+".part", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(name+".part", name)
+	return replace.File(filepath.Join(dir, stateFile), text, 0o600, false)
 }
 
 // Resume finishes the run of a coordinator that was killed, while its agents continued. Its record is in the directory

@@ -3,10 +3,7 @@ package record
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // Files of the record of a run.
@@ -46,52 +43,6 @@ func (e *writeError) Error() string { return e.text }
 func (e *writeError) Unwrap() error { return e.err }
 
 var errNoDir = errors.New("a record needs a directory. Set one with --out")
-
-// replace replaces a file atomically: readers see the old or the new one, also if the process is killed. If durable is
-// true, this holds for a crash of the machine too, and the new file is on the disk when replace returns.
-func replace(dir, name string, content []byte, durable bool) (err error) {
-	f, err := os.CreateTemp(dir, "."+name+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if durable {
-		if err := f.Sync(); err != nil {
-			return err
-		}
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil || !durable {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes a rename survive a crash of the machine, if the file system supports it.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
-		return err
-	}
-	return nil
-}
 
 // marshal writes indented JSON without escapes of < and >, and with a newline at the end.
 func marshal(v any) ([]byte, error) {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
@@ -44,7 +45,8 @@ func Create[R Result](dir string, asked any) (*Store[R], error) {
 	}
 	s, err := Continue[R](dir, asked)
 	if err == nil {
-		_ = syncDir(filepath.Dir(filepath.Clean(dir))) // not allowed everywhere; the record is then as safe as any file
+		// It is not allowed everywhere. The record is then as safe as any file.
+		_ = replace.SyncDir(filepath.Dir(filepath.Clean(dir)))
 	}
 	return s, err
 }
@@ -122,7 +124,7 @@ func (s *Store[R]) replace(r R, durable bool) error {
 	if err != nil {
 		return err
 	}
-	return replace(s.dir, s.kind.file, b, durable)
+	return replace.File(filepath.Join(s.dir, s.kind.file), b, 0o644, durable)
 }
 
 // [Store.Update] writes a record that takes longer than alwaysBelow at most a 20th of the time. [Open] reads the events
@@ -159,7 +161,7 @@ func (s *Store[R]) Append(e event) error {
 
 // SyncBelow makes the directory of a record below this one survive a crash of the machine.
 func (s *Store[R]) SyncBelow(name string) error {
-	if err := syncDir(filepath.Dir(filepath.Join(s.dir, name))); err != nil {
+	if err := replace.SyncDir(filepath.Dir(filepath.Join(s.dir, name))); err != nil {
 		return s.kind.explain(s.dir, err)
 	}
 	return nil
@@ -178,7 +180,7 @@ func writeFile[R Result](s *Store[R], name string, v any, durable bool) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(s.dir, name, b, durable); err != nil {
+	if err := replace.File(filepath.Join(s.dir, name), b, 0o644, durable); err != nil {
 		return s.kind.explain(s.dir, err)
 	}
 	return nil

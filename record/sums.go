@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -50,7 +51,7 @@ func Seal(dir string) error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
-	return replace(dir, SumsFile, []byte(b.String()), true)
+	return replace.File(filepath.Join(dir, SumsFile), []byte(b.String()), 0o644, true)
 }
 
 // unseal removes the checksums of a record that is going to be written again.

@@ -11,9 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -57,7 +57,7 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 	}
 	defer f.Close()
 	// The name of the file must be durable too, or its loss would look like a loss of records.
-	if err := syncDir(dir); err != nil {
+	if err := replace.SyncDir(dir); err != nil {
 		return 0, err
 	}
 	b := make([]byte, RecordBytes)
@@ -77,18 +77,6 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 		}
 	}
 	return n - 1, nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
-		return err
-	}
-	return nil
 }
 
 // Verify compares the numbers of the witness with the records on the storage.

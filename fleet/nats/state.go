@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 // state is what a coordinator needs to be opened again. It has secrets.
@@ -62,9 +64,5 @@ func openState(dir string) (*state, error) {
 
 // save replaces the file as a whole.
 func (s *state) save(dir string) error {
-	next := stateFile(dir) + ".new"
-	if err := os.WriteFile(next, encode(s), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, stateFile(dir))
+	return replace.File(stateFile(dir), encode(s), 0o600, false)
 }
