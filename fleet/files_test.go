@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// slowCoordinator is the wire of an agent whose coordinator keeps files only when the window is full.
+// slowCoordinator is the wire of an agent whose coordinator keeps nothing before the window is full.
 type slowCoordinator struct {
 	Wire
-	t          *testing.T
-	agent      *server
-	sent, kept int
+	t     *testing.T
+	agent *server
+	sent  int64
 }
 
 func (w *slowCoordinator) Send(frame []byte) {
@@ -20,13 +20,13 @@ func (w *slowCoordinator) Send(frame []byte) {
 	if err := json.Unmarshal(frame, &m); err != nil {
 		w.t.Error(err)
 	}
-	if w.sent += len(m.Part.Data); w.sent > w.kept+windowBytes {
-		w.t.Errorf("%d bytes were sent, of which %d are kept", w.sent, w.kept)
+	w.sent += int64(len(m.Part.Data))
+	kept := w.agent.kept.Load()
+	if w.sent > kept+windowBytes {
+		w.t.Errorf("%d bytes were sent, of which %d are kept", w.sent, kept)
 	}
-	if w.sent+partBytes > w.kept+windowBytes {
-		w.kept += partBytes
-		w.agent.kept.Store(int64(w.kept))
-		w.agent.room <- struct{}{}
+	if w.sent == kept+windowBytes {
+		go w.agent.keptUntil(kept + windowBytes/2)
 	}
 }
 
@@ -42,6 +42,7 @@ func TestWindowOfFiles(t *testing.T) {
 	if err := c.handOver(dir); err != nil || w.sent != 2*windowBytes {
 		t.Errorf("%d bytes were sent: %v", w.sent, err)
 	}
+	c = &server{orphan: make(chan struct{}), wire: &slowCoordinator{t: t, agent: &server{}}} // it keeps nothing
 	close(c.orphan)
 	if err := c.handOver(dir); err == nil {
 		t.Error("files were handed over to a wire that has ended")

@@ -124,6 +124,15 @@ func (c *server) send(m message) {
 // the coordinator delays them, so that they do not fill the memory of either side.
 const windowBytes = 4 << 20
 
+// keptUntil notes how much the coordinator has kept.
+func (c *server) keptUntil(bytes int64) {
+	c.kept.Store(bytes)
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+}
+
 // sendBulk sends a message with a part or news of some bytes. It waits until the coordinator has kept earlier ones.
 func (c *server) sendBulk(m message, bytes int) error {
 	c.bulk += int64(bytes)
@@ -158,11 +167,7 @@ func (c *server) listen() {
 		case what.Ping != 0:
 			c.send(message{Pong: &pong{Ping: what.Ping, At: c.agent.Now().UnixNano()}})
 		case what.Kept != 0:
-			c.kept.Store(what.Kept)
-			select {
-			case c.room <- struct{}{}:
-			default:
-			}
+			c.keptUntil(what.Kept)
 		case what.Abort:
 			c.end()
 		case what.Stop:
