@@ -65,7 +65,11 @@ func start(t testing.TB, o AgentOptions, part func(context.Context, fleet.Wire) 
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		ended <- serve(ctx, o, part)
+		err := serve(ctx, o, part)
+		if err != nil && ctx.Err() == nil {
+			t.Logf("the agent %s ended: %v", o.Facts.Name, err)
+		}
+		ended <- err
 	}()
 	t.Cleanup(func() { cancel(); <-gone })
 	return ended
