@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
-	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -200,7 +200,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	})
 }
 
-func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *command.Platform,
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *platform.Deployment,
 	dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
