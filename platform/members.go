@@ -16,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -47,7 +48,7 @@ func (m *member) commander() (server.Commander, error) {
 	defer m.mu.Unlock()
 	if m.client == nil {
 		c, err := mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("plimsoll drill").
-			SetServerSelectionTimeout(helloWithin).SetMaxPoolSize(4))
+			SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin).SetMaxPoolSize(4))
 		if err != nil {
 			return nil, err
 		}

@@ -109,8 +109,12 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 // actionLines has a line for each action.
 func actionLines() string {
 	var b strings.Builder
-	for _, a := range action.All() {
-		fmt.Fprintf(&b, "  %-13s%s\n", a.Name, wrap(a.Help, 86, strings.Repeat(" ", 15)))
+	for _, a := range action.Everywhere() {
+		help := a.Help
+		if a.Platform != "" {
+			help += " (" + a.Platform + " only)"
+		}
+		fmt.Fprintf(&b, "  %-17s%s\n", a.Name, wrap(help, 82, strings.Repeat(" ", 19)))
 	}
 	return b.String()
 }

@@ -54,17 +54,26 @@ func New(o Options) (*platform.Deployment, error) {
 			return nil, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.File.Actions)) {
+	b, err := NewBreaker(o.File.Actions)
+	if err != nil {
+		return nil, err
+	}
+	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
+		Breakers: []platform.Breaker{b}})
+}
+
+// NewBreaker makes a breaker of commands by the name of the action, and of those that a fault has itself.
+func NewBreaker(actions map[string]spec.Commands) (platform.Breaker, error) {
+	for _, name := range slices.Sorted(maps.Keys(actions)) {
 		if action.Find(name) == nil {
 			return nil, fmt.Errorf("actions: there is no action %q%s (actions: %s)", name,
 				nearest.DidYouMean(name, action.Names()), strings.Join(action.Names(), ", "))
 		}
-		if err := checkWords(o.File.Actions[name]); err != nil {
+		if err := checkWords(actions[name]); err != nil {
 			return nil, fmt.Errorf("actions.%s.%w", name, err)
 		}
 	}
-	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
-		Breakers: []platform.Breaker{&breaker{actions: o.File.Actions}}})
+	return &breaker{actions: actions}, nil
 }
 
 // hostsOf are the members of a deployment that no platform file describes.
@@ -85,7 +94,7 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 
 // Actions implements [platform.Breaker].
 func (b *breaker) Actions() (list []*action.Action) {
-	for _, a := range action.All() {
+	for _, a := range action.Everywhere() {
 		if _, ok := b.actions[a.Name]; ok {
 			list = append(list, a)
 		}
