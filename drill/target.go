@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -133,7 +134,7 @@ func oneLine(err error) string { return store.Redact(store.OneLine(err.Error()))
 
 // commander runs commands on the primary, or on a router, through the official driver.
 func (t *target) commander() (c server.Commander, closeIt func(), err error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(t.uri).SetAppName("plimsoll drill").
+	client, err := mongo.Connect(options.Client().ApplyURI(t.uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
 		SetServerSelectionTimeout(queryAtMost))
 	if err != nil {
 		return nil, nil, err

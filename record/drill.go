@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -151,7 +152,7 @@ type DrillFault struct {
 	Commands []DrillCommand `json:"commands,omitempty"`
 }
 
-// DrillCommand is one run of a command of the user, on the clock of the run.
+// DrillCommand is one run of a command of the user, or one request to the API of a platform, on the clock of the run.
 type DrillCommand struct {
 	// Step is what the command is for.
 	Step string `json:"step" jsonschema:"enum=inject,enum=heal,enum=witness"`
@@ -159,11 +160,26 @@ type DrillCommand struct {
 	Command  string `json:"command"`
 	Asked    int64  `json:"asked_ns"`
 	Returned int64  `json:"returned_ns"`
-	// Exit is the exit code; -1 if the command did not start or was ended.
+	// Exit is the exit code; -1 if the command did not start or was ended. A request has 0 if it succeeded.
 	Exit int `json:"exit"`
+	// Request says that this was not a command but a request to the API of the platform.
+	Request bool `json:"request,omitempty"`
 	// Output is the beginning of the output, and Problem says why there is no exit code.
 	Output  string `json:"output,omitempty"`
 	Problem string `json:"problem,omitempty"`
+}
+
+// Result is the result in a few words.
+func (c DrillCommand) Result() string {
+	switch {
+	case c.Problem != "":
+		return c.Problem
+	case !c.Request:
+		return fmt.Sprintf("exit code %d", c.Exit)
+	case c.Exit == 0:
+		return "succeeded"
+	}
+	return "no effect seen"
 }
 
 // The kinds of moments, in their usual order.

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
-	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -109,8 +109,12 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 // actionLines has a line for each action.
 func actionLines() string {
 	var b strings.Builder
-	for _, a := range action.All() {
-		fmt.Fprintf(&b, "  %-13s%s\n", a.Name, wrap(a.Help, 86, strings.Repeat(" ", 15)))
+	for _, a := range action.Everywhere() {
+		help := a.Help
+		if a.Platform != "" {
+			help += " (" + a.Platform + " only)"
+		}
+		fmt.Fprintf(&b, "  %-17s%s\n", a.Name, wrap(help, 82, strings.Repeat(" ", 19)))
 	}
 	return b.String()
 }
@@ -200,7 +204,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	})
 }
 
-func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *command.Platform,
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *platform.Deployment,
 	dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()

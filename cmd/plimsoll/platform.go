@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -52,6 +54,9 @@ code is 1. Faults of running drills are left to them.`,
 	return cmd
 }
 
+// healers heal the faults of each kind of platform.
+var healers = platform.Healers{command.Kind: command.Healer{}}
+
 // journals is the directory of the journals of platforms.
 func journals(env *environment) (string, error) {
 	home, err := homeDir(env)
@@ -63,7 +68,7 @@ func platformStatus(env *environment) error {
 	if err != nil {
 		return err
 	}
-	left, err := command.Left(dir)
+	left, err := platform.Left(dir)
 	if len(left) == 0 && err == nil {
 		fmt.Fprintln(env.stdout, "no fault is in the journal")
 	}
@@ -72,9 +77,12 @@ func platformStatus(env *environment) error {
 		if e.Holder > 0 {
 			who = fmt.Sprintf("its drill runs (process %d)", e.Holder)
 		}
-		fmt.Fprintf(env.stdout, "%s on %s, since %s; %s\n", e.Fault, e.Member(), e.Since.Format(time.RFC3339), who)
-		if len(e.Heal) > 0 {
-			fmt.Fprintln(env.stdout, "  heal:", e.Command())
+		fmt.Fprintf(env.stdout, "%s on %s, since %s; %s\n", e.Fault, e.Member, e.Since.Format(time.RFC3339), who)
+		switch step, stepErr := healers.Step(e); {
+		case stepErr != nil:
+			err = errors.Join(err, fmt.Errorf("%s on %s: %w", e.Fault, e.Member, stepErr))
+		case step.Run != nil:
+			fmt.Fprintln(env.stdout, "  heal:", step.Text)
 		}
 	}
 	return err
@@ -85,16 +93,16 @@ func platformHeal(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	left, err := command.Left(dir)
+	left, err := platform.Left(dir)
 	if len(left) == 0 && err == nil {
 		fmt.Fprintln(env.stdout, "no fault is in the journal, so nothing was done")
 		return nil
 	}
-	return command.HealAll(ctx, dir, func(text string) { fmt.Fprintln(env.stdout, text) })
+	return platform.HealAll(ctx, dir, healers, func(text string) { fmt.Fprintln(env.stdout, text) })
 }
 
 // openPlatform makes the platform of a drill whose target is not a lab; nil if no commands break it.
-func openPlatform(env *environment, asked spec.Drill) (*command.Platform, error) {
+func openPlatform(env *environment, asked spec.Drill) (*platform.Deployment, error) {
 	if _, lab := spec.LabOf(asked.Run.Target); lab || len(asked.Faults) == 0 {
 		return nil, nil
 	}
@@ -121,7 +129,7 @@ func openPlatform(env *environment, asked spec.Drill) (*command.Platform, error)
 }
 
 // printPlan prints what the faults of a drill would do. It does nothing but query the roles of the members.
-func printPlan(ctx context.Context, w io.Writer, p *command.Platform, asked spec.Drill) error {
+func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked spec.Drill) error {
 	for _, f := range asked.Faults {
 		at, _ := asked.Moment(f)
 		end := "until the end of the load"
@@ -150,25 +158,28 @@ func printPlan(ctx context.Context, w io.Writer, p *command.Platform, asked spec
 	return nil
 }
 
-func printMember(w io.Writer, p command.Plan) {
+func printMember(w io.Writer, p platform.Plan) {
 	member := "none is named: the commands decide"
 	if p.Member != "" {
 		member = p.Member + ", role " + p.Role
 	}
 	for _, row := range [][2]string{
 		{"member", member},
+		{"strikes", p.Target},
 		{"inject", p.Inject},
 		{"heal", cmp.Or(p.Heal, "no command: the fault must end without one")},
 		{"witness", cmp.Or(p.Witness, "no command: only the connection of plimsoll to the member")},
-		{"mode", cmp.Or(p.FailureMode, "unknown")},
-		{"timeout", p.Timeout.String() + " for each command"},
+		{"mode", cmp.Or(p.Manner, "unknown")},
+		{"timeout", spec.Duration(p.Timeout).String() + " for each step"},
 	} {
-		fmt.Fprintf(w, "  %-8s %s\n", row[0], row[1])
+		if row[1] != "" {
+			fmt.Fprintf(w, "  %-8s %s\n", row[0], row[1])
+		}
 	}
 }
 
 // confirm refuses a drill that breaks a deployment that is not a lab, unless the user said yes.
-func (o *drillOptions) confirm(ctx context.Context, env *environment, p *command.Platform, asked spec.Drill) error {
+func (o *drillOptions) confirm(ctx context.Context, env *environment, p *platform.Deployment, asked spec.Drill) error {
 	if p == nil || o.yes {
 		return nil
 	}

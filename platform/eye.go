@@ -1,4 +1,4 @@
-package command
+package platform
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // lookEvery is the pause between two looks at a member.
 const lookEvery = 20 * time.Millisecond
 
-// eye is Plimsoll's own connection to a member, which notices an effect of a fault without the user's commands.
+// eye is Plimsoll's own connection to a member, which notices an effect of a fault without the help of a [Breaker].
 type eye struct {
 	member *member
 	hide   func(string) string
