@@ -217,6 +217,13 @@ func (r *statusReader) derived(doc bson.Raw, values map[string]float64) {
 	if requested := values["cache.pages_requested"]; requested > 0 {
 		values["cache.hit_ratio"] = max(0, 1-values["cache.pages_read"]/requested)
 	}
+	if full := values["cache.max"]; full > 0 {
+		for _, kind := range []string{"used", "dirty"} {
+			if x, ok := values["cache."+kind]; ok {
+				values["cache."+kind+"_share"] = x / full
+			}
+		}
+	}
 	if x, ok := checkpointState.number(doc); ok {
 		values["checkpoint.running"] = toNumber(x > 0)
 	}
