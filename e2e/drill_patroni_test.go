@@ -28,7 +28,7 @@ func TestDrillPatroni(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			file := shippedDrill(t, c.name, "rate: 300", "rate: 60") // each operation of an outage costs several connections
+			file := shippedDrill(t, c.name, "rate: 300", "rate: 40") // each operation of an outage costs several connections
 			d, _ := untilKnown(t, file, "--quiet")
 			r := d.Rounds[0]
 			if d.Verdict != record.Holds || has(r, record.MomentElected) != c.promoted || r.Failover == "" {
