@@ -223,11 +223,14 @@ func addMetrics(r *spec.Run, v string) error {
 
 func setSkipDiagnostics(r *spec.Run, v string) error {
 	skip, err := strconv.ParseBool(v)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
 	if r.Observe == nil {
 		r.Observe = &spec.Observe{}
 	}
 	r.Observe.SkipDiagnosticData = skip
-	return err
+	return nil
 }
 
 func addObjectives(r *spec.Run, v string) error {

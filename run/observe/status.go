@@ -134,6 +134,9 @@ var (
 	writablePrimary  = at("repl/isWritablePrimary", "repl/ismaster")
 )
 
+// noLimit is the limit of flow control while it does not limit (flow_control.cpp: kMaxTickets).
+const noLimit = 1e9
+
 // average is a mean time: the total, what it is of, and its unit.
 type average struct {
 	total, of field
@@ -200,6 +203,9 @@ func (r *statusReader) derived(doc bson.Raw, values map[string]float64) {
 		if _, known := values["opcounters.insert"]; known {
 			values["flow_control.writes"] = values["opcounters.insert"] + values["opcounters.update"] + values["opcounters.delete"]
 		}
+	}
+	if values["flow_control.limit"] >= noLimit {
+		delete(values, "flow_control.limit")
 	}
 	for _, kind := range []string{"read", "write"} {
 		if free, ok := values["tickets."+kind+".available"]; ok {
