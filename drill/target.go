@@ -12,9 +12,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -90,6 +92,28 @@ func (t *target) openPlatform(ctx context.Context, p platform.Platform) (err err
 	t.platform = p
 	t.before.Members, err = p.Members(ctx)
 	return err
+}
+
+// plan puts the planned events on top of the platform, and refuses a fault that the target does not have.
+func (t *target) plan(asked spec.Drill) error {
+	if t.platform == nil {
+		return nil
+	}
+	collections := []string{ledger.DefaultCollection}
+	if asked.Run.Workload.Name != spec.WorkloadLedger {
+		var err error
+		if collections, err = run.Collections(asked.Run); err != nil {
+			return err
+		}
+	}
+	t.platform = maintenance.On(maintenance.Deployment{Platform: t.platform, URI: t.uri, Identity: t.identity,
+		Database: asked.Run.Database, Collections: collections})
+	for _, f := range asked.Faults {
+		if _, err := t.platform.Fault(f, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resources are what all hosts of a lab have used since they were created.

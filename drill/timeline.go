@@ -69,9 +69,15 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		if f.Injected <= 0 {
 			continue
 		}
-		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" on "+f.Target)
+		begun := record.MomentFault
+		if f.Event != nil {
+			begun = record.MomentEvent
+		}
+		add(begun, "", f.Injected, i, f.Fault.String()+" on "+f.Target)
 		commandMoments(f, func(kind string, at int64, text string) { add(kind, "", at, i, text) })
-		if f.Healed > f.Done { // such as a step-down is over as soon as it is done
+		if f.Event != nil {
+			add(record.MomentEnded, "", f.Done, i, f.Fault.String()+" "+f.Event.Outcome)
+		} else if f.Healed > f.Done {
 			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" on "+f.Target)
 		}
 	}

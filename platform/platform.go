@@ -31,13 +31,14 @@ type Platform interface {
 // Injector injects one fault once. Its methods are called one after the other. Each returns all that is known of the
 // fault by then.
 type Injector interface {
-	// Inject returns when the fault is in effect. If it fails, nothing is left to heal.
+	// Inject returns when the fault is in effect, or at the end of a planned event. If it fails, nothing is left to heal.
+	// An event that fails after its begin was injected all the same.
 	Inject(ctx context.Context) (Injection, error)
 	// Verify polls until a witness other than the injector has seen an effect, or ctx ends. It may be called while the
 	// load runs, and again after the fault is reverted. An error means that the witness could not be polled.
 	Verify(ctx context.Context) (Injection, error)
-	// Heal reverts the fault and returns when that is done. A fault that is healed already, by its time limit or by a
-	// person, is no error.
+	// Heal reverts the fault, or removes what an event left behind, and returns when that is done. A fault that is healed
+	// already, by its time limit or by a person, is no error.
 	Heal(ctx context.Context) (Injection, error)
 }
 
@@ -65,6 +66,10 @@ type Injection struct {
 	Seen          time.Time
 	// Commands are the commands of the user that were run for the fault, in the order of their start.
 	Commands []Command
+	// Members are the members that a planned event concerns; empty if they are those on the target. Figures are what the
+	// event measured of itself.
+	Members []string
+	Figures []record.EventFigure
 }
 
 // Command is one run of a command of the user, or one request to the API of a platform.

@@ -136,7 +136,7 @@ type DrillFault struct {
 	// Outages of different failure modes are not compared.
 	Manner   string `json:"manner"`
 	Injected int64  `json:"injected_ns"`
-	// Done is when the injector had confirmed it.
+	// Done is when the injector had confirmed it. Of a planned event it is the end.
 	Done   int64 `json:"done_ns"`
 	Healed int64 `json:"healed_ns,omitempty"`
 	// Seen is when a witness saw the first effect, absent if that is not known.
@@ -150,6 +150,10 @@ type DrillFault struct {
 	// Commands are the commands of the user that were run for the fault, in the order of their start. Of the runs of a
 	// witness, the first and the last are kept.
 	Commands []DrillCommand `json:"commands,omitempty"`
+	// Event is how a planned event went; absent for faults.
+	Event *DrillEvent `json:"event,omitempty"`
+	// Noticed is what clients noticed; absent if it was not injected.
+	Noticed *DrillNoticed `json:"noticed,omitempty"`
 }
 
 // DrillCommand is one run of a command of the user, or one request to the API of a platform, on the clock of the run.
@@ -196,7 +200,9 @@ const (
 	MomentWritesBack = "writes-back"     // 95 % of the writes before
 	MomentThroughput = "throughput-back" // 95 % of the throughput before, of reads and writes together: in older records
 	MomentHealed     = "healed"
-	MomentRedundant  = "redundancy-back"  // members healthy, no lag, rebuild done
+	MomentRedundant  = "redundancy-back" // members healthy, no lag, rebuild done
+	MomentEvent      = "event"           // a planned event began
+	MomentEnded      = "event-ended"
 	MomentReturned   = "command-returned" // a command of the user returned
 	MomentSeen       = "effect-seen"      // a witness saw the first effect of a command
 	MomentReverting  = "reverting"        // the command that reverts a fault was started

@@ -61,6 +61,13 @@ as primary/d1, or random; 'plimsoll lab fail --help' explains them. The actions:
 
 ACTIONS
 
+Planned events are written like faults, and end automatically. SET is a replica set or shard, or all (the
+default). COLLECTION is of the database of the load, by default that of the workload. MongoDB's own
+commands do step-down, index-build, chunk-migration and compaction on any deployment. The others need a
+lab, or commands in the platform file:
+
+EVENTS
+
 The drill logs every write and its answer. When the faults have ended and all members are in sync, it
 reads all documents and states the result of each write, for example ok, lost (acknowledged, and absent at
 the end), phantom (reported as not applied, and present), duplicated or corrupt. This is the audit. Ctrl-C
@@ -71,16 +78,19 @@ exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or 
 that MongoDB promises for these concerns, 5 a write was lost that had to survive, 6 drill invalid (for
 example, the fault had no effect or the audit failed), 130 interrupted.` + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary
+  plimsoll drill lab:three --fault rolling-restart --duration 3m
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
   plimsoll drill env:MONGODB_URI --platform db.yaml --fault kill:primary --dry-run
+  plimsoll drill env:MONGODB_URI --fault index-build:orders --yes-break-it
   plimsoll drill env:MONGODB_URI --external --duration 5m --w majority`,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	cmd.Long = strings.Replace(cmd.Long, "ACTIONS\n", actionLines(), 1)
+	cmd.Long = strings.Replace(cmd.Long, "ACTIONS\n", actionLines(false), 1)
+	cmd.Long = strings.Replace(cmd.Long, "EVENTS\n", actionLines(true), 1)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.faults, "fault", nil, "`fault`, ACTION:PLACE, for example kill:primary or power-loss:host1 (repeatable)")
+	fs.StringArrayVar(&o.faults, "fault", nil, "`fault` or planned event, ACTION:PLACE, for example kill:primary or rolling-restart (repeatable)")
 	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
 	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
@@ -106,15 +116,24 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 	return cmd
 }
 
-// actionLines has a line for each action.
-func actionLines() string {
+// actionLines has a line for each action, those of planned maintenance or the others.
+func actionLines(planned bool) string {
+	width := 17
+	if planned {
+		width = 22 // with the target
+	}
 	var b strings.Builder
 	for _, a := range action.Everywhere() {
-		help := a.Help
+		name, help := a.Name, a.Help
+		if planned && a.Implied == "" {
+			name += ":" + a.On.String()
+		}
 		if a.Platform != "" {
 			help += " (" + a.Platform + " only)"
 		}
-		fmt.Fprintf(&b, "  %-17s%s\n", a.Name, wrap(help, 82, strings.Repeat(" ", 19)))
+		if a.Planned() == planned {
+			fmt.Fprintf(&b, "  %-*s%s\n", width, name, wrap(help, 99-width, strings.Repeat(" ", width+2)))
+		}
 	}
 	return b.String()
 }
@@ -183,6 +202,12 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	if asked.Lab != nil {
 		if err := checkStudyLab(env)(*asked.Lab, asked.Run); err != nil {
 			return withExit(exitUsage, fmt.Errorf("cannot create the lab of this drill: %w", err))
+		}
+		planned := record.Lab{Engine: asked.Lab.Engine.Name, Specification: *asked.Lab}
+		for _, f := range asked.Faults {
+			if err := lab.CheckNeeds(planned, action.Find(f.Strike.Action)); err != nil {
+				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Strike, err))
+			}
 		}
 		return nil
 	}
@@ -292,7 +317,9 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		return asked, usageError("--engine and --binary are for the lab of a drill, and this specification has no lab: remove these flags")
 	}
 	o.engine.choose(cmd.Context(), env, asked.Lab)
-	return asked, withExit(exitUsage, asked.Complete())
+	err = asked.Complete()
+	asked.Faults = action.Complete(asked.Faults)
+	return asked, withExit(exitUsage, err)
 }
 
 // isDrillFile separates files from targets, which have a scheme.

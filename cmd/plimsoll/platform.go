@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -121,6 +123,12 @@ func openPlatform(env *environment, asked spec.Drill) (*platform.Deployment, err
 		return nil, withExit(exitUsage, err)
 	}
 	for _, f := range asked.Faults {
+		if byMongoDB(p, f) {
+			continue
+		}
+		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
+			f.Strike.Action, f.Strike.Target = action.Stop, o.File.Members[0].Name // what it is made of
+		}
 		if _, err := p.Fault(f, 0); err != nil {
 			return nil, withExit(exitUsage, err)
 		}
@@ -128,12 +136,21 @@ func openPlatform(env *environment, asked spec.Drill) (*platform.Deployment, err
 	return p, nil
 }
 
+// byMongoDB says whether commands of MongoDB do a planned event, because the platform has no commands for it.
+func byMongoDB(p *platform.Deployment, f spec.Fault) bool {
+	a := action.Find(f.Strike.Action)
+	return f.Exec == nil && a != nil && a.Plain && !slices.Contains(p.Actions(), a)
+}
+
 // printPlan prints what the faults of a drill would do. It does nothing but query the roles of the members.
 func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked spec.Drill) error {
 	for _, f := range asked.Faults {
 		at, _ := asked.Moment(f)
 		end := "until the end of the load"
+		a := action.Find(f.Strike.Action)
 		switch {
+		case a != nil && f.Exec == nil && a.Event:
+			end = "until the event is over"
 		case f.For > 0:
 			end = "for " + f.For.String()
 		case f.Stay:
@@ -142,6 +159,14 @@ func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked s
 		fmt.Fprintf(w, "%s, %s after the start of the measured time, %s\n", f.Strike, figure.Duration(at), end)
 		if p == nil {
 			fmt.Fprintln(w, "  the lab injects and reverts the fault")
+			continue
+		}
+		if byMongoDB(p, f) {
+			fmt.Fprintln(w, "  commands of MongoDB:", a.Help)
+			continue
+		}
+		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
+			fmt.Fprintln(w, "  each member, with the commands of the action stop:", a.Help)
 			continue
 		}
 		plans, err := p.Plan(ctx, f)
