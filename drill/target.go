@@ -86,12 +86,17 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 }
 
 // openPlatform queries the members of a target that is not a lab.
-func (t *target) openPlatform(ctx context.Context, p platform.Platform) (err error) {
+func (t *target) openPlatform(ctx context.Context, p platform.Platform, out *record.DrillRound) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryAtMost)
 	defer cancel()
 	t.platform = p
-	t.before.Members, err = p.Members(ctx)
-	return err
+	if t.before.Members, err = p.Members(ctx); err != nil {
+		return err
+	}
+	if of, ok := p.(platform.Describer); ok {
+		return of.Describe(ctx, out)
+	}
+	return nil
 }
 
 // plan puts the planned events on top of the platform, and refuses a fault that the target does not have.

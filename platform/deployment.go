@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -46,6 +47,24 @@ type Breaker interface {
 	Learn(k *redact.Known)
 	// Close ends its connections.
 	Close() error
+}
+
+// Describer is a [Breaker] that knows facts about its deployment.
+type Describer interface {
+	// Describe writes them into the record of a round.
+	Describe(ctx context.Context, round *record.DrillRound) error
+}
+
+// Describe writes what the platform knows of itself into the record of a round.
+func (d *Deployment) Describe(ctx context.Context, round *record.DrillRound) error {
+	for _, b := range d.breakers {
+		if of, ok := b.(Describer); ok {
+			if err := of.Describe(ctx, round); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Healer heals faults by what a journal has of them.

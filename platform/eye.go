@@ -43,6 +43,7 @@ func open(m *member, hide func(string) string) *eye {
 
 func (e *eye) look(ctx context.Context, before string) {
 	defer close(e.done)
+	opened := time.Now()
 	for ctx.Err() == nil {
 		began := time.Now()
 		now, err := e.member.hello(ctx)
@@ -61,6 +62,10 @@ func (e *eye) look(ctx context.Context, before string) {
 			return
 		case role != before:
 			e.notice(at, fmt.Sprintf("reports the role %s instead of %s", role, before))
+			return
+		}
+		if at, err := e.member.lostSince(opened); err != nil {
+			e.notice(at, "broke: "+e.clean(err))
 			return
 		}
 		select {

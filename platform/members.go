@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
@@ -40,6 +41,8 @@ type member struct {
 	mu       sync.Mutex
 	client   *mongo.Client
 	identity server.Identity // the last known
+	lostAt   time.Time       // when its connections broke last
+	lost     error           // how they did
 }
 
 // commander runs commands on the member, over connections that it keeps.
@@ -48,13 +51,38 @@ func (m *member) commander() (server.Commander, error) {
 	defer m.mu.Unlock()
 	if m.client == nil {
 		c, err := mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("plimsoll drill").
-			SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin).SetMaxPoolSize(4))
+			SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin).SetMaxPoolSize(4).
+			SetPoolMonitor(&event.PoolMonitor{Event: m.observe}))
 		if err != nil {
 			return nil, err
 		}
 		m.client = c
 	}
 	return server.Driver(m.client), nil
+}
+
+// observe notes that the driver gave up all connections. A server that is back within [helloWithin] breaks no query,
+// because the driver waits for it.
+func (m *member) observe(e *event.PoolEvent) {
+	if e.Type != event.ConnectionPoolCleared || e.Error == nil {
+		return
+	}
+	at := time.Now()
+	go func() { // the driver may call this while m is locked
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.lostAt, m.lost = at, e.Error
+	}()
+}
+
+// lostSince returns when the connections broke after a time; nil if they did not.
+func (m *member) lostSince(since time.Time) (time.Time, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lostAt.Before(since) {
+		return time.Time{}, nil
+	}
+	return m.lostAt, m.lost
 }
 
 func (m *member) close() {
@@ -194,13 +222,21 @@ func (d *Deployment) unnamed(named []record.LabMember) (list []record.LabMember)
 	return list
 }
 
+// named is the member of a name; nil if there is none.
+func (d *Deployment) named(name string) *member {
+	for _, m := range d.members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
 // candidates are the members that a target may mean now: one, or several for random without a seed.
 func (d *Deployment) candidates(f spec.Fault, members []record.LabMember) (list []*member, err error) {
 	target := f.Strike.Target
-	for _, m := range d.members {
-		if m.Name == target {
-			return []*member{m}, nil
-		}
+	if m := d.named(target); m != nil {
+		return []*member{m}, nil
 	}
 	set, role := "", target
 	if i := strings.LastIndexByte(target, '/'); i >= 0 {
@@ -258,6 +294,9 @@ const primaryWithin = 20 * time.Second
 func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) {
 	if f.Strike.Target == "" {
 		return nil, nil
+	}
+	if m := d.named(f.Strike.Target); m != nil { // it need not answer, as on a node that is lost
+		return m, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, primaryWithin)
 	defer cancel()

@@ -72,6 +72,8 @@ type DrillRound struct {
 	WindowEnd   int64 `json:"window_end_ns,omitempty"`
 	// Topology is that of the lab; absent without a lab.
 	Topology *spec.Topology `json:"topology,omitempty"`
+	// Kubernetes is the deployment in Kubernetes; absent on other platforms.
+	Kubernetes *Kubernetes `json:"kubernetes,omitempty"`
 	// Members is how many servers hold data.
 	Members int `json:"members,omitempty"`
 	// Seeds are documents that were written and read before the load, and SeedsFound those that the final read found.

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -57,7 +58,27 @@ code is 1. Faults of running drills are left to them.`,
 }
 
 // healers heal the faults of each kind of platform.
-var healers = platform.Healers{command.Kind: command.Healer{}}
+var healers = platform.Healers{command.Kind: command.Healer{}, kubernetes.Kind: kubernetes.Healer{}}
+
+// inKubernetes says whether a target or a platform is in Kubernetes.
+func inKubernetes(word string) bool { return strings.HasPrefix(word, kubernetes.Scheme) }
+
+// openPods opens the platform of a drill in Kubernetes, and replaces a target there by the address of its members; nil
+// if the platform is another one.
+func openPods(ctx context.Context, asked *spec.Drill) (*kubernetes.Set, error) {
+	named := inKubernetes(asked.Run.Target)
+	if named && asked.Platform == "" {
+		asked.Platform = asked.Run.Target
+	}
+	if !inKubernetes(asked.Platform) {
+		return nil, nil
+	}
+	s, err := kubernetes.Open(ctx, kubernetes.Options{Target: asked.Platform})
+	if err == nil && named {
+		asked.Run.Target, err = s.URI(ctx)
+	}
+	return s, err
+}
 
 // journals is the directory of the journals of platforms.
 func journals(env *environment) (string, error) {
@@ -104,7 +125,7 @@ func platformHeal(ctx context.Context, env *environment) error {
 }
 
 // openPlatform makes the platform of a drill whose target is not a lab; nil if no commands break it.
-func openPlatform(env *environment, asked spec.Drill) (*platform.Deployment, error) {
+func openPlatform(env *environment, asked spec.Drill, pods *kubernetes.Set) (*platform.Deployment, error) {
 	if _, lab := spec.LabOf(asked.Run.Target); lab || len(asked.Faults) == 0 {
 		return nil, nil
 	}
@@ -112,13 +133,20 @@ func openPlatform(env *environment, asked spec.Drill) (*platform.Deployment, err
 	if err != nil {
 		return nil, err
 	}
-	o := command.Options{URI: asked.Run.Target, Journals: dir}
-	if asked.Platform != "" {
-		if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
-			return nil, err
+	var p *platform.Deployment
+	if pods != nil {
+		commands, _ := command.NewBreaker(nil) // of faults that have their own
+		p, err = platform.NewDeployment(platform.DeploymentOptions{URI: asked.Run.Target, Members: pods.Members(),
+			Journals: dir, Breakers: []platform.Breaker{pods, commands}})
+	} else {
+		o := command.Options{URI: asked.Run.Target, Journals: dir}
+		if asked.Platform != "" {
+			if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
+				return nil, err
+			}
 		}
+		p, err = command.New(o)
 	}
-	p, err := command.New(o)
 	if err != nil {
 		return nil, withExit(exitUsage, err)
 	}

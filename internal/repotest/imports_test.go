@@ -31,7 +31,7 @@ var rooms = map[string]rule{
 	"run":                  {[]string{"workload", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run connects these packages; reports read its records, and only cmd starts it"},
 	"fleet":                {[]string{"run", "load", "workload", "measure", "record", "spec"}, "it divides one run among load agents and merges their records; who places and carries them is below it"},
 	"fleet/...":            {[]string{"fleet"}, "a placer starts agents and carries frames; it does not know what is in them"},
-	"fleet/fleettest":   {[]string{"fleet", "run", "load", "measure", "record", "spec", "store"}, "it tests links, and agents that play a load known in advance; it is not in the program"},
+	"fleet/fleettest":      {[]string{"fleet", "run", "load", "measure", "record", "spec", "store"}, "it tests links, and agents that play a load known in advance; it is not in the program"},
 	"run/observe":          {[]string{"store/...", "measure", "record", "lab/...", "server"}, "machines and servers are sampled without knowledge of the load"},
 	"study":                {[]string{"run", "record", "spec", "measure/...", "workload", "store", "published"}, "a plan is made before anything runs, and validates the runs"},
 	"study/...":            {[]string{"study/...", "fleet", "run/...", "record", "spec", "measure/...", "workload", "store"}, "a study consists of runs and generates no load itself"},

@@ -255,7 +255,7 @@ func (s *Set) detach(ctx context.Context, steps *platform.Steps, p *core.Pod) er
 				return "", err
 			}
 		}
-		return "gone: " + strings.Join(names, ", "), nil
+		return "deleted: " + strings.Join(names, ", "), nil
 	}, append([]string{"get", "volumeattachments"}, names...)...)
 	steps.Manner = record.MannerDisk
 	return nil

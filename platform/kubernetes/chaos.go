@@ -141,7 +141,7 @@ func (s *Set) chaosSpec(f spec.Fault, p *core.Pod) (kind string, body map[string
 		}
 		return map[string]any{"pods": map[string]any{s.cluster.Namespace: list}}
 	}
-	container, volume := server(p)
+	container, volume := serverOf(p)
 	percent := 100.0
 	if f.Probability > 0 {
 		percent = 100 * float64(f.Probability)
@@ -190,8 +190,8 @@ func (s *Set) chaosSpec(f spec.Fault, p *core.Pod) (kind string, body map[string
 
 var errnos = map[string]int{"EIO": 5, "ENOSPC": 28, "EROFS": 30, "EDQUOT": 122, "ENOMEM": 12, "EAGAIN": 11, "EINTR": 4}
 
-// server is the container of a pod whose port clients use, and where the volume of a claim is in it.
-func server(p *core.Pod) (container, volume string) {
+// serverOf returns the container of a pod whose port clients use, and where the volume of a claim is in it.
+func serverOf(p *core.Pod) (container, volume string) {
 	of := port(p)
 	c := p.Spec.Containers[0]
 	for _, one := range p.Spec.Containers {

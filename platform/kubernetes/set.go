@@ -9,13 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
+	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -164,17 +168,49 @@ func (s *Set) address(p *core.Pod) string {
 	return net.JoinHostPort(name, port(p))
 }
 
-// URI is an address of all members without credentials.
-func (s *Set) URI() string {
+// helloWithin bounds the query of one member for the name of its replica set.
+const helloWithin = 5 * time.Second
+
+// URI is an address of all members without credentials. The first member that answers has the name of the set.
+func (s *Set) URI(ctx context.Context) (string, error) {
 	var hosts []string
+	var problem error
+	option := ""
 	for _, m := range s.Members() {
 		hosts = append(hosts, m.Address)
+		if option != "" {
+			continue
+		}
+		h, err := hello(ctx, m.Address)
+		switch {
+		case err != nil:
+			problem = fmt.Errorf("%s does not answer: %w", m.Name, err)
+		case h.SetName != "":
+			option = "?replicaSet=" + h.SetName
+		case len(s.pods) == 1:
+			option = "?directConnection=true"
+		case !h.Router():
+			return "", fmt.Errorf("the members of %[1]s%[2]s/%[3]s are not a replica set, so the address to load is not known. Give it as the "+
+				"target, with --platform %[1]s%[2]s/%[3]s", Scheme, s.cluster.Namespace, s.name)
+		}
 	}
-	uri := "mongodb://" + strings.Join(hosts, ",") + "/"
-	if len(hosts) == 1 {
-		uri += "?directConnection=true"
+	if option == "" && problem != nil {
+		return "", problem
 	}
-	return uri
+	return "mongodb://" + strings.Join(hosts, ",") + "/" + option, nil
+}
+
+func hello(ctx context.Context, address string) (server.Hello, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address + "/?directConnection=true").
+		SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin))
+	if err != nil {
+		return server.Hello{}, err
+	}
+	defer func() { _ = c.Disconnect(ctx) }() // nothing is under way
+	id, err := server.Identify(ctx, server.Driver(c))
+	return id.Hello, err
 }
 
 // route is the [dial.Route] to the members. A member is known by its name in the cluster, with or without the domain,
