@@ -134,16 +134,21 @@ func openPlatform(env *environment, asked spec.Drill, pods *kubernetes.Set) (*pl
 		return nil, err
 	}
 	var p *platform.Deployment
+	var first string // member
 	if pods != nil {
 		commands, _ := command.NewBreaker(nil) // of faults that have their own
 		p, err = platform.NewDeployment(platform.DeploymentOptions{URI: asked.Run.Target, Members: pods.Members(),
 			Journals: dir, Breakers: []platform.Breaker{pods, commands}})
+		first = pods.Members()[0].Name
 	} else {
 		o := command.Options{URI: asked.Run.Target, Journals: dir}
 		if asked.Platform != "" {
 			if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
 				return nil, err
 			}
+		}
+		if len(o.File.Members) > 0 {
+			first = o.File.Members[0].Name
 		}
 		p, err = command.New(o)
 	}
@@ -155,7 +160,7 @@ func openPlatform(env *environment, asked spec.Drill, pods *kubernetes.Set) (*pl
 			continue
 		}
 		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
-			f.Strike.Action, f.Strike.Target = action.Stop, o.File.Members[0].Name // what it is made of
+			f.Strike.Action, f.Strike.Target = action.Stop, first // what it is made of
 		}
 		if _, err := p.Fault(f, 0); err != nil {
 			return nil, withExit(exitUsage, err)
