@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,23 +187,28 @@ func (s *secondsOf) use() (cores, bytes float64) {
 	return float64(s.cpu[last]-s.cpu[0]) / float64(took), float64(s.read[last]-s.read[0]) / took.Seconds()
 }
 
-// sameBuckets compares the histograms of a record with those of one process.
+// sameBuckets compares the histograms of a record with those of one process. Seconds may differ: agents that a busy
+// machine starts late are later.
 func sameBuckets(dir string, agents int) (bool, error) {
 	whole, err := playedStreams.Whole(agents)
 	if err != nil {
 		return false, err
 	}
-	i, same := 0, true
-	_, err = record.EachInterval(dir, func(iv *measure.Interval) error {
-		if i++; i > len(whole) {
-			return nil
+	want, got := map[[2]int64]int64{}, map[[2]int64]int64{}
+	for _, iv := range whole {
+		addBuckets(want, iv)
+	}
+	_, err = record.EachInterval(dir, func(iv *measure.Interval) error { addBuckets(got, iv); return nil })
+	return maps.Equal(want, got), err
+}
+
+// addBuckets adds the buckets of each class.
+func addBuckets(to map[[2]int64]int64, iv *measure.Interval) {
+	for class := range iv.Classes {
+		for value, n := range iv.Classes[class].Service.Buckets() {
+			to[[2]int64{int64(class), value}] += n
 		}
-		for class, one := range whole[i-1].Classes {
-			same = same && slices.Equal(iv.Classes[class].Service.AppendBuckets(nil), one.Service.AppendBuckets(nil))
-		}
-		return nil
-	})
-	return same && i == len(whole), err
+	}
 }
 
 // playAgents runs agents until standard input ends.

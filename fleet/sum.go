@@ -162,14 +162,9 @@ func (t *team) findings() []measure.Finding {
 			}
 		}
 	}
-	for i, m := range t.members {
-		if m.facts.Local || m.clock.first == nil {
-			continue
-		}
-		if f := clockFinding(name(i), m); f != nil {
+	if f := t.clockFinding(); f != nil {
 			found = append(found, *f)
 		}
-	}
 	if skew := t.spread(); skew > maxSkew {
 		value, limit := float64(skew), float64(maxSkew)
 		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit,
@@ -201,18 +196,37 @@ func (t *team) firstLoss() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// clockFinding judges the clock of a client on another machine.
-func clockFinding(client string, m *member) *measure.Finding {
-	_, uncertainty := m.clock.offset()
-	value, limit := float64(max(uncertainty, m.clock.worst)), float64(maxClock)
-	if value <= limit {
+// clockFinding judges the clocks of clients on other machines by the worst one.
+func (t *team) clockFinding() *measure.Finding {
+	var m *member
+	var wrong time.Duration
+	doubtful := 0
+	for _, c := range t.members {
+		if c.facts.Local || c.clock.first == nil {
+			continue
+		}
+		_, uncertainty := c.clock.offset()
+		by := max(uncertainty, c.clock.worst)
+		if by > maxClock {
+			doubtful++
+		}
+		if by > wrong {
+			m, wrong = c, by
+		}
+	}
+	if doubtful == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("the clock of %s (%s) is known to ±%v only. Its seconds are not exactly those of the others. Place agents near "+
-		"the coordinator, or free the network between them.", client, m.facts.Host, uncertainty.Round(time.Millisecond))
-	if m.clock.worst > maxClock {
-		text = fmt.Sprintf("the clock of %s (%s) moved by %v against the coordinator's during the run. Let NTP keep both clocks.",
-			client, m.facts.Host, m.clock.worst.Round(time.Millisecond))
+	value, limit := float64(wrong), float64(maxClock)
+	client := fmt.Sprintf("%s (%s)", name(m.number), m.facts.Host)
+	text := fmt.Sprintf("the clock of %s is known to ±%v only. Its seconds are not exactly those of the others. Place agents near the "+
+		"coordinator, or free the network between them.", client, wrong.Round(time.Millisecond))
+	if m.clock.worst == wrong {
+		text = fmt.Sprintf("the clock of %s moved by %v against the coordinator's during the run. Let NTP keep both clocks.", client,
+			wrong.Round(time.Millisecond))
+	}
+	if doubtful > 1 {
+		text += fmt.Sprintf(" The clocks of %d clients exceed the limit; this one is the worst.", doubtful)
 	}
 	return &measure.Finding{ID: "client-clock", Severity: measure.Warning, Value: &value, Limit: &limit,
 		Unit: measure.UnitTime, Text: text}
