@@ -71,6 +71,8 @@ type member struct {
 	clock  clock
 	skew   time.Duration
 	news   []byte  // of a hand-over that is not complete
+	kept   int64   // bytes of parts and news
+	told   int64   // of them, those that it knows of
 	filled *filled // of its last order to load records
 	// loading says that its messages are those of a load phase whose result is known.
 	loading bool
@@ -283,6 +285,11 @@ func (t *team) receive(r report) {
 	m := r.member
 	m.silent = 0
 	m.loading = m.loading && !r.Ready
+	if r.Began != 0 && !m.loading {
+		offset, _ := m.clock.offset()
+		m.skew = time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
+		t.merger.began(m.number, max(0, m.skew))
+	}
 	switch {
 	case m.loading && !r.gone:
 	case r.gone:
@@ -297,13 +304,9 @@ func (t *team) receive(r report) {
 	case r.Pong != nil:
 		t.pong(m, *r.Pong)
 	case r.Part != nil:
-		t.fail(t.keep(m, r.Part))
+		t.fail(t.keepPart(m, r.Part))
 	case r.News != nil:
 		t.receiveNews(m, r.News)
-	case r.Began != 0:
-		offset, _ := m.clock.offset()
-		m.skew = time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
-		t.merger.began(m.number, max(0, m.skew))
 	case r.Interval != nil:
 		iv, err := r.Interval.Unpack(t.merger.dims)
 		if err == nil {
@@ -449,9 +452,13 @@ func (t *team) lose(m *member, status, why string) {
 // not lose its clients.
 func (t *team) watch() {
 	t.seconds++
+	behind := len(t.reports) > 0 // messages wait for this process, which may be why a client seems silent
 	t.each(func(m *member) {
 		if t.seconds%pingEvery == 0 && !m.facts.Local && !t.started.IsZero() {
 			t.ping(m)
+		}
+		if behind {
+			return
 		}
 		if m.silent++; m.silent > silentAtMost {
 			m.why = fmt.Sprintf("it did not respond for %d s and was killed", silentAtMost)

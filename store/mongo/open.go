@@ -10,6 +10,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -36,6 +37,8 @@ type Store struct {
 	cfg     store.Config
 	clients []*driver.Client
 	used    settings
+	life    context.Context // of all operations
+	end     context.CancelFunc
 	closing sync.Once
 	closed  error
 }
@@ -66,6 +69,7 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{cfg: cfg}
+	s.life, s.end = context.WithCancel(context.Background())
 	if err := s.connect(base, opts); err != nil {
 		_ = s.Close() // the first error is returned
 		return nil, fmt.Errorf("cannot use %s: %s", store.Redact(cfg.Target), store.OneLine(err.Error()))
@@ -84,7 +88,7 @@ func (s *Store) connect(base *options.ClientOptions, opts Options) error {
 	if base.MaxPoolSize == nil {
 		base.SetMaxPoolSize(uint64(perClient))
 	}
-	base.SetMonitor(commandMonitor())
+	base.SetMonitor(commandMonitor()).SetDialer(&dial.Dialer{})
 	s.used = effective(base, n)
 	if s.cfg.Concern.Causal {
 		s.used.text["client sessions"] = "causally consistent"
@@ -109,12 +113,13 @@ func (s *Store) Session(worker int) (store.Session, error) {
 		return nil, fmt.Errorf("worker number %d is negative", worker)
 	}
 	client := s.clients[worker%len(s.clients)]
-	return newSession(client, s.cfg.Database, s.used.acknowledged, s.cfg.Concern.Causal)
+	return newSession(s.life, client, s.cfg.Database, s.used.acknowledged, s.cfg.Concern.Causal)
 }
 
-// Close disconnects all clients. Later calls return the result of the first one.
+// Close ends all operations and disconnects all clients. Later calls return the result of the first one.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
+		s.end() // in a disconnected client, an operation that looks for a server never waits: it keeps a core busy
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 		defer cancel()
 		for _, c := range s.clients {
