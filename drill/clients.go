@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -289,8 +290,8 @@ func (o *operations) unknownOf(result *record.Run, client int, shift int64) reco
 		if c.Problem != "" {
 			u.Problem = c.Problem
 		}
-		if c.LostAt > 0 {
-			u.To = c.LostAt + shift
+		if c.LostAt > 0 && c.Agent == "" { // an agent that is silent may have gone on
+			u.To = min(u.To, c.LostAt+shift+int64(load.DefaultInterval)) // that it did not complete
 		}
 	}
 	if r.err != nil {

@@ -222,12 +222,12 @@ func TestGatherFromAKilledClient(t *testing.T) {
 	}
 	for i, u := range ops.unknown {
 		if u.Client != i+1 || u.From < int64(time.Minute) || (u.From > int64(time.Minute)) != (i == 0) ||
-			u.To != []int64{int64(31 * time.Minute), int64(time.Hour)}[i] {
+			u.To != []int64{int64(31*time.Minute + time.Second), int64(time.Hour)}[i] {
 			t.Errorf("unknown: %+v", u)
 		}
 	}
 	text := strings.Join(ops.unknownTexts(), "; ")
-	if !strings.Contains(text, "client 1 ended early (signal: killed)") || !strings.Contains(text, "to 31m0s are unknown") {
+	if !strings.Contains(text, "client 1 ended early (signal: killed)") || !strings.Contains(text, "to 31m1s are unknown") {
 		t.Errorf("it says %q", text)
 	}
 	if n := ended(ops.byClass[0]); n != 3000 {

@@ -89,7 +89,7 @@ func TestAgents(t *testing.T) {
 	inTurn(t, 15)
 	c := startCoordinator(t, ofAgents("--duration", "5s")...)
 	agents := startAgents(t, c, 2, "--zone", "here")
-	e := c.wait(t).must(t, 0)
+	e := c.wait(t).judged(t) // a busy machine makes it invalid
 	checkAgents(t, filepath.Join(e.dir, out), e.record(t))
 	for _, a := range agents {
 		a.wait(t) // the coordinator is gone
@@ -110,11 +110,11 @@ func TestAgentsOfAKilledCoordinator(t *testing.T) {
 	}
 	again, twin := resume(), resume() // only one of them goes on
 	one, other := again.wait(t), twin.wait(t)
-	if one.code != 0 {
+	if one.code == 2 {
 		one, other = other, one
 	}
 	other.must(t, 2)
-	r := one.must(t, 0).record(t)
+	r := one.judged(t).record(t)
 	dir := filepath.Join(c.dir, out)
 	checkAgents(t, dir, r)
 	checkFinding(t, r, "coordinator-away", measure.Warning)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -86,7 +87,7 @@ type report struct {
 	member *member
 	message
 	gone bool
-	why  string // how it failed, if it is gone
+	why  error // how it failed, if it is gone
 }
 
 func newTeam(asked spec.Run, o run.Options, f Options, place Placer, living *pids) *team {
@@ -233,11 +234,10 @@ func follow(m *member, reports chan<- report) {
 			}
 			m.Break()
 		}
-		why := ""
-		if !errors.Is(err, io.EOF) {
-			why = err.Error()
+		if errors.Is(err, io.EOF) {
+			err = nil
 		}
-		reports <- report{member: m, gone: true, why: why}
+		reports <- report{member: m, gone: true, why: err}
 		return
 	}
 }
@@ -394,7 +394,14 @@ func (t *team) finish(m *member, r *result) {
 }
 
 // leave notes the end of the process of a client.
-func (t *team) leave(m *member, why string) {
+func (t *team) leave(m *member, failed error) {
+	why := ""
+	if failed != nil {
+		why = failed.Error()
+	}
+	if errors.Is(failed, syscall.ENOSPC) { // the disk of this process: no client can be heard any more
+		t.fail(&run.Error{Stage: run.Recording, Err: failed})
+	}
 	m.gone = true
 	t.living.remove(m.facts.PID)
 	m.Close()
@@ -430,7 +437,7 @@ func (t *team) lose(m *member, status, why string) {
 		At: time.Since(t.started), Kind: EventLost, Text: name(m.number) + " " + status + ": " + why,
 		Data: map[string]string{"client": strconv.Itoa(m.number)},
 	}))
-	others := slices.ContainsFunc(t.members, func(o *member) bool { return o.status == "" && o.done == nil })
+	others := slices.ContainsFunc(t.members, func(o *member) bool { return o.status == "" }) // they run, or have completed
 	if !t.fleet.Strict && !t.stopping && others {
 		m.lostAt = cmp.Or(t.merger.until(m.number), time.Since(t.started))
 		t.fail(t.merger.lose(m.number))

@@ -108,7 +108,7 @@ type DrillRound struct {
 // UnknownWrites are the last writes of a client that was lost. They count neither as lost nor as present.
 type UnknownWrites struct {
 	Client int `json:"client"`
-	// From is the run time of its last hand-over, and To that of its loss, in nanoseconds.
+	// From is the run time of its last hand-over, and To when it had ended at the latest, in nanoseconds.
 	From int64 `json:"from_ns"`
 	To   int64 `json:"to_ns"`
 	// Problem is why it was lost.

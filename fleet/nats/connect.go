@@ -64,5 +64,9 @@ func (s Server) explain(err error) error {
 		return fmt.Errorf("cannot connect to the NATS server at %s: connection refused. Start the server or the coordinator, or check "+
 			"the address", at)
 	}
-	return fmt.Errorf("cannot connect to the NATS server at %s: %w. Check the address and the network", at, err)
+	check := "the address"
+	if s.Creds != "" {
+		check += ", the credentials file"
+	}
+	return fmt.Errorf("cannot connect to the NATS server at %s: %w. Check %s and the network", at, err, check)
 }

@@ -153,12 +153,16 @@ func (c *Coordinator) left(r *run, i int, why error) {
 	r.depart(i, d)
 }
 
-// watch ends the links if the stream is removed, and ends when no link is used.
+// fullAtMost is for how many beats the disk of the embedded server may be full.
+const fullAtMost = 5
+
+// watch ends the links if the stream is removed or cannot be stored, and ends when no link is used.
 func (c *Coordinator) watch(r *run) {
 	defer close(r.ended)
 	defer r.consume.Stop()
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
+	failed := 0
 	for {
 		select {
 		case <-ticker.C:
@@ -168,6 +172,14 @@ func (c *Coordinator) watch(r *run) {
 		}
 		if !r.used() {
 			return
+		}
+		if c.server != nil {
+			if err := c.server.probe(); err == nil {
+				failed = 0
+			} else if failed++; failed > fullAtMost {
+				r.each(func(l *link) { l.fail(err) })
+				return
+			}
 		}
 		if errors.Is(exists(c.js, c.space.stream(r.id)), jetstream.ErrStreamNotFound) {
 			r.each(func(l *link) { l.fail(errGone(c.space.stream(r.id))) })

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -91,6 +92,17 @@ func (e *embedded) start() (string, error) {
 	}
 	e.opts.Port = bound.Port
 	return net.JoinHostPort(e.opts.Host, strconv.Itoa(bound.Port)), nil
+}
+
+// probe writes to the store. A server whose disk is full says so only in its log, and does not answer publishers.
+func (e *embedded) probe() error {
+	name := filepath.Join(e.opts.StoreDir, "probe")
+	err := os.WriteFile(name, make([]byte, 64<<10), 0o600)
+	_ = os.Remove(name) // the directory is removed after the run
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the coordinator cannot store messages of the run: %w. Check the free space of its disk, and run again", err)
 }
 
 func (e *embedded) stop() {
