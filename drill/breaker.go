@@ -218,7 +218,11 @@ func (b *breaker) members(ctx context.Context) []record.LabMember {
 
 // inject ignores an interruption of the drill, so that no fault is left half injected and unknown.
 func (b *breaker) inject(ctx context.Context, f *roundFault) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectAtMost)
+	limit := injectAtMost
+	if f.spec.Strike.Action == action.AddMember { // it copies all data
+		limit = b.spec.Measured() + b.spec.Recovery.Std()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	return b.injectIn(ctx, f)
 }

@@ -28,6 +28,16 @@ func TestDrillOfAShardedCluster(t *testing.T) {
 			labOf(t, name, file, "--binary", binary)
 			t.Run("majority", func(t *testing.T) { testShardStruck(t, name, "majority", 0) })
 			t.Run("w1", func(t *testing.T) { testShardStruck(t, name, "1", 0) })
+			if engine == "mongod" {
+				t.Run("planned events", func(t *testing.T) {
+					r := testDrillEvents(t, name, "26s", "fault: chunk-migration, at: 2s", "fault: 'compaction:shard1/secondary', at: 5s",
+						"fault: 'backup:shard1/secondary', at: 7s", "fault: 'initial-sync:shard2/secondary', at: 9s",
+						"fault: 'remove-member:shard1/secondary', at: 12s, for: 3s", "fault: 'rolling-restart:shard2', at: 17s")
+					testFigure(t, r, "chunk-migration", "chunks moved", 1)
+					testFigure(t, r, "initial-sync", "documents after the copy", 1)
+					testFigure(t, r, "rolling-restart", "members restarted", 3)
+				})
+			}
 		})
 	}
 }

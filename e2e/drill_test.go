@@ -77,7 +77,7 @@ func has(r record.DrillRound, kind string) bool {
 // TestDrill kills the primary of three members under load. With quorum commit no write is lost. With asynchronous
 // replication, lost writes are listed, and found in the discarded log of the former primary.
 func TestDrill(t *testing.T) {
-	inTurn(t, 65)
+	inTurn(t, 95)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -87,6 +87,13 @@ func TestDrill(t *testing.T) {
 	t.Run("balanced", func(t *testing.T) { testDrillBalanced(t, name) })
 	t.Run("durable", func(t *testing.T) { testDrillKept(t, name) })
 	t.Run("through a service", func(t *testing.T) { testDrillService(t, name) })
+	t.Run("planned events", func(t *testing.T) {
+		r := testDrillEvents(t, name, "24s", "fault: index-build, at: 2s", "fault: rolling-restart, at: 4s")
+		testFigure(t, r, "index-build", "documents indexed", 1)
+		testFigure(t, r, "rolling-restart", "members restarted", 3)
+		testFigure(t, r, "rolling-restart", "elections", 1)
+		plimsoll(t, "drill", "lab:"+name, "--fault", "compaction:secondary").must(t, 2)
+	})
 }
 
 // TestDrillEnded has external faults, a primary that is cut off, two of five members killed at once, and drills that

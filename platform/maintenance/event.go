@@ -2,6 +2,7 @@ package maintenance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -104,6 +105,9 @@ func (a *around) Inject(ctx context.Context) (platform.Injection, error) {
 	}
 	if err == nil {
 		a.measure(ctx)
+	} else if a.known.Lasts { // a fault that could not be injected leaves nothing to heal
+		_, herr := a.inner.Heal(context.WithoutCancel(ctx))
+		a.known.Effective, err = time.Time{}, errors.Join(err, herr)
 	}
 	return a.known, err
 }
