@@ -142,7 +142,7 @@ func NewDeployment(o DeploymentOptions) (*Deployment, error) {
 
 // Actions implements [Platform].
 func (d *Deployment) Actions() (list []*action.Action) {
-	for _, a := range action.All() {
+	for _, a := range action.Everywhere() {
 		if slices.ContainsFunc(d.breakers, func(b Breaker) bool { return slices.Contains(b.Actions(), a) }) {
 			list = append(list, a)
 		}
@@ -150,14 +150,14 @@ func (d *Deployment) Actions() (list []*action.Action) {
 	return list
 }
 
-// breaker is the breaker of a fault. Commands that a fault has itself are for the first one.
+// breaker is the breaker of a fault. Commands that a fault has itself are for the last one.
 func (d *Deployment) breaker(f spec.Fault) Breaker {
 	for _, b := range d.breakers {
-		if slices.Contains(b.Actions(), action.Find(f.Strike.Action)) {
+		if f.Exec == nil && slices.Contains(b.Actions(), action.Find(f.Strike.Action)) {
 			return b
 		}
 	}
-	return d.breakers[0]
+	return d.breakers[len(d.breakers)-1]
 }
 
 // Fault implements [Platform]. Nothing reverts the fault after the limit: steps run only as long as Plimsoll does.

@@ -109,8 +109,12 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 // actionLines has a line for each action.
 func actionLines() string {
 	var b strings.Builder
-	for _, a := range action.All() {
-		fmt.Fprintf(&b, "  %-13s%s\n", a.Name, wrap(a.Help, 86, strings.Repeat(" ", 15)))
+	for _, a := range action.Everywhere() {
+		help := a.Help
+		if a.Platform != "" {
+			help += " (" + a.Platform + " only)"
+		}
+		fmt.Fprintf(&b, "  %-17s%s\n", a.Name, wrap(help, 82, strings.Repeat(" ", 19)))
 	}
 	return b.String()
 }
@@ -141,7 +145,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
 	}
-	broken, err := openPlatform(env, spec)
+	broken, vms, err := openPlatform(cmd.Context(), env, spec)
 	if err != nil {
 		return err
 	}
@@ -160,7 +164,11 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return err
 	}
 	defer end()
-	d, err := o.conduct(cmd.Context(), env, spec, broken, dir)
+	opts := drill.Options{Dir: dir}
+	if vms != nil {
+		opts.VSphere = vms.Facts(cmd.Context())
+	}
+	d, err := o.conduct(cmd.Context(), env, spec, broken, opts)
 	if d == nil {
 		return runError(err)
 	}
@@ -201,7 +209,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 }
 
 func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *platform.Deployment,
-	dir string) (*record.Drill, error) {
+	opts drill.Options) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	home, err := homeDir(env)
@@ -210,7 +218,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	}
 	places := o.agents.places(env, "")
 	defer places.close()
-	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Places: places.find}
+	opts.Labs, opts.Open, opts.Places = &studyLabs{home}, openDrillLab(env), places.find
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env),
 		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if broken != nil {

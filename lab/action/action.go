@@ -21,6 +21,8 @@ import (
 type Action struct {
 	Name string
 	On   Kind
+	// Platform is the only platform that has the action; empty for an action of labs, which commands can do elsewhere.
+	Platform string
 	// Implied is the target if none is named; empty if a target is required.
 	Implied string
 	// Help says in one line what happens to the target.
@@ -53,7 +55,10 @@ type Action struct {
 	Witness func(ctx context.Context, s *Scene) (evidence string, err error)
 }
 
-// All are all actions, in the order of the documentation.
+// Everywhere are all actions: those of labs, and those that only other platforms have.
+func Everywhere() []*Action { return slices.Concat(All(), onVSphere) }
+
+// All are all actions of labs, in the order of the documentation.
 func All() []*Action {
 	return []*Action{powerOff, powerLoss, cut, slow, pause, kill, killPatroni, stop, stepDown,
 		diskFail, diskError, diskFull, diskSlow, diskHang, diskCorrupt, diskTorn, diskLie}
@@ -139,7 +144,7 @@ func takers(detail string) (names []string) {
 	return names
 }
 
-// Names are the names of all actions, in the order of [All].
+// Names are the names of all actions of labs, in the order of [All].
 func Names() (names []string) {
 	for _, a := range All() {
 		names = append(names, a.Name)
@@ -149,7 +154,7 @@ func Names() (names []string) {
 
 // Find returns the action of a name; nil if there is none.
 func Find(name string) *Action {
-	for _, a := range All() {
+	for _, a := range Everywhere() {
 		if a.Name == name {
 			return a
 		}

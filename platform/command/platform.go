@@ -28,6 +28,8 @@ type Options struct {
 	URI string
 	// File names the members and the commands. Without members, the hosts of the address are the members.
 	File spec.Platform
+	// API breaks the members without commands; nil if there is none.
+	API platform.Breaker
 	// Journals is the directory of the journals of all drills.
 	Journals string
 }
@@ -63,8 +65,12 @@ func New(o Options) (*platform.Deployment, error) {
 			return nil, fmt.Errorf("actions.%s.%w", name, err)
 		}
 	}
+	breakers := []platform.Breaker{&breaker{actions: o.File.Actions}}
+	if o.API != nil {
+		breakers = slices.Insert(breakers, 0, o.API)
+	}
 	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
-		Breakers: []platform.Breaker{&breaker{actions: o.File.Actions}}})
+		Breakers: breakers})
 }
 
 // hostsOf are the members of a deployment that no platform file describes.
@@ -85,7 +91,7 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 
 // Actions implements [platform.Breaker].
 func (b *breaker) Actions() (list []*action.Action) {
-	for _, a := range action.All() {
+	for _, a := range action.Everywhere() {
 		if _, ok := b.actions[a.Name]; ok {
 			list = append(list, a)
 		}
