@@ -63,6 +63,7 @@ var rooms = map[string]rule{
 	"suite/fit":            {[]string{"study", "record", "spec"}, "scaling to a time depends on specifications only, so it is the same on all machines"},
 	"platform":             {[]string{"lab", "lab/action", "lab/journal", "record", "run", "server", "spec"}, "a fault depends on what it breaks, not on the load; a run knows how members are addressed"},
 	"platform/command":     {[]string{"platform", "lab/action", "spec"}, "commands break a deployment"},
+	"platform/vsphere":     {[]string{"platform", "lab/action", "record", "spec"}, "vCenter breaks a deployment"},
 	"platform/kubernetes":  {[]string{"platform", "lab/action", "record", "server", "spec"}, "requests to the API break a deployment; platform knows its members and its journal"},
 	"internal/nearest":     {nil, "all packages use it"},
 	"internal/...":         {nil, "all packages use it"},

@@ -28,6 +28,8 @@ type Options struct {
 	URI string
 	// File names the members and the commands. Without members, the hosts of the address are the members.
 	File spec.Platform
+	// API breaks the members without commands; nil if there is none.
+	API platform.Breaker
 	// Journals is the directory of the journals of all drills.
 	Journals string
 }
@@ -58,8 +60,12 @@ func New(o Options) (*platform.Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
+	breakers := []platform.Breaker{b}
+	if o.API != nil {
+		breakers = slices.Insert(breakers, 0, o.API)
+	}
 	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
-		Breakers: []platform.Breaker{b}})
+		Breakers: breakers})
 }
 
 // NewBreaker makes a breaker of commands by the name of the action, and of those that a fault has itself.
