@@ -4,7 +4,7 @@ GO      ?= go
 BIN     ?= bin/plimsoll
 TOOL    := $(GO) tool -modfile=tools/go.mod
 # How long one package's tests may take; the race detector makes some ten times slower.
-TIMEOUT ?= 15m
+TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
@@ -18,7 +18,7 @@ RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/s
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes|FaultsOnKubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once, and how many tests of a package: those of labs wait for disks and servers most of the time.
 PARALLEL ?= 3
-TESTS    ?= 4
+TESTS    ?= 3
 # What takes longest begins first, so that none of it is alone at the end. Those of Kubernetes and NATS are not among them:
 # an agent that gets no processor for 30 s counts as lost.
 LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume platform serve lab/engine study/conduct disk run record suite disk/faultcut \
@@ -28,8 +28,8 @@ SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study rec
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB)$$
-# $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json.
-gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
+# $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
+gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,7 +51,7 @@ func startCoordinator(t *testing.T, args ...string) *command {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { f.Close() })
-		cmd.Stderr = f
+		cmd.Stderr = io.MultiWriter(cmd.Stderr, f)
 	}, args...)
 }
 

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
@@ -29,10 +28,7 @@ func TestDrillPatroni(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			file, err := filepath.Abs("../examples/drill/" + c.name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := shippedDrill(t, c.name, "rate: 300", "rate: 40") // each operation of an outage costs several connections
 			d, _ := untilKnown(t, file, "--quiet")
 			r := d.Rounds[0]
 			if d.Verdict != record.Holds || has(r, record.MomentElected) != c.promoted || r.Failover == "" {

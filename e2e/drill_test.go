@@ -155,7 +155,7 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 
 // testDrillClientKilled kills one of two load processes: its last answers are lost, so the verdict is unknown.
 func testDrillClientKilled(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "10s", "--duration", "30s", "--rate", "200",
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "8s", "--duration", "20s", "--rate", "100",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out)
 	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	r, err := record.OpenRun(filepath.Join(c.dir, out, "rounds", "1"))
@@ -230,7 +230,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "40s", "--duration", "50s", "--rate", "1000",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "40s", "--duration", "50s", "--rate", "500",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
@@ -263,7 +263,7 @@ func startExternal(t *testing.T, name, duration string, args ...string) *command
 
 // testDrillExternal kills the primary itself and marks the fault.
 func testDrillExternal(t *testing.T, name string) {
-	c := startExternal(t, name, "30s", "--rate", "200", "--w", "majority")
+	c := startExternal(t, name, "20s", "--rate", "100", "--w", "majority")
 	c.signal(t, syscall.SIGUSR1)
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	time.Sleep(4 * time.Second)

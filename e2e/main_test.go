@@ -53,7 +53,7 @@ var setUp = sync.OnceValues(func() (shared, error) {
 		return shared{}, err
 	}
 	s := shared{dir: dir, binary: filepath.Join(dir, "plimsoll"), home: filepath.Join(dir, "home")}
-	if out, err := exec.Command("go", "build", "-o", s.binary, "../cmd/plimsoll").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", s.binary, "../cmd/plimsoll").CombinedOutput(); err != nil {
 		return s, fmt.Errorf("plimsoll does not build: %w\n%s", err, out)
 	}
 	if err := os.Mkdir(s.home, 0o755); err != nil {

@@ -75,8 +75,9 @@ func (c *mongoCluster) compareRoles(ctx context.Context, set string, nodes []*en
 			c.reportRollback(n)
 		}
 		role := answers[i].role()
-		if role == "primary" && n != primary {
-			role = "unknown" // it has not noticed the election yet
+		if role == "primary" && n != primary { // it has not noticed the election yet: what it is comes with its next answer
+			c.noteRole(n.Name(), "unknown")
+			continue
 		}
 		before, known := c.reportRole(n.Name(), role)
 		if before == role || !known && role != "primary" {

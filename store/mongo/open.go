@@ -37,6 +37,8 @@ type Store struct {
 	cfg     store.Config
 	clients []*driver.Client
 	used    settings
+	life    context.Context // of all operations
+	end     context.CancelFunc
 	closing sync.Once
 	closed  error
 }
@@ -67,6 +69,7 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{cfg: cfg}
+	s.life, s.end = context.WithCancel(context.Background())
 	if err := s.connect(base, opts); err != nil {
 		_ = s.Close() // the first error is returned
 		return nil, fmt.Errorf("cannot use %s: %s", store.Redact(cfg.Target), store.OneLine(err.Error()))
@@ -110,12 +113,13 @@ func (s *Store) Session(worker int) (store.Session, error) {
 		return nil, fmt.Errorf("worker number %d is negative", worker)
 	}
 	client := s.clients[worker%len(s.clients)]
-	return newSession(client, s.cfg.Database, s.used.acknowledged, s.cfg.Concern.Causal)
+	return newSession(s.life, client, s.cfg.Database, s.used.acknowledged, s.cfg.Concern.Causal)
 }
 
-// Close disconnects all clients. Later calls return the result of the first one.
+// Close ends all operations and disconnects all clients. Later calls return the result of the first one.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
+		s.end() // in a disconnected client, an operation that looks for a server never waits: it keeps a core busy
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 		defer cancel()
 		for _, c := range s.clients {

@@ -1,6 +1,8 @@
 package mongo_test
 
 import (
+	"bytes"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -192,5 +194,37 @@ func TestEventsTellOfAnElection(t *testing.T) {
 		if !kinds[kind] {
 			t.Errorf("no event %s, only %v", kind, kinds)
 		}
+	}
+}
+
+// TestCloseEndsOperations closes a store while an operation waits for a server. Without the end of its context, the
+// driver would poll a closed channel until the deadline.
+func TestCloseEndsOperations(t *testing.T) {
+	r := listen(t, null.Options{})
+	s, err := mongo.Open(t.Context(), store.Config{Target: r.URI(), Database: "ycsb", Timeout: time.Hour}, mongo.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.Session(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	ended := make(chan store.Outcome)
+	go func() {
+		var res store.Result
+		find := workload.Request{Verb: workload.Find, Collection: "usertable", Filter: []byte{5, 0, 0, 0, 0}, Limit: 1}
+		session.Do(time.Now().Add(time.Hour), &find, &res)
+		ended <- res.Outcome
+	}()
+	stacks := make([]byte, 1<<20)
+	for !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("selectServerFromSubscription")) {
+		time.Sleep(time.Millisecond)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := <-ended; got.Success() {
+		t.Errorf("an operation without a server ended as %v", got)
 	}
 }

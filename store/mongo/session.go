@@ -30,9 +30,11 @@ type session struct {
 	models []driver.WriteModel // reused for batches
 }
 
-func newSession(client *driver.Client, database string, acknowledged, causal bool) (*session, error) {
+func newSession(life context.Context, client *driver.Client, database string, acknowledged, causal bool) (
+	*session, error,
+) {
 	s := &session{db: client.Database(database), acknowledged: acknowledged, more: map[string]*driver.Collection{}}
-	s.base = context.WithValue(context.Background(), trackerKey{}, &s.track)
+	s.base = context.WithValue(life, trackerKey{}, &s.track)
 	if !causal {
 		return s, nil
 	}
