@@ -27,6 +27,8 @@ type Drill struct {
 	Specification spec.Drill `json:"specification"`
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
 	Engine string `json:"engine,omitempty"`
+	// VSphere is what vCenter reported of the members' machines before the first round; absent on other platforms.
+	VSphere *VSphere `json:"vsphere,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
 	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
 	Reasons []string     `json:"reasons"`

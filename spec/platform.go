@@ -17,7 +17,9 @@ type Platform struct {
 	// Members are all members that may be broken. No other member ever is.
 	Members []PlatformMember `json:"members" yaml:"members"`
 	// Actions are the commands of each action that the platform has, by the name of the action, such as kill or power-off.
-	Actions map[string]Commands `json:"actions" yaml:"actions"`
+	Actions map[string]Commands `json:"actions,omitempty" yaml:"actions,omitempty"`
+	// VSphere is the vCenter whose virtual machines the members are. Commands of the same action replace its own.
+	VSphere *VSphere `json:"vsphere,omitempty" yaml:"vsphere,omitempty"`
 }
 
 // PlatformMember is one member of a deployment. Address is where Plimsoll reaches it, as host:port.
@@ -28,6 +30,9 @@ type PlatformMember struct {
 	Machine string `json:"machine,omitempty" yaml:"machine,omitempty"`
 	// Zone is the name of the site, rack or zone of its machine.
 	Zone string `json:"zone,omitempty" yaml:"zone,omitempty"`
+	// VM is the virtual machine of the member on vSphere: its name, its inventory path, or tag:NAME. Absent, it is found
+	// by the host of the address.
+	VM string `json:"vm,omitempty" yaml:"vm,omitempty"`
 }
 
 // Commands inject a fault, revert it, and tell whether it has an effect. Each is a program and its arguments, without a
@@ -71,7 +76,7 @@ func (p *Platform) complete() error {
 		return errors.New("members: there is none. Name each member that may be broken, with its address")
 	case len(p.Members) > maxMembers:
 		return fmt.Errorf("members: %d are more than %d", len(p.Members), maxMembers)
-	case len(p.Actions) == 0:
+	case len(p.Actions) == 0 && p.VSphere == nil:
 		return errors.New("actions: there is none. Add an action, such as kill, with the command that injects it")
 	}
 	for i := range p.Members {
@@ -83,6 +88,11 @@ func (p *Platform) complete() error {
 			if m.Name == other.Name || m.Address == other.Address {
 				return fmt.Errorf("members[%d]: %s (%s) has the name or the address of another member", i, m.Name, m.Address)
 			}
+		}
+	}
+	if p.VSphere != nil {
+		if err := p.VSphere.complete(); err != nil {
+			return fmt.Errorf("vsphere.%w", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Actions)) {

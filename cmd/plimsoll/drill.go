@@ -152,7 +152,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
 	}
-	broken, err := openPlatform(env, spec, o.pods)
+	broken, vms, err := openPlatform(cmd.Context(), env, spec, o.pods)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,11 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return err
 	}
 	defer end()
-	d, err := o.conduct(cmd.Context(), env, spec, broken, dir)
+	opts := drill.Options{Dir: dir}
+	if vms != nil {
+		opts.VSphere = vms.Facts(cmd.Context())
+	}
+	d, err := o.conduct(cmd.Context(), env, spec, broken, opts)
 	if d == nil {
 		return runError(err)
 	}
@@ -212,7 +216,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 }
 
 func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *platform.Deployment,
-	dir string) (*record.Drill, error) {
+	opts drill.Options) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
 	home, err := homeDir(env)
@@ -221,7 +225,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	}
 	places := o.agents.places(env, "")
 	defer places.close()
-	opts := drill.Options{Dir: dir, Labs: &studyLabs{home}, Open: openDrillLab(env), Places: places.find}
+	opts.Labs, opts.Open, opts.Places = &studyLabs{home}, openDrillLab(env), places.find
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Ceiling: ceiling(env),
 		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if broken != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/platform/vsphere"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -56,7 +57,10 @@ code is 1. Faults of running drills are left to them.`,
 }
 
 // healers heal the faults of each kind of platform.
-var healers = platform.Healers{command.Kind: command.Healer{}, kubernetes.Kind: kubernetes.Healer{}}
+func healers(env *environment) platform.Healers {
+	return platform.Healers{command.Kind: command.Healer{}, kubernetes.Kind: kubernetes.Healer{},
+		vsphere.Kind: vsphere.Healer{Getenv: env.getenv}}
+}
 
 // inKubernetes says whether a target or a platform is in Kubernetes.
 func inKubernetes(word string) bool { return strings.HasPrefix(word, kubernetes.Scheme) }
@@ -99,7 +103,7 @@ func platformStatus(env *environment) error {
 			who = fmt.Sprintf("its drill runs (process %d)", e.Holder)
 		}
 		fmt.Fprintf(env.stdout, "%s on %s, since %s; %s\n", e.Fault, e.Member, e.Since.Format(time.RFC3339), who)
-		switch step, stepErr := healers.Step(e); {
+		switch step, stepErr := healers(env).Step(e); {
 		case stepErr != nil:
 			err = errors.Join(err, fmt.Errorf("%s on %s: %w", e.Fault, e.Member, stepErr))
 		case step.Run != nil:
@@ -119,41 +123,57 @@ func platformHeal(ctx context.Context, env *environment) error {
 		fmt.Fprintln(env.stdout, "no fault is in the journal, so nothing was done")
 		return nil
 	}
-	return platform.HealAll(ctx, dir, healers, func(text string) { fmt.Fprintln(env.stdout, text) })
+	return platform.HealAll(ctx, dir, healers(env), func(text string) { fmt.Fprintln(env.stdout, text) })
 }
 
-// openPlatform makes the platform of a drill whose target is not a lab; nil if no commands break it.
-func openPlatform(env *environment, asked spec.Drill, pods *kubernetes.Set) (*platform.Deployment, error) {
+// openPlatform makes the platform of a drill whose target is not a lab; nil if nothing breaks it. vms is its vCenter.
+func openPlatform(ctx context.Context, env *environment, asked spec.Drill,
+	pods *kubernetes.Set) (*platform.Deployment, *vsphere.Breaker, error) {
 	if _, lab := spec.LabOf(asked.Run.Target); lab || len(asked.Faults) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	dir, err := journals(env)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var p *platform.Deployment
+	o := command.Options{URI: asked.Run.Target, Journals: dir}
 	if pods != nil {
-		commands, _ := command.NewBreaker(nil) // of faults that have their own
-		p, err = platform.NewDeployment(platform.DeploymentOptions{URI: asked.Run.Target, Members: pods.Members(),
-			Journals: dir, Breakers: []platform.Breaker{pods, commands}})
-	} else {
-		o := command.Options{URI: asked.Run.Target, Journals: dir}
-		if asked.Platform != "" {
-			if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
-				return nil, err
-			}
+		o.File.Members, o.API = pods.Members(), pods
+	} else if asked.Platform != "" {
+		if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
+			return nil, nil, err
 		}
-		p, err = command.New(o)
 	}
+	var vms *vsphere.Breaker
+	if o.File.VSphere != nil {
+		if vms, err = openVSphere(ctx, env, o.File, asked.Platform); err != nil {
+			return nil, nil, err
+		}
+		o.API = vms
+	}
+	p, err := command.New(o)
 	if err != nil {
-		return nil, withExit(exitUsage, err)
+		return nil, nil, withExit(exitUsage, err)
 	}
 	for _, f := range asked.Faults {
 		if _, err := p.Fault(f, 0); err != nil {
-			return nil, withExit(exitUsage, err)
+			return nil, nil, withExit(exitUsage, errors.Join(err, p.Close()))
 		}
 	}
-	return p, nil
+	return p, vms, nil
+}
+
+// openVSphere connects to the vCenter of a platform file. Names of files in it are relative to it.
+func openVSphere(ctx context.Context, env *environment, file spec.Platform, name string) (*vsphere.Breaker, error) {
+	s := *file.VSphere
+	for _, f := range []*string{&s.CA, &s.Credentials} {
+		if *f != "" && !filepath.IsAbs(*f) && name != "-" {
+			*f = filepath.Join(filepath.Dir(name), *f)
+		}
+	}
+	file.VSphere = &s
+	b, err := vsphere.Open(ctx, file, env.getenv)
+	return b, withExit(exitUnreachable, err)
 }
 
 // printPlan prints what the faults of a drill would do. It does nothing but query the roles of the members.

@@ -53,3 +53,34 @@ func TestShippedPlatforms(t *testing.T) {
 		}
 	}
 }
+
+// The first document's failure tests can be planned on its own platform: those of vCenter by its API, that of a disk by
+// commands.
+func TestPolicyStorageOnVSphere(t *testing.T) {
+	t.Parallel()
+	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
+	newVCenter(t, o)
+	b, err := os.ReadFile("../../examples/policy-storage/vsphere.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitsSchema(t, "vsphere.yaml", b, schema.Platform)
+	shipped, err := spec.ReadPlatform(strings.NewReader(string(b)))
+	if err != nil || len(shipped.Members) != len(o.Addresses) {
+		t.Fatalf("%+v, %v", shipped, err)
+	}
+	here, err := os.ReadFile(o.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, actions, _ := strings.Cut(string(b), "\nactions:")
+	if err := os.WriteFile(o.file, append(here, "actions:"+actions...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for fault, want := range map[string]string{"host-power-off:db2": "govc host.shutdown -f /DC0/host/", "disk-fail:db2": "inject   ssh root@"} {
+		code, out := o.run(t, "drill", o.URI, "--platform", o.file, "--fault", fault, "--duration", "60s", "--dry-run")
+		if code != exitSuccess || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d\n%s", fault, code, out)
+		}
+	}
+}

@@ -56,7 +56,7 @@ type Action struct {
 }
 
 // Everywhere are all actions: those of labs, and those that only other platforms have.
-func Everywhere() []*Action { return slices.Concat(All(), onKubernetes) }
+func Everywhere() []*Action { return slices.Concat(All(), onKubernetes, onVSphere) }
 
 // All are all actions of labs, in the order of the documentation.
 func All() []*Action {

@@ -28,6 +28,8 @@ type Options struct {
 	URI string
 	// File names the members and the commands. Without members, the hosts of the address are the members.
 	File spec.Platform
+	// API breaks the members without commands; nil if there is none.
+	API platform.Breaker
 	// Journals is the directory of the journals of all drills.
 	Journals string
 }
@@ -54,26 +56,21 @@ func New(o Options) (*platform.Deployment, error) {
 			return nil, err
 		}
 	}
-	b, err := NewBreaker(o.File.Actions)
-	if err != nil {
-		return nil, err
-	}
-	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
-		Breakers: []platform.Breaker{b}})
-}
-
-// NewBreaker makes a breaker of commands by the name of the action, and of those that a fault has itself.
-func NewBreaker(actions map[string]spec.Commands) (platform.Breaker, error) {
-	for _, name := range slices.Sorted(maps.Keys(actions)) {
+	for _, name := range slices.Sorted(maps.Keys(o.File.Actions)) {
 		if action.Find(name) == nil {
 			return nil, fmt.Errorf("actions: there is no action %q%s (actions: %s)", name,
 				nearest.DidYouMean(name, action.Names()), strings.Join(action.Names(), ", "))
 		}
-		if err := checkWords(actions[name]); err != nil {
+		if err := checkWords(o.File.Actions[name]); err != nil {
 			return nil, fmt.Errorf("actions.%s.%w", name, err)
 		}
 	}
-	return &breaker{actions: actions}, nil
+	breakers := []platform.Breaker{&breaker{actions: o.File.Actions}}
+	if o.API != nil {
+		breakers = slices.Insert(breakers, 0, o.API)
+	}
+	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
+		Breakers: breakers})
 }
 
 // hostsOf are the members of a deployment that no platform file describes.

@@ -1,0 +1,32 @@
+package action
+
+import "github.com/plimsoll-bench/plimsoll/record"
+
+// VSphere is the platform of the actions on virtual machines and on their hosts.
+const VSphere = "vSphere"
+
+// The names of the actions that only vSphere has.
+const (
+	VMPowerOff      = "vm-power-off"
+	VMReset         = "vm-reset"
+	VMCut           = "vm-cut"
+	HostDisconnect  = "host-disconnect"
+	HostMaintenance = "host-maintenance"
+	HostPowerOff    = "host-power-off"
+)
+
+// The witnesses of vSphere are in package platform/vsphere: these values have no lab.
+var onVSphere = []*Action{
+	{Name: VMPowerOff, On: Member, Platform: VSphere, Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
+		Help: "the virtual machine is powered off at once, without its guest"},
+	{Name: VMReset, On: Member, Platform: VSphere, Manner: record.MannerBlackHole,
+		Help: "the virtual machine is reset; its guest starts again"},
+	{Name: VMCut, On: Member, Platform: VSphere, Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
+		Help: "all network adapters of the virtual machine are disconnected"},
+	{Name: HostDisconnect, On: Host, Platform: VSphere, Lasts: true, Manner: record.MannerUnknown,
+		Help: "vCenter disconnects the host, whose virtual machines run on without HA and DRS"},
+	{Name: HostMaintenance, On: Host, Platform: VSphere, Lasts: true, Manner: record.MannerSlow,
+		Help: "the host enters maintenance mode after all its virtual machines have left it"},
+	{Name: HostPowerOff, On: Host, Platform: VSphere, Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
+		Help: "the host is shut down by force, with all its virtual machines"},
+}
