@@ -147,6 +147,9 @@ func (m *member) known() string { return cmp.Or(server.Text(m.last().Hello.Raw, 
 // describe queries a member.
 func (d *Deployment) describe(ctx context.Context, m *member) record.LabMember {
 	id, err := m.hello(ctx)
+	if err != nil && !mongo.IsTimeout(err) { // connections from before a restart break once
+		id, err = m.hello(ctx)
+	}
 	l := record.LabMember{Name: m.Name, Address: m.Address, Host: d.breakers[0].Machine(m.PlatformMember), Kind: "mongod",
 		State: running}
 	if err != nil {

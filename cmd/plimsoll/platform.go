@@ -139,31 +139,21 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 	if err != nil {
 		return nil, nil, err
 	}
-	var p *platform.Deployment
-	var first string // member
+	o := command.Options{URI: asked.Run.Target, Journals: dir}
 	if pods != nil {
-		commands, _ := command.NewBreaker(nil) // of faults that have their own
-		p, err = platform.NewDeployment(platform.DeploymentOptions{URI: asked.Run.Target, Members: pods.Members(),
-			Journals: dir, Breakers: []platform.Breaker{pods, commands}})
-		first = pods.Members()[0].Name
-	} else {
-		o := command.Options{URI: asked.Run.Target, Journals: dir}
-		if asked.Platform != "" {
-			if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
-				return nil, nil, err
-			}
+		o.File.Members, o.API = pods.Members(), pods
+	} else if asked.Platform != "" {
+		if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
+			return nil, nil, err
 		}
-		if len(o.File.Members) > 0 {
-			first = o.File.Members[0].Name
-		}
-		if o.File.VSphere != nil {
-			if vms, err = openVSphere(ctx, env, o.File, asked.Platform); err != nil {
-				return nil, nil, err
-			}
-			o.API = vms
-		}
-		p, err = command.New(o)
 	}
+	if o.File.VSphere != nil {
+		if vms, err = openVSphere(ctx, env, o.File, asked.Platform); err != nil {
+			return nil, nil, err
+		}
+		o.API = vms
+	}
+	p, err := command.New(o)
 	if err != nil {
 		return nil, nil, withExit(exitUsage, err)
 	}
@@ -171,8 +161,8 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 		if byMongoDB(p, f) {
 			continue
 		}
-		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
-			f.Strike.Action, f.Strike.Target = action.Stop, first // what it is made of
+		if f.Exec == nil && f.Strike.Action == action.RollingRestart && len(o.File.Members) > 0 {
+			f.Strike.Action, f.Strike.Target = action.Stop, o.File.Members[0].Name // what it is made of
 		}
 		if _, err := p.Fault(f, 0); err != nil {
 			return nil, nil, withExit(exitUsage, errors.Join(err, p.Close()))

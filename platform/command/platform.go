@@ -56,30 +56,21 @@ func New(o Options) (*platform.Deployment, error) {
 			return nil, err
 		}
 	}
-	b, err := NewBreaker(o.File.Actions)
-	if err != nil {
-		return nil, err
+	for _, name := range slices.Sorted(maps.Keys(o.File.Actions)) {
+		if action.Find(name) == nil {
+			return nil, fmt.Errorf("actions: there is no action %q%s (actions: %s)", name,
+				nearest.DidYouMean(name, action.Names()), strings.Join(action.Names(), ", "))
+		}
+		if err := checkWords(o.File.Actions[name]); err != nil {
+			return nil, fmt.Errorf("actions.%s.%w", name, err)
+		}
 	}
-	breakers := []platform.Breaker{b}
+	breakers := []platform.Breaker{&breaker{actions: o.File.Actions}}
 	if o.API != nil {
 		breakers = slices.Insert(breakers, 0, o.API)
 	}
 	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
 		Breakers: breakers})
-}
-
-// NewBreaker makes a breaker of commands by the name of the action, and of those that a fault has itself.
-func NewBreaker(actions map[string]spec.Commands) (platform.Breaker, error) {
-	for _, name := range slices.Sorted(maps.Keys(actions)) {
-		if action.Find(name) == nil {
-			return nil, fmt.Errorf("actions: there is no action %q%s (actions: %s)", name,
-				nearest.DidYouMean(name, action.Names()), strings.Join(action.Names(), ", "))
-		}
-		if err := checkWords(actions[name]); err != nil {
-			return nil, fmt.Errorf("actions.%s.%w", name, err)
-		}
-	}
-	return &breaker{actions: actions}, nil
 }
 
 // hostsOf are the members of a deployment that no platform file describes.

@@ -437,7 +437,7 @@ func testCommand(t *testing.T, b *bed) {
 	dir := filepath.Join(t.TempDir(), "record")
 	drill := func(more ...string) (int, string) {
 		cmd := exec.Command(b.plimsoll, append([]string{"drill", "k8s:default/mongo", "--fault", "pod-kill:standalone", "--at", "2s",
-			"--duration", "14s", "--rate", "100", "--w", "1", "--j=true", "--quiet", "--out", dir}, more...)...)
+			"--duration", "14s", "--rate", "100", "--w", "1", "--journal=true", "--quiet", "--out", dir}, more...)...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+b.Kubeconfig, "PLIMSOLL_HOME="+t.TempDir())
 		out, _ := cmd.CombinedOutput()
 		return cmd.ProcessState.ExitCode(), string(out)
