@@ -73,6 +73,7 @@ func parts() []part {
 		{"study", studyCost},
 		{"serve", serveCost},
 		{"lab", labCost},
+		{"agents", agentsGrowth},
 		{"ledger", ledgerCost},
 		{"audit", auditSpeed},
 		{"outage", outageError},

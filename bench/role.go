@@ -39,6 +39,18 @@ func playRole(role string, args []string) error {
 		return playClient(arg)
 	case roleStart:
 		return playStart()
+	case roleCoordinator:
+		var agents int
+		if err := json.Unmarshal([]byte(arg), &agents); err != nil {
+			return err
+		}
+		return playCoordinator(agents)
+	case roleAgents:
+		var args crowdArgs
+		if err := json.Unmarshal([]byte(arg), &args); err != nil {
+			return err
+		}
+		return playAgents(args)
 	case roleFaults:
 		var base string
 		if err := json.Unmarshal([]byte(arg), &base); err != nil {

@@ -399,7 +399,8 @@ func (b *breaker) faults(c runClock) []record.DrillFault {
 // commandsOf returns the commands of a fault for the record.
 func commandsOf(list []platform.Command, c runClock) (out []record.DrillCommand) {
 	for _, one := range list {
-		r := record.DrillCommand{Step: one.Step, Command: one.Text, Exit: one.Exit, Output: one.Output, Problem: one.Problem}
+		r := record.DrillCommand{Step: one.Step, Command: one.Text, Exit: one.Exit, Request: one.Request,
+			Output: one.Output, Problem: one.Problem}
 		if !c.began.IsZero() {
 			r.Asked, r.Returned = c.at(one.Asked), c.at(one.Returned)
 		}

@@ -128,7 +128,7 @@ func (r *round) prepare(ctx context.Context) error {
 		}
 	}
 	if p := r.drill.o.Platform; p != nil && t.Kind != "lab" {
-		if err := r.target.openPlatform(ctx, p); err != nil {
+		if err := r.target.openPlatform(ctx, p, r.result); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
@@ -85,12 +86,17 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 }
 
 // openPlatform queries the members of a target that is not a lab.
-func (t *target) openPlatform(ctx context.Context, p platform.Platform) (err error) {
+func (t *target) openPlatform(ctx context.Context, p platform.Platform, out *record.DrillRound) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryAtMost)
 	defer cancel()
 	t.platform = p
-	t.before.Members, err = p.Members(ctx)
-	return err
+	if t.before.Members, err = p.Members(ctx); err != nil {
+		return err
+	}
+	if of, ok := p.(platform.Describer); ok {
+		return of.Describe(ctx, out)
+	}
+	return nil
 }
 
 // plan puts the planned events on top of the platform, and refuses a fault that the target does not have.
@@ -157,7 +163,7 @@ func oneLine(err error) string { return store.Redact(store.OneLine(err.Error()))
 
 // commander runs commands on the primary, or on a router, through the official driver.
 func (t *target) commander() (c server.Commander, closeIt func(), err error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(t.uri).SetAppName("plimsoll drill").
+	client, err := mongo.Connect(options.Client().ApplyURI(t.uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
 		SetServerSelectionTimeout(queryAtMost))
 	if err != nil {
 		return nil, nil, err

@@ -116,18 +116,14 @@ func commandMoments(f record.DrillFault, add func(kind string, at int64, text st
 	for _, c := range f.Commands {
 		if c.Step == "witness" {
 			if c.Returned == f.Seen {
-				by = "the witness command"
+				by = "the witness"
 			}
 			continue
 		}
 		if c.Step == "heal" {
 			add(record.MomentReverting, c.Asked, f.Fault.String()+" on "+f.Target)
 		}
-		text := fmt.Sprintf("%s: exit code %d", c.Step, c.Exit)
-		if c.Problem != "" {
-			text = c.Step + ": " + c.Problem
-		}
-		add(record.MomentReturned, c.Returned, text)
+		add(record.MomentReturned, c.Returned, c.Step+": "+c.Result())
 	}
 	if f.Seen > 0 {
 		add(record.MomentSeen, f.Seen, by)

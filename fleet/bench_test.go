@@ -29,10 +29,7 @@ func BenchmarkSecond(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			w, err := record.Pack(d, ivs[0])
-			if err != nil {
-				b.Fatal(err)
-			}
+			w := record.Pack(d, ivs[0])
 			m := newMerger(d, time.Second, clients, func(*measure.Interval) error { return nil })
 			b.ReportAllocs()
 			for b.Loop() {

@@ -59,6 +59,7 @@ func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (HandO
 // receiveNews passes on what the duty of a client handed over, when it is complete.
 func (t *team) receiveNews(m *member, n *news) {
 	m.news = append(m.news, n.Data...)
+	m.keep(len(n.Data))
 	if n.Last && t.fleet.Duty.Received != nil { // a drill that is resumed as a run has nobody to receive it
 		t.fleet.Duty.Received(m.number, max(0, m.skew), m.news)
 		m.news = nil

@@ -34,7 +34,10 @@ func (c *server) handOver(dir string) error {
 			data := make([]byte, partBytes)
 			n, err := io.ReadFull(f, data)
 			if n > 0 || first {
-				c.send(message{Part: &part{Name: filepath.ToSlash(relative), First: first, Data: data[:n]}})
+				next := part{Name: filepath.ToSlash(relative), First: first, Data: data[:n]}
+				if err := c.sendBulk(message{Part: &next}, n); err != nil {
+					return err
+				}
 			}
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 				break
@@ -47,14 +50,15 @@ func (c *server) handOver(dir string) error {
 	})
 }
 
-// keep writes a part of a file of a client's record below that of the run. The name comes from another machine: it
+// keepPart writes a part of a file of a client's record below that of the run. The name comes from another machine: it
 // stays below the client's directory.
-func (t *team) keep(m *member, p *part) error {
+func (t *team) keepPart(m *member, p *part) error {
 	root, err := os.OpenRoot(t.opts.Dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+	defer m.keep(len(p.Data))
 	below := filepath.FromSlash(recordOf(m.number))
 	file := filepath.FromSlash(p.Name)
 	if !filepath.IsLocal(file) {
@@ -74,4 +78,13 @@ func (t *team) keep(m *member, p *part) error {
 	}
 	_, err = f.Write(p.Data)
 	return errors.Join(err, f.Close())
+}
+
+// keep counts bytes of parts or news that are written or passed on. It tells the agent before that has to wait.
+func (m *member) keep(bytes int) {
+	m.kept += int64(bytes)
+	if m.kept-m.told >= windowBytes/4 {
+		m.told = m.kept
+		m.command(command{Kept: m.kept})
+	}
 }

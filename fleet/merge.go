@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -23,6 +24,9 @@ type merger struct {
 	width   time.Duration
 	clients []*stream
 	emit    func(*measure.Interval) error
+	// missing is a client without whose next interval nothing can be merged at the slot next; -1 for none.
+	missing int
+	next    slot
 
 	window window
 }
@@ -53,7 +57,7 @@ type stream struct {
 }
 
 func newMerger(d measure.Dims, width time.Duration, clients int, emit func(*measure.Interval) error) *merger {
-	m := &merger{dims: d, width: width, emit: emit}
+	m := &merger{dims: d, width: width, emit: emit, missing: -1}
 	for range clients {
 		m.clients = append(m.clients, &stream{last: -1})
 	}
@@ -84,6 +88,16 @@ func (m *merger) add(client int, iv *measure.Interval) error {
 		}
 	}
 	s.queue = append(s.queue, iv)
+	if len(s.queue) > 1 {
+		return nil // it is ahead
+	}
+	if err := m.passTails(s); err != nil {
+		return err
+	}
+	head, ok := s.head()
+	if !ok || m.missing >= 0 && m.missing != client && !head.before(m.next) {
+		return nil
+	}
 	return m.merge()
 }
 
@@ -110,6 +124,9 @@ func (m *merger) until(client int) time.Duration {
 
 // aligned are the phases whose intervals are merged by index. Those of other phases are passed on one by one.
 var aligned = []string{load.PhaseWarmup, load.PhaseMeasure, load.PhaseLoad}
+
+// measured is the place of the measured phase among them.
+const measured = 1
 
 // slot is the place of an interval on the common clock.
 type slot struct{ phase, index int }
@@ -141,33 +158,50 @@ func (m *merger) merge() error {
 		}
 		at, ok := m.first()
 		if !ok {
+			m.missing = -1
+			return nil
+		}
+		if m.next, m.missing = at, m.waitsFor(at); m.missing >= 0 {
 			return nil
 		}
 		var parts []*measure.Interval
 		all := true
 		first := time.Duration(math.MaxInt64) // end of a client that is not lost
 		for _, s := range m.clients {
-			head, ok := s.head()
-			switch {
-			case ok && head == at:
-				part := s.moved(m.width)
-				if part.Phase == load.PhaseMeasure && part.End-part.Start < m.width && !s.ended {
-					return nil // its last one: whether it was lost is about to be known
-				}
-				parts = append(parts, part)
-				if !s.lost {
-					first = min(first, part.End)
-				}
-			case !ok && !s.ended && s.next[at.phase] <= at.index:
-				return nil // its interval may follow
-			default:
+			if head, ok := s.head(); !ok || head != at {
 				all = all && s.lost
+				continue
+			}
+			part := s.moved(m.width)
+			parts = append(parts, part)
+			if !s.lost {
+				first = min(first, part.End)
 			}
 		}
 		if err := m.close(at, parts, all, first); err != nil {
 			return err
 		}
 	}
+}
+
+// waitsFor returns a client whose next interval is needed before a slot can be merged, -1 if there is none. It begins
+// with a random one: of n missing clients, only about log n are found before the last has arrived, whatever their
+// order.
+func (m *merger) waitsFor(at slot) int {
+	n := len(m.clients)
+	for i, from := 0, rand.IntN(n); i < n; i++ {
+		client := (from + i) % n
+		s := m.clients[client]
+		head, ok := s.head()
+		switch {
+		case s.ended:
+		case !ok && s.next[at.phase] <= at.index:
+			return client // its interval may follow
+		case ok && head == at && at.phase == measured && s.queue[0].End-s.queue[0].Start < m.width:
+			return client // its last one: whether it was lost is about to be known
+		}
+	}
+	return -1
 }
 
 // first returns the earliest slot with an interval.
@@ -195,14 +229,14 @@ func (m *merger) close(at slot, parts []*measure.Interval, all bool, first time.
 		return err
 	}
 	inside := true
-	if aligned[at.phase] == load.PhaseMeasure {
+	if at.phase == measured {
 		inside = m.inWindow(at.index, merged, all, first)
 	}
 	for _, s := range m.clients {
 		if head, ok := s.head(); ok && head == at {
 			s.queue = s.queue[1:]
 			s.next[at.phase]++
-			if aligned[at.phase] == load.PhaseMeasure {
+			if at.phase == measured {
 				s.last = at.index
 			}
 		}

@@ -28,6 +28,8 @@ type command struct {
 	Abort bool `json:"abort,omitempty"`
 	// Ping asks for the agent's clock.
 	Ping int64 `json:"ping,omitempty"`
+	// Kept is how many bytes of parts and news the coordinator has written or passed on since the beginning.
+	Kept int64 `json:"kept,omitempty"`
 }
 
 // order is the task of a client. It has the credentials of the target.
@@ -50,10 +52,12 @@ type order struct {
 	Brief json.RawMessage `json:"brief,omitempty"` // parameters of the duty
 }
 
-// message is a message of a client. One field is set, or none as a sign of life.
+// message is a message of a client. One field is set besides Began, or none as a sign of life.
 type message struct {
-	Ready    bool                   `json:"ready,omitempty"` // everything is open; it waits for the start
-	Began    int64                  `json:"began,omitempty"` // its clock at its start
+	Ready bool `json:"ready,omitempty"` // everything is open; it waits for the start
+	// Began is its clock at its start. The first message after it has it: a message of its own would delay the start of
+	// other clients on the same machine.
+	Began    int64                  `json:"began,omitempty"`
 	Interval *record.PackedInterval `json:"interval,omitempty"`
 	Event    *measure.Event         `json:"event,omitempty"`
 	Pong     *pong                  `json:"pong,omitempty"`

@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // beatEvery is the period of a client's signs of life.
@@ -34,6 +36,8 @@ type Agent struct {
 	Service func(context.Context, run.ServiceBrief) (*run.Service, error)
 	// Now is its clock; nil for [time.Now].
 	Now func() time.Time
+	// Run performs its part of the load; nil for [run.Execute].
+	Run func(context.Context, spec.Run, run.Options) (*record.Run, error)
 }
 
 // Serve performs one part of a run. It reads its order from the wire, runs its part of the load after the start
@@ -47,10 +51,14 @@ func (a Agent) Serve(ctx context.Context, wire Wire) error {
 	if a.Now == nil {
 		a.Now = time.Now
 	}
+	if a.Run == nil {
+		a.Run = run.Execute
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &server{agent: a, order: *first.Order, orders: make(chan order, 1), wire: wire, start: make(chan int64, 1),
-		began: make(chan struct{}), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel}
+		began: make(chan struct{}), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel,
+		room: make(chan struct{}, 1)}
 	go c.listen()
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.run(ctx) }()
@@ -91,14 +99,52 @@ type server struct {
 	abort  chan struct{}
 	orphan chan struct{} // closed when the wire has ended
 	stop   func()
+
+	bulk int64         // bytes of parts and news that were sent; one goroutine sends them
+	kept atomic.Int64  // of them, those that the coordinator has kept
+	room chan struct{} // has a value when kept has grown
+
+	mu      sync.Mutex
+	beganAt int64 // by its clock; 0 if it has not begun or a message has said it
+	quiet   bool  // no message since the last beat
 }
 
 func (c *server) send(m message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.Began, c.beganAt, c.quiet = c.beganAt, 0, false
 	frame, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // messages are made of types that always can be written
 	}
 	c.wire.Send(frame)
+}
+
+// windowBytes is how much of files and hand-overs an agent sends ahead of what the coordinator has kept. A slow disk of
+// the coordinator delays them, so that they do not fill the memory of either side.
+const windowBytes = 4 << 20
+
+// keptUntil notes how much the coordinator has kept.
+func (c *server) keptUntil(bytes int64) {
+	c.kept.Store(bytes)
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+}
+
+// sendBulk sends a message with a part or news of some bytes. It waits until the coordinator has kept earlier ones.
+func (c *server) sendBulk(m message, bytes int) error {
+	c.bulk += int64(bytes)
+	for c.bulk-c.kept.Load() > windowBytes {
+		select {
+		case <-c.room:
+		case <-c.orphan:
+			return errors.New("the wire to the coordinator has ended")
+		}
+	}
+	c.send(m)
+	return nil
 }
 
 // listen follows the coordinator's commands until they end.
@@ -120,6 +166,8 @@ func (c *server) listen() {
 			}
 		case what.Ping != 0:
 			c.send(message{Pong: &pong{Ping: what.Ping, At: c.agent.Now().UnixNano()}})
+		case what.Kept != 0:
+			c.keptUntil(what.Kept)
 		case what.Abort:
 			c.end()
 		case what.Stop:
@@ -134,18 +182,29 @@ func (c *server) end() {
 	c.stop()
 }
 
-// beat sends a sign of life, independently of operations.
+// beat sends a sign of life, independently of operations, if nothing else was sent.
 func (c *server) beat(ended <-chan struct{}) {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			c.send(message{})
+			if c.silent() {
+				c.send(message{})
+			}
 		case <-ended:
 			return
 		}
 	}
+}
+
+// silent reports whether no message was sent since the last call.
+func (c *server) silent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	quiet := c.quiet
+	c.quiet = true
+	return quiet
 }
 
 // run performs the orders to load records, and the order to run a load, which is the last one.
@@ -192,7 +251,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	}
 	ended := make(chan struct{})
 	handedOver := c.handOverDuring(ended, handOver)
-	r, err := run.Execute(ctx, o.Spec, opts)
+	r, err := c.agent.Run(ctx, o.Spec, opts)
 	close(ended)
 	failed := <-handedOver
 	if r == nil {
@@ -221,7 +280,9 @@ func (c *server) ready(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	c.send(message{Began: c.agent.Now().UnixNano()})
+	c.mu.Lock()
+	c.beganAt = c.agent.Now().UnixNano()
+	c.mu.Unlock()
 	close(c.began)
 	return nil
 }
@@ -263,7 +324,9 @@ func (c *server) sendNews(handOver HandOver, last bool) error {
 	}
 	for b.Len() > 0 {
 		data := b.Next(partBytes)
-		c.send(message{News: &news{Data: data, Last: b.Len() == 0}})
+		if err := c.sendBulk(message{News: &news{Data: data, Last: b.Len() == 0}}, len(data)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -285,12 +348,7 @@ func (c *server) Begin(run.Plan) {}
 
 // Interval implements [run.Progress].
 func (c *server) Interval(d measure.Dims, iv *measure.Interval) {
-	w, err := record.Pack(d, iv)
-	if err != nil {
-		c.end() // an incomplete sum is no result
-		return
-	}
-	c.send(message{Interval: w})
+	c.send(message{Interval: record.Pack(d, iv)})
 }
 
 // Event implements [run.Progress].

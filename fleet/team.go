@@ -50,6 +50,8 @@ type team struct {
 	pings   int64
 	seconds int // since the clients were placed
 
+	filling  time.Time       // when the current part of the load phase began; zero outside of the load phase
+	missed   []string        // clients that were lost in the load phase, with the reasons
 	started  time.Time       // run time zero, once it is decided
 	stopping bool            // the clients were stopped
 	lost     bool            // … because one of them was lost
@@ -68,6 +70,8 @@ type member struct {
 	clock  clock
 	skew   time.Duration
 	news   []byte  // of a hand-over that is not complete
+	kept   int64   // bytes of parts and news
+	told   int64   // of them, those that it knows of
 	filled *filled // of its last order to load records
 	// loading says that its messages are those of a load phase whose result is known.
 	loading bool
@@ -79,7 +83,7 @@ type member struct {
 
 // report is a message of a client, or the end of its link.
 type report struct {
-	client int
+	member *member
 	message
 	gone bool
 	why  string // how it failed, if it is gone
@@ -152,11 +156,10 @@ func (t *team) placeAll(ctx context.Context) {
 		t.fail(err)
 		return
 	}
-	var facts []Facts
 	for i, link := range links {
 		m := &member{Link: link, number: i, facts: link.Facts()}
-		t.members, facts = append(t.members, m), append(facts, m.facts)
-		go follow(i, link, t.reports)
+		t.members = append(t.members, m)
+		go follow(m, t.reports)
 		if m.facts.Local {
 			t.living.add(m.facts.PID)
 		}
@@ -165,13 +168,23 @@ func (t *team) placeAll(ctx context.Context) {
 				"on both", m.facts.Name, m.facts.Host, m.facts.Protocol, m.facts.Version, Protocol))
 		}
 	}
-	if t.turns, err = turnsOf(t.spec.Load, facts); err != nil {
-		t.fail(wrong(err))
-	}
-	if t.err != nil {
+	if t.share(); t.err != nil {
 		t.each(func(m *member) { m.Close() })
+	}
+}
+
+// share divides the load among the clients.
+func (t *team) share() {
+	var facts []Facts
+	for _, m := range t.members {
+		facts = append(facts, m.facts)
+	}
+	turns, err := turnsOf(t.spec.Load, facts)
+	if err != nil {
+		t.fail(wrong(err))
 		return
 	}
+	t.turns = turns
 }
 
 func (t *team) startAll(ctx context.Context) {
@@ -209,22 +222,22 @@ func (t *team) order(client int) order {
 }
 
 // follow passes on the messages of a client until its link ends.
-func follow(client int, link Link, reports chan<- report) {
+func follow(m *member, reports chan<- report) {
 	for {
-		frame, err := link.Receive()
-		var m message
+		frame, err := m.Receive()
+		var said message
 		if err == nil {
-			if err = json.Unmarshal(frame, &m); err == nil {
-				reports <- report{client: client, message: m}
+			if err = json.Unmarshal(frame, &said); err == nil {
+				reports <- report{member: m, message: said}
 				continue
 			}
-			link.Break()
+			m.Break()
 		}
 		why := ""
 		if !errors.Is(err, io.EOF) {
 			why = err.Error()
 		}
-		reports <- report{client: client, gone: true, why: why}
+		reports <- report{member: m, gone: true, why: why}
 		return
 	}
 }
@@ -269,9 +282,14 @@ func (t *team) fail(err error) {
 }
 
 func (t *team) receive(r report) {
-	m := t.members[r.client]
+	m := r.member
 	m.silent = 0
 	m.loading = m.loading && !r.Ready
+	if r.Began != 0 && !m.loading {
+		offset, _ := m.clock.offset()
+		m.skew = time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
+		t.merger.began(m.number, max(0, m.skew))
+	}
 	switch {
 	case m.loading && !r.gone:
 	case r.gone:
@@ -286,13 +304,9 @@ func (t *team) receive(r report) {
 	case r.Pong != nil:
 		t.pong(m, *r.Pong)
 	case r.Part != nil:
-		t.fail(t.keep(m, r.Part))
+		t.fail(t.keepPart(m, r.Part))
 	case r.News != nil:
 		t.receiveNews(m, r.News)
-	case r.Began != 0:
-		offset, _ := m.clock.offset()
-		m.skew = time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
-		t.merger.began(m.number, max(0, m.skew))
 	case r.Interval != nil:
 		iv, err := r.Interval.Unpack(t.merger.dims)
 		if err == nil {
@@ -395,6 +409,9 @@ func (t *team) leave(m *member, why string) {
 	}
 	if t.started.IsZero() {
 		m.status, m.why = "lost", why
+		if t.takesOver(m) {
+			return
+		}
 		t.fail(fmt.Errorf("%s of %d ended before the load began: %s", name(m.number), len(t.members), why))
 		return
 	}
@@ -428,9 +445,13 @@ func (t *team) lose(m *member, status, why string) {
 // not lose its clients.
 func (t *team) watch() {
 	t.seconds++
+	behind := len(t.reports) > 0 // messages wait for this process, which may be why a client seems silent
 	t.each(func(m *member) {
 		if t.seconds%pingEvery == 0 && !m.facts.Local && !t.started.IsZero() {
 			t.ping(m)
+		}
+		if behind {
+			return
 		}
 		if m.silent++; m.silent > silentAtMost {
 			m.why = fmt.Sprintf("it did not respond for %d s and was killed", silentAtMost)

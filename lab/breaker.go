@@ -69,6 +69,9 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 // prepare finds the target of a fault, and refuses an action that the target does not support.
 func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 	a := action.Find(f.Strike.Action)
+	if a.Platform != "" {
+		return nil, refuse("%s is an action of %s only", a.Name, a.Platform)
+	}
 	t, err := b.resolve(ctx, f.Strike, a.On, f.Seed)
 	if err != nil {
 		return nil, err

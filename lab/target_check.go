@@ -35,6 +35,8 @@ func CheckTarget(l record.Lab, f spec.Fault) error {
 	member, disk := splitTarget(what.Target)
 	role := member[strings.LastIndexByte(member, '/')+1:]
 	switch {
+	case a.Platform != "":
+		return refuse("%s is an action of %s only. A lab has: %s", a.Name, a.Platform, strings.Join(action.Names(), ", "))
 	case a.On == action.Disk && slices.Contains(hosts, member):
 		return hostHasNoDisk(what)
 	case !slices.Contains(known, member) && !slices.Contains(roles, role):

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"testing"
@@ -106,18 +107,25 @@ func TestQuantilesOfDecimalShares(t *testing.T) {
 func TestEncodedHistogramComesBackExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := histogramOf(values("v").Draw(t, "values"))
-		back, err := Decode(encoded(t, h))
+		text, err := Decode(encoded(t, h))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Count() > 0 && (back.Max() < h.Max() || back.Min() > h.Min()) {
-			t.Fatalf("decoded extremes %d…%d, want around %d…%d", back.Min(), back.Max(), h.Min(), h.Max())
-		}
-		if err := back.Restore(h.Exact()); err != nil {
+		buckets, err := DecodeBuckets(h.AppendBuckets(nil))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if back.Exact() != h.Exact() || back.Count() != h.Count() || back.Quantile(0.9) != h.Quantile(0.9) {
-			t.Fatalf("%+v came back as %+v", h.Exact(), back.Exact())
+		for _, back := range []*Histogram{text, buckets} {
+			if h.Count() > 0 && (back.Max() < h.Max() || back.Min() > h.Min()) {
+				t.Fatalf("decoded extremes %d…%d, want around %d…%d", back.Min(), back.Max(), h.Min(), h.Max())
+			}
+			if err := back.Restore(h.Exact()); err != nil {
+				t.Fatal(err)
+			}
+			if back.Exact() != h.Exact() || back.Count() != h.Count() || back.Quantile(0.9) != h.Quantile(0.9) ||
+				encoded(t, back) != encoded(t, h) {
+				t.Fatalf("%+v came back as %+v", h.Exact(), back.Exact())
+			}
 		}
 	})
 }
@@ -207,6 +215,27 @@ func TestDecodeRefusesDamage(t *testing.T) {
 			t.Errorf("%.30q was decoded", s)
 		}
 	}
+	for _, b := range [][]byte{{1}, {0x80}, {1, 0x80}, binary.AppendUvarint(nil, 1<<40),
+		append(binary.AppendUvarint(nil, 1<<16), 1),
+		binary.AppendUvarint([]byte{1}, 1<<63), binary.AppendUvarint(binary.AppendUvarint([]byte{1}, 1<<63-1), 1)} {
+		if _, err := DecodeBuckets(b); err == nil {
+			t.Errorf("%v was decoded", b)
+		}
+	}
+}
+
+func FuzzDecodeBuckets(f *testing.F) {
+	f.Add(histogramOf([]int64{1, 1000, HighestValue}).AppendBuckets(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := DecodeBuckets(b)
+		if err != nil {
+			return
+		}
+		again, err := DecodeBuckets(h.AppendBuckets(nil))
+		if err != nil || again.Count() != h.Count() || h.Quantile(0.5) > h.Max() {
+			t.Errorf("%d values, then %d, %v", h.Count(), again.Count(), err)
+		}
+	})
 }
 
 func FuzzDecode(f *testing.F) {

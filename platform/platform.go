@@ -1,9 +1,10 @@
 // Package platform breaks deployments on purpose: it injects faults, verifies that they had an effect, and heals them.
 //
-// A [Platform] is a deployment with members and the actions that it has. A lab is one ([OfLab]); package
-// platform/command is one that commands of the user break. An [Injector] injects one fault. The evidence that a fault
-// had an effect never comes from the injector: it comes from processes, connections, and counters of the kernel and of
-// the disks. The table of actions is package lab/action. [External] records when the user injects a fault.
+// A [Platform] is a deployment with members and the actions that it has. A lab is one ([OfLab]). A [Deployment] is one
+// that Plimsoll did not make: package platform/command breaks it with commands of the user. An [Injector] injects one
+// fault. The evidence that a fault had an effect never comes from the injector: it comes from processes, connections,
+// and counters of the kernel and of the disks. The table of actions is package lab/action. [External] records when the
+// user injects a fault.
 package platform
 
 import (
@@ -71,15 +72,16 @@ type Injection struct {
 	Figures []record.EventFigure
 }
 
-// Command is one run of a command of the user.
+// Command is one run of a command of the user, or one request to the API of a platform.
 type Command struct {
 	// Step is "inject", "heal" or "witness".
 	Step string
 	// Text is the command as a person would type it, without credentials.
 	Text            string
 	Asked, Returned time.Time
-	// Exit is the exit code; -1 if the command did not start or was ended by a signal.
-	Exit int
+	// Exit is the exit code; -1 if the command did not start or was ended by a signal. A request has 0 if it succeeded.
+	Exit    int
+	Request bool
 	// Output is the bounded output, and Problem says why there is no exit code. Both have no credentials.
 	Output, Problem string
 }

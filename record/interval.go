@@ -173,20 +173,16 @@ func (l *IntervalLine) interval(d measure.Dims,
 // that a record has in its log, in the same order.
 type PackedInterval struct {
 	IntervalLine
-	Histograms []string `json:"histograms,omitempty"`
+	Histograms [][]byte `json:"histograms,omitempty"`
 }
 
 // Pack makes an interval ready to travel.
-func Pack(d measure.Dims, iv *measure.Interval) (*PackedInterval, error) {
+func Pack(d measure.Dims, iv *measure.Interval) *PackedInterval {
 	p := &PackedInterval{IntervalLine: newIntervalLine(d, iv)}
 	for _, t := range used(d, iv) {
-		text, err := (*t.at).Encode()
-		if err != nil {
-			return nil, err
-		}
-		p.Histograms = append(p.Histograms, text)
+		p.Histograms = append(p.Histograms, (*t.at).AppendBuckets(nil))
 	}
-	return p, nil
+	return p
 }
 
 // Unpack makes it an interval again. What does not fit together, or not the dimensions, is an error.
@@ -196,9 +192,9 @@ func (p *PackedInterval) Unpack(d measure.Dims) (*measure.Interval, error) {
 		if len(rest) == 0 {
 			return nil, fmt.Errorf("the interval at %v has no histogram %s", time.Duration(p.Start), tag)
 		}
-		text := rest[0]
+		buckets := rest[0]
 		rest = rest[1:]
-		return measure.Decode(text)
+		return measure.DecodeBuckets(buckets)
 	})
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("the interval at %v has %d histograms too many", time.Duration(p.Start), len(rest))

@@ -132,6 +132,7 @@ func drillDocument(d *record.Drill) *Document {
 	if len(d.Rounds) > 0 && d.Rounds[0].Failover != "" {
 		doc.Facts = append(doc.Facts, Fact{"failover", d.Rounds[0].Failover})
 	}
+	doc.Facts = append(doc.Facts, kubernetesFacts(d)...)
 	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
 	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {

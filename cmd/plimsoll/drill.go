@@ -14,7 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
-	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -41,6 +42,7 @@ type drillOptions struct {
 	platform string
 	plan     bool
 	yes      bool
+	pods     *kubernetes.Set // nil if the platform is not Kubernetes
 }
 
 func newDrillCommand(env *environment) *cobra.Command {
@@ -52,7 +54,8 @@ func newDrillCommand(env *environment) *cobra.Command {
 
 TARGET is a running lab, lab:NAME (see 'plimsoll lab up'), or the address of another deployment. On
 another deployment, --platform FILE has the commands that break its members ('plimsoll platform --help'),
-and --yes-break-it is required. Or use --external: cause the fault yourself, and press Enter (or send
+and --yes-break-it is required. k8s:NAMESPACE/NAME is a StatefulSet, or what an operator or a chart made,
+in the Kubernetes of kubectl; with --platform k8s:NAMESPACE/NAME, TARGET can have credentials. Or use --external: cause the fault yourself, and press Enter (or send
 SIGUSR1) when it starts and again when it ends. SPEC is a YAML file with a run, faults and, if the drill
 starts one, a lab.
 
@@ -83,6 +86,7 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
   plimsoll drill drill.yaml --repeat 10
   plimsoll drill env:MONGODB_URI --platform db.yaml --fault kill:primary --dry-run
   plimsoll drill env:MONGODB_URI --fault index-build:orders --yes-break-it
+  plimsoll drill k8s:db/mongo --fault pod-kill:primary --duration 2m --yes-break-it
   plimsoll drill env:MONGODB_URI --external --duration 5m --w majority`,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
@@ -95,7 +99,7 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
 	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
-	fs.StringVar(&o.platform, "platform", "", "`file` that names the members of TARGET, and the commands that break them")
+	fs.StringVar(&o.platform, "platform", "", "`file` that names the members of TARGET, and the commands that break them; or k8s:NAMESPACE/NAME")
 	fs.BoolVar(&o.plan, "dry-run", false, "print what the faults would do, to which member, with all commands, and exit")
 	fs.BoolVar(&o.yes, "yes-break-it", false, "run the commands that break a deployment that is not a lab")
 	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
@@ -118,18 +122,21 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 
 // actionLines has a line for each action, those of planned maintenance or the others.
 func actionLines(planned bool) string {
-	width := 14
+	width := 17
 	if planned {
 		width = 22 // with the target
 	}
 	var b strings.Builder
-	for _, a := range action.All() {
-		name := a.Name
+	for _, a := range action.Everywhere() {
+		name, help := a.Name, a.Help
 		if planned && a.Implied == "" {
 			name += ":" + a.On.String()
 		}
+		if a.Platform != "" {
+			help += " (" + a.Platform + " only)"
+		}
 		if a.Planned() == planned {
-			fmt.Fprintf(&b, "  %-*s%s\n", width, name, wrap(a.Help, 99-width, strings.Repeat(" ", width+2)))
+			fmt.Fprintf(&b, "  %-*s%s\n", width, name, wrap(help, 99-width, strings.Repeat(" ", width+2)))
 		}
 	}
 	return b.String()
@@ -148,6 +155,9 @@ var drillUsage = map[string]string{
 
 func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) (result error) {
 	spec, err := o.read(cmd, env, args)
+	if o.pods != nil {
+		defer func() { result = errors.Join(result, o.pods.Close()) }()
+	}
 	if err != nil {
 		return err
 	}
@@ -161,7 +171,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
 	}
-	broken, err := openPlatform(env, spec)
+	broken, err := openPlatform(env, spec, o.pods)
 	if err != nil {
 		return err
 	}
@@ -226,7 +236,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	})
 }
 
-func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *command.Platform,
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *platform.Deployment,
 	dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
@@ -288,7 +298,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 			return asked, err
 		}
 	}
-	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) {
+	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !inKubernetes(asked.Platform) {
 		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 	}
 	asked.Platform = cmp.Or(o.platform, asked.Platform)
@@ -314,6 +324,9 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		return asked, usageError("--engine and --binary are for the lab of a drill, and this specification has no lab: remove these flags")
 	}
 	o.engine.choose(cmd.Context(), env, asked.Lab)
+	if o.pods, err = openPods(cmd.Context(), &asked); err != nil {
+		return asked, withExit(exitUnreachable, err)
+	}
 	err = asked.Complete()
 	asked.Faults = action.Complete(asked.Faults)
 	return asked, withExit(exitUsage, err)

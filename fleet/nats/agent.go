@@ -343,7 +343,7 @@ func (p *program) open(j join) (*part, jetstream.ConsumeContext, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &part{wire: newWire(p.nc, p.js, p.space.stream(j.Run), up, out, in), ended: make(chan struct{})}
+	w := &part{wire: newWire(p.nc, p.js, p.space.stream(j.Run), up, out, in, newWaiting()), ended: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(p.ctx, manyAtMost)
 	defer cancel()
 	commands, err := consume(ctx, p.js, w.stream, down, func(m jetstream.Msg) { w.deliver(m.Data()) })

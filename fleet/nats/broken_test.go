@@ -261,6 +261,42 @@ func TestChangedFrames(t *testing.T) {
 	}
 }
 
+// Frames that nobody receives stay with the server.
+func TestSlowReceiver(t *testing.T) {
+	t.Parallel()
+	c := open(t, Options{})
+	wires := make(chan fleet.Wire, 1)
+	start(t, AgentOptions{Server: c.serverOf()}, hand(wires))
+	link := c.wait(t, 1)[0].(*link)
+	agent := <-wires
+	const frames, size = 48, 512 << 10
+	for range frames {
+		agent.Send(make([]byte, size))
+	}
+	agent.Close()
+	<-agent.Closed() // the server has all
+	waiting := func() int {
+		link.waiting.mu.Lock()
+		defer link.waiting.mu.Unlock()
+		return link.waiting.bytes
+	}
+	for waiting() < waitingBytes {
+		time.Sleep(time.Millisecond)
+	}
+	for i := range frames {
+		if n := waiting(); n >= waitingBytes+size {
+			t.Errorf("%d bytes wait before frame %d", n, i)
+		}
+		if _, err := link.Receive(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := link.Receive(); !errors.Is(err, io.EOF) || waiting() != 0 {
+		t.Errorf("%d bytes wait in the end: %v", waiting(), err)
+	}
+	link.Close()
+}
+
 func frameOf(i int) []byte { return []byte{byte('a' + i%26)} }
 
 // Credentials are in no message and in no file of the server.

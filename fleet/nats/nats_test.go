@@ -36,8 +36,6 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-	case "agents":
-		manyAgents()
 	}
 }
 
@@ -65,7 +63,11 @@ func start(t testing.TB, o AgentOptions, part func(context.Context, fleet.Wire) 
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		ended <- serve(ctx, o, part)
+		err := serve(ctx, o, part)
+		if err != nil && ctx.Err() == nil {
+			t.Logf("the agent %s ended: %v", o.Facts.Name, err)
+		}
+		ended <- err
 	}()
 	t.Cleanup(func() { cancel(); <-gone })
 	return ended
@@ -169,21 +171,19 @@ type bucket struct {
 // addBuckets adds the histograms of a record.
 func addBuckets(t testing.TB, dir string, sum map[bucket]int64) {
 	t.Helper()
-	_, err := record.EachInterval(dir, func(iv *measure.Interval) error {
-		for class, c := range iv.Classes {
-			for i, h := range []*measure.Histogram{c.Service, c.Response, c.Wait, c.Failed} {
-				if h == nil {
-					continue
-				}
-				for value, n := range h.Buckets() {
-					sum[bucket{class, i, value}] += n
-				}
-			}
-		}
-		return nil
-	})
+	_, err := record.EachInterval(dir, func(iv *measure.Interval) error { addInterval(iv, sum); return nil })
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func addInterval(iv *measure.Interval, sum map[bucket]int64) {
+	for class, c := range iv.Classes {
+		for i, h := range []*measure.Histogram{c.Service, c.Response, c.Wait, c.Failed} {
+			for value, n := range h.Buckets() {
+				sum[bucket{class, i, value}] += n
+			}
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ func (l *link) used() bool {
 // newRun makes the links of a run whose stream is there.
 func (c *Coordinator) newRun(id string, agents []entry) (*run, error) {
 	r := &run{id: id, numbers: map[string]int{}, ended: make(chan struct{}), gone: map[int]departure{}}
-	stream := c.space.stream(id)
+	stream, all := c.space.stream(id), newWaiting()
 	for i, a := range agents {
 		r.numbers[a.Name] = i
 		up, down := c.space.up(id, i), c.space.down(id, i)
@@ -73,7 +73,7 @@ func (c *Coordinator) newRun(id string, agents []entry) (*run, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.links = append(r.links, &link{wire: newWire(c.nc, c.js, stream, down, out, in), agent: a})
+		r.links = append(r.links, &link{wire: newWire(c.nc, c.js, stream, down, out, in, all), agent: a})
 	}
 	return r, nil
 }
@@ -98,7 +98,7 @@ func consume(ctx context.Context, js jetstream.JetStream, stream, subject string
 	if err != nil {
 		return nil, err
 	}
-	return ordered.Consume(deliver, jetstream.PullMaxMessages(256))
+	return ordered.Consume(deliver, jetstream.PullMaxMessagesWithBytesLimit(256, pulledBytes))
 }
 
 func (r *run) deliver(m jetstream.Msg) {
@@ -193,8 +193,10 @@ func (c *Coordinator) beatOf(name string, b beat) {
 		c.mu.Unlock()
 		return
 	}
+	if a.beat.Busy != b.Busy || a.beat.Run != b.Run || time.Since(a.last) > aliveAtMost {
+		c.notify()
+	}
 	a.last, a.beat = time.Now(), b
-	c.notify()
 	wanted := c.unresumed[b.Run]
 	i := slices.IndexFunc(c.runs, func(r *run) bool { return r.id == b.Run })
 	var r *run

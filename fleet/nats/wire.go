@@ -17,9 +17,43 @@ const (
 	// flightFrames and flightBytes limit what a wire has published and the server has not yet stored.
 	flightFrames = 256
 	flightBytes  = 1 << 20
+	// waitingBytes limits the received frames in memory: of all links of a run together, or of an agent. What follows
+	// stays on the disk of the server.
+	waitingBytes = 16 << 20
+	// pulledBytes limits what the connection has received besides.
+	pulledBytes = 8 << 20
 	// refusedAtMost is how long the server may refuse to store frames.
 	refusedAtMost = 20 * time.Second
 )
+
+// waiting counts the received frames in memory.
+type waiting struct {
+	mu    sync.Mutex
+	less  sync.Cond
+	bytes int
+}
+
+func newWaiting() *waiting {
+	w := &waiting{}
+	w.less.L = &w.mu
+	return w
+}
+
+// full waits as long as there are too many.
+func (w *waiting) full() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.bytes >= waitingBytes {
+		w.less.Wait()
+	}
+}
+
+func (w *waiting) add(bytes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bytes += bytes
+	w.less.Broadcast()
+}
 
 // wire is one side of the connection to the other side of a run, over the stream of the run.
 type wire struct {
@@ -41,6 +75,7 @@ type wire struct {
 
 	received sync.Cond
 	frames   [][]byte
+	waiting  *waiting
 	next     uint64 // number of the next frame
 	early    map[uint64]incoming
 	why      error // how receiving ends, after the frames
@@ -57,9 +92,9 @@ type incoming struct {
 	frame []byte
 }
 
-func newWire(nc *client.Conn, js jetstream.JetStream, stream, subject string, out, in sealer) *wire {
+func newWire(nc *client.Conn, js jetstream.JetStream, stream, subject string, out, in sealer, all *waiting) *wire {
 	w := &wire{nc: nc, js: js, stream: stream, subject: subject, out: out, in: in, next: 1, early: map[uint64]incoming{},
-		broken: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{})}
+		waiting: all, broken: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	w.received.L = &w.mu
 	return w
 }
@@ -108,6 +143,9 @@ func (w *wire) Receive() ([]byte, error) {
 	frame := w.frames[0]
 	w.frames[0] = nil
 	w.frames = w.frames[1:]
+	if !w.isBroken() {
+		w.waiting.add(-len(frame))
+	}
 	return frame, nil
 }
 
@@ -119,7 +157,8 @@ func (w *wire) endLocked(why error) {
 	}
 }
 
-// fail breaks the wire: nothing is sent or received any more.
+// fail breaks the wire: nothing is sent any more, and nothing received but the frames that are here. They no longer
+// count, because nobody may receive them.
 func (w *wire) fail(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,6 +168,9 @@ func (w *wire) fail(why error) {
 	case <-w.broken:
 	default:
 		close(w.broken)
+		for _, f := range w.frames {
+			w.waiting.add(-len(f))
+		}
 	}
 }
 
@@ -161,8 +203,9 @@ func (w *wire) isBroken() bool {
 	}
 }
 
-// deliver takes a message of the stream.
+// deliver takes a message of the stream, when there is room.
 func (w *wire) deliver(sealed []byte) {
+	w.waiting.full()
 	number, k, frame, err := w.in.open(sealed)
 	if err != nil {
 		w.fail(errors.New("a message was changed or cut on its way through the NATS server"))
@@ -184,6 +227,7 @@ func (w *wire) deliver(sealed []byte) {
 		switch {
 		case f.kind == ordinary:
 			w.frames = append(w.frames, f.frame)
+			w.waiting.add(len(f.frame))
 		case len(f.frame) > 0:
 			w.endLocked(errors.New(string(f.frame)))
 		default:

@@ -21,6 +21,8 @@ import (
 type Action struct {
 	Name string
 	On   Kind
+	// Platform is the only platform that has the action; empty for an action of labs, which commands can do elsewhere.
+	Platform string
 	// Implied is the target if none is named; empty if a target is required.
 	Implied string
 	// Help says in one line what happens to the target.
@@ -60,7 +62,10 @@ type Action struct {
 	Witness func(ctx context.Context, s *Scene) (evidence string, err error)
 }
 
-// All are all actions, in the order of the documentation.
+// Everywhere are all actions: those of labs, and those that only other platforms have.
+func Everywhere() []*Action { return slices.Concat(All(), onKubernetes) }
+
+// All are all actions of labs, in the order of the documentation.
 func All() []*Action {
 	return []*Action{powerOff, powerLoss, cut, slow, pause, kill, killPatroni, stop, stepDown,
 		rollingRestart, indexBuild, initialSync, removeMember, addMember, chunkMigration, compaction, backup,
@@ -162,7 +167,7 @@ func Complete(faults []spec.Fault) []spec.Fault {
 	return faults
 }
 
-// Names are the names of all actions, in the order of [All].
+// Names are the names of all actions of labs, in the order of [All].
 func Names() (names []string) {
 	for _, a := range All() {
 		names = append(names, a.Name)
@@ -172,7 +177,7 @@ func Names() (names []string) {
 
 // Find returns the action of a name; nil if there is none.
 func Find(name string) *Action {
-	for _, a := range All() {
+	for _, a := range Everywhere() {
 		if a.Name == name {
 			return a
 		}
