@@ -10,12 +10,12 @@ VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
 # sleeps and needs little to be compiled begins first, so that the rest is compiled meanwhile.
 RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/ssh disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab \
-	drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action fleet/kubernetes \
+	drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action fleet/kubernetes platform/kubernetes \
 	internal/loop internal/childproc platform/command
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
-UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes|FaultsOnKubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once, and how many tests of a package: those of labs wait for disks and servers most of the time.
 PARALLEL ?= 3
 TESTS    ?= 3

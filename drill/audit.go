@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -209,7 +210,8 @@ type source struct {
 
 // open opens one source and waits until it answers. direct reads a member, not the primary.
 func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
-	o := options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetServerSelectionTimeout(10 * time.Second)
+	o := options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
+		SetServerSelectionTimeout(10 * time.Second)
 	switch {
 	case direct:
 		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
@@ -331,7 +333,7 @@ const (
 // writeSeeds writes the seed documents: seedRecords on each shard. placed is nil without shards.
 func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
 	// They are confirmed by a majority whatever the address says, so that losing them is always wrong.
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
 		SetServerSelectionTimeout(10 * time.Second).SetWriteConcern(writeconcern.Majority()))
 	if err != nil {
 		return nil, err

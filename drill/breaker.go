@@ -3,11 +3,14 @@ package drill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -47,6 +50,8 @@ type roundFault struct {
 	before   []record.LabMember // just before the injection
 	struck   []record.LabMember // the target, or the members on it
 	problem  string
+	event    bool // planned maintenance, which ends by itself
+	failed   bool // of an event: it failed, or did not end in time
 }
 
 func newBreaker(c *campaign, t *target, e *events) *breaker {
@@ -105,6 +110,9 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 		return
 	}
 	f := &roundFault{spec: asked, before: b.members(ctx)}
+	if a := action.Find(asked.Strike.Action); asked.Exec == nil && a != nil {
+		f.event = a.Event
+	}
 	if !b.sleepUntil(ctx, due) {
 		return
 	}
@@ -115,6 +123,10 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	err := platform.ErrNotALab
 	if b.target.platform != nil {
 		f.injector, err = b.target.platform.Fault(asked, limit)
+	}
+	if err == nil && f.event {
+		b.event(ctx, f)
+		return
 	}
 	if err == nil {
 		err = b.inject(ctx, f)
@@ -131,7 +143,7 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	b.progress.enter(record.StageBroken)
 	b.progress.note("fault", fmt.Sprintf("fault injected: %s on %s", asked.Strike, f.Target))
 	b.verify(ctx, f, until)
-	if !f.Lasts { // such as a step-down: there is nothing to heal
+	if !f.Lasts { // there is nothing to heal
 		b.locked(func() { f.Healed = f.Effective })
 		b.progress.healed(b.unhealed())
 		return
@@ -151,6 +163,47 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	}
 }
 
+// event runs a planned event until its end or its limit, verifies it, and removes what it left behind after the load.
+func (b *breaker) event(ctx context.Context, f *roundFault) {
+	b.progress.enter(record.StageBroken)
+	b.progress.note("event", "event begun: "+f.spec.Strike.String())
+	limited, cancel := context.WithTimeoutCause(ctx, b.spec.Measured()+b.spec.Recovery.Std(),
+		errors.New("it did not end within the measured time and the time for recovery (--recovery)"))
+	err := b.injectIn(limited, f)
+	if err != nil && limited.Err() != nil {
+		err = fmt.Errorf("%w: %w", err, context.Cause(limited))
+	}
+	cancel()
+	b.locked(func() {
+		f.Healed = f.Effective
+		if f.failed = err != nil; f.failed {
+			f.problem = err.Error()
+		}
+	})
+	b.add(f)
+	if err != nil {
+		b.progress.Note(fmt.Sprintf("event failed: %s: %v", f.spec.Strike, err))
+	} else {
+		b.progress.note("event", fmt.Sprintf("event ended: %s on %s, after %s", f.spec.Strike, f.Target,
+			figure.Duration(f.Effective.Sub(f.Requested))))
+		b.verify(ctx, f, time.Time{})
+	}
+	b.progress.healed(b.unhealed())
+	if !f.Injected() {
+		return
+	}
+	<-b.loadOver
+	always, cancel := context.WithTimeout(context.WithoutCancel(ctx), healAtMost)
+	defer cancel()
+	injection, err := f.injector.Heal(always)
+	b.locked(func() {
+		injection.Healed = injection.Effective
+		if f.Injection = injection; err != nil && f.problem == "" {
+			f.problem = err.Error()
+		}
+	})
+}
+
 // members returns the members as they are now, or as they were before the load if they cannot be queried in time.
 func (b *breaker) members(ctx context.Context) []record.LabMember {
 	ctx, cancel := context.WithTimeout(ctx, describeBefore)
@@ -167,11 +220,15 @@ func (b *breaker) members(ctx context.Context) []record.LabMember {
 func (b *breaker) inject(ctx context.Context, f *roundFault) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectAtMost)
 	defer cancel()
+	return b.injectIn(ctx, f)
+}
+
+func (b *breaker) injectIn(ctx context.Context, f *roundFault) error {
 	injection, err := f.injector.Inject(ctx)
 	b.locked(func() {
 		f.Injection = injection
 		for _, m := range f.before {
-			if m.Name == injection.Target || m.Host == injection.Target {
+			if m.Name == injection.Target || m.Host == injection.Target || slices.Contains(injection.Members, m.Name) {
 				f.struck = append(f.struck, m)
 			}
 		}
@@ -313,6 +370,12 @@ func (b *breaker) faults(c runClock) []record.DrillFault {
 		if f.Injected() {
 			r.Manner = f.Manner // without one, the fault was not injected
 		}
+		if f.event && f.Injected() {
+			r.Event = &record.DrillEvent{Outcome: record.EventCompleted, Figures: f.Figures}
+			if f.failed {
+				r.Event.Outcome = record.EventFailed
+			}
+		}
 		r.Commands = commandsOf(f.Commands, c)
 		if f.Injected() && !c.began.IsZero() {
 			r.Injected, r.Done = c.at(f.Requested), c.at(f.Effective)
@@ -332,7 +395,8 @@ func (b *breaker) faults(c runClock) []record.DrillFault {
 // commandsOf returns the commands of a fault for the record.
 func commandsOf(list []platform.Command, c runClock) (out []record.DrillCommand) {
 	for _, one := range list {
-		r := record.DrillCommand{Step: one.Step, Command: one.Text, Exit: one.Exit, Output: one.Output, Problem: one.Problem}
+		r := record.DrillCommand{Step: one.Step, Command: one.Text, Exit: one.Exit, Request: one.Request,
+			Output: one.Output, Problem: one.Problem}
 		if !c.began.IsZero() {
 			r.Asked, r.Returned = c.at(one.Asked), c.at(one.Returned)
 		}

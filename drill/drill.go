@@ -58,12 +58,16 @@ type Options struct {
 // Check returns what is wrong with a complete specification, as far as that is known without a target.
 func Check(asked spec.Drill) error {
 	errs := []error{run.CheckClients(asked.Run), checkObjectives(asked)}
-	for _, f := range asked.Faults {
+	_, lab := spec.LabOf(asked.Run.Target)
+	for _, f := range action.Complete(asked.Faults) {
 		if f.Exec != nil {
 			continue // spec checked it
 		}
 		if err := action.Check(f); err != nil {
 			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Strike, err))
+		} else if !lab && asked.Platform == "" && !action.Find(f.Strike.Action).Plain {
+			errs = append(errs, fmt.Errorf("faults: on a target that is not a lab, a drill needs the commands that inject %s. "+
+				"Name a platform file (--platform), or set external: true and inject the fault yourself", f.Strike))
 		}
 	}
 	return errors.Join(errs...)
@@ -102,6 +106,7 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}
 	}
+	asked.Faults = action.Complete(asked.Faults)
 	if o.Progress == nil {
 		o.Progress = silent{}
 	}

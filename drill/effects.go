@@ -76,6 +76,9 @@ func (o *operations) effectsOf(out *record.DrillRound, shift int64, client int, 
 	if f.Healed > 0 {
 		w.healed = f.Healed - shift
 	}
+	if f.Event != nil { // it has an effect from its begin
+		w.done, w.healed = w.fault, f.Done-shift
+	}
 	if len(o.spec.Load.Stages) > 0 {
 		w.baseline = w.fault - baselineLength
 	}

@@ -14,9 +14,11 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // round is one repetition: the order of its steps, and the parts that do them. Each part has its own state.
@@ -80,6 +82,11 @@ func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
 	problem := r.audit(after)
 	r.breaks.healRest(context.WithoutCancel(ctx))
 	out.Faults = r.breaks.faults(r.clock)
+	if nerr := r.operations.notice(out, r.clock.shift); nerr != nil {
+		r.drill.find("latencies-unread", measure.Warning, "the latencies of round %d could not be read from its record, so the p99 "+
+			"before, during and after a fault is missing: %v", out.Number, nerr)
+	}
+	r.judgeEvents()
 	r.conclude(ctx, result, err, problem)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -121,7 +128,7 @@ func (r *round) prepare(ctx context.Context) error {
 		}
 	}
 	if p := r.drill.o.Platform; p != nil && t.Kind != "lab" {
-		if err := r.target.openPlatform(ctx, p); err != nil {
+		if err := r.target.openPlatform(ctx, p, r.result); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 	}
@@ -129,6 +136,9 @@ func (r *round) prepare(ctx context.Context) error {
 		r.drill.writer.AddSecrets(r.target.uri)
 		r.target.query(ctx)
 		r.drill.nameVendor(r.target.identity.Vendor)
+		if err := r.target.plan(r.drill.spec); err != nil {
+			return &run.Error{Stage: run.Specification, Err: err}
+		}
 		placed, err := r.target.spreadSeeds(ctx, asked, r.drill.progress.Step)
 		if err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
@@ -204,6 +214,11 @@ func (r *round) place() {
 func (r *round) checkPlacement() {
 	books := &r.operations.books
 	now, err := r.target.placement(r.drill.spec.Run.Database, books.wrapped.Collections())
+	if slices.ContainsFunc(r.drill.spec.Faults, func(f spec.Fault) bool {
+		return f.Strike.Action == action.ChunkMigration
+	}) {
+		return // it was planned
+	}
 	if err == nil && !now.Same(books.placed) {
 		r.drill.find("chunks-moved", measure.Warning, "chunks were moved between shards during round %d. Each operation counts "+
 			"for the shard that had its chunk when the load began. Stop the balancer for a drill (sh.stopBalancer())",

@@ -12,8 +12,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -83,12 +86,39 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 }
 
 // openPlatform queries the members of a target that is not a lab.
-func (t *target) openPlatform(ctx context.Context, p platform.Platform) (err error) {
+func (t *target) openPlatform(ctx context.Context, p platform.Platform, out *record.DrillRound) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryAtMost)
 	defer cancel()
 	t.platform = p
-	t.before.Members, err = p.Members(ctx)
-	return err
+	if t.before.Members, err = p.Members(ctx); err != nil {
+		return err
+	}
+	if of, ok := p.(platform.Describer); ok {
+		return of.Describe(ctx, out)
+	}
+	return nil
+}
+
+// plan puts the planned events on top of the platform, and refuses a fault that the target does not have.
+func (t *target) plan(asked spec.Drill) error {
+	if t.platform == nil {
+		return nil
+	}
+	collections := []string{ledger.DefaultCollection}
+	if asked.Run.Workload.Name != spec.WorkloadLedger {
+		var err error
+		if collections, err = run.Collections(asked.Run); err != nil {
+			return err
+		}
+	}
+	t.platform = maintenance.On(maintenance.Deployment{Platform: t.platform, URI: t.uri, Identity: t.identity,
+		Database: asked.Run.Database, Collections: collections})
+	for _, f := range asked.Faults {
+		if _, err := t.platform.Fault(f, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resources are what all hosts of a lab have used since they were created.
@@ -133,7 +163,7 @@ func oneLine(err error) string { return store.Redact(store.OneLine(err.Error()))
 
 // commander runs commands on the primary, or on a router, through the official driver.
 func (t *target) commander() (c server.Commander, closeIt func(), err error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(t.uri).SetAppName("plimsoll drill").
+	client, err := mongo.Connect(options.Client().ApplyURI(t.uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
 		SetServerSelectionTimeout(queryAtMost))
 	if err != nil {
 		return nil, nil, err

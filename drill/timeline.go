@@ -69,9 +69,15 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		if f.Injected <= 0 {
 			continue
 		}
-		add(record.MomentFault, "", f.Injected, i, f.Fault.String()+" on "+f.Target)
+		begun := record.MomentFault
+		if f.Event != nil {
+			begun = record.MomentEvent
+		}
+		add(begun, "", f.Injected, i, f.Fault.String()+" on "+f.Target)
 		commandMoments(f, func(kind string, at int64, text string) { add(kind, "", at, i, text) })
-		if f.Healed > f.Done { // such as a step-down is over as soon as it is done
+		if f.Event != nil {
+			add(record.MomentEnded, "", f.Done, i, f.Fault.String()+" "+f.Event.Outcome)
+		} else if f.Healed > f.Done {
 			add(record.MomentHealed, "", f.Healed, i, f.Fault.String()+" on "+f.Target)
 		}
 	}
@@ -110,18 +116,14 @@ func commandMoments(f record.DrillFault, add func(kind string, at int64, text st
 	for _, c := range f.Commands {
 		if c.Step == "witness" {
 			if c.Returned == f.Seen {
-				by = "the witness command"
+				by = "the witness"
 			}
 			continue
 		}
 		if c.Step == "heal" {
 			add(record.MomentReverting, c.Asked, f.Fault.String()+" on "+f.Target)
 		}
-		text := fmt.Sprintf("%s: exit code %d", c.Step, c.Exit)
-		if c.Problem != "" {
-			text = c.Step + ": " + c.Problem
-		}
-		add(record.MomentReturned, c.Returned, text)
+		add(record.MomentReturned, c.Returned, c.Step+": "+c.Result())
 	}
 	if f.Seen > 0 {
 		add(record.MomentSeen, f.Seen, by)

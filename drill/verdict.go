@@ -176,6 +176,8 @@ func unknowns(e evidence) []string {
 	for _, f := range r.Faults {
 		if f.Injected <= 0 {
 			open.add("%s was not injected%s", f.Fault, detail(f.Problem))
+		} else if f.Event != nil && f.Event.Outcome == record.EventFailed {
+			open.add("%s on %s failed%s", f.Fault, f.Target, detail(f.Problem))
 		} else if f.Disputed {
 			open.add("the witnesses of %s on %s contradict each other%s", f.Fault, f.Target, detail(f.Evidence))
 		} else if !f.Hit {

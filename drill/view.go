@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -58,7 +59,7 @@ const (
 func (v *view) follow(ctx context.Context) {
 	o := options.Client().ApplyURI(v.uri).SetAppName("plimsoll drill").SetHeartbeatInterval(viewHeartbeat).
 		SetMinPoolSize(1).SetMaxPoolSize(1).
-		SetServerSelectionTimeout(viewTimeout).SetRetryReads(false).
+		SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(viewTimeout).SetRetryReads(false).
 		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: v.changed})
 	c, err := mongo.Connect(o)
 	if err != nil {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -190,6 +194,7 @@ func seriesOf(r *record.Run) map[string]int {
 func TestBesideTheLoad(t *testing.T) {
 	inTurn(t, 5)
 	forEachServer(t, func(t *testing.T, s *server) {
+		before, began := diagnosticQueries(t, s), time.Now()
 		c := start(t, slices.Concat(insertsOnly(s.uri, newDatabase("beside"), "driver"), []string{"--pace", "40", "--duration", "30m"})...)
 		untilRecorded(t, c, "samples of the client, of the machine and of mongod", func(r *record.Run) bool {
 			n := seriesOf(r)
@@ -199,6 +204,10 @@ func TestBesideTheLoad(t *testing.T) {
 		c.signal(t, os.Interrupt)
 		r := c.wait(t).must(t, 130).record(t)
 		sources := seriesOf(r)
+		asked, most := diagnosticQueries(t, s)-before, time.Since(began).Seconds()+2
+		if s.engine == engine.Mongod && (asked < 2 || float64(asked) > most) {
+			t.Errorf("mongod answered %d queries for its diagnostic data, and one per second is at most %.0f", asked, most)
+		}
 		if sources["client"] == 0 || sources["host"] == 0 {
 			t.Errorf("series of %v", sources)
 		}
@@ -210,4 +219,23 @@ func TestBesideTheLoad(t *testing.T) {
 			t.Errorf("FerretDB has series %v and notes %q: it must have one or the other", sources, r.Target.Notes)
 		}
 	})
+}
+
+// diagnosticQueries is how often a mongod answered getDiagnosticData since its start, by its own count.
+func diagnosticQueries(t *testing.T, s *server) int64 {
+	t.Helper()
+	if s.engine != engine.Mongod {
+		return 0
+	}
+	c, err := dial(s.uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Disconnect(context.Background())
+	status, err := c.Database("admin").RunCommand(t.Context(), bson.D{{Key: "serverStatus", Value: 1}}).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := status.Lookup("metrics", "commands", "getDiagnosticData", "total").AsInt64OK()
+	return n
 }

@@ -28,7 +28,7 @@ func divide(asked spec.Run, turns workload.Turns) spec.Run {
 	}
 	asked.LoadPhase = spec.LoadPhase{Skip: true, Batch: asked.LoadPhase.Batch, Parallel: 1} // the parent has loaded
 	asked.Objectives = nil                                                                  // the parent checks them
-	asked.Out = ""
+	asked.Out, asked.Observe = "", nil
 	return asked
 }
 

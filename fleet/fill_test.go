@@ -165,7 +165,8 @@ func (w *loadWatcher) Interval(_ measure.Dims, iv *measure.Interval) {
 	}
 }
 
-// A load phase of agents that is interrupted, or that loses an agent, keeps what was loaded, and the next one goes on.
+// A load phase of agents that is interrupted, or that loses an agent and is strict, keeps what was loaded, and the next
+// one goes on.
 func TestFillByAgentsEndsEarly(t *testing.T) {
 	t.Parallel()
 	uri := database(t)
@@ -175,6 +176,7 @@ func TestFillByAgentsEndsEarly(t *testing.T) {
 		"lost":        func(m *memory, _ context.CancelFunc) { m.links[1].Break() },
 	} {
 		asked := loading(uri, name, records)
+		asked.Load.Strict = true
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		place := &memory{dir: t.TempDir()}
@@ -193,6 +195,42 @@ func TestFillByAgentsEndsEarly(t *testing.T) {
 		if err != nil || r.Fill.Counted != records || r.Fill.Present == 0 || name == "interrupted" && r.Fill.Present != inserted {
 			t.Errorf("%s: %d documents were inserted, and then: %v, %+v", name, inserted, err, r.Fill)
 		}
+	}
+}
+
+// The others load the rest of the range of an agent that is lost in the load phase, and the load is divided among them.
+func TestFillByAgentsTakesOver(t *testing.T) {
+	t.Parallel()
+	const records = 30_000
+	asked := loading(database(t), "lost", records)
+	asked.LoadPhase.Batch = 1 // so that it takes some seconds
+	place := &memory{dir: t.TempDir()}
+	w := &loadWatcher{watcher: watcher{on: func(*watcher) { place.links[1].Break() }}}
+	r, dir, err := fill(t, t.Context(), asked, place, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Fill; f.Counted != records || f.Inserted != records || f.Present != 0 {
+		t.Errorf("load phase %+v", f)
+	}
+	checkParts(t, dir, r)
+	if len(r.Clients) != 2 || r.Clients[0].Agent != "agent-0" || r.Clients[1].Agent != "agent-2" || r.Clients[1].Share != 0.5 {
+		t.Errorf("clients %+v", r.Clients)
+	}
+	f := finding(r, "client-lost-loading")
+	if f == nil || f.Severity != measure.Note || !strings.Contains(f.Text, "agent-1 on elsewhere was lost in the load phase (broken)") {
+		t.Errorf("validity %+v", r.Validity)
+	}
+	events, err := record.Events(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, e := range events {
+		kinds[e.Kind]++
+	}
+	if kinds[EventLost] != 1 || kinds[load.EventResume] == 0 {
+		t.Errorf("events %v", events)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // CoordinatorDir is the directory below a record that keeps what a coordinator needs to be started again. It is there
@@ -30,6 +31,7 @@ type state struct {
 	Started int64         `json:"started"` // the coordinator's clock, in nanoseconds of the Unix epoch
 	Number  uint64        `json:"number"`
 	Clients []stateClient `json:"clients"`
+	Missed  []string      `json:"missed,omitempty"` // clients that were lost in the load phase
 }
 
 type stateClient struct {
@@ -50,7 +52,7 @@ func (t *team) keepState() error {
 	if _, ok := t.place.(Resumer); !ok {
 		return nil
 	}
-	s := state{Started: t.started.UnixNano(), Number: t.opts.Number}
+	s := state{Started: t.started.UnixNano(), Number: t.opts.Number, Missed: t.missed}
 	for _, m := range t.members {
 		offset, uncertainty := m.clock.offset()
 		s.Clients = append(s.Clients, stateClient{m.facts, int64(offset), int64(uncertainty)})
@@ -108,6 +110,7 @@ func Resume(ctx context.Context, target string, o run.Options, f Options) (*reco
 	o.Number, o.Loaded = s.Number, old.Fill
 	o.Team = func(ctx context.Context, _ string, sink run.Sink) (run.Teamwork, error) {
 		t := newTeam(asked, o, f, place, &pids{})
+		t.spec.Load.Clients, t.missed = spec.Count(len(s.Clients)), s.Missed
 		t.begin(sink)
 		w, err := t.rejoin(ctx, resumer, s)
 		w.Findings = append(w.Findings, away)
@@ -153,21 +156,25 @@ func (t *team) rejoin(ctx context.Context, place Resumer, s state) (run.Teamwork
 	if err != nil {
 		return run.Teamwork{}, err
 	}
-	if len(links) != len(s.Clients) {
-		return run.Teamwork{}, fmt.Errorf("the unfinished run has %d agents, and its record %d: start the run again",
-			len(links), len(s.Clients))
-	}
 	t.started = time.Unix(0, s.Started)
-	var facts []Facts
-	for i, link := range links {
+	for _, link := range links {
+		i := len(t.members)
+		if i == len(s.Clients) || link.Facts().Name != s.Clients[i].Facts.Name {
+			link.Break() // its agent was lost in the load phase
+			continue
+		}
 		c := s.Clients[i]
 		m := &member{Link: link, number: i, facts: c.Facts, ready: true, loading: true}
 		m.clock.first = &answer{offset: time.Duration(c.Offset), trip: 2 * time.Duration(c.Uncertainty)}
-		t.members, facts = append(t.members, m), append(facts, m.facts)
-		go follow(i, link, t.reports)
+		t.members = append(t.members, m)
+		go follow(m, t.reports)
 	}
-	if t.turns, err = turnsOf(t.spec.Load, facts); err != nil {
-		return run.Teamwork{}, err
+	if len(t.members) != len(s.Clients) {
+		return run.Teamwork{}, fmt.Errorf("the server has %d of the %d agents of the unfinished run: start the run again",
+			len(t.members), len(s.Clients))
+	}
+	if t.share(); t.err != nil {
+		return run.Teamwork{}, t.err
 	}
 	t.sink.Clients(t.shares())
 	if err := t.sink.Begin(t.started); err != nil {

@@ -140,6 +140,11 @@ func (t *team) findings() []measure.Finding {
 			Text: t.losses() + ". The load was lower than specified from then on, and the result covers the time before. Find out " +
 				"what ended the client (memory, a limit, a signal), and run again."})
 	}
+	if len(t.missed) > 0 {
+		found = append(found, measure.Finding{ID: "client-lost-loading", Severity: measure.Note,
+			Text: strings.Join(t.missed, ", ") + ". The others loaded its records, and the load was divided among them. Find out what ended " +
+				"it (memory, a limit, a signal, its machine)."})
+	}
 	if at, degraded := t.firstLoss(); degraded {
 		found = append(found, measure.Finding{ID: "client-lost", Severity: measure.Warning,
 			Text: fmt.Sprintf("%s. From %v on its part of the load is missing, and the rates are those of the others. Find out what ended "+

@@ -50,6 +50,8 @@ type team struct {
 	pings   int64
 	seconds int // since the clients were placed
 
+	filling  time.Time       // when the current part of the load phase began; zero outside of the load phase
+	missed   []string        // clients that were lost in the load phase, with the reasons
 	started  time.Time       // run time zero, once it is decided
 	stopping bool            // the clients were stopped
 	lost     bool            // … because one of them was lost
@@ -81,7 +83,7 @@ type member struct {
 
 // report is a message of a client, or the end of its link.
 type report struct {
-	client int
+	member *member
 	message
 	gone bool
 	why  string // how it failed, if it is gone
@@ -154,11 +156,10 @@ func (t *team) placeAll(ctx context.Context) {
 		t.fail(err)
 		return
 	}
-	var facts []Facts
 	for i, link := range links {
 		m := &member{Link: link, number: i, facts: link.Facts()}
-		t.members, facts = append(t.members, m), append(facts, m.facts)
-		go follow(i, link, t.reports)
+		t.members = append(t.members, m)
+		go follow(m, t.reports)
 		if m.facts.Local {
 			t.living.add(m.facts.PID)
 		}
@@ -167,13 +168,23 @@ func (t *team) placeAll(ctx context.Context) {
 				"on both", m.facts.Name, m.facts.Host, m.facts.Protocol, m.facts.Version, Protocol))
 		}
 	}
-	if t.turns, err = turnsOf(t.spec.Load, facts); err != nil {
-		t.fail(wrong(err))
-	}
-	if t.err != nil {
+	if t.share(); t.err != nil {
 		t.each(func(m *member) { m.Close() })
+	}
+}
+
+// share divides the load among the clients.
+func (t *team) share() {
+	var facts []Facts
+	for _, m := range t.members {
+		facts = append(facts, m.facts)
+	}
+	turns, err := turnsOf(t.spec.Load, facts)
+	if err != nil {
+		t.fail(wrong(err))
 		return
 	}
+	t.turns = turns
 }
 
 func (t *team) startAll(ctx context.Context) {
@@ -211,22 +222,22 @@ func (t *team) order(client int) order {
 }
 
 // follow passes on the messages of a client until its link ends.
-func follow(client int, link Link, reports chan<- report) {
+func follow(m *member, reports chan<- report) {
 	for {
-		frame, err := link.Receive()
-		var m message
+		frame, err := m.Receive()
+		var said message
 		if err == nil {
-			if err = json.Unmarshal(frame, &m); err == nil {
-				reports <- report{client: client, message: m}
+			if err = json.Unmarshal(frame, &said); err == nil {
+				reports <- report{member: m, message: said}
 				continue
 			}
-			link.Break()
+			m.Break()
 		}
 		why := ""
 		if !errors.Is(err, io.EOF) {
 			why = err.Error()
 		}
-		reports <- report{client: client, gone: true, why: why}
+		reports <- report{member: m, gone: true, why: why}
 		return
 	}
 }
@@ -271,7 +282,7 @@ func (t *team) fail(err error) {
 }
 
 func (t *team) receive(r report) {
-	m := t.members[r.client]
+	m := r.member
 	m.silent = 0
 	m.loading = m.loading && !r.Ready
 	if r.Began != 0 && !m.loading {
@@ -398,6 +409,9 @@ func (t *team) leave(m *member, why string) {
 	}
 	if t.started.IsZero() {
 		m.status, m.why = "lost", why
+		if t.takesOver(m) {
+			return
+		}
 		t.fail(fmt.Errorf("%s of %d ended before the load began: %s", name(m.number), len(t.members), why))
 		return
 	}

@@ -43,6 +43,9 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 	if b.inventory.running() == nil {
 		return record.LabFault{}, refuse("the lab is not up")
 	}
+	if a := action.Find(f.Strike.Action); a.Apply == nil {
+		return record.LabFault{}, refuse("%s is an event of drills: plimsoll drill lab:%s --fault %s", a.Name, b.lab, f.Strike)
+	}
 	x, err := b.prepare(ctx, f)
 	if err != nil {
 		return record.LabFault{}, err
@@ -58,6 +61,7 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 		}
 		return record.LabFault{}, fmt.Errorf("cannot %s %s: %w", x.Action, x.Target, err)
 	}
+	x.Figures = x.job.Figures
 	b.register(x, limit)
 	return x.LabFault, nil
 }
@@ -65,6 +69,9 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 // prepare finds the target of a fault, and refuses an action that the target does not support.
 func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 	a := action.Find(f.Strike.Action)
+	if a.Platform != "" {
+		return nil, refuse("%s is an action of %s only", a.Name, a.Platform)
+	}
 	t, err := b.resolve(ctx, f.Strike, a.On, f.Seed)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,9 +26,17 @@ func CheckTarget(l record.Lab, f spec.Fault) error {
 		known = append(known, m.Name)
 	}
 	known = append(hosts, known...)
+	if a.Name == action.AddMember || a.On == action.Collection || a.On == action.Set && what.Target == action.AllSets {
+		return CheckNeeds(l, a)
+	}
+	if a.On == action.Set {
+		return checkSet(l, a, what.Target)
+	}
 	member, disk := splitTarget(what.Target)
 	role := member[strings.LastIndexByte(member, '/')+1:]
 	switch {
+	case a.Platform != "":
+		return refuse("%s is an action of %s only. A lab has: %s", a.Name, a.Platform, strings.Join(action.Names(), ", "))
 	case a.On == action.Disk && slices.Contains(hosts, member):
 		return hostHasNoDisk(what)
 	case !slices.Contains(known, member) && !slices.Contains(roles, role):
@@ -35,14 +44,38 @@ func CheckTarget(l record.Lab, f spec.Fault) error {
 	case disk != "" && a.On != action.Disk:
 		return isADisk(what)
 	}
-	return checkNeeds(l, a)
+	return CheckNeeds(l, a)
 }
 
-func checkNeeds(l record.Lab, a *action.Action) error {
+// checkSet checks the name of a replica set or shard.
+func checkSet(l record.Lab, a *action.Action, name string) error {
+	var sets []string
+	for _, m := range l.Members {
+		if m.Set != "" && !slices.Contains(sets, m.Set) {
+			sets = append(sets, m.Set)
+		}
+	}
+	if !slices.Contains(sets, name) {
+		return refuse("there is no set %q%s (sets: %s, or %s)", name, nearest.DidYouMean(name, sets), strings.Join(sets, ", "),
+			action.AllSets)
+	}
+	return CheckNeeds(l, a)
+}
+
+// CheckNeeds checks that a lab has what an action needs. The lab may be a specification only.
+func CheckNeeds(l record.Lab, a *action.Action) error {
 	made := func(v record.LabVolume) bool { return v.Layout.Backend != volume.Directory }
 	directories := len(l.Volumes) > 0 && !slices.ContainsFunc(l.Volumes, made)
 	const faulty = " and --faults (storage: {size: …, faults: true})"
 	switch {
+	case a.Name == action.AddMember:
+		return a.Apply(context.Background(), nil) // always refused
+	case a.Lacking != "" && l.Engine == spec.LabDocumentDB:
+		return refuse("the engine %s does not have %s, because %s", spec.LabDocumentDB, a.Name, a.Lacking)
+	case a.Needs == action.NeedsSet && l.Specification.Topology.Kind == spec.LabStandalone:
+		return refuse("%s needs a replica set, and this lab has a single server. Create the lab with --members 3", a.Name)
+	case a.Needs == action.NeedsShards && l.Specification.Topology.Kind != spec.LabSharded:
+		return refuse("%s needs a sharded cluster. Create the lab with --shards 2", a.Name)
 	case a.Needs == action.NeedsIsolated && l.Specification.Hosts.Mode == spec.LabPlain:
 		return refuse("%s needs isolated hosts, but this lab has plain hosts. "+
 			"Create the lab with --hosts isolated (hosts: {mode: isolated})", a.Name)

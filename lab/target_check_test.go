@@ -25,6 +25,10 @@ func TestCheckTarget(t *testing.T) {
 	faulty.Specification.Storage.Faults = true
 	classed := sized
 	classed.Specification.Storage.Device = "nvme"
+	documentdb := l
+	documentdb.Engine = spec.LabDocumentDB
+	single := l
+	single.Specification.Topology.Kind = spec.LabStandalone
 	apart := l
 	apart.Specification.Hosts.Mode = "isolated"
 	for _, c := range []struct {
@@ -58,6 +62,14 @@ func TestCheckTarget(t *testing.T) {
 		{faulty, action.DiskLie, "rs0-1/d1", ""},
 		{faulty, action.PowerLoss, "host1", ""},
 		{classed, action.PowerLoss, "host1", ""},
+		{l, action.RollingRestart, "all", ""},
+		{l, action.RollingRestart, "rs1", "there is no set"},
+		{l, action.IndexBuild, "workload", ""},
+		{l, action.AddMember, "rs0-9", "a lab has no spare member"},
+		{l, action.ChunkMigration, "workload", "--shards 2"},
+		{documentdb, action.ChunkMigration, "workload", "because it has no shards"},
+		{documentdb, action.Compaction, "secondary", "it has no compact command"},
+		{single, action.StepDown, "primary", "--members 3"},
 	} {
 		err := CheckTarget(c.lab, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}})
 		switch {

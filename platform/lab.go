@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -33,7 +34,9 @@ func (p labPlatform) Members(ctx context.Context) ([]record.LabMember, error) {
 }
 
 // Actions implements [Platform].
-func (p labPlatform) Actions() []*action.Action { return action.All() }
+func (p labPlatform) Actions() []*action.Action {
+	return slices.DeleteFunc(action.All(), func(a *action.Action) bool { return a.Apply == nil })
+}
 
 // Fault implements [Platform].
 func (p labPlatform) Fault(f spec.Fault, limit time.Duration) (Injector, error) {

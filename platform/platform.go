@@ -1,9 +1,10 @@
 // Package platform breaks deployments on purpose: it injects faults, verifies that they had an effect, and heals them.
 //
-// A [Platform] is a deployment with members and the actions that it has. A lab is one ([OfLab]); package
-// platform/command is one that commands of the user break. An [Injector] injects one fault. The evidence that a fault
-// had an effect never comes from the injector: it comes from processes, connections, and counters of the kernel and of
-// the disks. The table of actions is package lab/action. [External] records when the user injects a fault.
+// A [Platform] is a deployment with members and the actions that it has. A lab is one ([OfLab]). A [Deployment] is one
+// that Plimsoll did not make: package platform/command breaks it with commands of the user. An [Injector] injects one
+// fault. The evidence that a fault had an effect never comes from the injector: it comes from processes, connections,
+// and counters of the kernel and of the disks. The table of actions is package lab/action. [External] records when the
+// user injects a fault.
 package platform
 
 import (
@@ -30,13 +31,14 @@ type Platform interface {
 // Injector injects one fault once. Its methods are called one after the other. Each returns all that is known of the
 // fault by then.
 type Injector interface {
-	// Inject returns when the fault is in effect. If it fails, nothing is left to heal.
+	// Inject returns when the fault is in effect, or at the end of a planned event. If it fails, nothing is left to heal.
+	// An event that fails after its begin was injected all the same.
 	Inject(ctx context.Context) (Injection, error)
 	// Verify polls until a witness other than the injector has seen an effect, or ctx ends. It may be called while the
 	// load runs, and again after the fault is reverted. An error means that the witness could not be polled.
 	Verify(ctx context.Context) (Injection, error)
-	// Heal reverts the fault and returns when that is done. A fault that is healed already, by its time limit or by a
-	// person, is no error.
+	// Heal reverts the fault, or removes what an event left behind, and returns when that is done. A fault that is healed
+	// already, by its time limit or by a person, is no error.
 	Heal(ctx context.Context) (Injection, error)
 }
 
@@ -64,17 +66,22 @@ type Injection struct {
 	Seen          time.Time
 	// Commands are the commands of the user that were run for the fault, in the order of their start.
 	Commands []Command
+	// Members are the members that a planned event concerns; empty if they are those on the target. Figures are what the
+	// event measured of itself.
+	Members []string
+	Figures []record.EventFigure
 }
 
-// Command is one run of a command of the user.
+// Command is one run of a command of the user, or one request to the API of a platform.
 type Command struct {
 	// Step is "inject", "heal" or "witness".
 	Step string
 	// Text is the command as a person would type it, without credentials.
 	Text            string
 	Asked, Returned time.Time
-	// Exit is the exit code; -1 if the command did not start or was ended by a signal.
-	Exit int
+	// Exit is the exit code; -1 if the command did not start or was ended by a signal. A request has 0 if it succeeded.
+	Exit    int
+	Request bool
 	// Output is the bounded output, and Problem says why there is no exit code. Both have no credentials.
 	Output, Problem string
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -71,6 +72,8 @@ type DrillRound struct {
 	WindowEnd   int64 `json:"window_end_ns,omitempty"`
 	// Topology is that of the lab; absent without a lab.
 	Topology *spec.Topology `json:"topology,omitempty"`
+	// Kubernetes is the deployment in Kubernetes; absent on other platforms.
+	Kubernetes *Kubernetes `json:"kubernetes,omitempty"`
 	// Members is how many servers hold data.
 	Members int `json:"members,omitempty"`
 	// Seeds are documents that were written and read before the load, and SeedsFound those that the final read found.
@@ -135,7 +138,7 @@ type DrillFault struct {
 	// Outages of different failure modes are not compared.
 	Manner   string `json:"manner"`
 	Injected int64  `json:"injected_ns"`
-	// Done is when the injector had confirmed it.
+	// Done is when the injector had confirmed it. Of a planned event it is the end.
 	Done   int64 `json:"done_ns"`
 	Healed int64 `json:"healed_ns,omitempty"`
 	// Seen is when a witness saw the first effect, absent if that is not known.
@@ -149,9 +152,13 @@ type DrillFault struct {
 	// Commands are the commands of the user that were run for the fault, in the order of their start. Of the runs of a
 	// witness, the first and the last are kept.
 	Commands []DrillCommand `json:"commands,omitempty"`
+	// Event is how a planned event went; absent for faults.
+	Event *DrillEvent `json:"event,omitempty"`
+	// Noticed is what clients noticed; absent if it was not injected.
+	Noticed *DrillNoticed `json:"noticed,omitempty"`
 }
 
-// DrillCommand is one run of a command of the user, on the clock of the run.
+// DrillCommand is one run of a command of the user, or one request to the API of a platform, on the clock of the run.
 type DrillCommand struct {
 	// Step is what the command is for.
 	Step string `json:"step" jsonschema:"enum=inject,enum=heal,enum=witness"`
@@ -159,11 +166,26 @@ type DrillCommand struct {
 	Command  string `json:"command"`
 	Asked    int64  `json:"asked_ns"`
 	Returned int64  `json:"returned_ns"`
-	// Exit is the exit code; -1 if the command did not start or was ended.
+	// Exit is the exit code; -1 if the command did not start or was ended. A request has 0 if it succeeded.
 	Exit int `json:"exit"`
+	// Request says that this was not a command but a request to the API of the platform.
+	Request bool `json:"request,omitempty"`
 	// Output is the beginning of the output, and Problem says why there is no exit code.
 	Output  string `json:"output,omitempty"`
 	Problem string `json:"problem,omitempty"`
+}
+
+// Result is the result in a few words.
+func (c DrillCommand) Result() string {
+	switch {
+	case c.Problem != "":
+		return c.Problem
+	case !c.Request:
+		return fmt.Sprintf("exit code %d", c.Exit)
+	case c.Exit == 0:
+		return "succeeded"
+	}
+	return "no effect seen"
 }
 
 // The kinds of moments, in their usual order.
@@ -180,7 +202,9 @@ const (
 	MomentWritesBack = "writes-back"     // 95 % of the writes before
 	MomentThroughput = "throughput-back" // 95 % of the throughput before, of reads and writes together: in older records
 	MomentHealed     = "healed"
-	MomentRedundant  = "redundancy-back"  // members healthy, no lag, rebuild done
+	MomentRedundant  = "redundancy-back" // members healthy, no lag, rebuild done
+	MomentEvent      = "event"           // a planned event began
+	MomentEnded      = "event-ended"
 	MomentReturned   = "command-returned" // a command of the user returned
 	MomentSeen       = "effect-seen"      // a witness saw the first effect of a command
 	MomentReverting  = "reverting"        // the command that reverts a fault was started

@@ -34,8 +34,7 @@ func TestDrillDefaults(t *testing.T) {
 func TestDrillMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"run: {target: 'lab:x'}":                                                                                                  "faults: there is none",
-		"run: {target: 'lab:x'}\nfaults: [{fault: kill}]":                                                                         "ACTION:PLACE",
-		"run: {target: 'mongodb://h/'}\nfaults: [{fault: 'kill:primary'}]":                                                        "needs the commands",
+		"run: {target: 'lab:x'}\nfaults: [{fault: ':primary'}]":                                                                   "ACTION:PLACE",
 		"run: {target: 'lab:x'}\nexternal: true\nfaults: [{fault: 'kill:primary'}]":                                               "exclude each other",
 		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 10s}]":                               "not within",
 		"run: {target: 'lab:x', load: {duration: 10s}}\nfaults: [{fault: 'kill:primary', at: 5s, for: 6s}]":                       "reverted 1s after",

@@ -176,6 +176,8 @@ type LabFault struct {
 	Since  time.Time `json:"since"`
 	// Until is when the supervisor reverts it, absent if it does not.
 	Until *time.Time `json:"until,omitempty"`
+	// Figures are what a planned event measured of itself.
+	Figures []EventFigure `json:"figures,omitempty"`
 }
 
 // LabEvent is an event of a lab.

@@ -17,7 +17,7 @@ var seriesUnits = map[string]string{
 	"received": "B/s", "sent": "B/s", "some": "share", "full": "share",
 	// MongoDB.
 	"insert": "1/s", "query": "1/s", "update": "1/s", "delete": "1/s", "getmore": "1/s", "command": "1/s", "requests": "1/s",
-	"cache.used": "B", "cache.dirty": "B", "cache.max": "B", "cache.hit_ratio": "share", "cache.pages_read": "1/s",
+	"cache.used": "B", "cache.dirty": "B", "cache.max": "B", "cache.used_share": "share", "cache.dirty_share": "share", "cache.hit_ratio": "share", "cache.pages_read": "1/s",
 	"cache.pages_requested": "1/s", "cache.evicted": "1/s", "cache.evicted_by_application": "1/s", "cache.read_bytes": "B/s",
 	"cache.written_bytes": "B/s", "checkpoint.recent": "ns", "log.syncs": "1/s", "log.sync_time": "ns", "log.written_bytes": "B/s",
 	"write_conflicts": "1/s", "applied": "1/s", "fetched": "1/s", "fetched_bytes": "B/s", "batch_time": "ns", "buffer.size": "B",

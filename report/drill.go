@@ -132,6 +132,7 @@ func drillDocument(d *record.Drill) *Document {
 	if len(d.Rounds) > 0 && d.Rounds[0].Failover != "" {
 		doc.Facts = append(doc.Facts, Fact{"failover", d.Rounds[0].Failover})
 	}
+	doc.Facts = append(doc.Facts, kubernetesFacts(d)...)
 	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
 	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {
@@ -144,7 +145,7 @@ func drillDocument(d *record.Drill) *Document {
 		for _, story := range DrillStories(r) {
 			round = append(round, drillTimeline(r, story))
 		}
-		for _, s := range append(round, drillCommands(r), drillEffects(r), drillShards(r), drillClients(r),
+		for _, s := range append(round, drillCommands(r), drillNoticed(r), drillEffects(r), drillShards(r), drillClients(r),
 			drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r), drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
@@ -182,7 +183,7 @@ func plannedFault(f spec.Fault) string {
 
 // explains reports whether a line explains a section.
 func explains(line string) bool {
-	return slices.Contains([]string{timeMeaning, effectMeaning, memberMeaning, ownDocuments, updateMeaning,
+	return slices.Contains([]string{timeMeaning, noticedMeaning, effectMeaning, memberMeaning, ownDocuments, updateMeaning,
 		guaranteeMeaning, staleMeaning, driverRepeats}, line)
 }
 
@@ -358,6 +359,7 @@ var drillPhases = map[string]string{
 	record.MomentHealed:     "fault reverted", record.MomentRedundant: "redundancy restored",
 	record.MomentReturned: "command returned", record.MomentSeen: "first effect seen",
 	record.MomentReverting: "heal command started",
+	record.MomentEvent:     "event begun", record.MomentEnded: "event ended",
 }
 
 // DrillMoment is the name of a moment of a drill.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -13,15 +12,11 @@ func drillCommands(r *record.DrillRound) Section {
 		Header: []string{"fault", "step", "started after the request", "took", "result", "command", "output"}, Left: 2, Last: 3}}
 	for _, f := range r.Faults {
 		for _, c := range f.Commands {
-			result := fmt.Sprintf("exit code %d", c.Exit)
-			if c.Problem != "" {
-				result = c.Problem
-			}
 			after := "–" // the fault was not injected, so there is no request to count from
 			if f.Injected > 0 {
 				after = nanoseconds(float64(c.Asked - f.Injected))
 			}
-			s.Table.row(f.Fault.String()+" on "+f.Target, c.Step, after, nanoseconds(float64(c.Returned-c.Asked)), result,
+			s.Table.row(f.Fault.String()+" on "+f.Target, c.Step, after, nanoseconds(float64(c.Returned-c.Asked)), c.Result(),
 				c.Command, strings.Join(strings.Fields(c.Output), " "))
 		}
 	}

@@ -65,8 +65,9 @@ func DrillStories(r *record.DrillRound) []DrillStory {
 // concernsOther says whether a moment is that of a fault which struck other shards than the named one, where something
 // struck that too.
 func concernsOther(r *record.DrillRound, m record.DrillMoment, shard string) bool {
-	if m.Kind != record.MomentFault && m.Kind != record.MomentHealed || m.Fault >= len(r.Faults) ||
-		m.Fault == 0 && m.Kind == record.MomentFault {
+	of := []string{record.MomentFault, record.MomentHealed, record.MomentEvent, record.MomentEnded}
+	if !slices.Contains(of, m.Kind) || m.Fault >= len(r.Faults) ||
+		m.Fault == 0 && (m.Kind == record.MomentFault || m.Kind == record.MomentEvent) {
 		return false // times count from the first fault
 	}
 	struck := r.Faults[m.Fault].Shards

@@ -42,6 +42,7 @@ func runDocument(r *record.Run) *Document {
 		d.Facts = append(d.Facts, runCounts(r, p)...)
 	}
 	d.Facts = append(d.Facts, Facts("target", runTarget(r))...)
+	d.Facts = append(d.Facts, Facts("notes", strings.Join(r.Target.Notes, "; "))...)
 	if r.Lab != nil {
 		d.Facts = append(d.Facts, Fact{"lab", LabLine(r.Lab)})
 		lab := LabSections(r.Lab, r.LabAfter, r.Series)

@@ -40,6 +40,32 @@ func (r *runner) startWatch() {
 		}
 	}
 	r.watch.Follow(observe.Every, sources...)
+	r.watch.Follow(observe.MetricsEvery, r.metrics...)
+}
+
+// openMetrics opens what the specification says to observe beside the target.
+func (r *runner) openMetrics(ctx context.Context) error {
+	o := r.spec.Observe
+	if o == nil {
+		return nil
+	}
+	for _, f := range o.CSV {
+		ahead, err := f.Ahead()
+		if err != nil {
+			return err
+		}
+		source, err := observe.NewValueFile(f.File, ahead)
+		if err != nil {
+			return err
+		}
+		r.metrics = append(r.metrics, source)
+	}
+	if o.Prometheus == nil {
+		return nil
+	}
+	list, err := observe.NewPrometheus(ctx, o.Prometheus.URL, o.Prometheus.Queries)
+	r.metrics = append(r.metrics, list...)
+	return err
 }
 
 // openWatched opens a second connection, so that sampling shares nothing with the load.

@@ -70,6 +70,15 @@ func Classes(asked spec.Run) ([]workload.Class, error) {
 	return w.Classes(), nil
 }
 
+// Collections returns the collections of the workload of a run.
+func Collections(asked spec.Run) ([]string, error) {
+	w, err := openWorkload(asked, Options{}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return w.Collections(), nil
+}
+
 // CheckObjectives refuses objectives for operations that the workload of a run does not have.
 func CheckObjectives(asked spec.Run, classes []workload.Class) error {
 	list, err := measure.ParseObjectives(strings.Join(asked.Objectives, ","))

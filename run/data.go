@@ -63,7 +63,7 @@ func (r *runner) loadData(ctx context.Context) error {
 		r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count})
 		return nil
 	}
-	return r.fillUp(ctx, count > 0)
+	return r.fillUp(ctx, count)
 }
 
 func (r *runner) count(ctx context.Context) (int64, error) {
@@ -74,16 +74,16 @@ func (r *runner) count(ctx context.Context) (int64, error) {
 	return r.store.Count(ctx, name)
 }
 
-// fillUp loads what is missing.
-func (r *runner) fillUp(ctx context.Context, resume bool) error {
+// fillUp loads what is missing. before is the number of documents that exist.
+func (r *runner) fillUp(ctx context.Context, before int64) error {
 	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.workload.Records()})
 	r.discardSamples()
 	var report load.FillReport
 	var err error
 	if r.opts.Loaders == nil {
-		report, err = r.fillPart(ctx, Part{To: r.workload.Records(), Resume: resume}, r.sink(false))
+		report, err = r.fillPart(ctx, Part{To: r.workload.Records(), Resume: before > 0}, r.sink(false))
 	} else {
-		report, err = r.fillTogether(ctx, resume)
+		report, err = r.fillTogether(ctx, before)
 	}
 	r.keepFill(record.FillResult{
 		Records: report.Records, Inserted: report.Inserted, Present: report.Present, Counted: report.Count,
@@ -118,10 +118,10 @@ func (r *runner) fillPart(ctx context.Context, p Part, sink measure.Sink) (load.
 
 // fillTogether loads in other processes, and counts the documents. If some are missing, all records are loaded once
 // more.
-func (r *runner) fillTogether(ctx context.Context, resume bool) (all load.FillReport, err error) {
+func (r *runner) fillTogether(ctx context.Context, before int64) (all load.FillReport, err error) {
 	records, name := r.workload.Records(), r.workload.Collections()[0]
 	for _, again := range []bool{false, true} {
-		report, err := r.opts.Loaders(ctx, r.labAddress(), Part{To: records, Resume: resume && !again, Again: again},
+		report, err := r.opts.Loaders(ctx, r.labAddress(), Part{To: records, Resume: before > 0 && !again, Again: again},
 			r.sink(false))
 		all.Records, all.Count = records, -1
 		all.Inserted, all.Present, all.End = all.Inserted+report.Inserted, report.Present, all.End+report.End
@@ -133,7 +133,7 @@ func (r *runner) fillTogether(ctx context.Context, resume bool) (all load.FillRe
 		}
 		switch {
 		case all.Count == records:
-			all.Present = records - all.Inserted
+			all.Inserted, all.Present = records-before, before // a process that was lost has no report
 			return all, nil
 		case all.Count > records:
 			return all, fmt.Errorf("collection %q has %d documents, and the workload has only %d records, so other documents are in it. Drop it or "+

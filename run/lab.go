@@ -218,7 +218,7 @@ func (r *runner) endLab() {
 		if err := r.writer.AddLog(m.Name, t.written(m.Logs)); err != nil {
 			r.writer.AddNote(store.OneLine(err.Error()))
 		}
-		if dir := t.diagnostics(m); dir != "" {
+		if dir := t.diagnostics(m); dir != "" && (r.spec.Observe == nil || !r.spec.Observe.SkipDiagnosticData) {
 			if err := r.writer.AddDiagnostics(m.Name, dir, r.begun); err != nil {
 				r.writer.AddNote(store.OneLine(err.Error()))
 			}

@@ -158,6 +158,9 @@ func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, er
 			return nil, at(Recording, err)
 		}
 	}
+	if err := r.openMetrics(ctx); err != nil {
+		return nil, at(Specification, orEnded(ctx, err))
+	}
 	if err := r.openTarget(ctx); err != nil {
 		var wrong *store.AddressError
 		if errors.As(err, &wrong) {
@@ -197,10 +200,11 @@ type runner struct {
 	report   load.Report
 	team     Teamwork
 	watch    *observe.Watch // of the machine, the lab and the servers during the load
-	unseen   int64          // events that the watch discarded
-	lab      *labTarget     // nil for other targets
-	service  *service       // nil without --via
-	reserve  *reserve       // nil if there is no space
+	metrics  []observe.Source
+	unseen   int64      // events that the watch discarded
+	lab      *labTarget // nil for other targets
+	service  *service   // nil without --via
+	reserve  *reserve   // nil if there is no space
 }
 
 // prepare checks everything that can be checked without touching the target.

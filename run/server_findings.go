@@ -16,7 +16,37 @@ const (
 	maxExhausted   = 0.05 // share of the seconds without a free ticket
 	maxEvicted     = 0.05 // share of the evicted pages that operations evicted
 	minEvicted     = 1    // of those pages per second
+	maxConflicts   = 0.05 // write conflicts per write
 )
+
+// machines names the busiest disk and the busiest processors of the servers' machines, as far as they are sampled.
+func machines(series []record.Series) string {
+	var disk, cpu, diskOf, cpuOf string
+	var busy, used float64
+	for _, s := range series {
+		name, ok := strings.CutPrefix(s.Source, "host:")
+		if !ok {
+			continue
+		}
+		if d, ok := strings.CutPrefix(s.Name, "disk."); ok && strings.HasSuffix(d, ".utilisation") && s.Mean > busy {
+			disk, diskOf, busy = strings.TrimSuffix(d, ".utilisation"), name, s.Mean
+		}
+		if s.Name == "cpu.busy" && s.Mean > used {
+			cpu, cpuOf, used = figure.Percent(s.Mean), name, s.Mean
+		}
+	}
+	var parts []string
+	if disk != "" {
+		parts = append(parts, fmt.Sprintf("the busiest disk was %s of %s (busy %s of the time)", disk, diskOf, figure.Percent(busy)))
+	}
+	if cpu != "" {
+		parts = append(parts, fmt.Sprintf("the busiest processors were those of %s (%s)", cpuOf, cpu))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " Of the sampled machines, " + strings.Join(parts, ", and ") + "."
+}
 
 // serverFindings judges the servers by their samples in the measured phase.
 func serverFindings(series []record.Series) []measure.Finding {
@@ -34,8 +64,9 @@ func serverFindings(series []record.Series) []measure.Finding {
 		bySource[name][s.Name] = s.Mean
 	}
 	var list []measure.Finding
+	beside := machines(series)
 	add := func(id string, format string, a ...any) {
-		list = append(list, measure.Finding{ID: id, Severity: measure.Warning, Text: fmt.Sprintf(format, a...)})
+		list = append(list, measure.Finding{ID: id, Severity: measure.Warning, Text: fmt.Sprintf(format, a...) + beside})
 	}
 	for _, name := range order {
 		v := bySource[name]
@@ -52,6 +83,14 @@ func serverFindings(series []record.Series) []measure.Finding {
 		if by := v["cache.evicted_by_application"]; by >= minEvicted && by > maxEvicted*v["cache.evicted"] {
 			add("cache-eviction", "on %s operations evicted %s pages per second from the cache themselves (%s of all evictions). They "+
 				"waited for room in the cache, and latency includes this. Use a larger cache, a smaller data set or faster storage.", name, figure.Rate(by), figure.Percent(min(1, by/max(by, v["cache.evicted"]))))
+		}
+	}
+	for _, name := range order {
+		v := bySource[name]
+		if writes := v["opcounters.insert"] + v["opcounters.update"] + v["opcounters.delete"]; v["write_conflicts"] > maxConflicts*writes {
+			list = append(list, measure.Finding{ID: "write-conflicts", Severity: measure.Note, Text: fmt.Sprintf("%s had %s write conflicts per second "+
+				"at %s writes per second. The server repeats these writes, and latency includes this. The workload writes the same documents at "+
+				"the same time; this belongs to the result if the application does this too.", name, figure.Rate(v["write_conflicts"]), figure.Rate(writes))})
 		}
 	}
 	return list

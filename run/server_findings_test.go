@@ -33,9 +33,11 @@ func TestServerFindings(t *testing.T) {
 		{"flow-control", map[string]float64{"flow_control.lagged": 0.25, "flow_control.writes": 200, "opcounters.insert": 600, "opcounters.update": 200}, []string{"a:1", "25", "200", "1,000"}},
 		{"flow-control", map[string]float64{"flow_control.lagged": 1, "flow_control.writes": 200, "opcounters.insert": 200}, []string{"100"}},
 		{"tickets", map[string]float64{"tickets.write.exhausted": 0.4}, []string{"write ticket", "40"}},
-		{"cache-eviction", map[string]float64{"cache.evicted": 100, "cache.evicted_by_application": 50}, []string{"50"}},
+		{"cache-eviction", map[string]float64{"cache.evicted": 100, "cache.evicted_by_application": 50}, []string{"50", "sdb of a (busy 98", "those of a (30"}},
+		{"write-conflicts", map[string]float64{"opcounters.update": 1000, "write_conflicts": 60}, []string{"60", "1,000"}},
 	} {
-		got := serverFindings(seriesOf("server:a:1", tc.values))
+		got := serverFindings(append(seriesOf("server:a:1", tc.values), seriesOf("host:a", map[string]float64{"disk.sda.utilisation": 0.1,
+			"disk.sdb.utilisation": 0.98, "cpu.busy": 0.3})...))
 		if len(got) != 1 || got[0].ID != tc.id {
 			t.Errorf("%v: %+v", tc.values, got)
 			continue

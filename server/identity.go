@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -96,6 +97,8 @@ type Hello struct {
 	LastWrite struct {
 		OpTime OpTime `bson:"opTime"`
 	} `bson:"lastWrite"`
+
+	LocalTime time.Time `bson:"localTime"` // clock of the server
 
 	Raw bson.Raw `bson:"-"` // the whole answer
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -22,8 +23,37 @@ func QueryStatistics(ctx context.Context, c Commander) (bson.Raw, error) {
 	return Query(ctx, c, cmd)
 }
 
-// QueryDiagnostics queries a server's diagnostic data about itself and its machine (getDiagnosticData), for which few
-// users are authorized.
-func QueryDiagnostics(ctx context.Context, c Commander) (bson.Raw, error) {
-	return query(ctx, c, "getDiagnosticData")
+// Diagnostics is the last sample of a server's diagnostic data. The server collects one in each full second of its
+// clock anyway, so reading them costs it less than [QueryStatistics].
+type Diagnostics struct {
+	Taken  time.Time // clock of the server
+	Status bson.Raw  // serverStatus; nil if the server collects no diagnostic data
+	Set    bson.Raw  // replSetGetStatus; nil if it is not a member of a set
+	Host   bson.Raw  // systemMetrics: processors, memory, disks and network of its machine; nil if it is not Linux
+}
+
+// QueryDiagnostics queries a server's diagnostic data (getDiagnosticData), for which few users are authorized.
+func QueryDiagnostics(ctx context.Context, c Commander) (Diagnostics, error) {
+	reply, err := query(ctx, c, "getDiagnosticData")
+	return ReadDiagnostics(reply), err
+}
+
+// ReadDiagnostics reads the answer to getDiagnosticData. 8.0 and later may have parts below the role that they belong
+// to.
+func ReadDiagnostics(reply bson.Raw) Diagnostics {
+	part := func(name string) bson.Raw {
+		for _, role := range []string{"common", "shard", "router"} {
+			if d, ok := lookup(reply, "data", role, name).DocumentOK(); ok {
+				return d
+			}
+		}
+		d, _ := lookup(reply, "data", name).DocumentOK()
+		return d
+	}
+	d := Diagnostics{Taken: date(reply, "data", "start"), Status: part("serverStatus"), Set: part("replSetGetStatus"),
+		Host: part("systemMetrics")}
+	if d.Taken.IsZero() {
+		d.Taken = date(d.Status, "localTime")
+	}
+	return d
 }

@@ -204,9 +204,6 @@ func (s *Drill) checkTarget() error {
 	case lab && s.commands():
 		return errors.New("platform and exec are for targets that are not labs, because a lab injects its faults itself. Remove them, or " +
 			"use the address of the deployment as the target")
-	case !lab && s.Platform == "" && slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Exec == nil }):
-		return errors.New("faults: on a target that is not a lab, a drill needs the commands that inject the fault. Name a platform file " +
-			"(--platform), or set external: true and inject the fault yourself")
 	case s.External && len(s.Faults) > 0:
 		return errors.New("external and faults exclude each other. Either you inject the fault, or the drill does")
 	case !s.External && len(s.Faults) == 0:
@@ -244,7 +241,7 @@ func (s *Drill) checkFaults() error {
 		key := fmt.Sprintf("faults[%d]", i)
 		if f.Exec != nil {
 			errs = append(errs, f.checkExec(key))
-		} else if f.Strike.Action == "" || f.Strike.Target == "" {
+		} else if f.Strike.Action == "" {
 			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:PLACE, such as kill:primary", key, f.Strike))
 		}
 		errs = append(errs, notNegative(key+".at", f.At), notNegative(key+".for", f.For), notNegative(key+".delay", f.Delay),

@@ -24,6 +24,8 @@ type Run struct {
 	Durability Durability `json:"durability" yaml:"durability"`
 	// Objectives must be met, for example "p99<20ms" or "errors<0.1%".
 	Objectives []string `json:"objectives,omitempty" yaml:"objectives,omitempty"`
+	// Observe says what else is recorded.
+	Observe *Observe `json:"observe,omitempty" yaml:"observe,omitempty"`
 	// Out is the directory of the record.
 	Out string `json:"out,omitempty" yaml:"out,omitempty"`
 	// Labels are kept with the result, to find it again.

@@ -118,6 +118,7 @@ func (s *Run) Validate() error {
 		between("load_phase.parallel", float64(s.LoadPhase.Parallel), 0, 65_536),
 		s.Load.validate(),
 		s.Durability.validate(),
+		s.Observe.validate(),
 	}
 	if s.LoadPhase.Skip && s.LoadPhase.Drop {
 		errs = append(errs, errors.New("load_phase.skip and load_phase.drop exclude each other. Data are either dropped or taken as they are"))

@@ -136,6 +136,9 @@ func decidedByStudy(path string) error {
 	case "lab.name":
 		return fmt.Errorf("path %q: the lab of a study has one name", path)
 	}
+	if strings.HasPrefix(path, "observe.") {
+		return fmt.Errorf("path %q: all trials are observed in the same way", path)
+	}
 	if strings.HasPrefix(path, "lab.labels") {
 		return fmt.Errorf("path %q: labels have no effect", path)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/fleet/ssh"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -60,6 +61,7 @@ type agentPlaces struct {
 	mu          sync.Mutex
 	coordinator *nats.Coordinator // opened for the first place that needs it
 	dir         string            // of the coordinator
+	release     func()            // ends the lock of that directory
 	open        map[string]fleet.Placer
 }
 
@@ -100,20 +102,35 @@ func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 	return made, nil
 }
 
-// start opens the coordinator.
+// start opens the coordinator. Another coordinator of its directory would take over the agents of an unfinished run
+// too, so the directory is locked.
 func (p *agentPlaces) start() (err error) {
 	if p.dir, err = p.directory(); err != nil {
 		return err
 	}
+	release, err := record.Hold(p.dir)
+	if err != nil {
+		return err
+	}
 	o := nats.Options{Dir: p.dir, Server: p.flags.server, Listen: p.flags.listen, Resume: p.resume}
 	o.Version, _ = toolVersion()
-	p.coordinator, err = nats.Open(context.Background(), o)
-	return err
+	if p.coordinator, err = nats.Open(context.Background(), o); err != nil {
+		release()
+		return err
+	}
+	p.release = release
+	return nil
 }
 
-// directory makes the directory of the coordinator. Without a record it is below that of this user, and those of
-// commands that were killed are removed.
+// directory returns the directory of the coordinator. It is below the record of a run. A record that is there has its
+// own, which only --resume may use. Without a record it is below that of this user, and those of commands that were
+// killed are removed.
 func (p *agentPlaces) directory() (string, error) {
+	if p.record != "" && !p.resume {
+		if err := record.Vacant(p.record); err != nil {
+			return "", err
+		}
+	}
 	if p.record != "" {
 		return filepath.Join(p.record, fleet.CoordinatorDir), nil
 	}
@@ -154,6 +171,7 @@ func (p *agentPlaces) close() {
 	if err := os.RemoveAll(p.dir); err != nil {
 		fmt.Fprintf(p.env.stderr, "plimsoll: cannot remove the directory of the coordinator: %v\n", err)
 	}
+	p.release()
 }
 
 // manualPlacer shows a person what to start.

@@ -14,7 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
-	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -41,6 +42,7 @@ type drillOptions struct {
 	platform string
 	plan     bool
 	yes      bool
+	pods     *kubernetes.Set // nil if the platform is not Kubernetes
 }
 
 func newDrillCommand(env *environment) *cobra.Command {
@@ -52,7 +54,8 @@ func newDrillCommand(env *environment) *cobra.Command {
 
 TARGET is a running lab, lab:NAME (see 'plimsoll lab up'), or the address of another deployment. On
 another deployment, --platform FILE has the commands that break its members ('plimsoll platform --help'),
-and --yes-break-it is required. Or use --external: cause the fault yourself, and press Enter (or send
+and --yes-break-it is required. k8s:NAMESPACE/NAME is a StatefulSet, or what an operator or a chart made,
+in the Kubernetes of kubectl; with --platform k8s:NAMESPACE/NAME, TARGET can have credentials. Or use --external: cause the fault yourself, and press Enter (or send
 SIGUSR1) when it starts and again when it ends. SPEC is a YAML file with a run, faults and, if the drill
 starts one, a lab.
 
@@ -60,6 +63,13 @@ A fault is ACTION:PLACE. PLACE is a host, a member, a role such as primary or se
 as primary/d1, or random; 'plimsoll lab fail --help' explains them. The actions:
 
 ACTIONS
+
+Planned events are written like faults, and end automatically. SET is a replica set or shard, or all (the
+default). COLLECTION is of the database of the load, by default that of the workload. MongoDB's own
+commands do step-down, index-build, chunk-migration and compaction on any deployment. The others need a
+lab, or commands in the platform file:
+
+EVENTS
 
 The drill logs every write and its answer. When the faults have ended and all members are in sync, it
 reads all documents and states the result of each write, for example ok, lost (acknowledged, and absent at
@@ -71,21 +81,25 @@ exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or 
 that MongoDB promises for these concerns, 5 a write was lost that had to survive, 6 drill invalid (for
 example, the fault had no effect or the audit failed), 130 interrupted.` + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary
+  plimsoll drill lab:three --fault rolling-restart --duration 3m
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
   plimsoll drill drill.yaml --repeat 10
   plimsoll drill env:MONGODB_URI --platform db.yaml --fault kill:primary --dry-run
+  plimsoll drill env:MONGODB_URI --fault index-build:orders --yes-break-it
+  plimsoll drill k8s:db/mongo --fault pod-kill:primary --duration 2m --yes-break-it
   plimsoll drill env:MONGODB_URI --external --duration 5m --w majority`,
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	cmd.Long = strings.Replace(cmd.Long, "ACTIONS\n", actionLines(), 1)
+	cmd.Long = strings.Replace(cmd.Long, "ACTIONS\n", actionLines(false), 1)
+	cmd.Long = strings.Replace(cmd.Long, "EVENTS\n", actionLines(true), 1)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.faults, "fault", nil, "`fault`, ACTION:PLACE, for example kill:primary or power-loss:host1 (repeatable)")
+	fs.StringArrayVar(&o.faults, "fault", nil, "`fault` or planned event, ACTION:PLACE, for example kill:primary or rolling-restart (repeatable)")
 	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
 	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
 	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
-	fs.StringVar(&o.platform, "platform", "", "`file` that names the members of TARGET, and the commands that break them")
+	fs.StringVar(&o.platform, "platform", "", "`file` that names the members of TARGET, and the commands that break them; or k8s:NAMESPACE/NAME")
 	fs.BoolVar(&o.plan, "dry-run", false, "print what the faults would do, to which member, with all commands, and exit")
 	fs.BoolVar(&o.yes, "yes-break-it", false, "run the commands that break a deployment that is not a lab")
 	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
@@ -106,11 +120,24 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 	return cmd
 }
 
-// actionLines has a line for each action.
-func actionLines() string {
+// actionLines has a line for each action, those of planned maintenance or the others.
+func actionLines(planned bool) string {
+	width := 17
+	if planned {
+		width = 22 // with the target
+	}
 	var b strings.Builder
-	for _, a := range action.All() {
-		fmt.Fprintf(&b, "  %-13s%s\n", a.Name, wrap(a.Help, 86, strings.Repeat(" ", 15)))
+	for _, a := range action.Everywhere() {
+		name, help := a.Name, a.Help
+		if planned && a.Implied == "" {
+			name += ":" + a.On.String()
+		}
+		if a.Platform != "" {
+			help += " (" + a.Platform + " only)"
+		}
+		if a.Planned() == planned {
+			fmt.Fprintf(&b, "  %-*s%s\n", width, name, wrap(help, 99-width, strings.Repeat(" ", width+2)))
+		}
 	}
 	return b.String()
 }
@@ -128,6 +155,9 @@ var drillUsage = map[string]string{
 
 func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) (result error) {
 	spec, err := o.read(cmd, env, args)
+	if o.pods != nil {
+		defer func() { result = errors.Join(result, o.pods.Close()) }()
+	}
 	if err != nil {
 		return err
 	}
@@ -141,7 +171,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
 	}
-	broken, err := openPlatform(env, spec)
+	broken, err := openPlatform(env, spec, o.pods)
 	if err != nil {
 		return err
 	}
@@ -180,6 +210,12 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 		if err := checkStudyLab(env)(*asked.Lab, asked.Run); err != nil {
 			return withExit(exitUsage, fmt.Errorf("cannot create the lab of this drill: %w", err))
 		}
+		planned := record.Lab{Engine: asked.Lab.Engine.Name, Specification: *asked.Lab}
+		for _, f := range asked.Faults {
+			if err := lab.CheckNeeds(planned, action.Find(f.Strike.Action)); err != nil {
+				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Strike, err))
+			}
+		}
 		return nil
 	}
 	name, ok := spec.LabOf(asked.Run.Target)
@@ -200,7 +236,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 	})
 }
 
-func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *command.Platform,
+func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec.Drill, broken *platform.Deployment,
 	dir string) (*record.Drill, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
@@ -262,7 +298,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 			return asked, err
 		}
 	}
-	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) {
+	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !inKubernetes(asked.Platform) {
 		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 	}
 	asked.Platform = cmp.Or(o.platform, asked.Platform)
@@ -288,7 +324,12 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		return asked, usageError("--engine and --binary are for the lab of a drill, and this specification has no lab: remove these flags")
 	}
 	o.engine.choose(cmd.Context(), env, asked.Lab)
-	return asked, withExit(exitUsage, asked.Complete())
+	if o.pods, err = openPods(cmd.Context(), &asked); err != nil {
+		return asked, withExit(exitUnreachable, err)
+	}
+	err = asked.Complete()
+	asked.Faults = action.Complete(asked.Faults)
+	return asked, withExit(exitUsage, err)
 }
 
 // isDrillFile separates files from targets, which have a scheme.

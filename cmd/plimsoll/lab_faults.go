@@ -33,13 +33,23 @@ func newLabFailCommand(env *environment) *cobra.Command {
   plimsoll lab fail three disk-fail rs0-1/d1
   plimsoll lab fail three disk-slow primary --delay 20ms --ops flush --for 30s
   plimsoll lab fail three power-loss primary --keep 0.5`,
-		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(action.Names(), ", ")),
-		ValidArgsFunction: labNames(env, func(*cobra.Command, []string) []string { return action.Names() },
+		Args: someArguments(true, "the name of a lab", "an action: "+strings.Join(labActions(), ", ")),
+		ValidArgsFunction: labNames(env, func(*cobra.Command, []string) []string { return labActions() },
 			labParts(env, hostNames, memberNames, roleNames, diskNames)),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, env, args) },
 	}
 	f.register(cmd.Flags())
 	return cmd
+}
+
+// labActions are the names of the actions that a lab does by itself.
+func labActions() (names []string) {
+	for _, a := range action.All() {
+		if a.InLab() {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }
 
 // failHelp is made from the table of actions.
@@ -48,7 +58,10 @@ func failHelp() string {
 	b.WriteString("Inject a fault into a lab. With --for, the lab reverts the fault after that time, even if this command has exited.\n\n")
 	needs := map[action.Need][]string{}
 	for _, a := range action.All() {
-		fmt.Fprintf(&b, "  %-17s %s\n", a.Usage(), a.Help)
+		if !a.InLab() {
+			continue
+		}
+		fmt.Fprintf(&b, "  %-20s %s\n", a.Usage(), a.Help)
 		needs[a.Needs] = append(needs[a.Needs], a.Name)
 	}
 	b.WriteString(`

@@ -3,16 +3,21 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -52,6 +57,29 @@ code is 1. Faults of running drills are left to them.`,
 	return cmd
 }
 
+// healers heal the faults of each kind of platform.
+var healers = platform.Healers{command.Kind: command.Healer{}, kubernetes.Kind: kubernetes.Healer{}}
+
+// inKubernetes says whether a target or a platform is in Kubernetes.
+func inKubernetes(word string) bool { return strings.HasPrefix(word, kubernetes.Scheme) }
+
+// openPods opens the platform of a drill in Kubernetes, and replaces a target there by the address of its members; nil
+// if the platform is another one.
+func openPods(ctx context.Context, asked *spec.Drill) (*kubernetes.Set, error) {
+	named := inKubernetes(asked.Run.Target)
+	if named && asked.Platform == "" {
+		asked.Platform = asked.Run.Target
+	}
+	if !inKubernetes(asked.Platform) {
+		return nil, nil
+	}
+	s, err := kubernetes.Open(ctx, kubernetes.Options{Target: asked.Platform})
+	if err == nil && named {
+		asked.Run.Target, err = s.URI(ctx)
+	}
+	return s, err
+}
+
 // journals is the directory of the journals of platforms.
 func journals(env *environment) (string, error) {
 	home, err := homeDir(env)
@@ -63,7 +91,7 @@ func platformStatus(env *environment) error {
 	if err != nil {
 		return err
 	}
-	left, err := command.Left(dir)
+	left, err := platform.Left(dir)
 	if len(left) == 0 && err == nil {
 		fmt.Fprintln(env.stdout, "no fault is in the journal")
 	}
@@ -72,9 +100,12 @@ func platformStatus(env *environment) error {
 		if e.Holder > 0 {
 			who = fmt.Sprintf("its drill runs (process %d)", e.Holder)
 		}
-		fmt.Fprintf(env.stdout, "%s on %s, since %s; %s\n", e.Fault, e.Member(), e.Since.Format(time.RFC3339), who)
-		if len(e.Heal) > 0 {
-			fmt.Fprintln(env.stdout, "  heal:", e.Command())
+		fmt.Fprintf(env.stdout, "%s on %s, since %s; %s\n", e.Fault, e.Member, e.Since.Format(time.RFC3339), who)
+		switch step, stepErr := healers.Step(e); {
+		case stepErr != nil:
+			err = errors.Join(err, fmt.Errorf("%s on %s: %w", e.Fault, e.Member, stepErr))
+		case step.Run != nil:
+			fmt.Fprintln(env.stdout, "  heal:", step.Text)
 		}
 	}
 	return err
@@ -85,16 +116,16 @@ func platformHeal(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	left, err := command.Left(dir)
+	left, err := platform.Left(dir)
 	if len(left) == 0 && err == nil {
 		fmt.Fprintln(env.stdout, "no fault is in the journal, so nothing was done")
 		return nil
 	}
-	return command.HealAll(ctx, dir, func(text string) { fmt.Fprintln(env.stdout, text) })
+	return platform.HealAll(ctx, dir, healers, func(text string) { fmt.Fprintln(env.stdout, text) })
 }
 
 // openPlatform makes the platform of a drill whose target is not a lab; nil if no commands break it.
-func openPlatform(env *environment, asked spec.Drill) (*command.Platform, error) {
+func openPlatform(env *environment, asked spec.Drill, pods *kubernetes.Set) (*platform.Deployment, error) {
 	if _, lab := spec.LabOf(asked.Run.Target); lab || len(asked.Faults) == 0 {
 		return nil, nil
 	}
@@ -102,17 +133,35 @@ func openPlatform(env *environment, asked spec.Drill) (*command.Platform, error)
 	if err != nil {
 		return nil, err
 	}
-	o := command.Options{URI: asked.Run.Target, Journals: dir}
-	if asked.Platform != "" {
-		if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
-			return nil, err
+	var p *platform.Deployment
+	var first string // member
+	if pods != nil {
+		commands, _ := command.NewBreaker(nil) // of faults that have their own
+		p, err = platform.NewDeployment(platform.DeploymentOptions{URI: asked.Run.Target, Members: pods.Members(),
+			Journals: dir, Breakers: []platform.Breaker{pods, commands}})
+		first = pods.Members()[0].Name
+	} else {
+		o := command.Options{URI: asked.Run.Target, Journals: dir}
+		if asked.Platform != "" {
+			if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
+				return nil, err
+			}
 		}
+		if len(o.File.Members) > 0 {
+			first = o.File.Members[0].Name
+		}
+		p, err = command.New(o)
 	}
-	p, err := command.New(o)
 	if err != nil {
 		return nil, withExit(exitUsage, err)
 	}
 	for _, f := range asked.Faults {
+		if byMongoDB(p, f) {
+			continue
+		}
+		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
+			f.Strike.Action, f.Strike.Target = action.Stop, first // what it is made of
+		}
 		if _, err := p.Fault(f, 0); err != nil {
 			return nil, withExit(exitUsage, err)
 		}
@@ -120,12 +169,21 @@ func openPlatform(env *environment, asked spec.Drill) (*command.Platform, error)
 	return p, nil
 }
 
+// byMongoDB says whether commands of MongoDB do a planned event, because the platform has no commands for it.
+func byMongoDB(p *platform.Deployment, f spec.Fault) bool {
+	a := action.Find(f.Strike.Action)
+	return f.Exec == nil && a != nil && a.Plain && !slices.Contains(p.Actions(), a)
+}
+
 // printPlan prints what the faults of a drill would do. It does nothing but query the roles of the members.
-func printPlan(ctx context.Context, w io.Writer, p *command.Platform, asked spec.Drill) error {
+func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked spec.Drill) error {
 	for _, f := range asked.Faults {
 		at, _ := asked.Moment(f)
 		end := "until the end of the load"
+		a := action.Find(f.Strike.Action)
 		switch {
+		case a != nil && f.Exec == nil && a.Event:
+			end = "until the event is over"
 		case f.For > 0:
 			end = "for " + f.For.String()
 		case f.Stay:
@@ -134,6 +192,14 @@ func printPlan(ctx context.Context, w io.Writer, p *command.Platform, asked spec
 		fmt.Fprintf(w, "%s, %s after the start of the measured time, %s\n", f.Strike, figure.Duration(at), end)
 		if p == nil {
 			fmt.Fprintln(w, "  the lab injects and reverts the fault")
+			continue
+		}
+		if byMongoDB(p, f) {
+			fmt.Fprintln(w, "  commands of MongoDB:", a.Help)
+			continue
+		}
+		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
+			fmt.Fprintln(w, "  each member, with the commands of the action stop:", a.Help)
 			continue
 		}
 		plans, err := p.Plan(ctx, f)
@@ -150,25 +216,28 @@ func printPlan(ctx context.Context, w io.Writer, p *command.Platform, asked spec
 	return nil
 }
 
-func printMember(w io.Writer, p command.Plan) {
+func printMember(w io.Writer, p platform.Plan) {
 	member := "none is named: the commands decide"
 	if p.Member != "" {
 		member = p.Member + ", role " + p.Role
 	}
 	for _, row := range [][2]string{
 		{"member", member},
+		{"strikes", p.Target},
 		{"inject", p.Inject},
 		{"heal", cmp.Or(p.Heal, "no command: the fault must end without one")},
 		{"witness", cmp.Or(p.Witness, "no command: only the connection of plimsoll to the member")},
-		{"mode", cmp.Or(p.FailureMode, "unknown")},
-		{"timeout", p.Timeout.String() + " for each command"},
+		{"mode", cmp.Or(p.Manner, "unknown")},
+		{"timeout", spec.Duration(p.Timeout).String() + " for each step"},
 	} {
-		fmt.Fprintf(w, "  %-8s %s\n", row[0], row[1])
+		if row[1] != "" {
+			fmt.Fprintf(w, "  %-8s %s\n", row[0], row[1])
+		}
 	}
 }
 
 // confirm refuses a drill that breaks a deployment that is not a lab, unless the user said yes.
-func (o *drillOptions) confirm(ctx context.Context, env *environment, p *command.Platform, asked spec.Drill) error {
+func (o *drillOptions) confirm(ctx context.Context, env *environment, p *platform.Deployment, asked spec.Drill) error {
 	if p == nil || o.yes {
 		return nil
 	}

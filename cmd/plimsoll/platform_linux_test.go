@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
-	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -206,7 +206,7 @@ func TestPlatformKilled(t *testing.T) {
 	if exec.Command(o.Script, "is-paused", "db3").Run() == nil {
 		t.Error("db3 is paused after the interrupt")
 	}
-	if left, err := command.Left(journals); err != nil || len(left) > 0 {
+	if left, err := platform.Left(journals); err != nil || len(left) > 0 {
 		t.Errorf("the journal has %+v, %v", left, err)
 	}
 }

@@ -105,6 +105,9 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 
 	many("slo", "objectives", "objectives, for example 'p99<20ms,errors<0.1%'; exit code 4 if one is missed (repeatable)", addObjectives)
 	one("out", "dir", "directory of the record (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *spec.Run) *string { return &r.Out }))
+	many("metrics", "prom:URL?query=EXPR|csv:FILE", "values of a Prometheus query or a growing CSV file (time,value) as further lines on the timeline (repeatable)", addMetrics)
+	one("skip-diagnostic-data", "true|false", "leave the diagnostic data (diagnostic.data) of a lab's mongods out of the record", setSkipDiagnostics)
+	fs.Lookup("skip-diagnostic-data").NoOptDefVal = "true"
 	many("label", "name=value", "label that is stored with the result (repeatable)", addLabel)
 	return s
 }
@@ -209,6 +212,25 @@ func addLabel(r *spec.Run, v string) error {
 	}
 	r.Labels[key] = value
 	return err
+}
+
+func addMetrics(r *spec.Run, v string) error {
+	if r.Observe == nil {
+		r.Observe = &spec.Observe{}
+	}
+	return r.Observe.AddMetrics(v)
+}
+
+func setSkipDiagnostics(r *spec.Run, v string) error {
+	skip, err := strconv.ParseBool(v)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
+	if r.Observe == nil {
+		r.Observe = &spec.Observe{}
+	}
+	r.Observe.SkipDiagnosticData = skip
+	return nil
 }
 
 func addObjectives(r *spec.Run, v string) error {

@@ -13,6 +13,7 @@ var raced = regexp.MustCompile(`(?m)^RACED\s*:= ((?:.*\\\n)*.*)$`)
 
 // unraced are packages that start goroutines and are not tested with the race detector, with the reason.
 var unraced = map[string]string{
+	"platform":                  "the tests of platform/command race its connections; its own tests are of labs",
 	"bench":                     "it measures",
 	"examples/failover/persons": "it is an example",
 	"fleet/fleettest":           "it has no tests of its own; fleet and fleet/nats, which use it, are raced",

@@ -21,6 +21,8 @@ import (
 type Action struct {
 	Name string
 	On   Kind
+	// Platform is the only platform that has the action; empty for an action of labs, which commands can do elsewhere.
+	Platform string
 	// Implied is the target if none is named; empty if a target is required.
 	Implied string
 	// Help says in one line what happens to the target.
@@ -28,6 +30,13 @@ type Action struct {
 	// Takes are the names of the [Details] that the action accepts. All actions accept a seed.
 	Takes []string
 	Needs Need
+	// Event says that the action is planned maintenance that ends by itself. Its Apply returns at the end of the event.
+	// An event without Apply is done by package platform/maintenance, in any deployment.
+	Event bool
+	// Plain says that commands of MongoDB alone do it, so that a deployment needs no platform for it.
+	Plain bool
+	// Lacking is why documentdb does not have the action; empty if it does.
+	Lacking string
 	// Lasts says that the fault is in place until it is healed.
 	Lasts bool
 	// Manner is the failure mode that clients see, as in [record.DrillFault]. Isolated is the one on an isolated host, if
@@ -53,9 +62,13 @@ type Action struct {
 	Witness func(ctx context.Context, s *Scene) (evidence string, err error)
 }
 
-// All are all actions, in the order of the documentation.
+// Everywhere are all actions: those of labs, and those that only other platforms have.
+func Everywhere() []*Action { return slices.Concat(All(), onKubernetes) }
+
+// All are all actions of labs, in the order of the documentation.
 func All() []*Action {
 	return []*Action{powerOff, powerLoss, cut, slow, pause, kill, killPatroni, stop, stepDown,
+		rollingRestart, indexBuild, initialSync, removeMember, addMember, chunkMigration, compaction, backup,
 		diskFail, diskError, diskFull, diskSlow, diskHang, diskCorrupt, diskTorn, diskLie}
 }
 
@@ -67,12 +80,14 @@ const (
 	Host Kind = 1 << iota
 	Member
 	Disk
+	Set        // a replica set or shard, or all of them
+	Collection // of the workload's database
 )
 
 // String is the kind in usage texts: HOST|MEMBER.
 func (k Kind) String() string {
 	var words []string
-	for i, word := range []string{"HOST", "MEMBER", "DISK"} {
+	for i, word := range []string{"HOST", "MEMBER", "DISK", "SET", "COLLECTION"} {
 		if k&(1<<i) != 0 {
 			words = append(words, word)
 		}
@@ -89,6 +104,8 @@ const (
 	NeedsIsolated      // isolated hosts
 	NeedsDisks         // virtual disks
 	NeedsFaults        // virtual disks of the fault filesystem
+	NeedsSet           // a replica set
+	NeedsShards        // a sharded cluster
 )
 
 // Fate is what happens to the processes of a target.
@@ -139,7 +156,18 @@ func takers(detail string) (names []string) {
 	return names
 }
 
-// Names are the names of all actions, in the order of [All].
+// Complete returns faults with the implied target where none is named.
+func Complete(faults []spec.Fault) []spec.Fault {
+	faults = slices.Clone(faults)
+	for i := range faults {
+		if a := Find(faults[i].Strike.Action); a != nil && faults[i].Strike.Target == "" {
+			faults[i].Strike.Target = a.Implied
+		}
+	}
+	return faults
+}
+
+// Names are the names of all actions of labs, in the order of [All].
 func Names() (names []string) {
 	for _, a := range All() {
 		names = append(names, a.Name)
@@ -149,7 +177,7 @@ func Names() (names []string) {
 
 // Find returns the action of a name; nil if there is none.
 func Find(name string) *Action {
-	for _, a := range All() {
+	for _, a := range Everywhere() {
 		if a.Name == name {
 			return a
 		}
@@ -159,6 +187,12 @@ func Find(name string) *Action {
 
 // Unseats says whether a primary that is the target loses its role.
 func (a *Action) Unseats() bool { return a.TakesDown || a.HandsOver }
+
+// Planned says whether the action is maintenance: an event, or a change of members.
+func (a *Action) Planned() bool { return a.Event || a == removeMember || a == addMember }
+
+// InLab says whether a lab does the action by itself. Others need a drill.
+func (a *Action) InLab() bool { return a.Apply != nil && a != addMember }
 
 // Usage is the action with the kinds of its targets, as in `plimsoll lab fail`.
 func (a *Action) Usage() string {

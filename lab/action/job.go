@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -22,6 +23,8 @@ type Job struct {
 	// faulty are the disks of the fault filesystem that have the fault. The job keeps them, so that healing does not query
 	// a volume that hangs.
 	faulty []faultyDisk
+	// Figures are what an event measured of itself.
+	Figures []record.EventFigure
 }
 
 // Target is a host, a member, or disks of a volume.

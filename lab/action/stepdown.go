@@ -12,7 +12,8 @@ const StepDown = "step-down"
 
 var stepDown = &Action{
 	Name: StepDown, On: Member, Implied: "primary",
-	Help:      "the primary hands over its role to another member",
+	Help:  "the primary hands over its role to another member",
+	Event: true, Plain: true, Needs: NeedsSet,
 	HandsOver: true, Manner: record.MannerPlanned,
 	Apply: func(ctx context.Context, j *Job) error {
 		set := j.Site.SetOf(j.Node.Name())

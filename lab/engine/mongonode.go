@@ -187,6 +187,18 @@ func (n *MongoNode) directories() error {
 	return nil
 }
 
+// DeleteData deletes all data of a member that does not run. At its next start, it copies those of another member.
+func (n *MongoNode) DeleteData() error {
+	dir := n.DataDir()
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		if e.Name() != "lost+found" { // the filesystem's own, where the directory is its root
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
 // process returns the last started process, nil before the first start.
 func (n *MongoNode) process() *process.Process {
 	n.mu.Lock()

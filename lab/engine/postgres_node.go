@@ -121,6 +121,9 @@ func (p *Postgres) Create(ctx context.Context, dir string) error {
 	return nil
 }
 
+// DeleteData deletes the database of a member that does not run. At its next start, Patroni copies that of the primary.
+func (p *Postgres) DeleteData() error { return os.RemoveAll(p.postgresDir()) }
+
 // assignREST reserves a port for Patroni's REST API.
 func (p *Postgres) assignREST(h host.Host) error {
 	if p.o.Patroni == nil {

@@ -37,7 +37,7 @@ func (s *theSet) kill() spec.Commands {
 }
 
 // platform is the set with an action kill that has the given commands.
-func (s *theSet) platform(t *testing.T, c spec.Commands) *Platform {
+func (s *theSet) platform(t *testing.T, c spec.Commands) *platform.Deployment {
 	t.Helper()
 	file := spec.Platform{Actions: map[string]spec.Commands{"kill": c}}
 	for i, name := range s.Names {
@@ -51,8 +51,21 @@ func (s *theSet) platform(t *testing.T, c spec.Commands) *Platform {
 	return p
 }
 
+// healers heal what the journals of these tests have.
+var healers = platform.Healers{Kind: Healer{}}
+
+// healText is the heal command of an entry.
+func healText(t *testing.T, e platform.Entry) string {
+	t.Helper()
+	step, err := healers.Step(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return step.Text
+}
+
 // inject injects kill of a target.
-func inject(t *testing.T, p *Platform, target string) (platform.Injector, platform.Injection, error) {
+func inject(t *testing.T, p *platform.Deployment, target string) (platform.Injector, platform.Injection, error) {
 	t.Helper()
 	i, err := p.Fault(spec.Fault{Strike: spec.Strike{Action: "kill", Target: target}}, 0)
 	if err != nil {
@@ -75,7 +88,7 @@ func verify(t *testing.T, i platform.Injector, within time.Duration) platform.In
 }
 
 // roles are the members by their roles.
-func roles(t *testing.T, p *Platform) map[string]string {
+func roles(t *testing.T, p *platform.Deployment) map[string]string {
 	t.Helper()
 	members, err := p.Members(t.Context())
 	if err != nil {
@@ -98,16 +111,16 @@ func TestKillPrimary(t *testing.T) {
 	if err != nil || before[known.Target] != "primary" || !known.TakesDown || !known.Unseats || !known.Lasts {
 		t.Fatalf("%+v, %v; the roles were %v", known, err, before)
 	}
-	if left, err := Left(s.journals); err != nil || len(left) != 1 || left[0].Member() != known.Target ||
+	if left, err := platform.Left(s.journals); err != nil || len(left) != 1 || left[0].Member != known.Target ||
 		left[0].Holder != os.Getpid() ||
-		left[0].Command() != s.Script+" start "+known.Target {
+		healText(t, left[0]) != s.Script+" start "+known.Target {
 		t.Errorf("the journal has %+v, %v", left, err)
 	}
 	known = verify(t, i, patience)
 	if !known.Hit || known.Disputed || known.Seen.Before(known.Requested) {
 		t.Errorf("%+v", known)
 	}
-	for _, want := range []string{"the inject command returned 0", "the witness command saw the effect", "own connection to " + known.Target, "broke: "} {
+	for _, want := range []string{"the inject command succeeded", "the witness command saw the effect", "own connection to " + known.Target, "broke: "} {
 		if !strings.Contains(known.Evidence, want) {
 			t.Errorf("the evidence %q lacks %q", known.Evidence, want)
 		}
@@ -119,12 +132,12 @@ func TestKillPrimary(t *testing.T) {
 	for k, c := range known.Commands {
 		steps = append(steps, c.Step)
 		// The witness may not see the effect at once. Its last command did.
-		early := c.Step == stepWitness && known.Commands[k+1].Step == stepWitness
+		early := c.Step == "witness" && known.Commands[k+1].Step == c.Step
 		if c.Exit != 0 && !early || c.Returned.Before(c.Asked) || c.Problem != "" {
 			t.Errorf("%+v", c)
 		}
 	}
-	if got := slices.Compact(steps); !slices.Equal(got, []string{stepInject, stepWitness, stepHeal}) {
+	if got := slices.Compact(steps); !slices.Equal(got, []string{"inject", "witness", "heal"}) {
 		t.Errorf("the commands were %q", got)
 	}
 	for limit := time.Now().Add(patience); roles(t, p)[known.Target] != "secondary" && roles(t, p)[known.Target] != "primary"; {
@@ -175,7 +188,7 @@ func TestContradictions(t *testing.T) {
 			"answers as before", true},
 		"nobody sees an effect": {
 			func(c *spec.Commands) { c.Inject, c.Witness = []string{"true"}, nil },
-			"the inject command returned 0", false},
+			"the inject command succeeded", false},
 	} {
 		commands := s.kill()
 		c.change(&commands)
@@ -233,14 +246,14 @@ func TestFailedInject(t *testing.T) {
 		if strings.Join(steps, " ") != c.steps {
 			t.Errorf("%s: the commands were %v", name, steps)
 		}
-		if left, err := Left(s.journals); err != nil || len(left) > 0 {
+		if left, err := platform.Left(s.journals); err != nil || len(left) > 0 {
 			t.Errorf("%s: the journal has %+v, %v", name, left, err)
 		}
 	}
 }
 
-// A heal command that fails is tried four times. The fault stays in the journal, and [HealAll] heals it when the
-// command works.
+// A heal command that fails is tried four times. The fault stays in the journal, and [platform.HealAll] heals it when
+// the command works.
 func TestFailedHeal(t *testing.T) {
 	t.Parallel()
 	s := newSet(t)
@@ -263,20 +276,21 @@ func TestFailedHeal(t *testing.T) {
 	}
 	var said []string
 	tell := func(text string) { said = append(said, text) }
-	if err := HealAll(t.Context(), s.journals, tell); err != nil || len(said) != 1 || !strings.Contains(said[0], "a running drill") {
+	if err := platform.HealAll(t.Context(), s.journals, healers, tell); err != nil || len(said) != 1 ||
+		!strings.Contains(said[0], "a running drill") {
 		t.Errorf("while the drill runs: %q, %v", said, err)
 	}
 	if err := p.Close(); err == nil || !strings.Contains(err.Error(), "kill:db2 on db2 is still in place") {
 		t.Errorf("the drill ends with %v", err)
 	}
-	if left, err := Left(s.journals); err != nil || len(left) != 1 || left[0].Holder != 0 {
+	if left, err := platform.Left(s.journals); err != nil || len(left) != 1 || left[0].Holder != 0 {
 		t.Errorf("after the drill: %+v, %v", left, err)
 	}
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
 	said = nil
-	if err := HealAll(t.Context(), s.journals, tell); err != nil || len(said) != 2 || said[1] != "kill:db2 on db2: reverted" {
+	if err := platform.HealAll(t.Context(), s.journals, healers, tell); err != nil || len(said) != 2 || said[1] != "kill:db2 on db2: reverted" {
 		t.Errorf("%q, %v", said, err)
 	}
 	if left, err := os.ReadDir(s.journals); err != nil || len(left) > 0 {

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -20,7 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// The steps of a fault.
+// The keys of the commands of an action.
 const (
 	stepInject  = "inject"
 	stepHeal    = "heal"
@@ -79,7 +78,7 @@ func memberWord(c spec.Commands) string {
 }
 
 // values are what a command gets to know, by the name in words and in the environment.
-func values(action string, m *member) map[string]string {
+func values(action string, m *spec.PlatformMember) map[string]string {
 	v := map[string]string{"action": action}
 	if m != nil {
 		v["member"], v["address"], v["machine"], v["zone"] = m.Name, m.Address, m.Machine, m.Zone
@@ -126,27 +125,10 @@ func line(words []string) string {
 	return b.String()
 }
 
-// errNotRun says that a command did not start.
-var errNotRun = errors.New("the command did not start")
-
-// failure is a command that ran and did not succeed.
-type failure struct{ platform.Command }
-
-func (f failure) Error() string {
-	text := f.Problem
-	if text == "" {
-		text = fmt.Sprintf("exit code %d", f.Exit)
-	}
-	if out := visible.Line(f.Output); out != "" {
-		text += ", output: " + out
-	}
-	return fmt.Sprintf("the command %s failed: %s", f.Text, text)
-}
-
 // execute runs one command until it ends or its time is over. hide removes credentials.
-func execute(ctx context.Context, step string, words []string, env map[string]string, limit time.Duration,
+func execute(ctx context.Context, words []string, env map[string]string, limit time.Duration,
 	hide func(string) string) (platform.Command, error) {
-	c := platform.Command{Step: step, Text: visible.Line(hide(line(words))), Exit: -1}
+	c := platform.Command{Text: visible.Line(hide(line(words))), Exit: -1}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -162,7 +144,7 @@ func execute(ctx context.Context, step string, words []string, env map[string]st
 	if err := childproc.Start(cmd); err != nil {
 		c.Returned = time.Now()
 		c.Problem = visible.Line(hide(err.Error()))
-		return c, fmt.Errorf("%w: %s", errNotRun, c.Problem)
+		return c, fmt.Errorf("%w: %s", platform.ErrNotRun, c.Problem)
 	}
 	err := cmd.Wait()
 	c.Returned = time.Now()
@@ -177,7 +159,7 @@ func execute(ctx context.Context, step string, words []string, env map[string]st
 		c.Problem = visible.Line(hide(fmt.Sprint(err)))
 	}
 	if c.Exit != 0 {
-		return c, failure{c}
+		return c, platform.Failed(c)
 	}
 	return c, nil
 }

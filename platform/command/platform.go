@@ -1,6 +1,8 @@
 package command
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,9 +16,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
-	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -30,19 +32,19 @@ type Options struct {
 	Journals string
 }
 
-// Platform is a [platform.Platform] whose members commands break. It must be closed.
-type Platform struct {
-	members  []*member
-	actions  map[string]spec.Commands
-	journals string
+// Kind is the kind of these platforms in journals.
+const Kind = "command"
 
-	mu      sync.Mutex
-	secrets redact.Known
-	book    *book // nil until the first fault
+// breaker is a [platform.Breaker] of commands.
+type breaker struct {
+	actions map[string]spec.Commands
+
+	mu    sync.Mutex
+	execs []spec.Commands // of faults that have their own
 }
 
 // New makes a platform. Nothing is contacted.
-func New(o Options) (*Platform, error) {
+func New(o Options) (*platform.Deployment, error) {
 	address, err := mongouri.Parse(o.URI)
 	if err != nil {
 		return nil, fmt.Errorf("commands break MongoDB deployments only, and the target is none: %w", err)
@@ -52,29 +54,26 @@ func New(o Options) (*Platform, error) {
 			return nil, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.File.Actions)) {
+	b, err := NewBreaker(o.File.Actions)
+	if err != nil {
+		return nil, err
+	}
+	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
+		Breakers: []platform.Breaker{b}})
+}
+
+// NewBreaker makes a breaker of commands by the name of the action, and of those that a fault has itself.
+func NewBreaker(actions map[string]spec.Commands) (platform.Breaker, error) {
+	for _, name := range slices.Sorted(maps.Keys(actions)) {
 		if action.Find(name) == nil {
 			return nil, fmt.Errorf("actions: there is no action %q%s (actions: %s)", name,
 				nearest.DidYouMean(name, action.Names()), strings.Join(action.Names(), ", "))
 		}
-		if err := checkWords(o.File.Actions[name]); err != nil {
+		if err := checkWords(actions[name]); err != nil {
 			return nil, fmt.Errorf("actions.%s.%w", name, err)
 		}
 	}
-	p := &Platform{actions: o.File.Actions, journals: o.Journals}
-	p.secrets.Learn(o.URI)
-	learnEnvironment(&p.secrets)
-	for _, c := range o.File.Actions {
-		learnWords(&p.secrets, c)
-	}
-	for _, m := range o.File.Members {
-		uri, err := run.MemberURI(o.URI, m.Address)
-		if err != nil {
-			return nil, err
-		}
-		p.members = append(p.members, &member{PlatformMember: m, uri: uri})
-	}
-	return p, nil
+	return &breaker{actions: actions}, nil
 }
 
 // hostsOf are the members of a deployment that no platform file describes.
@@ -93,54 +92,37 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 	return list, nil
 }
 
-// Close ends the connections to the members, and removes the journal if nothing is left to heal. The error names the
-// faults that are left.
-func (p *Platform) Close() error {
-	for _, m := range p.members {
-		m.close()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.book == nil {
-		return nil
-	}
-	var left []error
-	for _, r := range p.book.journal.Live() {
-		e, err := entryOf(p.book.dir, r)
-		if err == nil {
-			err = fmt.Errorf("%s on %s is still in place. Revert it with: plimsoll platform heal", e.Fault, e.Member())
-		}
-		left = append(left, err)
-	}
-	return errors.Join(append(left, p.book.close())...)
-}
-
-// Actions implements [platform.Platform].
-func (p *Platform) Actions() (list []*action.Action) {
-	for _, a := range action.All() {
-		if _, ok := p.actions[a.Name]; ok {
+// Actions implements [platform.Breaker].
+func (b *breaker) Actions() (list []*action.Action) {
+	for _, a := range action.Everywhere() {
+		if _, ok := b.actions[a.Name]; ok {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// Fault implements [platform.Platform]. Nothing reverts the fault after the limit: commands run only as long as
-// Plimsoll does.
-func (p *Platform) Fault(f spec.Fault, _ time.Duration) (platform.Injector, error) {
-	c, err := p.commandsOf(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Strike, err)
-	}
-	return &injector{platform: p, fault: f, commands: c}, nil
+// Kind implements [platform.Breaker].
+func (b *breaker) Kind() string { return Kind }
+
+// Close implements [platform.Breaker].
+func (b *breaker) Close() error { return nil }
+
+// Machine implements [platform.Breaker].
+func (b *breaker) Machine(m spec.PlatformMember) string { return m.Machine }
+
+// Check implements [platform.Breaker].
+func (b *breaker) Check(f spec.Fault) error {
+	_, err := b.commandsOf(f)
+	return err
 }
 
 // commandsOf returns the commands of a fault.
-func (p *Platform) commandsOf(f spec.Fault) (spec.Commands, error) {
+func (b *breaker) commandsOf(f spec.Fault) (spec.Commands, error) {
 	if f.Exec != nil {
-		p.mu.Lock()
-		learnWords(&p.secrets, *f.Exec)
-		p.mu.Unlock()
+		b.mu.Lock()
+		b.execs = append(b.execs, *f.Exec)
+		b.mu.Unlock()
 		if err := checkWords(*f.Exec); err != nil {
 			return *f.Exec, err
 		}
@@ -157,19 +139,82 @@ func (p *Platform) commandsOf(f spec.Fault) (spec.Commands, error) {
 			return spec.Commands{}, fmt.Errorf("%s: commands do not get this detail. Write it into the command", d.Name)
 		}
 	}
-	c, ok := p.actions[f.Strike.Action]
+	c, ok := b.actions[f.Strike.Action]
 	if !ok {
 		return c, fmt.Errorf("the platform file has no commands for %s (it has: %s)", f.Strike.Action,
-			strings.Join(slices.Sorted(maps.Keys(p.actions)), ", "))
+			strings.Join(slices.Sorted(maps.Keys(b.actions)), ", "))
 	}
 	return c, nil
 }
 
-// hide removes credentials: those of the address, of the commands and of their environment, and named ones.
-func (p *Platform) hide(text string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.secrets.Hide(redact.InText(redact.Named(text)))
+// Steps implements [platform.Breaker].
+func (b *breaker) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
+	c, err := b.commandsOf(f)
+	if err != nil {
+		return platform.Steps{}, err
+	}
+	var known redact.Known
+	b.Learn(&known)
+	hide := func(text string) string { return known.Hide(redact.InText(redact.Named(text))) }
+	env := values(f.Strike.Action, m)
+	c = filled(c, env)
+	s := platform.Steps{Manner: c.FailureMode, Timeout: c.Timeout.Std(),
+		Inject:  step("the inject command", c.Inject, env, c.Timeout.Std(), hide),
+		Witness: step("the witness command", c.Witness, env, c.Timeout.Std(), hide)}
+	if len(c.Heal) > 0 {
+		s.Undo = undo{c.Heal, env, c.Timeout.Std()}
+	}
+	if a := action.Find(f.Strike.Action); a != nil && a.On == action.Host && m != nil {
+		s.Target = m.Machine // with all members on it
+	}
+	return s, nil
+}
+
+// step is a step that runs a command; none without words.
+func step(name string, words []string, env map[string]string, limit time.Duration,
+	hide func(string) string) platform.Step {
+	if len(words) == 0 {
+		return platform.Step{}
+	}
+	run := func(ctx context.Context) (platform.Command, error) { return execute(ctx, words, env, limit, hide) }
+	return platform.Step{Name: name, Text: visible.Line(hide(line(words))), Run: run}
+}
+
+// undo is what the journal has of a fault: the command that reverts it, and what it gets to know.
+type undo struct {
+	Heal    []string          `json:"heal"`
+	Env     map[string]string `json:"env"`
+	Timeout time.Duration     `json:"timeout"`
+}
+
+// Healer heals faults of journals.
+type Healer struct{}
+
+// Heal implements [platform.Healer].
+func (Healer) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
+	var u undo
+	if err := json.Unmarshal(text, &u); err != nil {
+		return platform.Step{}, fmt.Errorf("the heal command cannot be read: %w", err)
+	}
+	var known redact.Known
+	learnEnvironment(&known)
+	learnWords(&known, spec.Commands{Heal: u.Heal})
+	return step("the heal command", u.Heal, u.Env, u.Timeout, func(text string) string { return hide(known.Hide(text)) }), nil
+}
+
+// Heal implements [platform.Healer].
+func (b *breaker) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
+	return Healer{}.Heal(text, hide)
+}
+
+// Learn implements [platform.Breaker].
+func (b *breaker) Learn(k *redact.Known) {
+	learnEnvironment(k)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range slices.AppendSeq(slices.Clone(b.execs), maps.Values(b.actions)) {
+		learnWords(k, c)
+	}
 }
 
 // learnEnvironment learns the credentials that commands get in their environment.

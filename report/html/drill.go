@@ -155,7 +155,7 @@ func drillPhases(r *record.DrillRound, story report.DrillStory, prefix string, s
 		name, at := report.DrillMoment(m.Kind), duration(m.At-first)
 		row := chart.Row{Name: name, Value: seconds64(m.At - first), Low: seconds64(last - first),
 			High: seconds64(m.At - first), Text: at}
-		if m.Kind == record.MomentFault {
+		if m.Kind == record.MomentFault || m.Kind == record.MomentEvent {
 			row.Colour = 1
 		}
 		c.Rows = append(c.Rows, row)

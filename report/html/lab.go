@@ -60,19 +60,55 @@ func labFigures(s *Source, prefix string, track *Track) (figures []*Figure) {
 	}
 	source := &SampleSource{Name: "lab:" + s.Run.Lab.Name}
 	for i, c := range labChartList {
-		if g := c.group(s); len(g.series) > 0 && g.moves() {
+		if g := c.group(s, c.kind+":"+s.Run.Lab.Name+"/"); len(g.series) > 0 && g.moves() {
 			figures = append(figures, sampleFigure(s, source, g, fmt.Sprintf("%slab-%d", prefix, i+1), track))
 		}
 	}
 	return figures
 }
 
-// group collects the series of one chart: that of each host, or member, by its name, and those of this side.
-func (c labChart) group(s *Source) sampleGroup {
+// serverChartList is one figure of all servers over time: what explains a result.
+var serverChartList = []labChart{
+	{subject: "reads", name: "opcounters.query", unit: "1/s"},
+	{subject: "updates", name: "opcounters.update", unit: "1/s"},
+	{subject: "inserts", name: "opcounters.insert", unit: "1/s"},
+	{subject: "time of reads in the server", name: "latency.reads", unit: "ns"},
+	{subject: "time of writes in the server", name: "latency.writes", unit: "ns"},
+	{subject: "time of commands in the server", name: "latency.commands", unit: "ns"},
+	{subject: "queued readers", name: "queue.readers"},
+	{subject: "queued writers", name: "queue.writers"},
+	{subject: "read tickets in use", name: "tickets.read.out"},
+	{subject: "write tickets in use", name: "tickets.write.out"},
+	{subject: "write conflicts", name: "write_conflicts", unit: "1/s"},
+	{subject: "cache used", name: "cache.used_share", unit: "share"},
+	{subject: "dirty part of the cache", name: "cache.dirty_share", unit: "share"},
+	{subject: "pages evicted by operations", name: "cache.evicted_by_application", unit: "1/s"},
+	{subject: "read into the cache", name: "cache.read_bytes", unit: "B/s"},
+	{subject: "checkpoint running", name: "checkpoint.running"},
+	{subject: "time of a journal sync", name: "log.sync_time", unit: "ns"},
+	{subject: "behind the primary", name: "replication.lag", unit: "ns"},
+	{subject: "operations applied from the primary", name: "repl.applied", unit: "1/s"},
+	{subject: "time under flow control", name: "flow_control.lagged_time", unit: "share"},
+	{subject: "limit of flow control", name: "flow_control.limit"},
+}
+
+// serverFigures draw each value of all servers in one chart.
+func serverFigures(s *Source, prefix string, track *Track) (figures []*Figure) {
+	source := &SampleSource{Name: "servers"}
+	for i, c := range serverChartList {
+		if g := c.group(s, "server:"); len(g.series) > 0 && g.moves() {
+			figures = append(figures, sampleFigure(s, source, g, fmt.Sprintf("%sservers-%d", prefix, i+1), track))
+		}
+	}
+	return figures
+}
+
+// group collects the series of one chart: that of each host, member or server by its name, and those of this side.
+func (c labChart) group(s *Source, before string) sampleGroup {
 	g := sampleGroup{subject: c.subject, unit: c.unit, lines: maxHosts, marked: true}
 	for i := range s.Samples.Sources {
 		source := &s.Samples.Sources[i]
-		name, ok := strings.CutPrefix(source.Name, c.kind+":"+s.Run.Lab.Name+"/")
+		name, ok := strings.CutPrefix(source.Name, before)
 		if beside := besideHosts[source.Name]; beside != "" && c.load {
 			name, ok = beside, true
 		}

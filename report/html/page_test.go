@@ -137,7 +137,8 @@ func TestResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := pageOf(t, openAll(t, dir)...)
-	for _, want := range []string{"Machine client-1", "Server db.example:27017", "CPU (share) of machine client-1", "Opcounters (per second) of server db.example:27017", "<td>opcounters.query</td>"} {
+	for _, want := range []string{"Machine client-1", "Server db.example:27017", "CPU (share) of machine client-1", "Updates (per second) of servers", "Dirty part of the cache (share) of servers",
+		"Values (number) of query array", `array_busy{instance=&#34;array.example:9100&#34;}`, "<td>opcounters.query</td>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)
 		}

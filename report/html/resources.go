@@ -28,6 +28,11 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 		return sec
 	}
 	sec.Lead = "Activity of machines and servers during the load. Values are means of one-second samples within a bin; names are those of the server's own statistics."
+	if list := serverFigures(s, prefix, track); len(list) > 0 {
+		blocks := figureBlocks(list)
+		blocks[0].Heading = "Servers"
+		sec.Blocks = append(sec.Blocks, blocks...)
+	}
 	for i := range s.Samples.Sources {
 		source := &s.Samples.Sources[i]
 		if s.Run.Lab != nil && ofLab(source.Name, s.Run.Lab.Name) {
@@ -36,6 +41,9 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 		b := Block{Heading: sourceName(source.Name)}
 		panels := 0
 		for _, g := range source.groups() {
+			if strings.HasPrefix(source.Name, "server:") {
+				break // they are side by side above
+			}
 			if panels == maxPanels || !g.moves() {
 				continue
 			}
@@ -52,7 +60,8 @@ func resourceSection(s *Source, p *record.PhaseResult, prefix string, track *Tra
 }
 
 func sourceName(s string) string {
-	for prefix, what := range map[string]string{"host:": "Machine ", "server:": "Server ", "member:": "Member ", "lab:": "Lab "} {
+	for prefix, what := range map[string]string{"host:": "Machine ", "server:": "Server ", "member:": "Member ", "lab:": "Lab ",
+		"prometheus:": "Query ", "csv:": "File "} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok {
 			return what + rest
 		}
@@ -62,6 +71,8 @@ func sourceName(s string) string {
 		return "Load process"
 	case sourceAgents:
 		return "Agents on other machines"
+	case "servers":
+		return "Servers"
 	case "service":
 		return "The REST service"
 	}

@@ -154,6 +154,13 @@ type sampleGroup struct {
 // groups puts the series of a source together by the part of their names before the last point, and by unit.
 func (s *SampleSource) groups() []sampleGroup {
 	var list []sampleGroup
+	if strings.HasPrefix(s.Name, "prometheus:") || strings.HasPrefix(s.Name, "csv:") { // names are those of other programs
+		g := sampleGroup{subject: "values", lines: maxHosts}
+		for i := range s.Series {
+			g.series = append(g.series, &s.Series[i])
+		}
+		return []sampleGroup{g}
+	}
 	for i := range s.Series {
 		x := &s.Series[i]
 		subject := x.Name

@@ -28,9 +28,28 @@ func (m *fakeMember) RunCommand(ctx context.Context, db string, cmd []byte) ([]b
 	}
 	m.asked[name]++
 	if reply, ok := m.replies[name]; ok {
+		if name == "getDiagnosticData" {
+			m.n++
+			return m.diagnostics(reply)
+		}
 		return bson.Marshal(reply)
 	}
 	return nil, &store.ServerError{Code: 13, CodeName: "Unauthorized", Message: "not authorized on admin to execute command"}
+}
+
+// diagnostics adds what the server says of itself to what it says of its machine.
+func (m *fakeMember) diagnostics(host bson.D) ([]byte, error) {
+	status, err := m.status(m.n)
+	if err != nil {
+		return nil, err
+	}
+	set, err := m.replica()
+	if err != nil {
+		return nil, err
+	}
+	return bson.Marshal(bson.D{{Key: "data", Value: bson.D{{Key: "start", Value: time.Now()},
+		{Key: "serverStatus", Value: status},
+		{Key: "replSetGetStatus", Value: set}, {Key: "systemMetrics", Value: host}}}})
 }
 
 func member(t *testing.T, host string, primary bool, replies map[string]bson.D) *fakeMember {
@@ -44,9 +63,9 @@ func member(t *testing.T, host string, primary bool, replies map[string]bson.D) 
 	return m
 }
 
-// diagnostics is the answer to getDiagnosticData after some seconds.
-func diagnostics(at time.Time, seconds int) bson.D {
-	return bson.D{{Key: "data", Value: bson.D{{Key: "systemMetrics", Value: bson.D{{Key: "start", Value: at},
+// systemMetrics is what a server says of its machine after some seconds.
+func systemMetrics(at time.Time, seconds int) bson.D {
+	return bson.D{{Key: "start", Value: at},
 		{Key: "cpu", Value: bson.D{{Key: "num_cpus", Value: 4}, {Key: "user_ms", Value: 1000 * seconds},
 			{Key: "nice_ms", Value: 0}, {Key: "system_ms", Value: 1000 * seconds},
 			{Key: "irq_ms", Value: 0}, {Key: "softirq_ms", Value: 0}, {Key: "iowait_ms", Value: 0}, {Key: "steal_ms", Value: 0},
@@ -56,32 +75,31 @@ func diagnostics(at time.Time, seconds int) bson.D {
 		{Key: "disks", Value: bson.D{{Key: "sda", Value: bson.D{{Key: "reads", Value: 10 * seconds},
 			{Key: "writes", Value: 10 * seconds}, {Key: "read_sectors", Value: 20 * seconds},
 			{Key: "write_sectors", Value: 0}, {Key: "read_time_ms", Value: 30 * seconds},
-			{Key: "write_time_ms", Value: 10 * seconds}, {Key: "io_time_ms", Value: 500 * seconds}}}}}}}}}}
+			{Key: "write_time_ms", Value: 10 * seconds}, {Key: "io_time_ms", Value: 500 * seconds}}}}}}
 }
 
 // What a server says of its machine has the names that this machine's own figures have.
 func TestDiagnosticData(t *testing.T) {
 	var r diagnosticReader
-	if v := r.read(raw(t, diagnostics(testNow, 10)), testNow); v["memory.available"] != 4096 || v["memory.used"] != 4096 {
+	if v := r.read(raw(t, systemMetrics(testNow, 10)), testNow); v["memory.available"] != 4096 || v["memory.used"] != 4096 {
 		t.Errorf("first look %v", v)
 	}
-	if v := r.read(raw(t, diagnostics(testNow, 10)), testNow.Add(time.Second)); v != nil {
+	if v := r.read(raw(t, systemMetrics(testNow, 10)), testNow.Add(time.Second)); v != nil {
 		t.Errorf("the server has read nothing since, but there is %v", v)
 	}
 	want := map[string]float64{"cpu.user": 0.25, "cpu.system": 0.25, "cpu.iowait": 0, "cpu.steal": 0, "cpu.busy": 0.5, "cpu.used": 2,
 		"memory.available": 4096, "memory.used": 4096, "network.received": 700, "network.sent": 0,
 		"disk.sda.reads": 10, "disk.sda.writes": 10, "disk.sda.read_bytes": 10240, "disk.sda.write_bytes": 0, "disk.sda.utilisation": 0.5, "disk.sda.await": 2e6}
-	if d := cmp.Diff(want, r.read(raw(t, diagnostics(testNow.Add(2*time.Second), 12)), testNow), close6); d != "" {
+	if d := cmp.Diff(want, r.read(raw(t, systemMetrics(testNow.Add(2*time.Second), 12)), testNow), close6); d != "" {
 		t.Error(d)
 	}
-	for _, d := range []bson.D{{}, {{Key: "data", Value: 1}},
-		{{Key: "data", Value: bson.D{{Key: "systemMetrics", Value: bson.D{{Key: "disks", Value: "x"}, {Key: "cpu", Value: bson.A{1}}}}}}}} {
+	for _, d := range []bson.D{{}, {{Key: "disks", Value: "x"}, {Key: "cpu", Value: bson.A{1}}}} {
 		(&diagnosticReader{}).read(raw(t, d), testNow)
 	}
 }
 
-// Every member with data is looked at, hidden ones too; only the primary is asked for the set; each machine is asked
-// for once; a member that cannot be reached is said once.
+// Every member with data is looked at, hidden ones too, with one command each; each machine is read from one of them; a
+// member that cannot be reached is said once.
 func TestDeployment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := bson.D{{Key: "config", Value: bson.D{{Key: "members", Value: bson.A{bson.D{{Key: "host", Value: "a:1"}},
@@ -93,7 +111,7 @@ func TestDeployment(t *testing.T) {
 		members := map[string]*fakeMember{}
 		for _, host := range []string{"a:1", "b:1", "d:1"} {
 			members[host] = member(t, strings.Replace(host, "d:1", "a:2", 1), host == "a:1",
-				map[string]bson.D{"getDiagnosticData": diagnostics(testNow, 1)})
+				map[string]bson.D{"getDiagnosticData": systemMetrics(testNow, 1)})
 		}
 		w := New()
 		w.FollowDeployment(time.Second, Deployment{Address: "a:1", Open: func(context.Context) (store.Store, error) {
@@ -117,8 +135,10 @@ func TestDeployment(t *testing.T) {
 		if d := cmp.Diff(map[string]int{"server:a:1": 4, "server:b:1": 4, "server:d:1": 4, "host:a": 1, "host:b": 1}, seen); d != "" {
 			t.Error(d)
 		}
-		if members["a:1"].sets != 4 || members["b:1"].sets != 0 || members["d:1"].asked["getDiagnosticData"]+members["a:1"].asked["getDiagnosticData"] != 4 {
-			t.Errorf("asked for the set %d and %d times", members["a:1"].sets, members["b:1"].sets)
+		for name, m := range members {
+			if m.asked["getDiagnosticData"] != 4 || m.sets != 0 {
+				t.Errorf("%s was asked %d times for its diagnostic data, %d times for the set", name, m.asked["getDiagnosticData"], m.sets)
+			}
 		}
 		if notes := w.Notes(); len(notes) != 1 || notes[0] != "e:1 cannot be sampled with the address and user of this run: dial it: no route" {
 			t.Errorf("notes %q", notes)

@@ -14,27 +14,13 @@ type diagnosticReader struct {
 	last  time.Time // when the server collected the last data
 }
 
-// systemMetrics returns the data of the host. 8.0 and later may have them below the data of all roles.
-func systemMetrics(reply bson.Raw) (bson.Raw, bool) {
-	for _, path := range [][]string{{"data", "systemMetrics"}, {"data", "common", "systemMetrics"}} {
-		if d, ok := reply.Lookup(path...).DocumentOK(); ok {
-			return d, true
-		}
-	}
-	return nil, false
-}
-
-// read returns the values, nil if the server has no newer data than last time.
-func (r *diagnosticReader) read(reply bson.Raw, now time.Time) map[string]float64 {
-	d, ok := systemMetrics(reply)
-	if !ok {
-		return nil
-	}
+// read returns the values of the data of a host (systemMetrics), nil if they are not newer than last time.
+func (r *diagnosticReader) read(d bson.Raw, now time.Time) map[string]float64 {
 	when := now
 	if ms, ok := d.Lookup("start").DateTimeOK(); ok {
 		when = time.UnixMilli(ms)
 	}
-	if !when.After(r.last) {
+	if len(d) == 0 || !when.After(r.last) {
 		return nil
 	}
 	r.last = when

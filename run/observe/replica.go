@@ -26,6 +26,16 @@ type replicaReader struct {
 	known   bool
 }
 
+// own adds the replication lag of a secondary, from its own view of the set.
+func own(set server.Set, values map[string]float64) {
+	primary := set.Member(set.Primary())
+	for _, m := range set.Members {
+		if m.Self && primary != nil && m.State == server.Secondary && !m.Date.IsZero() && !primary.Date.IsZero() {
+			values["replication.lag"] = float64(max(0, primary.Date.Sub(m.Date)))
+		}
+	}
+}
+
 // read adds the largest replication lag of the healthy secondaries, and an event for an election since the last sample.
 func (r *replicaReader) read(set server.Set, values map[string]float64, now time.Time) []Event {
 	r.mu.Lock()

@@ -37,10 +37,15 @@ type watched struct {
 	replica *replicaReader // nil if the lab reports the set
 	hosts   *hosts         // nil if the lab samples its host
 	host    diagnosticReader
-	blind   bool      // it refuses the data of its host
-	again   time.Time // of the next attempt to open it
-	away    error     // why it is not open
-	fixed   bool      // it is always the same server, named by its address
+	blind   bool          // it does not show its diagnostic data
+	empty   int           // answers in succession without diagnostic data
+	taken   time.Time     // of its last diagnostic data, by its clock
+	clocked bool          // ahead is known
+	ahead   time.Duration // how much its clock is ahead of this machine's
+	delay   time.Duration // before each query, so that it has new data by then
+	again   time.Time     // of the next attempt to open it
+	away    error         // why it is not open
+	fixed   bool          // it is always the same server, named by its address
 }
 
 // hosts are the machines of a deployment, each with the server that reports it.
@@ -119,28 +124,115 @@ func (s *watched) Close() error {
 	return err
 }
 
-// Look implements [Source].
+// Look implements [Source]. It sends one command: getDiagnosticData, or serverStatus if the server does not show its
+// diagnostic data.
 func (s *watched) Look(ctx context.Context) (Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleAtMost)
 	defer cancel()
 	if err := s.connect(ctx); err != nil {
 		return Reading{}, err
 	}
+	if s.blind {
+		return s.lookStatus(ctx)
+	}
+	select {
+	case <-time.After(s.delay):
+	case <-ctx.Done():
+		return Reading{}, ctx.Err()
+	}
+	d, err := server.QueryDiagnostics(ctx, s.client)
+	var refused *store.ServerError
+	switch {
+	case errors.As(err, &refused) && !store.ChangesPrimary(refused.Code):
+		s.blind = true
+		return s.lookStatus(ctx, s.withoutRole(refused)...)
+	case err != nil:
+		return Reading{}, fmt.Errorf("the diagnostic data of the server (getDiagnosticData): %w", err)
+	case len(d.Status) == 0:
+		return s.lookStatus(ctx, s.withoutData()...)
+	}
+	s.empty = 0
+	if host := server.Text(d.Status, "host"); host != s.status.server { // another server, with a clock of its own
+		s.taken, s.clocked = time.Time{}, s.clocked && s.status.server == ""
+	}
+	if !d.Taken.After(s.taken) {
+		s.delay = (s.delay + stepAside) % time.Second // the server collects at about the time of this query
+		return Reading{}, nil
+	}
+	s.taken = d.Taken
+	return s.readDiagnostics(d)
+}
+
+const (
+	stepAside  = 300 * time.Millisecond
+	mostEmpty  = 5                // answers without diagnostic data until the server counts as one without
+	mostBehind = 10 * time.Second // older diagnostic data show that a clock was set
+)
+
+// withoutRole notes why the server refuses its diagnostic data, if a role would change that.
+func (s *watched) withoutRole(refused *store.ServerError) []string {
+	const unauthorized = 13
+	if refused.Code != unauthorized || s.hosts == nil {
+		return nil
+	}
+	return []string{"the machines of the servers are not sampled: " + store.OneLine(refused.Error()) +
+		". A user with the role clusterMonitor may run getDiagnosticData, which has CPU, disks and memory"}
+}
+
+// withoutData notes that the server collects no diagnostic data. It has none just after its start either.
+func (s *watched) withoutData() []string {
+	if s.empty++; s.empty < mostEmpty {
+		return nil
+	}
+	s.blind = true
+	if s.hosts == nil {
+		return nil
+	}
+	return []string{"the machine of " + s.name() + " is not sampled, because the server collects no diagnostic data " +
+		"(parameter diagnosticDataCollectionEnabled)"}
+}
+
+// readDiagnostics returns the sample that the server took.
+func (s *watched) readDiagnostics(d server.Diagnostics) (Reading, error) {
+	now := time.Now()
+	if age := now.Sub(d.Taken.Add(-s.ahead)); !s.clocked || age < -time.Second || age > mostBehind {
+		s.clocked, s.ahead = true, d.Taken.Sub(now)
+	}
+	at := d.Taken.Add(-s.ahead)
+	values, events := s.status.read(d.Status, d.Taken) // rates by the server's clock
+	for i := range events {
+		events[i].Time = at
+	}
+	r := Reading{Source: "server:" + s.name(), Time: at, Values: values, Events: events}
+	if s.replica != nil && len(d.Set) > 0 {
+		if set := server.ReadSet(d.Set); s.fixed && set.State != server.Primary {
+			own(set, values)
+		} else {
+			r.Events = append(r.Events, s.replica.read(set, values, at)...)
+		}
+	}
+	if name := s.machine(); name != "" {
+		if values := s.host.read(d.Host, at); len(values) > 0 {
+			r.Others = append(r.Others, Reading{Source: "host:" + name, Time: at, Values: values})
+		}
+	}
+	return r, nil
+}
+
+// lookStatus reads the statistics of the server, and the set from its primary.
+func (s *watched) lookStatus(ctx context.Context, notes ...string) (Reading, error) {
 	doc, err := server.QueryStatistics(ctx, s.client)
 	if err != nil {
-		return Reading{}, s.lost("the statistics of the server (serverStatus)", err)
+		return Reading{Notes: notes}, s.lost("the statistics of the server (serverStatus)", err)
 	}
 	now := time.Now()
 	values, events := s.status.read(doc, now)
-	r := Reading{Source: "server:" + s.name(), Values: values, Events: events}
+	r := Reading{Source: "server:" + s.name(), Values: values, Events: events, Notes: notes}
 	if len(values) == 0 {
 		return r, never("the server's serverStatus has no statistics, so the server is not sampled")
 	}
 	if s.replica != nil {
 		r.Events = append(r.Events, s.readSet(ctx, doc, values)...)
-	}
-	if s.hosts != nil && !s.blind {
-		s.readHost(ctx, &r)
 	}
 	return r, nil
 }
@@ -162,29 +254,19 @@ func (s *watched) readSet(ctx context.Context, status bson.Raw, values map[strin
 	return s.replica.read(set, values, time.Now())
 }
 
-// readHost adds the server's data of its machine, unless the server has refused them.
-func (s *watched) readHost(ctx context.Context, r *Reading) {
+// machine returns the name of the server's machine if this server is the one that reports it.
+func (s *watched) machine() string {
+	if s.hosts == nil {
+		return ""
+	}
 	name, _, err := net.SplitHostPort(s.status.server)
 	if err != nil {
 		name = s.status.server
 	}
 	if name == "" || !s.hosts.mine(name, s) {
-		return
+		return ""
 	}
-	reply, err := server.QueryDiagnostics(ctx, s.client)
-	var refused *store.ServerError
-	if errors.As(err, &refused) {
-		s.blind = true
-		r.Notes = append(r.Notes, "the machines of the servers are not sampled: "+store.OneLine(refused.Error())+
-			". A user with the role clusterMonitor may run getDiagnosticData, which has CPU, disks and memory")
-		return
-	}
-	if err != nil {
-		return // the next sample tries again
-	}
-	if values := s.host.read(reply, time.Now()); len(values) > 0 {
-		r.Others = append(r.Others, Reading{Source: "host:" + name, Values: values})
-	}
+	return name
 }
 
 func (s *watched) name() string {
@@ -216,6 +298,10 @@ func (s *watched) connect(ctx context.Context) error {
 		return errors.Join(never("this target has no statistics"), st.Close())
 	}
 	s.st, s.client = st, client
+	sent := time.Now()
+	if hello, err := server.QueryHello(ctx, client, server.Version{}); err == nil && !hello.LocalTime.IsZero() {
+		s.clocked, s.ahead = true, hello.LocalTime.Sub(sent.Add(time.Since(sent)/2))
+	}
 	return nil
 }
 

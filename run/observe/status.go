@@ -134,6 +134,9 @@ var (
 	writablePrimary  = at("repl/isWritablePrimary", "repl/ismaster")
 )
 
+// noLimit is the limit of flow control while it does not limit (flow_control.cpp: kMaxTickets).
+const noLimit = 1e9
+
 // average is a mean time: the total, what it is of, and its unit.
 type average struct {
 	total, of field
@@ -201,6 +204,9 @@ func (r *statusReader) derived(doc bson.Raw, values map[string]float64) {
 			values["flow_control.writes"] = values["opcounters.insert"] + values["opcounters.update"] + values["opcounters.delete"]
 		}
 	}
+	if values["flow_control.limit"] >= noLimit {
+		delete(values, "flow_control.limit")
+	}
 	for _, kind := range []string{"read", "write"} {
 		if free, ok := values["tickets."+kind+".available"]; ok {
 			values["tickets."+kind+".exhausted"] = toNumber(free <= 0)
@@ -216,6 +222,13 @@ func (r *statusReader) derived(doc bson.Raw, values map[string]float64) {
 	}
 	if requested := values["cache.pages_requested"]; requested > 0 {
 		values["cache.hit_ratio"] = max(0, 1-values["cache.pages_read"]/requested)
+	}
+	if full := values["cache.max"]; full > 0 {
+		for _, kind := range []string{"used", "dirty"} {
+			if x, ok := values["cache."+kind]; ok {
+				values["cache."+kind+"_share"] = x / full
+			}
+		}
 	}
 	if x, ok := checkpointState.number(doc); ok {
 		values["checkpoint.running"] = toNumber(x > 0)

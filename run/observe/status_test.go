@@ -54,6 +54,7 @@ func TestStatusOfOneServer(t *testing.T) {
 		"connections.current": 20, "connections.available": 838840, "connections.active": 3,
 		"queue.readers": 1, "queue.writers": 2, "active.readers": 4, "active.writers": 5,
 		"cache.used": 8e8, "cache.dirty": 4e7, "cache.max": 1 << 30, "memory.resident": 512 << 20,
+		"cache.used_share": 8e8 / (1 << 30), "cache.dirty_share": 4e7 / (1 << 30),
 		"checkpoint.running": 0, "checkpoint.recent": 450e6,
 		"tickets.read.out": 2, "tickets.read.available": 126, "tickets.write.out": 5, "tickets.write.available": 123,
 		"tickets.read.exhausted": 0, "tickets.write.exhausted": 0,

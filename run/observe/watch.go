@@ -30,7 +30,8 @@ var ErrNever = errors.New("")
 
 // Reading is one sample of a source.
 type Reading struct {
-	Source string // as in [record.Sample]
+	Source string    // as in [record.Sample]
+	Time   time.Time // on this machine's clock; zero for now
 	// Values are gauges, or rates per second since the last sample; the first sample has no rates.
 	Values map[string]float64
 	Events []Event
@@ -73,6 +74,8 @@ type Watch struct {
 	notes   []string
 	lost    int64
 
+	late bool // there is a source that is read at the end
+
 	ctx    context.Context
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -88,6 +91,11 @@ func New() *Watch {
 // Follow samples sources, each of them once per period. The watch closes them at the end.
 func (w *Watch) Follow(period time.Duration, sources ...Source) {
 	for _, s := range sources {
+		if _, late := s.(Late); late {
+			w.mu.Lock()
+			w.late = true
+			w.mu.Unlock()
+		}
 		w.group.Go(func() { w.follow(period, s) })
 	}
 }
@@ -122,8 +130,22 @@ func (w *Watch) follow(period time.Duration, s Source) {
 		}
 		// A slow source has a tick waiting when it is stopped, and select takes either.
 		if w.ctx.Err() != nil {
+			if _, late := s.(Late); late {
+				w.readLast(s)
+			}
 			return
 		}
+	}
+}
+
+// readLast reads the last values of a source whose values come late.
+func (w *Watch) readLast(s Source) {
+	ctx, cancel := context.WithTimeout(context.Background(), lateAtMost)
+	defer cancel()
+	r, err := s.Look(ctx)
+	w.keep(r)
+	if err != nil {
+		w.note("the last values are missing: " + err.Error())
 	}
 }
 
@@ -143,7 +165,10 @@ func (w *Watch) keep(r Reading) {
 
 func (w *Watch) keepOne(r Reading) {
 	if len(r.Values) > 0 && len(w.samples) < maxSamples {
-		w.samples = append(w.samples, Sample{Time: time.Now(), Source: r.Source, Values: r.Values})
+		if r.Time.IsZero() {
+			r.Time = time.Now()
+		}
+		w.samples = append(w.samples, Sample{Time: r.Time, Source: r.Source, Values: r.Values})
 	}
 	for _, e := range r.Events {
 		w.add(e)
@@ -184,7 +209,8 @@ func (w *Watch) Tell(kind, text string, data map[string]string) {
 	w.add(Event{Time: time.Now(), Kind: kind, Text: text, Data: data})
 }
 
-// Take returns the samples and events since the last call, in order of time, and how many events were discarded.
+// Take returns the samples and events since the last call, in the order of their arrival, and how many events were
+// discarded.
 func (w *Watch) Take() (samples []Sample, events []Event, lost int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,7 +227,14 @@ func (w *Watch) Notes() []string {
 }
 
 // stopAtMost is how long Stop waits for current samples.
-const stopAtMost = time.Second
+func (w *Watch) stopAtMost() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.late {
+		return time.Second + lateAtMost
+	}
+	return time.Second
+}
 
 // Stop ends the sampling. It does not wait for a source that hangs.
 func (w *Watch) Stop() {
@@ -210,6 +243,6 @@ func (w *Watch) Stop() {
 	go func() { w.group.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(stopAtMost):
+	case <-time.After(w.stopAtMost()):
 	}
 }

@@ -10,6 +10,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -87,7 +88,7 @@ func (s *Store) connect(base *options.ClientOptions, opts Options) error {
 	if base.MaxPoolSize == nil {
 		base.SetMaxPoolSize(uint64(perClient))
 	}
-	base.SetMonitor(commandMonitor())
+	base.SetMonitor(commandMonitor()).SetDialer(&dial.Dialer{})
 	s.used = effective(base, n)
 	if s.cfg.Concern.Causal {
 		s.used.text["client sessions"] = "causally consistent"

@@ -32,17 +32,17 @@ func Spread(ctx context.Context, c server.Commander, database, collection string
 		return fmt.Errorf("%s.%s: %w", database, collection, ErrHasData)
 	}
 	// Not needed since 6.0, and without effect there (manual: "enableSharding").
-	if err := whenFree(ctx, c, bson.D{{Key: "enableSharding", Value: database}}); err != nil && !unknownCommand(err) {
+	if err := WhenFree(ctx, c, bson.D{{Key: "enableSharding", Value: database}}); err != nil && !unknownCommand(err) {
 		return fmt.Errorf("enable sharding of the database %s: %w", database, err)
 	}
 	command := bson.D{
 		{Key: "shardCollection", Value: database + "." + collection}, {Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}},
 	}
 	chunks := bson.E{Key: "numInitialChunks", Value: int32(2 * len(m.Shards))}
-	err = whenFree(ctx, c, append(slices.Clone(command), chunks))
+	err = WhenFree(ctx, c, append(slices.Clone(command), chunks))
 	// 7.2 and later make one chunk for each shard (manual: "shardCollection").
 	if err != nil && strings.Contains(err.Error(), "numInitialChunks") {
-		err = whenFree(ctx, c, command)
+		err = WhenFree(ctx, c, command)
 	}
 	if err != nil {
 		return fmt.Errorf("shard %s.%s: %w", database, collection, err)
@@ -68,12 +68,12 @@ func holdsAny(ctx context.Context, c server.Commander, database, collection stri
 	return len(values) > 0, err
 }
 
-// patience is the longest time for which [whenFree] retries.
+// patience is the longest time for which [WhenFree] retries.
 const patience = 30 * time.Second
 
-// whenFree runs an administrative command and retries it while the cluster is busy: just after an election, or during
+// WhenFree runs an administrative command and retries it while the cluster is busy: just after an election, or during
 // another change of the same kind.
-func whenFree(ctx context.Context, c server.Commander, command bson.D) error {
+func WhenFree(ctx context.Context, c server.Commander, command bson.D) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {

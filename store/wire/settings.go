@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -83,7 +84,7 @@ func newSettings(ctx context.Context, cfg store.Config) (*settings, error) {
 	if cs.LocalThresholdSet {
 		s.threshold = cs.LocalThreshold
 	}
-	s.dial = (&net.Dialer{}).DialContext
+	s.dial = (&dial.Dialer{}).DialContext
 	return s, s.complete(cs, cfg)
 }
 

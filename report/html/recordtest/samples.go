@@ -25,6 +25,8 @@ func (o Run) samples(w *record.RunWriter, s int) error {
 		{At: at, Source: "server:" + o.Name, Values: map[string]float64{
 			"opcounters.query": about(o.Rate / 2), "opcounters.update": about(o.Rate / 2), "opcounters.insert": 0, "connections.current": 18,
 			"cache.used": about(3e9), "cache.dirty": about(1e8) * checkpoint, "cache.max": 4e9, "checkpoint.running": math.Round(checkpoint / 4), "log.syncs": about(30),
+			"cache.used_share": 0.75, "cache.dirty_share": 0.025 * checkpoint, "latency.writes": about(4e5), "queue.writers": checkpoint,
 		}},
+		{At: at, Source: "prometheus:array", Values: map[string]float64{`array_busy{instance="array.example:9100"}`: about(0.5)}},
 	}...))
 }

@@ -1,4 +1,4 @@
-package command
+package platform
 
 import (
 	"cmp"
@@ -12,10 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -39,6 +41,8 @@ type member struct {
 	mu       sync.Mutex
 	client   *mongo.Client
 	identity server.Identity // the last known
+	lostAt   time.Time       // when its connections broke last
+	lost     error           // how they did
 }
 
 // commander runs commands on the member, over connections that it keeps.
@@ -47,13 +51,38 @@ func (m *member) commander() (server.Commander, error) {
 	defer m.mu.Unlock()
 	if m.client == nil {
 		c, err := mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("plimsoll drill").
-			SetServerSelectionTimeout(helloWithin).SetMaxPoolSize(4))
+			SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin).SetMaxPoolSize(4).
+			SetPoolMonitor(&event.PoolMonitor{Event: m.observe}))
 		if err != nil {
 			return nil, err
 		}
 		m.client = c
 	}
 	return server.Driver(m.client), nil
+}
+
+// observe notes that the driver gave up all connections. A server that is back within [helloWithin] breaks no query,
+// because the driver waits for it.
+func (m *member) observe(e *event.PoolEvent) {
+	if e.Type != event.ConnectionPoolCleared || e.Error == nil {
+		return
+	}
+	at := time.Now()
+	go func() { // the driver may call this while m is locked
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.lostAt, m.lost = at, e.Error
+	}()
+}
+
+// lostSince returns when the connections broke after a time; nil if they did not.
+func (m *member) lostSince(since time.Time) (time.Time, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lostAt.Before(since) {
+		return time.Time{}, nil
+	}
+	return m.lostAt, m.lost
 }
 
 func (m *member) close() {
@@ -115,19 +144,20 @@ func (m *member) last() server.Identity {
 // known is the address by which the member's set knows it.
 func (m *member) known() string { return cmp.Or(server.Text(m.last().Hello.Raw, "me"), m.Address) }
 
-// describe queries the member.
-func (m *member) describe(ctx context.Context) record.LabMember {
+// describe queries a member.
+func (d *Deployment) describe(ctx context.Context, m *member) record.LabMember {
 	id, err := m.hello(ctx)
-	d := record.LabMember{Name: m.Name, Address: m.Address, Host: m.Machine, Kind: "mongod", State: running}
+	l := record.LabMember{Name: m.Name, Address: m.Address, Host: d.breakers[0].Machine(m.PlatformMember), Kind: "mongod",
+		State: running}
 	if err != nil {
-		d.State, d.Role, d.Problem, d.Set = unreachable, "unknown", err.Error(), m.last().Hello.SetName
-		return d
+		l.State, l.Role, l.Problem, l.Set = unreachable, "unknown", err.Error(), m.last().Hello.SetName
+		return l
 	}
-	d.Set, d.Role = id.Hello.SetName, roleOf(id.Hello)
+	l.Set, l.Role = id.Hello.SetName, roleOf(id.Hello)
 	if id.Hello.Router() {
-		d.Kind = "mongos"
+		l.Kind = "mongos"
 	}
-	return d
+	return l
 }
 
 // roleOf is the role of a member as in [record.LabMember].
@@ -152,32 +182,32 @@ func roleOf(h server.Hello) string {
 
 // Members implements [platform.Platform]: the members of the file in its order, then those that only the sets name,
 // which are never broken. A member that does not answer is no error, but no answer at all is.
-func (p *Platform) Members(ctx context.Context) ([]record.LabMember, error) {
-	list := make([]record.LabMember, len(p.members))
+func (d *Deployment) Members(ctx context.Context) ([]record.LabMember, error) {
+	list := make([]record.LabMember, len(d.members))
 	var group sync.WaitGroup
-	for i, m := range p.members {
-		group.Go(func() { list[i] = m.describe(ctx) })
+	for i, m := range d.members {
+		group.Go(func() { list[i] = d.describe(ctx, m) })
 	}
 	group.Wait()
 	if !slices.ContainsFunc(list, func(m record.LabMember) bool { return m.State == running }) {
-		return nil, fmt.Errorf("no member answers. %s (%s): %s", list[0].Name, list[0].Address, p.hide(list[0].Problem))
+		return nil, fmt.Errorf("no member answers. %s (%s): %s", list[0].Name, list[0].Address, d.hide(list[0].Problem))
 	}
-	return append(list, p.unnamed(list)...), nil
+	return append(list, d.unnamed(list)...), nil
 }
 
 // unnamed are the members that only the sets of named members know.
-func (p *Platform) unnamed(named []record.LabMember) (list []record.LabMember) {
+func (d *Deployment) unnamed(named []record.LabMember) (list []record.LabMember) {
 	primaries := map[string]bool{}
 	for _, m := range named {
 		primaries[m.Set] = primaries[m.Set] || m.Role == "primary"
 	}
-	for i, m := range p.members {
+	for i, m := range d.members {
 		if named[i].State != running {
 			continue
 		}
 		h := m.last().Hello
 		for _, address := range h.Data() {
-			if slices.ContainsFunc(p.members, func(m *member) bool { return m.known() == address || m.Address == address }) ||
+			if slices.ContainsFunc(d.members, func(m *member) bool { return m.known() == address || m.Address == address }) ||
 				slices.ContainsFunc(list, func(m record.LabMember) bool { return m.Address == address }) {
 				continue
 			}
@@ -192,30 +222,38 @@ func (p *Platform) unnamed(named []record.LabMember) (list []record.LabMember) {
 	return list
 }
 
-// candidates are the members that a target may mean now: one, or several for random without a seed.
-func (p *Platform) candidates(f spec.Fault, members []record.LabMember) (list []*member, err error) {
-	target := f.Strike.Target
-	for _, m := range p.members {
-		if m.Name == target {
-			return []*member{m}, nil
+// named is the member of a name; nil if there is none.
+func (d *Deployment) named(name string) *member {
+	for _, m := range d.members {
+		if m.Name == name {
+			return m
 		}
+	}
+	return nil
+}
+
+// candidates are the members that a target may mean now: one, or several for random without a seed.
+func (d *Deployment) candidates(f spec.Fault, members []record.LabMember) (list []*member, err error) {
+	target := f.Strike.Target
+	if m := d.named(target); m != nil {
+		return []*member{m}, nil
 	}
 	set, role := "", target
 	if i := strings.LastIndexByte(target, '/'); i >= 0 {
 		set, role = target[:i], target[i+1:]
 	}
 	if !slices.Contains(spec.MemberRoles, role) {
-		return nil, p.noMember(target, members)
+		return nil, d.noMember(target, members)
 	}
 	var others []string
 	for i, m := range members {
 		fits := m.Role == role || role == "random" && (m.Role == "primary" || m.Role == "secondary" || m.Role == "standalone")
 		switch {
 		case m.State != running || !fits || set != "" && m.Set != set:
-		case i >= len(p.members):
+		case i >= len(d.members):
 			others = append(others, m.Name)
 		default:
-			list = append(list, p.members[i])
+			list = append(list, d.members[i])
 		}
 	}
 	switch {
@@ -232,10 +270,10 @@ func (p *Platform) candidates(f spec.Fault, members []record.LabMember) (list []
 	return list[:1], nil
 }
 
-func (p *Platform) noMember(target string, members []record.LabMember) error {
+func (d *Deployment) noMember(target string, members []record.LabMember) error {
 	var names []string
 	for i, m := range members {
-		if i < len(p.members) {
+		if i < len(d.members) {
 			names = append(names, m.Name)
 		} else if m.Name == target {
 			return fmt.Errorf("%s is a member of the set, but the platform file does not name it. Only named members are broken", target)
@@ -253,17 +291,20 @@ var errNobody = errors.New("no named member has this role now")
 const primaryWithin = 20 * time.Second
 
 // choose finds the member that a fault strikes now; nil if it names none. It waits for the end of an election.
-func (p *Platform) choose(ctx context.Context, f spec.Fault) (*member, error) {
+func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) {
 	if f.Strike.Target == "" {
 		return nil, nil
+	}
+	if m := d.named(f.Strike.Target); m != nil { // it need not answer, as on a node that is lost
+		return m, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, primaryWithin)
 	defer cancel()
 	for {
-		members, err := p.Members(ctx)
+		members, err := d.Members(ctx)
 		var list []*member
 		if err == nil {
-			list, err = p.candidates(f, members)
+			list, err = d.candidates(f, members)
 		}
 		if err == nil {
 			return list[rand.IntN(len(list))], nil

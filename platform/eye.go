@@ -1,4 +1,4 @@
-package command
+package platform
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // lookEvery is the pause between two looks at a member.
 const lookEvery = 20 * time.Millisecond
 
-// eye is Plimsoll's own connection to a member, which notices an effect of a fault without the user's commands.
+// eye is Plimsoll's own connection to a member, which notices an effect of a fault without the help of a [Breaker].
 type eye struct {
 	member *member
 	hide   func(string) string
@@ -43,6 +43,7 @@ func open(m *member, hide func(string) string) *eye {
 
 func (e *eye) look(ctx context.Context, before string) {
 	defer close(e.done)
+	opened := time.Now()
 	for ctx.Err() == nil {
 		began := time.Now()
 		now, err := e.member.hello(ctx)
@@ -61,6 +62,10 @@ func (e *eye) look(ctx context.Context, before string) {
 			return
 		case role != before:
 			e.notice(at, fmt.Sprintf("reports the role %s instead of %s", role, before))
+			return
+		}
+		if at, err := e.member.lostSince(opened); err != nil {
+			e.notice(at, "broke: "+e.clean(err))
 			return
 		}
 		select {

@@ -1,29 +1,27 @@
-package command
+package platform
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
-	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
-	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // kindFault is the kind of all entries of the journals of platforms.
 const kindFault = "fault"
 
-// healPauses are the pauses before a heal command that failed is tried again.
+// healPauses are the pauses before a heal step that failed is tried again.
 var healPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // book is the journal of one process, in a directory of its own that the process holds.
@@ -33,22 +31,22 @@ type book struct {
 	release func()
 }
 
-// journal returns the journal of this process. The first call makes it.
-func (p *Platform) journal() (*book, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.book != nil {
-		return p.book, nil
+// openJournal returns the journal of this process. The first call makes it.
+func (d *Deployment) openJournal() (*book, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.book != nil {
+		return d.book, nil
 	}
-	if err := os.MkdirAll(p.journals, 0o700); err != nil {
+	if err := os.MkdirAll(d.journals, 0o700); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(p.journals, time.Now().UTC().Format("20060102T150405-"))
+	dir, err := os.MkdirTemp(d.journals, time.Now().UTC().Format("20060102T150405-"))
 	if err != nil {
 		return nil, err
 	}
-	p.book, err = openBook(dir)
-	return p.book, err
+	d.book, err = openBook(dir)
+	return d.book, err
 }
 
 func openBook(dir string) (*book, error) {
@@ -79,38 +77,47 @@ func (b *book) close() error {
 type Entry struct {
 	Fault string    `json:"fault"`
 	Since time.Time `json:"since"`
-	// Heal is the command that reverts the fault, and Env what it gets to know.
-	Heal    []string          `json:"heal"`
-	Env     map[string]string `json:"env"`
-	Timeout time.Duration     `json:"timeout"`
+	// Member is the name of the member that the fault struck.
+	Member string `json:"member"`
+	// Kind is the kind of platform, and Undo what its [Healer] needs; absent if the fault ends by itself.
+	Kind    string          `json:"kind"`
+	Undo    json.RawMessage `json:"undo,omitempty"`
+	Timeout time.Duration   `json:"timeout"`
 
 	Dir    string `json:"-"`
 	ID     int    `json:"-"`
 	Holder int    `json:"-"` // the process that injected it, 0 if it has ended
 }
 
-// Member is the name of the member that the fault struck.
-func (e Entry) Member() string { return cmp.Or(e.Env["member"], "the deployment") }
+// Healers are the healers of all kinds of platforms.
+type Healers map[string]Healer
 
-// Command is the heal command as a person would type it, without credentials.
-func (e Entry) Command() string { return visible.Line(e.hide(line(e.Heal))) }
-
-// hide removes the credentials of the command and of its environment.
-func (e Entry) hide(text string) string {
-	var known redact.Known
-	learnEnvironment(&known)
-	learnWords(&known, spec.Commands{Heal: e.Heal})
-	return known.Hide(redact.InText(redact.Named(text)))
+// Step is the step that reverts the fault. Without one, the fault ends by itself.
+func (h Healers) Step(e Entry) (Step, error) {
+	if e.Undo == nil {
+		return Step{}, nil
+	}
+	healer := h[e.Kind]
+	if healer == nil {
+		return Step{}, fmt.Errorf("this plimsoll cannot heal faults of %q (it can: %s). Use the plimsoll that injected the fault", e.Kind,
+			strings.Join(slices.Sorted(maps.Keys(h)), ", "))
+	}
+	return healer.Heal(e.Undo, func(text string) string { return redact.InText(redact.Named(text)) })
 }
 
 // add writes a fault into the journal. It is on the disk when add returns.
-func (b *book) add(what spec.Strike, c spec.Commands, env map[string]string) (id int, err error) {
-	e := Entry{Fault: what.String(), Since: time.Now().UTC(), Heal: c.Heal, Env: env, Timeout: c.Timeout.Std()}
+func (b *book) add(e Entry, undo any) (id int, err error) {
+	e.Since = time.Now().UTC()
+	if undo != nil {
+		if e.Undo, err = json.Marshal(undo); err != nil {
+			return 0, err
+		}
+	}
 	text, err := json.Marshal(e)
 	if err != nil {
 		return 0, err
 	}
-	return b.journal.Add(kindFault, e.Member(), map[string]string{"entry": string(text)})
+	return b.journal.Add(kindFault, e.Member, map[string]string{"entry": string(text)})
 }
 
 func (b *book) gone(id int) error { return b.journal.Gone(id) }
@@ -124,23 +131,24 @@ func entryOf(dir string, r journal.Resource) (Entry, error) {
 	return e, nil
 }
 
-// heal reverts a fault, and takes it out of the journal. A command that fails is tried again. Then the fault stays in
-// the journal.
-func (b *book) heal(ctx context.Context, id int, hide func(string) string) (list []platform.Command, err error) {
+// entry returns a fault that is in the journal.
+func (b *book) entry(id int) (Entry, error) {
 	live := b.journal.Live()
 	at := slices.IndexFunc(live, func(r journal.Resource) bool { return r.ID == id })
 	if at < 0 {
-		return nil, errors.New("the fault is not in the journal")
+		return Entry{}, errors.New("the fault is not in the journal")
 	}
-	e, err := entryOf(b.dir, live[at])
-	if err != nil {
-		return nil, err
-	}
+	return entryOf(b.dir, live[at])
+}
+
+// heal reverts a fault, and takes it out of the journal. A step that fails is tried again. Then the fault stays in the
+// journal.
+func (b *book) heal(ctx context.Context, e Entry, step Step) (list []Command, err error) {
 	for try := 0; ; try++ {
-		var c platform.Command
-		c, err = execute(ctx, stepHeal, e.Heal, e.Env, e.Timeout, hide)
+		var c Command
+		c, err = perform(ctx, "heal", step, e.Timeout)
 		if list = append(list, c); err == nil {
-			return list, b.gone(id)
+			return list, b.gone(e.ID)
 		}
 		if try == len(healPauses) {
 			return list, fmt.Errorf("%w. It was tried %d times. Run it by hand: %s. The fault stays in the journal: see plimsoll platform status",
@@ -179,11 +187,11 @@ func Left(journals string) (list []Entry, err error) {
 
 // HealAll heals what ended drills left behind, the newest fault first, and tells what it does. Faults of drills that
 // run are left to them. The error names all faults that could not be healed.
-func HealAll(ctx context.Context, journals string, tell func(string)) error {
+func HealAll(ctx context.Context, journals string, healers Healers, tell func(string)) error {
 	left, err := Left(journals)
 	var opened = map[string]*book{}
 	for _, e := range slices.Backward(left) {
-		what := e.Fault + " on " + e.Member()
+		what := e.Fault + " on " + e.Member
 		if e.Holder != 0 {
 			tell(fmt.Sprintf("%s: a running drill injected it and will revert it", what))
 			continue
@@ -197,13 +205,18 @@ func HealAll(ctx context.Context, journals string, tell func(string)) error {
 			}
 			opened[e.Dir] = b
 		}
-		if len(e.Heal) == 0 {
-			tell(what + ": it has no heal command, so it ends without one")
+		step, stepErr := healers.Step(e)
+		switch {
+		case stepErr != nil:
+			err = errors.Join(err, fmt.Errorf("%s: %w", what, stepErr))
+			continue
+		case step.Run == nil:
+			tell(what + ": it has no heal step, so it ends without one")
 			err = errors.Join(err, b.gone(e.ID))
 			continue
 		}
-		tell(fmt.Sprintf("%s: running %s", what, e.Command()))
-		if _, healErr := b.heal(ctx, e.ID, e.hide); healErr != nil {
+		tell(fmt.Sprintf("%s: running %s", what, step.Text))
+		if _, healErr := b.heal(ctx, e, step); healErr != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", what, healErr))
 			continue
 		}

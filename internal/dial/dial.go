@@ -1,0 +1,38 @@
+// Package dial opens the connections of all clients of MongoDB. An address may be a name that only a cluster knows:
+// then a [Route] says which local address leads there.
+package dial
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+)
+
+// Route returns the local address that leads to an address; "" if it knows none. An error means that nothing leads
+// there now.
+type Route func(address string) (local string, err error)
+
+var route atomic.Pointer[Route]
+
+// Use makes all connections ask r. It returns what ends that.
+func Use(r Route) (end func()) {
+	route.Store(&r)
+	return func() { route.CompareAndSwap(&r, nil) }
+}
+
+// Dialer opens connections. The zero value is ready.
+type Dialer struct{ net.Dialer }
+
+// DialContext opens a connection to an address, or to the local one that leads there.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if r := route.Load(); r != nil {
+		local, err := (*r)(address)
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		if local != "" {
+			address = local
+		}
+	}
+	return d.Dialer.DialContext(ctx, network, address)
+}

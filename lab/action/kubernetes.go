@@ -1,0 +1,59 @@
+package action
+
+import (
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// Kubernetes is the platform of the actions on pods and on their nodes.
+const Kubernetes = "Kubernetes"
+
+// The names of the actions that only Kubernetes has. Those from ContainerKill on need Chaos Mesh in the cluster.
+const (
+	PodDelete        = "pod-delete"
+	PodKill          = "pod-kill"
+	NodeDrain        = "node-drain"
+	NodeOutOfService = "node-out-of-service"
+	VolumeDetach     = "volume-detach"
+	ContainerKill    = "container-kill"
+	PodPartition     = "pod-partition"
+	PodDelay         = "pod-delay"
+	PodLoss          = "pod-loss"
+	PodIODelay       = "pod-io-delay"
+	PodIOError       = "pod-io-error"
+	PodClock         = "pod-clock"
+)
+
+// The witnesses of Kubernetes are in package platform/kubernetes: these values have no lab.
+var onKubernetes = []*Action{
+	{Name: PodDelete, On: Member, Platform: Kubernetes, Help: "its pod is deleted, with the grace period of the pod",
+		Manner: record.MannerPlanned, HandsOver: true},
+	{Name: PodKill, On: Member, Platform: Kubernetes, Help: "its pod is deleted without grace period",
+		Manner: record.MannerCrash, TakesDown: true},
+	{Name: NodeDrain, On: Host, Platform: Kubernetes, Help: "its node takes no new pods, and the members on it are evicted",
+		Manner: record.MannerPlanned, Lasts: true, HandsOver: true},
+	{Name: NodeOutOfService, On: Host, Platform: Kubernetes, Help: "its node gets the taint out-of-service: all pods on it are deleted, and their volumes detached",
+		Manner: record.MannerPlanned, Lasts: true, HandsOver: true},
+	{Name: VolumeDetach, On: Member, Platform: Kubernetes, Help: "the attachments of its volumes are deleted", Manner: record.MannerDisk},
+	{Name: ContainerKill, On: Member, Platform: Kubernetes, Help: "SIGKILL for its container, which starts again in the same pod, by Chaos Mesh",
+		Manner: record.MannerCrash, TakesDown: true},
+	{Name: PodPartition, On: Member, Platform: Kubernetes, Help: "packets between its pod and the other members are dropped, by Chaos Mesh",
+		Manner: record.MannerPlanned, Lasts: true, HandsOver: true},
+	{Name: PodDelay, On: Member, Platform: Kubernetes, Help: "packets of its pod are late by the delay, by Chaos Mesh", Takes: []string{"delay"},
+		Manner: record.MannerSlow, Lasts: true, Check: needsDelay},
+	{Name: PodLoss, On: Member, Platform: Kubernetes, Help: "a share of the packets of its pod is dropped, by Chaos Mesh", Takes: []string{"probability"},
+		Manner: record.MannerSlow, Lasts: true},
+	{Name: PodIODelay, On: Member, Platform: Kubernetes, Help: "each request to its files takes longer by the delay, by Chaos Mesh",
+		Takes: []string{"delay", "probability"}, Manner: record.MannerSlow, Lasts: true, Check: needsDelay},
+	{Name: PodIOError, On: Member, Platform: Kubernetes, Help: "requests to its files fail, by Chaos Mesh", Takes: []string{"errno", "probability"},
+		Manner: record.MannerDisk, Lasts: true},
+	{Name: PodClock, On: Member, Platform: Kubernetes, Help: "its clock is ahead by the delay, by Chaos Mesh", Takes: []string{"delay"},
+		Manner: record.MannerUnknown, Lasts: true, Check: needsDelay},
+}
+
+func needsDelay(f spec.Fault) error {
+	if f.Delay == 0 {
+		return Refuse("%s needs a delay, such as delay: 20ms", f.Strike.Action)
+	}
+	return nil
+}

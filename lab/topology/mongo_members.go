@@ -1,0 +1,91 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/server"
+)
+
+// Membership is what a cluster has whose sets can be configured with fewer members.
+type Membership interface {
+	// Remove configures the set of a member without it, and returns when the member has left.
+	Remove(ctx context.Context, member string) error
+	// Add configures the set with a member that was removed, and returns when it is a secondary again.
+	Add(ctx context.Context, member string) error
+}
+
+var _ Membership = (*mongoCluster)(nil)
+
+func (c *mongoCluster) Remove(ctx context.Context, member string) error {
+	ctx, cancel := bounded(ctx, changeLimit)
+	defer cancel()
+	n := c.node(member)
+	err := c.reconfigure(ctx, n, func(members bson.A, at int, _ any) bson.A {
+		if at < 0 {
+			return members
+		}
+		return slices.Delete(members, at, at+1)
+	})
+	if err != nil {
+		return err
+	}
+	return until(ctx, "the removal of "+member, func(ctx context.Context) (bool, error) {
+		h, err := n.Hello(ctx)
+		return err == nil && !h.Writable && !h.Secondary, err
+	})
+}
+
+func (c *mongoCluster) Add(ctx context.Context, member string) error {
+	n := c.node(member)
+	limit, cancel := bounded(ctx, changeLimit)
+	defer cancel()
+	err := c.reconfigure(limit, n, func(members bson.A, at int, own any) bson.A {
+		if at >= 0 {
+			return members
+		}
+		return append(members, own)
+	})
+	if err != nil {
+		return err
+	}
+	return c.whileProgressing(ctx, n, func(ctx context.Context) error { return c.rejoin(ctx, n) })
+}
+
+// reconfigure changes the members of a node's set. change gets the position of the node, -1 if it is no member, and its
+// entry in a new configuration.
+func (c *mongoCluster) reconfigure(ctx context.Context, n *engine.MongoNode,
+	change func(members bson.A, at int, own any) bson.A) error {
+	primary, err := c.primary(ctx, n.Set())
+	if err != nil {
+		return err
+	}
+	got, err := server.QueryOwnConfig(ctx, primary.Commander(engine.AsUser))
+	if err != nil {
+		return err
+	}
+	var config bson.D
+	if err := bson.Unmarshal(got.Raw, &config); err != nil {
+		return fmt.Errorf("cannot read the configuration of %s: %w", n.Set(), err)
+	}
+	initial, err := c.setConfig(n.Set())
+	if err != nil {
+		return err
+	}
+	id := slices.Index(c.inSet(n.Set()), n)
+	for i, e := range config {
+		switch members, _ := e.Value.(bson.A); e.Key {
+		case "members":
+			own := initial[slices.IndexFunc(initial, func(e bson.E) bool { return e.Key == "members" })].Value.(bson.A)[id]
+			at := slices.IndexFunc(members, func(m any) bool { d, _ := m.(bson.D); return number(d, "_id") == int64(id) })
+			config[i].Value = change(members, at, own)
+		case "version":
+			config[i].Value = int32(number(config, "version") + 1)
+		}
+	}
+	return primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetReconfig", Value: config}}, nil)
+}

@@ -1,0 +1,83 @@
+package kubernetes
+
+import (
+	"context"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Describe implements [platform.Describer]: the pods with their nodes, zones, volumes and resources as they are now.
+// What the user may not read stays empty.
+func (s *Set) Describe(ctx context.Context, round *record.DrillRound) error {
+	k := &record.Kubernetes{Namespace: s.cluster.Namespace, Name: s.name, Kind: s.kind}
+	all, err := list[core.Pod](ctx, s.cluster, pods, s.selector)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		r := record.KubernetesPod{Name: p.Name, Node: p.Spec.NodeName,
+			Requests: map[string]string{}, Limits: map[string]string{}}
+		container, _ := serverOf(&p)
+		for _, c := range p.Spec.Containers {
+			if c.Name != container {
+				continue
+			}
+			r.Image = c.Image
+			for name, q := range c.Resources.Requests {
+				r.Requests[string(name)] = q.String()
+			}
+			for name, q := range c.Resources.Limits {
+				r.Limits[string(name)] = q.String()
+			}
+		}
+		n, err := get[core.Node](ctx, s.cluster, nodes, p.Spec.NodeName)
+		switch {
+		case err == nil:
+			r.Zone = n.Labels[core.LabelTopologyZone]
+		case !readable(err):
+			return err
+		}
+		if r.Volumes, err = s.volumes(ctx, &p); err != nil {
+			return err
+		}
+		k.Pods = append(k.Pods, r)
+	}
+	round.Kubernetes = k
+	return nil
+}
+
+// readable says whether an error only means that a fact stays unknown.
+func readable(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// volumes are the volumes of a pod that claims have.
+func (s *Set) volumes(ctx context.Context, p *core.Pod) (all []record.KubernetesVolume, err error) {
+	for _, v := range p.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		r := record.KubernetesVolume{Claim: v.PersistentVolumeClaim.ClaimName}
+		claim, err := get[core.PersistentVolumeClaim](ctx, s.cluster, claims, r.Claim)
+		if err != nil && !readable(err) {
+			return nil, err
+		}
+		if err == nil {
+			size := claim.Status.Capacity[core.ResourceStorage]
+			r.Volume, r.Size = claim.Spec.VolumeName, size.String()
+			if claim.Spec.StorageClassName != nil {
+				r.Class = *claim.Spec.StorageClassName
+			}
+			volume, err := get[core.PersistentVolume](ctx, s.cluster, volumes, r.Volume)
+			if err != nil && !readable(err) {
+				return nil, err
+			}
+			if err == nil && volume.Spec.CSI != nil {
+				r.Driver = volume.Spec.CSI.Driver
+			}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}

@@ -1,0 +1,241 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// Scheme begins the address of a deployment in Kubernetes: k8s:NAMESPACE/NAME.
+const Scheme = "k8s:"
+
+// Options are what a set is opened with.
+type Options struct {
+	// Target is k8s:NAMESPACE/NAME.
+	Target string
+	// Kubeconfig is a file; empty is that of kubectl or, in a pod, its service account.
+	Kubeconfig string
+}
+
+// Set is a deployment: the pods of a StatefulSet, or those that labels name. It must be closed.
+type Set struct {
+	cluster  *cluster
+	name     string
+	kind     string // by what it was found
+	selector string
+	pods     []core.Pod // when it was opened
+	watch    *watch
+	forwards []*forward
+	end      func()
+	ending   sync.Once
+}
+
+// labels find the pods of a deployment by its name.
+var labels = []struct{ kind, selector string }{
+	{"Percona Operator for MongoDB", "app.kubernetes.io/managed-by=percona-server-mongodb-operator,app.kubernetes.io/instance=%s"},
+	{"MongoDB Community Operator", "app=%s-svc"},
+	{"Bitnami chart", "app.kubernetes.io/name in (mongodb,mongodb-sharded),app.kubernetes.io/instance=%s"},
+	{"label app.kubernetes.io/instance", "app.kubernetes.io/instance=%s"},
+	{"label app", "app=%s"},
+}
+
+// Open finds a deployment and opens the ways to its members. In a pod of the cluster, their names lead there.
+func Open(ctx context.Context, o Options) (*Set, error) {
+	namespace, name, ok := strings.Cut(strings.TrimPrefix(o.Target, Scheme), "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%q does not name a deployment in Kubernetes. Write k8s:NAMESPACE/NAME, such as k8s:db/mongo", o.Target)
+	}
+	c, err := connect(login{Kubeconfig: o.Kubeconfig, Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{cluster: c, name: name}
+	if err := s.find(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.watch = newWatch(ctx, c, s.selector, s.pods)
+	stop := func() {}
+	if !inside() {
+		for _, p := range s.pods {
+			s.forwards = append(s.forwards, newForward(ctx, c, s.watch, p.Name, port(&p)))
+		}
+		stop = dial.Use(s.route)
+	}
+	s.end = func() {
+		stop()
+		cancel()
+		s.watch.ended.Wait()
+		for _, f := range s.forwards {
+			f.ended.Wait()
+		}
+	}
+	return s, nil
+}
+
+// find finds the pods: those of the StatefulSet of the name, else those with labels of an operator or a chart.
+func (s *Set) find(ctx context.Context) error {
+	sts, err := get[apps.StatefulSet](ctx, s.cluster, statefulSets, s.name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err == nil {
+		s.kind = "StatefulSet"
+		for _, l := range labels[:3] {
+			if maker(sts.Spec.Template.Labels) == l.kind {
+				s.kind += " of the " + l.kind
+			}
+		}
+		s.selector = meta.FormatLabelSelector(sts.Spec.Selector)
+		s.pods, err = list[core.Pod](ctx, s.cluster, pods, s.selector)
+	}
+	for i := 0; i < len(labels) && s.kind == ""; i++ {
+		selector := fmt.Sprintf(labels[i].selector, s.name)
+		var found []core.Pod
+		if found, err = list[core.Pod](ctx, s.cluster, pods, selector); err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			s.kind, s.selector, s.pods = labels[i].kind, selector, found
+		}
+	}
+	s.pods = slices.DeleteFunc(s.pods, func(p core.Pod) bool {
+		return p.Status.Phase == core.PodSucceeded || p.Status.Phase == core.PodFailed
+	})
+	if err == nil && len(s.pods) == 0 {
+		return fmt.Errorf("%s%s/%s: there is no StatefulSet of this name with pods, and no pod has it in a label. "+
+			"See: kubectl get statefulsets,pods --show-labels -n %[2]s", Scheme, s.cluster.Namespace, s.name)
+	}
+	slices.SortFunc(s.pods, func(a, b core.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return err
+}
+
+// maker is what made pods, by their labels; "" if that is not known.
+func maker(l map[string]string) string {
+	switch name := l["app.kubernetes.io/name"]; {
+	case l["app.kubernetes.io/managed-by"] == "percona-server-mongodb-operator":
+		return labels[0].kind
+	case strings.HasPrefix(l["helm.sh/chart"], "mongodb-") && (name == "mongodb" || name == "mongodb-sharded"):
+		return labels[2].kind
+	}
+	return ""
+}
+
+// port is the port of a pod's server.
+func port(p *core.Pod) string {
+	var first int32
+	for _, c := range p.Spec.Containers {
+		for _, o := range c.Ports {
+			if strings.HasPrefix(o.Name, "mongo") || o.ContainerPort == 27017 {
+				return strconv.Itoa(int(o.ContainerPort))
+			}
+			first = cmp.Or(first, o.ContainerPort)
+		}
+	}
+	return strconv.Itoa(int(cmp.Or(first, 27017)))
+}
+
+// Members are the members by the names of their pods. Their addresses are those by which the cluster knows them.
+func (s *Set) Members() (list []spec.PlatformMember) {
+	for _, p := range s.pods {
+		list = append(list, spec.PlatformMember{Name: p.Name, Address: s.address(&p), Machine: p.Spec.NodeName})
+	}
+	return list
+}
+
+func (s *Set) address(p *core.Pod) string {
+	name := p.Name
+	if p.Spec.Subdomain != "" {
+		name = fmt.Sprintf("%s.%s.%s.svc.cluster.local", cmp.Or(p.Spec.Hostname, p.Name), p.Spec.Subdomain, s.cluster.Namespace)
+	}
+	return net.JoinHostPort(name, port(p))
+}
+
+// helloWithin bounds the query of one member for the name of its replica set.
+const helloWithin = 5 * time.Second
+
+// URI is an address of all members without credentials. The first member that answers has the name of the set.
+func (s *Set) URI(ctx context.Context) (string, error) {
+	var hosts []string
+	var problem error
+	option := ""
+	for _, m := range s.Members() {
+		hosts = append(hosts, m.Address)
+		if option != "" {
+			continue
+		}
+		h, err := hello(ctx, m.Address)
+		switch {
+		case err != nil:
+			problem = fmt.Errorf("%s does not answer: %w", m.Name, err)
+		case h.SetName != "":
+			option = "?replicaSet=" + h.SetName
+		case len(s.pods) == 1:
+			option = "?directConnection=true"
+		case !h.Router():
+			return "", fmt.Errorf("the members of %[1]s%[2]s/%[3]s are not a replica set, so the address to load is not known. Give it as the "+
+				"target, with --platform %[1]s%[2]s/%[3]s", Scheme, s.cluster.Namespace, s.name)
+		}
+	}
+	if option == "" && problem != nil {
+		return "", problem
+	}
+	return "mongodb://" + strings.Join(hosts, ",") + "/" + option, nil
+}
+
+func hello(ctx context.Context, address string) (server.Hello, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address + "/?directConnection=true").
+		SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin))
+	if err != nil {
+		return server.Hello{}, err
+	}
+	defer func() { _ = c.Disconnect(ctx) }() // nothing is under way
+	id, err := server.Identify(ctx, server.Driver(c))
+	return id.Hello, err
+}
+
+// route is the [dial.Route] to the members. A member is known by its name in the cluster, with or without the domain,
+// and by the address of its pod.
+func (s *Set) route(address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", nil
+	}
+	for i, p := range s.pods {
+		f := s.forwards[i]
+		name, _, _ := strings.Cut(host, ".")
+		rest := strings.TrimPrefix(strings.TrimPrefix(host, name), ".")
+		whole := strings.Join([]string{p.Spec.Subdomain, s.cluster.Namespace, "svc"}, ".") + "."
+		known := name == p.Name && (rest == "" || p.Spec.Subdomain != "" && strings.HasPrefix(whole, rest+".") ||
+			strings.HasPrefix(rest, whole))
+		if port == f.remote && (known || host == s.watch.pod(p.Name).ip) {
+			return f.local()
+		}
+	}
+	return "", nil
+}
+
+// Close ends the ways to the members.
+func (s *Set) Close() error {
+	s.ending.Do(s.end)
+	return nil
+}

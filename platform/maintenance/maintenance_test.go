@@ -1,0 +1,92 @@
+package maintenance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+var (
+	single     = server.Identity{Kind: server.Mongod}
+	set        = server.Identity{Kind: server.Mongod, Hello: server.Hello{SetName: "rs0"}}
+	router     = server.Identity{Kind: server.Mongos}
+	documentDB = server.Identity{Kind: server.FerretDB}
+)
+
+// An event that the engine or the topology does not have is refused before anything happens, with the reason.
+func TestEventsAreRefusedWhenPlanned(t *testing.T) {
+	for _, c := range []struct {
+		event string
+		on    server.Identity
+		says  string // empty if the deployment has the event
+	}{
+		{"chunk-migration:workload", router, ""},
+		{"chunk-migration:workload", set, "needs a sharded cluster, and the target is a replica set"},
+		{"chunk-migration:workload", documentDB, "because it has no shards"},
+		{"compaction:secondary", set, ""},
+		{"compaction:secondary", documentDB, "it has no compact command"},
+		{"backup:secondary", documentDB, "pg_basebackup"},
+		{"remove-member:secondary", documentDB, "use stop"},
+		{"initial-sync:secondary", single, "needs a replica set"},
+		{"initial-sync:secondary", documentDB, ""},
+		{"step-down:primary", single, "needs a replica set"},
+		{"step-down:primary", documentDB, ""},
+		{"index-build:workload", documentDB, ""},
+		{"rolling-restart:all", documentDB, ""},
+		{"rolling-restart:all", single, ""},
+		{"kill:primary", single, ""},
+		{"compaction:secondary", server.Identity{}, ""}, // the server says it
+	} {
+		d := On(Deployment{Platform: platform.OfLab(nil), Identity: c.on})
+		_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike(c.event)}, 0)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s on %+v: %v, want %q", c.event, c.on, err, c.says)
+		}
+	}
+}
+
+// bare is a platform that has no actions of its own, such as a deployment without a platform file.
+type bare struct{ platform.Platform }
+
+func (bare) Actions() []*action.Action { return nil }
+
+// Commands of MongoDB need no platform, and a rolling restart needs its stop.
+func TestEventsOfAnyDeployment(t *testing.T) {
+	d := On(Deployment{Platform: bare{}, Identity: router})
+	var names []string
+	for _, a := range d.Actions() {
+		names = append(names, a.Name)
+	}
+	if got, want := strings.Join(names, " "), "step-down index-build chunk-migration compaction"; got != want {
+		t.Errorf("any deployment has %s, want %s", got, want)
+	}
+	_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike("rolling-restart:all")}, 0)
+	if err == nil || !strings.Contains(err.Error(), "the platform has no stop") {
+		t.Errorf("without stop: %v", err)
+	}
+}
+
+func TestFindByNameAndRole(t *testing.T) {
+	members := []record.LabMember{
+		{Name: "config-1", Kind: "mongod", Set: "config", Role: "config"},
+		{Name: "a", Kind: "mongod", Set: "shard1", Role: "primary"},
+		{Name: "b", Kind: "mongod", Set: "shard1", Role: "secondary"},
+		{Name: "c", Kind: "mongod", Set: "shard2", Role: "primary"},
+		{Name: "x", Kind: "mongod", Set: "shard2", Role: "arbiter"},
+	}
+	for target, want := range map[string]string{"b": "b", "primary": "a", "shard2/primary": "c", "shard1/secondary": "b",
+		"shard2/secondary": "", "arbiter": ""} {
+		m, err := find(members, target)
+		if m.Name != want || (err == nil) != (want != "") {
+			t.Errorf("%s is %q (%v), want %q", target, m.Name, err, want)
+		}
+	}
+	if got := strings.Join(sets(members), " "); got != "shard1 shard2" {
+		t.Errorf("the sets with data are %s", got)
+	}
+}
