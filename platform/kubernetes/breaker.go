@@ -42,7 +42,7 @@ func (s *Set) Check(f spec.Fault) error {
 		for _, a := range s.Actions() {
 			names = append(names, a.Name)
 		}
-		return fmt.Errorf("Kubernetes has no action %q (it has: %s). For others, give a platform file with commands", f.Strike.Action,
+		return fmt.Errorf("action %q does not exist for Kubernetes, which has %s. For others, give a platform file with commands", f.Strike.Action,
 			strings.Join(names, ", "))
 	}
 	return action.Check(f)

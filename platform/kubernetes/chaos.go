@@ -42,7 +42,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 	}
 	resource := c.in(chaosResource(kind))
 	if _, err := resource.List(ctx, meta.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
-		return fmt.Errorf("Chaos Mesh injects %s, and this cluster does not have it. Install it (https://chaos-mesh.org), "+
+		return fmt.Errorf("%s is injected by Chaos Mesh, and this cluster does not have it. Install it (https://chaos-mesh.org), "+
 			"or give commands (exec)", f.Strike.Action)
 	} else if err != nil {
 		return c.explain(err, "list "+kinds[kind])
@@ -65,7 +65,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 			select {
 			case <-time.After(100 * time.Millisecond):
 			case <-ctx.Done():
-				return "", fmt.Errorf("Chaos Mesh did not inject it: %w", err)
+				return "", fmt.Errorf("not injected by Chaos Mesh: %w", err)
 			}
 		}
 	}, "create", "-n", c.Namespace, "-f", name+".yaml")
@@ -123,7 +123,7 @@ func (c *cluster) endChaos(ctx context.Context, kind, name string) error {
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("Chaos Mesh has not recovered %s %s: %w", kind, name, ctx.Err())
+			return fmt.Errorf("%s %s is not recovered by Chaos Mesh: %w", kind, name, ctx.Err())
 		}
 	}
 	if apierrors.IsNotFound(err) {

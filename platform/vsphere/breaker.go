@@ -55,7 +55,7 @@ func Open(ctx context.Context, file spec.Platform, getenv func(string) string) (
 			_, err = b.look(ctx, m.Name, vm)
 		}
 		if err == nil && owner[vm.Reference()] != "" {
-			err = fmt.Errorf("members %s and %s are the same virtual machine. Name that of each as vm:", owner[vm.Reference()], m.Name)
+			err = fmt.Errorf("members %s and %s are the same virtual machine. Name that of each in its key vm", owner[vm.Reference()], m.Name)
 		}
 		if err != nil {
 			c.close(ctx)

@@ -66,7 +66,7 @@ func (c *client) find(ctx context.Context, m spec.PlatformMember) (*object.Virtu
 	}
 	vm, ok := found.(*object.VirtualMachine)
 	if !ok {
-		return nil, fmt.Errorf("member %s: no virtual machine reports the address %s (VMware Tools report it). Name its virtual machine as vm:", m.Name, host)
+		return nil, fmt.Errorf("member %s: no virtual machine reports the address %s (VMware Tools report it). Name it in the key vm", m.Name, host)
 	}
 	return vm, nil
 }

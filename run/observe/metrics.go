@@ -245,7 +245,7 @@ func (q *prometheus) values(ctx context.Context, from, to time.Time) ([]metricLi
 	case wrong != nil || answer.Status == "":
 		return nil, fmt.Errorf("%s does not reply like Prometheus (%s); check its address (observe.prometheus.url, --metrics)", where, reply.Status)
 	case answer.Status != "success":
-		return nil, fmt.Errorf("Prometheus does not evaluate the query %q: %s", q.name, clean(answer.Error))
+		return nil, fmt.Errorf("the query %q cannot be evaluated by Prometheus: %s", q.name, clean(answer.Error))
 	}
 	var lines []metricLine
 	for _, x := range answer.Data.Result {

@@ -76,7 +76,7 @@ func TestPrometheusThatFails(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
 	defer page.Close()
 	for _, c := range [][3]string{
-		{"http://u:secret@" + good, "rate(x", `does not evaluate the query "q": invalid parameter`},
+		{"http://u:secret@" + good, "rate(x", `the query "q" cannot be evaluated by Prometheus: invalid parameter`},
 		{"http://u:wrong@" + good, "up", "is denied"},
 		{"http://u:secret@127.0.0.1:1", "up", "connection refused"},
 		{strings.Replace(page.URL, "http://", "http://u:secret@", 1), "up", "does not reply like Prometheus"},
