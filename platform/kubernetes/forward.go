@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
-	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/apimachinery/pkg/util/httpstream" //lint:ignore SA1019 client-go has no port-forward with the new type
 )
 
 // forward leads connections to the pod of a name, whichever pod that is now.
