@@ -10,11 +10,11 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/httpstream" //lint:ignore SA1019 client-go has no port-forward with the new type
 	kuberuntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
-	"k8s.io/apimachinery/pkg/util/httpstream" //lint:ignore SA1019 client-go has no port-forward with the new type
 )
 
 // forward leads connections to the pod of a name, whichever pod that is now.
