@@ -163,8 +163,8 @@ func (t *team) findings() []measure.Finding {
 		}
 	}
 	if f := t.clockFinding(); f != nil {
-			found = append(found, *f)
-		}
+		found = append(found, *f)
+	}
 	if skew := t.spread(); skew > maxSkew {
 		value, limit := float64(skew), float64(maxSkew)
 		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit,

@@ -39,6 +39,8 @@ type PlanOptions struct {
 	Study study.PlanOptions
 	// CheckVolume says whether this machine can make the volume of a probe: a lab without servers; nil does not ask.
 	CheckVolume func(spec.Lab) error
+	// Load changes how the load of a study or a drill is sent; nil leaves it.
+	Load func(*spec.Run) error
 	// ChooseEngine names the engine of a lab that names none; nil leaves it.
 	ChooseEngine func(*spec.Lab)
 }
@@ -271,6 +273,14 @@ func owned(piece Piece) []string {
 	return slices.Compact(keys)
 }
 
+// load changes how a load is sent.
+func (p *planner) load(asked *spec.Run) error {
+	if p.o.Load == nil {
+		return nil
+	}
+	return p.o.Load(asked)
+}
+
 // drill checks a drill and the lab that it brings up.
 func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) error {
 	if repeat > 0 {
@@ -284,6 +294,9 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 	}
 	lab := p.withEngine(*asked.Lab)
 	asked.Lab, asked.Out = &lab, ""
+	if err := p.load(&asked.Run); err != nil {
+		return err
+	}
 	if err := asked.Complete(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func (p *planner) study(part *Planned, asked spec.Study) error {
 	for _, l := range asked.Instead {
 		p.left(part.Name, l.What, "", l.To, l.Why)
 	}
-	if err := p.scale(part, &asked); err != nil {
+	if err := errors.Join(p.scale(part, &asked), p.load(&asked.Run)); err != nil {
 		return err
 	}
 	if err := asked.Complete(); err != nil {

@@ -26,7 +26,7 @@ type studyFlags struct {
 	trials, budget string
 	seed           uint64
 	engine         engineFlags
-	agents, place  string
+	agentShare
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
@@ -34,8 +34,7 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the order of the trials (default: from the file)")
 	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer than this `time`, for example 8h (default: from the file)")
 	f.engine.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.agents, "agents", "", "`number` of load clients in agents on other machines; see --place (default: from the file)")
-	cmd.Flags().StringVar(&f.place, "place", "", "`place` of the agents: manual (you start them), ssh:HOST,HOST or kubernetes (default: from the file, or manual)")
+	f.agentShare.add(cmd.Flags())
 }
 
 // readStudy reads a study from a file (- for standard input), applies the flags and completes it. asked is the study
@@ -76,14 +75,7 @@ func (f *studyFlags) apply(asked *spec.Study) error {
 		return usageError("--trials: %v is less than 1; give 1 or more", asked.Trials)
 	}
 	asked.Seed = cmp.Or(f.seed, asked.Seed)
-	asked.Run.Load.Place = cmp.Or(f.place, asked.Run.Load.Place)
-	if f.agents == "" {
-		return nil
-	}
-	if err := setAgents(&asked.Run, f.agents); err != nil {
-		return usageError("--agents: %v", err)
-	}
-	return nil
+	return f.agentShare.apply(&asked.Run)
 }
 
 func planOptions(env *environment) study.PlanOptions {

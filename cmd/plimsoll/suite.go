@@ -42,12 +42,14 @@ type suiteFlags struct {
 	quick, smoke          bool
 	budget, scale, target string
 	engine                engineFlags
+	agentShare
 }
 
 func (f *suiteFlags) add(cmd *cobra.Command) {
 	f.addFitting(cmd)
 	cmd.Flags().StringVar(&f.budget, "budget", "", "scale the suite to this `time`, for example 30m; the result lists what was left out")
 	f.engine.add(cmd.Flags())
+	f.agentShare.add(cmd.Flags())
 }
 
 func (f *suiteFlags) addFitting(cmd *cobra.Command) {
@@ -72,7 +74,7 @@ func (f *suiteFlags) plan(env *environment, dir, out string) (*suite.Plan, error
 		return nil, err
 	}
 	o := suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env), Study: planOptions(env),
-		CheckVolume: checkVolume(env)}
+		CheckVolume: checkVolume(env), Load: f.agentShare.apply}
 	if err := f.engine.check(); err != nil {
 		return nil, err
 	}
@@ -124,12 +126,11 @@ func (f *suiteAlias) refused(file string) error {
 
 // flags returns the flags of the suite, some of which it shares with studies.
 func (f *suiteAlias) flags(study *studyFlags) (suiteFlags, error) {
-	if study.trials != "" || study.seed != 0 || study.agents != "" || study.place != "" {
-		return suiteFlags{}, usageError("--trials, --seed, --agents and --place are for a single study: scale a suite with --quick, " +
-			"--smoke or --budget, and name agents in its files")
+	if study.trials != "" || study.seed != 0 {
+		return suiteFlags{}, usageError("--trials and --seed are for a single study: scale a suite with --quick, --smoke or --budget")
 	}
 	all := f.suiteFlags
-	all.budget, all.engine = study.budget, study.engine
+	all.budget, all.engine, all.agentShare = study.budget, study.engine, study.agentShare
 	return all, nil
 }
 
