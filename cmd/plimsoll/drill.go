@@ -45,24 +45,32 @@ type drillOptions struct {
 	pods     *kubernetes.Set // nil if the platform is not Kubernetes
 }
 
-func newDrillCommand(env *environment) *cobra.Command {
-	var o drillOptions
-	cmd := &cobra.Command{
-		Use:   "drill [SPEC|TARGET]",
-		Short: "Inject faults under load; measure outage and data loss",
-		Long: `Inject faults under load; measure outage and data loss.
+// drillHelp is the help of drills, with places for the tables of actions.
+const drillHelp = `Inject faults under load; measure outage and data loss.
 
-TARGET is a running lab, lab:NAME (see 'plimsoll lab up'), or the address of another deployment. On
-another deployment, --platform FILE has the commands that break its members ('plimsoll platform --help'),
-and --yes-break-it is required. k8s:NAMESPACE/NAME is a StatefulSet, or what an operator or a chart made,
-in the Kubernetes of kubectl; with --platform k8s:NAMESPACE/NAME, TARGET can have credentials. Or use --external: cause the fault yourself, and press Enter (or send
-SIGUSR1) when it starts and again when it ends. SPEC is a YAML file with a run, faults and, if the drill
-starts one, a lab.
+TARGET is one of:
+
+  lab:NAME              a running lab (see 'plimsoll lab up')
+  k8s:NAMESPACE/NAME    a StatefulSet, or what an operator or a chart made, in the Kubernetes of kubectl
+  the address of another deployment, mongodb://… or one of the forms that hide it (see below)
+
+--platform names what breaks the members of an address: a FILE with commands or a vCenter
+('plimsoll platform --help'), or k8s:NAMESPACE/NAME. Only a lab is broken without --yes-break-it. With --external, you cause the fault yourself: press Enter (or send SIGUSR1) when it starts
+and again when it ends. SPEC is a YAML file with a run, faults and, if the drill starts one, a lab.
 
 A fault is ACTION:PLACE. PLACE is a host, a member, a role such as primary or secondary, MEMBER/DISK such
-as primary/d1, or random; 'plimsoll lab fail --help' explains them. The actions:
+as primary/d1, or random; 'plimsoll lab fail --help' explains them. A lab has these actions, and a platform
+file can have commands for them:
 
 ACTIONS
+
+Kubernetes has these:
+
+KUBERNETES
+
+vSphere has these:
+
+VSPHERE
 
 Planned events are written like faults, and end automatically. SET is a replica set or shard, or all (the
 default). COLLECTION is of the database of the load, by default that of the workload. MongoDB's own
@@ -79,7 +87,14 @@ reverts the faults, then audits the writes up to that time. If the drill is kill
 Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 a limit was
 exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read broke a guarantee
 that MongoDB promises for these concerns, 5 a write was lost that had to survive, 6 drill invalid (for
-example, the fault had no effect or the audit failed), 130 interrupted.` + addressHelp,
+example, the fault had no effect or the audit failed), 130 interrupted.`
+
+func newDrillCommand(env *environment) *cobra.Command {
+	var o drillOptions
+	cmd := &cobra.Command{
+		Use:   "drill [SPEC|TARGET]",
+		Short: "Inject faults under load; measure outage and data loss",
+		Long: drillHelp + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary
   plimsoll drill lab:three --fault rolling-restart --duration 3m
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
@@ -91,8 +106,8 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	cmd.Long = strings.Replace(cmd.Long, "ACTIONS\n", actionLines(false), 1)
-	cmd.Long = strings.Replace(cmd.Long, "EVENTS\n", actionLines(true), 1)
+	cmd.Long = strings.NewReplacer("ACTIONS\n", actionLines("", false), "KUBERNETES\n", actionLines(action.Kubernetes, false),
+		"VSPHERE\n", actionLines(action.VSphere, false), "EVENTS\n", actionLines("", true)).Replace(cmd.Long)
 	fs := cmd.Flags()
 	fs.StringArrayVar(&o.faults, "fault", nil, "`fault` or planned event, ACTION:PLACE, for example kill:primary or rolling-restart (repeatable)")
 	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
@@ -120,23 +135,18 @@ example, the fault had no effect or the audit failed), 130 interrupted.` + addre
 	return cmd
 }
 
-// actionLines has a line for each action, those of planned maintenance or the others.
-func actionLines(planned bool) string {
-	width := 17
-	if planned {
-		width = 22 // with the target
-	}
+// actionLines has a line for each action of a platform, "" for those of labs: those of planned maintenance or the
+// others.
+func actionLines(platform string, planned bool) string {
+	const width = 23
 	var b strings.Builder
 	for _, a := range action.Everywhere() {
-		name, help := a.Name, a.Help
+		name := a.Name
 		if planned && a.Implied == "" {
 			name += ":" + a.On.String()
 		}
-		if a.Platform != "" {
-			help += " (" + a.Platform + " only)"
-		}
-		if a.Planned() == planned {
-			fmt.Fprintf(&b, "  %-*s%s\n", width, name, wrap(help, 99-width, strings.Repeat(" ", width+2)))
+		if a.Platform == platform && a.Planned() == planned {
+			fmt.Fprintf(&b, "  %-*s%s\n", width, name, wrap(a.Help, 99-width, strings.Repeat(" ", width+2)))
 		}
 	}
 	return b.String()
