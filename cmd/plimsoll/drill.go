@@ -55,8 +55,9 @@ TARGET is one of:
   the address of another deployment, mongodb://… or one of the forms that hide it (see below)
 
 --platform names what breaks the members of an address: a FILE with commands or a vCenter
-('plimsoll platform --help'), or k8s:NAMESPACE/NAME. Only a lab is broken without --yes-break-it. With --external, you cause the fault yourself: press Enter (or send SIGUSR1) when it starts
-and again when it ends. SPEC is a YAML file with a run, faults and, if the drill starts one, a lab.
+('plimsoll platform --help'), or k8s:NAMESPACE/NAME. Only a lab is broken without --yes-break-it. With
+--external, you cause the fault yourself: press Enter (or send SIGUSR1) when it starts and again when it
+ends. SPEC is a YAML file with a run, faults and, if the drill starts one, a lab.
 
 A fault is ACTION:PLACE. PLACE is a host, a member, a role such as primary or secondary, MEMBER/DISK such
 as primary/d1, or random; 'plimsoll lab fail --help' explains them. A lab has these actions, and a platform
@@ -94,7 +95,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drill [SPEC|TARGET]",
 		Short: "Inject faults under load; measure outage and data loss",
-		Long: drillHelp + addressHelp,
+		Long:  drillHelp + addressHelp,
 		Example: `  plimsoll drill lab:three --fault kill:primary
   plimsoll drill lab:three --fault rolling-restart --duration 3m
   plimsoll drill lab:three --fault kill:primary --at 20s --for 30s --duration 90s --rate 2000
