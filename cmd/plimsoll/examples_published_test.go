@@ -63,7 +63,7 @@ func TestExamplesOfDocuments(t *testing.T) {
 	}
 }
 
-// checkExample looks at a file of a document: its suite, a drill or a study.
+// checkExample looks at a file of a document: its suite, a drill, a study, or a deployment for its drills.
 func checkExample(t *testing.T, file, name string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -75,6 +75,10 @@ func checkExample(t *testing.T, file, name string) {
 		checkSuiteExample(t, filepath.Dir(file))
 	case isStudy:
 		checkStudyExample(t, file, text, repeats[name])
+	case filepath.Base(file) == "vsphere.yaml":
+		if _, err := spec.ReadPlatform(bytes.NewReader(text)); err != nil { // TestPolicyStorageOnVSphere plans its drills
+			t.Error(err)
+		}
 	default:
 		checkDrillExample(t, file, text)
 	}
