@@ -187,6 +187,9 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	})
 	testDiskFaults(t, b)
 	for _, name := range action.Names() {
+		if action.Find(name).Planned() {
+			continue // e2e has planned events
+		}
 		if part := flag.Lookup("test.run").Value.String(); !b.done[name] && !t.Failed() && !strings.Contains(part, "/") {
 			t.Errorf("nothing shows that %s fires and heals", name)
 		}
