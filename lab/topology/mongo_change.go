@@ -254,7 +254,7 @@ func (c *mongoCluster) stopNode(ctx context.Context, n *engine.MongoNode) error 
 		if n.Role() == engine.MongoRouter {
 			name = "mongosShutdownTimeoutMillisForSignaledShutdown"
 		}
-		one, cancel := context.WithTimeout(ctx, time.Second)
+		one, cancel := context.WithTimeout(ctx, 10*time.Second) // a server that hangs is stopped anyway
 		_ = n.Command(one, as, "admin", bson.D{{Key: "setParameter", Value: 1}, {Key: name, Value: int32(100)}}, nil)
 		cancel()
 	}
