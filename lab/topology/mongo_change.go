@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // The times of a step-down are MongoDB's defaults (manual: "replSetStepDown").
@@ -124,61 +123,6 @@ func (c *mongoCluster) rejoin(ctx context.Context, n *engine.MongoNode) error {
 		}
 		return false, last
 	})
-}
-
-// readdress reconfigures a set if the address of a member has changed.
-func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error {
-	primary, err := c.primary(ctx, n.Set())
-	if err != nil {
-		return err
-	}
-	got, err := server.QueryOwnConfig(ctx, primary.Commander(engine.AsUser))
-	if err != nil {
-		return err
-	}
-	var config bson.D
-	if err := bson.Unmarshal(got.Raw, &config); err != nil {
-		return fmt.Errorf("cannot read the configuration of %s: %w", n.Set(), err)
-	}
-	id := int32(-1)
-	for i, m := range c.inSet(n.Set()) {
-		if m == n {
-			id = int32(i)
-		}
-	}
-	if !setAddress(config, id, n.Address()) {
-		return nil
-	}
-	return primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetReconfig", Value: config}}, nil)
-}
-
-// setAddress writes the address of a member into a configuration and increments its version. It reports whether the
-// address has changed.
-func setAddress(config bson.D, id int32, address string) bool {
-	changed := false
-	for _, e := range config {
-		members, ok := e.Value.(bson.A)
-		if e.Key != "members" || !ok {
-			continue
-		}
-		for _, m := range members {
-			doc, ok := m.(bson.D)
-			if !ok || number(doc, "_id") != int64(id) {
-				continue
-			}
-			for i := range doc {
-				if doc[i].Key == "host" && doc[i].Value != address {
-					doc[i].Value, changed = address, true
-				}
-			}
-		}
-	}
-	for i := range config {
-		if changed && config[i].Key == "version" {
-			config[i].Value = int32(number(config, "version") + 1)
-		}
-	}
-	return changed
 }
 
 // number returns a field with any type of number, or -1.

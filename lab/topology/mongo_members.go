@@ -25,7 +25,7 @@ func (c *mongoCluster) Remove(ctx context.Context, member string) error {
 	ctx, cancel := bounded(ctx, changeLimit)
 	defer cancel()
 	n := c.node(member)
-	err := c.reconfigure(ctx, n, func(members bson.A, at int, _ any) bson.A {
+	err := c.reconfigure(ctx, n, func(members bson.A, at int) bson.A {
 		if at < 0 {
 			return members
 		}
@@ -44,11 +44,16 @@ func (c *mongoCluster) Add(ctx context.Context, member string) error {
 	n := c.node(member)
 	limit, cancel := bounded(ctx, changeLimit)
 	defer cancel()
-	err := c.reconfigure(limit, n, func(members bson.A, at int, own any) bson.A {
+	initial, err := c.setConfig(n.Set())
+	if err != nil {
+		return err
+	}
+	err = c.reconfigure(limit, n, func(members bson.A, at int) bson.A {
 		if at >= 0 {
 			return members
 		}
-		return append(members, own)
+		all := initial[slices.IndexFunc(initial, func(e bson.E) bool { return e.Key == "members" })].Value.(bson.A)
+		return append(members, all[slices.Index(c.inSet(n.Set()), n)])
 	})
 	if err != nil {
 		return err
@@ -56,10 +61,10 @@ func (c *mongoCluster) Add(ctx context.Context, member string) error {
 	return c.whileProgressing(ctx, n, func(ctx context.Context) error { return c.rejoin(ctx, n) })
 }
 
-// reconfigure changes the members of a node's set. change gets the position of the node, -1 if it is no member, and its
-// entry in a new configuration.
+// reconfigure changes the members of a node's set, and its version. change gets the position of the node, -1 if it is
+// no member; it returns nil if there is nothing to change.
 func (c *mongoCluster) reconfigure(ctx context.Context, n *engine.MongoNode,
-	change func(members bson.A, at int, own any) bson.A) error {
+	change func(members bson.A, at int) bson.A) error {
 	primary, err := c.primary(ctx, n.Set())
 	if err != nil {
 		return err
@@ -72,20 +77,35 @@ func (c *mongoCluster) reconfigure(ctx context.Context, n *engine.MongoNode,
 	if err := bson.Unmarshal(got.Raw, &config); err != nil {
 		return fmt.Errorf("cannot read the configuration of %s: %w", n.Set(), err)
 	}
-	initial, err := c.setConfig(n.Set())
-	if err != nil {
-		return err
-	}
-	id := slices.Index(c.inSet(n.Set()), n)
 	for i, e := range config {
 		switch members, _ := e.Value.(bson.A); e.Key {
 		case "members":
-			own := initial[slices.IndexFunc(initial, func(e bson.E) bool { return e.Key == "members" })].Value.(bson.A)[id]
+			id := slices.Index(c.inSet(n.Set()), n)
 			at := slices.IndexFunc(members, func(m any) bool { d, _ := m.(bson.D); return number(d, "_id") == int64(id) })
-			config[i].Value = change(members, at, own)
+			if members = change(members, at); members == nil {
+				return nil
+			}
+			config[i].Value = members
 		case "version":
 			config[i].Value = int32(number(config, "version") + 1)
 		}
 	}
 	return primary.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetReconfig", Value: config}}, nil)
+}
+
+// readdress reconfigures a set if the address of a member has changed.
+func (c *mongoCluster) readdress(ctx context.Context, n *engine.MongoNode) error {
+	return c.reconfigure(ctx, n, func(members bson.A, at int) bson.A {
+		if at < 0 {
+			return nil
+		}
+		own, _ := members[at].(bson.D)
+		for i, e := range own {
+			if e.Key == "host" && e.Value != n.Address() {
+				own[i].Value = n.Address()
+				return members
+			}
+		}
+		return nil
+	})
 }
