@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -106,7 +107,7 @@ func (d *Deployment) suits(a *action.Action) error {
 // connect calls use with a connection to the primary or a router.
 func (d *Deployment) connect(uri string, use func(c server.Commander) error) error {
 	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").
-		SetServerSelectionTimeout(selectWithin).SetMaxPoolSize(2))
+		SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(selectWithin).SetMaxPoolSize(2))
 	if err != nil {
 		return err
 	}
