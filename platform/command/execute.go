@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -106,29 +107,10 @@ func filled(c spec.Commands, v map[string]string) spec.Commands {
 	return c
 }
 
-// plainWord is a word that a shell takes as it is.
-var plainWord = regexp.MustCompile(`^[-+./:=@%,_A-Za-z0-9]+$`)
-
-// line is a command as a person would type it into a shell.
-func line(words []string) string {
-	var b strings.Builder
-	for i, w := range words {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if plainWord.MatchString(w) {
-			b.WriteString(w)
-		} else {
-			b.WriteString("'" + strings.ReplaceAll(w, "'", `'\''`) + "'")
-		}
-	}
-	return b.String()
-}
-
 // execute runs one command until it ends or its time is over. hide removes credentials.
 func execute(ctx context.Context, words []string, env map[string]string, limit time.Duration,
 	hide func(string) string) (platform.Command, error) {
-	c := platform.Command{Text: visible.Line(hide(line(words))), Exit: -1}
+	c := platform.Command{Text: visible.Line(hide(shellword.Join(words))), Exit: -1}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
@@ -174,7 +175,7 @@ func step(name string, words []string, env map[string]string, limit time.Duratio
 		return platform.Step{}
 	}
 	run := func(ctx context.Context) (platform.Command, error) { return execute(ctx, words, env, limit, hide) }
-	return platform.Step{Name: name, Text: visible.Line(hide(line(words))), Run: run}
+	return platform.Step{Name: name, Text: visible.Line(hide(shellword.Join(words))), Run: run}
 }
 
 // undo is what the journal has of a fault: the command that reverts it, and what it gets to know.

@@ -14,6 +14,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 )
 
@@ -29,8 +30,8 @@ type effect struct {
 
 var effects = map[string]effect{
 	action.VMPowerOff: {
-		text:     func(u undo) string { return "govc vm.power -off " + word(u.VMPath) },
-		healText: func(u undo) string { return "govc vm.power -on " + word(u.VMPath) },
+		text:     func(u undo) string { return "govc vm.power -off " + shellword.Quote(u.VMPath) },
+		healText: func(u undo) string { return "govc vm.power -on " + shellword.Quote(u.VMPath) },
 		view:     viewOfVM,
 		inject: func(ctx context.Context, c *client, u undo) (string, error) {
 			t, err := object.NewVirtualMachine(c.vim, u.VM).PowerOff(ctx)
@@ -44,8 +45,8 @@ var effects = map[string]effect{
 		},
 	},
 	action.VMReset: {
-		text: func(u undo) string { return "govc vm.power -reset " + word(u.VMPath) },
-		view: func(u undo) string { return "govc events -n 10 " + word(u.VMPath) },
+		text: func(u undo) string { return "govc vm.power -reset " + shellword.Quote(u.VMPath) },
+		view: func(u undo) string { return "govc events -n 10 " + shellword.Quote(u.VMPath) },
 		inject: func(ctx context.Context, c *client, u undo) (string, error) {
 			t, err := object.NewVirtualMachine(c.vim, u.VM).Reset(ctx)
 			return "", c.await(ctx, "reset "+u.VMPath, t, err)
@@ -74,8 +75,8 @@ var effects = map[string]effect{
 		},
 	},
 	action.HostDisconnect: {
-		text:     func(u undo) string { return "govc host.disconnect " + word(u.HostPath) },
-		healText: func(u undo) string { return "govc host.reconnect " + word(u.HostPath) },
+		text:     func(u undo) string { return "govc host.disconnect " + shellword.Quote(u.HostPath) },
+		healText: func(u undo) string { return "govc host.reconnect " + shellword.Quote(u.HostPath) },
 		view:     viewOfHost,
 		inject: func(ctx context.Context, c *client, u undo) (string, error) {
 			t, err := object.NewHostSystem(c.vim, u.Host).Disconnect(ctx)
@@ -89,8 +90,8 @@ var effects = map[string]effect{
 		},
 	},
 	action.HostMaintenance: {
-		text:     func(u undo) string { return "govc host.maintenance.enter -evacuate " + word(u.HostPath) },
-		healText: func(u undo) string { return "govc host.maintenance.exit " + word(u.HostPath) },
+		text:     func(u undo) string { return "govc host.maintenance.enter -evacuate " + shellword.Quote(u.HostPath) },
+		healText: func(u undo) string { return "govc host.maintenance.exit " + shellword.Quote(u.HostPath) },
 		view:     viewOfHost,
 		inject: func(ctx context.Context, c *client, u undo) (string, error) {
 			t, err := object.NewHostSystem(c.vim, u.Host).EnterMaintenanceMode(ctx, seconds(ctx), true, nil)
@@ -110,9 +111,11 @@ var effects = map[string]effect{
 		},
 	},
 	action.HostPowerOff: {
-		text:     func(u undo) string { return "govc host.shutdown -f " + word(u.HostPath) },
-		healText: func(u undo) string { return "power on the host " + word(u.HostPath) + " by its management board" },
-		view:     viewOfHost,
+		text: func(u undo) string { return "govc host.shutdown -f " + shellword.Quote(u.HostPath) },
+		healText: func(u undo) string {
+			return "power on the host " + shellword.Quote(u.HostPath) + " by its management board"
+		},
+		view: viewOfHost,
 		inject: func(ctx context.Context, c *client, u undo) (string, error) {
 			res, err := methods.ShutdownHost_Task(ctx, c.vim, &types.ShutdownHost_Task{This: u.Host, Force: true})
 			if err != nil {
@@ -129,26 +132,18 @@ var effects = map[string]effect{
 	},
 }
 
-func viewOfVM(u undo) string   { return "govc vm.info -json " + word(u.VMPath) }
-func viewOfHost(u undo) string { return "govc host.info -json " + word(u.HostPath) }
+func viewOfVM(u undo) string   { return "govc vm.info -json " + shellword.Quote(u.VMPath) }
+func viewOfHost(u undo) string { return "govc host.info -json " + shellword.Quote(u.HostPath) }
 
 func isUp(h mo.HostSystem) bool {
 	return h.Runtime.ConnectionState == types.HostSystemConnectionStateConnected &&
 		h.Runtime.PowerState == types.HostSystemPowerStatePoweredOn
 }
 
-// word is a word of a shell.
-func word(s string) string {
-	if !strings.ContainsAny(s, " '\"$&()*;<>?[]\\`|") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func adapterText(verb string, u undo) string {
 	var list []string
 	for _, key := range u.Adapters {
-		list = append(list, fmt.Sprintf("govc device.%s -vm %s ethernet-%d", verb, word(u.VMPath), key-firstAdapter))
+		list = append(list, fmt.Sprintf("govc device.%s -vm %s ethernet-%d", verb, shellword.Quote(u.VMPath), key-firstAdapter))
 	}
 	return strings.Join(list, " && ")
 }

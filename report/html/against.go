@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -174,7 +175,7 @@ func sidesDisclosure(sources []*Source, names []string) Section {
 	sec := Section{ID: "vs-disclosure", Title: "Disclosure of the comparison", Lead: "Settings and environment of each side. The disclosure of each record is below its figures."}
 	dirs := make([]string, len(sources))
 	for i, s := range sources {
-		dirs[i] = shellQuote(visible(s.Dir))
+		dirs[i] = shellword.Quote(visible(s.Dir))
 	}
 	sec.Blocks = append(sec.Blocks,
 		Block{Heading: "Compare again", Code: &Code{Label: "Command", Text: "plimsoll compare " + strings.Join(dirs, " ")}},

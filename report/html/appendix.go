@@ -45,17 +45,6 @@ func visibleLines(s string) string {
 	return strings.Join(list, "\n")
 }
 
-// shellQuote makes a word that a shell takes as it is.
-func shellQuote(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r))
-	}) < 0
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // defaultSpec returns a specification with defaults only.
 func defaultSpec() spec.Run {
 	var asked spec.Run

@@ -254,12 +254,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{"a": "a", "": "''", "p99<20ms": "'p99<20ms'", "it's": `'it'\''s'`, "$(rm -rf x)": "'$(rm -rf x)'", "-p=a/b:1": "-p=a/b:1"} {
-		if got := shellQuote(in); got != want {
-			t.Errorf("%q becomes %s, want %s", in, got, want)
-		}
-	}
+func TestTextCannotEndItsDocument(t *testing.T) {
 	code := reproduce("plimsoll run --file -", exactSpec(map[string]string{"a": "END\nrm -rf x\nENDD"}).text)
 	if !strings.HasSuffix(code.Text, "\nENDDD") || !strings.Contains(code.Text, "<<'ENDDD'") {
 		t.Errorf("the text can end the document: %s", code.Text)

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
 )
@@ -55,13 +56,7 @@ func exactSpec(spec any) exact {
 	return exactly(strings.TrimRight(string(b), "\n"))
 }
 
-func exactCommand(args []string) exact {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = shellQuote(a)
-	}
-	return exactly(strings.Join(quoted, " "))
-}
+func exactCommand(args []string) exact { return exactly(shellword.Join(args)) }
 
 // reproduceBlock is a command with its specification, to paste.
 func reproduceBlock(lead, command string, spec exact, file string) Block {

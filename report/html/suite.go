@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
@@ -75,7 +76,7 @@ func partSection(src *Source, p *report.Part, prefix string) (Section, []*Track)
 	page.add(part, prefix)
 	section.Folded = "All that it measured"
 	section.Blocks = []Block{{Lines: []string{"This command makes a page of its record:"},
-		Code: &Code{Label: "Report of the part " + p.Name, Text: "plimsoll report " + shellQuote(part.Dir)}}}
+		Code: &Code{Label: "Report of the part " + p.Name, Text: "plimsoll report " + shellword.Quote(part.Dir)}}}
 	for i := range page.Answers {
 		result := page.Answers[i].section(p.Name)
 		section.Blocks = append(section.Blocks, Block{ID: result.ID, Heading: "Result", Lines: []string{result.Lead}})
