@@ -202,7 +202,7 @@ func (d *Deployment) await(ctx context.Context, what string, is func([]record.La
 		select {
 		case <-time.After(pollEvery):
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("waited in vain for %s", what), err, context.Cause(ctx))
+			return errors.Join(fmt.Errorf("timed out while waiting for %s", what), err, context.Cause(ctx))
 		}
 	}
 }
