@@ -44,7 +44,7 @@ func TestMongoTLS(t *testing.T) {
 				l := newMongoLab(t, host.Plain, binary, secured(kind, tls))
 				ctx := start(t, l)
 				uri := l.URIs()[""]
-				if err := insertAt(ctx, uri); err != nil {
+				if err := insertAt(ctx, uri, testLimit); err != nil {
 					t.Errorf("by the lab's address: %v", err)
 				}
 				u, err := url.Parse(uri)
@@ -60,7 +60,7 @@ func TestMongoTLS(t *testing.T) {
 					other, query := *u, u.Query()
 					change(&other, query)
 					other.RawQuery = query.Encode()
-					if err := insertAt(ctx, other.String()); err == nil {
+					if err := insertAt(ctx, other.String(), 2*time.Second); err == nil {
 						t.Errorf("%s a write is accepted", what)
 					}
 				}
@@ -77,10 +77,9 @@ func TestMongoTLS(t *testing.T) {
 	}
 }
 
-// insertAt inserts one document.
-func insertAt(ctx context.Context, uri string) error {
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(2 * time.Second).SetRetryWrites(
-		false))
+// insertAt inserts one document through a server that is found within a time.
+func insertAt(ctx context.Context, uri string, within time.Duration) error {
+	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(within).SetRetryWrites(false))
 	if err != nil {
 		return err
 	}
