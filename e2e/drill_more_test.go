@@ -34,7 +34,7 @@ func testDrillService(t *testing.T, name string) {
 // is not reverted. The drill reports this without waiting, the lab is listed as dead, and lab down removes everything,
 // which [labOf] checks.
 func testDrillSupervisorKilled(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "60", "--w", "majority",
+	c := start(t, "drill", "lab:"+name, "--fault", "cut:primary", "--at", "2s", "--for", "60s", "--duration", "90s", "--rate", "100", "--w", "majority",
 		"--format", "json", "--out", out)
 	c.until(t, "the primary is cut off", func() bool { return len(status(t, name).Faults) == 1 })
 	killSupervisor(t, name)

@@ -116,7 +116,7 @@ func TestDrillEnded(t *testing.T) {
 }
 
 func testDrillMajority(t *testing.T, name string) {
-	d, e := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "10s", "--rate", "200",
+	d, e := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "3s", "--duration", "20s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--quiet", "--out", out)
 	r := d.Rounds[0]
 	testDrillClients(t, r)
@@ -162,7 +162,7 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 
 // testDrillClientKilled kills one of two load processes: its last answers are lost, so the verdict is unknown.
 func testDrillClientKilled(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "8s", "--duration", "20s", "--rate", "60",
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "10s", "--duration", "30s", "--rate", "200",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out)
 	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	r, err := record.OpenRun(filepath.Join(c.dir, out, "rounds", "1"))
@@ -223,7 +223,7 @@ func testDrillBalanced(t *testing.T, name string) {
 // testDrillTwoOfFive kills the primary and a standby of five members at once. The other three have all majority writes.
 func testDrillTwoOfFive(t *testing.T, name string) {
 	d, _ := untilKnown(t, "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s", "--duration", "12s",
-		"--rate", "60", "--w", "majority", "--quiet")
+		"--rate", "200", "--w", "majority", "--quiet")
 	r := d.Rounds[0]
 	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds ||
 		r.Expect.Loss != spec.LossNone || r.Ledger.LostWrites() != 0 {
@@ -237,7 +237,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 func testDrillCutOff(t *testing.T, name string) {
 	const attempts = 6 // that nothing is lost is possible, and becomes ever less likely
 	for range attempts {
-		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "40s", "--duration", "50s", "--rate", "500",
+		d, _ := untilKnown(t, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "40s", "--duration", "50s", "--rate", "1000",
 			"--durability", "balanced", "--quiet")
 		r := d.Rounds[0]
 		if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
@@ -270,7 +270,7 @@ func startExternal(t *testing.T, name, duration string, args ...string) *command
 
 // testDrillExternal kills the primary itself and marks the fault.
 func testDrillExternal(t *testing.T, name string) {
-	c := startExternal(t, name, "20s", "--rate", "60", "--w", "majority")
+	c := startExternal(t, name, "30s", "--rate", "200", "--w", "majority")
 	c.signal(t, syscall.SIGUSR1)
 	plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "3s").must(t, 0)
 	time.Sleep(4 * time.Second)
@@ -288,7 +288,7 @@ func testDrillStale(t *testing.T, name string) {
 	still := secondary(t, name)
 	signalTo(t, name, still, replayer, syscall.SIGSTOP)
 	defer func() { signalTo(t, name, still, replayer, syscall.SIGCONT) }()
-	c := startExternal(t, name, "8s", "--rate", "60", "--w", "majority")
+	c := startExternal(t, name, "8s", "--rate", "200", "--w", "majority")
 	states := memberStates(drillOf(t, c.wait(t).judged(t)).Rounds[0])
 	if got := states[still]; got.State != record.MemberStale || got.Missing == 0 || got.Behind == "" || got.Extra != 0 {
 		t.Errorf("%s, whose replay stands still, is %+v", still, got)
@@ -301,7 +301,7 @@ func testDrillStale(t *testing.T, name string) {
 }
 
 func testDrillInterrupted(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "60s", "--duration", "90s", "--rate", "60",
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "3s", "--for", "60s", "--duration", "90s", "--rate", "200",
 		"--w", "majority", "--format", "json", "--out", out)
 	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	testDrillStatus(t, filepath.Join(c.dir, out))
@@ -329,7 +329,7 @@ func testDrillStatus(t *testing.T, dir string) {
 }
 
 func testDrillKilled(t *testing.T, name string) {
-	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "15s", "--duration", "90s", "--rate", "60", "--w", "majority", "--out", out)
+	c := start(t, "drill", "lab:"+name, "--fault", "kill:primary", "--at", "2s", "--for", "15s", "--duration", "90s", "--rate", "100", "--w", "majority", "--out", out)
 	c.until(t, "the primary is killed", func() bool { return len(status(t, name).Faults) == 1 })
 	c.signal(t, syscall.SIGKILL)
 	e := c.wait(t)
