@@ -16,8 +16,9 @@ RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/s
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes|FaultsOnKubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
-# How many packages are tested at once, and how many tests of a package: those of labs wait for disks and servers most of the time.
-PARALLEL ?= 3
+# How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
+# keep two cores busy, and servers that get no processor time fail over.
+PARALLEL ?= 2
 TESTS    ?= 3
 # What takes longest begins first, so that none of it is alone at the end. Those of Kubernetes and NATS are not among them:
 # an agent that gets no processor for 30 s counts as lost.
