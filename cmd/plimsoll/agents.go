@@ -134,7 +134,7 @@ func (p *agentPlaces) start() (err error) {
 		return err
 	}
 	o := nats.Options{Dir: p.dir, Server: p.flags.server, Listen: p.flags.listen, Resume: p.resume}
-	o.Version, _ = toolVersion()
+	o.Version, o.Commit = toolVersion()
 	p.coordinator, err = nats.Open(context.Background(), o)
 	return err
 }

@@ -63,7 +63,8 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(unlock)
-	c = &Cluster{programs: p, dir: filepath.Join(p.cache, "run"), groups: findGroups("/sys/fs/cgroup", "plimsoll-kubetest"), nodes: map[string]*node{}}
+	c = &Cluster{programs: p, dir: filepath.Join(p.cache, "run"), nodes: map[string]*node{},
+		groups: findGroups("/sys/fs/cgroup", "plimsoll-kubetest")}
 	if err := c.remove(); err != nil {
 		t.Fatalf("cannot remove an earlier cluster: %v", err)
 	}
