@@ -17,6 +17,7 @@ type rule struct {
 // rooms are the import rules. The longest matching folder counts. ARCHITECTURE.md has the same table.
 var rooms = map[string]rule{
 	"workload":             {nil, "a workload generates the same operations for all targets and schedules"},
+	"workload/own":         {[]string{"workload", "spec"}, "a workload file is read like a specification and compiled to a workload"},
 	"measure":              {[]string{"measure/stats"}, "measurement must not depend on the measured target"},
 	"server":               {nil, "the properties of a server do not depend on the package that queries them"},
 	"store":                {[]string{"workload", "server"}, "a store sends requests; schedules, clocks and counters are in load and measure"},
@@ -27,7 +28,7 @@ var rooms = map[string]rule{
 	"spec":                 {[]string{"measure"}, "specifications can be read and validated without the code that runs them"},
 	"record":               {[]string{"measure", "spec"}, "old records must be readable without the code that generates load"},
 	"record/schema":        {nil, "the schemas are data for other programs"},
-	"record/schema/gen":    {[]string{"record", "spec"}, "the generator makes the schemas from the types of record and spec only"},
+	"record/schema/gen":    {[]string{"record", "spec", "workload/own"}, "the generator makes the schemas from the types of records and files only"},
 	"run":                  {[]string{"workload", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run connects these packages; reports read its records, and only cmd starts it"},
 	"fleet":                {[]string{"run", "load", "workload", "measure", "record", "spec"}, "it divides one run among load agents and merges their records; who places and carries them is below it"},
 	"fleet/...":            {[]string{"fleet"}, "a placer starts agents and carries frames; it does not know what is in them"},
