@@ -95,6 +95,9 @@ const maxNodes = 200_000
 // freeForm is implemented by types whose keys are not known in advance.
 type freeForm interface{ FreeForm() }
 
+// shortForm is implemented by types that may be written as a single value in place of keys.
+type shortForm interface{ ShortForm() }
+
 // keyCheck compares the keys of mappings with the fields of a type.
 type keyCheck struct {
 	what  string // name in errors
@@ -122,6 +125,8 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 			return k.checkZero(n, path) // a variable that is not set leaves this
 		}
 		return nil // as if it were not there
+	case n.Kind == yaml.ScalarNode && t.Implements(reflect.TypeFor[shortForm]()):
+		return k.checkScalar(n, t, path)
 	case t.Kind() == reflect.Struct && t != reflect.TypeFor[Strike](): // which is written as text
 		return k.checkStruct(n, t, path, depth)
 	case t.Kind() == reflect.Slice:

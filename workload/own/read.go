@@ -41,6 +41,9 @@ func (w *Write) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
+// ShortForm tells the strict reader that a fixed time may stand for the keys.
+func (Think) ShortForm() {}
+
 // UnmarshalYAML reads a time, or {min: …, max: …}.
 func (t *Think) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
