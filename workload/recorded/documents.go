@@ -119,12 +119,9 @@ type Collection struct {
 	Database, Name string
 	Documents      *Documents // of the sample
 	Count          int64
-	Bytes          int64 // average of a document
 	Indexes        []bson.Raw
 	Used           map[string]int64 // operations by index, from $indexStats
-	Reads, Writes  int64            // operations of the collection while it was recorded, from $collStats
-	Commands       int64
-	Unseen         []string // what could not be read, and why
+	Unseen         []string         // what could not be read, and why
 }
 
 // names returns the names on a level in their order, _id first.

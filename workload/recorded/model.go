@@ -64,20 +64,8 @@ const clockJump = time.Minute
 // Add counts one operation.
 func (m *Model) Add(op *Operation) {
 	m.Operations += op.Count
-	ended := op.Time.Add(op.Duration)
-	if m.First.IsZero() || op.Time.Before(m.First) {
-		m.First = op.Time
-	}
-	if ended.After(m.Last) {
-		m.Last = ended
-	}
-	if !m.latest.IsZero() && ended.Before(m.latest.Add(-clockJump)) {
-		m.Jumps++
-	}
-	m.latest = ended
-	m.Slowest = max(m.Slowest, op.Duration)
-	if m.Fastest < 0 || op.Duration < m.Fastest {
-		m.Fastest = op.Duration
+	if !m.Typed {
+		m.addTime(op)
 	}
 	m.Sampled = max(m.Sampled, op.Sampled)
 	if op.Failed {
@@ -98,6 +86,25 @@ func (m *Model) Add(op *Operation) {
 		s.add(op, values, m.Options)
 	} else {
 		m.Beyond += op.Count
+	}
+}
+
+// addTime notes the time of an operation. Entries of $queryStats have none.
+func (m *Model) addTime(op *Operation) {
+	ended := op.Time.Add(op.Duration)
+	if m.First.IsZero() || op.Time.Before(m.First) {
+		m.First = op.Time
+	}
+	if ended.After(m.Last) {
+		m.Last = ended
+	}
+	if !m.latest.IsZero() && ended.Before(m.latest.Add(-clockJump)) {
+		m.Jumps++
+	}
+	m.latest = ended
+	m.Slowest = max(m.Slowest, op.Duration)
+	if m.Fastest < 0 || op.Duration < m.Fastest {
+		m.Fastest = op.Duration
 	}
 }
 

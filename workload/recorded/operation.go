@@ -62,8 +62,8 @@ func canonical(name string) string {
 	return name
 }
 
-// AppName is the name by which Plimsoll's own connections appear in profiles and logs.
-const AppName = "plimsoll"
+// AppName is the name by which the connections of a recording appear in profiles and logs.
+const AppName = "plimsoll record"
 
 // sessionFields are fields of commands that say nothing of their work.
 var sessionFields = map[string]bool{
