@@ -14,6 +14,8 @@ type Run struct {
 	// Client is how a MongoDB target is spoken to: "wire" (plimsoll's own, fast) or "driver" (the
 	// official driver, what applications feel).
 	Client string `json:"client,omitempty" yaml:"client,omitempty" jsonschema:"enum=wire,enum=driver"`
+	// StoragePolicy is the storage policy (SPBM) of the disks of all members, for a study that has a platform.
+	StoragePolicy string `json:"storage_policy,omitempty" yaml:"storage_policy,omitempty"`
 	// Workload says what to do.
 	Workload Workload `json:"workload" yaml:"workload"`
 	// Load says how much, how fast and for how long.
