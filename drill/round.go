@@ -291,7 +291,8 @@ func (r *round) timeline(ctx context.Context) {
 	if of, ok := r.drill.o.Platform.(platform.Chronicler); ok && len(out.Moments) > 0 {
 		for _, m := range of.Moments() {
 			if at := r.clock.at(m.At); at >= out.Moments[0].At {
-				out.Moments = append(out.Moments, record.DrillMoment{Kind: m.Kind, At: at, Fault: lastBefore(out.Faults, at), Text: m.Text})
+				out.Moments = append(out.Moments,
+					record.DrillMoment{Kind: m.Kind, At: at, Fault: lastBefore(out.Faults, at), Text: m.Text})
 			}
 		}
 		slices.SortStableFunc(out.Moments, earlier)

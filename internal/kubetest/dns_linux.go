@@ -16,8 +16,8 @@ import (
 // domain is that of the cluster.
 const domain = ".svc.cluster.local."
 
-// serveDNS answers the questions of pods: the names of pods in headless Services, and the Services themselves, which are
-// all pods of theirs that are ready. Every answer is that of the API server at this moment.
+// serveDNS answers the questions of pods: the names of pods in headless Services, and the Services themselves, which
+// are all pods of theirs that are ready. Every answer is that of the API server at this moment.
 func (c *Cluster) serveDNS(t testing.TB) error {
 	l, err := net.ListenPacket("udp", net.JoinHostPort(machineAddress, "53"))
 	if err != nil {
@@ -69,7 +69,8 @@ func (c *Cluster) lookup(q dnsmessage.Question) (dnsmessage.RCode, []dnsmessage.
 	for _, p := range all.Items {
 		ip, err := netip.ParseAddr(p.Status.PodIP)
 		named := len(parts) == 3 && p.Spec.Subdomain == service && p.Spec.Hostname == parts[0]
-		if err == nil && p.DeletionTimestamp == nil && (named || len(parts) == 2) && (s.Spec.PublishNotReadyAddresses || podReady(&p)) {
+		if err == nil && p.DeletionTimestamp == nil && (named || len(parts) == 2) &&
+			(s.Spec.PublishNotReadyAddresses || podReady(&p)) {
 			found = append(found, dnsmessage.Resource{
 				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 1}, Body: &dnsmessage.AResource{A: ip.As4()}})
 		}

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The StorageClasses of a cluster. Their volumes must be attached to the node of a pod. A volume of Disk is one image of
-// ext4. A volume of Mirrored has a copy on a second image, which btrfs keeps.
+// The StorageClasses of a cluster. Their volumes must be attached to the node of a pod. A volume of Disk is one image
+// of ext4. A volume of Mirrored has a copy on a second image, which btrfs keeps.
 const (
 	Disk     = "disk"
 	Mirrored = "mirrored"
@@ -48,7 +48,8 @@ func (c *Cluster) Storage(t testing.TB) {
 	ctx := t.Context()
 	_, err := c.Client.StorageV1().CSIDrivers().Create(ctx, driver, meta.CreateOptions{})
 	for _, name := range []string{Disk, Mirrored} {
-		class := &storage.StorageClass{ObjectMeta: meta.ObjectMeta{Name: name}, Provisioner: csiDriver, VolumeBindingMode: &mode}
+		class := &storage.StorageClass{ObjectMeta: meta.ObjectMeta{Name: name}, Provisioner: csiDriver,
+			VolumeBindingMode: &mode}
 		_, classErr := c.Client.StorageV1().StorageClasses().Create(ctx, class, meta.CreateOptions{})
 		err = errors.Join(err, classErr)
 	}
@@ -91,7 +92,8 @@ func (c *controller) reconcile(ctx context.Context) error {
 		return err
 	}
 	for _, claim := range claims.Items {
-		if class := claim.Spec.StorageClassName; claim.Spec.VolumeName == "" && class != nil && (*class == Disk || *class == Mirrored) {
+		if class := claim.Spec.StorageClassName; claim.Spec.VolumeName == "" && class != nil &&
+			(*class == Disk || *class == Mirrored) {
 			err = errors.Join(err, c.provision(ctx, &claim))
 		}
 	}

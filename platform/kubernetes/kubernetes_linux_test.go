@@ -510,7 +510,8 @@ func testExample(t *testing.T, b *bed) {
 		if d.Verdict != record.Holds || !r.Faults[0].Hit || r.Kubernetes == nil || r.SeedsFound != r.Seeds {
 			t.Errorf("%s: %s %v, %+v", name, d.Verdict, d.Reasons, r.Faults)
 		}
-		for _, kind := range []string{record.MomentPodDeleted, record.MomentPodPlaced, record.MomentPodStarted, record.MomentPodReady} {
+		for _, kind := range []string{record.MomentPodDeleted, record.MomentPodPlaced, record.MomentPodStarted,
+			record.MomentPodReady} {
 			if !slices.ContainsFunc(r.Moments, func(m record.DrillMoment) bool { return m.Kind == kind }) {
 				t.Errorf("%s: no %s in %+v", name, kind, r.Moments)
 			}
@@ -545,7 +546,9 @@ func (b *bed) replicaSet(t *testing.T) bool {
 	b.Apply(t, strings.NewReplacer("CLASS", kubetest.Disk, "IMAGE", image).Replace(string(text)))
 	b.Await(t, "three members", func(ctx context.Context) bool {
 		all, err := b.Client.CoreV1().Pods("default").List(ctx, meta.ListOptions{LabelSelector: "app=set"})
-		return err == nil && len(all.Items) == 3 && !slices.ContainsFunc(all.Items, func(p core.Pod) bool { return !b.podReady(&p) })
+		return err == nil && len(all.Items) == 3 && !slices.ContainsFunc(all.Items, func(p core.Pod) bool {
+			return !b.podReady(&p)
+		})
 	})
 	s, err := kubernetes.Open(t.Context(), kubernetes.Options{Target: "k8s:default/set", Kubeconfig: b.Kubeconfig})
 	if err != nil {
@@ -575,11 +578,16 @@ func (b *bed) replicaSet(t *testing.T) bool {
 	return true
 }
 
-// The double-writer drill: Kubernetes loses a node whose pods run on. The taint says that the node is off, so the volume is
-// attached to the other node as well, and another server starts on it. Clients of the old server are still answered, and
-// what it acknowledged is lost. The drill says so.
+// The double-writer drill: Kubernetes loses a node whose pods run on. The taint says that the node is off, so the
+// volume is attached to the other node as well, and another server starts on it. Clients of the old server are still
+// answered, and what it acknowledged is lost. The drill says so.
 func testTwoWriters(t *testing.T, b *bed) {
-	from := b.node(t)
+	b.member(t, "twice", kubetest.Disk) // whose volume may be damaged
+	p, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "twice-0", meta.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := p.Spec.NodeName
 	kubelet := strconv.Itoa(b.Kubelet(t, from))
 	text, err := os.ReadFile(filepath.Join(example, "double-writer.yaml"))
 	if err != nil {
@@ -587,6 +595,10 @@ func testTwoWriters(t *testing.T, b *bed) {
 	}
 	for step, signal := range map[string]string{"stop": "-STOP", "start": "-CONT"} {
 		text = bytes.ReplaceAll(text, []byte(`[ssh, "{machine}", systemctl `+step+` kubelet]`), []byte("[kill, "+signal+", "+`"`+kubelet+`"]`))
+	}
+	// The pods of a lost node are removed every 20 s.
+	for old, short := range map[string]string{"reattached": "twice", "at: 10s": "at: 2s", "at: 60s": "at: 20s", "duration: 3m": "duration: 60s"} {
+		text = bytes.ReplaceAll(text, []byte(old), []byte(short))
 	}
 	file, out := filepath.Join(t.TempDir(), "drill.yaml"), filepath.Join(t.TempDir(), "record")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -608,7 +620,8 @@ func testTwoWriters(t *testing.T, b *bed) {
 func (b *bed) cordon(t *testing.T, node string, on bool) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)
-	if _, err := b.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch, meta.PatchOptions{}); err != nil {
+	if _, err := b.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch,
+		meta.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
