@@ -387,7 +387,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 		}
 	}
 	var err error
-	if r.spec.Via == spec.ViaREST {
+	if r.spec.Via == spec.ViaREST && r.opts.Loaders == nil { // else the agents start it, which send all of the load
 		r.store, err = r.openService(ctx)
 	} else if r.store, err = r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell); r.emptiesFull(err) {
 		r.store, err = r.reopenEmpty(ctx)

@@ -59,7 +59,7 @@ func (s *Run) Defaults() {
 	}
 	def(&s.LoadPhase.Parallel, 16) // for stages that bring the workers
 	if s.Durability.Writes() == (Durability{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
-		!strings.HasPrefix(s.Target, "http") {
+		!strings.HasPrefix(s.Target, "http") && !InKubernetes(s.Target) {
 		// Acknowledged writes are in the log, as users expect. A MongoDB, a lab or a service has defaults of its own, which
 		// applications get.
 		s.Durability.Name = "durable"
