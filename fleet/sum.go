@@ -145,7 +145,7 @@ func (t *team) findings() []measure.Finding {
 			Text: strings.Join(t.missed, ", ") + ". The others loaded its records, and the load was divided among them. Find out what ended " +
 				"it (memory, a limit, a signal, its machine)."})
 	}
-	if at, degraded := t.firstLoss(); degraded {
+	if at, degraded := t.firstLoss(); degraded && !t.lost {
 		found = append(found, measure.Finding{ID: "client-lost", Severity: measure.Warning,
 			Text: fmt.Sprintf("%s. From %v on its part of the load is missing, and the rates are those of the others. Find out what ended "+
 				"the client (memory, a limit, a signal, its machine), and run again. With --strict such a run ends.",

@@ -27,7 +27,7 @@ const (
 )
 
 // ReadDrill reads a drill in YAML, as strictly as [ReadRun].
-func ReadDrill(r io.Reader) (Drill, error) { return readStrict[Drill](r, "drill") }
+func ReadDrill(r io.Reader) (Drill, error) { return ReadStrict[Drill](r, "drill") }
 
 // Complete fills in the defaults and checks the result; see [Run.Complete].
 func (s *Drill) Complete() error {

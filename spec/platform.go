@@ -62,7 +62,7 @@ const (
 
 // ReadPlatform reads a platform file in YAML, as strictly as [ReadRun], and completes it.
 func ReadPlatform(r io.Reader) (Platform, error) {
-	p, err := readStrict[Platform](r, "platform file")
+	p, err := ReadStrict[Platform](r, "platform file")
 	if err != nil {
 		return Platform{}, err
 	}

@@ -122,24 +122,27 @@ func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 	return made, nil
 }
 
-// start opens the coordinator. Another coordinator of its directory would take over the agents of an unfinished run
-// too, so the directory is locked.
-func (p *agentPlaces) start() (err error) {
+// hold locks the directory of the coordinator. Another one would take over the agents of an unfinished run too.
+func (p *agentPlaces) hold() (err error) {
+	if p.release != nil {
+		return nil
+	}
 	if p.dir, err = p.directory(); err != nil {
 		return err
 	}
-	release, err := record.Hold(p.dir)
-	if err != nil {
+	p.release, err = record.Hold(p.dir)
+	return err
+}
+
+// start opens the coordinator.
+func (p *agentPlaces) start() (err error) {
+	if err := p.hold(); err != nil {
 		return err
 	}
 	o := nats.Options{Dir: p.dir, Server: p.flags.server, Listen: p.flags.listen, Resume: p.resume}
 	o.Version, _ = toolVersion()
-	if p.coordinator, err = nats.Open(context.Background(), o); err != nil {
-		release()
-		return err
-	}
-	p.release = release
-	return nil
+	p.coordinator, err = nats.Open(context.Background(), o)
+	return err
 }
 
 // directory returns the directory of the coordinator. It is below the record of a run. A record that is there has its
@@ -179,7 +182,11 @@ func (p *agentPlaces) close() {
 			fmt.Fprintf(p.env.stderr, "plimsoll: %v\n", err)
 		}
 	}
-	if p.coordinator == nil {
+	if p.release == nil {
+		return
+	}
+	defer p.release()
+	if p.coordinator == nil { // an unfinished run may still be resumed
 		return
 	}
 	if p.flags.server.URL == "" { // no other coordinator will have its address and token
@@ -191,7 +198,6 @@ func (p *agentPlaces) close() {
 	if err := os.RemoveAll(p.dir); err != nil {
 		fmt.Fprintf(p.env.stderr, "plimsoll: cannot remove the directory of the coordinator: %v\n", err)
 	}
-	p.release()
 }
 
 // manualPlacer shows a person what to start.

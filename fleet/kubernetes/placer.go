@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
@@ -44,6 +45,7 @@ var (
 
 // Cluster is a connection to a Kubernetes.
 type Cluster struct {
+	config    *rest.Config
 	client    dynamic.Interface
 	Namespace string
 }
@@ -64,7 +66,7 @@ func Connect(kubeconfig, namespace string) (*Cluster, error) {
 		}
 	}
 	client, err := dynamic.NewForConfig(config)
-	return &Cluster{client, namespace}, err
+	return &Cluster{config, client, namespace}, err
 }
 
 // Coordinator is where agents register.

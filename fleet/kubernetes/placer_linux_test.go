@@ -40,7 +40,7 @@ func TestReasonsOnKubernetes(t *testing.T) {
 	small := kubernetes.Settings{Image: "registry.local/pause:1", CPU: "10m", Memory: "16Mi"}
 	missing, large := small, small
 	missing.Image, large.CPU = "registry.local/none:1", "1000"
-	place(t, cluster, missing, "2 of the agents' pods have no image: registry.local/none:1 cannot be pulled")
+	place(t, cluster, missing, "2 of the agents' pods cannot pull the image registry.local/none:1 (")
 	place(t, cluster, large, "2 of the agents' pods cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu")
 	limit := core.ResourceQuota{ObjectMeta: meta.ObjectMeta{Name: "no-pods"}}
 	limit.Spec.Hard = core.ResourceList{core.ResourcePods: resource.MustParse("0")}

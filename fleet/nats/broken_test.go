@@ -18,6 +18,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	runs "github.com/plimsoll-bench/plimsoll/run"
@@ -27,6 +28,8 @@ import (
 type proxy struct {
 	listener net.Listener
 	to       string
+
+	flow sync.RWMutex // who writes has it; without it nothing passes
 
 	mu    sync.Mutex
 	cut   bool
@@ -62,16 +65,35 @@ func (p *proxy) accept() {
 		}
 		p.conns = append(p.conns, in, out)
 		p.mu.Unlock()
-		go pump(in, out)
-		go pump(out, in)
+		go p.pump(in, out)
+		go p.pump(out, in)
 	}
 }
 
 // pump copies until one of both is closed.
-func pump(from, to net.Conn) {
-	_, _ = io.Copy(to, from)
-	from.Close()
-	to.Close()
+func (p *proxy) pump(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if err != nil {
+			return
+		}
+		p.flow.RLock()
+		_, err = to.Write(b[:n])
+		p.flow.RUnlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stall lets nothing pass for some time, and closes nothing.
+func (p *proxy) stall(d time.Duration) {
+	p.flow.Lock()
+	defer p.flow.Unlock()
+	time.Sleep(d)
 }
 
 // set cuts all connections and refuses new ones, or accepts them again.
@@ -100,6 +122,19 @@ func TestNetworkCut(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { p.set(false) })
 	}}}
 	execute(t, c, testSpec(3, 8*time.Second), w)
+}
+
+// A network that carries nothing for 20 s loses nothing: no agent, no second and no operation.
+func TestNetworkSilent(t *testing.T) {
+	t.Parallel()
+	c := open(t, Options{})
+	p := newProxy(t, c.Connect())
+	startAgents(t, p.server(c), 2)
+	w := &watcher{on: map[int]func(){2: func() { go p.stall(20 * time.Second) }}}
+	r := execute(t, c, testSpec(2, 25*time.Second), w)
+	if m := r.Phase(load.PhaseMeasure); m.Seconds < 24 {
+		t.Errorf("%v of 25 s were measured", m.Seconds)
+	}
 }
 
 // A restart of the server in the middle of a run loses nothing.

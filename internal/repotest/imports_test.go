@@ -17,8 +17,11 @@ type rule struct {
 // rooms are the import rules. The longest matching folder counts. ARCHITECTURE.md has the same table.
 var rooms = map[string]rule{
 	"workload":             {nil, "a workload generates the same operations for all targets and schedules"},
+	"workload/own":         {[]string{"workload", "spec"}, "a workload file is read like a specification and compiled to a workload"},
 	"measure":              {[]string{"measure/stats"}, "measurement must not depend on the measured target"},
 	"server":               {nil, "the properties of a server do not depend on the package that queries them"},
+	"workload/recorded":    {[]string{"workload", "workload/own", "spec"}, "a recording is made of what others read, and becomes a workload file; connections are in run/capture"},
+	"workload/capture":     {[]string{"workload/recorded", "server"}, "a capture asks a deployment; what is made of the answers is in workload/recorded"},
 	"store":                {[]string{"workload", "server"}, "a store sends requests; schedules, clocks and counters are in load and measure"},
 	"store/...":            {[]string{"store", "workload", "server"}, "an implementation of store.Session depends on the interface and the requests, not on other implementations"},
 	"store/storetest":      {[]string{"store", "workload"}, "the conformance suite tests all stores through the interface only"},
@@ -28,7 +31,7 @@ var rooms = map[string]rule{
 	"record":               {[]string{"measure", "spec"}, "old records must be readable without the code that generates load"},
 	"record/remote":        {nil, "a store of a CI system keeps directories; it does not know what is in them"},
 	"record/schema":        {nil, "the schemas are data for other programs"},
-	"record/schema/gen":    {[]string{"record", "spec"}, "the generator makes the schemas from the types of record and spec only"},
+	"record/schema/gen":    {[]string{"record", "spec", "workload/own"}, "the generator makes the schemas from the types of records and files only"},
 	"run":                  {[]string{"workload", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run connects these packages; reports read its records, and only cmd starts it"},
 	"fleet":                {[]string{"run", "load", "workload", "measure", "record", "spec"}, "it divides one run among load agents and merges their records; who places and carries them is below it"},
 	"fleet/...":            {[]string{"fleet"}, "a placer starts agents and carries frames; it does not know what is in them"},

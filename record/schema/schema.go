@@ -35,6 +35,7 @@ var (
 	LabSpec   = of("labspec")
 	PriceList = of("pricelist")
 	Platform  = of("platformspec")
+	Workload  = of("workload")
 )
 
 func of(kind string) []byte {

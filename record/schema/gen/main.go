@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 const module = "github.com/plimsoll-bench/plimsoll"
@@ -63,6 +64,8 @@ func generate(root string) (map[string][]byte, error) {
 		"drillspec.schema.json":  {spec.Drill{}, "plimsoll drill specification", "The specification of a drill.", false},
 		"platformspec.schema.json": {spec.Platform{}, "plimsoll platform file",
 			"The members of a deployment, and the commands that break them.", false},
+		"workload.schema.json": {own.File{}, "plimsoll workload file",
+			"Collections of generated documents, and operations on them.", false},
 		"labspec.schema.json": {spec.Lab{}, "plimsoll lab specification", "The specification of a lab.", false},
 		"studyspec.schema.json": {spec.Study{}, "plimsoll study specification",
 			"The specification of a study.", false},
@@ -74,7 +77,7 @@ func generate(root string) (map[string][]byte, error) {
 			AllowAdditionalProperties:  s.open,
 			RequiredFromJSONSchemaTags: !s.open,
 		}
-		for _, dir := range []string{"record", "spec", "measure"} {
+		for _, dir := range []string{"record", "spec", "measure", "workload/own"} {
 			if err := addComments(r, root, dir); err != nil {
 				return nil, err
 			}
@@ -169,6 +172,11 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		}}
 	}
 	switch t {
+	case reflect.TypeFor[own.Template]():
+		return &jsonschema.Schema{} // Extended JSON with generators: any value
+	case reflect.TypeFor[own.Think]():
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{mapUnits(reflect.TypeFor[spec.Duration]()), {Type: "object",
+			AdditionalProperties: jsonschema.FalseSchema, Required: []string{"min", "max"}, Properties: thinkProperties()}}}
 	case reflect.TypeFor[spec.Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
 	case reflect.TypeFor[spec.Strike]():
@@ -191,6 +199,14 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		return number("number", `^[-+0-9_.eE]+[kKMG]?(/s)?$`, "20k")
 	}
 	return nil
+}
+
+func thinkProperties() *orderedmap.OrderedMap[string, *jsonschema.Schema] {
+	p := jsonschema.NewProperties()
+	for _, key := range []string{"min", "max"} {
+		p.Set(key, mapUnits(reflect.TypeFor[spec.Duration]()))
+	}
+	return p
 }
 
 func marshal(v any) ([]byte, error) {
