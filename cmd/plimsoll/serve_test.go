@@ -150,7 +150,7 @@ func TestWebOfARun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "r")
 	mark := "mark-" + rand.Text() // another test may serve a run like this one
-	b := inBackground(t, "run", "null:", "-q", "--workload", "c", "--duration", "20m", "--out", dir, "--web", "--label", "purpose="+mark)
+	b := inBackground(t, "run", "null:", "-q", "--workload", "c", "--pace", "500", "--duration", "20m", "--out", dir, "--web", "--label", "purpose="+mark)
 	for _, want := range []string{`id="state"`, "workload c on null:", mark, "Stop the run"} {
 		fetch(t, &b.stderr, "/", want) // what is not known yet comes later
 	}
@@ -247,7 +247,7 @@ func TestWebOfAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	study := filepath.Join(dir, "study.yaml")
-	text := "name: web\nrun:\n  target: 'null:'\n  workload: {name: c, records: 500}\n  load: {workers: 2, duration: 20m}\nfactors:\n  - {name: workers, path: load.workers, levels: [1, 2]}\ntrials: 3\n"
+	text := "name: web\nrun:\n  target: 'null:'\n  workload: {name: c, records: 500}\n  load: {workers: 2, pace: 500, duration: 20m}\nfactors:\n  - {name: workers, path: load.workers, levels: [1, 2]}\ntrials: 3\n"
 	if err := os.WriteFile(study, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

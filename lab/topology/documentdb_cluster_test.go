@@ -252,6 +252,9 @@ type writer struct {
 	next  int
 }
 
+// writeEvery leaves the processors to the servers: in an outage, each attempt starts several processes of PostgreSQL.
+const writeEvery = 10 * time.Millisecond
+
 // write goes on until ctx ends. Ids are not used again: what became of one that failed is not known.
 func (w *writer) write(ctx context.Context, c *mongo.Collection) {
 	for ctx.Err() == nil {
@@ -260,6 +263,7 @@ func (w *writer) write(ctx context.Context, c *mongo.Collection) {
 		if insert(ctx, c, id, 2*time.Second) == nil {
 			w.acked = append(w.acked, id)
 		}
+		_ = sleep(ctx, writeEvery)
 	}
 }
 
