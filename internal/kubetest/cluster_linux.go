@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +17,14 @@ import (
 
 	"golang.org/x/sys/unix"
 	core "k8s.io/api/core/v1"
+	api "k8s.io/apimachinery/pkg/api/meta"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -76,7 +83,7 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 			t.Errorf("cannot remove the cluster: %v", err)
 		}
 	})
-	if err := c.start(); err != nil {
+	if err := c.start(t); err != nil {
 		t.Fatalf("cannot start Kubernetes: %v", err)
 	}
 	return c, true
@@ -118,11 +125,11 @@ func lock(name string) (unlock func(), err error) {
 	}
 }
 
-func (c *Cluster) start() error {
+func (c *Cluster) start(t testing.TB) error {
 	// The client of Kubernetes keeps the authority of a file that it read once in this process, so each cluster has files
 	// of other names.
 	pki := filepath.Join(c.dir, "pki-"+strconv.FormatInt(time.Now().UnixNano(), 36))
-	if err := errors.Join(os.MkdirAll(pki, 0o700), c.certify(pki)); err != nil {
+	if err := errors.Join(os.MkdirAll(pki, 0o700), os.Mkdir(filepath.Join(c.dir, "storage"), 0o700), c.certify(pki)); err != nil {
 		return err
 	}
 	c.Kubeconfig = filepath.Join(pki, "admin.kubeconfig")
@@ -135,6 +142,9 @@ func (c *Cluster) start() error {
 		return err
 	}
 	if c.network, err = newSwitch(); err != nil {
+		return err
+	}
+	if err := c.serveDNS(t); err != nil {
 		return err
 	}
 	if err := c.groups.make("control"); err != nil {
@@ -307,7 +317,8 @@ func (c *Cluster) startNode(i int, pki string) error {
 	n.first, err = process.Start(process.Spec{
 		Role: "node " + name, Path: "/bin/bash", Log: log,
 		Args: []string{"-c", script, "node.sh", name, filepath.Join(c.dir, name), pki, c.programs.debs, pauseImage,
-			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups.name + "/" + name},
+			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups.name + "/" + name,
+			c.programs.driver, filepath.Join(c.dir, "storage"), machineAddress},
 		Place:   c.groups.place(name+"/system", network),
 		Sandbox: &process.Sandbox{},
 	})
@@ -318,13 +329,20 @@ func (c *Cluster) startNode(i int, pki string) error {
 // of life meanwhile.
 func (c *Cluster) Load(t testing.TB, archive string) {
 	t.Helper()
+	loaded := make(chan error, len(c.nodes))
 	for _, n := range c.nodes {
-		socket := fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", n.first.PID)
-		err := run(exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images",
-			"import", archive))
-		if err != nil {
-			t.Fatal(err)
-		}
+		go func() {
+			socket := fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", n.first.PID)
+			loaded <- run(exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images",
+				"import", archive))
+		}()
+	}
+	var err error
+	for range c.nodes {
+		err = errors.Join(err, <-loaded)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	c.Await(t, "two nodes that are ready", c.ready)
 }
@@ -334,6 +352,20 @@ func (c *Cluster) Kill(node string) {
 	p := c.nodes[node].first
 	p.Signal(syscall.SIGKILL)
 	<-p.Done
+}
+
+// Kubelet is the process of a node's kubelet. While it is stopped, Kubernetes loses the node, whose pods run on and are
+// reached.
+func (c *Cluster) Kubelet(t testing.TB, node string) (pid int) {
+	t.Helper()
+	for _, pid := range process.Descendants(c.nodes[node].first.PID) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+		if strings.HasPrefix(string(line), c.programs.cube+"\x00kubelet\x00") {
+			return pid
+		}
+	}
+	t.Fatalf("no kubelet runs on %s", node)
+	return 0
 }
 
 // Cut takes the cable of a node out.
@@ -403,15 +435,60 @@ func Plimsoll(t testing.TB, name string) (program, archive string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	program = filepath.Join(t.TempDir(), "plimsoll")
+	program = Program(t)
 	archive = filepath.Join(t.TempDir(), "image.tar")
+	if err := p.image(archive, name, program); err != nil {
+		t.Fatal(err)
+	}
+	return program, archive, true
+}
+
+// Program builds the program of this module.
+func Program(t testing.TB) string {
+	t.Helper()
+	p, _, err := find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "plimsoll")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
 	build.Dir, build.Env = p.top, append(os.Environ(), "CGO_ENABLED=0")
 	if err := run(build); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.image(archive, name, program); err != nil {
+	return program
+}
+
+// Apply creates the objects of a text in YAML in the namespace default.
+func (c *Cluster) Apply(t testing.TB, text string) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return program, archive, true
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := d.Decode(o); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		kind := o.GroupVersionKind()
+		to, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var where dynamic.ResourceInterface = client.Resource(to.Resource)
+		if to.Scope.Name() == api.RESTScopeNameNamespace {
+			where = client.Resource(to.Resource).Namespace("default")
+		}
+		if _, err := where.Create(t.Context(), o, meta.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
