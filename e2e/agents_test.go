@@ -132,3 +132,40 @@ func TestAgentsOfAKilledCoordinator(t *testing.T) {
 		t.Errorf("a complete run is resumed: %s", e.stderr)
 	}
 }
+
+// TestStudyOfAgents performs a study whose file says that two agents send the load. They are the same in all trials.
+func TestStudyOfAgents(t *testing.T) {
+	inTurn(t, 15)
+	file, dir := writeStudy(t, `
+name: agents
+run:
+  target: "null:"
+  workload: {name: a, records: 100}
+  load: {workers: 2, pace: 40, duration: 2s, clients: 2, place: manual}
+factors:
+  - path: load.workers
+    levels: [2, 4]
+trials: 1
+canary: -1
+`)
+	c := startCoordinator(t, "study", "run", file, "--out", dir, "--format", "json")
+	startAgents(t, c, 2)
+	s := c.wait(t).judged(t).study(t, dir)
+	checkDone(t, s, dir, 2)
+	var names []string
+	for _, tr := range s.Trials {
+		if tr.Status != record.TrialDone {
+			continue
+		}
+		trial := filepath.Join(dir, tr.Record)
+		r, err := record.OpenRun(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkAgents(t, trial, r)
+		names = append(names, r.Clients[0].Agent)
+	}
+	if len(names) != 2 || names[0] != names[1] {
+		t.Errorf("client 0 was the agents %q", names)
+	}
+}

@@ -94,7 +94,7 @@ func TestAgentsInTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	asked.Target = server.URI()
+	asked.Target, asked.Durability.Name = server.URI(), "throughput" // w:0
 	place := &memory{dir: t.TempDir(), machine: "one"}
 	dir := filepath.Join(t.TempDir(), "record")
 	if _, err := Execute(t.Context(), asked, run.Options{Dir: dir, Ceiling: tinyCeiling()},
@@ -123,7 +123,7 @@ func TestAgentsInTheRecord(t *testing.T) {
 			t.Errorf("client %d did not sample its machine", i)
 		}
 	}
-	if finding(r, "clients-share-machine") == nil || finding(r, "client-limited") != nil {
+	if finding(r, "unacknowledged") == nil || finding(r, "clients-share-machine") == nil || finding(r, "client-limited") != nil {
 		t.Errorf("validity %+v", r.Validity)
 	}
 	p := r.Phase(load.PhaseMeasure)

@@ -498,7 +498,9 @@ func closed(ch <-chan struct{}) bool {
 }
 
 func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
-	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir, stateFile)) // there is nothing to resume any more
+	// There is nothing to resume any more. A coordinator of several runs has its directory elsewhere.
+	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir, stateFile))
+	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir))
 	w := run.Teamwork{Report: t.report(), Clients: t.shares(), Elsewhere: t.elsewhere(), Services: t.services()}
 	if t.err != nil {
 		return w, t.err
