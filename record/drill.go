@@ -27,8 +27,6 @@ type Drill struct {
 	Specification spec.Drill `json:"specification"`
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
 	Engine string `json:"engine,omitempty"`
-	// VSphere is what vCenter reported of the members' machines before the first round; absent on other platforms.
-	VSphere *VSphere `json:"vsphere,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
 	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
 	Reasons []string     `json:"reasons"`
@@ -76,6 +74,8 @@ type DrillRound struct {
 	Topology *spec.Topology `json:"topology,omitempty"`
 	// Kubernetes is the deployment in Kubernetes; absent on other platforms.
 	Kubernetes *Kubernetes `json:"kubernetes,omitempty"`
+	// VSphere is what vCenter reports of the members' machines; absent on other platforms.
+	VSphere *VSphere `json:"vsphere,omitempty"`
 	// Members is how many servers hold data.
 	Members int `json:"members,omitempty"`
 	// Seeds are documents that were written and read before the load, and SeedsFound those that the final read found.

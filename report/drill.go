@@ -133,6 +133,9 @@ func drillDocument(d *record.Drill) *Document {
 		doc.Facts = append(doc.Facts, Fact{"failover", d.Rounds[0].Failover})
 	}
 	doc.Facts = append(doc.Facts, kubernetesFacts(d)...)
+	if len(d.Rounds) > 0 {
+		doc.Facts = append(doc.Facts, vsphereFacts(d.Rounds[0].VSphere)...)
+	}
 	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
 	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {

@@ -187,6 +187,8 @@ type runner struct {
 	opts     Options
 	target   Target
 	workload workload.Workload
+	part       workload.Workload // the collection that is loaded
+	partNumber int
 	config   load.Config
 	store    store.Store
 	info     store.Info

@@ -32,6 +32,9 @@ const DefaultDatabase = "plimsoll"
 // each of them naming the key.
 func (s *Run) Complete() error {
 	s.Defaults()
+	if err := s.Workload.read(); err != nil {
+		return err
+	}
 	return s.Validate()
 }
 
@@ -51,7 +54,9 @@ func (s *Run) Defaults() {
 		}
 	}
 	def(&s.Workload.Seed, 1)        // the same operations in every run
+	if !s.Workload.IsFile() {
 	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
+	}
 	s.Load.defaults()
 	def(&s.LoadPhase.Batch, 1000) // large enough that the round trip does not matter
 	if s.Load.Workers > 0 {

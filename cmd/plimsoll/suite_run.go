@@ -154,7 +154,7 @@ func openDeployment(ctx context.Context, env *environment, asked *spec.Drill) (
 	if err != nil {
 		return nil, nil, withExit(exitUnreachable, err)
 	}
-	broken, _, err := openPlatform(ctx, env, *asked, pods)
+	broken, err := openPlatform(ctx, env, *asked, pods)
 	if err != nil {
 		return nil, nil, errors.Join(err, pods.Close())
 	}

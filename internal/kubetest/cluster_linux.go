@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,7 +46,7 @@ type Cluster struct {
 	Client     kubernetes.Interface
 	programs   programs
 	dir        string
-	groups     string // the path of the control group in each hierarchy
+	groups     groups
 	network    *namespace
 	control    []*process.Process
 	nodes      map[string]*node
@@ -71,7 +70,8 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(unlock)
-	c = &Cluster{programs: p, dir: filepath.Join(p.cache, "run"), groups: "plimsoll-kubetest", nodes: map[string]*node{}}
+	c = &Cluster{programs: p, dir: filepath.Join(p.cache, "run"), nodes: map[string]*node{},
+		groups: findGroups("/sys/fs/cgroup", "plimsoll-kubetest")}
 	if err := c.remove(); err != nil {
 		t.Fatalf("cannot remove an earlier cluster: %v", err)
 	}
@@ -147,7 +147,7 @@ func (c *Cluster) start(t testing.TB) error {
 	if err := c.serveDNS(t); err != nil {
 		return err
 	}
-	if err := c.makeGroup("control"); err != nil {
+	if err := c.groups.make("control"); err != nil {
 		return err
 	}
 	if err := c.startControl(pki); err != nil {
@@ -277,7 +277,7 @@ func (c *Cluster) component(name string, args ...string) error {
 	defer log.Close() // the child has its own
 	p, err := process.Start(process.Spec{
 		Role: name, Path: c.programs.cube, Args: append([]string{name}, args...), Log: log,
-		Place: process.Place{Network: c.network.path(), Groups: c.group("control")},
+		Place: c.groups.place("control", c.network),
 	})
 	if err == nil {
 		c.control = append(c.control, p)
@@ -303,8 +303,8 @@ func (c *Cluster) startNode(i int, pki string) error {
 		address(network.handle, "eth0", nodeAddress(i)+"/24"),
 		route(network.handle, "", controlAddress, "eth0"),
 		route(network.handle, pods[1-i], nodeAddress(1-i), "eth0"),
-		c.makeGroup(name),
-		c.makeGroup(name+"/system"),
+		c.groups.make(name),
+		c.groups.make(name+"/system"),
 	)
 	if err != nil {
 		return err
@@ -317,9 +317,9 @@ func (c *Cluster) startNode(i int, pki string) error {
 	n.first, err = process.Start(process.Spec{
 		Role: "node " + name, Path: "/bin/bash", Log: log,
 		Args: []string{"-c", script, "node.sh", name, filepath.Join(c.dir, name), pki, c.programs.debs, pauseImage,
-			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups + "/" + name,
+			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups.name + "/" + name,
 			c.programs.driver, filepath.Join(c.dir, "storage"), machineAddress},
-		Place:   process.Place{Network: network.path(), Groups: c.group(name + "/system")},
+		Place:   c.groups.place(name+"/system", network),
 		Sandbox: &process.Sandbox{},
 	})
 	return err
@@ -426,62 +426,9 @@ func (c *Cluster) stop() error {
 // remove removes what is left on disk, in control groups and of the network, of this cluster or of one whose test was
 // killed.
 func (c *Cluster) remove() error {
-	dirs, err := filepath.Glob("/sys/fs/cgroup/*/" + c.groups)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
-	return errors.Join(unplug(), host.RemoveGroups(ctx, dirs), process.RemoveTree(c.dir))
-}
-
-// group returns the directories of a control group in all hierarchies of version 1.
-func (c *Cluster) group(name string) []string {
-	var dirs []string
-	all, _ := filepath.Glob("/sys/fs/cgroup/*/tasks") // the pattern is right
-	for _, file := range all {
-		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-			dirs = append(dirs, filepath.Join(dir, c.groups, name))
-		}
-	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
-}
-
-// makeGroup makes a group and those above it. A group of cpuset is empty until it is filled; those below copy it.
-func (c *Cluster) makeGroup(name string) error {
-	dirs := c.group(name)
-	if len(dirs) == 0 {
-		return errors.New("the machine has no control groups of version 1")
-	}
-	for _, dir := range dirs {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-			return err
-		}
-		if strings.HasPrefix(dir, "/sys/fs/cgroup/cpuset/") {
-			if err := fill(filepath.Join("/sys/fs/cgroup/cpuset", c.groups)); err != nil {
-				return err
-			}
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fill gives a group of cpuset what the group above has.
-func fill(dir string) error {
-	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(filepath.Join(dir, "cgroup.clone_children"), []byte("1"), 0)
+	return errors.Join(unplug(), host.RemoveGroups(ctx, c.groups.left()), process.RemoveTree(c.dir))
 }
 
 // logs are the last lines of all logs.
@@ -494,19 +441,20 @@ func (c *Cluster) logs() string {
 	return b.String()
 }
 
-// Plimsoll builds the program of this module as an image of the given name, and returns the archive. If clusters cannot
-// run, ok is false. It is called before [Start], so that no cluster waits for a compiler.
-func Plimsoll(t testing.TB, name string) (archive string, ok bool) {
+// Plimsoll builds the program of this module, and an archive with its image of the given name. If clusters cannot run,
+// ok is false. It is called before [Start], so that no cluster waits for a compiler.
+func Plimsoll(t testing.TB, name string) (program, archive string, ok bool) {
 	t.Helper()
 	p, ok := installed(t)
 	if !ok {
-		return "", false
+		return "", "", false
 	}
+	program = Program(t)
 	archive = filepath.Join(t.TempDir(), "image.tar")
-	if err := p.image(archive, name, Program(t)); err != nil {
+	if err := p.image(archive, name, program); err != nil {
 		t.Fatal(err)
 	}
-	return archive, true
+	return program, archive, true
 }
 
 // Program builds the program of this module.
