@@ -354,6 +354,20 @@ func (c *Cluster) Kill(node string) {
 	<-p.Done
 }
 
+// Restart starts a node again that was killed, and waits until pods can start on it.
+func (c *Cluster) Restart(t testing.TB, node string) {
+	t.Helper()
+	c.nodes[node].network.close()
+	err := errors.Join(c.network.remove(node), process.RemoveTree(filepath.Join(c.dir, node)))
+	if err == nil {
+		err = c.startNode(slices.Index(Nodes, node), filepath.Dir(c.Kubeconfig))
+	}
+	if err != nil {
+		t.Fatalf("cannot start %s again: %v", node, err)
+	}
+	c.Await(t, "two nodes that are ready", c.ready)
+}
+
 // Kubelet is the process of a node's kubelet. While it is stopped, Kubernetes loses the node, whose pods run on and are
 // reached.
 func (c *Cluster) Kubelet(t testing.TB, node string) (pid int) {

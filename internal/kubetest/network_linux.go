@@ -97,6 +97,18 @@ func (n *namespace) close() {
 	_ = n.file.Close() // read only
 }
 
+// remove removes an interface. The kernel does that too, but up to a minute after the end of its peer's namespace.
+func (n *namespace) remove(name string) error {
+	l, err := n.handle.LinkByName(name)
+	if err != nil {
+		return nil // it is gone
+	}
+	if err := n.handle.LinkDel(l); err != nil && !errors.Is(err, unix.ENODEV) {
+		return err
+	}
+	return nil
+}
+
 func (n *namespace) up(name string) error {
 	l, err := n.handle.LinkByName(name)
 	if err != nil {

@@ -44,7 +44,8 @@ type bed struct {
 	journals string
 	home     string // of the program
 	client   *mongo.Client
-	plimsoll string // the program
+	plimsoll string   // the program
+	images   []string // archives
 	written  int
 }
 
@@ -72,8 +73,10 @@ func newBed(t *testing.T) (*bed, bool) {
 	if b.Cluster, ok = kubetest.Start(t); !ok {
 		return nil, false
 	}
-	b.Load(t, image)
-	b.Load(t, agent)
+	b.images = []string{image, agent}
+	for _, archive := range b.images {
+		b.Load(t, archive)
+	}
 	b.Storage(t)
 	b.member(t, "reattached", kubetest.Disk)
 	o := kubernetes.Options{Target: "k8s:default/reattached", Kubeconfig: b.Kubeconfig}
@@ -197,7 +200,8 @@ func TestFaultsOnKubernetes(t *testing.T) {
 		test func(*testing.T, *bed)
 	}{{"pod deleted", testDeleted}, {"whole command", testCommand}, {"node drained", testDrained},
 		{"drill killed", testDrillKilled}, {"volume detached", testDetached}, {"Chaos Mesh", testChaosMesh}, {"example", testExample},
-		{"node cut off and out of service", testCutOff}, {"two writers", testTwoWriters}, {"node killed", testNodeKilled}} {
+		// Each of the last two attaches a volume to a node while another one uses it, which may damage it.
+		{"node killed", testNodeKilled}, {"two writers", testTwoWriters}, {"node cut off and out of service", testCutOff}} {
 		if !t.Run(c.name, func(t *testing.T) { c.test(t, b) }) {
 			break
 		}
@@ -393,6 +397,10 @@ func testNodeKilled(t *testing.T, b *bed) {
 	i := b.leave(t, from)
 	b.count(t)
 	b.back(t, from, i)
+	b.Restart(t, from)
+	for _, archive := range b.images { // its images are gone
+		b.Load(t, archive)
+	}
 }
 
 // lost waits until a node counts as lost and its pod is being deleted. No other pod replaces it.
@@ -582,7 +590,10 @@ func (b *bed) replicaSet(t *testing.T) bool {
 // volume is attached to the other node as well, and another server starts on it. Clients of the old server are still
 // answered, and what it acknowledged is lost. The drill says so.
 func testTwoWriters(t *testing.T, b *bed) {
-	b.member(t, "twice", kubetest.Disk) // whose volume may be damaged
+	here := b.node(t)
+	b.cordon(t, here, true)
+	b.member(t, "twice", kubetest.Disk) // on the other node, because its volume may be damaged
+	b.cordon(t, here, false)
 	p, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "twice-0", meta.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
