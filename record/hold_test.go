@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,14 +15,21 @@ import (
 )
 
 // TestMain lets a test start this binary as a process that holds a directory until it is killed.
+// exitInterrupted is the exit code of a process that holds a directory and got SIGINT.
+const exitInterrupted = 130
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PLIMSOLL_TEST_HOLD"); dir != "" {
 		if _, err := Hold(dir); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
+		// Shells start background processes with SIGINT ignored; this one has to end all the same.
+		interrupt := make(chan os.Signal, 1)
+		signal.Notify(interrupt, os.Interrupt)
 		fmt.Println("held")
-		select {}
+		<-interrupt
+		os.Exit(exitInterrupted)
 	}
 	os.Exit(m.Run())
 }

@@ -255,5 +255,5 @@ func TestInterrupt(t *testing.T) {
 
 func interrupted(err error) bool {
 	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT
+	return errors.As(err, &exit) && exit.ExitCode() == exitInterrupted
 }

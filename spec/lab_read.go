@@ -21,7 +21,7 @@ const (
 
 // ReadLab reads a lab in YAML, as strictly as [ReadRun]. The caller must choose an engine and complete it
 // ([Lab.Complete]). Planning the lab checks what this machine can do.
-func ReadLab(r io.Reader) (Lab, error) { return readStrict[Lab](r, "lab") }
+func ReadLab(r io.Reader) (Lab, error) { return ReadStrict[Lab](r, "lab") }
 
 // Complete fills in the defaults and checks the result; see [Run.Complete]. The engine must have been chosen before.
 func (s *Lab) Complete() error {

@@ -62,7 +62,7 @@ const (
 
 // ReadPlatform reads a platform file in YAML, as strictly as [ReadRun], and completes it.
 func ReadPlatform(r io.Reader) (Platform, error) {
-	p, err := readStrict[Platform](r, "platform file")
+	p, err := ReadStrict[Platform](r, "platform file")
 	if err != nil {
 		return Platform{}, err
 	}
@@ -143,6 +143,12 @@ func (c *Commands) complete() error {
 	}
 	return oneOf("failure_mode", c.FailureMode, "crash", "black-hole", "planned", "disk", "slow", "unknown")
 }
+
+// KubernetesScheme begins the address of a deployment in Kubernetes: k8s:NAMESPACE/NAME.
+const KubernetesScheme = "k8s:"
+
+// InKubernetes says whether a target or a platform is in Kubernetes.
+func InKubernetes(word string) bool { return strings.HasPrefix(word, KubernetesScheme) }
 
 // MemberRoles are the roles that a target may have instead of the name of a member.
 var MemberRoles = []string{"primary", "secondary", "standalone", "arbiter", "router", "config", "random"}

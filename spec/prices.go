@@ -30,7 +30,7 @@ type NodeType struct {
 
 // ReadPriceList reads a price list in YAML (JSON is YAML), as strictly as [ReadRun], and checks it.
 func ReadPriceList(r io.Reader) (PriceList, error) {
-	list, err := readStrict[PriceList](r, "price list")
+	list, err := ReadStrict[PriceList](r, "price list")
 	if err != nil {
 		return list, err
 	}

@@ -18,10 +18,10 @@ const maxSpecBytes = 1 << 20
 
 // ReadRun reads a specification in YAML (JSON is YAML). An unknown key, a duplicate key, or a second document is an
 // error with the line and, for a key, the nearest known one. The caller must complete the result ([Run.Complete]).
-func ReadRun(r io.Reader) (Run, error) { return readStrict[Run](r, "specification") }
+func ReadRun(r io.Reader) (Run, error) { return ReadStrict[Run](r, "specification") }
 
-// readStrict reads one YAML document into a type that has all known keys. what is its name in errors.
-func readStrict[T any](r io.Reader, what string) (T, error) {
+// ReadStrict reads one YAML document into a type that has all known keys. what is its name in errors.
+func ReadStrict[T any](r io.Reader, what string) (T, error) {
 	var spec, none T
 	b, err := io.ReadAll(io.LimitReader(r, maxSpecBytes+1))
 	if err != nil {
@@ -92,6 +92,12 @@ const maxDepth = 20
 // maxNodes is more than any specification has; aliases of aliases multiply.
 const maxNodes = 200_000
 
+// freeForm is implemented by types whose keys are not known in advance.
+type freeForm interface{ FreeForm() }
+
+// shortForm is implemented by types that may be written as a single value in place of keys.
+type shortForm interface{ ShortForm() }
+
 // keyCheck compares the keys of mappings with the fields of a type.
 type keyCheck struct {
 	what  string // name in errors
@@ -106,6 +112,9 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 	if n.Kind == yaml.AliasNode {
 		return k.check(n.Alias, t, path, depth+1)
 	}
+	if t.Implements(reflect.TypeFor[freeForm]()) {
+		return nil
+	}
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return k.check(n, t.Elem(), path, depth)
@@ -116,6 +125,8 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 			return k.checkZero(n, path) // a variable that is not set leaves this
 		}
 		return nil // as if it were not there
+	case n.Kind == yaml.ScalarNode && t.Implements(reflect.TypeFor[shortForm]()):
+		return k.checkScalar(n, t, path)
 	case t.Kind() == reflect.Struct && t != reflect.TypeFor[Strike](): // which is written as text
 		return k.checkStruct(n, t, path, depth)
 	case t.Kind() == reflect.Slice:
@@ -240,7 +251,9 @@ func join(path, key string) string {
 func KeysOf(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
-		keys = append(keys, KeyOf(t.Field(i)))
+		if t.Field(i).IsExported() {
+			keys = append(keys, KeyOf(t.Field(i)))
+		}
 	}
 	return keys
 }

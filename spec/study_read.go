@@ -15,7 +15,7 @@ import (
 // ReadStudy reads a study in YAML (JSON is YAML), as strictly as [ReadRun]. Defaults are not filled in, and
 // nothing beyond the form is checked: see [Study.Defaults] and [Study.Validate]. Whether the paths and
 // values of the levels fit a run is found out when the study is planned.
-func ReadStudy(r io.Reader) (Study, error) { return readStrict[Study](r, "study") }
+func ReadStudy(r io.Reader) (Study, error) { return ReadStrict[Study](r, "study") }
 
 // UnmarshalYAML reads a level: its value alone, or a mapping with the keys of [Level].
 func (l *Level) UnmarshalYAML(n *yaml.Node) error {

@@ -15,7 +15,7 @@ import (
 // ReadSuite reads a suite in YAML (JSON is YAML), as strictly as [ReadRun]. Nothing beyond the form is checked:
 // see [Suite.Validate]. The files of its parts are read by package suite.
 func ReadSuite(r io.Reader) (Suite, error) {
-	s, err := readStrict[Suite](r, "suite")
+	s, err := ReadStrict[Suite](r, "suite")
 	if err != nil {
 		return s, err
 	}

@@ -13,6 +13,8 @@ import (
 // Spec specifies a workload.
 type Spec struct {
 	Name string // one of [Names]
+	// Text is the text of a workload file, which package own opens in place of a built-in workload.
+	Text string
 	// Mode is "", "core" or "ycsb". "ycsb" changes a to ycsb-a and core to ycsb, "core" the other way round.
 	Mode string
 	// Records is the size of the data set, Operations the expected length of the run. 0: by Params and defaults.

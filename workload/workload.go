@@ -6,6 +6,8 @@
 // Sending an operation is the work of package store; deciding when, of package load.
 package workload
 
+import "time"
+
 // Class is one kind of operation as it is counted and reported ("read", "insert", "list", …).
 type Class struct {
 	// Name is the lower-case name used in every record and report.
@@ -31,32 +33,71 @@ const (
 	Update
 	// Aggregate runs Pipeline and reads its whole result.
 	Aggregate
+	// Delete removes what the filters of Updates match, in order.
+	Delete
+	// FindAndModify changes the first document that matches the one statement in Updates, by Sort, or removes it, and
+	// returns it as it was or, with New, as it is.
+	FindAndModify
+	// Distinct reads the values of Key in the documents that match Filter.
+	Distinct
+	// Watch reads the next changes of the stream that Pipeline filters. The session keeps the cursor. No change until the
+	// deadline, or a second if that is earlier, is a proper answer.
+	Watch
+	// Commit ends the transaction of the session. Only the first request of a transaction has Starts.
+	Commit
+	// Abort gives the transaction of the session up.
+	Abort
 )
+
+var verbNames = [...]string{"find", "insert", "update", "aggregate", "delete", "findAndModify", "distinct", "watch",
+	"commitTransaction", "abortTransaction"}
 
 // String returns the MongoDB command name of the verb.
 func (v Verb) String() string {
-	switch v {
-	case Find:
-		return "find"
-	case Insert:
-		return "insert"
-	case Update:
-		return "update"
-	case Aggregate:
-		return "aggregate"
+	if int(v) < len(verbNames) {
+		return verbNames[v]
 	}
 	return "unknown"
 }
 
-// Statement is one statement of an update request.
+// Writes reports whether requests of the verb change documents.
+func (v Verb) Writes() bool {
+	switch v {
+	case Insert, Update, Delete, FindAndModify, Commit, Abort:
+		return true
+	}
+	return false
+}
+
+// Statement is one statement of an update, delete or findAndModify.
 type Statement struct {
 	// Filter is the BSON document that selects the one document to change.
 	Filter []byte
 	// Update is a BSON document: update operators ({$set: …}) or, if its first key does not begin
-	// with '$', the replacement.
+	// with '$', the replacement. With Stages it is an array of pipeline stages.
 	Update []byte
 	// Upsert inserts the document if none matches.
 	Upsert bool
+	// Many changes or removes all documents that match.
+	Many bool
+	// Stages says that Update is a pipeline.
+	Stages bool
+	// ArrayFilters is a BSON array, nil for none.
+	ArrayFilters []byte
+}
+
+// Value is a BSON value with its type; the zero value is none.
+type Value struct {
+	Kind byte
+	Data []byte
+}
+
+// Concern replaces the concerns of the run for a request. Empty fields leave those of the run.
+type Concern struct {
+	W          string
+	Journal    *bool
+	Read       string
+	Preference string
 }
 
 // Request is one command to one collection. All byte slices are raw BSON, belong to the stream that
@@ -66,17 +107,28 @@ type Request struct {
 	Class      int    // index into [Workload.Classes] under which it is timed, or NoClass
 	Collection string //
 
-	Filter     []byte // Find: document
-	Projection []byte // Find: document or nil
-	Sort       []byte // Find: document or nil
+	Filter     []byte // Find, Distinct: document
+	Projection []byte // Find, FindAndModify: document or nil
+	Sort       []byte // Find, FindAndModify: document or nil
 	Skip       int64  // Find: documents to skip
 	Limit      int64  // Find: most documents to return, 0 for all
+	Key        string // Distinct: path of the field
 
 	Docs      [][]byte    // Insert: one or more documents
-	Unordered bool        // Insert and Update: go on after a failed one
-	Updates   []Statement // Update: one or more statements
+	Unordered bool        // Insert, Update and Delete: go on after a failed one
+	Updates   []Statement // Update and Delete: one or more statements; FindAndModify: one
+	Remove    bool        // FindAndModify: remove the document
+	New       bool        // FindAndModify: return the changed document
 
-	Pipeline []byte // Aggregate: BSON array of stages
+	Pipeline []byte // Aggregate, Watch: BSON array of stages
+
+	Hint      Value    // index to use, by keys or name
+	Collation []byte   // document or nil
+	Concern   *Concern // nil for those of the run; the same pointer in all requests of an operation kind
+
+	// Starts says that the request begins a transaction, Within that it belongs to the one of the session. Commit and
+	// Abort have neither.
+	Starts, Within bool
 
 	// MayBeEmpty is true where a result without documents is a proper answer (a scan past the last
 	// key, a search). Where it is false, finding nothing is the outcome not-found.
@@ -87,9 +139,13 @@ type Request struct {
 // one or more requests, sent one after the other by the same worker. An operation without requests
 // was only buffered (YCSB's client-side insert batches) and is done at once.
 type Op struct {
-	Class    int       // index into [Workload.Classes]
-	Requests []Request // in order; owned by the stream
-	Seq      int64     // first key number of an insert, otherwise -1
+	Class    int           // index into [Workload.Classes]
+	Requests []Request     // in order; owned by the stream
+	Seq      int64         // first key number of an insert, otherwise -1
+	Think    time.Duration // pause of the virtual user before it, in a closed loop
+
+	// Transaction says that the requests are applied together or not at all. The last one is a Commit.
+	Transaction bool
 }
 
 // Index is a secondary index that a workload needs.
@@ -97,6 +153,7 @@ type Index struct {
 	Collection string
 	Name       string
 	Keys       []byte // BSON document, for example {"address.city": 1}
+	Options    []byte // further elements of its specification, such as unique and expireAfterSeconds
 }
 
 // Workload describes one data set and the operations on it. It is immutable and shared by all
@@ -149,6 +206,81 @@ type Verifier interface {
 	// request is not one that can be checked.
 	Verify(op *Op, i int, doc []byte) (ok, checked bool)
 }
+
+// Listener is implemented by streams whose later requests depend on answers.
+type Listener interface {
+	// Listens reports whether the stream needs the answer to request i of op.
+	Listens(op *Op, i int) bool
+	// Answer tells the first document returned for request i of op, nil if there was none. It completes the later requests
+	// of op that depend on it.
+	Answer(op *Op, i int, doc []byte)
+}
+
+// Free is implemented by streams that a schedule does not drive: readers of change streams beside the load.
+type Free interface {
+	// Free reports whether the worker sends its next operation when the last one is answered, in every kind of load.
+	Free() bool
+}
+
+// Compound is implemented by workloads whose data are in several collections.
+type Compound interface {
+	// Parts returns one workload for each collection that the load phase fills. Each has that collection first, and the
+	// number and the documents of its records.
+	Parts() []Workload
+}
+
+// Remover is implemented by workloads that remove or replace documents.
+type Remover interface {
+	// Removes reports whether documents of a collection may disappear or lose fields: by an operation, or by an index that
+	// expires them.
+	Removes(collection string) bool
+}
+
+// As returns w, or the workload that w wraps, as one with an optional part. Wrappers have a method Unwrap.
+func As[T any](w Workload) (T, bool) {
+	for {
+		if t, ok := w.(T); ok {
+			return t, true
+		}
+		wrapper, ok := w.(interface{ Unwrap() Workload })
+		if !ok {
+			var none T
+			return none, false
+		}
+		w = wrapper.Unwrap()
+	}
+}
+
+// Parts returns the workloads that the load phase fills one after the other.
+func Parts(w Workload) []Workload {
+	if c, ok := As[Compound](w); ok {
+		return c.Parts()
+	}
+	return []Workload{w}
+}
+
+// Passing passes the optional methods of a stream on, for streams that wrap it.
+type Passing struct {
+	listener Listener
+	free     Free
+}
+
+// Pass returns the optional methods of a stream.
+func Pass(s Stream) Passing {
+	var p Passing
+	p.listener, _ = s.(Listener)
+	p.free, _ = s.(Free)
+	return p
+}
+
+// Listens implements [Listener].
+func (p Passing) Listens(op *Op, i int) bool { return p.listener != nil && p.listener.Listens(op, i) }
+
+// Answer implements [Listener].
+func (p Passing) Answer(op *Op, i int, doc []byte) { p.listener.Answer(op, i, doc) }
+
+// Free implements [Free].
+func (p Passing) Free() bool { return p.free != nil && p.free.Free() }
 
 // Ender is implemented by streams that come to an end by themselves: a part of the operations for each
 // worker, a load phase that stops at an error. A worker whose stream has ended sends nothing more.

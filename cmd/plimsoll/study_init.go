@@ -28,10 +28,10 @@ func newInitCommand(env *environment, what string, template []byte, next, more s
 	return &cobra.Command{
 		Use:   "init [FILE]",
 		Short: short,
-		Long:  short + ".\n\nWithout FILE, print it. Existing files are not overwritten. " + more,
+		Long:  short + ".\n\nWithout FILE, or if FILE is -, print it. Existing files are not overwritten. " + more,
 		Args:  atMostOne("file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || args[0] == "-" {
 				_, err := env.stdout.Write(template)
 				return err
 			}

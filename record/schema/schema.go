@@ -19,6 +19,9 @@ var (
 	Comparison = of("comparison")
 	History    = of("history")
 	Sizing     = of("size")
+	Backtest   = of("backtest")
+	WhatIf     = of("whatif")
+	Gate       = of("ci")
 	Lab        = of("lab")
 	Doctor     = of("doctor")
 )
@@ -32,6 +35,7 @@ var (
 	LabSpec   = of("labspec")
 	PriceList = of("pricelist")
 	Platform  = of("platformspec")
+	Workload  = of("workload")
 )
 
 func of(kind string) []byte {

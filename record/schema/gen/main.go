@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 const module = "github.com/plimsoll-bench/plimsoll"
@@ -52,6 +53,9 @@ func generate(root string) (map[string][]byte, error) {
 		"comparison.schema.json": {record.ComparisonReport{}, "plimsoll comparison.json", "The result of plimsoll compare.", true},
 		"history.schema.json":    {record.HistoryReport{}, "plimsoll history", "The result of plimsoll history.", true},
 		"size.schema.json":       {record.Sizing{}, "plimsoll size", "The result of plimsoll size.", true},
+		"backtest.schema.json":   {record.Backtest{}, "plimsoll size --backtest", "The result of plimsoll size --backtest.", true},
+		"ci.schema.json":         {record.Gate{}, "plimsoll ci", "The result of plimsoll ci.", true},
+		"whatif.schema.json":     {record.WhatIf{}, "plimsoll size --what-if", "The result of plimsoll size --what-if.", true},
 		"pricelist.schema.json":  {spec.PriceList{}, "plimsoll price list", "The prices of nodes, for plimsoll size.", false},
 		"probe.schema.json":      {record.Probe{}, "plimsoll probe.json", "The record of a probe of storage.", true},
 		"doctor.schema.json":     {record.Doctor{}, "plimsoll doctor", "The result of plimsoll doctor.", true},
@@ -60,6 +64,8 @@ func generate(root string) (map[string][]byte, error) {
 		"drillspec.schema.json":  {spec.Drill{}, "plimsoll drill specification", "The specification of a drill.", false},
 		"platformspec.schema.json": {spec.Platform{}, "plimsoll platform file",
 			"The members of a deployment, and the commands that break them.", false},
+		"workload.schema.json": {own.File{}, "plimsoll workload file",
+			"Collections of generated documents, and operations on them.", false},
 		"labspec.schema.json": {spec.Lab{}, "plimsoll lab specification", "The specification of a lab.", false},
 		"studyspec.schema.json": {spec.Study{}, "plimsoll study specification",
 			"The specification of a study.", false},
@@ -71,7 +77,7 @@ func generate(root string) (map[string][]byte, error) {
 			AllowAdditionalProperties:  s.open,
 			RequiredFromJSONSchemaTags: !s.open,
 		}
-		for _, dir := range []string{"record", "spec", "measure"} {
+		for _, dir := range []string{"record", "spec", "measure", "workload/own"} {
 			if err := addComments(r, root, dir); err != nil {
 				return nil, err
 			}
@@ -166,6 +172,11 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		}}
 	}
 	switch t {
+	case reflect.TypeFor[own.Template]():
+		return &jsonschema.Schema{} // Extended JSON with generators: any value
+	case reflect.TypeFor[own.Think]():
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{mapUnits(reflect.TypeFor[spec.Duration]()), {Type: "object",
+			AdditionalProperties: jsonschema.FalseSchema, Required: []string{"min", "max"}, Properties: thinkProperties()}}}
 	case reflect.TypeFor[spec.Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
 	case reflect.TypeFor[spec.Strike]():
@@ -188,6 +199,14 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 		return number("number", `^[-+0-9_.eE]+[kKMG]?(/s)?$`, "20k")
 	}
 	return nil
+}
+
+func thinkProperties() *orderedmap.OrderedMap[string, *jsonschema.Schema] {
+	p := jsonschema.NewProperties()
+	for _, key := range []string{"min", "max"} {
+		p.Set(key, mapUnits(reflect.TypeFor[spec.Duration]()))
+	}
+	return p
 }
 
 func marshal(v any) ([]byte, error) {

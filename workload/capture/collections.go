@@ -1,0 +1,115 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/workload/recorded"
+)
+
+// Collections describes the collections of the database: the number and the shapes of their documents, from a sample
+// of so many, and their indexes. What cannot be read is noted with the collection.
+func (d *Database) Collections(ctx context.Context, sample int, o recorded.Options) ([]*recorded.Collection, error) {
+	names, err := d.db().ListCollectionNames(ctx, bson.D{{Key: "type", Value: bson.D{{Key: "$ne", Value: "view"}}}})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the collections of %s: %w", d.Name, err)
+	}
+	var list []*recorded.Collection
+	for _, name := range names {
+		if strings.HasPrefix(name, "system.") {
+			continue
+		}
+		c := &recorded.Collection{Database: d.Name, Name: name, Documents: &recorded.Documents{Options: o}}
+		d.describe(ctx, c, sample)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func (d *Database) describe(ctx context.Context, c *recorded.Collection, sample int) {
+	note := func(what string, err error) {
+		if err != nil && ctx.Err() == nil {
+			c.Unseen = append(c.Unseen, fmt.Sprintf("%s of %s could not be read: %v.", what, c.Name, err))
+		}
+	}
+	coll := d.db().Collection(c.Name)
+	var err error
+	c.Count, err = coll.EstimatedDocumentCount(ctx)
+	note("The number of documents", err)
+	cursor, err := coll.Aggregate(ctx, bson.A{bson.D{{Key: "$sample", Value: bson.D{{Key: "size", Value: sample}}}}})
+	if err == nil {
+		now := time.Now()
+		for cursor.Next(ctx) {
+			c.Documents.Add(cursor.Current, now)
+		}
+		err = cursor.Err()
+	}
+	note("A sample", err)
+	if cursor, err = coll.Indexes().List(ctx); err == nil {
+		err = cursor.All(ctx, &c.Indexes)
+	}
+	note("The indexes", err)
+	if cursor, err = coll.Aggregate(ctx, bson.A{bson.D{{Key: "$indexStats", Value: bson.D{}}}}); err == nil {
+		var stats []struct {
+			Name     string
+			Accesses struct{ Ops int64 }
+		}
+		if err = cursor.All(ctx, &stats); err == nil {
+			c.Used = map[string]int64{}
+			for _, s := range stats {
+				c.Used[s.Name] += s.Accesses.Ops // one entry for each shard
+			}
+		}
+	}
+	note("The use of indexes ($indexStats)", err)
+}
+
+// Operations is the number of operations of collections, as the server counts them.
+type Operations map[string]int64
+
+// CountOperations returns the operations of all collections since the server started, by $collStats.
+func (d *Database) CountOperations(ctx context.Context) (Operations, error) {
+	names, err := d.db().ListCollectionNames(ctx, bson.D{{Key: "type", Value: "collection"}})
+	if err != nil {
+		return nil, err
+	}
+	out := Operations{}
+	for _, name := range names {
+		if strings.HasPrefix(name, "system.") {
+			continue
+		}
+		stage := bson.D{{Key: "$collStats", Value: bson.D{{Key: "latencyStats", Value: bson.D{}}}}}
+		cursor, err := d.db().Collection(name).Aggregate(ctx, bson.A{stage})
+		if err != nil {
+			return nil, err
+		}
+		var stats []bson.Raw
+		if err := cursor.All(ctx, &stats); err != nil {
+			return nil, err
+		}
+		for _, s := range stats {
+			for _, kind := range []string{"reads", "writes"} {
+				if n, ok := s.Lookup("latencyStats", kind, "ops").AsInt64OK(); ok {
+					out[name] += n
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// Since returns the operations after an earlier count.
+func (o Operations) Since(before Operations) int64 {
+	var n int64
+	for name, now := range o {
+		n += max(now-before[name], 0)
+	}
+	return n
+}

@@ -1,0 +1,221 @@
+package own
+
+import (
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Plan is a compiled file: a workload. Its streams share the numbers of inserted documents.
+type Plan struct {
+	name        string
+	file        File
+	seed        uint64
+	integrity   bool
+	collections []*collection
+	classes     []workload.Class
+	indexes     []workload.Index
+	choices     []*choiceOfKeys
+	fields      int // used by later values of a document
+	vars        int
+	ops         []*operation
+	mix         workload.Mix
+	readers     []*operation // one for each worker that only reads a change stream
+}
+
+var (
+	_ workload.Workload = (*Plan)(nil)
+	_ workload.Compound = (*Plan)(nil)
+)
+
+// Name implements [workload.Workload].
+func (p *Plan) Name() string { return p.name }
+
+// File returns the file.
+func (p *Plan) File() *File { return &p.file }
+
+// Classes implements [workload.Workload].
+func (p *Plan) Classes() []workload.Class { return p.classes }
+
+// Collections lists those with documents of the load phase first.
+func (p *Plan) Collections() []string {
+	var loaded, others []string
+	for _, k := range p.collections {
+		if k.set.Loaded() > 0 {
+			loaded = append(loaded, k.name)
+		} else {
+			others = append(others, k.name)
+		}
+	}
+	return append(loaded, others...)
+}
+
+// Removes implements [workload.Remover].
+func (p *Plan) Removes(collection string) bool {
+	for _, k := range p.collections {
+		if k.name == collection {
+			return k.removed
+		}
+	}
+	return false
+}
+
+// Indexes implements [workload.Workload].
+func (p *Plan) Indexes() []workload.Index { return p.indexes }
+
+// Records is the number of documents of the load phase in all collections.
+func (p *Plan) Records() int64 {
+	n := int64(0)
+	for _, k := range p.collections {
+		n += k.set.Loaded()
+	}
+	return n
+}
+
+// Parts implements [workload.Compound].
+func (p *Plan) Parts() []workload.Workload {
+	var parts []workload.Workload
+	for _, k := range p.collections {
+		if k.set.Loaded() > 0 {
+			parts = append(parts, &collectionPart{Plan: p, k: k})
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, &collectionPart{Plan: p, k: p.collections[0]})
+	}
+	return parts
+}
+
+// collectionPart is the load phase of one collection.
+type collectionPart struct {
+	*Plan
+	k *collection
+}
+
+// Collections implements [workload.Workload].
+func (p *collectionPart) Collections() []string { return []string{p.k.name} }
+
+// Indexes implements [workload.Workload].
+func (p *collectionPart) Indexes() []workload.Index {
+	var list []workload.Index
+	for _, x := range p.indexes {
+		if x.Collection == p.k.name {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// Records implements [workload.Workload].
+func (p *collectionPart) Records() int64 { return p.k.set.Loaded() }
+
+// Timed reports whether the documents depend on the time.
+func (p *collectionPart) Timed() bool { return p.k.clock }
+
+// Parts implements [workload.Compound].
+func (p *collectionPart) Parts() []workload.Workload { return []workload.Workload{p} }
+
+// Loader implements [workload.Workload].
+func (p *collectionPart) Loader() workload.Loader { return newLoader(p.Plan, []*collection{p.k}) }
+
+// Loader implements [workload.Workload]. Its records are those of one collection after the other.
+func (p *Plan) Loader() workload.Loader { return newLoader(p, p.collections) }
+
+// loader makes the documents of the load phase.
+type loader struct {
+	of       []*collection
+	e        *env
+	batches  []batch
+	requests []workload.Request
+	filter   []byte
+	find     [1]workload.Request
+}
+
+func newLoader(p *Plan, of []*collection) *loader {
+	l := &loader{of: of, e: p.newEnv(0, 1), batches: make([]batch, len(of))}
+	l.find[0] = workload.Request{Verb: workload.Find, Class: workload.NoClass, Limit: 1,
+		Projection: []byte("\x0e\x00\x00\x00\x10_id\x00\x01\x00\x00\x00\x00")}
+	return l
+}
+
+// Load implements [workload.Loader].
+func (l *loader) Load(seq int64, n int, op *workload.Op) {
+	op.Class, op.Seq = 0, seq
+	l.requests = l.requests[:0]
+	for i, k := range l.of {
+		count := k.set.Loaded()
+		if seq >= count {
+			seq -= count
+			continue
+		}
+		b := &l.batches[i]
+		b.reset()
+		for ; n > 0 && seq < count; n, seq = n-1, seq+1 {
+			b.buf = k.append(b.buf, l.e, seq)
+			b.mark()
+		}
+		seq = 0
+		l.requests = append(l.requests, workload.Request{Verb: workload.Insert, Class: workload.NoClass, Collection: k.name,
+			Docs: b.all(), Unordered: len(b.ends) > 1})
+		if n == 0 {
+			break
+		}
+	}
+	op.Requests = l.requests
+}
+
+// Probe implements [workload.Loader].
+func (l *loader) Probe(seq int64, op *workload.Op) {
+	op.Class, op.Seq, op.Requests = 0, -1, l.find[:]
+	for _, k := range l.of {
+		if count := k.set.Loaded(); seq >= count {
+			seq -= count
+			continue
+		}
+		l.filter = appendIDFilter(l.filter[:0], k.keys["_id"], l.e, seq)
+		l.find[0].Collection, l.find[0].Filter = k.name, l.filter
+		return
+	}
+	op.Requests = nil
+}
+
+// appendIDFilter appends {_id: …} of document n.
+func appendIDFilter(dst []byte, key *keyField, e *env, n int64) []byte {
+	dst, at := rawbson.Open(dst)
+	head := len(dst)
+	dst = append(dst, 0, '_', 'i', 'd', 0)
+	dst, kind := key.of(n, dst, e)
+	dst[head] = kind
+	return rawbson.Close(dst, at)
+}
+
+func (p *Plan) newEnv(worker, workers int) *env {
+	e := &env{seed: p.seed, fields: make([]span, p.fields), vars: make([]variable, p.vars)}
+	for _, k := range p.choices {
+		e.keys = append(e.keys, k.open(p.seed, worker, workers))
+	}
+	e.r.SeedStream(p.seed, worker)
+	return e
+}
+
+// batch collects documents in one buffer.
+type batch struct {
+	buf  []byte
+	ends []int
+	docs [][]byte
+}
+
+func (b *batch) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
+
+// mark ends the document that was appended last.
+func (b *batch) mark() { b.ends = append(b.ends, len(b.buf)) }
+
+// all returns the documents. It slices them only now, because buf moves while it grows.
+func (b *batch) all() [][]byte {
+	b.docs = b.docs[:0]
+	start := 0
+	for _, end := range b.ends {
+		b.docs = append(b.docs, b.buf[start:end:end])
+		start = end
+	}
+	return b.docs
+}

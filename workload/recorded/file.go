@@ -1,0 +1,331 @@
+package recorded
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
+)
+
+// Source says where a model comes from, for its workload file.
+type Source struct {
+	Name        string // of the workload
+	From        string // address or file, without credentials
+	Sources     []string
+	Database    string        // whose operations the file describes
+	Collections []*Collection // of the database, as far as they are known
+	Unseen      []string      // what the source could not show, beyond what the model knows
+	// Rates replaces the operations per second of the model, which $queryStats does not have. 0 for those of the model.
+	Period time.Duration
+}
+
+// mostOperations limits a file: measurements keep up to 256 classes, and rare shapes change nothing.
+const mostOperations = 100
+
+// File makes a workload file of a model. Ops returns, for each shape in the file, the number of its operation.
+func (m *Model) File(src Source) (f own.File, operations map[string]int) {
+	w := &writer{m: m, src: src, byName: map[string]*Collection{}, references: map[string]string{}}
+	for _, c := range src.Collections {
+		if c.Database == src.Database {
+			w.byName[c.Name] = c
+		}
+	}
+	shapes, left := w.choose()
+	for _, s := range shapes {
+		if w.byName[s.Collection] == nil {
+			w.byName[s.Collection] = &Collection{Database: s.Database, Name: s.Collection}
+		}
+	}
+	for _, c := range w.byName {
+		if c.Documents == nil || c.Documents.N == 0 {
+			c.Documents = m.Inserted(c.Database, c.Name)
+		}
+	}
+	w.findReferences(shapes)
+	f = own.File{Name: src.Name, About: w.about(shapes)}
+	operations = map[string]int{}
+	for _, s := range shapes {
+		o, ok := w.operation(s)
+		if !ok {
+			left += s.Count
+			continue
+		}
+		operations[s.key()] = len(f.Operations)
+		f.Operations = append(f.Operations, o)
+	}
+	for _, name := range w.used(shapes) {
+		f.Collections = append(f.Collections, w.collection(w.byName[name]))
+	}
+	f.Recorded = w.recorded(left)
+	return f, operations
+}
+
+// used returns the collections of operations and of references, and notes the others.
+func (w *writer) used(shapes []*Shape) []string {
+	used := map[string]bool{}
+	for _, s := range shapes {
+		used[s.Collection] = true
+	}
+	for _, to := range w.references {
+		used[to] = true
+	}
+	var names, others []string
+	for _, name := range sortedKeys(w.byName) {
+		if used[name] {
+			names = append(names, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		w.unseen = append(w.unseen, "No operations of these collections were seen, so they are not in this file: "+
+			strings.Join(others, ", ")+".")
+	}
+	return names
+}
+
+// key identifies a shape in a model.
+func (s *Shape) key() string { return s.Database + " " + s.Text }
+
+// writer makes a workload file.
+type writer struct {
+	m          *Model
+	src        Source
+	byName     map[string]*Collection
+	references map[string]string // COLLECTION.FIELD to the collection whose _id it has, from $lookup
+	names      map[string]int
+	unseen     []string
+}
+
+// choose returns the shapes for the file, and the operations of those that it leaves out.
+func (w *writer) choose() (shapes []*Shape, left int64) {
+	for _, s := range w.m.Shapes() {
+		if s.Database != w.src.Database {
+			continue
+		}
+		if len(shapes) == mostOperations {
+			left += s.Count
+			continue
+		}
+		shapes = append(shapes, s)
+	}
+	return shapes, left
+}
+
+func (w *writer) about(shapes []*Shape) string {
+	return fmt.Sprintf("Recorded from the database %s: %d kinds of operations on %d collections.", w.src.Database,
+		len(shapes), len(w.byName))
+}
+
+// recorded says where the file comes from and what is missing.
+func (w *writer) recorded(left int64) *own.Recorded {
+	m := w.m
+	r := &own.Recorded{From: w.src.From, Sources: w.src.Sources}
+	if !m.First.IsZero() {
+		r.At = m.First.UTC().Format(time.RFC3339)
+	}
+	period := cmp.Or(w.src.Period, m.Period())
+	r.Period = spec.Duration(period.Round(time.Millisecond))
+	if n := m.Databases()[w.src.Database]; period > 0 {
+		r.Rate = spec.Rate(round3(float64(n) / period.Seconds()))
+	}
+	r.Unseen = append(append(slices.Clone(w.src.Unseen), m.missing(w.src.Database)...), w.unseen...)
+	if left > 0 {
+		r.Unseen = append(r.Unseen, fmt.Sprintf("Operations of rare shapes, or that the server refused, are not in this file: %d.", left))
+	}
+	return r
+}
+
+// missing says what the operations of a database did not show, a sentence for each.
+func (m *Model) missing(db string) []string {
+	var out []string
+	add := func(n int64, format string, args ...any) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	var cut int64
+	for _, n := range m.Cut {
+		cut += n
+	}
+	add(cut, "The server shortened the commands of some operations, so their shapes are not known: %s.", counted(m.Cut))
+	add(m.NoDocs, "The source does not show the documents of inserts (%d operations). The sample describes them.", m.NoDocs)
+	add(m.InTxn, "The source does not show which operations were in one transaction, so they are single operations here "+
+		"(%d operations).", m.InTxn)
+	add(m.Failed, "Failed operations are in this file like the others, except shapes that always failed (%d operations).", m.Failed)
+	if m.Sampled > 1 {
+		out = append(out, fmt.Sprintf("The server showed one in %d operations. The weights are right, the rate is too low.",
+			m.Sampled))
+	}
+	add(m.Skipped[Damaged], "Entries of the source that were damaged or cut off: %d.", m.Skipped[Damaged])
+	add(m.Jumps, "The clock of the source was set back; steps of more than a minute: %d.", m.Jumps)
+	add(m.Beyond, "There were more than %d shapes. The file leaves out %d operations of further shapes.", mostShapes, m.Beyond)
+	others := map[string]int64{}
+	for name, n := range m.Databases() {
+		if name != db {
+			others[name] = n
+		}
+	}
+	if len(others) > 0 {
+		out = append(out, "Operations of other databases are not in this file: "+counted(others)+".")
+	}
+	return out
+}
+
+// counted lists counts by name.
+func counted(counts map[string]int64) string {
+	var parts []string
+	for _, name := range sortedKeys(counts) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// round3 rounds to three significant digits.
+func round3(x float64) float64 {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-2)
+	return math.Round(x/unit) * unit
+}
+
+// collection describes one collection.
+func (w *writer) collection(c *Collection) own.Collection {
+	out := own.Collection{Name: c.Name, Count: spec.Count(c.Count)}
+	if c.Count == 0 {
+		out.Count = assumedCount
+		w.unseen = append(w.unseen, fmt.Sprintf("The number of documents in %s is not known. %d is assumed.", c.Name, assumedCount))
+	}
+	if c.Documents == nil || c.Documents.N == 0 {
+		w.unseen = append(w.unseen, fmt.Sprintf("No documents of %s were seen. Its template has the fields of filters only.", c.Name))
+		out.Document = own.TemplateOf(w.fromFilters(c))
+	} else {
+		out.Document = own.TemplateOf(w.level(c, "", &c.Documents.Root, c.Documents.N))
+		if n := c.Documents.Root.Beyond; n > 0 {
+			w.unseen = append(w.unseen, fmt.Sprintf("Documents of %s have more than %d different fields. %d fields of the sample "+
+				"are not in the template.", c.Name, mostFields, n))
+		}
+	}
+	for _, index := range c.Indexes {
+		if x, ok := w.index(c, index); ok {
+			out.Indexes = append(out.Indexes, x)
+		}
+	}
+	w.unseen = append(w.unseen, c.Unseen...)
+	return out
+}
+
+// assumedCount is the number of documents where a source does not have it.
+const assumedCount = 10_000
+
+// index describes an index as listIndexes has it.
+func (w *writer) index(c *Collection, index bson.Raw) (own.Index, bool) {
+	keys, ok := index.Lookup("key").DocumentOK()
+	name, _ := index.Lookup("name").StringValueOK()
+	if !ok || name == "_id_" {
+		return own.Index{}, false
+	}
+	walk := &walker{names: w.m.Names}
+	x := own.Index{Keys: own.TemplateOf(walk.keys(index.Lookup("key")))}
+	x.Unique, _ = index.Lookup("unique").BooleanOK()
+	x.Sparse, _ = index.Lookup("sparse").BooleanOK()
+	if weights, ok := index.Lookup("weights").DocumentOK(); ok { // a text index lists its fields there
+		var d bson.D
+		for _, e := range elementsOf(weights) {
+			d = append(d, bson.E{Key: w.m.Names.path(e.Key()), Value: "text"})
+		}
+		for _, e := range elementsOf(keys) {
+			if e.Key() != "_fts" && e.Key() != "_ftsx" {
+				d = append(d, bson.E{Key: w.m.Names.path(e.Key()), Value: plainValue(e.Value())})
+			}
+		}
+		x.Keys = own.TemplateOf(d)
+	}
+	if v, err := index.LookupErr("expireAfterSeconds"); err == nil {
+		if seconds, ok := v.AsInt64OK(); ok {
+			d := spec.Duration(time.Duration(seconds) * time.Second)
+			x.ExpireAfter = &d
+		}
+	}
+	if partial, err := index.LookupErr("partialFilterExpression"); err == nil {
+		tree := walk.filter(partial)
+		if len(walk.holes) > 0 && !w.m.Options.Values {
+			w.unseen = append(w.unseen, fmt.Sprintf("The partial index on %s of %s has values in its filter, so it is for all "+
+				"documents here. Record with --values to keep its filter.", textOf(walk.keys(index.Lookup("key"))), c.Name))
+		} else if len(walk.holes) > 0 {
+			x.Partial = own.TemplateOf(exact(partial))
+		} else {
+			x.Partial = own.TemplateOf(tree)
+		}
+	}
+	if n, known := c.Used[name]; known && n == 0 {
+		w.unseen = append(w.unseen, fmt.Sprintf("No operation used the index %s of %s since it or the server started.",
+			textOf(walk.keys(index.Lookup("key"))), c.Name))
+	}
+	return x, true
+}
+
+// exact keeps a value with all it has.
+func exact(v bson.RawValue) any {
+	var out any
+	if err := v.Unmarshal(&out); err != nil {
+		return nil
+	}
+	return out
+}
+
+// findReferences learns from $lookup stages which fields have the _id of another collection.
+func (w *writer) findReferences(shapes []*Shape) {
+	for _, s := range shapes {
+		for _, e := range s.Tree {
+			if stages, ok := e.Value.(bson.A); ok && e.Key == "pipeline" {
+				for _, stage := range stages {
+					w.findReference(s.Collection, stage)
+				}
+			}
+		}
+	}
+}
+
+func (w *writer) findReference(collection string, stage any) {
+	d, _ := stage.(bson.D)
+	if len(d) != 1 || d[0].Key != "$lookup" {
+		return
+	}
+	get := func(name string) string {
+		args, _ := d[0].Value.(bson.D)
+		for _, e := range args {
+			if e.Key == name {
+				s, _ := e.Value.(string)
+				return s
+			}
+		}
+		return ""
+	}
+	from, local, foreign := get("from"), get("localField"), get("foreignField")
+	if w.byName[from] == nil || local == "" {
+		return
+	}
+	if foreign == "_id" {
+		w.references[collection+"."+local] = from
+	} else if local == "_id" && foreign != "" {
+		w.references[from+"."+foreign] = collection
+	}
+}

@@ -1,0 +1,184 @@
+package recorded
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Operation is one operation as a source showed it.
+type Operation struct {
+	Time       time.Time     // when it began, by the server's clock
+	Duration   time.Duration // in the server
+	Database   string
+	Collection string
+	Verb       string // name of the command
+	// Command is the command as a driver sends it, with one statement where a source shows statements, and without
+	// session, cluster time and transaction. Nil if the source cut it.
+	Command bson.Raw
+	Count   int64 // executions: 1, or more for statistics
+	Docs    int64 // returned, inserted, matched or deleted documents
+	Bytes   int64 // of the reply
+	Plan    string
+	Failed  bool
+	InTxn   bool // it was part of a transaction
+	Cut     bool // the source cut the command, so its shape is unknown
+	NoDocs  bool // an insert whose documents the source does not show
+	Sampled int  // the source shows one in this many operations; 0 and 1: all
+}
+
+// Namespace returns DATABASE.COLLECTION.
+func (op *Operation) Namespace() string { return op.Database + "." + op.Collection }
+
+// Skip says why an entry of a source is not an operation of the workload.
+type Skip string
+
+// Error implements error.
+func (s Skip) Error() string { return string(s) }
+
+const (
+	Foreign      Skip = "not an operation"                     // another line or document
+	Damaged      Skip = "damaged or cut off"                   // not readable
+	GetMore      Skip = "further batches of a cursor"          // part of the operation that opened it
+	Envelope     Skip = "commands whose statements are listed" // update and delete commands in a log
+	Internal     Skip = "operations of the server or of Plimsoll"
+	OtherCommand Skip = "other commands"       // without data of a collection
+	TxnEnd       Skip = "ends of transactions" // commits and aborts
+)
+
+// verbs are the commands that are operations of a workload, with the field that has their filter.
+var verbs = map[string]string{
+	"find": "filter", "aggregate": "", "count": "query", "distinct": "query", "insert": "", "update": "", "delete": "",
+	"findAndModify": "query",
+}
+
+// canonical is the name of a command that has several.
+func canonical(name string) string {
+	if strings.EqualFold(name, "findandmodify") {
+		return "findAndModify"
+	}
+	return name
+}
+
+// AppName is the name by which the connections of a recording appear in profiles and logs.
+const AppName = "plimsoll record"
+
+// sessionFields are fields of commands that say nothing of their work.
+var sessionFields = map[string]bool{
+	"lsid": true, "txnNumber": true, "$clusterTime": true, "$db": true, "startTransaction": true, "autocommit": true,
+	"$audit": true, "$client": true, "$configServerState": true, "$topologyTime": true, "shardVersion": true,
+	"databaseVersion": true, "comment": true, "apiVersion": true, "apiStrict": true, "apiDeprecationErrors": true,
+	"clientOperationKey": true, "mayBypassWriteBlocking": true, "$oplogQueryData": true, "$replData": true,
+	"maxTimeMSOpOnly": true, "fromMongos": true, "needsMerge": true, "runtimeConstants": true,
+}
+
+// fromCommand fills op from a command in database db. ns is the namespace that the source names, "" if it names none.
+func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
+	elements, err := cmd.Elements()
+	if err != nil || len(elements) == 0 {
+		return Damaged
+	}
+	name := canonical(elements[0].Key())
+	if op.Database, op.Collection, _ = strings.Cut(ns, "."); op.Database == "" {
+		op.Database = db
+	}
+	switch name {
+	case "getMore":
+		return GetMore
+	case "commitTransaction", "abortTransaction":
+		return TxnEnd
+	case "q":
+		return op.fromStatement(cmd)
+	}
+	if _, ok := verbs[name]; !ok {
+		return OtherCommand
+	}
+	op.Verb = name
+	if coll, ok := elements[0].Value().StringValueOK(); ok {
+		op.Collection = coll
+	} else if name == "aggregate" { // {aggregate: 1} works on a database
+		return OtherCommand
+	}
+	if err := op.internal(); err != nil {
+		return err
+	}
+	var out bson.D
+	seen := map[string]bool{}
+	for _, e := range elements {
+		key := e.Key()
+		op.InTxn = op.InTxn || key == "autocommit"
+		if sessionFields[key] || seen[key] {
+			continue
+		}
+		if key == "$readPreference" && op.defaultPreference(e.Value()) {
+			continue
+		}
+		seen[key] = true
+		out = append(out, bson.E{Key: key, Value: e.Value()})
+	}
+	out[0].Key = name
+	if statements := map[string]string{"update": "updates", "delete": "deletes"}[name]; statements != "" && !seen[statements] {
+		return Envelope
+	}
+	op.NoDocs = name == "insert" && !seen["documents"]
+	op.Command, err = bson.Marshal(out)
+	return err
+}
+
+// defaultPreference reports whether a read preference is the one that drivers send where none was asked for.
+func (op *Operation) defaultPreference(v bson.RawValue) bool {
+	doc, ok := v.DocumentOK()
+	if !ok {
+		return true
+	}
+	mode, _ := doc.Lookup("mode").StringValueOK()
+	return mode == "primary" || mode == "primaryPreferred" // what drivers send to a direct connection
+}
+
+// fromStatement fills op from one statement of an update ({q, u, multi, upsert}) or a delete ({q, limit}).
+func (op *Operation) fromStatement(cmd bson.Raw) error {
+	if err := op.internal(); err != nil {
+		return err
+	}
+	list := "updates"
+	op.Verb = "update"
+	if _, err := cmd.LookupErr("u"); err != nil {
+		op.Verb, list = "delete", "deletes"
+	}
+	var err error
+	op.Command, err = bson.Marshal(bson.D{{Key: op.Verb, Value: op.Collection}, {Key: list, Value: bson.A{cmd}}})
+	return err
+}
+
+// internal returns [Internal] for databases and collections that belong to the server.
+func (op *Operation) internal() error {
+	switch op.Database {
+	case "admin", "config", "local", "":
+		return Internal
+	}
+	if op.Collection == "" || strings.HasPrefix(op.Collection, "system.") || strings.HasPrefix(op.Collection, "$cmd") {
+		return Internal
+	}
+	return nil
+}
+
+// Notes count what a source did not show, in the order of their first occurrence.
+type Notes struct {
+	Skipped map[Skip]int64
+	Others  map[string]int64 // other commands by name
+}
+
+// Skip counts an error of a reader, and returns it if it ends the reading.
+func (n *Notes) Skip(err error) error {
+	var why Skip
+	if err == nil || !errors.As(err, &why) {
+		return err
+	}
+	if n.Skipped == nil {
+		n.Skipped = map[Skip]int64{}
+	}
+	n.Skipped[why]++
+	return nil
+}

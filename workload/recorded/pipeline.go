@@ -1,0 +1,152 @@
+package recorded
+
+import (
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// nameArguments are the arguments of stages and operators whose text is the name of a field.
+var nameArguments = map[string]bool{
+	"$lookup.localField": true, "$lookup.foreignField": true, "$lookup.as": true, "$graphLookup.connectFromField": true,
+	"$graphLookup.connectToField": true, "$graphLookup.as": true, "$graphLookup.depthField": true,
+	"$unwind.includeArrayIndex": true, "$geoNear.distanceField": true, "$geoNear.includeLocs": true, "$geoNear.key": true,
+	"$densify.field": true, "$map.as": true, "$filter.as": true, "$getField.field": true, "$setField.field": true,
+	"$unsetField.field": true, "$count": true, "$unset": true, "$getField": true, "$merge.on": true,
+}
+
+// keptArguments are the arguments that are part of the shape as they are.
+var keptArguments = map[string]bool{
+	"$limit": true, "$skip": true, "$sample": true, "$out": true, "$merge.into": true, "$merge.whenMatched": true,
+	"$merge.whenNotMatched": true, "$lookup.from": true, "$graphLookup.from": true, "$graphLookup.maxDepth": true,
+	"$unionWith": true, "$unionWith.coll": true, "$unwind.preserveNullAndEmptyArrays": true, "$meta": true,
+	"$dateToString.format": true, "$dateToString.timezone": true, "$dateFromString.format": true, "$dateTrunc.unit": true,
+	"$dateAdd.unit": true, "$dateSubtract.unit": true, "$dateDiff.unit": true, "$dateTrunc.timezone": true,
+	"$bucketAuto.buckets": true, "$bucketAuto.granularity": true, "$geoNear.spherical": true, "$changeStream": true,
+	"$collStats": true, "$indexStats": true, "$convert.to": true, "$type": true, "$first.n": true, "$setWindowFields.unit": true,
+}
+
+// pipeline shapes an aggregation pipeline.
+func (w *walker) pipeline(v bson.RawValue) any {
+	return w.list(v, func(stage bson.RawValue) any {
+		out := bson.D{}
+		for _, e := range documentOf(stage) {
+			out = append(out, bson.E{Key: e.Key(), Value: w.stage(e.Key(), e.Value())})
+		}
+		return out
+	})
+}
+
+// stage shapes the argument of a stage.
+func (w *walker) stage(name string, v bson.RawValue) any {
+	switch name {
+	case "$match":
+		return w.filter(v)
+	case "$sort":
+		return w.keys(v)
+	case "$facet":
+		out := bson.D{}
+		for _, e := range documentOf(v) {
+			out = append(out, bson.E{Key: w.names.path(e.Key()), Value: w.pipeline(e.Value())})
+		}
+		return out
+	case "$project":
+		return w.projection(v)
+	case "$changeStream":
+		return bson.D{} // a resume token is of no use later
+	case "$lookup", "$graphLookup", "$unionWith", "$unwind", "$geoNear", "$merge", "$densify", "$setWindowFields",
+		"$bucket", "$bucketAuto", "$out", "$sample", "$collStats":
+		if v.Type == bson.TypeEmbeddedDocument {
+			return w.arguments(name, v)
+		}
+	}
+	return w.named(name, v)
+}
+
+// arguments shapes the named arguments of a stage or operator.
+func (w *walker) arguments(name string, v bson.RawValue) any {
+	out := bson.D{}
+	for _, e := range documentOf(v) {
+		key, val := e.Key(), e.Value()
+		switch key {
+		case "pipeline":
+			out = append(out, bson.E{Key: key, Value: w.pipeline(val)})
+		case "query", "restrictSearchWithMatch":
+			out = append(out, bson.E{Key: key, Value: w.filter(val)})
+		case "sortBy":
+			out = append(out, bson.E{Key: key, Value: w.keys(val)})
+		case "let", "vars", "output":
+			out = append(out, bson.E{Key: key, Value: w.expression(val)})
+		case "size", "documents", "window", "boundaries":
+			out = append(out, bson.E{Key: key, Value: plainValue(val)})
+		default:
+			out = append(out, bson.E{Key: key, Value: w.named(name+"."+key, val)})
+		}
+	}
+	return out
+}
+
+// named shapes an argument that may be the name of a field or part of the shape, and otherwise is an expression.
+func (w *walker) named(argument string, v bson.RawValue) any {
+	switch {
+	case nameArguments[argument]:
+		if s, ok := v.StringValueOK(); ok {
+			return w.names.path(s)
+		}
+		if v.Type == bson.TypeArray {
+			return w.list(v, func(v bson.RawValue) any { return w.named(argument, v) })
+		}
+	case keptArguments[argument] && !w.typed:
+		return plainValue(v)
+	}
+	return w.expression(v)
+}
+
+// withArguments are operators of expressions whose operand has named arguments.
+var withArguments = map[string]bool{"$map": true, "$filter": true, "$reduce": true, "$let": true, "$getField": true,
+	"$setField": true, "$unsetField": true, "$dateToString": true, "$dateFromString": true, "$dateTrunc": true, "$dateAdd": true,
+	"$dateSubtract": true, "$dateDiff": true, "$convert": true, "$cond": true, "$switch": true, "$regexMatch": true,
+	"$regexFind": true, "$regexFindAll": true, "$trim": true, "$ltrim": true, "$rtrim": true, "$zip": true, "$sortArray": true,
+	"$accumulator": true, "$topN": true, "$top": true, "$bottom": true, "$bottomN": true, "$firstN": true, "$lastN": true}
+
+// expression shapes an expression of a pipeline. Paths stay, and so do true, false and the numbers -1, 0 and 1, which
+// pipelines use to count and to choose.
+func (w *walker) expression(v bson.RawValue) any {
+	switch v.Type {
+	case bson.TypeString:
+		s := v.StringValue()
+		if strings.HasPrefix(s, "$") {
+			return w.names.reference(s)
+		}
+	case bson.TypeBoolean, bson.TypeNull:
+		return plainValue(v)
+	case bson.TypeInt32, bson.TypeInt64, bson.TypeDouble:
+		if n, ok := plainValue(v).(int64); ok && n >= -1 && n <= 1 {
+			return n
+		}
+	case bson.TypeArray:
+		return w.list(v, w.expression)
+	case bson.TypeEmbeddedDocument:
+		return w.expressions(v)
+	}
+	return w.hole("", v)
+}
+
+// expressions shapes an operator with its operands, or a document of expressions.
+func (w *walker) expressions(v bson.RawValue) any {
+	out := bson.D{}
+	for _, e := range documentOf(v) {
+		key, val := e.Key(), e.Value()
+		switch {
+		case key == "$literal" || key == "$const":
+			out = append(out, bson.E{Key: key, Value: w.hole("", val)})
+		case withArguments[key] && val.Type == bson.TypeEmbeddedDocument:
+			out = append(out, bson.E{Key: key, Value: w.arguments(key, val)})
+		case strings.HasPrefix(key, "$"):
+			out = append(out, bson.E{Key: key, Value: w.named(key, val)})
+		default:
+			out = append(out, bson.E{Key: w.names.path(key), Value: w.expression(val)})
+		}
+	}
+	return out
+}
