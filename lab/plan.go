@@ -25,7 +25,7 @@ type Planned struct {
 // ChooseEngine chooses the engine for a specification that names none: mongod if it is installed or on PATH, otherwise
 // documentdb.
 func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
-	if asked.Engine.Name != "" {
+	if asked.Engine.Name != "" || asked.InKubernetes() { // which has one engine
 		return
 	}
 	asked.Engine.Name = engine.DocumentDB

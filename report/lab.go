@@ -51,6 +51,9 @@ func hostsText(l *record.Lab) string {
 	if len(l.Hosts) == 0 { // only the specification is known
 		h := l.Specification.Hosts
 		n, cores, memory = int(h.Count), h.Cores, int64(h.Memory)
+		if l.Specification.InKubernetes() {
+			n = int(l.Specification.Topology.Members)
+		}
 	}
 	eachCores, eachMemory := "", ""
 	if alike && cores > 0 {
@@ -61,7 +64,11 @@ func hostsText(l *record.Lab) string {
 	if alike && memory > 0 {
 		eachMemory = figure.Bytes(memory) + " of memory"
 	}
-	text := figure.Plural(n, "host")
+	what := "host"
+	if l.Specification.InKubernetes() {
+		what = "pod"
+	}
+	text := figure.Plural(n, what)
 	if details := join(", ", l.Specification.Hosts.Mode, eachCores, eachMemory); details != "" {
 		text += " (" + details + ")"
 	}

@@ -187,6 +187,10 @@ func (s *Drill) Validate() error {
 	}
 	if s.Lab != nil {
 		errs = append(errs, indented("lab", s.Lab.Validate()), s.Lab.loadable())
+		if s.Lab.InKubernetes() {
+			errs = append(errs, errors.New("lab.kubernetes: a drill does not start such a lab. Start it with plimsoll lab up, and set "+
+				"the target k8s:NAMESPACE/NAME"))
+		}
 	}
 	if s.Expect != nil {
 		errs = append(errs, indented("expect", s.Expect.validate()))

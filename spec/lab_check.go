@@ -45,6 +45,10 @@ func CheckLabName(name string) error {
 
 // Validate checks a lab with its defaults, as far as that is possible without the machine; see [Lab.Complete].
 func (s *Lab) Validate() error {
+	if s.InKubernetes() {
+		return errors.Join(CheckLabName(s.Name), s.Hosts.validate(), s.Storage.Validate(), s.Engine.validate(),
+			s.Topology.validate(), s.checkCache(), notNegative("deadline", s.Deadline), s.checkPods())
+	}
 	return errors.Join(
 		CheckLabName(s.Name),
 		s.Hosts.validate(),
@@ -60,7 +64,7 @@ func (s *Lab) Validate() error {
 
 func (h *Hosts) validate() error {
 	errs := []error{
-		oneOf("hosts.mode", h.Mode, LabPlain, LabIsolated),
+		oneOf("hosts.mode", h.Mode, LabPlain, LabIsolated, LabKubernetes),
 		between("hosts.count", float64(h.Count), 0, maxLabHosts),
 		limits("hosts", h.Cores, h.Memory),
 		sizeBetween("hosts.network", h.Network, 10<<10, 1<<50),

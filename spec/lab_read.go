@@ -33,6 +33,11 @@ func (s *Lab) Complete() error {
 // none, because it depends on what is installed (lab.ChooseEngine).
 func (s *Lab) Defaults() {
 	def(&s.Name, "lab")
+	if s.InKubernetes() {
+		s.Topology.defaults()
+		s.podDefaults()
+		return
+	}
 	def(&s.Hosts.Mode, LabPlain) // works without root and on a laptop
 	s.Topology.defaults()
 	def(&s.Hosts.Count, s.defaultHosts())

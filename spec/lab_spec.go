@@ -9,6 +9,8 @@ type Lab struct {
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
 	// Hosts are the failure domains.
 	Hosts Hosts `json:"hosts" yaml:"hosts"`
+	// Kubernetes puts the members into pods of a cluster; absent, they are processes of this machine.
+	Kubernetes *LabPods `json:"kubernetes,omitempty" yaml:"kubernetes,omitempty"`
 	// Storage is the policy that every member's volume follows.
 	Storage Storage `json:"storage" yaml:"storage"`
 	// Engine is the server software.
@@ -25,9 +27,9 @@ type Lab struct {
 
 // Hosts says how many hosts there are and what each of them may use.
 type Hosts struct {
-	// Mode is "plain" (processes of this user on ports of loopback) or "isolated" (a network namespace with an address
-	// of its own and control groups; root on Linux).
-	Mode string `json:"mode,omitempty" yaml:"mode,omitempty" jsonschema:"enum=plain,enum=isolated"`
+	// Mode is "plain" (processes of this user on ports of loopback), "isolated" (a network namespace with an address
+	// of its own and control groups; root on Linux) or "kubernetes" (pods).
+	Mode string `json:"mode,omitempty" yaml:"mode,omitempty" jsonschema:"enum=plain,enum=isolated,enum=kubernetes"`
 	// Count is how many hosts carry members; absent, one for each member of a replica set. Routers, gateways and
 	// config servers stand on hosts of their own besides.
 	Count Count `json:"count,omitempty" yaml:"count,omitempty"`

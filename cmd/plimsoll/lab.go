@@ -41,6 +41,10 @@ func openLab(ctx context.Context, env *environment, name string) (*lab.Handle, e
 	if err != nil {
 		return nil, err
 	}
+	if podLabs(home, nil).Has(name) {
+		return nil, usageError("the lab %s is in Kubernetes, where this command does not work. Break it with plimsoll drill "+
+			"k8s:NAMESPACE/%[1]s, and load it with plimsoll run lab:%[1]s", name)
+	}
 	h, err := lab.Open(ctx, home, name)
 	return h, labError(err)
 }
@@ -97,7 +101,7 @@ func allLabs(env *environment) []string {
 		return nil
 	}
 	names, _ := lab.Names(home) // without names there is nothing to complete
-	return names
+	return append(names, podLabs(home, nil).Names()...)
 }
 
 // part is a kind of names in a lab, for completion.

@@ -59,6 +59,9 @@ this is the last known state. Passwords are not shown; 'plimsoll lab connect' pr
 
 // statusOf queries a lab and its servers. If that fails, it reads the last known state.
 func statusOf(ctx context.Context, home, name string) (lab.Entry, error) {
+	if podLabs(home, nil).Has(name) {
+		return podStatus(ctx, home, name)
+	}
 	h, err := lab.Open(ctx, home, name)
 	if err == nil {
 		defer h.Close()
@@ -168,6 +171,11 @@ func newLabListCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return labError(err)
 			}
+			inPods, err := listPodLabs(home)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, inPods...)
 			if asJSON {
 				if entries == nil {
 					entries = []lab.Entry{}

@@ -30,9 +30,18 @@ func writeLabUp(w io.Writer, l record.Lab, usage []record.LabUsage, addresses ma
 	for _, v := range l.Volumes {
 		disk += v.Used
 	}
-	fmt.Fprintf(&b, "\ncost      usable after %s, %s of memory", formatDuration(time.Duration(l.UsableAfter)), formatBytes(memory))
+	fmt.Fprintf(&b, "\ncost      usable after %s", formatDuration(time.Duration(l.UsableAfter)))
+	if memory > 0 {
+		fmt.Fprintf(&b, ", %s of memory", formatBytes(memory))
+	}
 	if disk > 0 {
 		fmt.Fprintf(&b, ", %s in volumes", formatBytes(disk))
+	}
+	if l.Specification.InKubernetes() {
+		fmt.Fprintf(&b, "\n\nnext      plimsoll run lab:%[1]s --workload a\n          plimsoll drill k8s:%[2]s/%[1]s --fault pod-kill:%[3]s --yes-break-it\n          plimsoll lab status %[1]s\n          plimsoll lab down %[1]s\n",
+			l.Name, l.Specification.Kubernetes.Namespace, victim(l))
+		_, err := io.WriteString(w, b.String())
+		return err
 	}
 	if l.Engine == spec.LabNone {
 		writeNextBare(&b, l)

@@ -56,6 +56,9 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := o.flags.complete(cmd.Context(), home, &spec); err != nil {
 		return err
 	}
+	if spec.InKubernetes() {
+		return o.inKubernetes(cmd.Context(), env, home, spec)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot start the supervisor of the lab: the path of plimsoll is unknown: %w", err)
@@ -145,6 +148,14 @@ func labDown(ctx context.Context, env *environment, names []string, quiet bool) 
 	var errs []error
 	for _, name := range names {
 		begin := env.now()
+		if pods := podLabs(home, nil); pods.Has(name) {
+			if err := pods.Down(ctx, name); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			fmt.Fprintf(env.stdout, "%s was removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
+			continue
+		}
 		if _, err := lab.Find(ctx, home, name); errors.Is(err, lab.ErrNoLab) {
 			errs = append(errs, labError(err))
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -24,6 +25,9 @@ func findLab(env *environment) func(context.Context, string) (run.Lab, error) {
 		home, err := homeDir(env)
 		if err != nil {
 			return nil, err
+		}
+		if l, err := podLabs(home, nil).Open(ctx, name); !errors.Is(err, kubernetes.ErrNoLab) {
+			return podLab{l}, err
 		}
 		h, err := lab.Open(ctx, home, name)
 		if err != nil {
@@ -112,6 +116,9 @@ func newStudyLabs(env *environment) (*studyLabs, error) {
 
 // Find returns a lab. If its supervisor died, the state is failed, whatever the last state was.
 func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) {
+	if l, err := podLabs(s.home, nil).Find(name); !errors.Is(err, kubernetes.ErrNoLab) {
+		return l, err
+	}
 	e, err := lab.Find(ctx, s.home, name)
 	if errors.Is(err, lab.ErrNoLab) {
 		return nil, nil
@@ -126,6 +133,10 @@ func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) 
 }
 
 func (s *studyLabs) Up(ctx context.Context, asked spec.Lab) error {
+	if asked.InKubernetes() {
+		_, err := podLabs(s.home, nil).Up(ctx, asked)
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot start the supervisor of the lab: the path of plimsoll is unknown: %w", err)
@@ -138,6 +149,9 @@ func (s *studyLabs) Up(ctx context.Context, asked spec.Lab) error {
 }
 
 func (s *studyLabs) Down(ctx context.Context, name string) error {
+	if pods := podLabs(s.home, nil); pods.Has(name) {
+		return pods.Down(ctx, name)
+	}
 	return lab.Down(ctx, s.home, name, nil)
 }
 
@@ -153,10 +167,14 @@ func checkStudyLab(env *environment) func(spec.Lab, spec.Run) error {
 		key := study.LabKey(l)
 		err, ok := known[key]
 		if !ok {
-			_, err = lab.Plan(context.Background(), home, l)
+			if l.InKubernetes() {
+				err = podLabs(home, nil).Check(context.Background(), l)
+			} else {
+				_, err = lab.Plan(context.Background(), home, l)
+			}
 			known[key] = err
 		}
-		if err != nil {
+		if err != nil || l.InKubernetes() {
 			return err
 		}
 		if err := checkLabDurability(l, asked.Durability); err != nil {

@@ -170,6 +170,9 @@ func checkLabTarget(ctx context.Context, env *environment, target string) error 
 	if !ok {
 		return nil
 	}
+	if home, err := homeDir(env); err != nil || podLabs(home, nil).Has(name) {
+		return err
+	}
 	return withLab(ctx, env, name, func(*lab.Handle) error { return nil })
 }
 

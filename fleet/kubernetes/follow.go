@@ -3,13 +3,13 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 )
 
 // followEvery is the period in which pods that have not started are listed.
@@ -58,7 +58,7 @@ func (c *Cluster) problems(ctx context.Context, job string) ([]string, error) {
 		if err := failed(&p); err != nil {
 			return nil, err
 		}
-		if w := pending(&p, "Place fewer agents, lower their limits, or add nodes"); w != "" {
+		if w := podstate.Pending(&p, "Place fewer agents, lower their limits, or add nodes"); w != "" {
 			if count[w]++; count[w] == 1 {
 				why = append(why, w)
 			}
@@ -75,28 +75,6 @@ func (c *Cluster) problems(ctx context.Context, job string) ([]string, error) {
 	return why, nil
 }
 
-// pending says why a pod has not started, and what to do: next, if no node takes it. It is empty for a pod that has
-// started or is about to.
-func pending(p *core.Pod, next string) string {
-	for _, c := range p.Status.Conditions {
-		if c.Type == core.PodScheduled && c.Status == core.ConditionFalse && c.Reason == core.PodReasonUnschedulable {
-			return fmt.Sprintf("cannot be scheduled: %s. %s", oneLine(c.Message), next)
-		}
-	}
-	for _, s := range p.Status.ContainerStatuses {
-		w := s.State.Waiting
-		switch {
-		case w == nil || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing":
-		case slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"}, w.Reason):
-			return fmt.Sprintf("cannot pull the image %s (%s). Push it to a registry that the nodes reach, or give another image",
-				s.Image, w.Reason)
-		default:
-			return fmt.Sprintf("cannot start: %s: %s. See: kubectl describe pod %s", w.Reason, oneLine(w.Message), p.Name)
-		}
-	}
-	return ""
-}
-
 // failed returns an error if the agent of a pod has ended by itself. Kubernetes replaces those that were evicted.
 func failed(p *core.Pod) error {
 	for _, c := range p.Status.Conditions {
@@ -107,7 +85,7 @@ func failed(p *core.Pod) error {
 	for _, s := range p.Status.ContainerStatuses {
 		if t := s.State.Terminated; t != nil && t.ExitCode != 0 && p.DeletionTimestamp == nil {
 			return fmt.Errorf("the agent in pod %s ended with exit code %d (%s): %s. See: kubectl logs %[1]s", p.Name, t.ExitCode,
-				t.Reason, oneLine(t.Message))
+				t.Reason, podstate.OneLine(t.Message))
 		}
 	}
 	return nil
@@ -122,10 +100,5 @@ func (c *Cluster) refused(ctx context.Context, job string) string {
 	}
 	message, _ := list.Items[0].Object["message"].(string)
 	return fmt.Sprintf("the cluster does not allow the pods of the agents: %s. Raise the quota or use another namespace",
-		oneLine(message))
-}
-
-// oneLine makes a message part of a sentence.
-func oneLine(text string) string {
-	return strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
+		podstate.OneLine(message))
 }

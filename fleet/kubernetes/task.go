@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 )
 
 const (
@@ -78,8 +80,8 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 		return out, explain(err, "create a Job", c.Namespace)
 	}
 	told := map[string]bool{}
-	begun := time.Now()
-	for {
+	var last []string
+	for begun := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return out, context.Cause(ctx)
@@ -90,11 +92,12 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 			return out, err
 		}
 		for _, r := range reasons {
-			if !told[r] {
+			if !told[r] && slices.Contains(last, r) { // the first moments of each pod have reasons too
 				told[r] = true
 				tell(r)
 			}
 		}
+		last = reasons
 		if end := ended(p); end != nil {
 			log, err := c.log(ctx, p.Name)
 			return Output{log, int(end.ExitCode)}, err
@@ -175,10 +178,10 @@ func (c *Cluster) look(ctx context.Context, job string) (*core.Pod, []string, er
 	case p.DeletionTimestamp != nil:
 		return nil, nil, fmt.Errorf("the pod %s was deleted, or its node %s was lost", p.Name, p.Spec.NodeName)
 	case p.Status.Phase == core.PodFailed:
-		return nil, nil, fmt.Errorf("the pod %s failed: %s: %s", p.Name, p.Status.Reason, oneLine(p.Status.Message))
+		return nil, nil, fmt.Errorf("the pod %s failed: %s: %s", p.Name, p.Status.Reason, podstate.OneLine(p.Status.Message))
 	case p.Status.Phase == core.PodPending:
-		why := c.warnings(ctx, p.Name, p.Name+"-"+taskVolume)
-		if w := pending(p, "See: kubectl describe pod "+p.Name); w != "" {
+		why := podstate.Warnings(ctx, c.client, c.Namespace, p.Name, p.Name+"-"+taskVolume)
+		if w := podstate.Pending(p, "See: kubectl describe pod "+p.Name); w != "" {
 			why = append(why, "the pod "+w)
 		}
 		return p, why, nil
@@ -192,25 +195,6 @@ func ended(p *core.Pod) *core.ContainerStateTerminated {
 		return nil
 	}
 	return p.Status.ContainerStatuses[0].State.Terminated
-}
-
-// warnings are the warnings of the cluster about a pod and its claim, without what the state of the pod says too.
-func (c *Cluster) warnings(ctx context.Context, names ...string) (all []string) {
-	for _, name := range names {
-		list, err := c.client.Resource(events).Namespace(c.Namespace).List(ctx,
-			meta.ListOptions{FieldSelector: "type=Warning,involvedObject.name=" + name})
-		if err != nil {
-			continue // the user may not read events
-		}
-		for _, e := range list.Items {
-			reason, _ := e.Object["reason"].(string)
-			message, _ := e.Object["message"].(string)
-			if !slices.Contains([]string{"FailedScheduling", "Failed", "BackOff"}, reason) {
-				all = append(all, fmt.Sprintf("%s: %s: %s", name, reason, oneLine(message)))
-			}
-		}
-	}
-	return all
 }
 
 // log reads what a pod wrote.

@@ -69,7 +69,7 @@ var rooms = map[string]rule{
 	"platform":             {[]string{"lab", "lab/action", "lab/journal", "record", "run", "server", "spec"}, "a fault depends on what it breaks, not on the load; a run knows how members are addressed"},
 	"platform/command":     {[]string{"platform", "lab/action", "spec"}, "commands break a deployment"},
 	"platform/vsphere":     {[]string{"platform", "lab/action", "record", "spec"}, "vCenter breaks a deployment"},
-	"platform/kubernetes":  {[]string{"platform", "lab/action", "record", "server", "spec"}, "requests to the API break a deployment; platform knows its members and its journal"},
+	"platform/kubernetes":  {[]string{"platform", "lab/action", "lab/journal", "record", "server", "spec"}, "requests to the API break a deployment; its labs are in the journal of labs"},
 	"internal/nearest":     {nil, "all packages use it"},
 	"internal/...":         {nil, "all packages use it"},
 	"internal/kubetest":    {[]string{"lab/host", "lab/process"}, "a cluster for tests uses the lab's processes and control groups"},

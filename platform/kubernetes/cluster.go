@@ -59,6 +59,11 @@ func connect(l login) (*cluster, error) {
 	if raw, err := loader.RawConfig(); err == nil && l.Context == "" {
 		l.Context = raw.CurrentContext // the user may choose another one before the fault is reverted
 	}
+	if l.Namespace == "" {
+		if l.Namespace, _, err = loader.Namespace(); err != nil {
+			return nil, err
+		}
+	}
 	config.QPS = -1 // no limit: a fault must not wait for the queries of roles
 	client, err := dynamic.NewForConfig(config)
 	return &cluster{l, config, client}, err

@@ -63,6 +63,11 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openIn(ctx, c, name)
+}
+
+// openIn finds a deployment in the namespace of a cluster.
+func openIn(ctx context.Context, c *cluster, name string) (*Set, error) {
 	s := &Set{cluster: c, name: name}
 	if err := s.find(ctx); err != nil {
 		return nil, err
@@ -201,16 +206,20 @@ func (s *Set) URI(ctx context.Context) (string, error) {
 }
 
 func hello(ctx context.Context, address string) (server.Hello, error) {
+	id, err := identify(ctx, address)
+	return id.Hello, err
+}
+
+func identify(ctx context.Context, address string) (server.Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
 	c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address + "/?directConnection=true").
 		SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin))
 	if err != nil {
-		return server.Hello{}, err
+		return server.Identity{}, err
 	}
 	defer func() { _ = c.Disconnect(ctx) }() // nothing is under way
-	id, err := server.Identify(ctx, server.Driver(c))
-	return id.Hello, err
+	return server.Identify(ctx, server.Driver(c))
 }
 
 // route is the [dial.Route] to the members. A member is known by its name in the cluster, with or without the domain,

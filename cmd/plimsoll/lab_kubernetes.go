@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// podLabs are the labs in Kubernetes of this user. tell shows what one waits for.
+func podLabs(home string, tell func(string)) kubernetes.Labs {
+	return kubernetes.Labs{Dir: filepath.Join(home, "kubernetes"), Tell: tell}
+}
+
+// podLab is a lab in Kubernetes that a run loads.
+type podLab struct{ *kubernetes.Lab }
+
+// Address implements [run.Lab]. The members are known by their names in the cluster, and this process has ways to them.
+func (l podLab) Address(ctx context.Context, _ spec.Durability) (run.LabAddress, error) {
+	uri, err := l.URI(ctx)
+	return run.LabAddress{URI: uri}, err
+}
+
+func (o *labUpOptions) inKubernetes(ctx context.Context, env *environment, home string, asked spec.Lab) error {
+	if o.keep {
+		return usageError("--keep is for labs on this machine: remove it")
+	}
+	var tell func(string)
+	if !o.quiet {
+		tell = func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", text) }
+	}
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	l, err := podLabs(home, tell).Up(ctx, asked)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return withExit(exitInterrupted, errors.New("interrupted; the lab was removed"))
+	case err != nil:
+		return withExit(exitUnreachable, err)
+	case o.json:
+		return printJSON(env.stdout, l)
+	}
+	return writeLabUp(env.stdout, *l, nil, nil)
+}
+
+// podStatus queries a lab in Kubernetes. A lab that is not up is shown as it was last known.
+func podStatus(ctx context.Context, home, name string) (lab.Entry, error) {
+	labs := podLabs(home, nil)
+	known, err := labs.Find(name)
+	if err != nil || known.State != "up" {
+		return lab.Entry{Lab: *known, Alive: true}, err
+	}
+	l, err := labs.Open(ctx, name)
+	if err != nil {
+		return lab.Entry{}, err
+	}
+	defer l.Close()
+	described, err := l.Describe(ctx, true)
+	return lab.Entry{Lab: described, Alive: true}, err
+}
+
+func listPodLabs(home string) (entries []lab.Entry, err error) {
+	labs := podLabs(home, nil)
+	for _, name := range labs.Names() {
+		l, err := labs.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, lab.Entry{Lab: *l, Alive: true})
+	}
+	return entries, nil
+}
