@@ -37,6 +37,9 @@ func laws(t *testing.T) []law {
 		{"journal", sized(threads...), func(l *Level) float64 { return l.Workers / (0.005*(2-1/l.Workers) + 0.0002*l.Workers) }},
 		{"copies", sized(1, 2, 3, 5, 7), func(l *Level) float64 { return 1 / (0.0001 + 0.00008*l.Size) }},
 	}
+	for i := range all[5].levels {
+		all[5].levels[i].Copies = all[5].levels[i].Size
+	}
 	for i := range all[4].levels {
 		all[4].levels[i].Durable, all[4].levels[i].Writes = true, 0.5
 	}

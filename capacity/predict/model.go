@@ -22,6 +22,7 @@ type Facts struct {
 	Cache         float64        // of a server, in bytes
 	Keys          *capacity.Keys // how often each key is requested; nil without a model of the cache
 	Reads, Writes float64        // shares of the operations
+	Copies        float64        // members that keep each document
 	Other         float64        // throughput of the same workload on another deployment, per second
 	Durable       bool           // writes wait for the journal
 	Sync          float64        // seconds of a write and a flush of the class of device
@@ -100,9 +101,11 @@ var Models = []Model{
 		terms: func(l *Level, _ []float64) ([]float64, float64, bool) {
 			return []float64{1, l.Sync}, max(l.Workers, 1), l.Sync > 0
 		}},
-	{Name: "copies", Formula: "1/X = a + b·N", Basis: "each copy takes the same time of each write",
+	{Name: "copies", Formula: "1/X = a + b·copies", Basis: "each copy takes the same time of each write",
 		names: []string{"rest", "copy"},
-		terms: func(l *Level, _ []float64) ([]float64, float64, bool) { return []float64{1, l.Size}, 1, l.Size > 0 }},
+		terms: func(l *Level, _ []float64) ([]float64, float64, bool) {
+			return []float64{1, l.Copies}, 1, l.Copies > 0
+		}},
 	{Name: "mix", Formula: "W/X = reads·r + writes·w", Basis: "operational laws, Denning and Buzen 1978",
 		names: []string{"read", "write"},
 		terms: func(l *Level, _ []float64) ([]float64, float64, bool) {

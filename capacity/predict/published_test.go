@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,8 +46,47 @@ func meets(t *testing.T, b *record.Backtest) {
 		t.Fatal("nothing is predicted")
 	}
 	held := float64(b.Held) / float64(predicted)
-	t.Logf("%d levels, %d refused, %d of %d intervals hold (%.1f %%), median error %.1f %%", b.Points, b.Refused, b.Held, predicted, 100*held, 100**b.MedianError)
+	t.Logf("%d levels, %d refused, %d of %d intervals hold (%.1f %%), median error %.1f %%", b.Points, b.Refused,
+		b.Held, predicted, 100*held, 100**b.MedianError)
 	if held < 0.90 || *b.MedianError >= 0.10 {
 		t.Errorf("%.1f %% of the intervals hold, want at least 90 %%; median error %.1f %%, want below 10 %%", 100*held, 100**b.MedianError)
+	}
+}
+
+// Studies of testdata/studies, measured on one machine.
+func TestMeasuredStudies(t *testing.T) {
+	dirs, err := filepath.Glob("testdata/records/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Factor
+	for _, dir := range dirs {
+		s, err := record.OpenStudy(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		factors, err := Factors(filepath.Base(dir), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range factors {
+			if len(f.Levels) < 5 {
+				t.Errorf("%s has %d levels, want 5 or more", f.Source, len(f.Levels))
+			}
+		}
+		all = append(all, factors...)
+	}
+	if len(all) < 6 {
+		t.Fatalf("%d factors, want at least 6", len(all))
+	}
+	b := Backtest(all, record.Tool{})
+	meets(t, b)
+	for _, f := range b.Factors {
+		for _, p := range f.Points {
+			if p.Refused == "" {
+				t.Logf("%s %s: %.0f, predicted %.0f [%.0f, %.0f] by %s, %+.1f %%", f.Source, p.Level, p.Measured,
+					*p.Predicted, *p.Low, *p.High, p.Model, 100**p.Error)
+			}
+		}
 	}
 }

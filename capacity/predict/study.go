@@ -153,7 +153,7 @@ func factsOf(run spec.Run, lab *spec.Lab) Facts {
 	if lab == nil {
 		return f
 	}
-	f.Cores = lab.Hosts.Cores
+	f.Cores, f.Copies = lab.Hosts.Cores, float64(lab.Topology.Members)
 	if f.Cache = float64(lab.Engine.Cache); f.Cache == 0 && lab.Hosts.Memory > 0 {
 		f.Cache = capacity.WiredTigerCache(float64(lab.Hosts.Memory))
 	}

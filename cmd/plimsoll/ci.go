@@ -90,7 +90,7 @@ func (f *ciFlags) ci(ctx context.Context, env *environment, args []string) error
 	if _, err := remote.Pull(ctx, store, f.against, f.dir, f.limit); err != nil {
 		return err
 	}
-	id := env.now().UTC().Format("20060102T150405Z")
+	id := strings.Replace(env.now().UTC().Format("20060102T150405.000Z"), ".", "", 1)
 	dir := filepath.Join(f.dir, remote.Branch(f.branch)+"."+id)
 	if f.record != "" {
 		if err := os.CopyFS(dir, os.DirFS(f.record)); err != nil {
