@@ -111,7 +111,8 @@ func (f *conductFlags) options(env *environment, places *agentPlaces) (c conduct
 		return c, nil, nil, err
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Places: places.find, Options: run.Options{Tool: tool(), Now: env.now, Command: command,
+	runs := &conduct.Runs{Places: places.find, Options: run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv,
+		Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
 	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs,

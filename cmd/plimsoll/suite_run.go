@@ -183,7 +183,8 @@ func (o *suiteRunOptions) parts(env *environment, places *agentPlaces) (*suite.P
 	}
 	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}, Conduct: c}
 	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Places: places.find}
-	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Ceiling: ceiling(env), Command: c.Command, Service: startService}
+	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv,
+		Ceiling: ceiling(env), Command: c.Command, Service: startService}
 	if progress == nil {
 		return p, nil, nil
 	}
