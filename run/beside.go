@@ -2,7 +2,10 @@ package run
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
@@ -63,9 +66,32 @@ func (r *runner) openMetrics(ctx context.Context) error {
 	if o.Prometheus == nil {
 		return nil
 	}
-	list, err := observe.NewPrometheus(ctx, o.Prometheus.URL, o.Prometheus.Queries)
+	login, err := r.prometheusLogin(o.Prometheus.Credentials)
+	if err != nil {
+		return fmt.Errorf("observe.prometheus.credentials: %w", err)
+	}
+	list, err := observe.NewPrometheus(ctx, o.Prometheus.URL, login, o.Prometheus.Queries)
 	r.metrics = append(r.metrics, list...)
 	return err
+}
+
+// prometheusLogin reads the credentials from the environment or from a file.
+func (r *runner) prometheusLogin(credentials string) (login string, err error) {
+	name, variable := strings.CutPrefix(credentials, "env:")
+	switch {
+	case credentials == "":
+		return "", nil
+	case variable && r.opts.Getenv != nil:
+		login = r.opts.Getenv(name)
+	case !variable:
+		if login, err = safeopen.ReadSecret(credentials); err != nil {
+			return "", err
+		}
+	}
+	if login = strings.TrimSpace(login); login == "" || strings.ContainsAny(login, "\r\n") {
+		return "", fmt.Errorf("%s does not have one line with a bearer token or USER:PASSWORD", credentials)
+	}
+	return login, nil
 }
 
 // openWatched opens a second connection, so that sampling shares nothing with the load.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,26 @@ func (e *endsAfter) Interval(_ measure.Dims, iv *measure.Interval) {
 	if iv.Phase == load.PhaseMeasure {
 		if e.intervals--; e.intervals == 0 {
 			e.end()
+		}
+	}
+}
+
+// The credentials of a Prometheus are in a variable or in a file that nobody else can read, and never in the record.
+func TestLoginOfPrometheus(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "login")
+	if err := os.WriteFile(file, []byte("u:secret\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.WriteFile(open, []byte("u:secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{opts: Options{Getenv: func(name string) string { return map[string]string{"PROM": "token"}[name] }}}
+	for from, want := range map[string]string{"": "", "env:PROM": "token", file: "u:secret", "env:NONE": "does not have one line",
+		open: "chmod 600", "/no/such": "no such file"} {
+		got, err := r.prometheusLogin(from)
+		if err == nil && got != want || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q, %v, want %q", from, got, err, want)
 		}
 	}
 }

@@ -88,6 +88,8 @@ type Options struct {
 	// goroutine may call that function during the run.
 	Teller func(tell func(kind, text string, data map[string]string))
 
+	// Getenv reads the environment, for credentials that the specification names; nil without.
+	Getenv func(string) string
 	// Lab finds the lab of a target lab:NAME; nil without labs.
 	Lab func(ctx context.Context, name string) (Lab, error)
 	// Service starts the REST service of runs with via: rest; nil without services.

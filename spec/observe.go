@@ -26,6 +26,9 @@ type Observe struct {
 type Prometheus struct {
 	// URL is its address, for example http://prometheus:9090. User and password can be in it.
 	URL string `json:"url,omitempty" yaml:"url,omitempty"`
+	// Credentials are env:NAME for an environment variable, or a file that only its owner can read. It contains a bearer
+	// token, or USER:PASSWORD.
+	Credentials string `json:"credentials,omitempty" yaml:"credentials,omitempty"`
 	// Queries are PromQL expressions by the names of their lines.
 	Queries map[string]string `json:"queries,omitempty" yaml:"queries,omitempty"`
 }
@@ -82,6 +85,8 @@ func (p *Prometheus) validate() error {
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return errors.New("observe.prometheus.url: it is not the address of a Prometheus; write it like http://HOST:9090")
+	case p.Credentials != "" && u.User != nil:
+		return errors.New("observe.prometheus.credentials: its address has a user already. Remove one of them")
 	case len(p.Queries) == 0:
 		return errors.New("observe.prometheus.queries: there is no query; write NAME: EXPRESSION")
 	case len(p.Queries) > mostObserved:
@@ -95,19 +100,28 @@ func (p *Prometheus) validate() error {
 	return nil
 }
 
-// AddMetrics adds prom:URL?query=EXPRESSION or csv:FILE?offset=TIME, the forms of a command line. The expression is not
-// encoded, and is its own name.
+// AddMetrics adds prom:URL?query=EXPRESSION, prom:URL?credentials=env:NAME&query=EXPRESSION or csv:FILE?offset=TIME,
+// the forms of a command line. The expression is not encoded, and is its own name.
 func (o *Observe) AddMetrics(text string) error {
 	if rest, ok := strings.CutPrefix(text, "prom:"); ok {
-		address, expression, found := strings.Cut(rest, "?query=")
+		address, rest, _ := strings.Cut(rest, "?")
+		credentials := ""
+		if given, after, ok := strings.Cut(rest, "&query="); ok && strings.HasPrefix(given, "credentials=") {
+			credentials, rest = strings.TrimPrefix(given, "credentials="), "query="+after
+		}
+		expression, found := strings.CutPrefix(rest, "query=")
 		if !found {
-			return errors.New("it has no query: write prom:URL?query=EXPRESSION")
+			return errors.New("it has no query: write prom:URL?query=EXPRESSION, or prom:URL?credentials=env:NAME&query=EXPRESSION")
+		}
+		if u, err := url.Parse(address); err == nil && u.User != nil {
+			return errors.New("its address has a user, and other users of this machine can read command lines. Set an environment variable to " +
+				"USER:PASSWORD, and write prom:URL?credentials=env:NAME&query=EXPRESSION")
 		}
 		if o.Prometheus == nil {
-			o.Prometheus = &Prometheus{URL: address, Queries: map[string]string{}}
+			o.Prometheus = &Prometheus{URL: address, Credentials: credentials, Queries: map[string]string{}}
 		}
-		if o.Prometheus.URL != address {
-			return errors.New("a run queries one Prometheus: give all queries with the same address")
+		if o.Prometheus.URL != address || o.Prometheus.Credentials != credentials {
+			return errors.New("a run queries one Prometheus: give all queries with the same address and the same credentials")
 		}
 		o.Prometheus.Queries[expression] = expression
 		return o.Prometheus.validate()

@@ -8,17 +8,22 @@ import (
 
 func TestMetrics(t *testing.T) {
 	var o Observe
-	for _, text := range []string{"prom:http://u:p@h:9090?query=rate(x{a=\"b\"}[1m]) + 1", "prom:http://u:p@h:9090?query=up", "csv:array.csv", "csv:b.csv?offset=-1.5s"} {
+	for _, text := range []string{"prom:http://h:9090?credentials=env:PROM&query=rate(x{a=\"b\"}[1m]) + 1",
+		"prom:http://h:9090?credentials=env:PROM&query=up",
+		"csv:array.csv", "csv:b.csv?offset=-1.5s"} {
 		if err := o.AddMetrics(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	ahead, err := o.CSV[1].Ahead()
-	if len(o.Prometheus.Queries) != 2 || o.Prometheus.Queries[`rate(x{a="b"}[1m]) + 1`] == "" || ahead != -1500*time.Millisecond || err != nil {
+	if len(o.Prometheus.Queries) != 2 || o.Prometheus.Credentials != "env:PROM" ||
+		o.Prometheus.Queries[`rate(x{a="b"}[1m]) + 1`] == "" ||
+		ahead != -1500*time.Millisecond || err != nil {
 		t.Errorf("%+v, %v, %v", o, ahead, err)
 	}
 	for text, want := range map[string]string{
-		"x": "neither with prom:", "prom:http://h": "no query", "prom:http://h?query=": "no expression", "prom:ftp://h?query=up": "not the address",
+		"prom:http://u:p@h:9090?query=up": "other users of this machine can read command lines",
+		"x":                               "neither with prom:", "prom:http://h": "no query", "prom:http://h?query=": "no expression", "prom:ftp://h?query=up": "not the address",
 		"csv:": "has no name", "csv:a?offset=x": "offset of a", "csv:http://u:p@h/x": "not an address",
 	} {
 		err := (&Observe{}).AddMetrics(text)

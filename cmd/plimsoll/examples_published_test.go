@@ -25,16 +25,17 @@ import (
 
 // repeats says which sweeps of its document each example repeats, level by level; a report sets them side by side.
 var repeats = map[string]string{
-	"policy-storage/baseline.yaml": "policy-storage/table-5",
-	"policy-storage/client.yaml":   "policy-storage/figure-2,figure-3,figure-4,figure-5,figure-8,figure-9,figure-18,figure-19",
-	"policy-storage/policy.yaml":   "policy-storage/figure-6,figure-7,figure-12,figure-13,figure-14,figure-15,figure-16,figure-17,figure-20,figure-21,figure-22,figure-23",
-	"policy-storage/nodes.yaml":    "policy-storage/figure-10,figure-11,table-6",
-	"write-concern/latency.yaml":   "write-concern/write-concern",
-	"write-concern/journal.yaml":   "write-concern/journal",
-	"write-concern/members.yaml":   "write-concern/replication",
-	"failover/cost.yaml":           "failover/resources",
-	"storage-io/volumes.yaml":      "",
-	"ssd-vs-disk/workloads.yaml":   "ssd-vs-disk/table-1-a,table-1-b,table-1-c,table-1-d,table-1-f",
+	"policy-storage/baseline.yaml":       "policy-storage/table-5",
+	"policy-storage/client.yaml":         "policy-storage/figure-2,figure-3,figure-4,figure-5,figure-8,figure-9,figure-18,figure-19",
+	"policy-storage/policy.yaml":         "policy-storage/figure-6,figure-7,figure-12,figure-13,figure-14,figure-15,figure-16,figure-17,figure-20,figure-21,figure-22,figure-23",
+	"policy-storage/nodes.yaml":          "policy-storage/figure-10,figure-11,table-6",
+	"policy-storage/vsphere-policy.yaml": "policy-storage/figure-14,figure-15,figure-16,figure-17,figure-20,figure-21",
+	"write-concern/latency.yaml":         "write-concern/write-concern",
+	"write-concern/journal.yaml":         "write-concern/journal",
+	"write-concern/members.yaml":         "write-concern/replication",
+	"failover/cost.yaml":                 "failover/resources",
+	"storage-io/volumes.yaml":            "",
+	"ssd-vs-disk/workloads.yaml":         "ssd-vs-disk/table-1-a,table-1-b,table-1-c,table-1-d,table-1-f",
 }
 
 // Each document has its folder, and each study there fits the schema, names its levels as the document does, and can be

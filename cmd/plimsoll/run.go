@@ -167,6 +167,7 @@ func execute(ctx context.Context, env *environment, opts run.Options, quiet bool
 	defer stop()
 	opts.Tool, opts.Abort, opts.Now = tool(), abort, env.now
 	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
+	opts.Getenv = env.getenv
 	opts.Ceiling, opts.Lab, opts.Service = ceiling(env), findLab(env), startService
 	progress := newProgress(env, quiet)
 	if progress != nil {

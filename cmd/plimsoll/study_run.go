@@ -35,7 +35,7 @@ type studyRunOptions struct {
 type conductFlags struct {
 	format, web string
 	quiet, drop bool
-	yes         bool // storage policies may be changed
+	yes         bool // deployments that are not labs may be broken
 	agents      agentFlags
 }
 
@@ -100,7 +100,7 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
 	addAgentFlags(cmd.Flags(), &f.agents)
-	cmd.Flags().BoolVar(&f.yes, "yes-break-it", false, "change the storage policies of the members' disks, as planned")
+	cmd.Flags().BoolVar(&f.yes, "yes-break-it", false, "break deployments that are not labs, and change the storage policies of their disks, as planned")
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
 }
 
@@ -111,7 +111,8 @@ func (f *conductFlags) options(env *environment, places *agentPlaces) (c conduct
 		return c, nil, nil, err
 	}
 	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Places: places.find, Options: run.Options{Tool: tool(), Now: env.now, Command: command,
+	runs := &conduct.Runs{Places: places.find, Options: run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv,
+		Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
 	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs,

@@ -156,6 +156,27 @@ func ReadPath(path string, most int64) ([]byte, error) {
 	return readAll(f, most)
 }
 
+// ReadSecret reads a file with a credential. It refuses one that other users can read.
+func ReadSecret(path string) (string, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s can be read by other users. Run: chmod 600 %[1]s", path)
+	}
+	text, err := readAll(f, mostSecret)
+	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
+}
+
+// mostSecret is the size of the largest file with a credential.
+const mostSecret = 64 << 10
+
 // readAll checks the size first, so that it refuses a sparse file of 30 GB without reading it.
 func readAll(f *os.File, most int64) ([]byte, error) {
 	limit := &fs.PathError{Op: "read", Path: f.Name(), Err: &LimitError{What: "the file", Most: most, Unit: "bytes"}}

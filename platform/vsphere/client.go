@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"reflect"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -35,18 +35,11 @@ const (
 func credentials(s spec.VSphere, getenv func(string) string) (*url.Userinfo, error) {
 	user, password := getenv(envUser), getenv(envPassword)
 	if s.Credentials != "" {
-		info, err := os.Stat(s.Credentials)
+		text, err := safeopen.ReadSecret(s.Credentials)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the credentials of vCenter: %w. Write the file, or set %s and %s", err, envUser, envPassword)
+			return nil, fmt.Errorf("cannot read the credentials of vCenter: %w. Or set %s and %s", err, envUser, envPassword)
 		}
-		if info.Mode().Perm()&0o077 != 0 {
-			return nil, fmt.Errorf("the credentials %s can be read by other users. Run: chmod 600 %s", s.Credentials, s.Credentials)
-		}
-		text, err := os.ReadFile(s.Credentials)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the credentials of vCenter: %w", err)
-		}
-		lines := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
+		lines := strings.Split(text, "\n")
 		if len(lines) < 2 {
 			return nil, fmt.Errorf("the credentials %s have no second line. Write the user in the first line, and the password in the second",
 				s.Credentials)

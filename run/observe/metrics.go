@@ -55,6 +55,7 @@ type prometheus struct {
 // prometheusServer is a server with the HTTP API of Prometheus.
 type prometheusServer struct {
 	base  *url.URL
+	login string // USER:PASSWORD or a bearer token; empty for none
 	http  http.Client
 	clock aheadBetween
 	shift time.Duration // subtracted from its times
@@ -90,13 +91,14 @@ const (
 )
 
 // NewPrometheus returns the queries of a Prometheus as the sources "prometheus:NAME". It evaluates each once, so a
-// wrong address or expression is an error before the load, and measures the offset of the server's clock.
-func NewPrometheus(ctx context.Context, address string, queries map[string]string) ([]Source, error) {
+// wrong address or expression is an error before the load, and measures the offset of the server's clock. login is
+// USER:PASSWORD or a bearer token; empty for none.
+func NewPrometheus(ctx context.Context, address, login string, queries map[string]string) ([]Source, error) {
 	base, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the address of Prometheus cannot be read")
 	}
-	server := &prometheusServer{base: base, http: http.Client{Timeout: sampleAtMost}}
+	server := &prometheusServer{base: base, login: login, http: http.Client{Timeout: sampleAtMost}}
 	var list []Source
 	now := time.Now()
 	for _, name := range slices.Sorted(maps.Keys(queries)) {
@@ -216,6 +218,11 @@ func (q *prometheus) values(ctx context.Context, from, to time.Time) ([]metricLi
 	if err != nil {
 		return nil, errors.New("the address of Prometheus cannot be used")
 	}
+	if user, password, basic := strings.Cut(s.login, ":"); basic {
+		request.SetBasicAuth(user, password)
+	} else if s.login != "" {
+		request.Header.Set("Authorization", "Bearer "+s.login)
+	}
 	where := redact.Addresses(s.base.String())
 	sent := time.Now()
 	reply, err := s.http.Do(request)
@@ -238,7 +245,7 @@ func (q *prometheus) values(ctx context.Context, from, to time.Time) ([]metricLi
 	wrong := json.Unmarshal(body, &answer)
 	switch {
 	case reply.StatusCode == http.StatusUnauthorized || reply.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("access to Prometheus at %s is denied (%s); write user and password into its address: http://USER:PASSWORD@HOST/",
+		return nil, fmt.Errorf("access to Prometheus at %s is denied (%s). Set observe.prometheus.credentials to a file or to env:NAME, with a bearer token or USER:PASSWORD",
 			where, reply.Status)
 	case len(body) > maxReply:
 		return nil, fmt.Errorf("the query %q of Prometheus has more than 8 MiB of values; aggregate them in the query", q.name)

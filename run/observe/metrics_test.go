@@ -17,7 +17,7 @@ import (
 func answers(t *testing.T, ahead time.Duration) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
-		if user, password, _ := r.BasicAuth(); user+password != "usecret" {
+		if user, password, _ := r.BasicAuth(); user+password != "usecret" && r.Header.Get("Authorization") != "Bearer secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -42,8 +42,7 @@ func answers(t *testing.T, ahead time.Duration) *httptest.Server {
 
 // The lines of a query stand on this machine's clock, every second once, and the offset of the other clock is stated.
 func TestPrometheus(t *testing.T) {
-	address := "http://u:secret@" + strings.TrimPrefix(answers(t, time.Hour).URL, "http://")
-	list, err := NewPrometheus(t.Context(), address, map[string]string{"array": "node_load1"})
+	list, err := NewPrometheus(t.Context(), answers(t, time.Hour).URL, "u:secret", map[string]string{"array": "node_load1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +69,18 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
+// A bearer token is sent as one. A wrong one is denied.
+func TestPrometheusWithToken(t *testing.T) {
+	address := answers(t, 0).URL
+	if _, err := NewPrometheus(t.Context(), address, "secret", map[string]string{"q": "up"}); err != nil {
+		t.Error(err)
+	}
+	_, err := NewPrometheus(t.Context(), address, "wrong", map[string]string{"q": "up"})
+	if err == nil || !strings.Contains(err.Error(), "observe.prometheus.credentials") || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("%v", err)
+	}
+}
+
 // What cannot be queried is one sentence, without the password.
 func TestPrometheusThatFails(t *testing.T) {
 	good := strings.TrimPrefix(answers(t, 0).URL, "http://")
@@ -81,7 +92,7 @@ func TestPrometheusThatFails(t *testing.T) {
 		{"http://u:secret@127.0.0.1:1", "up", "connection refused"},
 		{strings.Replace(page.URL, "http://", "http://u:secret@", 1), "up", "does not reply like Prometheus"},
 	} {
-		_, err := NewPrometheus(t.Context(), c[0], map[string]string{"q": c[1]})
+		_, err := NewPrometheus(t.Context(), c[0], "", map[string]string{"q": c[1]})
 		if err == nil || !strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "secret") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c[2], err)
