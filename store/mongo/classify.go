@@ -12,7 +12,7 @@ import (
 )
 
 // errUnknownVerb is a mistake of the caller.
-var errUnknownVerb = errors.New("the request is neither find, insert, update nor aggregate")
+var errUnknownVerb = errors.New("the request has an unknown verb")
 
 // answer is the reply to a write with errors.
 type answer struct {

@@ -16,8 +16,14 @@ import (
 func (s *session) findOne(ctx context.Context, coll *driver.Collection, req *workload.Request,
 	res *store.Result) error {
 	var opts []options.Lister[options.FindOneOptions]
-	if req.Projection != nil || req.Sort != nil || req.Skip != 0 {
+	if req.Projection != nil || req.Sort != nil || req.Skip != 0 || req.Hint.Kind != 0 || req.Collation != nil {
 		o := options.FindOne()
+		if req.Hint.Kind != 0 {
+			o.SetHint(hintOf(req))
+		}
+		if req.Collation != nil {
+			o.SetCollation(collationOf(req))
+		}
 		if req.Projection != nil {
 			o.SetProjection(bson.Raw(req.Projection))
 		}
@@ -44,6 +50,12 @@ func (s *session) findOne(ctx context.Context, coll *driver.Collection, req *wor
 // find reads all documents of a cursor.
 func (s *session) find(ctx context.Context, coll *driver.Collection, req *workload.Request, res *store.Result) error {
 	o := options.Find()
+	if req.Hint.Kind != 0 {
+		o.SetHint(hintOf(req))
+	}
+	if req.Collation != nil {
+		o.SetCollation(collationOf(req))
+	}
 	if req.Limit != 0 {
 		o.SetLimit(req.Limit)
 	}
@@ -65,7 +77,14 @@ func (s *session) find(ctx context.Context, coll *driver.Collection, req *worklo
 
 func (s *session) aggregate(ctx context.Context, coll *driver.Collection, req *workload.Request,
 	res *store.Result) error {
-	cur, err := coll.Aggregate(ctx, bsoncore.Array(req.Pipeline))
+	o := options.Aggregate()
+	if req.Hint.Kind != 0 {
+		o.SetHint(hintOf(req))
+	}
+	if req.Collation != nil {
+		o.SetCollation(collationOf(req))
+	}
+	cur, err := coll.Aggregate(ctx, bsoncore.Array(req.Pipeline), o)
 	if err != nil {
 		return err
 	}

@@ -21,19 +21,29 @@ type session struct {
 	track        tracker
 	acknowledged bool
 
-	name string // of coll
+	last handle // of coll
 	coll *driver.Collection
-	more map[string]*driver.Collection // the other collections used so far
+	more map[handle]*driver.Collection // the other collections used so far
+
+	txn    *driver.Session // for transactions, made by the first one
+	within context.Context // the context of the current transaction
+	feeds  map[string]*driver.ChangeStream
 
 	first  []byte              // copy of the first document of a cursor
 	docs   []bson.Raw          // reused for batches
 	models []driver.WriteModel // reused for batches
 }
 
+// handle is a collection with the concerns of an operation, nil for those of the run.
+type handle struct {
+	name    string
+	concern *workload.Concern
+}
+
 func newSession(life context.Context, client *driver.Client, database string, acknowledged, causal bool) (
 	*session, error,
 ) {
-	s := &session{db: client.Database(database), acknowledged: acknowledged, more: map[string]*driver.Collection{}}
+	s := &session{db: client.Database(database), acknowledged: acknowledged, more: map[handle]*driver.Collection{}}
 	s.base = context.WithValue(life, trackerKey{}, &s.track)
 	if !causal {
 		return s, nil
@@ -51,7 +61,7 @@ func newSession(life context.Context, client *driver.Client, database string, ac
 // from retries here.
 func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
-	write := req.Verb == workload.Insert || req.Verb == workload.Update
+	write := req.Verb.Writes()
 	s.track.begin(write)
 	// The driver indexes arrays with numbers of the reply, so an invalid reply can make it panic.
 	defer func() {
@@ -63,9 +73,14 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		s.complete(write, context.DeadlineExceeded, res)
 		return
 	}
-	ctx, cancel := s.base, context.CancelFunc(func() {})
+	base, err := s.contextOf(req)
+	if err != nil {
+		s.complete(write, err, res)
+		return
+	}
+	ctx, cancel := base, context.CancelFunc(func() {})
 	if !deadline.IsZero() {
-		ctx, cancel = context.WithDeadline(s.base, deadline)
+		ctx, cancel = context.WithDeadline(base, deadline)
 	}
 	defer cancel()
 	s.complete(write, s.perform(ctx, req, res), res)
@@ -73,7 +88,7 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 
 // perform sends the request and fills res unless it returns an error.
 func (s *session) perform(ctx context.Context, req *workload.Request, res *store.Result) error {
-	coll := s.collection(req.Collection)
+	coll := s.collection(req)
 	switch req.Verb {
 	case workload.Find:
 		if req.Limit == 1 {
@@ -82,10 +97,20 @@ func (s *session) perform(ctx context.Context, req *workload.Request, res *store
 		return s.find(ctx, coll, req, res)
 	case workload.Insert:
 		return s.insert(ctx, coll, req, res)
-	case workload.Update:
+	case workload.Update, workload.Delete:
 		return s.update(ctx, coll, req, res)
+	case workload.FindAndModify:
+		return s.findAndModify(ctx, coll, req, res)
 	case workload.Aggregate:
 		return s.aggregate(ctx, coll, req, res)
+	case workload.Distinct:
+		return s.distinct(ctx, coll, req, res)
+	case workload.Watch:
+		return s.watch(ctx, coll, req, res)
+	case workload.Commit:
+		return s.txn.CommitTransaction(ctx)
+	case workload.Abort:
+		return s.txn.AbortTransaction(ctx)
 	}
 	return errUnknownVerb
 }
@@ -103,21 +128,28 @@ func (s *session) complete(write bool, err error, res *store.Result) {
 	}
 }
 
-func (s *session) collection(name string) *driver.Collection {
-	if s.coll != nil && s.name == name {
+func (s *session) collection(req *workload.Request) *driver.Collection {
+	h := handle{req.Collection, req.Concern}
+	if s.coll != nil && s.last == h {
 		return s.coll
 	}
-	coll, ok := s.more[name]
+	coll, ok := s.more[h]
 	if !ok {
-		coll = s.db.Collection(name)
-		s.more[name] = coll
+		coll = s.db.Collection(h.name, collectionOptions(h.concern))
+		s.more[h] = coll
 	}
-	s.name, s.coll = name, coll
+	s.last, s.coll = h, coll
 	return coll
 }
 
 // Close ends the driver's session, if there is one. Connections belong to the pools of the client.
 func (s *session) Close() error {
+	for _, f := range s.feeds {
+		_ = f.Close(context.Background()) // the server removes its cursor with the session
+	}
+	if s.txn != nil && s.txn != s.causal {
+		s.txn.EndSession(context.Background())
+	}
 	if s.causal != nil {
 		s.causal.EndSession(context.Background()) // the client ends it on the server when it disconnects
 	}

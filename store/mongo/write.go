@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -45,25 +46,26 @@ func (s *session) inserted(err error, req *workload.Request, res *store.Result) 
 	return nil
 }
 
+// update performs the statements of an update or a delete.
 func (s *session) update(ctx context.Context, coll *driver.Collection, req *workload.Request, res *store.Result) error {
 	for i := range req.Updates {
 		res.Bytes += len(req.Updates[i].Update)
 	}
 	if len(req.Updates) == 1 {
-		matched, err := updateOne(ctx, coll, &req.Updates[0])
+		matched, err := applyOne(ctx, coll, req)
 		return s.updated(matched, err, req, res)
 	}
 	s.models = s.models[:0]
 	for i := range req.Updates {
-		s.models = append(s.models, model(&req.Updates[i]))
+		s.models = append(s.models, model(req, &req.Updates[i]))
 	}
 	r, err := coll.BulkWrite(ctx, s.models, options.BulkWrite().SetOrdered(!req.Unordered))
 	matched := 0
 	if r != nil {
-		matched = int(r.MatchedCount + r.UpsertedCount)
+		matched = int(r.MatchedCount + r.UpsertedCount + r.DeletedCount)
 		if err != nil && !req.Unordered {
 			// If an ordered batch ends early, the driver counts upserted documents in MatchedCount.
-			matched = int(r.MatchedCount)
+			matched = int(r.MatchedCount + r.DeletedCount)
 		}
 	}
 	return s.updated(matched, err, req, res)
@@ -87,14 +89,57 @@ func (s *session) updated(matched int, err error, req *workload.Request, res *st
 	return nil
 }
 
-// updateOne sends a single statement like an application and returns the number of matched or inserted documents.
-func updateOne(ctx context.Context, coll *driver.Collection, st *workload.Statement) (int, error) {
+// applyOne sends a single statement like an application and returns the number of documents that it concerned.
+func applyOne(ctx context.Context, coll *driver.Collection, req *workload.Request) (int, error) {
+	st := &req.Updates[0]
+	filter := bson.Raw(st.Filter)
+	if req.Verb == workload.Delete {
+		var r *driver.DeleteResult
+		var err error
+		if st.Many {
+			o := options.DeleteMany()
+			setHints(req, func(h any) { o.SetHint(h) }, func(c *options.Collation) { o.SetCollation(c) })
+			r, err = coll.DeleteMany(ctx, filter, o)
+		} else {
+			o := options.DeleteOne()
+			setHints(req, func(h any) { o.SetHint(h) }, func(c *options.Collation) { o.SetCollation(c) })
+			r, err = coll.DeleteOne(ctx, filter, o)
+		}
+		if r == nil {
+			return 0, err
+		}
+		return int(r.DeletedCount), err
+	}
 	var r *driver.UpdateResult
 	var err error
-	if replaces(st.Update) {
-		r, err = coll.ReplaceOne(ctx, bson.Raw(st.Filter), bson.Raw(st.Update), replaceOptions(st.Upsert)...)
-	} else {
-		r, err = coll.UpdateOne(ctx, bson.Raw(st.Filter), bson.Raw(st.Update), updateOptions(st.Upsert)...)
+	switch {
+	case replaces(st):
+		o := options.Replace()
+		setHints(req, func(h any) { o.SetHint(h) }, func(c *options.Collation) { o.SetCollation(c) })
+		if st.Upsert {
+			o.SetUpsert(true)
+		}
+		r, err = coll.ReplaceOne(ctx, filter, bson.Raw(st.Update), o)
+	case st.Many:
+		o := options.UpdateMany()
+		setHints(req, func(h any) { o.SetHint(h) }, func(c *options.Collation) { o.SetCollation(c) })
+		if st.Upsert {
+			o.SetUpsert(true)
+		}
+		if st.ArrayFilters != nil {
+			o.SetArrayFilters(arrayFilters(st))
+		}
+		r, err = coll.UpdateMany(ctx, filter, changeOf(st), o)
+	default:
+		o := options.UpdateOne()
+		setHints(req, func(h any) { o.SetHint(h) }, func(c *options.Collation) { o.SetCollation(c) })
+		if st.Upsert {
+			o.SetUpsert(true)
+		}
+		if st.ArrayFilters != nil {
+			o.SetArrayFilters(arrayFilters(st))
+		}
+		r, err = coll.UpdateOne(ctx, filter, changeOf(st), o)
 	}
 	if r == nil {
 		return 0, err
@@ -102,36 +147,88 @@ func updateOne(ctx context.Context, coll *driver.Collection, st *workload.Statem
 	return int(r.MatchedCount + r.UpsertedCount), err
 }
 
-func replaceOptions(upsert bool) []options.Lister[options.ReplaceOptions] {
-	if !upsert {
-		return nil
+// setHints sets the options that all statements of a request share.
+func setHints(req *workload.Request, hint func(any), collation func(*options.Collation)) {
+	if req.Hint.Kind != 0 {
+		hint(hintOf(req))
 	}
-	return []options.Lister[options.ReplaceOptions]{options.Replace().SetUpsert(true)}
+	if req.Collation != nil {
+		collation(collationOf(req))
+	}
 }
 
-func updateOptions(upsert bool) []options.Lister[options.UpdateOneOptions] {
-	if !upsert {
+// changeOf is the update of a statement: a document or a pipeline.
+func changeOf(st *workload.Statement) any {
+	if st.Stages {
+		return stages(st.Update)
+	}
+	return bson.Raw(st.Update)
+}
+
+// stages returns the stages of a pipeline, because the driver takes no raw array here.
+func stages(array []byte) []bson.Raw {
+	values, err := bsoncore.Array(array).Values()
+	if err != nil {
 		return nil
 	}
-	return []options.Lister[options.UpdateOneOptions]{options.UpdateOne().SetUpsert(true)}
+	list := make([]bson.Raw, len(values))
+	for i, v := range values {
+		list[i] = bson.Raw(v.Data)
+	}
+	return list
+}
+
+func arrayFilters(st *workload.Statement) []any {
+	var list []any
+	for _, f := range stages(st.ArrayFilters) {
+		list = append(list, f)
+	}
+	return list
 }
 
 // model makes a statement of a batch.
-func model(st *workload.Statement) driver.WriteModel {
-	if replaces(st.Update) {
-		m := driver.NewReplaceOneModel().SetFilter(bson.Raw(st.Filter)).SetReplacement(bson.Raw(st.Update))
+func model(req *workload.Request, st *workload.Statement) driver.WriteModel {
+	filter := bson.Raw(st.Filter)
+	switch {
+	case req.Verb == workload.Delete && st.Many:
+		m := driver.NewDeleteManyModel().SetFilter(filter)
+		setHints(req, func(h any) { m.SetHint(h) }, func(c *options.Collation) { m.SetCollation(c) })
+		return m
+	case req.Verb == workload.Delete:
+		m := driver.NewDeleteOneModel().SetFilter(filter)
+		setHints(req, func(h any) { m.SetHint(h) }, func(c *options.Collation) { m.SetCollation(c) })
+		return m
+	case replaces(st):
+		m := driver.NewReplaceOneModel().SetFilter(filter).SetReplacement(bson.Raw(st.Update))
+		setHints(req, func(h any) { m.SetHint(h) }, func(c *options.Collation) { m.SetCollation(c) })
 		if st.Upsert {
 			m.SetUpsert(true)
 		}
 		return m
+	case st.Many:
+		m := driver.NewUpdateManyModel().SetFilter(filter).SetUpdate(changeOf(st))
+		setHints(req, func(h any) { m.SetHint(h) }, func(c *options.Collation) { m.SetCollation(c) })
+		if st.Upsert {
+			m.SetUpsert(true)
+		}
+		if st.ArrayFilters != nil {
+			m.SetArrayFilters(arrayFilters(st))
+		}
+		return m
 	}
-	m := driver.NewUpdateOneModel().SetFilter(bson.Raw(st.Filter)).SetUpdate(bson.Raw(st.Update))
+	m := driver.NewUpdateOneModel().SetFilter(filter).SetUpdate(changeOf(st))
+	setHints(req, func(h any) { m.SetHint(h) }, func(c *options.Collation) { m.SetCollation(c) })
 	if st.Upsert {
 		m.SetUpsert(true)
+	}
+	if st.ArrayFilters != nil {
+		m.SetArrayFilters(arrayFilters(st))
 	}
 	return m
 }
 
 // replaces reports whether an update is a replacement: its first key does not begin with '$'. In BSON the first key
 // follows the length of the document and a type.
-func replaces(update []byte) bool { return len(update) < 6 || update[5] != '$' }
+func replaces(st *workload.Statement) bool {
+	return !st.Stages && (len(st.Update) < 6 || st.Update[5] != '$')
+}

@@ -24,6 +24,8 @@ type templates struct {
 	inserted  []byte // {n: 0, ok: 1}, n at countAt
 	updated   []byte // {n: 0, nModified: 0, ok: 1}, n at countAt and nModified at modifiedAt
 	counted   []byte
+	distinct  []byte
+	modified  []byte
 	buildInfo []byte
 	defaults  []byte
 	empty     []byte // an empty cursor
@@ -48,6 +50,10 @@ func newTemplates(count int64) templates {
 		updated:  document(bson.D{{Key: "n", Value: int32(0)}, {Key: "nModified", Value: int32(0)}, ok}),
 		counted: document(bson.D{
 			{Key: "cursor", Value: cursor(bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: count}})}, ok}),
+		distinct: document(bson.D{{Key: "values", Value: bson.A{int32(1)}}, ok}),
+		modified: document(bson.D{
+			{Key: "lastErrorObject", Value: bson.D{{Key: "n", Value: int32(1)}, {Key: "updatedExisting", Value: true}}},
+			{Key: "value", Value: bson.D{{Key: "_id", Value: int32(1)}}}, ok}),
 		buildInfo: document(bson.D{
 			{Key: "version", Value: "7.0.0"}, {Key: "gitVersion", Value: "plimsoll-null"},
 			{Key: "versionArray", Value: bson.A{int32(7), int32(0), int32(0), int32(0)}},
@@ -171,6 +177,10 @@ func (s *server) answer(dst []byte, r *request) []byte {
 		binary.LittleEndian.PutUint32(dst[doc+modifiedAt:], uint32(r.docs))
 	case cmdAggregate, cmdCount:
 		dst = append(dst, t.counted...)
+	case cmdDistinct:
+		dst = append(dst, t.distinct...)
+	case cmdFindAndModify:
+		dst = append(dst, t.modified...)
 	case cmdHello:
 		dst = append(dst, s.role.Load().helloDoc...)
 	case cmdPing, cmdCursorless:

@@ -33,6 +33,8 @@ const (
 	cmdAggregate
 	cmdCount
 	cmdGetMore
+	cmdDistinct
+	cmdFindAndModify
 	// The following commands are not operations of a workload.
 	cmdHello
 	cmdPing
@@ -46,7 +48,9 @@ const (
 func (c command) operation() bool { return c != cmdUnknown && c < cmdHello }
 
 // write reports whether a command needs a primary with every read preference.
-func (c command) write() bool { return c == cmdInsert || c == cmdUpdate || c == cmdDelete }
+func (c command) write() bool {
+	return c == cmdInsert || c == cmdUpdate || c == cmdDelete || c == cmdFindAndModify
+}
 
 // commandName returns the name of an operation without allocating.
 func (r *request) commandName() string { return operationNames[r.cmd] }
@@ -54,6 +58,7 @@ func (r *request) commandName() string { return operationNames[r.cmd] }
 var operationNames = [...]string{
 	cmdUnknown: "", cmdFind: "find", cmdInsert: "insert", cmdUpdate: "update", cmdDelete: "delete",
 	cmdAggregate: "aggregate", cmdCount: "count", cmdGetMore: "getMore",
+	cmdDistinct: "distinct", cmdFindAndModify: "findAndModify",
 }
 
 // commandOf returns the class of a command. The switch on converted bytes does not allocate.
@@ -73,11 +78,15 @@ func commandOf(name []byte) command {
 		return cmdCount
 	case "getMore":
 		return cmdGetMore
+	case "distinct":
+		return cmdDistinct
+	case "findAndModify":
+		return cmdFindAndModify
 	case "hello", "isMaster", "ismaster":
 		return cmdHello
 	case "ping", "endSessions", "killCursors", "createIndexes", "dropIndexes", "drop", "dropDatabase",
 		"create", "getParameter", "setParameter", "serverStatus", "getCmdLineOpts", "hostInfo", "logout",
-		"listDatabases":
+		"listDatabases", "commitTransaction", "abortTransaction":
 		return cmdCursorless
 	case "buildInfo", "buildinfo":
 		return cmdBuildInfo

@@ -15,7 +15,6 @@ type causal struct {
 	operation uint64 // the latest operationTime of any reply
 	cluster   []byte // the latest $clusterTime
 	clusterAt uint64
-	settings  *settings
 	concern   []byte // readConcern and lsid of the current read
 }
 
@@ -23,7 +22,7 @@ func newCausal(st *settings) *causal {
 	if !st.concern.Causal {
 		return nil
 	}
-	return &causal{settings: st}
+	return &causal{}
 }
 
 // note keeps the times of a reply. The reply to a refused command has them too.
@@ -53,11 +52,19 @@ func (c *causal) reading(s *shape) []byte {
 	if c == nil || c.operation == 0 {
 		return s.read
 	}
-	c.concern = append(c.settings.appendReadConcern(c.concern[:0], c.operation), s.more...)
+	c.concern = append(s.settings.appendReadConcern(c.concern[:0], c.operation), s.more...)
 	return c.concern
 }
 
 // appendAfter writes the time that a read must not precede.
 func appendAfter(dst []byte, at uint64) []byte {
 	return binary.LittleEndian.AppendUint64(bsoncore.AppendHeader(dst, rawbson.Timestamp, "afterClusterTime"), at)
+}
+
+// after is the time that the first read of a transaction must not precede.
+func (c *causal) after() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.operation
 }

@@ -24,7 +24,9 @@ func testLink(tb testing.TB, target string, concern store.Concern, g *greeting) 
 	}
 	g.maxBatch, g.maxMessage = defaultMaxBatch, defaultMaxMessage
 	lsid := marshal(tb, bson.D{{Key: "id", Value: bson.Binary{Subtype: 4, Data: bytes.Repeat([]byte{7}, 16)}}})
-	return &link{greeting: g, shape: newShape(st, g, lsid), ids: new(objectIDs)}
+	l := &link{greeting: g, shape: newShape(st, g, lsid), ids: new(objectIDs)}
+	l.use = &l.shape
+	return l
 }
 
 // lsidValue is the lsid of testLink.
@@ -123,12 +125,12 @@ func TestCursorMessages(t *testing.T) {
 		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "local"}}}, lsid, clusterTime, db,
 		{Key: "$readPreference", Value: bson.D{{Key: "mode", Value: "nearest"}}}}, ""))
 
-	msg = l.appendGetMore(msg, 1<<40, []byte("db.c"))
+	msg = l.appendGetMore(msg, 1<<40, []byte("db.c"), 0)
 	sealMessage(msg, 9, 0)
 	compare(t, msg, wantMessage(t, 0, bson.D{{Key: "getMore", Value: int64(1 << 40)}, {Key: "collection", Value: "c"},
 		lsid, clusterTime, db}, ""))
 
-	msg = l.appendGetMore(msg, 1, []byte("other.a.b")) // a view's cursor may belong elsewhere
+	msg = l.appendGetMore(msg, 1, []byte("other.a.b"), 0) // a view's cursor may belong elsewhere
 	sealMessage(msg, 9, 0)
 	compare(t, msg, wantMessage(t, 0, bson.D{{Key: "getMore", Value: int64(1)}, {Key: "collection", Value: "a.b"}, lsid, clusterTime,
 		{Key: "$db", Value: "other"}}, ""))
@@ -158,7 +160,7 @@ func TestWriteMessages(t *testing.T) {
 
 	l = testLink(t, "mongodb://h", store.Concern{W: "2"}, &greeting{role: roleStandalone})
 	list := []workload.Statement{{Filter: doc1, Update: doc2, Upsert: true}, {Filter: doc2, Update: doc1}}
-	msg, _ = l.appendUpdate(msg, &workload.Request{Collection: "c", Unordered: true}, list, 0)
+	msg, _ = l.appendUpdate(msg, &workload.Request{Verb: workload.Update, Collection: "c", Unordered: true}, list, 0)
 	sealMessage(msg, 9, 0)
 	compare(t, msg, wantMessage(t, 0, bson.D{{Key: "update", Value: "c"}, {Key: "ordered", Value: false},
 		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: int32(2)}}}, db}, "updates",

@@ -92,7 +92,7 @@ func (x *exchange) read(req *workload.Request) {
 		if slot == 0 {
 			ns = r.ns
 		}
-		x.s.out = x.l.appendGetMore(x.s.out, r.cursorID, ns)
+		x.s.out = x.l.appendGetMore(x.s.out, r.cursorID, ns, 0)
 		x.now = time.Now()
 	}
 	if x.res.Docs == 0 && !req.MayBeEmpty {

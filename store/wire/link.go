@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 const (
@@ -32,6 +33,8 @@ type link struct {
 	secure   bool
 	greeting *greeting
 	shape    shape
+	use      *shape // of the current request
+	shapes   map[*workload.Concern]*shape
 	ids      *objectIDs // the session's
 	causal   *causal    // the session's; nil if it is not causally consistent
 

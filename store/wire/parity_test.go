@@ -114,7 +114,11 @@ func record(t *testing.T, role null.Role, options string, cfg store.Config,
 	mu.Lock()
 	seen = nil // a client may try the target when it opens it
 	mu.Unlock()
-	for _, req := range parityRequests(t) {
+	requests := parityRequests(t)
+	if cfg.Concern.W != "0" { // with which hints and transactions are refused
+		requests = append(requests, ownRequests(t, role.SetName != "")...)
+	}
+	for _, req := range requests {
 		var res store.Result
 		session.Do(time.Now().Add(30*time.Second), req, &res)
 		if !res.Outcome.Success() {
@@ -154,7 +158,8 @@ func mask(msg []byte) (m message, ok bool) {
 		}
 	}
 	switch m.name {
-	case "find", "getMore", "insert", "update", "aggregate":
+	case "find", "getMore", "insert", "update", "aggregate", "delete", "findAndModify", "distinct", "commitTransaction",
+		"abortTransaction":
 		return m, true
 	}
 	return m, false
@@ -201,4 +206,70 @@ func parityRequests(t *testing.T) []*workload.Request {
 		{Verb: workload.Update, Collection: c, Updates: statements[:2], Unordered: true},
 		{Verb: workload.Aggregate, Collection: c, Pipeline: pipeline},
 	}
+}
+
+// ownRequests are requests of all kinds that workload files make.
+func ownRequests(t *testing.T, transactions bool) []*workload.Request {
+	doc := func(v any) []byte {
+		b, err := bson.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	array := func(v ...any) []byte {
+		_, b, err := bson.MarshalValue(bson.A(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	const c = "things"
+	yes := true
+	id, up := doc(bson.D{{Key: "_id", Value: 1}}), doc(bson.D{{Key: "a", Value: -1}})
+	set := doc(bson.D{{Key: "$set", Value: bson.D{{Key: "a.$[x]", Value: 1}}}})
+	stages := array(bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: 1}}}})
+	filters := array(bson.D{{Key: "x", Value: 1}})
+	index := workload.Value{Kind: 0x03, Data: up}
+	named := workload.Value{Kind: 0x02, Data: []byte("\x04\x00\x00\x00a_1\x00")}
+	collation := doc(bson.D{{Key: "locale", Value: "de"}, {Key: "strength", Value: int32(2)}})
+	one := []workload.Statement{{Filter: id, Update: set, ArrayFilters: filters}}
+	removal := []workload.Statement{{Filter: id}}
+	all := []workload.Statement{{Filter: id, Many: true}, {Filter: up, Many: true}}
+	many := []workload.Statement{{Filter: id, Update: stages, Stages: true, Many: true}}
+	mixed := []workload.Statement{{Filter: id, Update: stages, Stages: true}, {Filter: id, Update: up, Upsert: true}}
+	concern := &workload.Concern{W: "majority", Journal: &yes, Read: "majority", Preference: "primaryPreferred"}
+	list := []*workload.Request{
+		{Verb: workload.Find, Collection: c, Filter: id, Limit: 1, Hint: index, Collation: collation},
+		{Verb: workload.Find, Collection: c, Filter: id, Limit: 5, Hint: named, Concern: concern},
+		{Verb: workload.Find, Collection: c, Filter: id, Limit: 1, Concern: concern},
+		{Verb: workload.Aggregate, Collection: c, Pipeline: stages, Hint: named, Collation: collation, Concern: concern},
+		{Verb: workload.Distinct, Collection: c, Key: "a", Filter: id, Collation: collation},
+		{Verb: workload.Delete, Collection: c, Updates: removal, Collation: collation},
+		{Verb: workload.Delete, Collection: c, Updates: all},
+		{Verb: workload.Delete, Collection: c, Updates: all[:1], Concern: concern},
+		{Verb: workload.Update, Collection: c, Updates: one, Collation: collation},
+		{Verb: workload.Update, Collection: c, Updates: many, Concern: concern},
+		{Verb: workload.Update, Collection: c, Updates: mixed, Unordered: true},
+		{Verb: workload.FindAndModify, Collection: c, Updates: one, Sort: up, Projection: up, New: true},
+		{Verb: workload.FindAndModify, Collection: c, Updates: mixed[1:], Concern: concern},
+		{Verb: workload.FindAndModify, Collection: c, Updates: removal, Remove: true, Sort: up},
+		{Verb: workload.FindAndModify, Collection: c, Updates: mixed[:1], Collation: collation},
+	}
+	if !transactions {
+		return list
+	}
+	for _, concern := range []*workload.Concern{nil, concern} {
+		for _, end := range []workload.Verb{workload.Commit, workload.Abort} {
+			list = append(list,
+				&workload.Request{Verb: workload.Find, Collection: c, Filter: id, Limit: 1, Starts: true, Within: true,
+					Concern: concern},
+				&workload.Request{Verb: workload.Update, Collection: c, Updates: one, Within: true, Concern: concern},
+				&workload.Request{Verb: workload.Insert, Collection: c, Docs: [][]byte{id}, Within: true, Concern: concern},
+				&workload.Request{Verb: workload.Aggregate, Collection: c, Pipeline: stages, Within: true, Concern: concern},
+				&workload.Request{Verb: workload.FindAndModify, Collection: c, Updates: one, Within: true, Concern: concern},
+				&workload.Request{Verb: end, Concern: concern})
+		}
+	}
+	return list
 }

@@ -25,6 +25,11 @@ type reply struct {
 	batch    []byte // body of the array firstBatch or nextBatch
 	hasBatch bool
 
+	values []byte // body of the array values of a distinct
+	value  []byte // document of a findAndModify, nil for none
+	token  []byte // document postBatchResumeToken of a change stream
+	found  int64  // documents that a findAndModify changed
+
 	clusterTime []byte // document $clusterTime
 	operation   uint64 // timestamp operationTime
 }
@@ -69,6 +74,24 @@ func (r *reply) take(key []byte, v rawbson.RawValue) error {
 		if v.Kind == rawbson.Timestamp {
 			r.operation = binary.LittleEndian.Uint64(v.Data)
 		}
+	case "values":
+		return takeBody(&r.values, v)
+	case "value":
+		if v.Kind == rawbson.Document {
+			r.value = v.Data
+		}
+	case "lastErrorObject":
+		body, _ := v.Body()
+		for len(body) > 0 {
+			key, v, size := rawbson.Next(body)
+			if size == 0 {
+				return errBSON
+			}
+			if string(key) == "n" {
+				r.found, _ = v.Number()
+			}
+			body = body[size:]
+		}
 	case "code":
 		v, _ := v.Number()
 		r.code = int32(v)
@@ -112,6 +135,10 @@ func (r *reply) takeCursor(v rawbson.RawValue) error {
 			r.cursorID, _ = v.Number()
 		case "ns":
 			r.ns, _ = v.Text()
+		case "postBatchResumeToken":
+			if v.Kind == rawbson.Document {
+				r.token = v.Data
+			}
 		case "firstBatch", "nextBatch":
 			if r.batch, r.hasBatch = v.Body(); !r.hasBatch {
 				return errBSON

@@ -26,9 +26,12 @@ type Session struct {
 	ids    objectIDs
 	out    []byte // the current message
 	writes port
-	reads  port // used only if reads have another server than writes
+	reads  port    // used only if reads have another server than writes
+	others []*port // for read preferences of single requests
 	causal *causal
-	turn   uint64 // of the topology at the last check of the server for reads
+	txn    transaction
+	feeds  []*feed // change streams
+	turn   uint64  // of the topology at the last check of the server for reads
 }
 
 // port has the preference for a server and the connection, if there is one.
@@ -65,12 +68,12 @@ func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	if deadline.IsZero() {
 		left, deadline = forever, now.Add(forever)
 	}
-	write := req.Verb == workload.Insert || req.Verb == workload.Update
+	write := req.Verb.Writes()
 	if left <= 0 {
 		s.unsent(res, write, store.Timeout, "the deadline had passed before the request could be sent")
 		return
 	}
-	p := s.port(write)
+	p := s.portOf(write, req)
 	if p.link == nil {
 		if !s.connect(p, now, deadline, write, res) {
 			return
@@ -82,17 +85,52 @@ func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		}
 	}
 	x := exchange{s: s, p: p, l: p.link, res: res, now: now, deadline: deadline, left: left, write: write}
+	x.l.use = x.l.shapeOf(req.Concern, s.lsid)
 	s.causal.join(x.l)
+	if req.Within || req.Verb == workload.Commit || req.Verb == workload.Abort {
+		s.txn.join(s, x.l, req)
+	}
 	switch req.Verb {
 	case workload.Find, workload.Aggregate:
 		x.read(req)
+	case workload.Distinct:
+		x.distinct(req)
+	case workload.Watch:
+		x.watch(req)
 	case workload.Insert:
 		x.insert(req)
-	case workload.Update:
+	case workload.Update, workload.Delete:
 		x.update(req)
+	case workload.FindAndModify:
+		x.findAndModify(req)
+	case workload.Commit, workload.Abort:
+		x.end(req)
 	default:
 		s.unsent(res, write, store.Client, "unknown verb "+req.Verb.String())
 	}
+}
+
+// portOf returns the port of a request. A transaction has one server.
+func (s *Session) portOf(write bool, req *workload.Request) *port {
+	if req.Within || req.Concern == nil || req.Concern.Preference == "" || write {
+		return s.port(write || req.Within)
+	}
+	want, _ := parsePreference(req.Concern.Preference) // an unknown one was refused before
+	switch {
+	case want == s.reads.want:
+		return s.port(false)
+	case want == primary || s.writes.link != nil && s.writes.link.greeting.setName == "":
+		return &s.writes
+	}
+	for _, p := range s.others {
+		if p.want == want {
+			return p
+		}
+	}
+	s.store.watchOnce()
+	p := &port{want: want}
+	s.others = append(s.others, p)
+	return p
 }
 
 // port returns the port of a read or a write. Reads have a separate one only in a replica set with a read preference
@@ -161,7 +199,7 @@ func (s *Session) open(ctx context.Context, p *port) error {
 // reports the error if that fails too.
 func (s *Session) RunOn(t *loop.Task) {
 	s.task = t
-	for _, p := range []*port{&s.writes, &s.reads} {
+	for _, p := range s.ports() {
 		if p.link == nil {
 			continue
 		}
@@ -179,10 +217,12 @@ func (s *Session) drop(p *port, why string) {
 	p.link = nil
 }
 
+func (s *Session) ports() []*port { return append([]*port{&s.writes, &s.reads}, s.others...) }
+
 // Close closes the session's connections. After unacknowledged writes it first waits until the server has read them
 // all, for three quarters of the timeout at most.
 func (s *Session) Close() error {
-	for _, p := range []*port{&s.writes, &s.reads} {
+	for _, p := range s.ports() {
 		if p.link != nil {
 			p.link.settle(s.store.st.timeout)
 			p.link.close()

@@ -23,6 +23,7 @@ const settleTime = time.Second
 type Store struct {
 	st       *settings
 	topology *topology
+	watching sync.Once
 
 	mu    sync.Mutex // guards admin and serialises administrative commands
 	admin *link
@@ -75,10 +76,19 @@ func (s *Store) check(ctx context.Context) error {
 	settle, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	s.topology.settle(settle)
-	if s.st.preference != primary && s.topology.isSet() {
-		s.topology.working.Go(s.topology.watch)
+	if s.st.preference != primary {
+		s.watchOnce()
 	}
 	return nil
+}
+
+// watchOnce greets the members of a replica set from now on, because reads may go to any of them.
+func (s *Store) watchOnce() {
+	s.watching.Do(func() {
+		if s.topology.isSet() {
+			s.topology.working.Go(s.topology.watch)
+		}
+	})
 }
 
 // greet gets the greeting of a server on a new connection.

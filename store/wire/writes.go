@@ -15,6 +15,7 @@ type tally struct {
 	applied  int // known to be inserted or matched
 	failed   []store.ServerError
 	concern  *store.ServerError
+	many     bool // a statement may match any number of documents
 }
 
 // insert sends documents, in several messages if the server's limits require it.
@@ -43,9 +44,12 @@ func (x *exchange) insert(req *workload.Request) {
 	}
 }
 
-// update sends statements, in several messages if the server's limits require it.
+// update sends statements of an update or a delete, in several messages if the server's limits require it.
 func (x *exchange) update(req *workload.Request) {
 	var t tally
+	for i := range req.Updates {
+		t.many = t.many || req.Updates[i].Many
+	}
 	list, n := req.Updates, 0
 	for more := true; more; {
 		x.again(&t)
@@ -87,7 +91,7 @@ func (x *exchange) put(t *tally, n int, more bool) bool {
 		return false
 	}
 	t.messages++
-	if x.s.store.st.unacknowledged && !more {
+	if x.l.use.settings.unacknowledged && !more {
 		return x.handOver(t, n)
 	}
 	var r reply
@@ -116,7 +120,10 @@ func (t *tally) take(r *reply, n int) {
 		}
 	}
 	t.sent += n
-	t.applied += int(min(max(r.n, 0), int64(n)))
+	if !t.many {
+		r.n = min(r.n, int64(n))
+	}
+	t.applied += int(max(r.n, 0))
 }
 
 // handOver sends the last message of an unacknowledged write, which has no reply.
@@ -139,7 +146,7 @@ func (x *exchange) settled(t *tally) bool {
 		if t.concern != nil && store.ChangesPrimary(t.concern.Code) {
 			x.s.drop(x.p, "reported "+t.concern.Error())
 		}
-	case x.s.store.st.unacknowledged:
+	case x.l.use.settings.unacknowledged:
 		x.res.Outcome, x.res.Docs = store.Unacknowledged, t.sent
 	default:
 		return false
@@ -154,7 +161,7 @@ func (x *exchange) partly(t *tally) {
 	if t.messages > 0 && t.sent > 0 {
 		x.res.Attempts = 1
 		switch {
-		case x.s.store.st.unacknowledged:
+		case x.l.use.settings.unacknowledged:
 			x.res.Outcome = store.Indeterminate
 		case x.res.Outcome != store.Indeterminate && t.applied > 0:
 			x.res.Outcome = store.Partial

@@ -3,6 +3,7 @@ package own
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -519,25 +520,31 @@ func (b *stepBuilder) replacement(t Template) value {
 	return b.value(t, "with", rawbson.Document)
 }
 
-// bulk compiles a bulkWrite: one request for each run of writes of the same kind, as drivers send it.
+// bulk compiles a bulkWrite as drivers send it: one command for each run of writes of the same kind. Without order,
+// each kind has one command.
 func (b *stepBuilder) bulk() {
 	if len(b.of.Writes) == 0 {
 		b.fail("bulkWrite needs writes")
 	}
+	writes := slices.Clone(b.of.Writes)
+	if b.of.Unordered {
+		slices.SortStableFunc(writes, func(x, y Write) int { return x.kind() - y.kind() })
+	}
+	b.base.Unordered = b.of.Unordered
 	var last *step
-	for i := range b.of.Writes {
-		w := &b.of.Writes[i]
-		times := max(int(w.Times), 1)
+	for i := range writes {
+		w := &writes[i]
 		verb, u := b.write(w)
 		if b.err != nil {
 			return
 		}
-		if last == nil || last.request.Verb != verb {
+		if last == nil || w.kind() != writes[i-1].kind() {
 			last = &step{}
-			b.base.Verb, b.base.Unordered = verb, b.of.Unordered
+			b.base.Verb = verb
 			last.request = b.base
 			b.steps = append(b.steps, last)
 		}
+		times := max(int(w.Times), 1)
 		if verb == workload.Insert {
 			t := w.Insert
 			if n := resolve(t.node); n.Kind == yaml.ScalarNode && n.Value == "next" {
@@ -553,6 +560,21 @@ func (b *stepBuilder) bulk() {
 	for _, st := range b.steps {
 		st.settle()
 	}
+}
+
+// kind is the kind of a write in the order in which drivers send them.
+func (w *Write) kind() int {
+	n := 0
+	switch {
+	case w.Delete:
+		n = 3
+	case w.Insert.IsZero():
+		n = 1
+	}
+	if w.Many {
+		n++
+	}
+	return n
 }
 
 // write compiles one write of a bulkWrite.
