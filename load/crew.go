@@ -68,6 +68,7 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 		wk.task, wk.stream = t, w.Stream(i, n)
 		wk.verify, _ = wk.stream.(workload.Verifier)
 		wk.ender, _ = wk.stream.(workload.Ender)
+		wk.numbered, _ = wk.stream.(workload.Numbered)
 		wk.settler, _ = wk.stream.(Settler)
 		_, apart := wk.stream.(Apart)
 		wk.turns = wk.settler != nil && wk.verify != nil && !apart
