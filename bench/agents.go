@@ -20,7 +20,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/record"
 	runs "github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -142,9 +141,11 @@ func playCoordinator(agents int) error {
 		got.Skews = append(got.Skews, time.Duration(client.StartSkew).Abs())
 	}
 	slices.Sort(got.Skews)
-	if got.Equal, err = sameBuckets(out, agents); err != nil {
+	whole, merged, err := playedStreams.Compare(out)
+	if err != nil {
 		return err
 	}
+	got.Equal = maps.Equal(whole, merged)
 	return json.NewEncoder(os.Stdout).Encode(got)
 }
 
@@ -185,30 +186,6 @@ func (s *secondsOf) use() (cores, bytes float64) {
 	}
 	took := s.at[last].Sub(s.at[0])
 	return float64(s.cpu[last]-s.cpu[0]) / float64(took), float64(s.read[last]-s.read[0]) / took.Seconds()
-}
-
-// sameBuckets compares the histograms of a record with those of one process. Seconds may differ: agents that a busy
-// machine starts late are later.
-func sameBuckets(dir string, agents int) (bool, error) {
-	whole, err := playedStreams.Whole(agents)
-	if err != nil {
-		return false, err
-	}
-	want, got := map[[2]int64]int64{}, map[[2]int64]int64{}
-	for _, iv := range whole {
-		addBuckets(want, iv)
-	}
-	_, err = record.EachInterval(dir, func(iv *measure.Interval) error { addBuckets(got, iv); return nil })
-	return maps.Equal(want, got), err
-}
-
-// addBuckets adds the buckets of each class.
-func addBuckets(to map[[2]int64]int64, iv *measure.Interval) {
-	for class := range iv.Classes {
-		for value, n := range iv.Classes[class].Service.Buckets() {
-			to[[2]int64{int64(class), value}] += n
-		}
-	}
 }
 
 // playAgents runs agents until standard input ends.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 // Keys describes how often a workload requests each key, and how its records are stored in pages. [KeysOf] makes it.
@@ -63,6 +64,32 @@ func KeysOf(asked spec.Workload) (Keys, error) {
 	return k, err
 }
 
+// Shares returns the shares of operations that only read and of those that write.
+func Shares(asked spec.Workload) (reads, writes float64, err error) {
+	name, values, err := parameters(asked)
+	if err != nil {
+		return 0, 0, err
+	}
+	sum := 0.0
+	for key, v := range values {
+		class, ok := strings.CutSuffix(key, "proportion")
+		x, convErr := strconv.ParseFloat(strings.TrimSpace(v), 64)
+		if !ok || convErr != nil {
+			continue
+		}
+		sum += x
+		if class == "read" || class == "scan" {
+			reads += x
+		} else {
+			writes += x
+		}
+	}
+	if sum == 0 {
+		return 0, 0, fmt.Errorf("workload %s states no shares of its operations", name)
+	}
+	return reads / sum, writes / sum, nil
+}
+
 // parameters returns the parameters of a workload, with its defaults.
 func parameters(asked spec.Workload) (name string, values map[string]string, err error) {
 	name = strings.TrimPrefix(strings.ToLower(asked.Name), "workload")
@@ -92,7 +119,8 @@ func parameters(asked spec.Workload) (name string, values map[string]string, err
 
 // sample returns the number of records of a workload, and the mean size of up to 200 of them.
 func sample(asked spec.Workload) (records, bytes float64, err error) {
-	w, err := workload.Open(workload.Spec{
+	w, err := own.Open(workload.Spec{
+		Text: asked.Text(),
 		Name: asked.Name, Mode: asked.Mode, Records: int64(asked.Records), Seed: asked.Seed, Params: asked.Params,
 	})
 	if err != nil {

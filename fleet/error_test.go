@@ -3,11 +3,14 @@ package fleet
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -95,5 +98,19 @@ func TestLostBehindTheOthers(t *testing.T) {
 	}
 	if tm.stopping || tm.shares()[1].LostAt == 0 {
 		t.Errorf("the run ends with it, or its loss is not known: %+v", tm.shares())
+	}
+}
+
+// The loss of all clients, one after another, is one finding.
+func TestAllClientsLost(t *testing.T) {
+	tm := standing(t)
+	tm.started = time.Now()
+	for i, m := range tm.members {
+		tm.finish(m, &result{failure: failure{Error: "its disk broke"}})
+		found := slices.DeleteFunc(tm.findings(), func(f measure.Finding) bool { return f.ID != "client-lost" })
+		want := []measure.Severity{measure.Warning, measure.Invalid}[i]
+		if len(found) != 1 || found[0].Severity != want || strings.Count(found[0].Text, "its disk broke") != i+1 {
+			t.Errorf("after the loss of client %d: %+v, want one finding that is %s", i, found, want)
+		}
 	}
 }

@@ -2,10 +2,12 @@ package fleet
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +57,31 @@ func TestParentKilled(t *testing.T) {
 	}
 	if len(r.Clients) != 3 || r.Clients[2].Status != "lost" || r.Clients[2].PID != pids[2] {
 		t.Errorf("clients %+v, want those of the processes %v", r.Clients, pids)
+	}
+	checkSetAside(t, dir, r)
+}
+
+// checkSetAside interrupts the move of a killed record after its first file. The record is found, and moved completely.
+func checkSetAside(t *testing.T, dir string, want *record.Run) {
+	t.Helper()
+	to := aside(dir, 1)
+	if err := errors.Join(os.Mkdir(to, 0o755), os.Rename(filepath.Join(dir, record.RunFile),
+		filepath.Join(to, record.RunFile))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := Unfinished(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counted(got, "measure") != counted(want, "measure") || len(got.Clients) != len(want.Clients) {
+			t.Errorf("the record in %s has %+v, want %+v", to, counted(got, "measure"), counted(want, "measure"))
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if left = slices.DeleteFunc(left, func(n string) bool { return filepath.Base(n) == record.LockFile }); err != nil ||
+		!slices.Equal(left, []string{to}) {
+		t.Errorf("beside %s are %v, %v", to, left, err)
 	}
 }
 

@@ -68,16 +68,33 @@ func (t *team) keepState() error {
 	return replace.File(filepath.Join(dir, stateFile), text, 0o600, false)
 }
 
-// Resume finishes the run of a coordinator that was killed, while its agents continued. Its record is in the directory
-// of the options, and is moved to a directory killed-1, killed-2, … below it. The new record has all that the agents
-// measured. target is the address of the target, because records have no passwords.
-func Resume(ctx context.Context, target string, o run.Options, f Options) (*record.Run, error) {
-	old, err := record.OpenRun(o.Dir)
+// Unfinished returns the record of a coordinator that was killed, from its directory. A resumption that was killed
+// itself may have left it partly in the directory for earlier records: the rest is moved there too.
+func Unfinished(dir string) (*record.Run, error) {
+	in := dir
+	if record.Vacant(dir) == nil && asides(dir) > 0 {
+		var err error
+		if in, err = setAside(dir); err != nil {
+			return nil, &run.Error{Stage: run.Recording, Err: err}
+		}
+	}
+	old, err := record.OpenRun(in)
 	switch {
 	case err != nil:
 		return nil, wrong(err)
 	case old.Status != record.Killed:
-		return nil, wrong(fmt.Errorf("%s is %s: only a run whose coordinator was killed can be resumed", o.Dir, old.Status))
+		return nil, wrong(fmt.Errorf("%s is %s: only a run whose coordinator was killed can be resumed", dir, old.Status))
+	}
+	return old, nil
+}
+
+// Resume finishes the run of a coordinator that was killed, while its agents continued. Its record is in the directory
+// of the options, and is moved to a directory killed-1, killed-2, … below it. The new record has all that the agents
+// measured. target is the address of the target, because records have no passwords.
+func Resume(ctx context.Context, target string, o run.Options, f Options) (*record.Run, error) {
+	old, err := Unfinished(o.Dir)
+	if err != nil {
+		return nil, err
 	}
 	if pid, held := record.Holder(o.Dir); held {
 		return nil, wrong(fmt.Errorf("%s: process %d still writes it", o.Dir, pid))
@@ -103,7 +120,7 @@ func Resume(ctx context.Context, target string, o run.Options, f Options) (*reco
 	if !ok {
 		return nil, wrong(fmt.Errorf("the agents of place %q ended with their coordinator: start the run again", asked.Load.Place))
 	}
-	if err := setAside(o.Dir); err != nil {
+	if _, err := setAside(o.Dir); err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
 	away := awayFinding(old, time.Now())
@@ -122,31 +139,44 @@ func Resume(ctx context.Context, target string, o run.Options, f Options) (*reco
 // maxState bounds the file: 10,000 clients of some hundred bytes.
 const maxState = 16 << 20
 
-// setAside moves the record of a killed coordinator to a directory below it.
-func setAside(dir string) error {
+// setAside moves the record of a killed coordinator to a directory below it, its main file first. If that was done and
+// not completed, it is completed.
+func setAside(dir string) (to string, err error) {
+	n := asides(dir)
+	if record.Vacant(dir) != nil {
+		to = aside(dir, n+1)
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return "", err
+		}
+		if err := os.Rename(filepath.Join(dir, record.RunFile), filepath.Join(to, record.RunFile)); err != nil {
+			return "", err
+		}
+		n++
+	}
+	to = aside(dir, n)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return err
-	}
-	var to string
-	for i := 1; ; i++ {
-		to = filepath.Join(dir, fmt.Sprintf("killed-%d", i))
-		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if err := os.Mkdir(to, 0o755); err != nil {
-		return err
+		return "", err
 	}
 	for _, e := range entries {
 		if aside, _ := filepath.Match("killed-*", e.Name()); aside || e.Name() == CoordinatorDir || e.Name() == record.LockFile {
 			continue
 		}
 		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(to, e.Name())); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return to, nil
+}
+
+func aside(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("killed-%d", n)) }
+
+// asides is how many records were set aside.
+func asides(dir string) (n int) {
+	for record.Vacant(aside(dir, n+1)) != nil {
+		n++
+	}
+	return n
 }
 
 // rejoin receives what the agents of a started load measured, from its beginning to its end.

@@ -145,7 +145,7 @@ func (t *team) findings() []measure.Finding {
 			Text: strings.Join(t.missed, ", ") + ". The others loaded its records, and the load was divided among them. Find out what ended " +
 				"it (memory, a limit, a signal, its machine)."})
 	}
-	if at, degraded := t.firstLoss(); degraded {
+	if at, degraded := t.firstLoss(); degraded && !t.lost {
 		found = append(found, measure.Finding{ID: "client-lost", Severity: measure.Warning,
 			Text: fmt.Sprintf("%s. From %v on its part of the load is missing, and the rates are those of the others. Find out what ended "+
 				"the client (memory, a limit, a signal, its machine), and run again. With --strict such a run ends.",
@@ -165,12 +165,8 @@ func (t *team) findings() []measure.Finding {
 	if f := t.clockFinding(); f != nil {
 		found = append(found, *f)
 	}
-	if skew := t.spread(); skew > maxSkew {
-		value, limit := float64(skew), float64(maxSkew)
-		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit,
-			Unit: measure.UnitTime,
-			Text: fmt.Sprintf("the clients began up to %v apart. The seconds of one are not those of another. Use fewer clients or more "+
-				"cores.", skew.Round(time.Millisecond))})
+	if f := t.skewFinding(); f != nil {
+		found = append(found, *f)
 	}
 	found = append(found, judgeMachines(t.performances())...)
 	w := t.merger.window
@@ -230,6 +226,22 @@ func (t *team) clockFinding() *measure.Finding {
 	}
 	return &measure.Finding{ID: "client-clock", Severity: measure.Warning, Value: &value, Limit: &limit,
 		Unit: measure.UnitTime, Text: text}
+}
+
+// skewFinding judges how far apart the clients began. Processes on one machine share its cores, so they may differ by
+// more.
+func (t *team) skewFinding() *measure.Finding {
+	skew := t.spread()
+	value, limit, severity := float64(skew), float64(maxSkew), measure.Warning
+	if skew <= maxSkew && t.elsewhere() {
+		limit, severity = float64(maxClock), measure.Note
+	}
+	if value <= limit {
+		return nil
+	}
+	return &measure.Finding{ID: "client-skew", Severity: severity, Value: &value, Limit: &limit, Unit: measure.UnitTime,
+		Text: fmt.Sprintf("the clients began up to %v apart. The seconds of one are not those of another. Use fewer clients or more "+
+			"cores.", skew.Round(time.Millisecond))}
 }
 
 // spread is the time between the first and the last start of a client.

@@ -128,6 +128,8 @@ func formOf(result any) form {
 		return form{"a drill", r, words(drillDocument, r), table(drillCSV, r), nil}
 	case *record.Probe:
 		return form{"a probe", r, words(probeDocument, r), table(probeCSV, r), table(probeBench, r)}
+	case *Probes:
+		return form{"a list of probes", r.Probes, words(probesDocument, r), nil, nil}
 	case *record.ComparisonReport:
 		return form{"a comparison", r, words(compareDocument, r), table(compareCSV, r), table(compareBench, r)}
 	case *Suite:
@@ -136,8 +138,14 @@ func formOf(result any) form {
 		return form{"a history", r, words(historyDocument, r), table(historyCSV, r), nil}
 	case *record.Sizing:
 		return form{"a size", r, words(sizeDocument, r), nil, nil}
+	case *record.Backtest:
+		return form{"a backtest", r, words(backtestDocument, r), nil, nil}
+	case *record.WhatIf:
+		return form{"a what-if", r, words(whatIfDocument, r), nil, nil}
 	case *record.Doctor:
 		return form{"an examination", r, words(doctorDocument, r), nil, nil}
+	case *Doctors:
+		return form{"a list of examinations", r.Doctors, words(doctorsDocument, r), nil, nil}
 	}
 	panic(fmt.Sprintf("there is a result that is not printed: %T", result))
 }

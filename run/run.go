@@ -183,28 +183,30 @@ func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, er
 
 // runner performs one run.
 type runner struct {
-	spec     spec.Run
-	opts     Options
-	target   Target
-	workload workload.Workload
-	config   load.Config
-	store    store.Store
-	info     store.Info
-	trip     time.Duration // the shortest round trip to the target, 0 if unknown
-	writer   *record.RunWriter
-	cores    float64       // that this process may use
-	started  time.Time     // wall clock, when the record was opened
-	begun    time.Time     // run time zero of the record: when its first load began
-	shift    time.Duration // from begun to the begin of the last load
-	fill     *record.FillResult
-	report   load.Report
-	team     Teamwork
-	watch    *observe.Watch // of the machine, the lab and the servers during the load
-	metrics  []observe.Source
-	unseen   int64      // events that the watch discarded
-	lab      *labTarget // nil for other targets
-	service  *service   // nil without --via
-	reserve  *reserve   // nil if there is no space
+	spec       spec.Run
+	opts       Options
+	target     Target
+	workload   workload.Workload
+	part       workload.Workload // the collection that is loaded
+	partNumber int
+	config     load.Config
+	store      store.Store
+	info       store.Info
+	trip       time.Duration // the shortest round trip to the target, 0 if unknown
+	writer     *record.RunWriter
+	cores      float64       // that this process may use
+	started    time.Time     // wall clock, when the record was opened
+	begun      time.Time     // run time zero of the record: when its first load began
+	shift      time.Duration // from begun to the begin of the last load
+	fill       *record.FillResult
+	report     load.Report
+	team       Teamwork
+	watch      *observe.Watch // of the machine, the lab and the servers during the load
+	metrics    []observe.Source
+	unseen     int64      // events that the watch discarded
+	lab        *labTarget // nil for other targets
+	service    *service   // nil without --via
+	reserve    *reserve   // nil if there is no space
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -387,7 +389,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 		}
 	}
 	var err error
-	if r.spec.Via == spec.ViaREST {
+	if r.spec.Via == spec.ViaREST && r.opts.Loaders == nil { // else the agents start it, which send all of the load
 		r.store, err = r.openService(ctx)
 	} else if r.store, err = r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell); r.emptiesFull(err) {
 		r.store, err = r.reopenEmpty(ctx)

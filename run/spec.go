@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
 
@@ -28,6 +29,7 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	}
 	asking := workload.Spec{
 		Name:       asked.Workload.Name,
+		Text:       asked.Workload.Text(),
 		Mode:       asked.Workload.Mode,
 		Records:    int64(asked.Workload.Records),
 		Operations: int64(asked.Load.Operations),
@@ -41,7 +43,7 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	if asked.Load.Replay != "" {
 		return openReplay(asked.Load.Replay, asking)
 	}
-	w, err := workload.Open(asking)
+	w, err := own.Open(asking)
 	switch {
 	case err != nil:
 		return nil, err

@@ -32,6 +32,9 @@ const DefaultDatabase = "plimsoll"
 // each of them naming the key.
 func (s *Run) Complete() error {
 	s.Defaults()
+	if err := s.Workload.read(); err != nil {
+		return err
+	}
 	return s.Validate()
 }
 
@@ -46,8 +49,10 @@ func (s *Run) Defaults() {
 	if s.Load.Replay != "" {
 		def(&s.Workload.Name, ReplayWorkload)
 	} else {
-		def(&s.Workload.Name, "a")      // half reads, half updates: the best known one
-		def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
+		def(&s.Workload.Name, "a") // half reads, half updates: the best known one
+		if !s.Workload.IsFile() {
+			def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
+		}
 	}
 	if s.Workload.Mode == "" {
 		s.Workload.Mode = "core" // corrected generators; YCSB's own on request
@@ -63,7 +68,7 @@ func (s *Run) Defaults() {
 	}
 	def(&s.LoadPhase.Parallel, 16) // for stages that bring the workers
 	if s.Durability.Writes() == (Durability{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
-		!strings.HasPrefix(s.Target, "http") {
+		!strings.HasPrefix(s.Target, "http") && !InKubernetes(s.Target) {
 		// Acknowledged writes are in the log, as users expect. A MongoDB, a lab or a service has defaults of its own, which
 		// applications get.
 		s.Durability.Name = "durable"

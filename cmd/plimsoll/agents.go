@@ -61,12 +61,6 @@ func addAgentFlags(fs *pflag.FlagSet, f *agentFlags) {
 	addPodFlags(fs, &f.kubernetes.Settings)
 }
 
-// clusterPlacer places agents in a Kubernetes cluster, where they continue if this command is killed.
-type clusterPlacer struct {
-	*kubernetes.Placer
-	*nats.Coordinator
-}
-
 // places finds the places of load clients. dir is the record of a run that can be resumed, "" where there is none.
 func (f *agentFlags) places(env *environment, dir string) *agentPlaces {
 	return &agentPlaces{flags: f, env: env, record: dir}
@@ -113,7 +107,7 @@ func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 		if err != nil {
 			return nil, err
 		}
-		made = clusterPlacer{kubernetes.New(cluster, p.flags.kubernetes.Settings, p.coordinator), p.coordinator}
+		made = kubernetes.New(cluster, p.flags.kubernetes.Settings, p.coordinator)
 	}
 	if p.open == nil {
 		p.open = map[string]fleet.Placer{}
@@ -122,24 +116,27 @@ func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 	return made, nil
 }
 
-// start opens the coordinator. Another coordinator of its directory would take over the agents of an unfinished run
-// too, so the directory is locked.
-func (p *agentPlaces) start() (err error) {
+// hold locks the directory of the coordinator. Another one would take over the agents of an unfinished run too.
+func (p *agentPlaces) hold() (err error) {
+	if p.release != nil {
+		return nil
+	}
 	if p.dir, err = p.directory(); err != nil {
 		return err
 	}
-	release, err := record.Hold(p.dir)
-	if err != nil {
+	p.release, err = record.Hold(p.dir)
+	return err
+}
+
+// start opens the coordinator.
+func (p *agentPlaces) start() (err error) {
+	if err := p.hold(); err != nil {
 		return err
 	}
 	o := nats.Options{Dir: p.dir, Server: p.flags.server, Listen: p.flags.listen, Resume: p.resume}
-	o.Version, _ = toolVersion()
-	if p.coordinator, err = nats.Open(context.Background(), o); err != nil {
-		release()
-		return err
-	}
-	p.release = release
-	return nil
+	o.Version, o.Commit = toolVersion()
+	p.coordinator, err = nats.Open(context.Background(), o)
+	return err
 }
 
 // directory returns the directory of the coordinator. It is below the record of a run. A record that is there has its
@@ -179,7 +176,11 @@ func (p *agentPlaces) close() {
 			fmt.Fprintf(p.env.stderr, "plimsoll: %v\n", err)
 		}
 	}
-	if p.coordinator == nil {
+	if p.release == nil {
+		return
+	}
+	defer p.release()
+	if p.coordinator == nil { // an unfinished run may still be resumed
 		return
 	}
 	if p.flags.server.URL == "" { // no other coordinator will have its address and token
@@ -191,7 +192,6 @@ func (p *agentPlaces) close() {
 	if err := os.RemoveAll(p.dir); err != nil {
 		fmt.Fprintf(p.env.stderr, "plimsoll: cannot remove the directory of the coordinator: %v\n", err)
 	}
-	p.release()
 }
 
 // manualPlacer shows a person what to start.

@@ -19,8 +19,8 @@ type kubernetesFlags struct {
 
 // addClusterFlags say which cluster.
 func (f *kubernetesFlags) addClusterFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` that describes the Kubernetes cluster of the agents (default as kubectl finds it)")
-	fs.StringVar(&f.namespace, "namespace", "", "`namespace` of the agents (default that of the kubeconfig)")
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` that describes the Kubernetes cluster (default as kubectl finds it)")
+	fs.StringVar(&f.namespace, "namespace", "", "`namespace` of the pods in Kubernetes (default that of the kubeconfig)")
 }
 
 func newAgentsCommand(env *environment) *cobra.Command {
@@ -83,9 +83,9 @@ with --place manual.`,
 
 // addPodFlags say what an agent's pod is.
 func addPodFlags(fs *pflag.FlagSet, s *kubernetes.Settings) {
-	fs.StringVar(&s.Image, "agent-image", defaultImage(), "container `image` of plimsoll for agents in Kubernetes")
-	fs.StringVar(&s.CPU, "agent-cpu", "1", "`cores` of each agent in Kubernetes")
-	fs.StringVar(&s.Memory, "agent-memory", "512Mi", "memory (`size`) of each agent in Kubernetes")
+	fs.StringVar(&s.Image, "agent-image", defaultImage(), "container `image` of plimsoll for pods in Kubernetes")
+	fs.StringVar(&s.CPU, "agent-cpu", "1", "`cores` of each pod of plimsoll in Kubernetes")
+	fs.StringVar(&s.Memory, "agent-memory", "512Mi", "memory (`size`) of each pod of plimsoll in Kubernetes")
 }
 
 // defaultImage is what make image writes.

@@ -34,6 +34,8 @@ type diskFlags struct {
 	seed                                     uint64
 	out, format, faultSocket, web            string
 	witness, session                         string
+	pods                                     podFlags
+	packed                                   string // what the volume of this pod is
 }
 
 func newDiskCommand(env *environment) *cobra.Command {
@@ -57,6 +59,10 @@ Profiles:
 
 Each step takes --duration. Ctrl-C ends the current step and keeps the measured data.
 
+With --place kubernetes, a pod probes a new volume on each node for each --storage-class, one after the
+other. The records and report.html, which compares them, are in --out. Volumes and pods are removed, also
+after Ctrl-C. If the command was killed, 'plimsoll agents clean' removes them.
+
 Exit codes: 0 objectives met, 1 other failure, 2 usage error or directory refused, 4 objective missed or
 flushed data lost, 6 result invalid, 130 interrupted.`,
 		Example: `  plimsoll disk /data
@@ -64,9 +70,16 @@ flushed data lost, 6 result invalid, 130 interrupted.`,
   plimsoll disk lab:stripes/vol-1 --profile random --threads 64
   plimsoll disk /data --profile journal --peer 2ms@0.5ms --peer 2ms@0.5ms --slo 'flush.p99<10ms'
   plimsoll disk /data --profile checkpoint --dirty 2GiB --commit-rate 500 --duration 5m
-  plimsoll disk /data --profile sustained --duration 30m --size 200GiB`,
+  plimsoll disk /data --profile sustained --duration 30m --size 200GiB
+  plimsoll disk --place kubernetes:n1,n2 --storage-class fast,slow --profile random,journal`,
 		Args: atMostOne("directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.pods.check(cmd, args, inVolume...); err != nil {
+				return err
+			}
+			if f.pods.place != "" {
+				return f.runInPods(cmd, env)
+			}
 			dir := "."
 			if len(args) == 1 {
 				dir = args[0]
@@ -113,6 +126,9 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	formatFlag(flags, &f.format, "result", formats()...)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
+	f.pods.add(flags)
+	flags.StringVar(&f.packed, "packed", "", "print the record of a volume with this description for the log of a pod")
+	_ = flags.MarkHidden("packed")
 }
 
 func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, err error) {
@@ -209,7 +225,7 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)),
 		Started:     env.now().UTC(),
 		Environment: record.NewEnvironment(map[string]string{"probe": dir})}, Specification: spec,
-		Volume: place.volume}
+		Volume: cmp.Or(f.packed, place.volume)}
 	w, end, err := f.begin(env, out, p)
 	if err != nil {
 		return err
@@ -283,6 +299,9 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	}
 	if failed != nil && len(w.Probe.Steps) == 0 {
 		return diskError(failed)
+	}
+	if f.packed != "" {
+		return errors.Join(packRecord(env, out), ending(disk.Conclude(w.Probe)))
 	}
 	if err := printResult(env.stdout, w.Probe, f.format); err != nil {
 		return err

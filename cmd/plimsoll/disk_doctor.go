@@ -18,6 +18,7 @@ import (
 
 func newDoctorCommand(env *environment) *cobra.Command {
 	var uri, probe, format string
+	var pods podFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [DIR]",
 		Short: "Check this host and a server against MongoDB's recommendations",
@@ -29,17 +30,27 @@ With --uri, also check a server and its machine, as far as the server reports th
 this host, DIR is its dbPath by default; if it does not, only the server is checked. With --probe, include
 the results of plimsoll disk.
 
+With --place kubernetes, a pod examines each node, with a new volume of each --storage-class. The result is
+one table.
+
 Exit codes: 0 no warning, 1 other failure, 2 usage error, 3 server unreachable, 4 warning, 6 critical
 finding.` + addressHelp,
 		Example: `  plimsoll doctor /data
   plimsoll doctor /data --uri mongodb://localhost/
   plimsoll doctor --uri env:MONGODB_URI
-  plimsoll disk /data --out probe && plimsoll doctor /data --probe probe`,
+  plimsoll disk /data --out probe && plimsoll doctor /data --probe probe
+  plimsoll doctor --place kubernetes --storage-class fast`,
 		Args: atMostOne("directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := ""
 			if len(args) == 1 {
 				dir = args[0]
+			}
+			if err := pods.check(cmd, args, "uri", "probe"); err != nil {
+				return err
+			}
+			if pods.place != "" {
+				return examineInPods(cmd, env, &pods, format)
 			}
 			if err := readAddresses(env, &uri); err != nil {
 				return err
@@ -51,19 +62,25 @@ finding.` + addressHelp,
 			if err := printResult(env.stdout, result, format); err != nil {
 				return err
 			}
-			switch result.Worst {
-			case record.DoctorCritical:
-				return withExit(exitInvalid, errSilent)
-			case record.DoctorWarning:
-				return withExit(exitObjective, errSilent)
-			}
-			return nil
+			return doctorEnd(result)
 		},
 	}
 	cmd.Flags().StringVar(&uri, "uri", "", "`address` of a server; env:NAME, @FILE or @- hide it")
 	cmd.Flags().StringVar(&probe, "probe", "", "`record` of plimsoll disk, for measured values")
 	formatFlag(cmd.Flags(), &format, "result", "text", "md", "json")
+	pods.add(cmd.Flags())
 	return cmd
+}
+
+// doctorEnd is the exit of an examination.
+func doctorEnd(d *record.Doctor) error {
+	switch d.Worst {
+	case record.DoctorCritical:
+		return withExit(exitInvalid, errSilent)
+	case record.DoctorWarning:
+		return withExit(exitObjective, errSilent)
+	}
+	return nil
 }
 
 // examine collects all facts and judges them. With a server, this machine is judged only if the server runs on it;

@@ -38,6 +38,15 @@ func recordOf(s *html.Source) (any, error) {
 // writeSides writes the comparison of several records, with default flags.
 func writeSides(w io.Writer, list []*html.Source, format string) error {
 	sides := make([]html.Side, len(list))
+	probes := &report.Probes{}
+	for _, s := range list {
+		if s.Probe != nil {
+			probes.Names, probes.Probes = append(probes.Names, s.Name), append(probes.Probes, s.Probe)
+		}
+	}
+	if len(probes.Probes) == len(list) {
+		return printResult(w, probes, format)
+	}
 	for i, s := range list {
 		if s.Run == nil && s.Study == nil {
 			return usageError("%s is neither a run nor a study, so it cannot be compared with other records: give it alone for --format %s", report.Clean(s.Dir), format)

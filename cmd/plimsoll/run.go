@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -120,7 +122,16 @@ func (o *runOptions) complete(ctx context.Context, env *environment, target stri
 	if err := readAddresses(env, &target); err != nil {
 		return err
 	}
-	old, err := record.OpenRun(o.resume)
+	places := o.agents.places(env, o.resume)
+	places.resume = true
+	defer places.close()
+	if _, err := os.Stat(filepath.Join(o.resume, fleet.CoordinatorDir)); err == nil {
+		// Another command that resumes the run moves its record.
+		if err := places.hold(); err != nil {
+			return withExit(exitUsage, err)
+		}
+	}
+	old, err := fleet.Unfinished(o.resume)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
@@ -130,9 +141,6 @@ func (o *runOptions) complete(ctx context.Context, env *environment, target stri
 		}
 	}
 	opts := run.Options{Dir: o.resume}
-	places := o.agents.places(env, opts.Dir)
-	places.resume = true
-	defer places.close()
 	result, err := execute(ctx, env, opts, o.quiet, func(ctx context.Context, opts run.Options) (*record.Run, error) {
 		return fleet.Resume(ctx, target, opts, fleet.Options{Places: places.find})
 	})
@@ -172,7 +180,7 @@ func execute(ctx context.Context, env *environment, opts run.Options, quiet bool
 }
 
 func recordDir(env *environment, asked spec.Run) string {
-	return cmp.Or(asked.Out, run.NewRecordDir(asked.Workload.Name, env.now()))
+	return cmp.Or(asked.Out, run.NewRecordDir(asked.Workload.Title(), env.now()))
 }
 
 // endOrAbort cancels ctx at the first interrupt and closes the channel at the second.

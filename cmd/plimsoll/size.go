@@ -14,6 +14,8 @@ import (
 type sizeFlags struct {
 	need, memory, fsync, probe, price, format string
 	match                                     []string
+	whatIf                                    string
+	backtest                                  bool
 	nodes, copies                             int
 	cores, batch                              float64
 }
@@ -38,13 +40,22 @@ The need is a list of:
 The answer states its assumptions. Scaling is linear by assumption, or as measured by a study with a factor
 named nodes, with its interval.
 
+--backtest leaves out each level of the factors of studies, predicts it from the others, and compares. It also
+takes published documents: published:storage-io, published:policy-storage/figure-6. --what-if predicts the
+throughput of a deployment that was not measured, from studies that varied each of its keys.
+
 Exit codes: 0 answered, 1 other failure, 2 usage error or unreadable record, 4 need not achievable with the
-measured capacity, 6 no answer: not measured, or the records are invalid.`,
+measured capacity, 6 no answer: not measured, not predictable, or the records are invalid.`,
 		Example: `  plimsoll size my-record --need 'ops=50000,p99<20ms,data=2TiB'
   plimsoll size my-study --need 'ops=50k,p99<20ms' --price nodes.yaml --cores 8
-  plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3`,
+  plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3
+  plimsoll size --backtest my-study published:storage-io
+  plimsoll size my-study --what-if 'cores=16,memory=64GiB,disk=nvme'`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.backtest || f.whatIf != "" {
+				return f.predict(cmd, env, args)
+			}
 			in, err := f.input(cmd, env, args)
 			if err != nil {
 				return err
@@ -68,6 +79,8 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.probe, "probe", "", "`record` of plimsoll disk for that disk, instead of --fsync")
 	flags.Float64Var(&f.batch, "batch", 0, "highest number of durable commits per sync (default: half of the workers)")
 	flags.StringVar(&f.price, "price", "", "`file` with node types and prices; the answer is the cheapest sufficient type")
+	flags.BoolVar(&f.backtest, "backtest", false, "leave out each level of the studies, predict it from the others, and compare")
+	flags.StringVar(&f.whatIf, "what-if", "", "`deployment` whose throughput is predicted, for example 'cores=16,memory=64GiB,disk=nvme,members=5,w=majority'")
 	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 

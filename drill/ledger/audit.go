@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/drill/reads"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -45,6 +46,7 @@ const (
 	defaultLost     = 1000
 	defaultExamples = 20
 	mostRanges      = 1000 // of lost writes per writer
+	readAtMost      = 3
 )
 
 // FinalRead is the name of the pass that decides.
@@ -53,8 +55,7 @@ const FinalRead = record.FinalSource
 // Audit reads everything back and classifies each write. An error means that it could not begin. A source that fails is
 // in the result, with what was read before. The ledger can be audited again.
 //
-// The load must be over. An abandoned call may still have a write under way: close the sessions, or wait for the
-// server's deadline, before the audit.
+// The load must be over. If a write of an abandoned call is applied during the audit, the audit reads everything again.
 func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerResult, error) {
 	if opts.Workload == nil {
 		return nil, errors.New("ledger: the audit needs the workload, to know the collections")
@@ -65,17 +66,17 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 	if opts.MostExamples <= 0 {
 		opts.MostExamples = defaultExamples
 	}
-	a := &audit{l: l, opts: opts, result: &record.LedgerResult{
-		Inserts: map[string]int64{}, Updates: map[string]int64{}, Examples: map[string][]string{}, LossWindow: -1,
-	}}
+	a := &audit{l: l, opts: opts}
 	a.newShards()
 	a.own, _ = opts.Workload.(*ownWorkload)
 	if p, ok := opts.Workload.(*wrapped); ok {
 		a.opts.Workload = p.Workload
 	}
-	a.final = a.read(ctx, opts.Final, FinalRead)
-	for _, m := range opts.Members {
-		a.members, a.late = append(a.members, a.read(ctx, m, m.Name())), append(a.late, behind(m))
+	for range readAtMost {
+		a.readMembers(ctx)
+		if !a.behindMembers() {
+			break
+		}
 	}
 	for _, m := range opts.Elsewhere {
 		if traces, ok := m.(Traces); ok {
@@ -89,6 +90,27 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 	a.byShard()
 	a.note()
 	return a.result, nil
+}
+
+// readMembers makes the final read and then reads each member.
+func (a *audit) readMembers(ctx context.Context) {
+	a.result = &record.LedgerResult{
+		Inserts: map[string]int64{}, Updates: map[string]int64{}, Examples: map[string][]string{}, LossWindow: -1,
+	}
+	a.final = a.read(ctx, a.opts.Final, FinalRead)
+	a.members, a.late = nil, nil
+	for _, m := range a.opts.Members {
+		a.members, a.late = append(a.members, a.read(ctx, m, m.Name())), append(a.late, behind(m))
+	}
+}
+
+// behindMembers reports whether a member has writes that the final read lacks. A server may apply a write without an
+// answer after the final read began, so only members that are still ahead of another final read have diverged.
+func (a *audit) behindMembers() bool {
+	return a.final.complete && slices.ContainsFunc(a.members, func(m *pass) bool {
+		_, extra := a.difference(m)
+		return m.complete && extra > 0
+	})
 }
 
 type audit struct {

@@ -106,6 +106,41 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// arriving is a source to which writes without an answer come after its first scan.
+type arriving struct {
+	*reader
+	scans int
+}
+
+func (a *arriving) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
+	if a.scans++; a.scans > 1 {
+		a.reader.without = nil
+	}
+	return a.reader.Scan(ctx, collection, each)
+}
+
+// A write that is applied during the audit is no difference between members, and a write of one member only is.
+func TestWritesDuringTheAudit(t *testing.T) {
+	l, own, w := script(t, 100, func(int) bool { return false })
+	without := map[string]bool{keyOf(bson.ObjectID(ownID(5, 0, inserts, 99))): true}
+	member := &reader{name: "b", w: w}
+	arrives := &arriving{reader: &reader{name: FinalRead, w: w, without: without}}
+	never := &reader{name: FinalRead, w: w, without: without}
+	for _, c := range []struct {
+		final Source
+		want  map[string]int64
+		state string
+	}{
+		{arrives, map[string]int64{record.WriteOK: 100}, record.MemberAgrees},
+		{never, map[string]int64{record.WriteOK: 99, record.WriteLost: 1, record.WriteDiverged: 1}, record.MemberDiverged},
+	} {
+		got := audited(t, l, AuditOptions{Workload: own, Final: c.final, Members: []Source{member}})
+		if diff := cmp.Diff(c.want, got.Inserts); diff != "" || len(got.Reads) != 2 || got.Reads[1].State != c.state {
+			t.Errorf("%s%+v", diff, got.Reads)
+		}
+	}
+}
+
 // late is a source that is known to be behind.
 type late struct {
 	*reader

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -34,25 +35,62 @@ func (s Streams) Spec(clients int) spec.Run {
 	return asked
 }
 
-// Whole returns the intervals of one process that has the operations of all clients.
-func (s Streams) Whole(clients int) ([]*measure.Interval, error) { return s.intervals(0, clients) }
+// Bucket is a bucket of a histogram in one second of a run.
+type Bucket struct {
+	Second int
+	Class  int
+	Value  int64
+}
 
-// intervals collects the operations of clients.
-func (s Streams) intervals(from, to int) ([]*measure.Interval, error) {
+// Compare compares the record of clients that played with the one of a single process that has the operations of all of
+// them. A client that a busy machine started half a second late or more has its operations in later seconds, in both.
+// It returns the buckets of the single process and those of the record.
+func (s Streams) Compare(dir string) (whole, merged map[Bucket]int64, err error) {
+	r, err := record.OpenRun(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	late := make([]int, len(r.Clients))
+	for i, c := range r.Clients {
+		late[i] = int(time.Duration(max(0, c.StartSkew)).Round(time.Second) / time.Second)
+	}
+	intervals, err := s.intervals(0, late)
+	if err != nil {
+		return nil, nil, err
+	}
+	whole, merged = map[Bucket]int64{}, map[Bucket]int64{}
+	for _, iv := range intervals {
+		addBuckets(whole, iv)
+	}
+	_, err = record.EachInterval(dir, func(iv *measure.Interval) error { addBuckets(merged, iv); return nil })
+	return whole, merged, err
+}
+
+func addBuckets(to map[Bucket]int64, iv *measure.Interval) {
+	for class := range iv.Classes {
+		for value, n := range iv.Classes[class].Service.Buckets() {
+			to[Bucket{int(iv.Start / time.Second), class, value}] += n
+		}
+	}
+}
+
+// intervals collects the operations of clients, of which the first one plays the given stream. Each is some seconds
+// late.
+func (s Streams) intervals(first int, late []int) ([]*measure.Interval, error) {
 	c, err := measure.NewCollector(measure.Options{Dims: dims(), Phase: load.PhaseMeasure})
 	if err != nil {
 		return nil, err
 	}
 	recorder := c.Recorder()
-	for client := from; client < to; client++ {
-		rng := rand.New(rand.NewPCG(uint64(client%different), 1))
+	for client, seconds := range late {
+		rng := rand.New(rand.NewPCG(uint64((first+client)%different), 1))
 		for i := range s.Seconds * s.Rate {
 			took := int64(200_000 + rng.ExpFloat64()*300_000)
-			end := int64(i)*int64(time.Second)/int64(s.Rate) + 1
+			end := int64(seconds)*int64(time.Second) + int64(i)*int64(time.Second)/int64(s.Rate) + 1
 			recorder.Record(&measure.Sample{End: end, Service: took, Response: took, Class: uint8(i % 2)})
 		}
 	}
-	return c.Finish(time.Duration(s.Seconds) * time.Second)
+	return c.Finish(time.Duration(s.Seconds+slices.Max(late)) * time.Second)
 }
 
 func dims() measure.Dims {
@@ -68,7 +106,7 @@ func (s Streams) Player() (func(context.Context, spec.Run, run.Options) (*record
 	var streams [different][]*measure.Interval
 	for i := range streams {
 		var err error
-		if streams[i], err = s.intervals(i, i+1); err != nil {
+		if streams[i], err = s.intervals(i, []int{0}); err != nil {
 			return nil, err
 		}
 	}

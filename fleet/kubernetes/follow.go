@@ -58,7 +58,7 @@ func (c *Cluster) problems(ctx context.Context, job string) ([]string, error) {
 		if err := failed(&p); err != nil {
 			return nil, err
 		}
-		if w := pending(&p); w != "" {
+		if w := pending(&p, "Place fewer agents, lower their limits, or add nodes"); w != "" {
 			if count[w]++; count[w] == 1 {
 				why = append(why, w)
 			}
@@ -75,11 +75,12 @@ func (c *Cluster) problems(ctx context.Context, job string) ([]string, error) {
 	return why, nil
 }
 
-// pending says why a pod has not started, and what to do. It is empty for one that has or is about to.
-func pending(p *core.Pod) string {
+// pending says why a pod has not started, and what to do: next, if no node takes it. It is empty for a pod that has
+// started or is about to.
+func pending(p *core.Pod, next string) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == core.PodScheduled && c.Status == core.ConditionFalse && c.Reason == core.PodReasonUnschedulable {
-			return fmt.Sprintf("cannot be scheduled: %s. Place fewer agents, lower their limits, or add nodes", oneLine(c.Message))
+			return fmt.Sprintf("cannot be scheduled: %s. %s", oneLine(c.Message), next)
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
@@ -87,8 +88,8 @@ func pending(p *core.Pod) string {
 		switch {
 		case w == nil || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing":
 		case slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"}, w.Reason):
-			return fmt.Sprintf("have no image: %s cannot be pulled (%s). Push it to a registry that the nodes reach, or give "+
-				"another image", s.Image, w.Reason)
+			return fmt.Sprintf("cannot pull the image %s (%s). Push it to a registry that the nodes reach, or give another image",
+				s.Image, w.Reason)
 		default:
 			return fmt.Sprintf("cannot start: %s: %s. See: kubectl describe pod %s", w.Reason, oneLine(w.Message), p.Name)
 		}

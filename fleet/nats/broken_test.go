@@ -18,6 +18,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	runs "github.com/plimsoll-bench/plimsoll/run"
@@ -27,6 +28,8 @@ import (
 type proxy struct {
 	listener net.Listener
 	to       string
+
+	flow sync.RWMutex // who writes has it; without it nothing passes
 
 	mu    sync.Mutex
 	cut   bool
@@ -62,16 +65,35 @@ func (p *proxy) accept() {
 		}
 		p.conns = append(p.conns, in, out)
 		p.mu.Unlock()
-		go pump(in, out)
-		go pump(out, in)
+		go p.pump(in, out)
+		go p.pump(out, in)
 	}
 }
 
 // pump copies until one of both is closed.
-func pump(from, to net.Conn) {
-	_, _ = io.Copy(to, from)
-	from.Close()
-	to.Close()
+func (p *proxy) pump(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if err != nil {
+			return
+		}
+		p.flow.RLock()
+		_, err = to.Write(b[:n])
+		p.flow.RUnlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stall lets nothing pass for some time, and closes nothing.
+func (p *proxy) stall(d time.Duration) {
+	p.flow.Lock()
+	defer p.flow.Unlock()
+	time.Sleep(d)
 }
 
 // set cuts all connections and refuses new ones, or accepts them again.
@@ -100,6 +122,49 @@ func TestNetworkCut(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { p.set(false) })
 	}}}
 	execute(t, c, testSpec(3, 8*time.Second), w)
+}
+
+// A network that carries nothing for 20 s loses nothing: no agent, no second and no operation.
+func TestNetworkSilent(t *testing.T) {
+	t.Parallel()
+	c := open(t, Options{})
+	p := newProxy(t, c.Connect())
+	startAgents(t, p.server(c), 2)
+	w := &watcher{on: map[int]func(){2: func() { go p.stall(20 * time.Second) }}}
+	r := execute(t, c, testSpec(2, 25*time.Second), w)
+	if m := r.Phase(load.PhaseMeasure); m.Seconds < 24 {
+		t.Errorf("%v of 25 s were measured", m.Seconds)
+	}
+}
+
+// A user's server that is down in the middle ends the run with one sentence.
+func TestServerDown(t *testing.T) {
+	t.Parallel()
+	theirs := userServer(t, true)
+	scheme, address, _ := strings.Cut(theirs.URL, "@")
+	p := newProxy(t, address)
+	theirs.URL = scheme + "@" + p.listener.Addr().String()
+	c := open(t, Options{Server: theirs})
+	for _, name := range []string{"a", "b"} {
+		o := AgentOptions{Server: theirs, Facts: fleet.Facts{Name: name}, Gone: 5 * time.Second}
+		start(t, o, fleet.Agent{Dir: t.TempDir()}.Serve)
+	}
+	w := &watcher{on: map[int]func(){2: func() { p.set(true) }}}
+	dir := filepath.Join(t.TempDir(), "record")
+	_, err := fleet.Execute(t.Context(), testSpec(2, 10*time.Minute), runs.Options{Dir: dir, Progress: w},
+		fleet.Options{Places: c.places()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "client-lost" })
+	if i < 0 || !strings.Contains(r.Validity[i].Text, "was interrupted for 25s. Start it again") ||
+		r.Validity[i].Severity != measure.Invalid || strings.Contains(r.Validity[i].Text, "u:p@") {
+		t.Errorf("validity %+v", r.Validity)
+	}
 }
 
 // A restart of the server in the middle of a run loses nothing.
@@ -165,7 +230,7 @@ func noPart(context.Context, fleet.Wire) error { return errors.New("there should
 // Agents that cannot join say what to do.
 func TestRefusedAgents(t *testing.T) {
 	t.Parallel()
-	c := open(t, Options{Version: "1.2.3"})
+	c := open(t, Options{Version: "1.2.3", Commit: "abc"})
 	good := c.serverOf()
 	other := open(t, Options{}).Token()
 	token, print, _ := strings.Cut(good.Token, ".")
@@ -179,6 +244,7 @@ func TestRefusedAgents(t *testing.T) {
 		"incomplete token": {func(o *AgentOptions) { o.Server.Token = token }, "the token is incomplete"},
 		"no server":        {func(o *AgentOptions) { o.Server.URL = "tls://127.0.0.1:1" }, "connection refused. Start the server"},
 		"other version":    {func(o *AgentOptions) { o.Facts.Version = "1.2.4" }, "install the same release on both"},
+		"other build":      {func(o *AgentOptions) { o.Facts.Commit = "abd" }, "commit abd), and the coordinator is plimsoll 1.2.3"},
 		"other protocol":   {func(o *AgentOptions) { o.Facts.Protocol = fleet.Protocol + 1 }, "install the same release on both"},
 		"bad name":         {func(o *AgentOptions) { o.Facts.Name = "a.b" }, "use letters, digits"},
 	} {

@@ -19,6 +19,8 @@ var (
 	Comparison = of("comparison")
 	History    = of("history")
 	Sizing     = of("size")
+	Backtest   = of("backtest")
+	WhatIf     = of("whatif")
 	Lab        = of("lab")
 	Doctor     = of("doctor")
 )

@@ -130,9 +130,9 @@ type frame struct {
 // StyleSheet is the style sheet of all pages, charts and live pictures included.
 func StyleSheet() string { return asset("uPlot.min.css") + asset("style.css") }
 
-// Script is the script of a page: uPlot, the figures and the zooming.
+// Script is the script of a page: uPlot, the figures, the zooming and the form.
 func Script() string {
-	return asset("uPlot.iife.min.js") + "\n" + asset("figure.js") + "\n" + asset("zoom.js")
+	return asset("uPlot.iife.min.js") + "\n" + asset("figure.js") + "\n" + asset("zoom.js") + "\n" + asset("what-if.js")
 }
 
 func asset(name string) string {

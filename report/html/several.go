@@ -21,6 +21,7 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 	if p.Title == "" {
 		p.Title = fmt.Sprintf("Report of %d records", len(sources))
 	}
+	probes := report.Probes{Names: names}
 	table := &Table{Caption: "All records", Columns: columns(2, "record", "verdict", "offered/s", "ok/s", "p50", "p99", "not ok")}
 	var points []curvePoint
 	var runs []*record.Run
@@ -30,6 +31,9 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 			continue
 		}
 		row := []string{names[i], parts[i].Answers[0].Brief, "-", "-", "-", "-", "-"}
+		if s.Probe != nil {
+			probes.Probes = append(probes.Probes, s.Probe)
+		}
 		if s.Run != nil {
 			if m := s.Run.Phase("measure"); m != nil {
 				point := pointOfRun(names[i], s.Run, m)
@@ -54,6 +58,10 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 	}
 	if f := curveFigure(points, curveOf(runs)); f != nil {
 		all.Blocks = append(all.Blocks, Block{Figure: f})
+	}
+	if len(probes.Probes) == len(sources) {
+		table = blockOf(&report.Section{Table: probes.Table()}, all.Title).Table
+		all.Lead = "Side by side as measured, each once. Repeat the probes before you trust a difference of less than 10 %."
 	}
 	all.Blocks = append(all.Blocks, Block{Table: table})
 	p.Sections = append(append(p.Sections, all), end...)

@@ -29,5 +29,6 @@ func studySections(src *Source, d *report.Document, prefix string) []Section {
 			figures[at] = []*Figure{publishedFigure(&beside[i], timeOf(s), id(at))}
 		}
 	}
-	return append(arranged(d.Sections, prefix, figures), studyDisclosure(src, prefix))
+	list := append(arranged(d.Sections, prefix, figures), predictedSections(s, prefix)...)
+	return append(list, studyDisclosure(src, prefix))
 }

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/capacity/predict"
 	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -61,6 +62,12 @@ func suiteSections(src *Source, d *report.Document, prefix string) ([]Section, [
 		section, more := partSection(src, &d.Parts[i], fmt.Sprintf("%sp%d-", prefix, i+1))
 		list = append(list, section)
 		tracks = append(tracks, more...)
+	}
+	if factors, _, err := predict.Published(s.Record.Specification.Published); err == nil {
+		if section, ok := backtestSection(factors, prefix+"backtest"); ok {
+			section.Title = "Backtest of the document"
+			list = append(list, section)
+		}
 	}
 	return append(list, suiteDisclosure(src, prefix)), tracks
 }

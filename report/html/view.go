@@ -34,6 +34,8 @@ type Block struct {
 	Figure  *Figure
 	Table   *Table
 	Code    *Code
+	// Question is a form that predicts.
+	Question *Question
 }
 
 // Code is text to copy.

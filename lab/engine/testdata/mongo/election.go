@@ -23,7 +23,7 @@ func (r *replica) watchElections() {
 // a set does not wait for the election timeout, as it would in a real one: tests start many sets.
 func (r *replica) occasion() string {
 	me := r.me()
-	if me == nil || me.arbiter || r.s.is("never-elects") {
+	if me == nil || me.arbiter || r.s.is("never-elects") || r.s.is("first-elects") && r.first().host != me.host {
 		return ""
 	}
 	if r.state == stPrimary {

@@ -1,0 +1,341 @@
+package predict
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+)
+
+// Parameter is a fitted parameter of a model.
+type Parameter struct {
+	Name  string
+	Value float64
+}
+
+// Fitted is a model fitted to levels.
+type Fitted struct {
+	*Model
+	Parameters []Parameter
+	Residuals  []float64 // of each level: ln(measured/fitted)
+	Spread     float64   // residual standard deviation, of logarithms
+
+	shapeAt      []float64
+	coefficients []float64
+	inverse      [][]float64 // of J'J
+	df           float64
+}
+
+// confidence is that of all intervals.
+const confidence = 0.95
+
+// fit fits a model by least squares on relative residuals, with coefficients of at least 0. For a given shape the
+// residual 1 − X̂/X (or 1 − X/X̂) is linear in the coefficients, so their minimum is exact. The shape is the best of a
+// grid.
+func (m *Model) fit(levels []Level) (*Fitted, error) {
+	n := len(levels)
+	if n < len(m.names)+1 || n < m.parameters() {
+		return nil, fmt.Errorf("%s for %s", figure.Plural(n, "level"), figure.Plural(m.parameters(), "parameter"))
+	}
+	var best *Fitted
+	var why error
+	least := math.Inf(1)
+	for shape := range m.grid() {
+		f, sum, err := m.at(levels, shape)
+		if why = cmp.Or(why, err); err == nil && sum < least*(1-1e-9) {
+			best, least = f, sum
+		}
+	}
+	if best == nil {
+		return nil, why
+	}
+	return best, best.spread(levels)
+}
+
+// grid yields all combinations of the shapes.
+func (m *Model) grid() iter.Seq[[]float64] {
+	return func(yield func([]float64) bool) {
+		all := [][]float64{nil}
+		for _, s := range m.shapes {
+			var more [][]float64
+			for _, before := range all {
+				for _, x := range s.tried {
+					more = append(more, append(slices.Clone(before), x))
+				}
+			}
+			all = more
+		}
+		for _, s := range all {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// at fits the coefficients for one shape.
+func (m *Model) at(levels []Level, shape []float64) (f *Fitted, sum float64, err error) {
+	rows := make([][]float64, len(levels))
+	for i := range levels {
+		terms, scale, ok := m.terms(&levels[i], shape)
+		if !ok {
+			return nil, 0, errors.New("a fact that it needs is unknown")
+		}
+		x := mean(levels[i].Throughput)
+		rows[i] = make([]float64, len(terms))
+		for j, t := range terms {
+			if m.rate {
+				rows[i][j] = t / x
+			} else {
+				rows[i][j] = t * x / scale
+			}
+		}
+	}
+	c, ok := nonNegative(rows)
+	if !ok {
+		return nil, 0, errors.New("a fact that it needs does not vary")
+	}
+	f = &Fitted{Model: m, shapeAt: shape, coefficients: c}
+	for i := range levels {
+		x, ok := f.at1(&levels[i])
+		if !ok {
+			return nil, 0, errors.New("it has no throughput for one of the levels")
+		}
+		r := math.Log(mean(levels[i].Throughput) / x)
+		f.Residuals, sum = append(f.Residuals, r), sum+r*r
+	}
+	for j, name := range m.names {
+		f.Parameters = append(f.Parameters, Parameter{name, c[j]})
+	}
+	for j, s := range m.shapes {
+		f.Parameters = append(f.Parameters, Parameter{s.name, shape[j]})
+	}
+	return f, sum, nil
+}
+
+// at1 is the throughput of a level by the fitted parameters.
+func (f *Fitted) at1(l *Level) (float64, bool) { return f.with(l, f.coefficients, f.shapeAt) }
+
+func (f *Fitted) with(l *Level, c, shape []float64) (float64, bool) {
+	terms, scale, ok := f.terms(l, shape)
+	if !ok {
+		return 0, false
+	}
+	sum := 0.0
+	for j, t := range terms {
+		sum += c[j] * t
+	}
+	if f.rate {
+		return sum, sum > 0
+	}
+	return scale / sum, sum > 0
+}
+
+// gradient is the derivative of the logarithm of throughput by each parameter, relative to the scale of the parameter.
+func (f *Fitted) gradient(l *Level) []float64 {
+	x, _ := f.at1(l)
+	terms, scale, _ := f.terms(l, f.shapeAt)
+	g := make([]float64, 0, len(terms)+1)
+	for _, t := range terms {
+		if f.rate {
+			g = append(g, t/x)
+		} else {
+			g = append(g, -t*x/scale)
+		}
+	}
+	for j, s := range f.shapes {
+		i, _ := slices.BinarySearch(s.tried, f.shapeAt[j])
+		low, high := slices.Clone(f.shapeAt), slices.Clone(f.shapeAt)
+		low[j], high[j] = s.tried[max(i-1, 0)], s.tried[min(i+1, len(s.tried)-1)]
+		a, _ := f.with(l, f.coefficients, low)
+		b, _ := f.with(l, f.coefficients, high)
+		g = append(g, math.Log(b/a))
+	}
+	return g
+}
+
+// spread sets the residual standard deviation and the matrix of the interval. Deviations below the variation of the
+// trials are chance, so the variation of a level's mean is the least.
+func (f *Fitted) spread(levels []Level) error {
+	p := 0
+	var rows [][]float64
+	for i := range levels {
+		rows = append(rows, f.gradient(&levels[i]))
+		p = len(rows[i])
+	}
+	sum := 0.0
+	for _, r := range f.Residuals {
+		sum += r * r
+	}
+	f.df = float64(max(1, len(levels)-p))
+	f.Spread = math.Max(math.Sqrt(sum/f.df), trialSpread(levels))
+	inverse, ok := invert(normal(rows))
+	if !ok {
+		return errors.New("a fact that it needs does not vary enough to distinguish its parameters")
+	}
+	f.inverse = inverse
+	return nil
+}
+
+// Predict returns the throughput of a level with its 95 % interval:
+//
+//	ln X̂ ± t(n−p)·s·sqrt(1 + g'(J'J)⁻¹g),
+//
+// the prediction interval of nonlinear regression (Bates and Watts, Nonlinear Regression Analysis and Its Applications,
+// 1988, 2.3.2), with J and g as the derivatives of ln X by the parameters.
+func (f *Fitted) Predict(l *Level) (x float64, iv stats.Interval, ok bool) {
+	if x, ok = f.at1(l); !ok {
+		return 0, iv, false
+	}
+	g, h := f.gradient(l), 0.0
+	for i := range g {
+		for j := range g {
+			h += g[i] * f.inverse[i][j] * g[j]
+		}
+	}
+	half := stats.TQuantile((1+confidence)/2, f.df) * f.Spread * math.Sqrt(1+max(h, 0))
+	return x, stats.Interval{Low: x * math.Exp(-half), High: x * math.Exp(half)}, true
+}
+
+// trialSpread is the standard deviation of a level's mean by the variation of its trials, 0 for single trials.
+func trialSpread(levels []Level) float64 {
+	sum, df, n := 0.0, 0.0, 0.0
+	for _, l := range levels {
+		m := math.Log(mean(l.Throughput))
+		for _, x := range l.Throughput {
+			d := math.Log(x) - m
+			sum += d * d
+		}
+		df, n = df+float64(len(l.Throughput)-1), n+float64(len(l.Throughput))
+	}
+	if df == 0 {
+		return 0
+	}
+	return math.Sqrt(sum / df / (n / float64(len(levels))))
+}
+
+// mean is the geometric mean.
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += math.Log(x)
+	}
+	return math.Exp(sum / cmp.Or(float64(len(xs)), 1))
+}
+
+// nonNegative minimises Σ(1 − Σcⱼrⱼ)² with c ≥ 0: the best of all minima in which some coefficients are 0. ok is false
+// if the columns do not differ.
+func nonNegative(rows [][]float64) (best []float64, ok bool) {
+	p := len(rows[0])
+	if _, ok := invert(normal(rows)); !ok {
+		return nil, false
+	}
+	least := math.Inf(1)
+	for mask := 1; mask < 1<<p; mask++ {
+		var use []int
+		for j := range p {
+			if mask>>j&1 == 1 {
+				use = append(use, j)
+			}
+		}
+		part := make([][]float64, len(rows))
+		for i, r := range rows {
+			for _, j := range use {
+				part[i] = append(part[i], r[j])
+			}
+		}
+		inverse, solved := invert(normal(part))
+		if !solved {
+			continue
+		}
+		c, valid := make([]float64, p), true
+		for a, j := range use {
+			for b := range use {
+				for _, r := range part {
+					c[j] += inverse[a][b] * r[b]
+				}
+			}
+			valid = valid && c[j] >= 0
+		}
+		sum := 0.0
+		for _, r := range rows {
+			d := 1.0
+			for j, x := range r {
+				d -= c[j] * x
+			}
+			sum += d * d
+		}
+		if valid && sum < least*(1-1e-9) {
+			best, least = c, sum
+		}
+	}
+	return best, best != nil
+}
+
+func normal(rows [][]float64) [][]float64 {
+	p := len(rows[0])
+	m := make([][]float64, p)
+	for i := range m {
+		m[i] = make([]float64, p)
+		for j := range m[i] {
+			for _, r := range rows {
+				m[i][j] += r[i] * r[j]
+			}
+		}
+	}
+	return m
+}
+
+// invert inverts a small symmetric matrix by Gauss and Jordan. Rows and columns are scaled first, so that near
+// singularity is the same for all units.
+func invert(m [][]float64) ([][]float64, bool) {
+	n := len(m)
+	scale := make([]float64, n)
+	for i := range m {
+		if scale[i] = math.Sqrt(m[i][i]); !(scale[i] > 0) || math.IsInf(scale[i], 0) {
+			return nil, false
+		}
+	}
+	a := make([][]float64, n)
+	for i := range a {
+		a[i] = make([]float64, 2*n)
+		for j := range n {
+			a[i][j] = m[i][j] / scale[i] / scale[j]
+		}
+		a[i][n+i] = 1
+	}
+	for col := range n {
+		pivot := col
+		for r := col + 1; r < n; r++ {
+			if math.Abs(a[r][col]) > math.Abs(a[pivot][col]) {
+				pivot = r
+			}
+		}
+		if math.Abs(a[pivot][col]) < 1e-9 {
+			return nil, false
+		}
+		a[col], a[pivot] = a[pivot], a[col]
+		for r := range n {
+			if r == col {
+				continue
+			}
+			f := a[r][col] / a[col][col]
+			for k := range a[r] {
+				a[r][k] -= f * a[col][k]
+			}
+		}
+	}
+	out := make([][]float64, n)
+	for i := range out {
+		out[i] = make([]float64, n)
+		for j := range n {
+			out[i][j] = a[i][n+j] / a[i][i] / scale[i] / scale[j]
+		}
+	}
+	return out, true
+}

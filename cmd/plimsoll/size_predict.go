@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/capacity/predict"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// predict runs size with --backtest or --what-if.
+func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string) error {
+	switch {
+	case len(args) == 0:
+		return usageError("%s needs the directory of at least one study", cmd.CommandPath())
+	case f.backtest && f.whatIf != "":
+		return usageError("--backtest and --what-if are two questions: remove one of them")
+	case f.need != "" || len(f.match) > 0:
+		return usageError("--backtest and --what-if do not take --need and --match: remove them")
+	}
+	if f.whatIf != "" {
+		return f.answerWhatIf(env, args)
+	}
+	var factors []predict.Factor
+	var left []string
+	for _, arg := range args {
+		more, refused, err := factorsOf(arg)
+		if err != nil {
+			return withExit(exitUsage, err)
+		}
+		factors, left = append(factors, more...), append(left, refused...)
+	}
+	b := predict.Backtest(factors, tool())
+	for _, text := range left {
+		b.Validity = append(b.Validity, measure.Finding{ID: "too-few-figures", Severity: measure.Note, Text: text})
+	}
+	if err := printResult(env.stdout, b, f.format); err != nil {
+		return err
+	}
+	if b.Refused == b.Points {
+		return withExit(exitInvalid, errSilent)
+	}
+	return nil
+}
+
+// factorsOf reads a study, or the sweeps of a published document.
+func factorsOf(arg string) ([]predict.Factor, []string, error) {
+	if ref, ok := strings.CutPrefix(arg, "published:"); ok {
+		return predict.Published(ref)
+	}
+	s, err := record.OpenStudy(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	factors, err := predict.Factors(arg, s)
+	return factors, nil, err
+}
+
+func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
+	var studies []predict.Study
+	for _, dir := range args {
+		s, err := record.OpenStudy(dir)
+		if err != nil {
+			return withExit(exitUsage, fmt.Errorf("--what-if: %w", err))
+		}
+		studies = append(studies, predict.Study{Dir: dir, Study: s})
+	}
+	w, err := predict.WhatIf(studies, f.whatIf, tool())
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if err := printResult(env.stdout, w, f.format); err != nil {
+		return err
+	}
+	if w.Throughput == nil {
+		return withExit(exitInvalid, errSilent)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// backtestDocument compares the predictions of left-out levels with their measurements, factor by factor.
+func backtestDocument(b *record.Backtest) *Document {
+	d := &Document{Title: backtestTitle(b), Grade: gradeOf(b.Validity, record.Complete),
+		Findings: findingPoints(b.Validity)}
+	d.Brief, d.Verdict = doubt(b.Validity)
+	for i := range b.Factors {
+		s := BacktestSection(&b.Factors[i])
+		s.ID, s.Group = NthID("backtest", i), "" // several factors may have the same name
+		d.Sections = append(d.Sections, s)
+	}
+	return d
+}
+
+func backtestTitle(b *record.Backtest) string {
+	predicted := b.Points - b.Refused
+	if predicted == 0 {
+		return fmt.Sprintf("none of %s can be predicted from the others", figure.Plural(b.Points, "level"))
+	}
+	return fmt.Sprintf("%d of %s predicted from the others: median error %s, %d inside of the 95 %% interval",
+		predicted, figure.Plural(b.Points, "level"), figure.Percent(*b.MedianError), b.Held)
+}
+
+// BacktestSection has the left-out levels of a factor and the model that was chosen.
+func BacktestSection(f *record.BacktestFactor) Section {
+	s := Section{Group: "backtest", Title: f.Factor + " (" + f.Source + ")", Named: true, Table: &Table{
+		Header: []string{f.Factor, "measured ok/s", "predicted", "interval", "error", "held", "model"}, Left: 1, Last: 2}}
+	if f.Model == "" {
+		s.Lines = append(s.Lines, "Refused: "+f.Why+".")
+	} else {
+		s.Lines = append(s.Lines, f.Why+". "+parametersText(f))
+	}
+	for i := range f.Points {
+		p := &f.Points[i]
+		name := p.Level
+		if p.Extrapolated {
+			name += " *"
+		}
+		if p.Refused != "" {
+			s.Table.row(name, figure.Rate(p.Measured), "-", "-", "-", "refused", p.Refused)
+			continue
+		}
+		held := "yes"
+		if !p.Held {
+			held = "no"
+		}
+		s.Table.row(name, figure.Rate(p.Measured), figure.Rate(*p.Predicted), span(p.Low, p.High, measure.UnitRate),
+			signed(*p.Error), held, p.Model)
+	}
+	for _, m := range f.Models {
+		if m.Name == f.Model {
+			s.Lines = append(s.Lines, "Model: "+m.Formula+" ("+m.Basis+"). Levels with * are extrapolated.")
+		}
+	}
+	return s
+}
+
+func parametersText(f *record.BacktestFactor) string {
+	var list []string
+	for _, p := range f.Parameters {
+		list = append(list, p.Name+" "+figure.Significant(p.Value))
+	}
+	return "Parameters: " + strings.Join(list, ", ") + "."
+}
+
+func signed(share float64) string {
+	text := figure.Percent(share)
+	if share > 0 {
+		text = "+" + text
+	}
+	return text
+}
+
+// whatIfDocument is the answer for a deployment that was not measured.
+func whatIfDocument(w *record.WhatIf) *Document {
+	d := &Document{Title: whatIfTitle(w), Grade: gradeOf(w.Validity, record.Complete), Findings: findingPoints(w.Validity)}
+	d.Brief, d.Verdict = doubt(w.Validity)
+	n := w.Nearest
+	lines := []string{fmt.Sprintf("Nearest measured configuration: %s of %s, %s/s (n = %d).", n.Configuration, n.Study, figure.Rate(n.Throughput), n.N)}
+	if len(w.Same) > 0 {
+		lines = append(lines, "As measured there: "+strings.Join(w.Same, ", ")+".")
+	}
+	changes := Section{Title: "changes", Table: &Table{Header: []string{"key", "measured", "asked", "change", "interval", "by", "why"}, Left: 3, Last: 2}}
+	for _, c := range w.Changes {
+		ratio, iv := "-", "-"
+		if c.Ratio != nil {
+			ratio, iv = "×"+figure.Significant(*c.Ratio), span(c.Low, c.High, "")
+		}
+		changes.Table.row(c.Key, c.From, c.To, ratio, iv, cmp.Or(c.Basis, "-"), c.Why)
+	}
+	d.Sections = appendFilled(nil, Section{Title: "refused", Lines: w.Refused}, Section{Title: "nearest", Lines: lines}, changes)
+	return d
+}
+
+func whatIfTitle(w *record.WhatIf) string {
+	if w.Throughput == nil {
+		return w.Asked + ": these records do not show it"
+	}
+	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s, 95 % interval " + figure.Rate(*w.Low) + " to " + figure.Rate(*w.High) +
+		" (" + strconv.Itoa(len(w.Changes)) + " changed)"
+}
