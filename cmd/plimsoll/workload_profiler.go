@@ -178,9 +178,10 @@ func (r *recording) follow(ctx context.Context) error {
 	defer cancel()
 	time.AfterFunc(r.length, cancel)
 	lost, err := r.db.Profile(watching, began, true, each)
-	if err = cmp.Or(err, failed, ctx.Err()); err != nil {
+	if err = cmp.Or(err, failed); err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx) // Ctrl-C ends the recording early
 	r.source.Period = time.Since(began)
 	if lost > 0 {
 		r.source.Unseen = append(r.source.Unseen, fmt.Sprintf("The profile was overwritten %d times before it was read. "+

@@ -51,7 +51,8 @@ Operations come from one of these sources:
                  {"time": "2026-03-01T10:00:00.250Z", "db": "shop", "command": {"find": "orders", …}}
 
 Documents come from a sample ($sample), from which no values are kept. The profiler is changed only with --profile;
-it is restored at the end. After a crash, --restore restores it.
+it is restored at the end. After a crash, --restore restores it. Ctrl-C ends a recording early, and the files have
+what was recorded until then.
 
 Values are not kept: the file has types, lengths, numbers of digits and of different values instead. With --values, it
 has frequent values, and the recording has whole commands.`,
@@ -123,7 +124,10 @@ func recordWorkload(ctx context.Context, env *environment, address string, f *re
 	if err := r.read(ctx); err != nil {
 		return err
 	}
-	return r.write(ctx, keep)
+	if err := r.write(context.WithoutCancel(ctx), keep); err != nil || ctx.Err() == nil {
+		return err
+	}
+	return withExit(exitInterrupted, errSilent)
 }
 
 // check checks the flags.
