@@ -66,6 +66,9 @@ type Config struct {
 	Rate float64
 	// Arrivals spreads the operations of an open loop.
 	Arrivals Arrivals
+	// Times returns the due times of a recording, whose mean rate is Rate. It replaces Arrivals; stages and operations are
+	// not used with it. Nil for other loads.
+	Times func() workload.Times
 	// Seed makes Poisson arrivals and the stagger of paced workers repeatable.
 	Seed uint64
 	// Pace is the rate of each worker in operations per second, YCSB's way of throttling: worker ticks
@@ -153,6 +156,8 @@ func (c Config) check() error {
 		return errors.New("the run has no end. Set a duration, a number of operations or stages")
 	case c.Open() && c.Pace != 0:
 		return errors.New("rate and pace exclude each other. A rate is for all workers together, a pace for each worker")
+	case c.Times != nil && (c.Rate == 0 || len(c.Stages) > 0 || c.Operations > 0):
+		return errors.New("a recording needs a rate, and neither stages nor a number of operations")
 	case c.Late > Drop || c.Arrivals > Poisson:
 		return fmt.Errorf("unknown late policy %d or arrivals %d", c.Late, c.Arrivals)
 	}

@@ -69,6 +69,7 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 		wk.task, wk.stream = t, w.Stream(i, n)
 		wk.verify, _ = wk.stream.(workload.Verifier)
 		wk.ender, _ = wk.stream.(workload.Ender)
+		wk.numbered, _ = wk.stream.(workload.Numbered)
 		wk.listens, _ = wk.stream.(workload.Listener)
 		if f, ok := wk.stream.(workload.Free); ok && f.Free() {
 			wk.task = freeLoop{}

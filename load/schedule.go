@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -13,16 +14,20 @@ import (
 type arrivals struct {
 	curve   curve
 	turns   workload.Turns
-	rng     *rand.PCG // nil: constant
-	limit   int64     // largest number
-	n       int64     // number of produced ones
-	sum     float64   // of the exponential distances until the last one (Poisson)
+	rng     *rand.PCG      // nil: constant
+	times   workload.Times // of a recording, otherwise nil
+	read    int64          // number of times that were read
+	limit   int64          // largest number
+	n       int64          // number of produced ones
+	sum     float64        // of the exponential distances until the last one (Poisson)
 	segment int
 }
 
 func newArrivals(cfg Config, limit int64) *arrivals {
 	a := &arrivals{curve: newCurve(cfg), turns: cfg.Turns, limit: limit}
-	if cfg.Arrivals == Poisson {
+	if cfg.Times != nil {
+		a.times = cfg.Times()
+	} else if cfg.Arrivals == Poisson {
 		a.rng = rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)
 	}
 	return a
@@ -33,6 +38,9 @@ func (a *arrivals) next() int64 {
 	if a.n >= a.limit {
 		return never
 	}
+	if a.times != nil {
+		return a.recorded()
+	}
 	number := float64(a.turns.Nth(a.n))
 	if a.rng != nil {
 		a.sum += exponential(a.rng)
@@ -42,6 +50,20 @@ func (a *arrivals) next() int64 {
 	var due int64
 	due, a.segment = a.curve.due(number, a.segment)
 	return due
+}
+
+// recorded returns when the next operation of a recording is due that has a turn of this process.
+func (a *arrivals) recorded() int64 {
+	due, ok := time.Duration(0), true
+	for turn := a.turns.Nth(a.n); a.read <= turn && ok; a.read++ {
+		due, ok = a.times.Next()
+	}
+	a.n++
+	if !ok {
+		a.limit = a.n
+		return never
+	}
+	return int64(due)
 }
 
 // exponential draws from the exponential distribution of mean 1 by inversion, which is the same on every machine and in
@@ -113,8 +135,8 @@ func (s *schedule) produce(first int64) *block {
 	return b
 }
 
-// draw returns when the next operation is due, never after the last one.
-func (s *schedule) draw() int64 {
+// draw returns the number of the next operation and when it is due, never after the last one.
+func (s *schedule) draw() (number, due int64) {
 	// The order is important: current never overtakes the ticket counter, so a block that was current before the ticket
 	// was drawn is not after that ticket.
 	b := s.current.Load()
@@ -122,7 +144,7 @@ func (s *schedule) draw() int64 {
 	if i-b.first >= blockSize {
 		b = s.advance(b, i)
 	}
-	return b.due[i-b.first]
+	return i, b.due[i-b.first]
 }
 
 // advance walks from b to the block of ticket i and makes it the current one.

@@ -103,7 +103,7 @@ func (t openLoop) step(w *worker) bool {
 	if c.stopping.Load() {
 		return false
 	}
-	due := t.schedule.draw()
+	number, due := t.schedule.draw()
 	if due >= c.until {
 		return false
 	}
@@ -119,6 +119,9 @@ func (t openLoop) step(w *worker) bool {
 	case now-due > c.dropAge:
 		c.drop(w.recorder(c.phaseOf(due)), c.phaseOf(due), now, 1)
 		return true
+	}
+	if w.numbered != nil {
+		w.numbered.Turn(t.schedule.source.turns.Nth(number))
 	}
 	return w.next(c.phaseOf(due), due)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,6 +95,10 @@ func loadText(l spec.Load, n, clients int) (how string) {
 		workers += fmt.Sprintf(" in %d load processes", clients)
 	}
 	switch {
+	case l.Replay != "" && l.Rate > 0:
+		how = fmt.Sprintf("recording %s at %s/s, up to %s", l.Replay, figure.Rate(float64(l.Rate)), workers)
+	case l.Replay != "":
+		how = fmt.Sprintf("recording %s at %s times its speed, up to %s", l.Replay, figure.Significant(cmp.Or(l.Speed, 1)), workers)
 	case l.Open() && l.Rate > 0:
 		how = fmt.Sprintf("open loop of %s/s, %s arrivals, up to %s", figure.Rate(float64(l.Rate)), l.Arrivals, workers)
 	case l.Open():

@@ -30,7 +30,7 @@ func NewCheck() func(spec.Run) error {
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("%#v %d %d", asked.Workload, asked.Load.Operations, asked.Load.Clients)
+		key := fmt.Sprintf("%#v %d %d %s", asked.Workload, asked.Load.Operations, asked.Load.Clients, asked.Load.Replay)
 		w, known := opened[key]
 		if !known {
 			w.classes, w.err = Classes(asked)
@@ -42,7 +42,7 @@ func NewCheck() func(spec.Run) error {
 		if err := CheckObjectives(asked, w.classes); err != nil {
 			return err
 		}
-		if _, err := loadConfig(asked, Options{}); err != nil {
+		if _, err := loadConfig(asked, Options{}, nil); err != nil {
 			return err
 		}
 		if err := CheckClients(asked); err != nil {

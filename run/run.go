@@ -250,7 +250,7 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if opts.Teller != nil {
 		opts.Teller(r.watch.Tell)
 	}
-	if r.config, err = loadConfig(asked, opts); err != nil {
+	if r.config, err = loadConfig(asked, opts, r.workload); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -2,7 +2,9 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -12,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
+	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
 
 // Number is the number of a run that begins at t, for Options.Number.
@@ -24,7 +27,7 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	if number == 0 {
 		number = workload.RunNumber(now)
 	}
-	w, err := own.Open(workload.Spec{
+	asking := workload.Spec{
 		Name:       asked.Workload.Name,
 		Text:       asked.Workload.Text(),
 		Mode:       asked.Workload.Mode,
@@ -36,7 +39,11 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 		Clients:    max(opts.Clients, 1),
 		Params:     asked.Workload.Params,
 		Open:       safeopen.OpenInput,
-	})
+	}
+	if asked.Load.Replay != "" {
+		return openReplay(asked.Load.Replay, asking)
+	}
+	w, err := own.Open(asking)
 	switch {
 	case err != nil:
 		return nil, err
@@ -48,8 +55,17 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	return w, err
 }
 
-// loadConfig translates the load of a specification.
-func loadConfig(asked spec.Run, opts Options) (load.Config, error) {
+// openReplay opens a recording.
+func openReplay(name string, asking workload.Spec) (workload.Workload, error) {
+	w, err := recorded.OpenReplay(func() (io.ReadCloser, error) { return safeopen.OpenInput(name) }, asking)
+	if err != nil {
+		return nil, fmt.Errorf("cannot replay %s: %w", name, err)
+	}
+	return w, nil
+}
+
+// loadConfig translates the load of a specification. w is its workload, or nil if only the rest is checked.
+func loadConfig(asked spec.Run, opts Options, w workload.Workload) (load.Config, error) {
 	l := asked.Load
 	if opts.Clients > 1 {
 		l = opts.Whole
@@ -84,7 +100,32 @@ func loadConfig(asked spec.Run, opts Options) (load.Config, error) {
 			Duration: s.Duration.Std(), Rate: float64(s.Rate), Workers: int(s.Workers), Step: s.Step,
 		})
 	}
+	if asked.Load.Replay != "" {
+		if w == nil {
+			return c, nil
+		}
+		if err := replayConfig(&c, asked.Load, w); err != nil {
+			return c, err
+		}
+	}
 	return c, c.Check()
+}
+
+// replayConfig sets the times of a recording. Without a duration, each operation is sent once.
+func replayConfig(c *load.Config, asked spec.Load, w workload.Workload) error {
+	timed, ok := w.(workload.Timed)
+	if !ok {
+		return errors.New("load.replay: operations of a recording cannot be wrapped by a ledger. Use a workload file in drills")
+	}
+	if c.Rate == 0 {
+		c.Rate = timed.Rate() * cmp.Or(asked.Speed, 1)
+	}
+	rate := c.Rate
+	c.Times = func() workload.Times { return timed.Times(rate) }
+	if c.Duration == 0 {
+		c.Duration = max(timed.Length(c.Rate)-c.Warmup, time.Millisecond)
+	}
+	return nil
 }
 
 func unknown(what, value string, known ...string) error {

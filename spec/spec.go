@@ -73,6 +73,11 @@ type Load struct {
 	// Rate is the operations per second offered by all workers together, for example 20k. With it the
 	// run is an open loop; without it each worker sends when it has its last answer.
 	Rate Rate `json:"rate,omitempty" yaml:"rate,omitempty"`
+	// Replay is a file that 'plimsoll workload record --recording' wrote: its operations are sent at the times at which
+	// they were recorded. With Rate, they are sent faster or slower so that this is the mean rate.
+	Replay string `json:"replay,omitempty" yaml:"replay,omitempty"`
+	// Speed is how much faster than recorded a Replay is sent. 1 if absent.
+	Speed float64 `json:"speed,omitempty" yaml:"speed,omitempty"`
 	// Arrivals spreads the operations of an open loop: "poisson" (independent users) or "constant".
 	Arrivals string `json:"arrivals,omitempty" yaml:"arrivals,omitempty" jsonschema:"enum=poisson,enum=constant"`
 	// Seed makes the moments of Poisson arrivals and the stagger of paced workers repeatable; absent, it is that of

@@ -45,18 +45,22 @@ func (s *Run) Defaults() {
 	if s.Via == ViaREST {
 		def(&s.Client, "driver") // the client of the service
 	}
-	def(&s.Client, "wire")     // a load generator must not be the bottleneck
-	def(&s.Workload.Name, "a") // half reads, half updates: the best known one
+	def(&s.Client, "wire") // a load generator must not be the bottleneck
+	if s.Load.Replay != "" {
+		def(&s.Workload.Name, ReplayWorkload)
+	} else {
+		def(&s.Workload.Name, "a") // half reads, half updates: the best known one
+		if !s.Workload.IsFile() {
+			def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
+		}
+	}
 	if s.Workload.Mode == "" {
 		s.Workload.Mode = "core" // corrected generators; YCSB's own on request
 		if strings.HasPrefix(s.Workload.Name, "ycsb") {
 			s.Workload.Mode = "ycsb"
 		}
 	}
-	def(&s.Workload.Seed, 1)        // the same operations in every run
-	if !s.Workload.IsFile() {
-	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
-	}
+	def(&s.Workload.Seed, 1) // the same operations in every run
 	s.Load.defaults()
 	def(&s.LoadPhase.Batch, 1000) // large enough that the round trip does not matter
 	if s.Load.Workers > 0 {
@@ -76,13 +80,15 @@ func (l *Load) defaults() {
 		def(&l.Workers, 16) // keeps a small server busy and is far below any connection limit
 	}
 	if l.Open() {
-		def(&l.Arrivals, "poisson") // many independent users; constant arrivals flatter the tail
-		def(&l.Late, "queue")       // late operations are sent late, and their wait counts
+		if l.Replay == "" {
+			def(&l.Arrivals, "poisson") // many independent users; constant arrivals flatter the tail
+		}
+		def(&l.Late, "queue") // late operations are sent late, and their wait counts
 		if l.Late == "drop" {
 			def(&l.DropAfter, Duration(time.Second))
 		}
 	}
-	if l.Duration == 0 && l.Operations == 0 && len(l.Stages) == 0 {
+	if l.Duration == 0 && l.Operations == 0 && len(l.Stages) == 0 && l.Replay == "" {
 		l.Duration = Duration(time.Minute) // one checkpoint of WiredTiger; a claim needs several
 	}
 	def(&l.Timeout, Duration(10*time.Second)) // survives a failover of 2 to 12 s, and lets every run end
@@ -93,7 +99,7 @@ func (l *Load) Random() bool { return l.Open() && l.Arrivals != "constant" || l.
 
 // Open reports whether this is an open loop: operations are due independently of replies.
 func (l *Load) Open() bool {
-	return l.Rate > 0 || slices.ContainsFunc(l.Stages, func(s Stage) bool { return s.Rate > 0 })
+	return l.Rate > 0 || l.Replay != "" || slices.ContainsFunc(l.Stages, func(s Stage) bool { return s.Rate > 0 })
 }
 
 func def[T comparable](v *T, otherwise T) {
@@ -176,6 +182,7 @@ func (l *Load) validate() error {
 		notNegative("load.timeout", l.Timeout),
 		notNegative("load.drop_after", l.DropAfter),
 		l.validateZones(),
+		l.validateReplay(),
 	}
 	if l.Open() && l.Pace > 0 {
 		errs = append(errs, errors.New("load.rate and load.pace exclude each other. A rate is for all workers together, a pace for each worker"))
@@ -191,6 +198,25 @@ func (l *Load) validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// ReplayWorkload is the name of the workload of a [Load.Replay] in results.
+const ReplayWorkload = "replay"
+
+func (l *Load) validateReplay() error {
+	switch {
+	case l.Replay == "" && l.Speed != 0:
+		return errors.New("load.speed needs load.replay, the recording that it makes faster or slower")
+	case l.Replay == "":
+		return nil
+	case l.Speed != 0 && l.Rate != 0:
+		return errors.New("load.speed and load.rate exclude each other. Both say how fast a recording is sent")
+	case l.Arrivals != "" || l.Pace != 0 || len(l.Stages) > 0 || l.Operations != 0:
+		return errors.New("load.replay has its own times. Remove load.arrivals, load.pace, load.stages and load.operations")
+	case l.Clients > 1 || l.Place != "":
+		return errors.New("load.replay runs in one process. Remove load.clients and load.place")
+	}
+	return between("load.speed", l.Speed, 0, 1e6)
 }
 
 func (l *Load) validateZones() error {

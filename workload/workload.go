@@ -259,6 +259,30 @@ func Parts(w Workload) []Workload {
 	return []Workload{w}
 }
 
+// Timed is implemented by workloads whose operations have times of their own, as recordings have. Their streams are
+// [Numbered].
+type Timed interface {
+	// Rate is the mean rate at which the operations were recorded, per second.
+	Rate() float64
+	// Length is how long all operations take at a mean rate.
+	Length(rate float64) time.Duration
+	// Times returns the times of all operations from the begin of the run, made shorter or longer for a mean rate. Each
+	// call begins with the first operation.
+	Times(rate float64) Times
+}
+
+// Times are due times in ascending order.
+type Times interface {
+	// Next returns the next one; false if there is none.
+	Next() (time.Duration, bool)
+}
+
+// Numbered is implemented by streams whose operations belong to the numbers of a schedule.
+type Numbered interface {
+	// Turn says which operation of the schedule, counted from 0, the next call of Next returns.
+	Turn(n int64)
+}
+
 // Passing passes the optional methods of a stream on, for streams that wrap it.
 type Passing struct {
 	listener Listener

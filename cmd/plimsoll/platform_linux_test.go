@@ -14,15 +14,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// own is a deployment that no lab is, with a platform file.
-type own struct {
+// deployed is a deployment that no lab is, with a platform file.
+type deployed struct {
 	*enginetest.Set
 	dir, file, home string
 }
 
-func newOwn(t *testing.T, binary string) *own {
+func newOwn(t *testing.T, binary string) *deployed {
 	t.Helper()
-	o := &own{Set: enginetest.StartSet(t, binary, 3), dir: t.TempDir()}
+	o := &deployed{Set: enginetest.StartSet(t, binary, 3), dir: t.TempDir()}
 	o.file, o.home = filepath.Join(o.dir, "platform.yaml"), filepath.Join(o.dir, "home")
 	text := "members:\n"
 	for i, name := range o.Names {
@@ -47,7 +47,7 @@ func newOwn(t *testing.T, binary string) *own {
 }
 
 // command is plimsoll with the home of the deployment.
-func (o *own) command(t *testing.T, args ...string) *exec.Cmd {
+func (o *deployed) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -60,7 +60,7 @@ func (o *own) command(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // run runs a command, and returns its exit code and all that it printed.
-func (o *own) run(t *testing.T, args ...string) (int, string) {
+func (o *deployed) run(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	cmd := o.command(t, args...)
 	out, err := cmd.CombinedOutput()
@@ -71,7 +71,7 @@ func (o *own) run(t *testing.T, args ...string) (int, string) {
 }
 
 // drill are the arguments of a drill that breaks the deployment.
-func (o *own) drill(out string, more ...string) []string {
+func (o *deployed) drill(out string, more ...string) []string {
 	return append([]string{"drill", o.URI, "--platform", o.file, "--at", "3s", "--rate", "200", "--w", "majority", "--quiet",
 		"--out", filepath.Join(o.dir, out)}, more...)
 }

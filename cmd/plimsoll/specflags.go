@@ -78,6 +78,8 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("shares", "equal|weight", "division of the load among clients: equal, or by what the calibration of each machine says that it can send (default equal)", text(func(r *spec.Run) *string { return &r.Load.Shares }))
 	many("zone", "name=20%", "share of the load that comes from the agents of a zone; together 100% (repeatable)", addZone)
 	one("rate", "ops/s", "planned operations per second (open loop); an operation that waits for a worker is sent late", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
+	one("replay", "file", "send the operations of a recording at their times; see 'plimsoll workload record'", text(func(r *spec.Run) *string { return &r.Load.Replay }))
+	one("speed", "2x", "how much faster than recorded a --replay is sent (default 1x)", setSpeed)
 	one("arrivals", "poisson|constant", "intervals between operations of an open loop (default poisson)", text(func(r *spec.Run) *string { return &r.Load.Arrivals }))
 	one("pace", "ops/s", "operations per second of each worker, to simulate users", parsed("load.pace", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Pace }))
 	one("late", "queue|drop[:TIME]", "late operations of an open loop: send them and count the wait (queue), or drop those later than TIME (default queue)", setLate)
@@ -138,6 +140,15 @@ func parsed[T comparable](key string, parse func(string) (T, error),
 		}
 		return spec.NotZero(key, v, *at(r))
 	}
+}
+
+func setSpeed(r *spec.Run, v string) error {
+	speed, err := strconv.ParseFloat(strings.TrimSuffix(v, "x"), 64)
+	if err != nil || !(speed > 0) {
+		return fmt.Errorf("%q is not a speed; write it like 2x or 0.5x", v)
+	}
+	r.Load.Speed = speed
+	return nil
 }
 
 func setSeed(r *spec.Run, v string) error {

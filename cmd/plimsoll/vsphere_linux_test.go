@@ -22,7 +22,7 @@ import (
 
 // newVCenter is a simulated vCenter whose virtual machines are the members of a deployment, with a platform file. power
 // is the state of the machine of a member.
-func newVCenter(t *testing.T, o *own) (power func(member int) types.VirtualMachinePowerState) {
+func newVCenter(t *testing.T, o *deployed) (power func(member int) types.VirtualMachinePowerState) {
 	t.Helper()
 	m := simulator.VPX()
 	m.Host, m.ClusterHost, m.Machine = 0, 3, 3
@@ -111,7 +111,7 @@ func TestVSphereDrill(t *testing.T) {
 }
 
 // follow pauses and resumes the last member as its virtual machine is powered off and on.
-func (o *own) follow(t *testing.T, power func(int) types.VirtualMachinePowerState) {
+func (o *deployed) follow(t *testing.T, power func(int) types.VirtualMachinePowerState) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() {
 		close(stop)

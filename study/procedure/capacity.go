@@ -133,7 +133,11 @@ func (c *capacity) closedLoop() (float64, error) {
 	spec := c.base
 	closedLoop(&spec.Load)
 	spec.Objectives = nil
-	o, err := attempt(c.ctx, c.try, spec, "capacity: closed loop, to see where to begin")
+	what := "closed loop"
+	if spec.Load.Replay != "" {
+		what = "the recording at its own speed"
+	}
+	o, err := attempt(c.ctx, c.try, spec, "capacity: "+what+", to see where to begin")
 	if err != nil {
 		return 0, err
 	}
@@ -293,8 +297,8 @@ func (c *capacity) order(rate float64) []float64 {
 // at runs a trial at a rate.
 func (c *capacity) at(phase string, rate float64) (probe, error) {
 	asked := c.base
-	asked.Load.Rate = spec.Rate(rate)
-	if asked.Load.Arrivals == "" {
+	asked.Load.Rate, asked.Load.Speed = spec.Rate(rate), 0
+	if asked.Load.Arrivals == "" && asked.Load.Replay == "" {
 		asked.Load.Arrivals = "poisson"
 	}
 	if asked.Load.Late == "" {

@@ -38,6 +38,10 @@ func (c *capacity) conclude() {
 	if up := c.heldAbove(r.Rate); r.Rate > 0 && up > 0 {
 		c.note(fmt.Sprintf("the results are not monotonic: %s/s held once, too, but confirming trials did not confirm it", figure.Rate(up)))
 	}
+	if first := r.Steps[0]; c.base.Load.Replay != "" && first.Phase == "probe" && r.Rate > 0 {
+		c.note(fmt.Sprintf("this is %s times the rate of the recording, %s/s", figure.Significant(r.Rate/first.Achieved),
+			figure.Rate(first.Achieved)))
+	}
 	if d := c.doubts(r.Rate); len(d) > 0 {
 		c.note("trials at this rate have warnings: " + strings.Join(d, ", "))
 	}

@@ -132,8 +132,16 @@ func (d *Database) Profile(ctx context.Context, from time.Time, follow bool,
 		var refused mongo.CommandError
 		const positionLost = 136
 		switch {
+		case ctx.Err() != nil && follow: // what came since the last answer
+			if read {
+				from = from.Add(time.Millisecond)
+			}
+			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+			defer cancel()
+			_, err := d.Profile(ending, from, false, each)
+			return lost, err
 		case ctx.Err() != nil:
-			return lost, nil
+			return lost, ctx.Err()
 		case errors.As(err, &refused) && refused.Code == positionLost:
 			lost++
 		case err != nil:

@@ -30,6 +30,7 @@ type stream struct {
 	ops    []*opened
 	reader *opened // of a worker that only reads a change stream
 
+	chosen   int // the next operation and 1, 0: by weight
 	current  *opened
 	within   *opened // the sequence that is under way
 	at       int     // its next step
@@ -96,10 +97,24 @@ func (s *stream) Next(op *workload.Op) {
 	}
 }
 
+// Chooser is implemented by the streams of a [Plan] without readers and sequences.
+type Chooser interface {
+	// Choose makes the operation with this number in the file the next one.
+	Choose(operation int)
+}
+
+// Choose implements [Chooser].
+func (s *stream) Choose(operation int) { s.chosen = operation + 1 }
+
 // choose returns the next operation: of the sequence that is under way, or a new one.
 func (s *stream) choose() *opened {
 	if s.reader != nil {
 		return s.reader
+	}
+	if s.chosen > 0 {
+		k := s.ops[s.chosen-1]
+		s.chosen = 0
+		return k
 	}
 	if s.within == nil {
 		k := s.ops[s.p.mix.Next(&s.e.r)]

@@ -17,6 +17,7 @@ type filler struct {
 	s    *Shape
 	c    *Collection
 	sure bool // every filter finds something
+	own  bool // values are those of the operation, whatever documents have
 }
 
 // operation makes an operation of a shape; false if the language has none for it.
@@ -308,8 +309,10 @@ func (f *filler) fill(v any, equal bool) any {
 				out = append(out, bson.E{Key: e.Key, Value: f.constant(e.Key)})
 				continue
 			}
+			f.own = e.Key == "$inc" || e.Key == "$mul" || f.own && !strings.HasPrefix(e.Key, "$")
 			out = append(out, bson.E{Key: e.Key, Value: f.fill(e.Value, same)})
 		}
+		f.own = false
 		return out
 	case bson.A:
 		out := bson.A{}
@@ -339,6 +342,13 @@ func (f *filler) hole(h *Hole, equal bool) any {
 	values := f.s.Values[h.N]
 	documents := f.c.Documents.At(h.Field)
 	array := strings.HasPrefix(h.Kind, "array<")
+	if f.own {
+		return f.w.fromHole(f.c, h, values)
+	}
+	if age := values.Values.Age; equal && age.N > 0 && age.Max-age.Min <= 2 { // as far back from the present
+		f.sure = false
+		return one("$date", one("now", fmt.Sprintf("%dh", -int64(age.Mean()*24))))
+	}
 	if equal && h.Field != "" && f.refers(h.Field) && sameKind(documents, h.Kind) {
 		kind := "$ref"
 		if values.Values.Skewed() || values.Element != nil && values.Element.Values.Skewed() {

@@ -1,0 +1,431 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload/capture"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
+	"github.com/plimsoll-bench/plimsoll/workload/recorded"
+)
+
+// recordFlags are the flags of 'plimsoll workload record'.
+type recordFlags struct {
+	from, database, profile, out, recording, name string
+	length                                        time.Duration
+	sample                                        int
+	values, hashNames, restore                    bool
+}
+
+func newWorkloadRecordCommand(env *environment) *cobra.Command {
+	f := &recordFlags{}
+	cmd := &cobra.Command{
+		Use:   "record [mongodb://HOST/DATABASE] -o FILE",
+		Short: "Write the workload of a running deployment to a file",
+		Long: `Write the workload of a running deployment to a file: the shapes of its operations with their weights, and the
+shapes and indexes of its documents. The file lists what could not be seen.
+
+Operations come from one of these sources:
+
+  profiler       system.profile of the database: all its operations, or those of the time --for
+  querystats     $queryStats (MongoDB 8.0, Atlas from 7.0): reads only, and no times
+  log:FILE       the structured log of a mongod from 4.4, with its slow queries; - for standard input
+  commands:FILE  commands that you captured, one JSON document on each line:
+                 {"time": "2026-03-01T10:00:00.250Z", "db": "shop", "command": {"find": "orders", …}}
+
+Documents come from a sample ($sample), from which no values are kept. The profiler is changed only with --profile;
+it is restored at the end. After a crash, --restore restores it. Ctrl-C ends a recording early, and the files have
+what was recorded until then.
+
+Values are not kept: the file has types, lengths, numbers of digits and of different values instead. With --values, it
+has frequent values, and the recording has whole commands.`,
+		Example: `  plimsoll workload record mongodb://db1/shop --profile all --for 10m -o shop.yaml
+  plimsoll workload record --from log:mongod.log --recording shop.recording -o shop.yaml`,
+		Args: atMostOne("address"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			address := ""
+			if len(args) == 1 {
+				address = args[0]
+			}
+			if f.restore {
+				return restoreProfiler(cmd.Context(), env, address, f)
+			}
+			return recordWorkload(cmd.Context(), env, address, f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&f.out, "out", "o", "", "`file` of the workload")
+	fs.StringVar(&f.from, "from", "profiler", "`source`: profiler, querystats, log:FILE or commands:FILE")
+	fs.DurationVar(&f.length, "for", 0, "record so long; without it, use what the source has")
+	fs.StringVar(&f.database, "database", "", "`name` of the database (default that of the address or, of a file, the one with most operations)")
+	fs.StringVar(&f.profile, "profile", "", "set the profiler during the recording: `all`, or slowms=N")
+	fs.IntVar(&f.sample, "sample", 1000, "`number` of documents to sample from each collection")
+	fs.BoolVar(&f.values, "values", false, "keep frequent values, and whole commands in the recording")
+	fs.BoolVar(&f.hashNames, "hash-names", false, "replace names of fields by keyed hashes; the key is not kept")
+	fs.StringVar(&f.recording, "recording", "", "`file` that keeps the times of all operations, for 'plimsoll run --replay'")
+	fs.StringVar(&f.name, "name", "", "`name` of the workload (default that of the database)")
+	fs.BoolVar(&f.restore, "restore", false, "restore the profiler that a killed recording left changed, and end")
+	return cmd
+}
+
+// recording is one call of 'plimsoll workload record'.
+type recording struct {
+	*recordFlags
+	env      *environment
+	address  string
+	db       *capture.Database // nil without an address
+	model    *recorded.Model
+	recorder *recorded.Recorder // nil without --recording
+	source   recorded.Source
+}
+
+func recordWorkload(ctx context.Context, env *environment, address string, f *recordFlags) error {
+	r := &recording{recordFlags: f, env: env, address: address}
+	if err := r.check(); err != nil {
+		return err
+	}
+	options := recorded.Options{Values: f.values, Typed: f.from == "querystats"}
+	if f.hashNames {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		options.Names = recorded.HashedNames(key)
+	}
+	r.model = recorded.NewModel(options)
+	if address != "" {
+		db, err := openDatabase(ctx, address, f.database)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		r.db = db
+	}
+	keep, err := r.openRecording()
+	if err != nil {
+		return err
+	}
+	defer keep.remove()
+	if err := r.read(ctx); err != nil {
+		return err
+	}
+	if err := r.write(context.WithoutCancel(ctx), keep); err != nil || ctx.Err() == nil {
+		return err
+	}
+	return withExit(exitInterrupted, errSilent)
+}
+
+// check checks the flags.
+func (r *recording) check() error {
+	source, file, _ := strings.Cut(r.from, ":")
+	switch source {
+	case "profiler", "querystats":
+		if r.address == "" {
+			return usageError("--from %s needs the address of a deployment", source)
+		}
+		if source == "querystats" && r.recording != "" {
+			return usageError("$queryStats has no times of operations. Use --recording with another source")
+		}
+	case "log", "commands":
+		if file == "" {
+			return usageError("write --from %s:FILE, with the file to read", source)
+		}
+		if r.length != 0 || r.profile != "" {
+			return usageError("--for and --profile are for the profiler, not for files")
+		}
+	default:
+		return usageError("unknown source %q (known: profiler, querystats, log:FILE, commands:FILE)", r.from)
+	}
+	switch {
+	case r.out == "":
+		return usageError("name the file to write: -o shop.yaml")
+	case r.profile != "" && (source != "profiler" || r.length == 0):
+		return usageError("--profile needs --from profiler and --for, the time for which the profiler is changed")
+	case r.sample < 1 || r.sample > 1_000_000:
+		return usageError("--sample is %d: it must be from 1 to 1000000", r.sample)
+	case r.length < 0:
+		return usageError("--for is negative")
+	}
+	return nil
+}
+
+// openDatabase connects to the database of an address.
+func openDatabase(ctx context.Context, address, database string) (*capture.Database, error) {
+	parsed, err := mongouri.Parse(address)
+	if err != nil {
+		return nil, usageError("cannot use the address: %v", err)
+	}
+	if database = cmp.Or(database, parsed.Database()); database == "" {
+		return nil, usageError("the address names no database. Write mongodb://HOST/DATABASE, or use --database")
+	}
+	db, err := capture.Open(ctx, address, database)
+	if err != nil {
+		return nil, withExit(exitUnreachable, fmt.Errorf("cannot connect to %s: %s. Check host, port, user and password",
+			store.Redact(address), store.OneLine(err.Error())))
+	}
+	return db, nil
+}
+
+// add counts an operation, and puts it into the recording.
+func (r *recording) add(op *recorded.Operation, err error) error {
+	if err != nil {
+		return r.model.Skip(err)
+	}
+	if r.db != nil && op.Database != r.db.Name {
+		return nil
+	}
+	r.model.Add(op)
+	if r.recorder != nil {
+		return r.recorder.Add(op)
+	}
+	return nil
+}
+
+// read reads the source.
+func (r *recording) read(ctx context.Context) error {
+	source, file, _ := strings.Cut(r.from, ":")
+	r.source.From = store.Redact(r.address)
+	switch source {
+	case "profiler":
+		r.source.Sources = []string{"profiler"}
+		return r.readProfiler(ctx)
+	case "querystats":
+		r.source.Sources = []string{"queryStats"}
+		return r.readQueryStats(ctx)
+	}
+	r.source.Sources = []string{map[string]string{"log": "slow-query log", "commands": "captured commands"}[source]}
+	r.source.From = cmp.Or(r.source.From, filepath.Base(file))
+	in := io.NopCloser(r.env.stdin)
+	if file != "-" {
+		opened, err := safeopen.OpenInput(file)
+		if err != nil {
+			return usageError("cannot read %s: %v", file, err)
+		}
+		in = opened
+	}
+	defer in.Close()
+	operations := recorded.ReadLog(in)
+	if source == "commands" {
+		operations = recorded.ReadCommands(in)
+	}
+	for op, err := range operations {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := r.add(&op, err); err != nil {
+			return fmt.Errorf("cannot read %s: %w", file, err)
+		}
+	}
+	if fastest := r.model.Fastest; source == "log" && fastest >= time.Millisecond {
+		r.source.Unseen = append(r.source.Unseen, fmt.Sprintf("The fastest operation in the log took %v. Faster ones were "+
+			"probably below slowms, so they are missing.", fastest))
+	}
+	return nil
+}
+
+// readQueryStats reads the statistics, with --for those of that time only.
+func (r *recording) readQueryStats(ctx context.Context) error {
+	before := map[string]int64{}
+	began := time.Now()
+	if r.length > 0 {
+		entries, err := r.db.QueryStats(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			before[e.Lookup("keyHash").String()], _ = e.Lookup("metrics", "execCount").AsInt64OK()
+		}
+		if err := r.wait(ctx); err != nil {
+			return err
+		}
+	}
+	entries, err := r.db.QueryStats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		op, err := recorded.ReadQueryStats(e)
+		if op.Count -= before[e.Lookup("keyHash").String()]; err == nil && op.Count <= 0 {
+			continue
+		}
+		if err == nil && op.Time.Before(began) && !op.Time.IsZero() && r.length == 0 {
+			began = op.Time
+		}
+		if err := r.add(&op, err); err != nil {
+			return err
+		}
+	}
+	r.source.Period = time.Since(began)
+	r.source.Unseen = append(r.source.Unseen, "$queryStats has reads only: no inserts, updates and deletes.")
+	return nil
+}
+
+// wait waits for the time of the recording.
+func (r *recording) wait(ctx context.Context) error {
+	fmt.Fprintf(r.env.stderr, "recording for %v\n", r.length)
+	select {
+	case <-time.After(r.length):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// temporary is the file of a recording until its header is known.
+type temporary struct {
+	*os.File
+}
+
+func (r *recording) openRecording() (*temporary, error) {
+	if r.recording == "" {
+		return nil, nil
+	}
+	file, err := os.CreateTemp(filepath.Dir(r.recording), ".recording-*")
+	if err != nil {
+		return nil, usageError("cannot write %s: %v", r.recording, err)
+	}
+	database := ""
+	if r.db != nil {
+		database = r.db.Name
+	}
+	r.recorder, err = recorded.NewRecorder(r.model, cmp.Or(r.database, database), file)
+	return &temporary{file}, err
+}
+
+func (t *temporary) remove() {
+	if t != nil {
+		_ = t.Close()
+		_ = os.Remove(t.Name())
+	}
+}
+
+// write writes the workload and the recording.
+func (r *recording) write(ctx context.Context, keep *temporary) error {
+	databases := r.model.Databases()
+	if r.db != nil {
+		r.source.Database = r.db.Name
+	} else if r.source.Database = r.database; r.source.Database == "" {
+		for name, n := range databases {
+			if n > databases[r.source.Database] {
+				r.source.Database = name
+			}
+		}
+	}
+	if databases[r.source.Database] == 0 {
+		return r.nothing()
+	}
+	if r.db != nil {
+		list, err := r.db.Collections(ctx, r.sample, r.model.Options)
+		if err != nil {
+			return err
+		}
+		r.source.Collections, r.source.Sources = list, append(r.source.Sources, "sample", "indexStats")
+	}
+	r.source.Name = cmp.Or(r.name, r.source.Database)
+	file, operations := r.model.File(r.source)
+	var text bytes.Buffer
+	text.WriteString(comment(file))
+	if err := own.Encode(&text, file); err != nil {
+		return err
+	}
+	if err := replace.File(r.out, text.Bytes(), 0o644, false); err != nil {
+		return fmt.Errorf("cannot write %s: %w", r.out, err)
+	}
+	if err := r.finish(keep, file, operations); err != nil {
+		return fmt.Errorf("cannot write %s: %w", r.recording, err)
+	}
+	r.summary(file)
+	return nil
+}
+
+// comment says at the top of the file what is missing in it.
+func comment(f own.File) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by 'plimsoll workload record'. What the recording could not see:\n")
+	if len(f.Recorded.Unseen) == 0 {
+		b.WriteString("#   nothing that is known\n")
+	}
+	for _, u := range f.Recorded.Unseen {
+		b.WriteString("# - " + strings.Join(strings.Fields(u), " ") + "\n")
+	}
+	return b.String()
+}
+
+// finish writes the recording: its header and the operations behind it.
+func (r *recording) finish(keep *temporary, file own.File, operations map[string]int) error {
+	if keep == nil {
+		return nil
+	}
+	out, err := os.CreateTemp(filepath.Dir(r.recording), ".recording-*")
+	if err != nil {
+		return err
+	}
+	final := &temporary{out}
+	defer final.remove()
+	if _, err := r.recorder.Finish(out, file, operations); err != nil {
+		return err
+	}
+	if _, err := keep.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, keep.File); err != nil {
+		return err
+	}
+	return errors.Join(out.Chmod(0o600), os.Rename(out.Name(), r.recording)) // it may have values
+}
+
+// nothing is the error of a recording without operations.
+func (r *recording) nothing() error {
+	hint := "Check the file and --database"
+	if r.db != nil {
+		hint = "Start the load first. --profile all --for 1m records all operations for a minute"
+	}
+	return fmt.Errorf("no operation of a collection was seen in %s. %s", cmp.Or(r.source.Database, r.from), hint)
+}
+
+// summary prints what was written.
+func (r *recording) summary(file own.File) {
+	out := r.env.stdout
+	fmt.Fprintf(out, "%s operations of %d kinds on %s in %v (%s/s)\n", figure.Count(r.model.Databases()[r.source.Database]),
+		len(file.Operations), figure.Plural(len(file.Collections), "collection"), file.Recorded.Period,
+		figure.Rate(float64(file.Recorded.Rate)))
+	for _, u := range file.Recorded.Unseen {
+		fmt.Fprintf(out, "  not seen: %s\n", u)
+	}
+	fmt.Fprintf(out, "wrote %s", r.out)
+	if r.recording != "" {
+		fmt.Fprintf(out, " and %s", r.recording)
+	}
+	fmt.Fprintf(out, "; next: plimsoll workload check %s\n", r.out)
+}
+
+// parseProfile reads the value of --profile.
+func parseProfile(text string, before capture.Profiling) (capture.Profiling, error) {
+	p := before
+	p.Filter, p.Made = "", false
+	if text == "all" {
+		p.Level = 2
+		return p, nil
+	}
+	millis, err := strconv.ParseInt(strings.TrimPrefix(text, "slowms="), 10, 64)
+	if err != nil || millis < 0 || !strings.HasPrefix(text, "slowms=") {
+		return p, usageError("--profile is %q: write all, or slowms=20", text)
+	}
+	p.Level, p.SlowMillis, p.SampleRate = 1, millis, 1
+	return p, nil
+}
