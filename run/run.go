@@ -185,30 +185,30 @@ func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, er
 
 // runner performs one run.
 type runner struct {
-	spec     spec.Run
-	opts     Options
-	target   Target
-	workload workload.Workload
+	spec       spec.Run
+	opts       Options
+	target     Target
+	workload   workload.Workload
 	part       workload.Workload // the collection that is loaded
 	partNumber int
-	config   load.Config
-	store    store.Store
-	info     store.Info
-	trip     time.Duration // the shortest round trip to the target, 0 if unknown
-	writer   *record.RunWriter
-	cores    float64       // that this process may use
-	started  time.Time     // wall clock, when the record was opened
-	begun    time.Time     // run time zero of the record: when its first load began
-	shift    time.Duration // from begun to the begin of the last load
-	fill     *record.FillResult
-	report   load.Report
-	team     Teamwork
-	watch    *observe.Watch // of the machine, the lab and the servers during the load
-	metrics  []observe.Source
-	unseen   int64      // events that the watch discarded
-	lab      *labTarget // nil for other targets
-	service  *service   // nil without --via
-	reserve  *reserve   // nil if there is no space
+	config     load.Config
+	store      store.Store
+	info       store.Info
+	trip       time.Duration // the shortest round trip to the target, 0 if unknown
+	writer     *record.RunWriter
+	cores      float64       // that this process may use
+	started    time.Time     // wall clock, when the record was opened
+	begun      time.Time     // run time zero of the record: when its first load began
+	shift      time.Duration // from begun to the begin of the last load
+	fill       *record.FillResult
+	report     load.Report
+	team       Teamwork
+	watch      *observe.Watch // of the machine, the lab and the servers during the load
+	metrics    []observe.Source
+	unseen     int64      // events that the watch discarded
+	lab        *labTarget // nil for other targets
+	service    *service   // nil without --via
+	reserve    *reserve   // nil if there is no space
 }
 
 // prepare checks everything that can be checked without touching the target.
