@@ -97,6 +97,8 @@ type recording struct {
 }
 
 func recordWorkload(ctx context.Context, env *environment, address string, f *recordFlags) error {
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
 	r := &recording{recordFlags: f, env: env, address: address}
 	if err := r.check(); err != nil {
 		return err
