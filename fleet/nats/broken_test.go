@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -29,7 +30,8 @@ type proxy struct {
 	listener net.Listener
 	to       string
 
-	flow sync.RWMutex // who writes has it; without it nothing passes
+	flow  sync.RWMutex       // who writes has it; without it nothing passes
+	split chan time.Duration // the pause between the first two lines that a client sends, for one connection
 
 	mu    sync.Mutex
 	cut   bool
@@ -41,7 +43,7 @@ func newProxy(t *testing.T, connect string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, to: strings.TrimPrefix(connect, "tls://")}
+	p := &proxy{listener: l, split: make(chan time.Duration, 1), to: strings.TrimPrefix(connect, "tls://")}
 	go p.accept()
 	t.Cleanup(func() { l.Close(); p.set(true) })
 	return p
@@ -81,11 +83,27 @@ func (p *proxy) pump(from, to net.Conn) {
 			return
 		}
 		p.flow.RLock()
+		if bytes.HasPrefix(b[:n], []byte("CONNECT")) {
+			n = p.pause(to, b[:n])
+		}
 		_, err = to.Write(b[:n])
 		p.flow.RUnlock()
 		if err != nil {
 			return
 		}
+	}
+}
+
+// pause writes the first line of b and returns how much is left of b, some time later.
+func (p *proxy) pause(to io.Writer, b []byte) int {
+	select {
+	case d := <-p.split:
+		line := bytes.IndexByte(b, '\n') + 1
+		_, _ = to.Write(b[:line]) // the next write fails too
+		time.Sleep(d)
+		return copy(b, b[line:])
+	default:
+		return len(b)
 	}
 }
 

@@ -98,3 +98,24 @@ func expectRefused(t *testing.T, o Options, part string) {
 		t.Errorf("opened with %v, want %q", err, part)
 	}
 }
+
+// A connection that takes longer than the two seconds after which a server sends its first PING is made again.
+func TestSlowConnection(t *testing.T) {
+	t.Parallel()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Start()
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server did not start")
+	}
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	p := newProxy(t, s.Addr().String())
+	p.split <- 2500 * time.Millisecond
+	nc, err := Server{URL: "nats://" + p.listener.Addr().String()}.connect("slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+}
