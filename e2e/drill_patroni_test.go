@@ -12,7 +12,7 @@ import (
 // TestDrillPatroni runs the drills in which Patroni and etcd decide, side by side, because most of the time they wait
 // for a lease to run out.
 func TestDrillPatroni(t *testing.T) {
-	inTurn(t, 150)
+	inTurn(t, 100)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}

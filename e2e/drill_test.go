@@ -470,7 +470,7 @@ func TestDrillPowerLoss(t *testing.T) {
 func leaveLab(t *testing.T, name, file string) {
 	t.Helper()
 	c := start(t, "drill", file, "--engine", "documentdb", "--quiet", "--out", out)
-	until(t, "the load goes on", func() bool {
+	c.until(t, "the load goes on", func() bool {
 		_, err := os.Stat(filepath.Join(c.dir, out, "rounds", "1", record.EventsFile))
 		return err == nil
 	})
