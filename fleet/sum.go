@@ -88,6 +88,9 @@ func (t *team) shares() []record.ClientShare {
 		}
 		if m.done != nil && m.done.Run != nil {
 			s.Cores, s.Ceiling = m.done.Run.Environment.Cores, m.done.Ceiling
+			if e := m.done.Run.Environment; !m.facts.Local {
+				s.CPU, s.MemoryBytes, s.OS, s.Kernel = e.CPU, e.MemoryBytes, e.OS, e.Kernel
+			}
 			s.RoundTrip = m.done.Run.Target.RoundTrip
 			if p := m.done.Run.Phase(load.PhaseMeasure); p != nil && p.Seconds > 0 {
 				s.Succeeded, s.Rate, s.CPUCores = p.Counts.Succeeded, p.Rates.Achieved, p.Client.CPUSeconds/p.Seconds

@@ -151,6 +151,9 @@ func openDeployment(ctx context.Context, env *environment, asked *spec.Drill) (
 	if err != nil {
 		return nil, nil, errors.Join(err, pods.Close())
 	}
+	if broken == nil { // the drill has no faults
+		return nil, pods.Close, nil
+	}
 	return broken, broken.Close, nil
 }
 

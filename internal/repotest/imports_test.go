@@ -29,6 +29,7 @@ var rooms = map[string]rule{
 	"measure/stats":        {nil, "statistics work on numbers without their meaning"},
 	"spec":                 {[]string{"measure"}, "specifications can be read and validated without the code that runs them"},
 	"record":               {[]string{"measure", "spec"}, "old records must be readable without the code that generates load"},
+	"record/remote":        {nil, "a store of a CI system keeps directories; it does not know what is in them"},
 	"record/schema":        {nil, "the schemas are data for other programs"},
 	"record/schema/gen":    {[]string{"record", "spec", "workload/own"}, "the generator makes the schemas from the types of records and files only"},
 	"run":                  {[]string{"workload/...", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run connects these packages; reports read its records, and only cmd starts it"},
