@@ -355,11 +355,11 @@ func (c *Cluster) Kill(node string) {
 	<-p.Done
 }
 
-// Restart starts a node again that was killed, and waits until pods can start on it.
+// Restart starts a node again that was killed, with its disk as it was, and waits until pods can start on it.
 func (c *Cluster) Restart(t testing.TB, node string) {
 	t.Helper()
 	c.nodes[node].network.close()
-	err := errors.Join(c.network.remove(node), process.RemoveTree(filepath.Join(c.dir, node)))
+	err := c.network.remove(node)
 	if err == nil {
 		err = c.startNode(slices.Index(Nodes, node), filepath.Dir(c.Kubeconfig))
 	}

@@ -15,10 +15,11 @@ import (
 	"testing"
 )
 
-// notInImages are directories of a Debian system that no server reads.
+// notInImages are files and directories of a Debian system that no server of a test reads.
 var notInImages = []string{"boot", "proc", "sys", "dev", "run", "tmp", "var", "usr/include", "usr/src", "usr/games", "usr/lib/systemd",
 	"usr/lib/x86_64-linux-gnu/perl", "usr/lib/x86_64-linux-gnu/systemd", "usr/share/doc", "usr/share/man", "usr/share/locale",
-	"usr/share/i18n", "usr/share/perl", "usr/share/proj", "usr/share/info", "usr/share/fonts"}
+	"usr/share/i18n", "usr/share/perl", "usr/share/proj", "usr/share/info", "usr/share/fonts",
+	"usr/lib/python3*", "usr/bin/python3*", "usr/bin/perl*", "usr/bin/etcd*", "usr/lib/postgresql/*/lib/bitcode"}
 
 // Image writes an image of a system's root directory, without what no server reads, and returns the archive. Files that
 // are added are programs: their names in the image, and where they are.
@@ -54,8 +55,10 @@ func writeLayer(file, root string, add map[string]string) (digest string, err er
 		}
 		name := strings.TrimPrefix(path, root+"/")
 		for _, not := range notInImages {
-			if name == not {
+			if is, _ := filepath.Match(not, name); is && d.IsDir() {
 				return filepath.SkipDir
+			} else if is {
+				return nil
 			}
 		}
 		return addFile(w, path, name)

@@ -44,8 +44,7 @@ type bed struct {
 	journals string
 	home     string // of the program
 	client   *mongo.Client
-	plimsoll string   // the program
-	images   []string // archives
+	plimsoll string // the program
 	written  int
 }
 
@@ -73,10 +72,8 @@ func newBed(t *testing.T) (*bed, bool) {
 	if b.Cluster, ok = kubetest.Start(t); !ok {
 		return nil, false
 	}
-	b.images = []string{image, agent}
-	for _, archive := range b.images {
-		b.Load(t, archive)
-	}
+	b.Load(t, image)
+	b.Load(t, agent)
 	b.Storage(t)
 	b.member(t, "reattached", kubetest.Disk)
 	o := kubernetes.Options{Target: "k8s:default/reattached", Kubeconfig: b.Kubeconfig}
@@ -398,9 +395,6 @@ func testNodeKilled(t *testing.T, b *bed) {
 	b.count(t)
 	b.back(t, from, i)
 	b.Restart(t, from)
-	for _, archive := range b.images { // its images are gone
-		b.Load(t, archive)
-	}
 }
 
 // lost waits until a node counts as lost and its pod is being deleted. No other pod replaces it.
