@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,10 +20,11 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-bench/plimsoll/internal/kubetest"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// pods is a Kubernetes with two StorageClasses, and the commands that use it.
+// inCluster is a Kubernetes with two StorageClasses, and the commands that use it.
 type inCluster struct {
 	*kubetest.Cluster
 	t    *testing.T
@@ -37,10 +43,50 @@ func TestKubernetes(t *testing.T) {
 		return
 	}
 	c.Load(t, image)
+	c.Load(t, mongodImage(t))
 	k := &inCluster{Cluster: c, t: t, dir: t.TempDir(), home: t.TempDir()}
 	k.makeClasses()
 	k.probeAndExamine()
 	k.killedProbe()
+	k.study()
+	k.killedLab()
+	k.replicaSet()
+}
+
+// mongodImage is an image of mongod: a real one where a test has it, else the stand-in.
+func mongodImage(t *testing.T) (archive string) {
+	root := t.TempDir()
+	add := map[string]string{}
+	if real := os.Getenv(enginetest.RealMongoVar); real != "" {
+		program := filepath.Join(real, "mongod")
+		add["usr/bin/mongod"] = program
+		out, err := exec.Command("ldd", program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, library := range regexp.MustCompile(`/\S+`).FindAllString(string(out), -1) {
+			file, err := filepath.EvalSymlinks(library)
+			if err != nil {
+				t.Fatal(err)
+			}
+			add[strings.TrimPrefix(library, "/")] = file
+		}
+		return kubetest.Image(t, "mongod:test", root, add)
+	}
+	t.Setenv("CGO_ENABLED", "0") // the image has no libraries
+	program := enginetest.StandinMongo(t, "8.0.12")
+	add["usr/bin/mongod"], add["standin.json"] = program, filepath.Join(filepath.Dir(program), "standin.json")
+	for name, mode := range map[string]os.FileMode{add["standin.json"]: 0o644, filepath.Join(root, "state"): 0o777 | os.ModeDir} {
+		if mode.IsDir() {
+			if err := os.Mkdir(name, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chmod(name, mode.Perm()); err != nil { // pods have another user
+			t.Fatal(err)
+		}
+	}
+	return kubetest.Image(t, "mongod:test", root, add)
 }
 
 // makeClasses makes the StorageClasses fast and slow. Each has volumes that are directories of this machine, which both
@@ -96,19 +142,19 @@ func (k *inCluster) run(args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// in runs a pod of the test's image.
+// inPod says what runs a command in a pod.
 var inPod = []string{"--agent-image", "plimsoll:test", "--agent-cpu", "500m", "--agent-memory", "128Mi"}
 
-// probeAndExamine probes both StorageClasses on both nodes and examines one of them, and checks that nothing is left.
+// probeAndExamine probes both StorageClasses, examines both nodes, and checks that nothing is left.
 func (k *inCluster) probeAndExamine() {
 	out := filepath.Join(k.dir, "probes")
-	args := append([]string{"disk", "--place", "kubernetes", "--storage-class", "fast,slow", "--profile", "journal",
+	args := append([]string{"disk", "--place", "kubernetes:n1", "--storage-class", "fast,slow", "--profile", "journal",
 		"--clients", "1", "--segment", "1MiB", "--duration", "200ms", "--size", "4MiB", "--force", "--out", out}, inPod...)
 	code, text := k.run(args...)
 	if code == exitFailure || code == exitUsage {
 		k.t.Errorf("disk ended with %d:\n%s", code, text)
 	}
-	for _, name := range []string{"n1_fast", "n1_slow", "n2_fast", "n2_slow"} {
+	for _, name := range []string{"n1_fast", "n1_slow"} {
 		p, err := record.OpenProbe(filepath.Join(out, name))
 		if err != nil {
 			k.t.Errorf("%v\n%s", err, text)
@@ -125,11 +171,11 @@ func (k *inCluster) probeAndExamine() {
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
-	if err != nil || !strings.Contains(string(page), "n2_slow") || !strings.Contains(string(page), "commits/s") {
+	if err != nil || !strings.Contains(string(page), "n1_slow") || !strings.Contains(string(page), "commits/s") {
 		k.t.Errorf("the page does not compare the probes: %v", err)
 	}
 	code, text = k.run(append([]string{"doctor", "--place", "kubernetes", "--storage-class", "fast", "--volume-size", "1MiB"}, inPod...)...)
-	if code == exitFailure || code == exitUsage || !strings.Contains(text, "n1_fast") || !strings.Contains(text, "swappiness") {
+	if code == exitFailure || code == exitUsage || !strings.Contains(text, "n2_fast") || !strings.Contains(text, "swappiness") {
 		k.t.Errorf("doctor ended with %d:\n%s", code, text)
 	}
 	code, text = k.run(append([]string{"doctor", "--place", "kubernetes:n3", "--storage-class", "fast"}, inPod...)...)
@@ -158,6 +204,121 @@ func (k *inCluster) killedProbe() {
 		k.t.Errorf("agents clean ended with %d:\n%s", code, text)
 	}
 	k.nothingIsLeft("plimsoll-task")
+}
+
+// study varies StorageClass and cores of a lab in Kubernetes, and checks that each lab had what its configuration says.
+func (k *inCluster) study() {
+	file, out := filepath.Join(k.dir, "study.yaml"), filepath.Join(k.dir, "study")
+	text := `name: pods
+lab:
+  hosts: {memory: 256MiB}
+  kubernetes: {image: "mongod:test", spread: node}
+  storage: {size: 256MiB}
+  topology: {kind: standalone}
+  engine: {args: [--logpath, /data/db/log]}
+run:
+  workload: {name: a, records: 50}
+  load: {workers: 2, duration: 500ms, warmup: 0s}
+factors:
+  - {name: class, path: lab.kubernetes.storage_class, levels: [fast, slow]}
+  - {name: cores, path: lab.hosts.cores, levels: [0.5, 0.25]}
+combine: grid
+trials: 1
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+	code, output := k.run("study", "run", file, "--out", out)
+	s, err := record.OpenStudy(out)
+	if err != nil || s.Status != record.Complete {
+		k.t.Fatalf("the study ended with %d, %v:\n%s", code, err, output)
+	}
+	for _, trial := range s.Trials {
+		r, err := record.OpenRun(filepath.Join(out, trial.Record))
+		if err != nil || r.Lab == nil || len(r.Lab.Volumes) != 1 || len(r.Lab.Hosts) != 1 {
+			k.t.Errorf("trial %d (%s) has the lab %+v, %v", trial.Number, trial.Configuration, r.Lab, err)
+			continue
+		}
+		class, cores := r.Lab.Specification.Kubernetes.StorageClass, r.Lab.Hosts[0].Cores
+		id := fmt.Sprintf("class=%s,cores=%v", class, cores)
+		if trial.Configuration == "baseline" {
+			id, class, cores = "baseline", "fast", 0.5
+		}
+		if trial.Configuration != id || !strings.HasPrefix(r.Lab.Volumes[0].Policy, "StorageClass "+class+",") ||
+			r.Lab.Hosts[0].Cores != cores || !slices.Contains(kubetest.Nodes, r.Lab.Hosts[0].Name) {
+			k.t.Errorf("the configuration %s has the volume %+v and the host %+v", trial.Configuration, r.Lab.Volumes[0], r.Lab.Hosts[0])
+		}
+	}
+	k.nothingIsLeft("plimsoll-lab")
+}
+
+// replicaSet loads a replica set whose members are on different nodes. It needs a real mongod, because the stand-in
+// cannot have the name of a pod.
+func (k *inCluster) replicaSet() {
+	if os.Getenv(enginetest.RealMongoVar) == "" {
+		k.t.Logf("NOT TESTED: a replica set in Kubernetes needs a real mongod in %s", enginetest.RealMongoVar)
+		return
+	}
+	file := filepath.Join(k.dir, "set.yaml")
+	text := `{name: set, kubernetes: {image: "mongod:test", storage_class: fast, spread: node}, storage: {size: 256MiB},
+  topology: {members: 2}, engine: {cache: 256MiB}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+	code, text := k.run("lab", "up", file, "--json")
+	var l record.Lab
+	if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &l); err != nil || code != 0 {
+		k.t.Fatalf("lab up ended with %d, %v:\n%s", code, err, text)
+	}
+	roles, nodes := map[string]bool{}, map[string]bool{}
+	for _, m := range l.Members {
+		roles[m.Role], nodes[m.Host] = true, true
+	}
+	if !roles["primary"] || !roles["secondary"] || len(nodes) != 2 {
+		k.t.Errorf("the members are %+v", l.Members)
+	}
+	out := filepath.Join(k.dir, "run")
+	code, text = k.run("run", "lab:set", "--workload", "a", "--records", "50", "--duration", "1s", "--workers", "2", "--out", out)
+	r, err := record.OpenRun(out)
+	if err != nil || r.Target.Topology != "replica set" || r.Phase("measure") == nil || r.Phase("measure").Counts.Succeeded == 0 {
+		k.t.Errorf("run ended with %d, %v:\n%s", code, err, text)
+	}
+	if code, text := k.run("lab", "down", "set"); code != 0 {
+		k.t.Errorf("lab down ended with %d:\n%s", code, text)
+	}
+	k.nothingIsLeft("plimsoll-lab")
+}
+
+// killedLab kills `lab up` while its pod cannot start, and removes what it made.
+func (k *inCluster) killedLab() {
+	file := filepath.Join(k.dir, "lab.yaml")
+	text := `{name: pods, kubernetes: {image: "none:test", storage_class: slow}, storage: {size: 256MiB}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+	cmd := k.command("lab", "up", file)
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && !strings.Contains(lines.Text(), "pods-0 cannot pull the image none:test") {
+		k.t.Log(lines.Text())
+	}
+	if err := errors.Join(lines.Err(), cmd.Process.Kill()); err != nil {
+		k.t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if code, text := k.run("lab", "list"); code != 0 || !strings.Contains(text, "pods") || !strings.Contains(text, "kubernetes") {
+		k.t.Errorf("lab list ended with %d:\n%s", code, text)
+	}
+	if code, text := k.run("lab", "down", "pods"); code != 0 || !strings.Contains(text, "pods was removed") {
+		k.t.Errorf("lab down ended with %d:\n%s", code, text)
+	}
+	k.nothingIsLeft("plimsoll-lab")
 }
 
 // nothingIsLeft waits until the cluster has removed everything with a label.
