@@ -51,8 +51,6 @@ type Options struct {
 	Places fleet.Placers
 	// Platform breaks a target that is not a lab; nil where nothing can. [Run] does not close it.
 	Platform platform.Platform
-	// VSphere is what vCenter reports of the members' machines; nil for another platform.
-	VSphere *record.VSphere
 	// Mark receives the times at which the user begins and ends an external fault.
 	Mark <-chan time.Time
 }
@@ -128,7 +126,7 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running,
 			Tool: o.Run.Tool, Command: o.Run.Command,
 			Started: o.Run.Now().UTC(), Validity: []measure.Finding{}}, Specification: asked,
-		VSphere: o.VSphere, Verdict: record.Unknown,
+		Verdict: record.Unknown,
 		Reasons: []string{}, Rounds: []record.DrillRound{},
 	}}
 	if err := w.Write(c.result); err != nil {

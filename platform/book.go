@@ -154,12 +154,41 @@ func (b *book) heal(ctx context.Context, e Entry, step Step) (list []Command, er
 			return list, fmt.Errorf("%w. It was tried %d times. Run it by hand: %s. The fault stays in the journal: see plimsoll platform status",
 				err, try+1, c.Text)
 		}
-		select {
-		case <-time.After(healPauses[try]):
-		case <-ctx.Done():
+		if Pause(ctx, healPauses[try]) != nil {
 			return list, err
 		}
 	}
+}
+
+// revert heals a fault of this process by what the journal has of it.
+func (d *Deployment) revert(ctx context.Context, id int, by Healer) ([]Command, error) {
+	book, err := d.openJournal()
+	if err != nil {
+		return nil, err
+	}
+	e, err := book.entry(id)
+	if err != nil {
+		return nil, err
+	}
+	step, err := by.Heal(e.Undo, d.hide)
+	if err != nil {
+		return nil, err
+	}
+	return book.heal(ctx, e, step)
+}
+
+// Keep writes into the journal how a change is reverted that is made next and is no fault. It is reverted by what it
+// returns, or by [HealAll] after the end of this process.
+func (d *Deployment) Keep(e Entry, undo any, by Healer) (revert func(context.Context) error, err error) {
+	book, err := d.openJournal()
+	if err != nil {
+		return nil, err
+	}
+	id, err := book.add(e, undo)
+	return func(ctx context.Context) error {
+		_, err := d.revert(context.WithoutCancel(ctx), id, by)
+		return err
+	}, err
 }
 
 // Left returns the faults that are in the journals: those of running drills, and those that ended drills left behind.

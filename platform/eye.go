@@ -68,10 +68,7 @@ func (e *eye) look(ctx context.Context, before string) {
 			e.notice(at, "broke: "+e.clean(err))
 			return
 		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-		}
+		_ = Pause(ctx, lookEvery) // the loop ends with ctx
 	}
 }
 

@@ -89,6 +89,16 @@ type Command struct {
 // Injected says whether the fault was in effect at some time.
 func (i Injection) Injected() bool { return !i.Effective.IsZero() }
 
+// Pause waits for d. It returns why ctx ended if that is earlier.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // DefaultLimit is the time after which a lab reverts a fault by itself, unless another limit is given.
 const DefaultLimit = 10 * time.Minute
 

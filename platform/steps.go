@@ -130,12 +130,9 @@ func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 		if (told || !asked) && (!at.IsZero() || !watched) {
 			break
 		}
-		select {
-		case <-time.After(witnessEvery):
-			continue
-		case <-ctx.Done():
+		if Pause(ctx, witnessEvery) != nil {
+			break
 		}
-		break
 	}
 	i.close()
 	i.judge(asked, told, watched, at, own)
@@ -188,27 +185,11 @@ func (i *stepInjector) Heal(ctx context.Context) (Injection, error) {
 	if !i.known.Healed.IsZero() {
 		return i.known, nil
 	}
-	list, err := i.heal(context.WithoutCancel(ctx))
+	list, err := i.platform.revert(context.WithoutCancel(ctx), i.known.ID, i.platform.breaker(i.fault))
 	i.known.Commands = append(i.known.Commands, list...)
 	if err != nil {
 		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, err)
 	}
 	i.known.Healed = list[len(list)-1].Returned
 	return i.known, nil
-}
-
-func (i *stepInjector) heal(ctx context.Context) ([]Command, error) {
-	book, err := i.platform.openJournal()
-	if err != nil {
-		return nil, err
-	}
-	e, err := book.entry(i.known.ID)
-	if err != nil {
-		return nil, err
-	}
-	step, err := i.platform.breaker(i.fault).Heal(e.Undo, i.platform.hide)
-	if err != nil {
-		return nil, err
-	}
-	return book.heal(ctx, e, step)
 }

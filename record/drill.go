@@ -27,8 +27,6 @@ type Drill struct {
 	Specification spec.Drill `json:"specification"`
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
 	Engine string `json:"engine,omitempty"`
-	// VSphere is what vCenter reported of the members' machines before the first round; absent on other platforms.
-	VSphere *VSphere `json:"vsphere,omitempty"`
 	// Verdict is "holds", "violated" or "unknown", and Reasons say why in one sentence each.
 	Verdict DrillVerdict `json:"verdict" jsonschema:"enum=holds,enum=violated,enum=unknown"`
 	Reasons []string     `json:"reasons"`
@@ -76,6 +74,8 @@ type DrillRound struct {
 	Topology *spec.Topology `json:"topology,omitempty"`
 	// Kubernetes is the deployment in Kubernetes; absent on other platforms.
 	Kubernetes *Kubernetes `json:"kubernetes,omitempty"`
+	// VSphere is what vCenter reports of the members' machines; absent on other platforms.
+	VSphere *VSphere `json:"vsphere,omitempty"`
 	// Members is how many servers hold data.
 	Members int `json:"members,omitempty"`
 	// Seeds are documents that were written and read before the load, and SeedsFound those that the final read found.
@@ -210,6 +210,11 @@ const (
 	MomentReturned   = "command-returned" // a command of the user returned
 	MomentSeen       = "effect-seen"      // a witness saw the first effect of a command
 	MomentReverting  = "reverting"        // the command that reverts a fault was started
+	MomentPodDeleted = "pod-deleted"      // Kubernetes deletes the pod of a member
+	MomentPodPlaced  = "pod-placed"       // a new pod of a member has a node
+	MomentAttached   = "volume-attached"  // a volume of a member is attached to a node
+	MomentPodStarted = "pod-started"      // all containers of a new pod run
+	MomentPodReady   = "pod-ready"        // Kubernetes counts it as ready
 )
 
 // DrillMoment is one step of the timeline.

@@ -28,6 +28,8 @@ type Study struct {
 	Head
 	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
 	Engine string `json:"engine,omitempty"`
+	// VSphere is what vCenter reports of the members' machines at the beginning; absent without a platform.
+	VSphere *VSphere `json:"vsphere,omitempty"`
 	// Specification is the complete specification, with its scale applied, without credentials.
 	Specification spec.Study `json:"specification"`
 	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.
@@ -172,10 +174,20 @@ type Trial struct {
 	// Redeployed is how many seconds it took to bring up the lab of the study for it, after another one was removed; 0 if
 	// it ran on the lab of the trial before. It is no part of Seconds.
 	Redeployed float64 `json:"redeploy_seconds,omitempty"`
+	// Storage is the change of the disks' storage policy before it; absent if its study has none.
+	Storage *StorageChange `json:"storage,omitempty"`
 	// Values are its results by metric: operations per second, nanoseconds or shares. What could not be stated is absent.
 	Values map[string]float64 `json:"values,omitempty"`
 	// Validity are the findings of its run that are warnings or worse.
 	Validity []measure.Finding `json:"validity,omitempty"`
+}
+
+// Preparing is how many seconds its lab and its storage policy took.
+func (t *Trial) Preparing() float64 {
+	if t.Storage == nil {
+		return t.Redeployed
+	}
+	return t.Redeployed + t.Storage.Seconds
 }
 
 // CanaryResult is what repeated trials of the baseline showed about drift.

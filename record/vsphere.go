@@ -65,3 +65,29 @@ type VSphereCluster struct {
 	Automation string `json:"automation,omitempty"`
 	VSAN       bool   `json:"vsan"`
 }
+
+// StorageChange is the change of the storage policy of the disks of all members.
+type StorageChange struct {
+	Policy string `json:"policy"`
+	// Rules are the capabilities that the policy requires, such as VSAN.stripeWidth = 4, in the order of their names.
+	Rules []string `json:"rules,omitempty"`
+	// Disks is how many disks the members have, and Changed how many of them had another policy.
+	Disks   int `json:"disks"`
+	Changed int `json:"changed"`
+	// Compliance is "compliant", or "notApplicable" if the datastore has no compliance.
+	Compliance string `json:"compliance,omitempty"`
+	// Seconds is the time from the first request until all disks complied.
+	Seconds float64 `json:"seconds"`
+	// Resync is what vSAN copied meanwhile; absent if vSAN does not report it, and ResyncProblem says why.
+	Resync        *Resync `json:"resync,omitempty"`
+	ResyncProblem string  `json:"resync_problem,omitempty"`
+}
+
+// Resync is the copying of data between the disks of the vSAN clusters of the members, for all their objects.
+type Resync struct {
+	// Objects and Bytes are the most that were to be copied at one time.
+	Objects int64 `json:"objects"`
+	Bytes   int64 `json:"bytes"`
+	// Seconds is the time from the first request until nothing was to be copied.
+	Seconds float64 `json:"seconds"`
+}

@@ -68,6 +68,7 @@ func studyDocument(s *record.Study) *Document {
 	if asked.Lab != nil {
 		d.Facts = append(d.Facts, Fact{"lab", labSpecLine(*asked.Lab)})
 	}
+	d.Facts = append(d.Facts, vsphereFacts(s.VSphere)...)
 	for i := range s.Procedures {
 		x := procedureSection(&s.Procedures[i])
 		x.ID = NthID("procedure", i)
@@ -78,7 +79,7 @@ func studyDocument(s *record.Study) *Document {
 	}
 	d.Sections = append(append(d.Sections, v.factors()...), publishedSections(s)...)
 	d.Sections = appendFilled(d.Sections, effectsSection(s.Effects),
-		changesSection("changes", "changes against the baseline", s.Comparisons), v.canary(), v.list())
+		changesSection("changes", "changes against the baseline", s.Comparisons), storageSection(s.Trials), v.canary(), v.list())
 	return d
 }
 

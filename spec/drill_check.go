@@ -47,6 +47,9 @@ func (s *Drill) Defaults() {
 		s.Lab = &l
 		def(&s.Run.Target, LabTarget(l.Name))
 	}
+	if InKubernetes(s.Run.Target) {
+		def(&s.Platform, s.Run.Target)
+	}
 	if s.Run.Workload.Name == "" {
 		s.Run.Workload.Name = WorkloadLedger // all of its writes can be told apart
 	}
@@ -219,6 +222,9 @@ func (s *Drill) commands() bool {
 
 func (s *Drill) checkRun() error {
 	var errs []error
+	if s.Run.StoragePolicy != "" {
+		errs = append(errs, errors.New("run.storage_policy: only a study applies storage policies. Remove it"))
+	}
 	if s.Run.Out != "" {
 		errs = append(errs, errors.New("run.out: the records of the rounds are below the directory of the drill. Set out instead"))
 	}

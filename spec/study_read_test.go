@@ -13,6 +13,7 @@ import (
 
 const fullStudy = `
 name: everything
+platform: vsphere.yaml
 run: {target: "null:", load: {workers: 16}}
 lab: {hosts: {cores: 2.5, memory: 4GiB}, storage: {size: 2GiB, stripe: 2}, topology: {kind: replica-set, members: 3}}
 procedures:
@@ -61,7 +62,7 @@ func TestReadStudy(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Study{
-		Name: "everything", Run: Run{Target: "null:", Load: Load{Workers: 16}},
+		Name: "everything", Platform: "vsphere.yaml", Run: Run{Target: "null:", Load: Load{Workers: 16}},
 		Lab: &Lab{Hosts: Hosts{Cores: 2.5, Memory: 4 << 30}, Storage: Storage{Size: 2 << 30, Stripe: 2},
 			Topology: Topology{Kind: "replica-set", Members: 3}},
 		Procedures: &Procedures{

@@ -18,6 +18,8 @@ type Study struct {
 	Run Run `json:"run" yaml:"run"`
 	// Lab is what the study brings up and loads, instead of a target that is there; keys of it are varied as lab.KEY.
 	Lab *Lab `json:"lab,omitempty" yaml:"lab,omitempty"`
+	// Platform is a platform file with the vCenter that applies the storage policies of the factors (run.storage_policy).
+	Platform string `json:"platform,omitempty" yaml:"platform,omitempty"`
 	// Procedures find parts of the base before anything is compared; what they choose is then fixed.
 	Procedures *Procedures `json:"procedures,omitempty" yaml:"procedures,omitempty"`
 	// Factors are what is varied.

@@ -20,11 +20,16 @@ type VSphere struct {
 	CA string `json:"ca,omitempty" yaml:"ca,omitempty"`
 	// Datacenter is the datacenter of the virtual machines; absent if there is only one.
 	Datacenter string `json:"datacenter,omitempty" yaml:"datacenter,omitempty"`
+	// Rebuild bounds the wait until all disks comply with a storage policy that a study applied; absent, 12h.
+	Rebuild Duration `json:"rebuild,omitempty" yaml:"rebuild,omitempty"`
 	// Timeout bounds each step of a fault, such as entering maintenance mode; absent, 5m.
 	Timeout Duration `json:"timeout,omitempty" yaml:"timeout,omitempty"`
 }
 
-const longestStep = time.Hour
+const (
+	longestStep    = time.Hour
+	longestRebuild = 7 * 24 * time.Hour
+)
 
 // complete fills in the defaults, and returns the first mistake.
 func (v *VSphere) complete() error {
@@ -34,6 +39,7 @@ func (v *VSphere) complete() error {
 	}
 	u, err := url.Parse(text)
 	v.Timeout = cmp.Or(v.Timeout, Duration(5*time.Minute))
+	v.Rebuild = cmp.Or(v.Rebuild, Duration(12*time.Hour))
 	switch {
 	case text == "":
 		return errors.New("url: there is none. Write the host of vCenter, such as vcenter.example.com")
@@ -43,6 +49,8 @@ func (v *VSphere) complete() error {
 		return errors.New("url: it has a user. Set VSPHERE_USER and VSPHERE_PASSWORD, or write a file for credentials")
 	case v.Timeout < 0 || v.Timeout.Std() > longestStep:
 		return fmt.Errorf("timeout: %v is not between 0 and %v", v.Timeout, longestStep)
+	case v.Rebuild < 0 || v.Rebuild.Std() > longestRebuild:
+		return fmt.Errorf("rebuild: %v is not between 0 and %v", v.Rebuild, longestRebuild)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/sdk"

@@ -115,14 +115,14 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	}
 	order := newOrder(&p.Spec, p.Configurations)
 	p.Trials = order.trials
-	p.Order = append(order.text(), p.redeployText()...)
+	p.Order = slices.Concat(order.text(), p.redeployText(), p.storageText())
 	if err := p.check(o); err != nil {
 		return nil, err
 	}
 	if err := p.shareData(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.checkClasses(o), p.checkDeadline(), p.checkProcedures()); err != nil {
+	if err := errors.Join(p.checkStorage(), p.checkClasses(o), p.checkDeadline(), p.checkProcedures()); err != nil {
 		return nil, err
 	}
 	p.estimate(o)

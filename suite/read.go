@@ -123,6 +123,11 @@ func (f *Folder) part(p spec.Part) ([]Piece, error) {
 		if err != nil {
 			return nil, err
 		}
+		if asked.Platform != "" && !filepath.IsAbs(asked.Platform) {
+			if asked.Platform, err = filepath.Abs(filepath.Join(f.Dir, filepath.Dir(p.Study), asked.Platform)); err != nil {
+				return nil, err
+			}
+		}
 		if len(p.Gives) > 0 && asked.Procedures == nil {
 			return nil, fmt.Errorf("gives: %s has no procedures, so it has nothing to give", p.Study)
 		}

@@ -182,7 +182,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
 	}
-	broken, vms, err := openPlatform(cmd.Context(), env, spec, o.pods)
+	broken, err := openPlatform(cmd.Context(), env, spec, o.pods)
 	if err != nil {
 		return err
 	}
@@ -201,11 +201,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return err
 	}
 	defer end()
-	opts := drill.Options{Dir: dir}
-	if vms != nil {
-		opts.VSphere = vms.Facts(cmd.Context())
-	}
-	d, err := o.conduct(cmd.Context(), env, spec, broken, opts)
+	d, err := o.conduct(cmd.Context(), env, spec, broken, drill.Options{Dir: dir})
 	if d == nil {
 		return runError(err)
 	}
@@ -313,7 +309,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 			return asked, err
 		}
 	}
-	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !inKubernetes(asked.Platform) {
+	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !spec.InKubernetes(asked.Platform) {
 		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 	}
 	asked.Platform = cmp.Or(o.platform, asked.Platform)

@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/platform/vsphere"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
 
 func newPlatformCommand(env *environment) *cobra.Command {
@@ -64,17 +65,14 @@ func healers(env *environment) platform.Healers {
 		vsphere.Kind: vsphere.Healer{Getenv: env.getenv}}
 }
 
-// inKubernetes says whether a target or a platform is in Kubernetes.
-func inKubernetes(word string) bool { return strings.HasPrefix(word, kubernetes.Scheme) }
-
 // openPods opens the platform of a drill in Kubernetes, and replaces a target there by the address of its members; nil
 // if the platform is another one.
 func openPods(ctx context.Context, asked *spec.Drill) (*kubernetes.Set, error) {
-	named := inKubernetes(asked.Run.Target)
+	named := spec.InKubernetes(asked.Run.Target)
 	if named && asked.Platform == "" {
 		asked.Platform = asked.Run.Target
 	}
-	if !inKubernetes(asked.Platform) {
+	if !spec.InKubernetes(asked.Platform) {
 		return nil, nil
 	}
 	s, err := kubernetes.Open(ctx, kubernetes.Options{Target: asked.Platform})
@@ -128,34 +126,33 @@ func platformHeal(ctx context.Context, env *environment) error {
 	return platform.HealAll(ctx, dir, healers(env), func(text string) { fmt.Fprintln(env.stdout, text) })
 }
 
-// openPlatform makes the platform of a drill whose target is not a lab; nil if nothing breaks it. vms is its vCenter.
+// openPlatform makes the platform of a drill whose target is not a lab; nil if nothing breaks it.
 func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods *kubernetes.Set) (
-	_ *platform.Deployment, vms *vsphere.Breaker, _ error,
+	*platform.Deployment, error,
 ) {
 	if _, lab := spec.LabOf(asked.Run.Target); lab || len(asked.Faults) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	dir, err := journals(env)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	o := command.Options{URI: asked.Run.Target, Journals: dir}
 	if pods != nil {
 		o.File.Members, o.API = pods.Members(), pods
 	} else if asked.Platform != "" {
-		if o.File, err = readSpec(env, asked.Platform, "platform file", "", spec.ReadPlatform); err != nil {
-			return nil, nil, err
+		if o.File, err = readPlatform(env, asked.Platform); err != nil {
+			return nil, err
 		}
 	}
 	if o.File.VSphere != nil {
-		if vms, err = openVSphere(ctx, env, o.File, asked.Platform); err != nil {
-			return nil, nil, err
+		if o.API, err = vsphere.Open(ctx, o.File, env.getenv); err != nil {
+			return nil, withExit(exitUnreachable, err)
 		}
-		o.API = vms
 	}
 	p, err := command.New(o)
 	if err != nil {
-		return nil, nil, withExit(exitUsage, err)
+		return nil, withExit(exitUsage, err)
 	}
 	for _, f := range asked.Faults {
 		if byMongoDB(p, f) {
@@ -165,23 +162,50 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 			f.Strike.Action, f.Strike.Target = action.Stop, o.File.Members[0].Name // what it is made of
 		}
 		if _, err := p.Fault(f, 0); err != nil {
-			return nil, nil, withExit(exitUsage, errors.Join(err, p.Close()))
+			return nil, withExit(exitUsage, errors.Join(err, p.Close()))
 		}
 	}
-	return p, vms, nil
+	return p, nil
 }
 
-// openVSphere connects to the vCenter of a platform file. Names of files in it are relative to it.
-func openVSphere(ctx context.Context, env *environment, file spec.Platform, name string) (*vsphere.Breaker, error) {
-	s := *file.VSphere
-	for _, f := range []*string{&s.CA, &s.Credentials} {
-		if *f != "" && !filepath.IsAbs(*f) && name != "-" {
+// readPlatform reads a platform file. Names of files in it are relative to it.
+func readPlatform(env *environment, name string) (spec.Platform, error) {
+	file, err := readSpec(env, name, "platform file", "", spec.ReadPlatform)
+	if err != nil || file.VSphere == nil || name == "-" {
+		return file, err
+	}
+	for _, f := range []*string{&file.VSphere.CA, &file.VSphere.Credentials} {
+		if *f != "" && !filepath.IsAbs(*f) {
 			*f = filepath.Join(filepath.Dir(name), *f)
 		}
 	}
-	file.VSphere = &s
-	b, err := vsphere.Open(ctx, file, env.getenv)
-	return b, withExit(exitUnreachable, err)
+	return file, nil
+}
+
+// needsYes refuses a study that changes a deployment which is not a lab.
+const needsYes = "nothing was done: this study changes the storage policies of the members' disks, which rebuilds them. See the changes with " +
+	"plimsoll study plan. To do it, add --yes-break-it"
+
+// storage opens the vCenter that applies the storage policies of a study.
+func (f *conductFlags) storage(env *environment) func(context.Context, spec.Study) (conduct.Storage, error) {
+	return func(ctx context.Context, asked spec.Study) (conduct.Storage, error) {
+		if !f.yes {
+			return nil, usageError(needsYes)
+		}
+		file, err := readPlatform(env, asked.Platform)
+		if err != nil {
+			return nil, err
+		}
+		dir, err := journals(env)
+		if err != nil {
+			return nil, err
+		}
+		s, err := vsphere.OpenStorage(ctx, asked.Run.Target, dir, file, env.getenv)
+		if err != nil {
+			return nil, withExit(exitUnreachable, err)
+		}
+		return s, nil
+	}
 }
 
 // byMongoDB says whether commands of MongoDB do a planned event, because the platform has no commands for it.

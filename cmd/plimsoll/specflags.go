@@ -305,6 +305,9 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 			return asked, err
 		}
 	}
+	if asked.StoragePolicy != "" {
+		return asked, usageError("storage_policy: only a study applies storage policies. Remove it, or write a study with the key platform")
+	}
 	return asked, withExit(exitUsage, asked.Complete())
 }
 

@@ -56,6 +56,11 @@ func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, e
 	if err != nil {
 		return asked, err
 	}
+	if asked.Platform != "" && !filepath.IsAbs(asked.Platform) { // absolute, because a study may be resumed elsewhere
+		if asked.Platform, err = filepath.Abs(filepath.Join(filepath.Dir(name), asked.Platform)); err != nil {
+			return asked, err
+		}
+	}
 	if err := readAddresses(env, &asked.Run.Target); err != nil {
 		return asked, err
 	}

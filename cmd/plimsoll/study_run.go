@@ -35,6 +35,7 @@ type studyRunOptions struct {
 type conductFlags struct {
 	format, web string
 	quiet, drop bool
+	yes         bool // storage policies may be changed
 	agents      agentFlags
 }
 
@@ -99,6 +100,7 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
 	addAgentFlags(cmd.Flags(), &f.agents)
+	cmd.Flags().BoolVar(&f.yes, "yes-break-it", false, "change the storage policies of the members' disks, as planned")
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
 }
 
@@ -112,7 +114,8 @@ func (f *conductFlags) options(env *environment, places *agentPlaces) (c conduct
 	runs := &conduct.Runs{Places: places.find, Options: run.Options{Tool: tool(), Now: env.now, Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
-	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs}
+	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs,
+		Storage: f.storage(env)}
 	if !f.quiet {
 		progress = newStudyProgress(env)
 		c.Progress, runs.Options.Progress = progress, progress.trial()
@@ -137,6 +140,9 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	}
 	if err := checkStudyTarget(ctx, env, &spec); err != nil {
 		return err
+	}
+	if spec.Platform != "" && !o.yes {
+		return usageError(needsYes)
 	}
 	dir := cmp.Or(o.out, cmp.Or(spec.Out, newDir("studies", spec.Name, env.now())))
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {

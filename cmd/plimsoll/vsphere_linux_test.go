@@ -81,8 +81,8 @@ func TestVSphereDrill(t *testing.T) {
 		!f.Commands[0].Request {
 		t.Errorf("exit code %d, %s: %q, %+v\n%s", code, d.Verdict, d.Reasons, f, out)
 	}
-	if d.VSphere == nil || len(d.VSphere.Machines) != 3 || len(d.VSphere.Clusters) != 1 {
-		t.Errorf("the record has %+v", d.VSphere)
+	if v := d.Rounds[0].VSphere; v == nil || len(v.Machines) != 3 || len(v.Clusters) != 1 {
+		t.Errorf("the record has %+v", v)
 	}
 	var text bytes.Buffer
 	cmd := o.command(t, o.drill("b", "--fault", "vm-power-off:db3", "--duration", "1h", "--yes-break-it")...)

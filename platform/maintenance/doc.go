@@ -199,10 +199,8 @@ func (d *Deployment) await(ctx context.Context, what string, is func([]record.La
 		if err == nil && is(members) {
 			return nil
 		}
-		select {
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("timed out while waiting for %s", what), err, context.Cause(ctx))
+		if cause := platform.Pause(ctx, pollEvery); cause != nil {
+			return errors.Join(fmt.Errorf("timed out while waiting for %s", what), err, cause)
 		}
 	}
 }

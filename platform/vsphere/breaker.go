@@ -140,6 +140,8 @@ type undo struct {
 	HostPath string                       `json:"host_path"`
 	// Adapters are the keys of the network adapters that the fault disconnects.
 	Adapters []int32 `json:"adapters,omitempty"`
+	// Disks are the disks whose storage policy a study changes, with the policies that they had.
+	Disks []diskPolicy `json:"disks,omitempty"`
 }
 
 // Steps implements [platform.Breaker].

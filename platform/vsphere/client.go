@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/task"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -87,7 +88,38 @@ func connect(ctx context.Context, s spec.VSphere, getenv func(string) string) (*
 		return nil, c.explain(ctx, "connect", err)
 	}
 	c.Manager = session.NewManager(c.vim)
+	c.vim.RoundTripper = &again{c.vim.RoundTripper, c}
 	return c, c.explain(ctx, "log in", c.Login(ctx, c.user))
+}
+
+// again sends a request once more that vCenter refused because the session had ended. It limits requests that have no
+// limit: govmomi ends its waits with them.
+type again struct {
+	soap.RoundTripper
+	client *client
+}
+
+// RoundTrip implements [soap.RoundTripper].
+func (a *again) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
+	if ctx.Done() == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, closeWithin)
+		defer cancel()
+	}
+	err := a.RoundTripper.RoundTrip(ctx, req, res)
+	switch req.(type) {
+	case *methods.LoginBody, *methods.LogoutBody:
+		return err
+	}
+	if !fault.Is(err, &types.NotAuthenticated{}) {
+		return err
+	}
+	a.client.close(ctx) // vCenter refuses a second login in a session
+	if err := a.client.Login(ctx, a.client.user); err != nil {
+		return err
+	}
+	reflect.ValueOf(res).Elem().SetZero() // it has the fault
+	return a.RoundTripper.RoundTrip(ctx, req, res)
 }
 
 // ready logs in again if the session has ended.
@@ -172,6 +204,9 @@ func faultName(err error) string {
 func (c *client) await(ctx context.Context, what string, t *object.Task, err error) error {
 	if err == nil {
 		err = t.Wait(ctx)
+		if err == nil {
+			err = context.Cause(ctx) // govmomi returns no error if ctx was canceled
+		}
 	}
 	if name := faultName(err); name != "" {
 		err = fmt.Errorf("%s: %w", name, err)

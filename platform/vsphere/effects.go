@@ -132,6 +132,13 @@ var effects = map[string]effect{
 	},
 }
 
+func init() {
+	heal := func(ctx context.Context, c *client, u undo) (string, error) {
+		return "the disks are rebuilt now; see their compliance in the vSphere client", c.setPolicies(ctx, u.Disks)
+	}
+	effects[storagePolicy] = effect{healText: restorePolicies, heal: heal}
+}
+
 func viewOfVM(u undo) string   { return "govc vm.info -json " + shellword.Quote(u.VMPath) }
 func viewOfHost(u undo) string { return "govc host.info -json " + shellword.Quote(u.HostPath) }
 

@@ -16,6 +16,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
+// Describe implements [platform.Describer].
+func (b *Breaker) Describe(ctx context.Context, round *record.DrillRound) error {
+	round.VSphere = b.Facts(ctx)
+	return nil
+}
+
 // Facts reads what vCenter reports of the machines of the members. What cannot be read is named in the result.
 func (b *Breaker) Facts(ctx context.Context) *record.VSphere {
 	ctx, cancel := context.WithTimeout(ctx, b.client.spec.Timeout.Std())

@@ -110,8 +110,9 @@ type machine struct {
 	// Name is that of the virtual machine, Path its inventory path; Host and HostPath are those of its host.
 	Name, Path, Host, HostPath string
 	power                      types.VirtualMachinePowerState
-	adapters                   []int32 // keys of its network adapters that are connected
-	returns                    bool    // HA starts it elsewhere if its host fails
+	adapters                   []int32                       // keys of its network adapters that are connected
+	returns                    bool                          // HA starts it elsewhere if its host fails
+	vsan                       *types.ManagedObjectReference // the cluster, if it has vSAN
 }
 
 // look reads the state of a virtual machine.
@@ -146,6 +147,9 @@ func (c *client) look(ctx context.Context, vm *object.VirtualMachine) (machine, 
 			return m, c.explain(ctx, "read the settings of the cluster", err)
 		}
 		m.returns = isTrue(configured.DasConfig.Enabled)
+		if v := configured.VsanConfigInfo; v != nil && isTrue(v.Enabled) {
+			m.vsan = h.Parent
+		}
 	}
 	return m, nil
 }

@@ -80,7 +80,8 @@ func newCenter(t *testing.T, addresses ...string) *center {
 	t.Cleanup(c.front.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	writePEM(t, ca, c.front.Certificate().Raw)
-	c.file.VSphere = &spec.VSphere{URL: c.front.URL + "/sdk", CA: ca, Timeout: spec.Duration(patience)}
+	c.file.VSphere = &spec.VSphere{URL: c.front.URL + "/sdk", CA: ca, Timeout: spec.Duration(patience),
+		Rebuild: spec.Duration(patience)}
 	for i, address := range addresses {
 		name := []string{"db1", "db2", "db3"}[i]
 		c.file.Members = append(c.file.Members, spec.PlatformMember{Name: name, Address: address,

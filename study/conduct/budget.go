@@ -81,7 +81,7 @@ func (s *session) fitBlocks() error {
 			t.Attempt++ // the lost attempt stays in the record
 		}
 		t.Status, t.Problem = record.TrialLeft, why
-		t.Record, t.Started, t.Seconds, t.Redeployed, t.Values, t.Validity = "", nil, 0, 0, nil, nil
+		t.Record, t.Started, t.Seconds, t.Redeployed, t.Storage, t.Values, t.Validity = "", nil, 0, 0, nil, nil, nil
 		s.log.study.Place(t)
 	}
 	return s.log.write()

@@ -33,7 +33,9 @@ type Options struct {
 	Abort    <-chan struct{} // closed: end the trial under way at once
 	Plan     study.PlanOptions
 	Labs     run.Labs // brings up the lab of a study that has one; nil if it cannot
-	Budget   Budget   // says how much may still be done; nil is all of it
+	// Storage opens the storage of the target of a study with a platform; nil if it cannot.
+	Storage func(context.Context, spec.Study) (Storage, error)
+	Budget  Budget // says how much may still be done; nil is all of it
 
 	// Asked is the specification before scaling, for the record; nil if there is no scale.
 	Asked *spec.Study

@@ -15,13 +15,14 @@ import (
 
 // ownFindings are the ids of the findings of this package.
 var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed",
-	"machine-changed", "journal-damaged", "lab-left", "redeployed", "scaled", "cut-short"}
+	"machine-changed", "journal-damaged", "lab-left", "redeployed", "storage-left", "storage-policies", "scaled", "cut-short"}
 
 // conducted makes the findings about how a study was run.
 type conducted struct {
 	*logbook
 	data  *dataSets
 	lab   *deployment
+	disks *storage
 	total int // trials of the plan
 }
 
@@ -48,6 +49,13 @@ func (c *conducted) replaceFindings() {
 	}
 	if c.lab.left != "" {
 		c.add("lab-left", measure.Note, "%s", c.lab.left)
+	}
+	if c.disks.left != "" {
+		c.add("storage-left", measure.Warning, "%s", c.disks.left)
+	}
+	if mean, n := rebuilt(c.study.Trials); n > 0 {
+		c.add("storage-policies", measure.Note, "the storage policy of disks was changed %s, %s each until they complied. The trial after "+
+			"that reads from disks that were just rebuilt", figure.Plural(n, "time"), figure.Duration(time.Duration(mean*float64(time.Second))))
 	}
 	if mean, n := redeployed(c.study.Trials); n > 0 {
 		c.add("redeployed", measure.Note, "the lab was brought up %s, %s each. The trial after that runs on servers that were just "+

@@ -26,6 +26,7 @@ type session struct {
 	log    *logbook
 	data   *dataSets
 	lab    *deployment
+	disks  *storage
 	queue  queue
 	budget budget
 	pace   pace
@@ -37,6 +38,7 @@ func newSession(o Options, w *record.StudyWriter, s *record.Study, asked spec.St
 		log:    newLogbook(o, w, s),
 		data:   &dataSets{dir: o.Dir, reload: asked.Reload, drop: o.Drop, places: map[string]dataState{}},
 		lab:    &deployment{labs: o.Labs, clock: o.Clock, progress: o.Progress, dir: o.Dir},
+		disks:  &storage{open: o.Storage, progress: o.Progress},
 		budget: budget{dir: o.Dir, clock: o.Clock, began: o.Clock.Now(), limit: asked.Budget.Std(), shared: o.Budget},
 		pace:   newPace(),
 		streak: streak{unreached: map[string][]record.Trial{}},
@@ -106,10 +108,14 @@ func (s *session) perform(ctx context.Context) (*record.Study, error) {
 	if err := s.log.begin(s.describe()); err != nil {
 		return nil, err
 	}
-	err := s.findBase(ctx)
+	err := s.disks.begin(ctx, s.spec, s.log.study)
+	if err == nil {
+		err = s.findBase(ctx)
+	}
 	if err == nil {
 		err = s.performTrials(ctx)
 	}
+	s.disks.end(ctx)
 	if s.plan.Lab != nil {
 		s.lab.remove(ctx, s.plan.Lab.Name)
 	}
@@ -166,7 +172,7 @@ func (s *session) finish(err error) (*record.Study, error) {
 	default:
 		of.Status, of.Problem, of.Ended = record.Failed, err.Error(), nil
 	}
-	c := conducted{logbook: s.log, data: s.data, lab: s.lab, total: s.queue.total}
+	c := conducted{logbook: s.log, data: s.data, lab: s.lab, disks: s.disks, total: s.queue.total}
 	c.replaceFindings()
 	judge.Study(of)
 	return s.log.close(err)

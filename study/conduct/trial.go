@@ -63,7 +63,7 @@ func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, e
 	t.Attempt = s.log.nextAttempt(t, j.procedure)
 	t.Record = dirOf(t, j.procedure)
 	t.Status, t.Started, t.Problem, t.Seconds, t.Values, t.Validity = record.TrialRunning, &utc, "", 0, nil, nil
-	t.Redeployed = 0
+	t.Redeployed, t.Storage = 0, nil
 	if err := s.log.note(record.EventBegin, t, j, data); err != nil {
 		return study.Result{}, t, err
 	}
@@ -73,6 +73,9 @@ func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, e
 		t.Redeployed, engine, err = s.lab.deploy(ctx, lab, t.Configuration)
 		s.log.study.Engine = cmp.Or(engine, s.log.study.Engine)
 	}
+	if err == nil {
+		err = s.disks.arrange(ctx, &t, j.spec.StoragePolicy)
+	}
 	result, ending := study.Result{}, ending{err: err, asked: err != nil && (ctx.Err() != nil || closed(s.o.Abort))}
 	if err == nil {
 		result, ending = s.supervise(ctx, study.Request{
@@ -80,7 +83,7 @@ func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, e
 			Number: s.log.nextNumber(started),
 		}, s.deadline(j.spec))
 	}
-	t.Seconds = max(0, s.o.Clock.Now().Sub(started).Seconds()-t.Redeployed) // a clock may be set back
+	t.Seconds = max(0, s.o.Clock.Now().Sub(started).Seconds()-t.Preparing()) // a clock may be set back
 	stop := s.conclude(&t, j, result, ending)
 	if err := s.ended(t, j, s.data.after(data, result.Run)); err != nil {
 		return result, t, err
