@@ -3,6 +3,7 @@ package predict
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -62,7 +63,10 @@ func (s *Study) Curve(f *spec.Factor) (c Curve, ok bool) {
 	if len(c.At) < 2 || c.Now == 0 {
 		return c, false
 	}
-	write := figure.Significant
+	write := func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+	if whole {
+		write = func(x float64) string { return figure.Count(int64(x)) }
+	}
 	if strings.HasSuffix(levels[0].Name, "B") {
 		write = func(x float64) string { return figure.Bytes(int64(x)) }
 	}

@@ -15,7 +15,7 @@ import (
 // minBefore is the smallest number of records with which a new one is compared.
 const minBefore = 3
 
-// Gate compares the newest record of a history with those before it, since the last change. A metric is worse or better
+// Gate compares one record of a history with the others, since the last change. A metric is worse or better
 // if it is outside of the prediction interval of one more record and the difference is above the margin. The interval
 // is
 //
@@ -76,14 +76,12 @@ func gateMetric(g *record.HistoryGroup, s *record.HistorySeries, at int, r rules
 		Verdict: record.Inconclusive, Course: []float64{}}
 	from := 0
 	for k := range s.Changes {
-		if s.Changes[k].Index <= at {
-			from, m.Changed = s.Changes[k].Index, &s.Changes[k]
-		}
+		from, m.Changed = s.Changes[k].Index, &s.Changes[k]
 	}
 	var before []float64
-	for k, p := range g.Points[:at] {
+	for k, p := range g.Points {
 		x, ok := p.Values[s.Metric]
-		if !ok {
+		if k == at || !ok {
 			continue
 		}
 		if len(m.Course) == 0 {
