@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
 	"github.com/plimsoll-bench/plimsoll/platform/vsphere"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
@@ -159,7 +160,7 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 			continue
 		}
 		if f.Exec == nil && f.Strike.Action == action.RollingRestart && len(o.File.Members) > 0 {
-			f.Strike.Action, f.Strike.Target = action.Stop, o.File.Members[0].Name // what it is made of
+			f.Strike.Action, f.Strike.Target = restartOf(p), o.File.Members[0].Name // what it is made of
 		}
 		if _, err := p.Fault(f, 0); err != nil {
 			return nil, withExit(exitUsage, errors.Join(err, p.Close()))
@@ -180,6 +181,14 @@ func readPlatform(env *environment, name string) (spec.Platform, error) {
 		}
 	}
 	return file, nil
+}
+
+// restartOf is the action that restarts members in a rolling restart.
+func restartOf(p *platform.Deployment) string {
+	if a := maintenance.Restart(p.Actions()); a != nil {
+		return a.Name
+	}
+	return action.Stop
 }
 
 // needsYes refuses a study that changes a deployment which is not a lab.
@@ -238,7 +247,7 @@ func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked s
 			continue
 		}
 		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
-			fmt.Fprintln(w, "  each member, with the commands of the action stop:", a.Help)
+			fmt.Fprintf(w, "  each member, by the action %s: %s\n", restartOf(p), a.Help)
 			continue
 		}
 		plans, err := p.Plan(ctx, f)

@@ -39,6 +39,11 @@ func newOwn(t *testing.T, binary string) *deployed {
     heal: [%[1]s, resume, "{member}"]
     witness: [%[1]s, is-paused, "{member}"]
     failure_mode: black-hole
+  stop:
+    inject: [%[1]s, stop, "{member}"]
+    heal: [%[1]s, start, "{member}"]
+    failure_mode: planned
+    timeout: 2m
 `, o.Script)
 	if err := os.WriteFile(o.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -92,7 +97,7 @@ func TestPlatformPlan(t *testing.T) {
 			[]string{says, "nothing was done", "--yes-break-it"}},
 		{o.drill("a", "--fault", "pause:random", "--dry-run"), exitSuccess, []string{"one of these 3 members", "pause db1", "pause db2", "pause db3"}},
 		{o.drill("a", "--fault", "kill:primary", "--dry-run"), exitSuccess, []string{"role primary"}},
-		{o.drill("a", "--fault", "cut:db1", "--dry-run"), exitUsage, []string{"has no commands for cut (it has: kill, pause)"}},
+		{o.drill("a", "--fault", "cut:db1", "--dry-run"), exitUsage, []string{"has no commands for cut (it has: kill, pause, stop)"}},
 		{o.drill("a", "--fault", "kill:db7", "--dry-run"), exitUnreachable, []string{`there is no member "db7"`}},
 		{[]string{"platform", "status"}, exitSuccess, []string{"no fault is in the journal"}},
 		{[]string{"platform", "heal"}, exitSuccess, []string{"nothing was done"}},
@@ -151,6 +156,32 @@ func TestPlatformDrill(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(o.home, "platform")); err != nil || len(left) > 0 {
 		t.Errorf("the journal has %v, %v", left, err)
+	}
+}
+
+// A rolling restart and an index build are events of a deployment that is no lab, of a real mongod where there is one.
+func TestPlatformMaintenance(t *testing.T) {
+	t.Parallel()
+	binary, ok := enginetest.RealMongo(t)
+	if !ok {
+		binary = enginetest.StandinMongo(t, "8.0.12")
+	}
+	o := newOwn(t, binary)
+	for event, figure := range map[string]string{"rolling-restart:all": "members restarted", "index-build:workload": "documents indexed"} {
+		if event == "index-build:workload" && !ok {
+			continue // the stand-in has no indexes
+		}
+		out := strings.ReplaceAll(event, ":", "-")
+		code, text := o.run(t, o.drill(out, "--fault", event, "--duration", "25s", "--yes-break-it")...)
+		d, err := record.OpenDrill(filepath.Join(o.dir, out))
+		if err != nil {
+			t.Fatalf("exit code %d, %v\n%s", code, err, text)
+		}
+		f := d.Rounds[0].Faults[0]
+		if code != exitSuccess || d.Verdict != record.Holds || !f.Hit || f.Event == nil ||
+			len(f.Event.Figures) == 0 || f.Event.Figures[0].Name != figure || f.Event.Figures[0].Value < 3 {
+			t.Errorf("%s: exit code %d, %s: %q, %+v\n%s", event, code, d.Verdict, d.Reasons, f, text)
+		}
 	}
 }
 

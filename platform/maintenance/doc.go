@@ -2,8 +2,8 @@
 // is added or removed, chunk migration, compaction, and a backup.
 //
 // [On] puts the events on top of a [platform.Platform]. Commands of MongoDB alone do some of them
-// ([action.Action.Plain]). A rolling restart uses the platform's stop for one member after the other. All others are
-// the platform's.
+// ([action.Action.Plain]). A rolling restart uses an action of the platform for one member after the other ([Restart]).
+// All others are the platform's.
 package maintenance
 
 import (
@@ -45,12 +45,22 @@ func On(d Deployment) platform.Platform { return &d }
 func (d *Deployment) Actions() (list []*action.Action) {
 	own := d.Platform.Actions()
 	for _, a := range action.All() {
-		restarts := a.Name == action.RollingRestart && slices.Contains(own, action.Find(action.Stop))
-		if a.Plain || restarts || slices.Contains(own, a) {
+		if a.Plain || a.Name == action.RollingRestart && Restart(own) != nil || slices.Contains(own, a) {
 			list = append(list, a)
 		}
 	}
 	return list
+}
+
+// Restart is the action that restarts a member in a rolling restart: the first of stop, the deletion of a pod, and the
+// reset of a virtual machine. It is nil if a platform has none of them.
+func Restart(own []*action.Action) *action.Action {
+	for _, name := range []string{action.Stop, action.PodDelete, action.VMReset} {
+		if a := action.Find(name); slices.Contains(own, a) {
+			return a
+		}
+	}
+	return nil
 }
 
 // Fault implements [platform.Platform]. It refuses an event that the deployment does not have.
@@ -65,7 +75,7 @@ func (d *Deployment) Fault(f spec.Fault, limit time.Duration) (platform.Injector
 	e := &event{deployment: d, action: a, fault: f, limit: limit}
 	switch {
 	case a.Name == action.RollingRestart:
-		if !slices.Contains(d.Platform.Actions(), action.Find(action.Stop)) {
+		if Restart(d.Platform.Actions()) == nil {
 			return nil, fmt.Errorf("%s: it stops and starts the members, and the platform has no %s. Add the commands of %[2]s to the "+
 				"platform file", f.Strike, action.Stop)
 		}

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,34 @@ func TestEventsOfAnyDeployment(t *testing.T) {
 	_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike("rolling-restart:all")}, 0)
 	if err == nil || !strings.Contains(err.Error(), "the platform has no stop") {
 		t.Errorf("without stop: %v", err)
+	}
+}
+
+// has is a platform with some actions.
+type has struct {
+	platform.Platform
+	actions []*action.Action
+}
+
+func (h has) Actions() []*action.Action { return h.actions }
+
+// A rolling restart stops and starts members, or uses what restarts one on Kubernetes or vSphere.
+func TestRestart(t *testing.T) {
+	for want, names := range map[string][]string{
+		action.Stop:      {action.VMReset, action.Stop},
+		action.PodDelete: {action.PodKill, action.PodDelete},
+		action.VMReset:   {action.VMPowerOff, action.VMReset},
+	} {
+		var own []*action.Action
+		for _, name := range names {
+			own = append(own, action.Find(name))
+		}
+		d := On(Deployment{Platform: has{actions: own}})
+		_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike("rolling-restart:all")}, 0)
+		if got := Restart(own); got == nil || got.Name != want || err != nil ||
+			!slices.Contains(d.Actions(), action.Find(action.RollingRestart)) {
+			t.Errorf("%v restart by %v (%v), want %s", names, got, err, want)
+		}
 	}
 }
 

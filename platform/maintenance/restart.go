@@ -170,14 +170,27 @@ func (r *rolling) follow(ctx context.Context, set string) error {
 }
 
 // restart stops a member and starts it again, and waits until it takes part in its set. A member that was stopped is
-// started even if the drill is interrupted.
+// started even if the drill is interrupted. A member that the platform starts by itself must be seen to end, because
+// it takes part in its set before that too.
 func (r *rolling) restart(ctx context.Context, m record.LabMember) error {
-	stop, err := r.deployment.Platform.Fault(spec.Fault{Strike: spec.Strike{Action: action.Stop, Target: m.Name}}, r.limit)
+	by := Restart(r.deployment.Platform.Actions())
+	stop, err := r.deployment.Platform.Fault(spec.Fault{Strike: spec.Strike{Action: by.Name, Target: m.Name}}, r.limit)
 	if err != nil {
 		return err
 	}
 	if _, err := stop.Inject(ctx); err != nil {
 		return err
+	}
+	if !by.Lasts {
+		seen, cancel := context.WithTimeout(ctx, endWithin)
+		known, err := stop.Verify(seen)
+		cancel()
+		if err == nil && !known.Hit {
+			err = fmt.Errorf("%s: the end of the member was not seen within %v: %s", m.Name, endWithin, known.Evidence)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	always, cancel := context.WithTimeout(context.WithoutCancel(ctx), platform.DefaultLimit)
 	defer cancel()
@@ -193,6 +206,9 @@ func (r *rolling) restart(ctx context.Context, m record.LabMember) error {
 	}
 	return r.follow(ctx, m.Set)
 }
+
+// endWithin bounds the time until a member ends that the platform restarts, with the grace period of a pod.
+const endWithin = 2 * time.Minute
 
 // conclude adds the figures, and checks that the members have new processes.
 func (r *rolling) conclude(ctx context.Context, all []record.LabMember) error {

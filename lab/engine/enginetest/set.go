@@ -19,7 +19,7 @@ import (
 // Set is a replica set that no lab started: processes that a script starts, stops and kills, as an administrator's
 // commands do.
 type Set struct {
-	// Script is run as SCRIPT VERB MEMBER with the verbs start, kill, pause, resume, is-dead and is-paused.
+	// Script is run as SCRIPT VERB MEMBER with the verbs start, stop, kill, pause, resume, is-dead and is-paused.
 	Script string
 	// Names are the members db1, db2, …, and Addresses are host:port of each.
 	Names, Addresses []string
@@ -38,6 +38,9 @@ start)
 	case "$(state)" in ''|Z) ;; *) exit 0 ;; esac
 	setsid 'BINARY' --replSet rs0 --bind_ip 127.0.0.1 --port $(cat $dir/port) --dbpath $dir/data --logpath $dir/log >/dev/null 2>&1 </dev/null &
 	echo $! >$dir/pid ;;
+stop)
+	kill -TERM $(cat $dir/pid)
+	while case "$(state)" in ''|Z) false ;; esac; do sleep 0.05; done ;;
 kill) kill -9 $(cat $dir/pid) ;;
 pause) kill -STOP $(cat $dir/pid) ;;
 resume) kill -CONT $(cat $dir/pid) ;;
