@@ -402,6 +402,10 @@ func (r *runner) reachTarget(ctx context.Context) error {
 		r.closeTarget()
 		return fmt.Errorf("cannot identify %s: %w", r.target, err)
 	}
+	if err := checkEngine(r.workload, engineOf(r.target, r.info)); err != nil {
+		r.closeTarget()
+		return err
+	}
 	if c, ok := r.store.(server.Commander); ok {
 		r.trip = roundTrip(ctx, c)
 	}

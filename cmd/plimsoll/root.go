@@ -68,9 +68,9 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 		newDiskCommand(env), newYCSBCommand(env))
 	addGroup(root, "results", "Use results:", newShowCommand(env), newReportCommand(env), newServeCommand(env),
 		newCompareCommand(env), newHistoryCommand(env), newSizeCommand(env))
-	addGroup(root, "prepare", "Prepare:", newWorkloadsCommand(env), newCalibrateCommand(env), newDoctorCommand(env),
-		newAgentCommand(env), newAgentsCommand(env), newEngineCommand(env), newLabCommand(env), newPlatformCommand(env),
-		newFaultfsCommand(env))
+	addGroup(root, "prepare", "Prepare:", newWorkloadsCommand(env), newWorkloadCommand(env),
+		newCalibrateCommand(env), newDoctorCommand(env), newAgentCommand(env), newAgentsCommand(env),
+		newEngineCommand(env), newLabCommand(env), newPlatformCommand(env), newFaultfsCommand(env))
 	root.AddCommand(newVersionCommand(env), newManCommand(env), newExitCodesTopic(),
 		newResponderCommand(env), newClientCommand(env), newPersonsCommand(env), newSupervisorCommand(env)) // hidden
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", helpColumns)))

@@ -1,0 +1,13 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func newWorkloadCommand(env *environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workload",
+		Short: "Check workload files, and show what they send",
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	return group(cmd, newWorkloadCheckCommand(env), newWorkloadShowCommand(env), newWorkloadSampleCommand(env))
+}
