@@ -18,8 +18,8 @@ import (
 // arrangeAtMost bounds the commands for one collection; moving an empty chunk can take seconds on a busy cluster.
 const arrangeAtMost = 10 * time.Minute
 
-// Arrange shards a collection as a workload describes it: zones first, then the shard key, then the split points. A
-// collection that is sharded already stays as it is.
+// Arrange shards a collection as a workload describes it: zones first, then the shard key, then the split points. The
+// balancer moves the chunks of a ranged key and of zones. A collection that is sharded already stays as it is.
 func Arrange(ctx context.Context, c server.Commander, database string, s workload.Sharding) error {
 	ctx, cancel := context.WithTimeout(ctx, arrangeAtMost)
 	defer cancel()
@@ -70,20 +70,9 @@ func Arrange(ctx context.Context, c server.Commander, database string, s workloa
 	if err != nil {
 		return fmt.Errorf("shard %s: %w", ns, err)
 	}
-	return spreadPoints(ctx, c, ns, s.Points, m.Shards)
-}
-
-// spreadPoints splits a collection at the points, and moves the chunks to the shards by turns.
-func spreadPoints(ctx context.Context, c server.Commander, ns string, points [][]byte, shards []string) error {
-	for i, p := range points {
-		err := WhenFree(ctx, c, bson.D{{Key: "split", Value: ns}, {Key: "middle", Value: bson.Raw(p)}})
-		if err != nil {
+	for _, p := range s.Points {
+		if err := admin(bson.D{{Key: "split", Value: ns}, {Key: "middle", Value: bson.Raw(p)}}); err != nil {
 			return fmt.Errorf("split %s at %s: %w", ns, bson.Raw(p), err)
-		}
-		err = WhenFree(ctx, c, bson.D{{Key: "moveChunk", Value: ns}, {Key: "find", Value: bson.Raw(p)},
-			{Key: "to", Value: shards[(i+1)%len(shards)]}})
-		if err != nil && !strings.Contains(err.Error(), "already") { // on that shard
-			return fmt.Errorf("move the chunk of %s at %s: %w", ns, bson.Raw(p), err)
 		}
 	}
 	return nil
