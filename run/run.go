@@ -242,6 +242,11 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if target.Kind == "embedded" {
+		if err := checkEngine(r.workload, engineEmbedded); err != nil {
+			return nil, err
+		}
+	}
 	if err := CheckObjectives(asked, r.workload.Classes()); err != nil {
 		return nil, err
 	}
