@@ -57,6 +57,11 @@ func NewCheck() func(spec.Run) error {
 		if target.Kind == "lab" {
 			return nil // its properties are not known here
 		}
+		if target.Kind == "embedded" && asked.Workload.IsFile() {
+			if err := CheckEngine(asked, engineEmbedded); err != nil {
+				return err
+			}
+		}
 		return checkSingle(target, asked)
 	}
 }

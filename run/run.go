@@ -244,6 +244,11 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if target.Kind == "embedded" {
+		if err := checkEngine(r.workload, engineEmbedded); err != nil {
+			return nil, err
+		}
+	}
 	if err := CheckObjectives(asked, r.workload.Classes()); err != nil {
 		return nil, err
 	}
@@ -403,6 +408,10 @@ func (r *runner) reachTarget(ctx context.Context) error {
 	if r.info, err = r.identify(ctx, r.store); err != nil {
 		r.closeTarget()
 		return fmt.Errorf("cannot identify %s: %w", r.target, err)
+	}
+	if err := checkEngine(r.workload, engineOf(r.target, r.info)); err != nil {
+		r.closeTarget()
+		return err
 	}
 	if c, ok := r.store.(server.Commander); ok {
 		r.trip = roundTrip(ctx, c)

@@ -10,15 +10,39 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // spread shards the collections of the workload in a sharded lab, unless they are sharded, by the hash of _id. A
 // collection that already has documents is an error, unless the run takes the data as they are.
 func (r *runner) spread(ctx context.Context) error {
+	if err := r.arrange(ctx); err != nil {
+		return err
+	}
 	if r.lab == nil || r.lab.before == nil || r.lab.before.Specification.Topology.Kind != spec.LabSharded {
 		return nil
 	}
 	return SpreadOver(ctx, r.target.URI, r.spec, r.workload.Collections(), r.spec.LoadPhase.Skip, r.opts.Progress.Step)
+}
+
+// arrange shards collections as the workload file says, if the target is sharded.
+func (r *runner) arrange(ctx context.Context) error {
+	sharder, ok := workload.As[workload.Sharder](r.workload)
+	if !ok || r.opts.Clients > 1 {
+		return nil
+	}
+	c, done, err := r.asSharded(ctx)
+	if err != nil || c == nil {
+		return err
+	}
+	defer done()
+	for _, s := range sharder.Shardings() {
+		r.opts.Progress.Step("sharding " + s.Collection)
+		if err := shards.Arrange(ctx, c, r.spec.Database, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SpreadOver shards collections of a sharded cluster by the hash of _id, with chunks on every shard, unless they are

@@ -229,6 +229,41 @@ type Compound interface {
 	Parts() []Workload
 }
 
+// Sharder is implemented by workloads that say how their collections are distributed over shards.
+type Sharder interface {
+	Shardings() []Sharding
+}
+
+// Sharding is the distribution of a collection.
+type Sharding struct {
+	Collection string
+	Key        []byte // BSON document, for example {_id: "hashed"}
+	Unique     bool
+	Hashed     bool     // Key has a hashed field
+	Chunks     int      // of a hashed key before the load phase, 0 for one on each shard
+	Points     [][]byte // where a ranged key is split, in ascending order
+	Zones      []Zone
+}
+
+// Zone keeps the range [From, To) of the shard key on shards, which are names or numbers in their order.
+type Zone struct {
+	Name     string
+	Shards   []string
+	From, To []byte
+}
+
+// Exemplar is implemented by workloads that were not made for all stores.
+type Exemplar interface {
+	// Examples returns one operation of each kind, to find out whether a store can do it.
+	Examples() []Example
+}
+
+// Example is the requests of one operation.
+type Example struct {
+	Class    string
+	Requests []Request
+}
+
 // Remover is implemented by workloads that remove or replace documents.
 type Remover interface {
 	// Removes reports whether documents of a collection may disappear or lose fields: by an operation, or by an index that

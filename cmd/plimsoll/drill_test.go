@@ -49,7 +49,7 @@ func TestShippedDrills(t *testing.T) {
 			if _, err := topology.Plan(*of.Lab); err != nil && spec.EngineLacks(engine, spec.CapSharding) == "" {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
-			if err := run.CheckRoom(*of.Lab, of.Run); err != nil {
+			if err := run.CheckLab(*of.Lab, of.Run); err != nil {
 				t.Errorf("%s on %s: %v", file, engine, err)
 			}
 		}

@@ -180,7 +180,7 @@ func checkStudyLab(env *environment) func(spec.Lab, spec.Run) error {
 		if err := checkLabDurability(l, asked.Durability); err != nil {
 			return err
 		}
-		return run.CheckRoom(l, asked)
+		return run.CheckLab(l, asked)
 	}
 }
 

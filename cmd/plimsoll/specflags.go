@@ -62,7 +62,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 		define(name, "", kind, help, set, true)
 	}
 
-	one("workload", "name", "workload: a to f, person, location, catalog, ycsb-a to ycsb-f (default a); see 'plimsoll workloads'", text(func(r *spec.Run) *string { return &r.Workload.Name }))
+	one("workload", "name", "workload: a to f, person, location, catalog, ycsb-a to ycsb-f, or the path of a workload file (FILE.yaml) (default a); see 'plimsoll workloads'", text(func(r *spec.Run) *string { return &r.Workload.Name }))
 	one("mode", "core|ycsb", "generators: core (corrected) or ycsb (the same as YCSB, to compare with its figures; ycsb-a to ycsb-f set it) (default core)", text(func(r *spec.Run) *string { return &r.Workload.Mode }))
 	one("records", "count", "number of documents, for example 1M (default 100k)", parsed("workload.records", spec.ParseCount, func(r *spec.Run) *spec.Count { return &r.Workload.Records }))
 	one("seed", "number", "seed of data and operations (default 1)", setSeed)

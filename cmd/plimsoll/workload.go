@@ -5,9 +5,10 @@ import "github.com/spf13/cobra"
 func newWorkloadCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workload",
-		Short: "Record your own workload, and compare workload files",
+		Short: "Check workload files, and record your own workload",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	return group(cmd, newWorkloadRecordCommand(env), newWorkloadCompareCommand(env))
+	return group(cmd, newWorkloadCheckCommand(env), newWorkloadShowCommand(env), newWorkloadSampleCommand(env),
+		newWorkloadRecordCommand(env), newWorkloadCompareCommand(env))
 }

@@ -17,6 +17,9 @@ const buildBytes = 4 << 20
 func (st *embeddedStore) EnsureIndexes(ctx context.Context, indexes []workload.Index) (err error) {
 	defer st.recoverTo(&err)
 	for _, ix := range indexes {
+		if ix.Options != nil {
+			return CheckIndex(&ix)
+		}
 		if err := st.ensureIndex(ctx, ix); err != nil {
 			return fmt.Errorf("create the index %q on %s: %w", ix.Name, ix.Collection, st.explainUnlessOurs(err))
 		}

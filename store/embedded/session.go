@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -32,7 +31,7 @@ type session struct {
 // Do carries out one request. See [store.Session].
 func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
-	write := req.Verb == workload.Insert || req.Verb == workload.Update
+	write := req.Verb.Writes()
 	if err := s.ready(deadline); err != nil {
 		fail(res, err, write)
 		return
@@ -40,6 +39,11 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	defer s.recoverDo(res, write)
 	res.Attempts = 1
 	var err error
+	if req.Within || req.Hint.Kind != 0 || req.Collation != nil {
+		err = Check(req)
+		s.finish(req, res, err)
+		return
+	}
 	switch req.Verb {
 	case workload.Find:
 		err = s.find(deadline, req, res)
@@ -48,9 +52,16 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	case workload.Insert:
 		err = s.insert(req, res)
 	case workload.Update:
-		err = s.updates(req, res)
+		for i := range req.Updates {
+			if u := &req.Updates[i]; u.Many || u.Stages || u.ArrayFilters != nil {
+				err = checkStatement(s, u)
+			}
+		}
+		if err == nil {
+			err = s.updates(req, res)
+		}
 	default:
-		err = unsupported(fmt.Sprintf("the verb %s", req.Verb))
+		err = unsupported("the command " + req.Verb.String())
 	}
 	s.finish(req, res, err)
 }
@@ -73,7 +84,7 @@ var errLate = &opError{
 
 // finish puts the end of an operation into res.
 func (s *session) finish(req *workload.Request, res *store.Result, err error) {
-	write := req.Verb == workload.Insert || req.Verb == workload.Update
+	write := req.Verb.Writes()
 	if err != nil {
 		fail(res, err, write)
 		if res.Reason == store.Storage {

@@ -35,15 +35,16 @@ type compiler struct {
 
 // collection is a compiled collection.
 type collection struct {
-	of      *Collection
-	name    string
-	set     *workload.KeySet
-	salt    uint64
-	doc     value // a document, or a constant one
-	keys    map[string]*keyField
-	clock   bool // its documents depend on the time
-	changed bool // by an operation
-	removed bool // or replaced: documents do not stay, or lose fields
+	of       *Collection
+	name     string
+	set      *workload.KeySet
+	salt     uint64
+	doc      value // a document, or a constant one
+	keys     map[string]*keyField
+	clock    bool // its documents depend on the time
+	sharding *workload.Sharding
+	changed  bool // by an operation
+	removed  bool // or replaced: documents do not stay, or lose fields
 }
 
 func (c *compiler) collectionNames() []string {
@@ -106,6 +107,9 @@ func Compile(f File, asked workload.Spec) (*Plan, error) {
 			}
 		}
 		if err := k.index(c, p); err != nil {
+			return nil, err
+		}
+		if err := k.shard(c, p); err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,7 @@ type Shard struct {
 	// Unique makes the shard key unique.
 	Unique bool `json:"unique,omitempty" yaml:"unique,omitempty"`
 	// Chunks is the number of chunks before the load phase. A ranged key is split where the documents of the load phase
-	// are, into parts of the same size. Absent, there is one chunk for each shard.
+	// are, into parts of the same size, which the balancer moves. Absent, there is one chunk for each shard.
 	Chunks spec.Count `json:"chunks,omitempty" yaml:"chunks,omitempty"`
 	// Zones keep ranges of the key on certain shards.
 	Zones []Zone `json:"zones,omitempty" yaml:"zones,omitempty"`

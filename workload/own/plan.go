@@ -19,12 +19,15 @@ type Plan struct {
 	vars        int
 	ops         []*operation
 	mix         workload.Mix
+	sharded     []*collection
 	readers     []*operation // one for each worker that only reads a change stream
 }
 
 var (
 	_ workload.Workload = (*Plan)(nil)
 	_ workload.Compound = (*Plan)(nil)
+	_ workload.Exemplar = (*Plan)(nil)
+	_ workload.Remover  = (*Plan)(nil)
 )
 
 // Name implements [workload.Workload].

@@ -103,7 +103,7 @@ func reference(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 		to.keys[field] = key
 		c.again = true // its template may be compiled already
 	}
-	if kind == "sequential" && s.coll != nil {
+	if kind == "sequential" && (s.coll != nil || c.key) {
 		return numberedReference{set: to.set, key: key}, o.err
 	}
 	c.choices = append(c.choices, k)

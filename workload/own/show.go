@@ -179,35 +179,53 @@ func clone(d bson.D) bson.D {
 	return out
 }
 
-// Each returns one operation of each kind, in the order of the file, with its class.
+// Each returns one operation of each kind, in the order of the file.
 func (p *Plan) Each() []Sample {
-	s := &stream{p: p, e: p.newEnv(0, 1)}
 	var list []Sample
-	one := func(k *opened) {
-		var visit func(k *opened)
-		visit = func(k *opened) {
-			for i := range k.lets {
-				s.set(&k.lets[i])
-			}
-			for _, in := range k.steps {
-				visit(in)
-			}
-			if len(k.steps) == 0 {
-				s.reader = k
-				list = append(list, p.sampleOne(s))
+	p.visit(func(s *stream) { list = append(list, p.sampleOne(s)) })
+	return list
+}
+
+// Examples implements [workload.Exemplar].
+func (p *Plan) Examples() []workload.Example {
+	var list []workload.Example
+	p.visit(func(s *stream) {
+		var op workload.Op
+		s.Next(&op)
+		for i := range op.Requests {
+			if s.Listens(&op, i) {
+				s.Answer(&op, i, nil)
 			}
 		}
-		visit(k)
+		list = append(list, workload.Example{Class: p.classes[op.Class].Name, Requests: op.Requests})
+	})
+	return list
+}
+
+// visit calls do with a stream for each kind of operation, which returns that kind next.
+func (p *Plan) visit(do func(s *stream)) {
+	s := &stream{p: p, e: p.newEnv(0, 1)}
+	var visit func(k *opened)
+	visit = func(k *opened) {
+		for i := range k.lets {
+			s.set(&k.lets[i])
+		}
+		for _, in := range k.steps {
+			visit(in)
+		}
+		if len(k.steps) == 0 {
+			s.reader = k
+			do(s)
+		}
 	}
 	for _, o := range p.ops {
-		one(s.open(o))
+		visit(s.open(o))
 	}
 	for i, o := range p.readers {
 		if i == 0 || o != p.readers[i-1] {
-			one(s.open(o))
+			visit(s.open(o))
 		}
 	}
-	return list
 }
 
 // Document returns a document of the load phase of a collection, or one that the run would insert, by its number.
@@ -219,4 +237,50 @@ func (p *Plan) Document(collection string, n int64) bson.Raw {
 		}
 	}
 	return nil
+}
+
+// Content is what the load phase inserts into a collection.
+type Content struct {
+	Name                string
+	Documents, MeanSize int64
+}
+
+// Contents returns the collections with the mean size of up to 100 of their documents.
+func (p *Plan) Contents() []Content {
+	var list []Content
+	e := p.newEnv(0, 1)
+	for _, k := range p.collections {
+		c := Content{Name: k.name, Documents: k.set.Loaded()}
+		n := min(c.Documents, 100)
+		var buf []byte
+		for i := range n {
+			buf = k.append(buf, e, i*(c.Documents/n))
+		}
+		c.MeanSize = int64(len(buf)) / max(n, 1)
+		list = append(list, c)
+	}
+	return list
+}
+
+// Share is the part of all choices that are an operation or a sequence.
+type Share struct {
+	Name  string
+	Share float64
+}
+
+// Shares returns the operations of the file with their parts of all weights.
+func (p *Plan) Shares() []Share {
+	total := 0.0
+	for _, o := range p.ops {
+		total += o.of.Weight
+	}
+	var list []Share
+	for _, o := range p.ops {
+		s := Share{Name: o.of.Class(), Share: 1}
+		if total > 0 {
+			s.Share = o.of.Weight / total
+		}
+		list = append(list, s)
+	}
+	return list
 }

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload"
+	workloadfile "github.com/plimsoll-bench/plimsoll/workload/own"
+)
+
+// workloadFlags are those of the commands that read a workload file.
+type workloadFlags struct {
+	seed    uint64
+	records string
+	engine  string
+	number  int
+}
+
+// open reads and compiles the workload file.
+func (f *workloadFlags) open(path string) (*workloadfile.Plan, spec.Run, error) {
+	asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: path, Seed: f.seed}}
+	if !asked.Workload.IsFile() {
+		return nil, asked, usageError("%s is not a workload file: its name must end in .yaml, .yml or .json", path)
+	}
+	if f.records != "" {
+		n, err := spec.ParseCount(f.records)
+		if err != nil {
+			return nil, asked, withExit(exitUsage, fmt.Errorf("records: %w", err))
+		}
+		asked.Workload.Records = n
+	}
+	if err := asked.Complete(); err != nil {
+		return nil, asked, withExit(exitUsage, err)
+	}
+	w, err := workloadfile.Open(workload.Spec{
+		Text: asked.Workload.Text(), Records: int64(asked.Workload.Records), Seed: f.seed})
+	if err != nil {
+		return nil, asked, withExit(exitUsage, err)
+	}
+	return w.(*workloadfile.Plan), asked, nil
+}
+
+func (f *workloadFlags) command(use, short, long string,
+	do func(*workloadfile.Plan, spec.Run) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use + " FILE.yaml", Short: short, Long: long,
+		Args: exactlyOne("workload file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, asked, err := f.open(args[0])
+			if err != nil {
+				return err
+			}
+			return do(p, asked)
+		},
+	}
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`seed` of data and operations")
+	cmd.Flags().StringVar(&f.records, "records", "", "number of documents in all collections; scales their `count`s")
+	return cmd
+}
+
+func newWorkloadCheckCommand(env *environment) *cobra.Command {
+	f := &workloadFlags{}
+	cmd := f.command("check", "Check a workload file, and whether an engine can do it", `Check a workload file without a database. Errors name the line, the key and the nearest known word.
+
+With --engine, check also that the engine can do every operation and has every index: embedded, documentdb (the
+open engine) or standalone (a mongod without a replica set). A mongod in a replica set can do all.`,
+		func(p *workloadfile.Plan, asked spec.Run) error {
+			if err := run.CheckEngine(asked, f.engine); err != nil {
+				return withExit(exitUsage, err)
+			}
+			fmt.Fprintf(env.stdout, "workload %s\n\n", p.Name())
+			t := table{left: 1}
+			t.row("collection", "documents", "mean size", "data")
+			for _, c := range p.Contents() {
+				t.row(c.Name, figure.Count(c.Documents), figure.Bytes(c.MeanSize), figure.Bytes(c.Documents*c.MeanSize))
+			}
+			t.write(env.stdout, "")
+			fmt.Fprintln(env.stdout)
+			t = table{left: 1}
+			t.row("operation", "share")
+			for _, o := range p.Shares() {
+				t.row(o.Name, figure.Percent(o.Share))
+			}
+			t.write(env.stdout, "")
+			return nil
+		})
+	cmd.Flags().StringVar(&f.engine, "engine", "", "check what an `engine` can do: embedded, documentdb or standalone")
+	return cmd
+}
+
+func newWorkloadShowCommand(env *environment) *cobra.Command {
+	f := &workloadFlags{}
+	return f.command("show", "Print a document of each collection and each command of a workload file", `Print a document of each collection and each operation once, as the commands that a client sends, in Extended
+JSON. Clients add the session, the database and the concerns of the run. Values from answers are null, because no
+database is queried.`,
+		func(p *workloadfile.Plan, _ spec.Run) error {
+			for _, name := range p.Collections() {
+				if doc := p.Document(name, 0); doc != nil {
+					if err := printExtended(env, name, doc); err != nil {
+						return err
+					}
+				}
+			}
+			return printSamples(env, p.Each())
+		})
+}
+
+func newWorkloadSampleCommand(env *environment) *cobra.Command {
+	f := &workloadFlags{}
+	cmd := f.command("sample", "Print the first operations of a virtual user of a workload file", `Print the first operations of one virtual user in their order, with its think times, as the commands that a
+client sends. The same seed gives the same operations.`,
+		func(p *workloadfile.Plan, _ spec.Run) error { return printSamples(env, p.Sample(f.number)) })
+	cmd.Flags().IntVarP(&f.number, "number", "n", 10, "`number` of operations")
+	return cmd
+}
+
+func printSamples(env *environment, list []workloadfile.Sample) error {
+	for _, s := range list {
+		if s.Think != "" {
+			fmt.Fprintf(env.stdout, "# waits %s\n", s.Think)
+		}
+		for _, c := range s.Commands {
+			if err := printExtended(env, s.Class, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func printExtended(env *environment, name string, v any) error {
+	b, err := bson.MarshalExtJSON(v, false, false)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.stdout, "%s: %s\n", name, b)
+	return err
+}

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/embedded"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// The engines that cannot do everything that a workload file can ask for.
+const (
+	engineEmbedded   = "embedded"
+	engineDocumentDB = "documentdb"
+	engineStandalone = "standalone" // a mongod without a replica set
+)
+
+// CheckEngine refuses a workload file with operations or indexes that the engine cannot do. It names the operation.
+func CheckEngine(asked spec.Run, engine string) error {
+	w, err := openWorkload(asked, Options{}, time.Now())
+	if err != nil {
+		return err
+	}
+	return checkEngine(w, engine)
+}
+
+// CheckLab refuses a run that a lab cannot do: what its engine lacks, and data that do not fit on its volumes.
+func CheckLab(l spec.Lab, asked spec.Run) error {
+	engine := ""
+	if l.Engine.Name == spec.LabDocumentDB {
+		engine = engineDocumentDB
+	}
+	if err := CheckEngine(asked, engine); err != nil {
+		return err
+	}
+	return CheckRoom(l, asked)
+}
+
+// engineOf returns the engine of a target, "" for one that can do everything.
+func engineOf(t Target, info store.Info) string {
+	switch {
+	case t.Kind == "embedded":
+		return engineEmbedded
+	case info.Kind == server.FerretDB:
+		return engineDocumentDB
+	case info.Topology == "standalone" && info.Kind == server.Mongod:
+		return engineStandalone
+	}
+	return ""
+}
+
+func checkEngine(w workload.Workload, engine string) error {
+	e, ok := workload.As[workload.Exemplar](w)
+	if !ok || engine == "" {
+		return nil
+	}
+	for _, example := range e.Examples() {
+		for i := range example.Requests {
+			if err := lacks(engine, &example.Requests[i]); err != nil {
+				return fmt.Errorf("workload %s: operation %s: %w", w.Name(), example.Class, err)
+			}
+		}
+	}
+	for _, ix := range w.Indexes() {
+		var err error
+		switch {
+		case engine == engineEmbedded:
+			err = embedded.CheckIndex(&ix)
+		case engine == engineDocumentDB && hasElement(ix.Options, "collation"):
+			err = unable("documentdb", "collations")
+		}
+		if err != nil {
+			return fmt.Errorf("workload %s: index %s of %s: %w", w.Name(), ix.Name, ix.Collection, err)
+		}
+	}
+	return nil
+}
+
+func unable(engine, what string) error {
+	return fmt.Errorf("%s does not support %s. Leave it out, or use a target that does", engine, what)
+}
+
+// lacks returns why an engine cannot do a request.
+func lacks(engine string, req *workload.Request) error {
+	transaction := req.Starts || req.Within || req.Verb == workload.Commit
+	switch {
+	case engine == engineEmbedded:
+		return embedded.Check(req)
+	case engine == engineStandalone && transaction:
+		return unable("a standalone mongod", "transactions, which need a replica set")
+	case engine == engineStandalone && req.Verb == workload.Watch:
+		return unable("a standalone mongod", "change streams, which need a replica set")
+	case engine != engineDocumentDB:
+		return nil
+	case transaction: // the gateway ignores them: it applies each write at once
+		return unable("documentdb", "transactions")
+	case req.Verb == workload.Watch:
+		return unable("documentdb", "change streams")
+	case req.Collation != nil:
+		return unable("documentdb", "collations")
+	}
+	stages, _ := bson.RawArray(req.Pipeline).Values()
+	for _, s := range stages {
+		doc, ok := s.DocumentOK()
+		if !ok {
+			continue
+		}
+		if first, err := doc.IndexErr(0); err == nil && documentDBLacks[first.Key()] {
+			return unable("documentdb", "the aggregation stage "+first.Key())
+		}
+	}
+	return nil
+}
+
+// documentDBLacks are the stages that the open gateway was seen to refuse.
+var documentDBLacks = map[string]bool{
+	"$changeStream": true, "$changeStreamSplitLargeEvent": true, "$listLocalSessions": true, "$listSearchIndexes": true,
+	"$listSessions": true, "$planCacheStats": true, "$queryStats": true, "$rankFusion": true, "$searchMeta": true,
+	"$shardedDataDistribution": true,
+}
+
+func hasElement(elements []byte, name string) bool {
+	return strings.Contains(string(elements), name+"\x00")
+}

@@ -1,0 +1,68 @@
+package embedded
+
+import (
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// Check returns why the engine cannot carry out a request, nil if it can as far as the request shows.
+func Check(req *workload.Request) error {
+	var s session
+	switch {
+	case req.Starts || req.Within || req.Verb == workload.Commit || req.Verb == workload.Abort:
+		return unsupported("a transaction")
+	case req.Hint.Kind != 0:
+		return unsupported("a hint")
+	case req.Collation != nil:
+		return unsupported("a collation")
+	}
+	switch req.Verb {
+	case workload.Find:
+		if err := s.filter.compile(req.Filter); err != nil {
+			return err
+		}
+		if err := s.proj.compile(req.Projection); err != nil {
+			return err
+		}
+		_, err := compileSort(nil, req.Sort)
+		return err
+	case workload.Aggregate:
+		return s.compilePipeline(&pipeline{}, req.Pipeline)
+	case workload.Insert:
+		return nil
+	case workload.Update:
+		for i := range req.Updates {
+			if err := checkStatement(&s, &req.Updates[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return unsupported("the command " + req.Verb.String())
+}
+
+func checkStatement(s *session, u *workload.Statement) error {
+	switch {
+	case u.Many:
+		return unsupported("an update of many documents")
+	case u.Stages:
+		return unsupported("an update by a pipeline")
+	case u.ArrayFilters != nil:
+		return unsupported("an update with array filters")
+	}
+	if err := s.filter.compile(u.Filter); err != nil {
+		return err
+	}
+	if _, ok := s.filter.point(); !ok {
+		return unsupported("an update whose filter is not one _id")
+	}
+	return s.update.compile(u.Update)
+}
+
+// CheckIndex returns why the engine cannot have an index.
+func CheckIndex(ix *workload.Index) error {
+	if ix.Options != nil {
+		return unsupported("an index that is unique, sparse or partial, or that expires documents or has a collation")
+	}
+	_, err := newIndex(indexEntry{Name: ix.Name, Keys: ix.Keys})
+	return err
+}
