@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 // Keys describes how often a workload requests each key, and how its records are stored in pages. [KeysOf] makes it.
@@ -118,7 +119,8 @@ func parameters(asked spec.Workload) (name string, values map[string]string, err
 
 // sample returns the number of records of a workload, and the mean size of up to 200 of them.
 func sample(asked spec.Workload) (records, bytes float64, err error) {
-	w, err := workload.Open(workload.Spec{
+	w, err := own.Open(workload.Spec{
+		Text: asked.Text(),
 		Name: asked.Name, Mode: asked.Mode, Records: int64(asked.Records), Seed: asked.Seed, Params: asked.Params,
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -287,6 +288,15 @@ func (r *round) timeline(ctx context.Context) {
 	list = append(list, r.primaries.moments(out.Faults, r.breaks.tookPrimary(), r.clock)...)
 	out.Moments = timelineOf(out, r.operations.scopes(out.Shards), list, r.clock)
 	newPrimaries(out)
+	if of, ok := r.drill.o.Platform.(platform.Chronicler); ok && len(out.Moments) > 0 {
+		for _, m := range of.Moments() {
+			if at := r.clock.at(m.At); at >= out.Moments[0].At {
+				out.Moments = append(out.Moments,
+					record.DrillMoment{Kind: m.Kind, At: at, Fault: lastBefore(out.Faults, at), Text: m.Text})
+			}
+		}
+		slices.SortStableFunc(out.Moments, earlier)
+	}
 	if at := r.redundancy.restored; !at.IsZero() && anyInjected(out.Faults) {
 		out.Moments = append(out.Moments, record.DrillMoment{Kind: record.MomentRedundant, At: r.clock.at(at),
 			Fault: lastBefore(out.Faults, r.clock.at(at)), Text: r.redundancy.restoredText()})

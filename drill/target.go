@@ -73,11 +73,7 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 	t.uri, t.level = a.URI, a.Level
 	out.Level, out.Means, out.Failover = a.Level, a.Means, t.before.Failover
 	out.Topology = &t.before.Specification.Topology
-	for _, m := range t.before.Members {
-		if holdsData(m) {
-			out.Members++
-		}
-	}
+	t.countMembers(out)
 	if events, err := t.lab.EventsSince(ctx, 0); err == nil && len(events) > 0 {
 		t.seq = events[len(events)-1].Seq
 	}
@@ -94,9 +90,23 @@ func (t *target) openPlatform(ctx context.Context, p platform.Platform, out *rec
 		return err
 	}
 	if of, ok := p.(platform.Describer); ok {
-		return of.Describe(ctx, out)
+		if err := of.Describe(ctx, out); err != nil {
+			return err
+		}
+	}
+	if out.Kubernetes != nil { // a platform file need not have all members
+		t.countMembers(out)
 	}
 	return nil
+}
+
+// countMembers counts the members that hold data.
+func (t *target) countMembers(out *record.DrillRound) {
+	for _, m := range t.before.Members {
+		if holdsData(m) {
+			out.Members++
+		}
+	}
 }
 
 // plan puts the planned events on top of the platform, and refuses a fault that the target does not have.

@@ -70,10 +70,14 @@ func newWatcher(w workload.Workload) *watcher {
 // cell is the index of the operations of a class on a shard.
 func (w *watcher) cell(class, shard int) int { return (shard+1)*len(w.writes) + class }
 
+// Unwrap returns the workload that is watched.
+func (w *watcher) Unwrap() workload.Workload { return w.Workload }
+
 // Stream implements [workload.Workload].
 func (w *watcher) Stream(worker, workers int) workload.Stream {
 	s := w.Workload.Stream(worker, workers)
-	stream := &watched{Stream: s, of: w, open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
+	stream := &watched{Stream: s, Passing: workload.Pass(s), of: w,
+		open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
 	stream.settler, _ = s.(load.Settler)
 	w.mu.Lock()
 	w.streams = append(w.streams, stream)
@@ -105,6 +109,7 @@ func (w *watcher) Stream(worker, workers int) workload.Stream {
 // is over.
 type watched struct {
 	workload.Stream
+	workload.Passing
 	settler load.Settler
 	of      *watcher
 	open    []slice // by cell
@@ -123,7 +128,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 		return // the load generator cancelled it, so it is not a failure of the target
 	}
 	for i := range op.Requests {
-		if v := op.Requests[i].Verb; v == workload.Insert || v == workload.Update {
+		if op.Requests[i].Verb.Writes() {
 			w.writes[op.Class] = true
 		}
 	}

@@ -36,7 +36,7 @@ func TestDrillOfAgents(t *testing.T) {
 	t.Cleanup(func() { _ = client.Disconnect(deadline(t)) }) // the server ends with the test
 	const db, records, threads = "drill", "plimsoll_ledger", 4
 	c := startCoordinator(t, "drill", uri, "--external", "--agents", "2", "--threads", fmt.Sprint(threads),
-		"--rate", "200", "--duration", "20s", "--database", db, "--format", "json", "--out", out)
+		"--rate", "60", "--duration", "40s", "--database", db, "--format", "json", "--out", out)
 	agents := startAgents(t, c, 2)
 	coll := client.Database(db).Collection(records)
 	deleted := int64(0)

@@ -12,10 +12,10 @@ import (
 )
 
 // testDrillEvents runs several planned events in one drill. If the machine is busy, one may begin before the other has
-// ended, and be refused; then the drill is repeated.
+// ended, and be refused.
 func testDrillEvents(t *testing.T, name, duration string, events ...string) record.DrillRound {
 	t.Helper()
-	text := "run: {target: 'lab:" + name + "', load: {rate: 100, duration: " + duration + "}, durability: {w: majority}}\nfaults:\n"
+	text := "run: {target: 'lab:" + name + "', load: {rate: 60, workers: 8, duration: " + duration + "}, durability: {w: majority}}\nfaults:\n"
 	for _, e := range events {
 		text += "  - {" + e + "}\n"
 	}
@@ -23,8 +23,8 @@ func testDrillEvents(t *testing.T, name, duration string, events ...string) reco
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := untilKnown(t, file, "--quiet")
-	if d.Verdict != record.Holds || len(d.Rounds[0].Faults) != len(events) {
+	d, _ := untilSeen(t, known, file, "--quiet")
+	if !holds(d) || len(d.Rounds[0].Faults) != len(events) {
 		t.Fatalf("the verdict is %s because of %q: %+v", d.Verdict, d.Reasons, d.Rounds[0].Faults)
 	}
 	for _, f := range d.Rounds[0].Faults {

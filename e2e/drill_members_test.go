@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -112,8 +111,7 @@ const (
 // Its Patroni is stopped meanwhile, because it would notice that no standby may be promoted. The drill finds the lost
 // writes in the discarded log.
 func testDrillKept(t *testing.T, name string) {
-	// Few enough for all lost writes to be listed, at most a thousand, even if the promotion is slow.
-	c := startExternal(t, name, "20s", "--rate", "40", "--durability", "durable")
+	c := startExternal(t, name, "--durability", "durable")
 	old := ""
 	until(t, "there is a primary", func() bool { old = primary(t, name); return old != "" })
 	var others []string
@@ -129,7 +127,7 @@ func testDrillKept(t *testing.T, name string) {
 		signalTo(t, name, m, receiver, syscall.SIGTERM)
 	}
 	until(t, "nobody receives from "+old, func() bool { return standbys(t, name) == 0 })
-	time.Sleep(time.Second) // some writes
+	c.acknowledged(t, 100)
 	plimsoll(t, "lab", "fail", name, "kill", old).must(t, 0)
 	for _, m := range others {
 		signalTo(t, name, m, replayer, syscall.SIGCONT)
@@ -140,7 +138,7 @@ func testDrillKept(t *testing.T, name string) {
 	until(t, "another one is promoted", func() bool { now := primary(t, name); return now != "" && now != old })
 	plimsoll(t, "lab", "revert", name, "--all").must(t, 0)
 	c.signal(t, syscall.SIGUSR1)
-	l := drillOf(t, c.wait(t)).Rounds[0].Ledger
+	l := c.endExternal(t).Ledger
 	if l == nil || l.Inserts[record.WriteLost] == 0 || len(l.Lost) == 0 {
 		t.Fatalf("nothing that only %s had is lost: %+v", old, l)
 	}

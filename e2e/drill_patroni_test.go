@@ -16,22 +16,32 @@ func TestDrillPatroni(t *testing.T) {
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
+	cut := "at: 8s, for: 45s"
+	etcd := "at: 8s, for: 25s"
 	for _, c := range []struct {
-		name             string
-		promoted, losing bool
+		name, duration, fault, shorter string // the shorter fault is longer than the lease of 20 s
+		promoted, losing               bool
 	}{
-		{"patroni-cut", true, true},
-		{"patroni-no-quorum", false, false},
-		{"patroni-failsafe", false, false},
-		{"patroni-killed", true, true},
-		{"patroni-paused", true, false}, // it may lose, and may not
+		{"patroni-cut", "80s", cut, "at: 4s, for: 30s", true, true},
+		{"patroni-no-quorum", "60s", etcd, "at: 4s, for: 25s", false, false},
+		{"patroni-failsafe", "60s", etcd, "at: 4s, for: 25s", false, false},
+		{"patroni-killed", "75s", cut, "at: 4s, for: 30s", true, true},
+		{"patroni-paused", "80s", cut, "at: 4s, for: 30s", true, false}, // it may lose, and may not
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			file := shippedDrill(t, c.name, "rate: 300", "rate: 40") // each operation of an outage costs several connections
-			d, _ := untilKnown(t, file, "--quiet")
+			changes := []string{"rate: 300, duration: " + c.duration, "rate: 40, workers: 8, duration: 45s", c.fault, c.shorter}
+			if c.fault == etcd || c.name == "patroni-cut" {
+				changes = append(changes, c.fault, c.shorter) // of the second fault
+			}
+			file := shippedDrill(t, c.name, changes...)
+			shows := func(d record.Drill) bool {
+				r := d.Rounds[0]
+				return has(r, record.MomentElected) == c.promoted && (!c.losing || loses(d))
+			}
+			d, _ := untilSeen(t, shows, file, "--quiet")
 			r := d.Rounds[0]
-			if d.Verdict != record.Holds || has(r, record.MomentElected) != c.promoted || r.Failover == "" {
+			if !holds(d) || has(r, record.MomentElected) != c.promoted || r.Failover == "" {
 				t.Errorf("the verdict is %s because of %q; the failover %q; the timeline is %+v", d.Verdict, d.Reasons, r.Failover,
 					r.Moments)
 			}

@@ -181,3 +181,24 @@ func TestWorstClockIsNamed(t *testing.T) {
 		t.Error("a clock within the limit is a finding")
 	}
 }
+
+// Agents that begin more than 10 ms apart are noted, and clients that begin more than 100 ms apart are a warning.
+func TestSkew(t *testing.T) {
+	for _, c := range []struct {
+		local bool
+		skew  time.Duration
+		want  measure.Severity
+	}{
+		{false, 9 * time.Millisecond, ""}, {false, 11 * time.Millisecond, measure.Note},
+		{false, 101 * time.Millisecond, measure.Warning}, {true, 99 * time.Millisecond, ""},
+		{true, 101 * time.Millisecond, measure.Warning},
+	} {
+		tm := &team{started: time.Now()}
+		for i := range 2 {
+			tm.members = append(tm.members, &member{facts: Facts{Local: c.local}, skew: time.Duration(i) * c.skew})
+		}
+		if f := tm.skewFinding(); f == nil && c.want != "" || f != nil && f.Severity != c.want {
+			t.Errorf("%+v: %+v", c, f)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *loa
 		}
 		m.filled = nil
 		o := t.order(i)
-		o.Fill = &run.Part{From: r[0], To: r[1], Resume: p.Resume, Again: p.Again}
+		o.Fill = &run.Part{Collection: p.Collection, From: r[0], To: r[1], Resume: p.Resume, Again: p.Again}
 		o.Spec.LoadPhase = t.spec.LoadPhase
 		o.Spec.LoadPhase.Parallel = max(1, divided(t.spec.LoadPhase.Parallel, t.turns[i]))
 		m.command(command{Order: &o})
@@ -55,7 +55,8 @@ func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *loa
 	var end time.Duration
 	for i, m := range t.members {
 		if m.filled == nil {
-			left = append(left, run.Part{From: parts[i][0], To: parts[i][1], Resume: !p.Again, Again: p.Again})
+			left = append(left, run.Part{Collection: p.Collection, From: parts[i][0], To: parts[i][1], Resume: !p.Again,
+				Again: p.Again})
 			continue
 		}
 		r := m.filled.Report

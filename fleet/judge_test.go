@@ -115,7 +115,8 @@ func TestAgentsInTheRecord(t *testing.T) {
 			t.Errorf("the machine of client %d is %+v", i, own.Environment)
 		}
 		if c.Cores != own.Environment.Cores || c.CPUCores <= 0 || c.Machine != "one" || c.Ceiling != 1e9 ||
-			c.RoundTrip != own.Target.RoundTrip || c.RoundTrip <= 0 {
+			c.RoundTrip != own.Target.RoundTrip || c.RoundTrip <= 0 || c.CPU != here.CPU || c.Kernel != here.Kernel ||
+			c.MemoryBytes != here.MemoryBytes {
 			t.Errorf("client %d is %+v", i, c)
 		}
 		if host := series(own, "host:"+own.Environment.Host); host == 0 && here.OS == "linux" {

@@ -33,6 +33,7 @@ type Link interface {
 type Facts struct {
 	Protocol int     `json:"protocol"`
 	Version  string  `json:"version,omitempty"` // of its program
+	Commit   string  `json:"commit,omitempty"`  // that it was built from, "" if it is unknown
 	Name     string  `json:"name,omitempty"`    // unique among the agents of a coordinator
 	Host     string  `json:"host,omitempty"`    // name of its machine
 	Machine  string  `json:"machine,omitempty"` // identifies the machine among others of its name

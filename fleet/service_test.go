@@ -63,8 +63,8 @@ func TestServiceOfEachAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := started.Load(); n != 3 {
-			t.Errorf("%d services were started, want one of each agent and that of the coordinator", n)
+		if n := started.Load(); n != 2 {
+			t.Errorf("%d services were started, want one of each agent", n)
 		}
 		if f := finding(r, "service-ended"); (f != nil) != kill || kill && f.Severity != measure.Invalid {
 			t.Errorf("killed %v: %+v", kill, r.Validity)

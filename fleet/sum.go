@@ -88,6 +88,9 @@ func (t *team) shares() []record.ClientShare {
 		}
 		if m.done != nil && m.done.Run != nil {
 			s.Cores, s.Ceiling = m.done.Run.Environment.Cores, m.done.Ceiling
+			if e := m.done.Run.Environment; !m.facts.Local {
+				s.CPU, s.MemoryBytes, s.OS, s.Kernel = e.CPU, e.MemoryBytes, e.OS, e.Kernel
+			}
 			s.RoundTrip = m.done.Run.Target.RoundTrip
 			if p := m.done.Run.Phase(load.PhaseMeasure); p != nil && p.Seconds > 0 {
 				s.Succeeded, s.Rate, s.CPUCores = p.Counts.Succeeded, p.Rates.Achieved, p.Client.CPUSeconds/p.Seconds
@@ -165,12 +168,8 @@ func (t *team) findings() []measure.Finding {
 	if f := t.clockFinding(); f != nil {
 		found = append(found, *f)
 	}
-	if skew := t.spread(); skew > maxSkew {
-		value, limit := float64(skew), float64(maxSkew)
-		found = append(found, measure.Finding{ID: "client-skew", Severity: measure.Warning, Value: &value, Limit: &limit,
-			Unit: measure.UnitTime,
-			Text: fmt.Sprintf("the clients began up to %v apart. The seconds of one are not those of another. Use fewer clients or more "+
-				"cores.", skew.Round(time.Millisecond))})
+	if f := t.skewFinding(); f != nil {
+		found = append(found, *f)
 	}
 	found = append(found, judgeMachines(t.performances())...)
 	w := t.merger.window
@@ -230,6 +229,22 @@ func (t *team) clockFinding() *measure.Finding {
 	}
 	return &measure.Finding{ID: "client-clock", Severity: measure.Warning, Value: &value, Limit: &limit,
 		Unit: measure.UnitTime, Text: text}
+}
+
+// skewFinding judges how far apart the clients began. Processes on one machine share its cores, so they may differ by
+// more.
+func (t *team) skewFinding() *measure.Finding {
+	skew := t.spread()
+	value, limit, severity := float64(skew), float64(maxSkew), measure.Warning
+	if skew <= maxSkew && t.elsewhere() {
+		limit, severity = float64(maxClock), measure.Note
+	}
+	if value <= limit {
+		return nil
+	}
+	return &measure.Finding{ID: "client-skew", Severity: severity, Value: &value, Limit: &limit, Unit: measure.UnitTime,
+		Text: fmt.Sprintf("the clients began up to %v apart. The seconds of one are not those of another. Use fewer clients or more "+
+			"cores.", skew.Round(time.Millisecond))}
 }
 
 // spread is the time between the first and the last start of a client.

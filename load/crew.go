@@ -22,6 +22,7 @@ type crew struct {
 	schedule *schedule    // of an open loop, otherwise nil
 	limit    *limit
 	roster   *roster
+	free     int64 // workers that no schedule drives
 
 	stop     chan struct{}   // closed to send no new operation
 	once     sync.Once       // closes it
@@ -68,6 +69,11 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 		wk.task, wk.stream = t, w.Stream(i, n)
 		wk.verify, _ = wk.stream.(workload.Verifier)
 		wk.ender, _ = wk.stream.(workload.Ender)
+		wk.listens, _ = wk.stream.(workload.Listener)
+		if f, ok := wk.stream.(workload.Free); ok && f.Free() {
+			wk.task = freeLoop{}
+			crew.free++
+		}
 		wk.settler, _ = wk.stream.(Settler)
 		_, apart := wk.stream.(Apart)
 		wk.turns = wk.settler != nil && wk.verify != nil && !apart

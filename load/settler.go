@@ -16,6 +16,8 @@ type Settlement struct {
 	// Failed is the index of the failed request, the last one sent; -1 if none failed. If Abandoned, the number of sent
 	// requests is unknown.
 	Failed int
+	// Undone says that a transaction was given up, so none of its requests was applied.
+	Undone bool
 	// Attempts is how many commands were sent for the failed request, or for all requests. More commands than requests are
 	// hidden retries; the reply to the last one does not show the effect of the first.
 	Attempts int

@@ -37,6 +37,12 @@ const asSoonAsPossible = -1
 // next fills w.op with the next operation of the workload and sends it.
 func (w *worker) next(phase int, due int64) bool {
 	w.stream.Next(&w.op)
+	if w.op.Think > 0 && due == asSoonAsPossible {
+		if !w.think() {
+			return false
+		}
+		phase = w.crew.phaseOf(w.crew.now())
+	}
 	start := w.crew.now()
 	if due == asSoonAsPossible {
 		due = start

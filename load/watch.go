@@ -7,7 +7,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store"
-	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // watch abandons workers whose session does not return, and detects when this process did not run.
@@ -80,7 +79,7 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	a.abandoned++
 	outcome := store.Failed
 	for _, r := range w.op.Requests {
-		if r.Verb == workload.Insert || r.Verb == workload.Update {
+		if r.Verb.Writes() {
 			outcome = store.Indeterminate
 		}
 	}
@@ -91,7 +90,9 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 		a.crew.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
 	}
 	w.reportLost(outcome, reason, now)
-	w.rec[w.phase].End()
+	if !w.free() {
+		w.rec[w.phase].End()
+	}
 	rec := books.of[w.phase].rec // the worker's own recorder may be in use by others of its loop
 	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,
 		Class: uint8(w.op.Class), Outcome: uint8(outcome)})

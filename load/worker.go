@@ -34,6 +34,7 @@ type worker struct {
 	session store.Session
 	stream  workload.Stream   // nil in the load phase
 	verify  workload.Verifier // nil if the stream cannot
+	listens workload.Listener // nil if no request depends on an answer
 	ender   workload.Ender    // nil if the stream is endless
 	settler Settler           // nil if the stream is no Settler
 	turns   bool              // it must not settle while it verifies
@@ -85,6 +86,7 @@ type operation struct {
 	start      int64
 	quiet      bool // the call under way is not an operation
 	res        store.Result
+	abort      store.Result // of giving a transaction up
 	total      measure.Sample
 	parts      []measure.Sample
 	checked    checks
@@ -161,19 +163,27 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	w.phase, w.due, w.start = phase, due, start
 	w.parts, w.checked = w.parts[:0], checks{}
 	w.total = measure.Sample{Class: uint8(w.op.Class)}
-	w.settlement.Confirmed, w.settlement.Failed = 0, -1
-	w.sent[phase]++
-	rec.Begin()
+	w.settlement.Confirmed, w.settlement.Failed, w.settlement.Undone = 0, -1, false
+	counted := !w.free()
+	if counted {
+		w.sent[phase]++
+		rec.Begin()
+	}
 	w.begin(deadline)
 	outcome, end := w.exchange(start, deadline)
 	if !w.end(deadline) {
 		return outcome, false
 	}
-	rec.End()
+	if counted {
+		rec.End()
+	}
 	w.count(rec, outcome, end)
 	w.reportOutcome(outcome, end)
 	return outcome, true
 }
+
+// free reports whether the current operation is beside the load: the read of a change stream, which waits for changes.
+func (w *worker) free() bool { return w.crew.dims.Classes[w.op.Class].Part }
 
 // recorder returns the recorder of a phase. Its first use for the measured phase releases that of the warm-up.
 func (w *worker) recorder(phase int) *measure.Recorder {
@@ -195,8 +205,9 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 	}
 	limit := w.crew.base.Add(time.Duration(deadline))
 	outcome, begin, end := store.OK, start, start
-	for i := range w.op.Requests {
-		if i > 0 && !w.kept(deadline) {
+	var commits commits
+	for i := 0; i < len(w.op.Requests); i++ {
+		if begin != start && !w.kept(deadline) {
 			return store.Failed, end
 		}
 		w.session.Do(limit, &w.op.Requests[i], &w.res)
@@ -211,11 +222,23 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 		} else if w.settlement.Confirmed == i {
 			w.settlement.Confirmed++
 		}
+		if !w.res.Outcome.Success() && w.op.Transaction {
+			next, again := w.undo(i, limit, &commits)
+			if end = w.crew.now(); !again || end >= deadline {
+				return w.settleTransaction(i, outcome, &commits), end
+			}
+			outcome, begin, i = store.OK, end, next-1
+			continue
+		}
 		if !w.res.Outcome.Success() {
 			w.settlement.Failed = i
 			break
 		}
-		if begin = end; compared { // verifying is not part of the next request
+		heard, alive := w.answer(i, deadline)
+		if !alive {
+			return store.Failed, end
+		}
+		if begin = end; compared || heard { // verifying is not part of the next request
 			begin = w.crew.now()
 		}
 	}

@@ -55,6 +55,28 @@ type Describer interface {
 	Describe(ctx context.Context, round *record.DrillRound) error
 }
 
+// Chronicler is a [Breaker] that sees what its deployment does by itself.
+type Chronicler interface {
+	// Moments are what it saw since it was opened, in order of time.
+	Moments() []Moment
+}
+
+// Moment is something that a deployment did. Kind is that of [record.DrillMoment].
+type Moment struct {
+	At         time.Time
+	Kind, Text string
+}
+
+// Moments are what the platform saw since it was opened.
+func (d *Deployment) Moments() (list []Moment) {
+	for _, b := range d.breakers {
+		if of, ok := b.(Chronicler); ok {
+			list = append(list, of.Moments()...)
+		}
+	}
+	return list
+}
+
 // Describe writes what the platform knows of itself into the record of a round.
 func (d *Deployment) Describe(ctx context.Context, round *record.DrillRound) error {
 	for _, b := range d.breakers {

@@ -210,6 +210,11 @@ const (
 	MomentReturned   = "command-returned" // a command of the user returned
 	MomentSeen       = "effect-seen"      // a witness saw the first effect of a command
 	MomentReverting  = "reverting"        // the command that reverts a fault was started
+	MomentPodDeleted = "pod-deleted"      // Kubernetes deletes the pod of a member
+	MomentPodPlaced  = "pod-placed"       // a new pod of a member has a node
+	MomentAttached   = "volume-attached"  // a volume of a member is attached to a node
+	MomentPodStarted = "pod-started"      // all containers of a new pod run
+	MomentPodReady   = "pod-ready"        // Kubernetes counts it as ready
 )
 
 // DrillMoment is one step of the timeline.

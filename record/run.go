@@ -97,6 +97,8 @@ type FillResult struct {
 	Present int64 `json:"present"`
 	// Counted is the server's count afterwards, -1 without one.
 	Counted int64 `json:"counted"`
+	// Verified is how many documents of a workload file were read back and compared with what was inserted.
+	Verified int64 `json:"verified,omitempty"`
 	// Seconds is how long it took.
 	Seconds float64 `json:"seconds"`
 	// Skipped is true if the data were taken as they were.

@@ -60,6 +60,11 @@ type ClientShare struct {
 	ClockUncertainty int64 `json:"clock_uncertainty_ns,omitempty"`
 	// Machine identifies its machine among others of the same name. Clients on one machine are judged together.
 	Machine string `json:"machine,omitempty"`
+	// CPU, MemoryBytes, OS and Kernel describe its machine. Its own record has all of the environment.
+	CPU         string `json:"cpu,omitempty"`
+	MemoryBytes uint64 `json:"memory_bytes,omitempty"`
+	OS          string `json:"os,omitempty"`
+	Kernel      string `json:"kernel,omitempty"`
 	// Cores are the cores that it may use, and CPUCores how many it used on average in the measured phase.
 	Cores    float64 `json:"cores,omitempty"`
 	CPUCores float64 `json:"cpu_cores,omitempty"`

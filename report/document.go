@@ -138,6 +138,8 @@ func formOf(result any) form {
 		return form{"a history", r, words(historyDocument, r), table(historyCSV, r), nil}
 	case *record.Sizing:
 		return form{"a size", r, words(sizeDocument, r), nil, nil}
+	case *record.Gate:
+		return form{"a check", r, words(gateDocument, r), nil, nil}
 	case *record.Backtest:
 		return form{"a backtest", r, words(backtestDocument, r), nil, nil}
 	case *record.WhatIf:

@@ -361,8 +361,10 @@ var drillPhases = map[string]string{
 	record.MomentThroughput: "throughput restored",
 	record.MomentHealed:     "fault reverted", record.MomentRedundant: "redundancy restored",
 	record.MomentReturned: "command returned", record.MomentSeen: "first effect seen",
-	record.MomentReverting: "heal command started",
-	record.MomentEvent:     "event begun", record.MomentEnded: "event ended",
+	record.MomentReverting:  "heal command started",
+	record.MomentPodDeleted: "pod deleted", record.MomentPodPlaced: "new pod has a node",
+	record.MomentAttached: "volume attached", record.MomentPodStarted: "new pod started", record.MomentPodReady: "new pod ready",
+	record.MomentEvent: "event begun", record.MomentEnded: "event ended",
 }
 
 // DrillMoment is the name of a moment of a drill.

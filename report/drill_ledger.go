@@ -69,7 +69,7 @@ func drillLedger(r *record.DrillRound, client string) Section {
 // and the REST service while there was load. Empty where nothing is known.
 func drillUse(r *record.DrillRound) string {
 	var parts []string
-	if r.Members > 0 {
+	if r.Members > 0 && r.Kubernetes == nil {
 		text := fmt.Sprintf("the lab, with data on %s, used %s of CPU", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9))
 		if r.WrittenBytes > 0 {
 			text += " and wrote " + figure.Bytes(r.WrittenBytes)

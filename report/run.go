@@ -408,7 +408,7 @@ func loadClients(r *record.Run) Section {
 	}
 	s.Table = &Table{Left: 2, Last: 1}
 	if elsewhere {
-		s.Table.Left = 3
+		s.Table.Left = 4
 	}
 	for _, c := range columns {
 		s.Table.Header = append(s.Table.Header, c.title)
@@ -436,6 +436,9 @@ type clientColumn struct {
 var clientColumns = []clientColumn{
 	{"client", false, func(c *record.ClientShare) string { return strconv.Itoa(c.Number) }},
 	{"host", true, func(c *record.ClientShare) string { return c.Host }},
+	{"machine", true, func(c *record.ClientShare) string {
+		return Machine(record.Environment{CPU: c.CPU, MemoryBytes: c.MemoryBytes, OS: c.OS, Kernel: c.Kernel})
+	}},
 	{"status", false, func(c *record.ClientShare) string { return c.Status }},
 	{"zone", true, func(c *record.ClientShare) string { return c.Zone }},
 	{"ok", false, func(c *record.ClientShare) string { return figure.Count(c.Succeeded) }},

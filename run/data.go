@@ -1,10 +1,13 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -28,11 +31,15 @@ func (r *runner) loadData(ctx context.Context) error {
 		if r.opts.Clients > 1 {
 			return nil // the parent process has counted
 		}
-		count, err := r.count(ctx)
-		if err == nil {
-			r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count, Skipped: true})
+		for i, part := range workload.Parts(r.workload) {
+			r.part, r.partNumber = part, i
+			count, err := r.count(ctx)
+			if err != nil {
+				return err
+			}
+			r.keepFill(record.FillResult{Records: part.Records(), Present: count, Counted: count, Skipped: true})
 		}
-		return err
+		return nil
 	}
 	if r.lab != nil && r.lab.before != nil {
 		if err := CheckRoom(r.lab.before.Specification, r.spec); err != nil {
@@ -47,27 +54,43 @@ func (r *runner) loadData(ctx context.Context) error {
 	if err := r.spread(ctx); err != nil {
 		return err
 	}
+	for i, part := range workload.Parts(r.workload) {
+		if err := r.loadPart(ctx, i, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadPart loads the records of one collection.
+func (r *runner) loadPart(ctx context.Context, number int, part workload.Workload) error {
+	r.part, r.partNumber = part, number
 	count, err := r.count(ctx)
 	if err != nil {
 		return err
 	}
-	if count > 0 {
+	if count > 0 && part.Records() > 0 {
 		if err := r.checkForeign(ctx, count); err != nil {
 			return err
 		}
 	}
-	if err := r.store.EnsureIndexes(ctx, r.workload.Indexes()); err != nil {
-		return err
+	if number == 0 { // also of collections that nothing is loaded into
+		if err := r.store.EnsureIndexes(ctx, r.workload.Indexes()); err != nil {
+			return err
+		}
 	}
-	if count >= r.workload.Records() {
-		r.keepFill(record.FillResult{Records: r.workload.Records(), Present: count, Counted: count})
+	if count >= part.Records() {
+		r.keepFill(record.FillResult{Records: part.Records(), Present: count, Counted: count})
 		return nil
 	}
-	return r.fillUp(ctx, count)
+	if err := r.fillUp(ctx, count); err != nil {
+		return err
+	}
+	return r.verify(ctx)
 }
 
 func (r *runner) count(ctx context.Context) (int64, error) {
-	name := r.workload.Collections()[0]
+	name := r.part.Collections()[0]
 	if !r.target.storesNothing() {
 		r.opts.Progress.Step("counting the documents of " + name)
 	}
@@ -76,12 +99,12 @@ func (r *runner) count(ctx context.Context) (int64, error) {
 
 // fillUp loads what is missing. before is the number of documents that exist.
 func (r *runner) fillUp(ctx context.Context, before int64) error {
-	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.workload.Records()})
+	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.part.Records()})
 	r.discardSamples()
 	var report load.FillReport
 	var err error
 	if r.opts.Loaders == nil {
-		report, err = r.fillPart(ctx, Part{To: r.workload.Records(), Resume: before > 0}, r.sink(false))
+		report, err = r.fillPart(ctx, Part{Collection: r.partNumber, To: r.part.Records(), Resume: before > 0}, r.sink(false))
 	} else {
 		report, err = r.fillTogether(ctx, before)
 	}
@@ -97,9 +120,10 @@ func (r *runner) fillUp(ctx context.Context, before int64) error {
 
 // Part is what one process does of a load phase: the records [From, To).
 type Part struct {
-	From, To int64
-	Resume   bool // an earlier load phase was interrupted
-	Again    bool // documents are missing after a first load phase
+	Collection int `json:",omitempty"` // number of the collection among those that are loaded
+	From, To   int64
+	Resume     bool // an earlier load phase was interrupted
+	Again      bool // documents are missing after a first load phase
 }
 
 // fillPart loads a part of the records in this process. If that is all of them, it counts them.
@@ -113,15 +137,16 @@ func (r *runner) fillPart(ctx context.Context, p Part, sink measure.Sink) (load.
 		Batch: int(r.spec.LoadPhase.Batch), Parallel: int(r.spec.LoadPhase.Parallel),
 		From: p.From, To: p.To, Resume: p.Resume, Again: p.Again, SkipCount: r.opts.Clients > 1,
 		Timeout: max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort, Seed: r.spec.Workload.Seed,
-	}, r.workload, st, sink)
+	}, r.part, st, sink)
 }
 
 // fillTogether loads in other processes, and counts the documents. If some are missing, all records are loaded once
 // more.
 func (r *runner) fillTogether(ctx context.Context, before int64) (all load.FillReport, err error) {
-	records, name := r.workload.Records(), r.workload.Collections()[0]
+	records, name := r.part.Records(), r.part.Collections()[0]
 	for _, again := range []bool{false, true} {
-		report, err := r.opts.Loaders(ctx, r.labAddress(), Part{To: records, Resume: before > 0 && !again, Again: again},
+		report, err := r.opts.Loaders(ctx, r.labAddress(), Part{Collection: r.partNumber, To: records,
+			Resume: before > 0 && !again, Again: again},
 			r.sink(false))
 		all.Records, all.Count = records, -1
 		all.Inserted, all.Present, all.End = all.Inserted+report.Inserted, report.Present, all.End+report.End
@@ -159,6 +184,11 @@ func Fill(ctx context.Context, asked spec.Run, opts Options, p Part) (load.FillR
 		return load.FillReport{}, at(Reaching, orEnded(ctx, err))
 	}
 	defer r.closeTarget()
+	parts := workload.Parts(r.workload)
+	if p.Collection < 0 || p.Collection >= len(parts) {
+		return load.FillReport{}, at(Specification, fmt.Errorf("the workload has no collection %d", p.Collection))
+	}
+	r.part, r.partNumber = parts[p.Collection], p.Collection
 	report, err := r.fillPart(ctx, p, passOn{r.opts.Progress, load.Dims(r.workload, false)})
 	return report, at(Filling, orEnded(ctx, err))
 }
@@ -203,9 +233,62 @@ func (r *runner) unacknowledged() bool {
 	return false
 }
 
+// keepFill records what was loaded: the sum of all collections.
 func (r *runner) keepFill(f record.FillResult) {
+	if r.fill != nil && r.partNumber > 0 {
+		f.Records, f.Inserted, f.Present = f.Records+r.fill.Records, f.Inserted+r.fill.Inserted, f.Present+r.fill.Present
+		f.Counted, f.Seconds = f.Counted+r.fill.Counted, f.Seconds+r.fill.Seconds
+		f.Verified += r.fill.Verified
+	}
 	r.fill = &f
 	r.writer.SetFill(f)
+}
+
+// verifyAtMost is the number of documents of a collection that are read back after the load phase.
+const verifyAtMost = 200
+
+// verify reads documents back, evenly spread, and compares them with what the workload makes.
+func (r *runner) verify(ctx context.Context) error {
+	if _, can := workload.As[workload.Compound](r.workload); !can || r.target.storesNothing() || r.opts.Clients > 1 {
+		return nil
+	}
+	session, err := r.store.Session(0)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	loader, records := r.part.Loader(), r.part.Records()
+	n := min(records, verifyAtMost)
+	var read, made workload.Op
+	var res store.Result
+	for i := range n {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		seq := i * (records - 1) / max(n-1, 1)
+		loader.Probe(seq, &read)
+		find := read.Requests[0]
+		find.Projection = nil
+		session.Do(time.Now().Add(r.config.Timeout), &find, &res)
+		if res.Outcome != store.OK {
+			return fmt.Errorf("cannot read record %d of %s after the load phase: %s %s", seq, find.Collection, res.Outcome, res.Message)
+		}
+		got := bytes.Clone(res.Doc)
+		loader.Load(seq, 1, &made)
+		if want := made.Requests[0].Docs[0]; !r.timed() && !bytes.Equal(got, want) {
+			return fmt.Errorf("record %d of %s is not the document that was inserted. Inserted:\n%s\nread:\n%s", seq, find.Collection,
+				bson.Raw(want), bson.Raw(got))
+		}
+	}
+	r.fill.Verified += n
+	r.writer.SetFill(*r.fill)
+	return nil
+}
+
+// timed reports whether documents of the collection depend on the time, so that they cannot be compared.
+func (r *runner) timed() bool {
+	t, ok := r.part.(interface{ Timed() bool })
+	return ok && t.Timed()
 }
 
 // checkForeign checks that existing documents are those of this workload: the first record must exist and have about
@@ -214,7 +297,7 @@ func (r *runner) keepFill(f record.FillResult) {
 func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	remedy := "Load into another database (--database), drop the collection (--load drop), or use the data as they are " +
 		"(--load skip)"
-	name := r.spec.Database + "." + r.workload.Collections()[0]
+	name := r.spec.Database + "." + r.part.Collections()[0]
 	first, err := r.sizeInTarget(ctx, 0)
 	switch {
 	case err != nil || first == notAsked:
@@ -222,10 +305,10 @@ func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	case first == notThere:
 		return fmt.Errorf("%s has %d documents that this workload did not load. %s", name, count, remedy)
 	}
-	if want := sizeOf(r.workload, 0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
+	if want := sizeOf(r.part, 0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
 		return fmt.Errorf("%s has documents of %d bytes, and this workload makes %d bytes. %s", name, first, want, remedy)
 	}
-	if last := r.workload.Records() - 1; count > last {
+	if last := r.part.Records() - 1; count > last {
 		switch size, err := r.sizeInTarget(ctx, last); {
 		case err != nil:
 			return err
@@ -270,7 +353,7 @@ func (r *runner) probeSize(st store.Store, seq int64) (size int, err error) {
 	defer session.Close()
 	var op workload.Op
 	var res store.Result
-	r.workload.Loader().Probe(seq, &op)
+	r.part.Loader().Probe(seq, &op)
 	if len(op.Requests) == 0 {
 		return notAsked, nil
 	}

@@ -189,6 +189,8 @@ type runner struct {
 	opts     Options
 	target   Target
 	workload workload.Workload
+	part       workload.Workload // the collection that is loaded
+	partNumber int
 	config   load.Config
 	store    store.Store
 	info     store.Info
@@ -389,7 +391,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 		}
 	}
 	var err error
-	if r.spec.Via == spec.ViaREST {
+	if r.spec.Via == spec.ViaREST && r.opts.Loaders == nil { // else the agents start it, which send all of the load
 		r.store, err = r.openService(ctx)
 	} else if r.store, err = r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell); r.emptiesFull(err) {
 		r.store, err = r.reopenEmpty(ctx)

@@ -105,22 +105,26 @@ func (r *runner) openService(ctx context.Context) (store.Store, error) {
 
 // identify identifies the MongoDB of the target, behind the service if there is one.
 func (r *runner) identify(ctx context.Context, st store.Store) (store.Info, error) {
-	if r.service == nil {
+	if r.spec.Via == "" {
 		return st.Info(ctx)
 	}
-	direct, err := r.openWatched(ctx)
-	if err != nil {
-		return store.Info{}, err
+	via := "a REST service for each agent, in a separate process on its machine"
+	if r.service != nil {
+		direct, err := r.openWatched(ctx)
+		if err != nil {
+			return store.Info{}, err
+		}
+		defer direct.Close()
+		st, via = direct, "a REST service on this machine, in a separate process"
 	}
-	defer direct.Close()
-	info, err := direct.Info(ctx)
+	info, err := st.Info(ctx)
 	if err != nil {
 		return info, err
 	}
 	if info.Settings == nil {
 		info.Settings = map[string]string{}
 	}
-	info.Settings["via"] = "a REST service on this machine, in a separate process"
+	info.Settings["via"] = via
 	return info, nil
 }
 

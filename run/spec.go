@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 // Number is the number of a run that begins at t, for Options.Number.
@@ -23,8 +24,9 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	if number == 0 {
 		number = workload.RunNumber(now)
 	}
-	w, err := workload.Open(workload.Spec{
+	w, err := own.Open(workload.Spec{
 		Name:       asked.Workload.Name,
+		Text:       asked.Workload.Text(),
 		Mode:       asked.Workload.Mode,
 		Records:    int64(asked.Workload.Records),
 		Operations: int64(asked.Load.Operations),

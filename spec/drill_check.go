@@ -47,6 +47,9 @@ func (s *Drill) Defaults() {
 		s.Lab = &l
 		def(&s.Run.Target, LabTarget(l.Name))
 	}
+	if InKubernetes(s.Run.Target) {
+		def(&s.Platform, s.Run.Target)
+	}
 	if s.Run.Workload.Name == "" {
 		s.Run.Workload.Name = WorkloadLedger // all of its writes can be told apart
 	}

@@ -144,5 +144,11 @@ func (c *Commands) complete() error {
 	return oneOf("failure_mode", c.FailureMode, "crash", "black-hole", "planned", "disk", "slow", "unknown")
 }
 
+// KubernetesScheme begins the address of a deployment in Kubernetes: k8s:NAMESPACE/NAME.
+const KubernetesScheme = "k8s:"
+
+// InKubernetes says whether a target or a platform is in Kubernetes.
+func InKubernetes(word string) bool { return strings.HasPrefix(word, KubernetesScheme) }
+
 // MemberRoles are the roles that a target may have instead of the name of a member.
 var MemberRoles = []string{"primary", "secondary", "standalone", "arbiter", "router", "config", "random"}

@@ -36,13 +36,17 @@ type Run struct {
 
 // Workload names a workload and its parameters.
 type Workload struct {
-	// Name is a built-in workload: a to f, ycsb-a to ycsb-f, person, location, catalog.
+	// Name is a built-in workload: a to f, ycsb-a to ycsb-f, person, location, catalog. Or it is the path of a workload
+	// file, which ends in .yaml.
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
+	// File is the workload file that Name says, as it was read. It is not given: records have it.
+	File *WorkloadFile `json:"file,omitempty" yaml:"file,omitempty"`
 	// Mode is "core" (corrected generators) or "ycsb" (identical to YCSB).
 	Mode string `json:"mode,omitempty" yaml:"mode,omitempty" jsonschema:"enum=core,enum=ycsb"`
 	// Seed makes the run repeatable.
 	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
-	// Records is how many documents are loaded, for example 100k.
+	// Records is how many documents are loaded, for example 100k. It scales the counts of a workload file, which has its
+	// own if it is absent.
 	Records Count `json:"records,omitempty" yaml:"records,omitempty"`
 	// Params are further parameters of the workload.
 	Params map[string]string `json:"params,omitempty" yaml:"params,omitempty"`

@@ -32,6 +32,9 @@ const DefaultDatabase = "plimsoll"
 // each of them naming the key.
 func (s *Run) Complete() error {
 	s.Defaults()
+	if err := s.Workload.read(); err != nil {
+		return err
+	}
 	return s.Validate()
 }
 
@@ -51,7 +54,9 @@ func (s *Run) Defaults() {
 		}
 	}
 	def(&s.Workload.Seed, 1)        // the same operations in every run
+	if !s.Workload.IsFile() {
 	def(&s.Workload.Records, 100e3) // 100 MB with YCSB's documents: loads in seconds everywhere
+	}
 	s.Load.defaults()
 	def(&s.LoadPhase.Batch, 1000) // large enough that the round trip does not matter
 	if s.Load.Workers > 0 {
@@ -59,7 +64,7 @@ func (s *Run) Defaults() {
 	}
 	def(&s.LoadPhase.Parallel, 16) // for stages that bring the workers
 	if s.Durability.Writes() == (Durability{}) && !strings.HasPrefix(s.Target, "mongodb") && !strings.HasPrefix(s.Target, "lab:") &&
-		!strings.HasPrefix(s.Target, "http") {
+		!strings.HasPrefix(s.Target, "http") && !InKubernetes(s.Target) {
 		// Acknowledged writes are in the log, as users expect. A MongoDB, a lab or a service has defaults of its own, which
 		// applications get.
 		s.Durability.Name = "durable"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -46,9 +47,11 @@ func serverError(d bson.Raw) *ServerError {
 // EnsureIndexes creates the indexes that do not exist yet, one command per index.
 func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes []workload.Index) error {
 	for _, ix := range indexes {
+		index := bsoncore.AppendDocumentElement(nil, "key", ix.Keys)
+		index = append(bsoncore.AppendStringElement(index, "name", ix.Name), ix.Options...)
 		_, err := server.QueryDB(ctx, c, db, bson.D{
 			{Key: "createIndexes", Value: ix.Collection},
-			{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.Raw(ix.Keys)}, {Key: "name", Value: ix.Name}}}},
+			{Key: "indexes", Value: bson.A{bson.Raw(bsoncore.BuildDocument(nil, index))}},
 		})
 		if err != nil {
 			return fmt.Errorf("create index %s on %s.%s: %w", ix.Name, db, ix.Collection, err)

@@ -37,6 +37,8 @@ func (e *ServerError) Name() string {
 const (
 	labelOverloaded = "SystemOverloadedError"
 	labelNoWrites   = "NoWritesPerformed"
+	labelTransient  = "TransientTransactionError"
+	labelUnknown    = "UnknownTransactionCommitResult"
 )
 
 // meaning of a code for a write.
@@ -257,4 +259,25 @@ func (r *Result) SetMatched(statements, matched int, mayBeEmpty bool) {
 		r.Outcome = Partial
 		r.Message = "only " + strconv.Itoa(matched) + " of " + strconv.Itoa(statements) + " updates matched a document"
 	}
+}
+
+// TransientTransaction reports whether drivers repeat a transaction from its first command after this result of one of
+// its commands, or of its commit. A command before the commit that lost its server is transient, too.
+func (r *Result) TransientTransaction(commit bool) bool {
+	if slices.Contains(r.Labels, labelTransient) {
+		return true
+	}
+	return !commit && (r.Reason == Network || r.Reason == Selection)
+}
+
+// UnknownCommit reports whether drivers repeat a commit after this result: the server says that the result is unknown,
+// or its answer is missing, or it is not the primary. Write concerns that cannot be satisfied, and time limits of the
+// server, are not repeated.
+func (r *Result) UnknownCommit() bool {
+	switch r.Code {
+	case 50, 79, 100: // MaxTimeMSExpired, UnknownReplWriteConcern, UnsatisfiableWriteConcern
+		return false
+	}
+	return slices.Contains(r.Labels, labelUnknown) || r.Outcome == Indeterminate && r.Reason != Timeout ||
+		ChangesPrimary(r.Code) || r.Reason == Selection
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 // DataSet is data that configurations of a study load and share.
@@ -49,7 +50,8 @@ const sampled = 32
 
 // shapeOf samples the documents of a workload.
 func shapeOf(asked spec.Run) (shape, error) {
-	w, err := workload.Open(workload.Spec{
+	w, err := own.Open(workload.Spec{
+		Text: asked.Workload.Text(),
 		Name: asked.Workload.Name, Mode: asked.Workload.Mode, Records: int64(asked.Workload.Records),
 		Operations: int64(asked.Load.Operations), Seed: asked.Workload.Seed, Clients: 1, Params: asked.Workload.Params,
 		Open: safeopen.OpenInput,
@@ -61,7 +63,11 @@ func shapeOf(asked spec.Run) (shape, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, s.collection, s.records)
 	for _, index := range w.Indexes() {
-		fmt.Fprintf(h, "%s %s %x\n", index.Collection, index.Name, index.Keys)
+		fmt.Fprintf(h, "%s %s %x", index.Collection, index.Name, index.Keys)
+		if index.Options != nil {
+			fmt.Fprintf(h, " %x", index.Options)
+		}
+		fmt.Fprintln(h)
 	}
 	for _, c := range w.Classes() {
 		s.classes = append(s.classes, c.Name)
@@ -72,9 +78,11 @@ func shapeOf(asked spec.Run) (shape, error) {
 	total := int64(0)
 	for i := range n {
 		loader.Load(i*(s.records-1)/max(n-1, 1), 1, &op)
-		for _, doc := range op.Requests[0].Docs {
-			h.Write(doc)
-			total += int64(len(doc))
+		for _, r := range op.Requests {
+			for _, doc := range r.Docs {
+				h.Write(doc)
+				total += int64(len(doc))
+			}
 		}
 	}
 	s.document = (total + n/2) / max(n, 1)

@@ -289,22 +289,32 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 	if asked.External {
 		return errors.New("drill: an external drill needs a person. In a suite, the drill must bring up a lab (lab)")
 	}
-	if asked.Lab == nil {
-		return errors.New("drill: it brings up no lab (lab), but a suite breaks only its own labs")
+	asked.Out = ""
+	switch pods := spec.InKubernetes(asked.Run.Target); {
+	case asked.Lab == nil && !pods:
+		return errors.New("drill: it brings up no lab (lab) and its target is not in Kubernetes (k8s:NAMESPACE/NAME), but a suite breaks only these")
+	case asked.Lab != nil:
+		lab := p.withEngine(*asked.Lab)
+		asked.Lab = &lab
 	}
-	lab := p.withEngine(*asked.Lab)
-	asked.Lab, asked.Out = &lab, ""
 	if err := p.load(&asked.Run); err != nil {
 		return err
 	}
 	if err := asked.Complete(); err != nil {
 		return err
 	}
-	if err := drill.Check(asked); err != nil {
+	checked := asked
+	if asked.Lab == nil {
+		checked.Run.Target = "mongodb://pods" // the addresses are known when the part begins
+	}
+	if err := drill.Check(checked); err != nil {
 		return err
 	}
 	part.Plan.Drill = &asked
 	part.Estimate = drillSeconds(asked)
+	if asked.Lab == nil {
+		return nil
+	}
 	if why := p.cannot(*asked.Lab, asked.Run); why != "" { // with its defaults
 		p.leave(part, why)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -20,6 +21,10 @@ type Parts struct {
 	// Conduct and Drill are the options of every study and drill; directories and abort come with the job.
 	Conduct conduct.Options
 	Drill   drill.Options
+	// Pods opens the deployment in Kubernetes that a drill names, and replaces its target by an address. The result ends
+	// the ways to it. It is nil in
+	// tests.
+	Pods func(ctx context.Context, asked *spec.Drill, o *drill.Options) (end func() error, err error)
 	// Probe receives the progress of probes; nil for none.
 	Probe disk.Progress
 	// Labs and Volumes make the storage that probes look at; nil where there can be none.
@@ -84,7 +89,15 @@ func (p *Parts) drill(ctx context.Context, j Job) (out Outcome) {
 	}
 	o := p.Drill
 	o.Dir, o.Run.Abort = j.Dir, j.Abort
-	out.Drill, out.Err = drill.Run(ctx, *j.Plan.Drill, o)
+	asked := *j.Plan.Drill
+	if spec.InKubernetes(asked.Run.Target) {
+		end, err := p.Pods(ctx, &asked, &o)
+		if err != nil {
+			return Outcome{Err: err}
+		}
+		defer func() { out.Err = errors.Join(out.Err, end()) }()
+	}
+	out.Drill, out.Err = drill.Run(ctx, asked, o)
 	return out
 }
 
@@ -132,7 +145,7 @@ const removeAtMost = 3 * time.Minute
 
 // look probes a directory.
 func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
-	spec, err := probeSpec(dir, *j.Plan.Probe)
+	asked, err := probeSpec(dir, *j.Plan.Probe)
 	if err != nil {
 		return Outcome{Err: err}
 	}
@@ -149,7 +162,7 @@ func (p *Parts) look(ctx context.Context, j Job, dir string) Outcome {
 	w, err := record.CreateProbe(j.Dir, &record.Probe{Head: record.Head{Tool: p.Conduct.Tool, Command: p.Conduct.Command,
 		Started:     time.Now().UTC(),
 		Environment: record.NewEnvironment(map[string]string{"probe": dir})},
-		Specification: spec})
+		Specification: asked})
 	if err != nil {
 		return Outcome{Err: err}
 	}

@@ -229,13 +229,58 @@ type Compound interface {
 	Parts() []Workload
 }
 
+// Remover is implemented by workloads that remove or replace documents.
+type Remover interface {
+	// Removes reports whether documents of a collection may disappear or lose fields: by an operation, or by an index that
+	// expires them.
+	Removes(collection string) bool
+}
+
+// As returns w, or the workload that w wraps, as one with an optional part. Wrappers have a method Unwrap.
+func As[T any](w Workload) (T, bool) {
+	for {
+		if t, ok := w.(T); ok {
+			return t, true
+		}
+		wrapper, ok := w.(interface{ Unwrap() Workload })
+		if !ok {
+			var none T
+			return none, false
+		}
+		w = wrapper.Unwrap()
+	}
+}
+
 // Parts returns the workloads that the load phase fills one after the other.
 func Parts(w Workload) []Workload {
-	if c, ok := w.(Compound); ok {
+	if c, ok := As[Compound](w); ok {
 		return c.Parts()
 	}
 	return []Workload{w}
 }
+
+// Passing passes the optional methods of a stream on, for streams that wrap it.
+type Passing struct {
+	listener Listener
+	free     Free
+}
+
+// Pass returns the optional methods of a stream.
+func Pass(s Stream) Passing {
+	var p Passing
+	p.listener, _ = s.(Listener)
+	p.free, _ = s.(Free)
+	return p
+}
+
+// Listens implements [Listener].
+func (p Passing) Listens(op *Op, i int) bool { return p.listener != nil && p.listener.Listens(op, i) }
+
+// Answer implements [Listener].
+func (p Passing) Answer(op *Op, i int, doc []byte) { p.listener.Answer(op, i, doc) }
+
+// Free implements [Free].
+func (p Passing) Free() bool { return p.free != nil && p.free.Free() }
 
 // Ender is implemented by streams that come to an end by themselves: a part of the operations for each
 // worker, a load phase that stops at an error. A worker whose stream has ended sends nothing more.

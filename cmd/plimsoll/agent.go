@@ -66,7 +66,7 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 	if o.Server.Token, err = o.token(env); err != nil {
 		return err
 	}
-	o.Facts.Version, _ = toolVersion()
+	o.Facts.Version, o.Facts.Commit = toolVersion()
 	o.Facts.Zone = cmp.Or(o.Facts.Zone, env.getenv(zoneVariable))
 	o.Leave = true
 	o.Tell = func(text string) { fmt.Fprintln(env.stderr, "plimsoll agent:", text) }

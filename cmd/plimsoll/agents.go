@@ -61,12 +61,6 @@ func addAgentFlags(fs *pflag.FlagSet, f *agentFlags) {
 	addPodFlags(fs, &f.kubernetes.Settings)
 }
 
-// clusterPlacer places agents in a Kubernetes cluster, where they continue if this command is killed.
-type clusterPlacer struct {
-	*kubernetes.Placer
-	*nats.Coordinator
-}
-
 // places finds the places of load clients. dir is the record of a run that can be resumed, "" where there is none.
 func (f *agentFlags) places(env *environment, dir string) *agentPlaces {
 	return &agentPlaces{flags: f, env: env, record: dir}
@@ -113,7 +107,7 @@ func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 		if err != nil {
 			return nil, err
 		}
-		made = clusterPlacer{kubernetes.New(cluster, p.flags.kubernetes.Settings, p.coordinator), p.coordinator}
+		made = kubernetes.New(cluster, p.flags.kubernetes.Settings, p.coordinator)
 	}
 	if p.open == nil {
 		p.open = map[string]fleet.Placer{}
@@ -140,7 +134,7 @@ func (p *agentPlaces) start() (err error) {
 		return err
 	}
 	o := nats.Options{Dir: p.dir, Server: p.flags.server, Listen: p.flags.listen, Resume: p.resume}
-	o.Version, _ = toolVersion()
+	o.Version, o.Commit = toolVersion()
 	p.coordinator, err = nats.Open(context.Background(), o)
 	return err
 }

@@ -309,7 +309,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 			return asked, err
 		}
 	}
-	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !inKubernetes(asked.Platform) {
+	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !spec.InKubernetes(asked.Platform) {
 		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 	}
 	asked.Platform = cmp.Or(o.platform, asked.Platform)

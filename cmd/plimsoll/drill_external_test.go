@@ -30,7 +30,7 @@ func TestExternalDrill(t *testing.T) {
 	keyboard, press := io.Pipe()
 	defer press.Close()
 	var stdout, stderr bytes.Buffer
-	env := &environment{args: []string{"drill", server.URI(), "--external", "--duration", "8s", "--rate", "300", "--out", dir, "--expect-loss", "any", "--quiet"},
+	env := &environment{args: []string{"drill", server.URI(), "--external", "--duration", "15s", "--rate", "300", "--out", dir, "--expect-loss", "any", "--quiet"},
 		stdin: keyboard, stdout: &stdout, stderr: &stderr, getenv: os.Getenv, now: time.Now, width: func() int { return 80 },
 		signals: interrupts}
 	ended := make(chan int)
@@ -39,7 +39,10 @@ func TestExternalDrill(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, record.RoundsDir, "1", record.EventsFile))
 		return err == nil
 	})
-	time.Sleep(2 * time.Second) // of load before the fault
+	waitFor(t, "there are writes before the fault", func() bool {
+		s, err := record.ReadStanding(dir)
+		return err == nil && s != nil && s.Told.Acknowledged > 0
+	})
 	if _, err := press.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,7 @@ func TestExternalDrill(t *testing.T) {
 // waitFor looks again and again until something holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
+	for limit := time.Now().Add(10 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatalf("waited in vain until %s", what)
 		}

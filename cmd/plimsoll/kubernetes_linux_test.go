@@ -28,7 +28,7 @@ type inCluster struct {
 
 // TestKubernetes runs the commands that make something in a Kubernetes.
 func TestKubernetes(t *testing.T) {
-	image, ok := kubetest.Plimsoll(t, "plimsoll:test")
+	_, image, ok := kubetest.Plimsoll(t, "plimsoll:test")
 	if !ok {
 		return
 	}

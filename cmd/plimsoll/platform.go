@@ -66,17 +66,14 @@ func healers(env *environment) platform.Healers {
 		vsphere.Kind: vsphere.Healer{Getenv: env.getenv}}
 }
 
-// inKubernetes says whether a target or a platform is in Kubernetes.
-func inKubernetes(word string) bool { return strings.HasPrefix(word, kubernetes.Scheme) }
-
 // openPods opens the platform of a drill in Kubernetes, and replaces a target there by the address of its members; nil
 // if the platform is another one.
 func openPods(ctx context.Context, asked *spec.Drill) (*kubernetes.Set, error) {
-	named := inKubernetes(asked.Run.Target)
+	named := spec.InKubernetes(asked.Run.Target)
 	if named && asked.Platform == "" {
 		asked.Platform = asked.Run.Target
 	}
-	if !inKubernetes(asked.Platform) {
+	if !spec.InKubernetes(asked.Platform) {
 		return nil, nil
 	}
 	s, err := kubernetes.Open(ctx, kubernetes.Options{Target: asked.Platform})

@@ -67,7 +67,7 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 	addGroup(root, "measure", "Measure:", newRunCommand(env), newStudyCommand(env), newSuiteCommand(env), newDrillCommand(env),
 		newDiskCommand(env), newYCSBCommand(env))
 	addGroup(root, "results", "Use results:", newShowCommand(env), newReportCommand(env), newServeCommand(env),
-		newCompareCommand(env), newHistoryCommand(env), newSizeCommand(env))
+		newCompareCommand(env), newHistoryCommand(env), newCICommand(env), newSizeCommand(env))
 	addGroup(root, "prepare", "Prepare:", newWorkloadsCommand(env), newCalibrateCommand(env), newDoctorCommand(env),
 		newAgentCommand(env), newAgentsCommand(env), newEngineCommand(env), newLabCommand(env), newPlatformCommand(env),
 		newFaultfsCommand(env))

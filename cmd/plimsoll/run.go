@@ -181,7 +181,7 @@ func execute(ctx context.Context, env *environment, opts run.Options, quiet bool
 }
 
 func recordDir(env *environment, asked spec.Run) string {
-	return cmp.Or(asked.Out, run.NewRecordDir(asked.Workload.Name, env.now()))
+	return cmp.Or(asked.Out, run.NewRecordDir(asked.Workload.Title(), env.now()))
 }
 
 // endOrAbort cancels ctx at the first interrupt and closes the channel at the second.

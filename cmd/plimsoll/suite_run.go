@@ -10,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
 
@@ -49,6 +51,7 @@ continues without repeating finished parts.
 	o.flags.add(cmd)
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the suite (default plimsoll-data/suites/TIME-NAME)")
+	o.addYes(cmd)
 	return cmd
 }
 
@@ -74,7 +77,11 @@ stay out, unless --budget gives the suite more time.
 	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "total `time` of the suite, including the time already used, for example 3h")
 	cmd.Flags().StringVar(&o.flags.target, "target", "", "`target` with its credentials (they are not stored); env:NAME, @FILE or @- hide the address")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat failed parts")
+	o.addYes(cmd)
 	return cmd
+}
+
+func (o *suiteRunOptions) addYes(cmd *cobra.Command) {
 }
 
 func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder string) error {
@@ -93,6 +100,9 @@ func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder stri
 	if why := plan.Nothing(); why != "" {
 		return withHint(exitUsage, fmt.Errorf("no part of %s can run here; %s", folder, report.Clean(why)),
 			"'plimsoll suite plan "+folder+"' shows the reason for each part")
+	}
+	if err := o.confirm(ctx, env, plan); err != nil {
+		return err
 	}
 	if o.out == "" && plan.Folder.Spec.Out != "" {
 		dir = plan.Folder.Spec.Out
@@ -115,6 +125,41 @@ func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir stri
 		s.RetryFailed, s.Against, s.Limit = o.retryFailed, o.flags.target, limit
 		return suite.Resume(ctx, dir, s)
 	})
+}
+
+// confirm refuses a suite that breaks a deployment in Kubernetes, unless the user said yes.
+func (o *suiteRunOptions) confirm(ctx context.Context, env *environment, plan *suite.Plan) (result error) {
+	for _, part := range plan.Parts {
+		if o.yes || part.Out() || part.Plan.Drill == nil || !spec.InKubernetes(part.Plan.Drill.Run.Target) {
+			continue
+		}
+		asked := *part.Plan.Drill
+		broken, end, err := openDeployment(ctx, env, &asked)
+		if err != nil {
+			return err
+		}
+		err = (&drillOptions{}).confirm(ctx, env, broken, asked)
+		return errors.Join(err, end())
+	}
+	return nil
+}
+
+// openDeployment opens the deployment in Kubernetes that a drill names, and replaces its target by an address.
+func openDeployment(ctx context.Context, env *environment, asked *spec.Drill) (
+	_ *platform.Deployment, end func() error, _ error,
+) {
+	pods, err := openPods(ctx, asked)
+	if err != nil {
+		return nil, nil, withExit(exitUnreachable, err)
+	}
+	broken, err := openPlatform(ctx, env, *asked, pods)
+	if err != nil {
+		return nil, nil, errors.Join(err, pods.Close())
+	}
+	if broken == nil { // the drill has no faults
+		return nil, pods.Close, nil
+	}
+	return broken, broken.Close, nil
 }
 
 // conduct starts or resumes a suite with progress, prints the result and writes the page.
@@ -183,6 +228,14 @@ func (o *suiteRunOptions) parts(env *environment, places *agentPlaces) (*suite.P
 	}
 	p := &suite.Parts{Labs: labs, Volumes: &suiteVolumes{labs.home}, Conduct: c}
 	p.Drill = drill.Options{Labs: labs, Open: openDrillLab(env), Places: places.find}
+	p.Pods = func(ctx context.Context, asked *spec.Drill, opts *drill.Options) (func() error, error) {
+		if !o.yes {
+			return nil, usageError("this part breaks a deployment in Kubernetes. To do it, add --yes-break-it")
+		}
+		broken, end, err := openDeployment(ctx, env, asked)
+		opts.Platform = broken
+		return end, err
+	}
 	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv,
 		Ceiling: ceiling(env), Command: c.Command, Service: startService}
 	if progress == nil {

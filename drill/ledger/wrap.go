@@ -26,13 +26,18 @@ type wrapped struct {
 	l *Ledger
 }
 
+// Unwrap returns the workload without its ledger.
+func (w *wrapped) Unwrap() workload.Workload { return w.Workload }
+
 // Stream implements [workload.Workload].
 func (w *wrapped) Stream(worker, workers int) workload.Stream {
 	inner := w.Workload.Stream(worker, workers)
 	s := &tagger{
-		l: w.l, inner: inner, run: w.l.opts.Run, writer: w.l.writer(w.l.opts.First + worker), groups: w.l.shared(),
+		Passing: workload.Pass(inner), l: w.l, inner: inner, run: w.l.opts.Run,
+		writer: w.l.writer(w.l.opts.First + worker), groups: w.l.shared(),
 		count: []byte(counterName(w.l.opts.Run)),
 	}
+	s.remover, _ = workload.As[workload.Remover](w.Workload)
 	verifier, verifies := inner.(workload.Verifier)
 	ender, ends := inner.(workload.Ender)
 	switch {
@@ -65,12 +70,15 @@ type piece struct {
 
 // tagger is the stream of one writer. Its buffers are reused for each operation.
 type tagger struct {
-	l      *Ledger
-	inner  workload.Stream
-	run    uint32
-	writer *writer
-	groups *groups
-	count  []byte
+	workload.Passing
+	l       *Ledger
+	inner   workload.Stream
+	remover workload.Remover // nil if the workload removes nothing
+	bare    workload.Op      // as the inner stream made it
+	run     uint32
+	writer  *writer
+	groups  *groups
+	count   []byte
 
 	pieces     []piece
 	requests   []workload.Request
@@ -98,31 +106,61 @@ func (s *tagger) Flush(op *workload.Op) bool {
 // Done implements [workload.Stream].
 func (s *tagger) Done(op *workload.Op, applied bool) { s.inner.Done(op, applied) }
 
+// Answer implements [workload.Listener]. The requests after request i depend on the answer. In a transaction that is
+// repeated they were there before, and were not applied.
+func (s *tagger) Answer(op *workload.Op, i int, doc []byte) {
+	s.Passing.Answer(&s.bare, i, doc)
+	s.writer.mu.Lock()
+	kept := s.pieces[:0]
+	for _, p := range s.pieces {
+		if p.request <= i {
+			kept = append(kept, p)
+		} else {
+			s.resolve(&p, notApplied, 0)
+		}
+	}
+	s.pieces = kept
+	s.writer.mu.Unlock()
+	s.requests = append(s.requests[:i+1], s.bare.Requests[i+1:]...)
+	s.tagFrom(i + 1)
+	op.Requests = s.requests
+}
+
 // tag replaces the requests that write. It does not change the requests of the inner stream, which prepares parts of
 // them once.
 func (s *tagger) tag(op *workload.Op) {
 	s.pieces = s.pieces[:0]
+	s.bare = *op
 	writes := false
 	for i := range op.Requests {
-		writes = writes || op.Requests[i].Verb == workload.Insert || op.Requests[i].Verb == workload.Update
+		writes = writes || op.Requests[i].Verb.Writes()
 	}
 	if !writes {
 		return
 	}
 	s.requests = append(s.requests[:0], op.Requests...)
 	s.buf, s.ends, s.docs, s.statements = s.buf[:0], s.ends[:0], s.docs[:0], s.statements[:0]
+	s.tagFrom(0)
+	op.Requests = s.requests
+}
+
+// tagFrom tags the requests from one on, up to the first one whose answer decides the later ones.
+func (s *tagger) tagFrom(first int) {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
-	for i := range s.requests {
+	end := first
+	for i := first; i < len(s.requests); i++ {
 		switch req := &s.requests[i]; req.Verb {
 		case workload.Insert:
 			s.build(i, req)
-		case workload.Update:
+		case workload.Update, workload.FindAndModify:
 			s.change(i, req)
 		}
+		if end = i + 1; s.Listens(&s.bare, i) {
+			break
+		}
 	}
-	s.cut()
-	op.Requests = s.requests
+	s.cut(s.requests[first:end])
 }
 
 // build appends the documents of an insert with their tags.
@@ -130,8 +168,11 @@ func (s *tagger) build(request int, req *workload.Request) {
 	first := s.writer.inserts.begin(int64(len(req.Docs)))
 	for i, doc := range req.Docs {
 		sequence := first + int64(i)
-		var ok bool
-		if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
+		ok := s.remover == nil || !s.remover.Removes(req.Collection)
+		if ok {
+			s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence)
+		}
+		if !ok {
 			s.buf = append(s.buf, doc...)
 			s.writer.inserts.resolve(sequence, notApplied, 0) // this number is never written
 			s.writer.skipped++
@@ -151,6 +192,7 @@ func (s *tagger) change(request int, req *workload.Request) {
 	for i := range updates {
 		var group uint32
 		id, ok := countable(&updates[i])
+		ok = ok && !req.Remove && (s.remover == nil || !s.remover.Removes(req.Collection))
 		if ok {
 			group = s.l.group(req.Collection, id)
 			s.buf, ok = appendCounted(s.buf, updates[i].Update, s.count)
@@ -165,24 +207,36 @@ func (s *tagger) change(request int, req *workload.Request) {
 	}
 }
 
-// cut gives the documents in the buffer to the requests. The buffer does not grow any more.
-func (s *tagger) cut() {
-	at, from := 0, 0
+// cut gives the documents in the buffer to requests. The buffer does not grow before they are sent, or grows in a copy.
+func (s *tagger) cut(requests []workload.Request) {
+	n := 0
+	for i := range requests {
+		switch req := &requests[i]; req.Verb {
+		case workload.Insert:
+			n += len(req.Docs)
+		case workload.Update, workload.FindAndModify:
+			n += len(req.Updates)
+		}
+	}
+	at, from := len(s.ends)-n, 0
+	if at > 0 {
+		from = s.ends[at-1]
+	}
 	next := func() []byte {
 		doc := s.buf[from:s.ends[at]:s.ends[at]]
 		from = s.ends[at]
 		at++
 		return doc
 	}
-	for i := range s.requests {
-		switch req := &s.requests[i]; req.Verb {
+	for i := range requests {
+		switch req := &requests[i]; req.Verb {
 		case workload.Insert:
 			start := len(s.docs)
 			for range req.Docs {
 				s.docs = append(s.docs, next())
 			}
 			req.Docs = s.docs[start:len(s.docs):len(s.docs)]
-		case workload.Update:
+		case workload.Update, workload.FindAndModify:
 			start := len(s.statements)
 			for _, u := range req.Updates {
 				u.Update = next()
@@ -199,13 +253,18 @@ func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 	defer s.writer.mu.Unlock()
 	for i := range s.pieces {
 		p := &s.pieces[i]
-		if p.sequence < 0 {
-			s.groups.count(p.group, stateOf(st, p.request, len(s.pieces)))
-			continue
-		}
-		s.writer.inserts.resolve(p.sequence, stateOf(st, p.request, len(s.pieces)), st.Ended)
+		s.resolve(p, stateOf(st, p.request, len(s.pieces)), st.Ended)
 	}
 	s.pieces = s.pieces[:0]
+}
+
+// resolve notes what is known about one write. The caller holds the writer's lock.
+func (s *tagger) resolve(p *piece, is state, ended int64) {
+	if p.sequence < 0 {
+		s.groups.count(p.group, is)
+		return
+	}
+	s.writer.inserts.resolve(p.sequence, is, ended)
 }
 
 // SettlesApart implements [load.Apart]. The inner stream, which verifies, does not use the ledger.
@@ -215,6 +274,8 @@ func (s *tagger) SettlesApart() {}
 // error for several does not say which one it means.
 func stateOf(st *load.Settlement, request, of int) state {
 	switch {
+	case st.Undone:
+		return notApplied
 	case st.Abandoned:
 		return indeterminate
 	case request < st.Confirmed:
@@ -240,7 +301,7 @@ func stateOf(st *load.Settlement, request, of int) state {
 // countable returns the element _id of the document that a statement updates, and whether its updates can be counted:
 // the filter must be the _id alone, and the document must keep its counter.
 func countable(u *workload.Statement) (id []byte, ok bool) {
-	if u.Upsert {
+	if u.Upsert || u.Many || u.Stages {
 		return nil, false
 	}
 	rest, ok := inside(u.Filter)

@@ -2,7 +2,10 @@ package kubernetes_test
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/kubetest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -23,6 +27,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
+
+// image has the program under test.
+const image = "plimsoll:test"
 
 // breaker evicts the pod of an agent on the first node in the middle of the load, and then kills the second node.
 type breaker struct {
@@ -44,17 +51,17 @@ func (b *breaker) Interval(_ measure.Dims, iv *measure.Interval) {
 	case 2:
 		b.evict(kubetest.Nodes[0])
 	case 4:
-		b.killed = b.on(kubetest.Nodes[1])
+		b.killed = running(b.t, b.cluster, kubetest.Nodes[1])
 		b.cluster.Kill(kubetest.Nodes[1])
 	}
 }
 
-// on lists the running agents of a node.
-func (b *breaker) on(node string) (names []string) {
-	list, err := b.cluster.Client.CoreV1().Pods("default").List(context.Background(), meta.ListOptions{
+// running lists the running agents of a node.
+func running(t *testing.T, c *kubetest.Cluster, node string) (names []string) {
+	list, err := c.Client.CoreV1().Pods("default").List(context.Background(), meta.ListOptions{
 		LabelSelector: "app.kubernetes.io/name=plimsoll-agents", FieldSelector: "spec.nodeName=" + node})
 	if err != nil {
-		b.t.Error(err)
+		t.Error(err)
 		return nil
 	}
 	for _, p := range list.Items {
@@ -66,7 +73,7 @@ func (b *breaker) on(node string) (names []string) {
 }
 
 func (b *breaker) evict(node string) {
-	names := b.on(node)
+	names := running(b.t, b.cluster, node)
 	if len(names) == 0 {
 		b.t.Errorf("no agent runs on %s", node)
 		return
@@ -82,7 +89,7 @@ func (b *breaker) evict(node string) {
 // TestLoadOnKubernetes loads a responder outside of the cluster from four agents on two nodes. One pod is evicted and
 // one node is killed meanwhile. The run goes on without them, and the record says so.
 func TestLoadOnKubernetes(t *testing.T) {
-	image, ok := kubetest.Plimsoll(t, "plimsoll:test")
+	program, archive, ok := kubetest.Plimsoll(t, image)
 	if !ok {
 		return
 	}
@@ -90,7 +97,7 @@ func TestLoadOnKubernetes(t *testing.T) {
 	if !ok {
 		return
 	}
-	c.Load(t, image)
+	c.Load(t, archive)
 	target, err := net.Listen("tcp", kubetest.Machine+":0")
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +111,8 @@ func TestLoadOnKubernetes(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	address := "mongodb://" + target.Addr().String() + "/?directConnection=true"
+	t.Run("resumed", func(t *testing.T) { testResumed(t, c, program, address) })
 	coordinator, err := nats.Open(t.Context(), nats.Options{Dir: t.TempDir(), Listen: kubetest.Machine + ":0"})
 	if err != nil {
 		t.Fatal(err)
@@ -114,10 +123,9 @@ func TestLoadOnKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const cpu = "700m" // of two cores: there are two agents on each node
-	agents := kubernetes.New(cluster, kubernetes.Settings{Image: "plimsoll:test", CPU: cpu, Memory: "256Mi"}, coordinator)
+	agents := kubernetes.New(cluster, kubernetes.Settings{Image: image, CPU: cpu, Memory: "256Mi"}, coordinator)
 
-	asked := spec.Run{Target: "mongodb://" + target.Addr().String() + "/?directConnection=true",
-		Workload: spec.Workload{Name: "a", Records: 100}}
+	asked := spec.Run{Target: address, Workload: spec.Workload{Name: "a", Records: 100}}
 	asked.Load.Clients, asked.Load.Place, asked.Load.Workers, asked.Load.Pace = 4, spec.PlaceKubernetes, 8, 100
 	asked.LoadPhase.Skip = true // the responder stores nothing
 	asked.Load.Duration = spec.Duration(40 * time.Second)
@@ -136,12 +144,69 @@ func TestLoadOnKubernetes(t *testing.T) {
 	if err := agents.End(); err != nil {
 		t.Error(err)
 	}
+	// The pods of the killed node stay.
 	c.Await(t, "namespace without Jobs and Secrets of agents", func(ctx context.Context) bool {
 		all := meta.ListOptions{LabelSelector: "app.kubernetes.io/name=plimsoll-agents"}
 		jobs, err1 := c.Client.BatchV1().Jobs("default").List(ctx, all)
 		secrets, err2 := c.Client.CoreV1().Secrets("default").List(ctx, all)
 		return err1 == nil && err2 == nil && len(jobs.Items)+len(secrets.Items) == 0
 	})
+}
+
+// testResumed kills the command of a run. Its pods continue, and another command completes the run and removes them.
+func testResumed(t *testing.T, c *kubetest.Cluster, program, address string) {
+	home := t.TempDir()
+	dir := filepath.Join(home, "record")
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(program, append(args, "--kubeconfig", c.Kubeconfig, "--quiet")...)
+		cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+home)
+		cmd.Stderr = os.Stderr
+		return cmd
+	}
+	first := command("run", address, "--agents", "2", "--place", "kubernetes", "--agent-image", image, "--agent-cpu", "500m",
+		"--agent-memory", "256Mi", "--agents-listen", kubetest.Machine+":0", "--load", "skip", "--records", "100", "--threads", "4",
+		"--pace", "50", "--duration", "20s", "--out", dir)
+	if err := childproc.Start(first); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(t, "measured operations in the record", func(context.Context) bool {
+		r, err := record.OpenRun(dir)
+		return err == nil && r.Phase(load.PhaseMeasure) != nil && r.Phase(load.PhaseMeasure).Counts.Succeeded > 0
+	})
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // it was killed
+	var pods []string
+	for _, node := range kubetest.Nodes {
+		pods = append(pods, running(t, c, node)...)
+	}
+	slices.Sort(pods)
+	out, err := command("run", "--resume", dir).Output()
+	// A busy machine makes the result invalid.
+	if exit := new(exec.ExitError); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 6) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r, err := record.OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var agents []string
+	for _, client := range r.Clients {
+		agents = append(agents, client.Agent)
+		if client.Status != "complete" {
+			t.Errorf("client %+v", client)
+		}
+	}
+	if len(pods) != 2 || !slices.Equal(agents, pods) || r.Status != record.Complete ||
+		r.Phase(load.PhaseMeasure).Seconds < 19 {
+		t.Errorf("the run is %s after %v s, its agents are %v and the pods %v", r.Status, r.Phase(load.PhaseMeasure).Seconds,
+			agents, pods)
+	}
+	if !slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "coordinator-away" }) {
+		t.Errorf("the record does not say what the coordinator did not see: %+v", r.Validity)
+	}
+	noAgents(t, c)
 }
 
 // checkLost checks that the record has exactly the agents that were ended as lost.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +27,8 @@ import (
 )
 
 const (
+	// jobPrefix begins the names of Jobs that Place makes.
+	jobPrefix = "plimsoll-agents-"
 	// placed is a label of what Place made. Objects that people made of the manifest or the chart do not have it.
 	placed = "plimsoll-placed-by"
 	// endAtMost is the time limit of requests that remove agents.
@@ -73,6 +77,8 @@ func Connect(kubeconfig, namespace string) (*Cluster, error) {
 type Coordinator interface {
 	// Wait returns links to n agents when so many are there.
 	Wait(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error)
+	// Resume returns links to the agents of an unfinished run.
+	Resume(ctx context.Context) ([]fleet.Link, error)
 	// Connect is its address for agents.
 	Connect() string
 	// Token is what an agent must know; empty if agents have credentials.
@@ -126,9 +132,25 @@ func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.L
 	return links, err
 }
 
+// podName is the name of an agent, which is that of its pod. The first part is its Job.
+var podName = regexp.MustCompile(`^(` + jobPrefix + `[a-z2-7]{8})-\d+-[a-z0-9]+$`)
+
+// Resume implements [fleet.Resumer]. End removes the Jobs of the agents.
+func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
+	links, err := p.coordinator.Resume(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range links {
+		if m := podName.FindStringSubmatch(l.Facts().Name); m != nil && !slices.Contains(p.made, m[1]) {
+			p.made = append(p.made, m[1])
+		}
+	}
+	return links, err
+}
+
 func (p *Placer) add(ctx context.Context, n int) error {
 	s := p.settings
-	s.Name, s.Agents = "plimsoll-agents-"+strings.ToLower(rand.Text()[:8]), n
+	s.Name, s.Agents = jobPrefix+strings.ToLower(rand.Text()[:8]), n
 	if s.Connect == "" {
 		s.Connect = p.coordinator.Connect()
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	core "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,6 +25,7 @@ func (nobody) Wait(ctx context.Context, _ int, _ func(string)) ([]fleet.Link, er
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
+func (nobody) Resume(context.Context) ([]fleet.Link, error) { return nil, nil }
 
 // TestReasonsOnKubernetes places agents that cannot start, and checks that the reason is told and that nothing is left.
 func TestReasonsOnKubernetes(t *testing.T) {
@@ -37,6 +37,14 @@ func TestReasonsOnKubernetes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for name, s := range map[string]kubernetes.Settings{"token": {Token: "a.b"}, "creds": {Creds: "text"}} {
+		s.Name, s.Namespace, s.Image, s.Agents = "by-hand", "default", "plimsoll:1", 3
+		s.Connect, s.CPU, s.Memory = "tls://192.0.2.9:4100", "1", "512Mi"
+		if err := cluster.Check(t.Context(), s); err != nil {
+			t.Errorf("the manifest with a %s: %v", name, err)
+		}
+	}
+	noAgents(t, c)
 	small := kubernetes.Settings{Image: "registry.local/pause:1", CPU: "10m", Memory: "16Mi"}
 	missing, large := small, small
 	missing.Image, large.CPU = "registry.local/none:1", "1000"
@@ -115,12 +123,11 @@ func noAgents(t *testing.T, c *kubetest.Cluster) {
 	t.Helper()
 	all := meta.ListOptions{LabelSelector: "app.kubernetes.io/name=plimsoll-agents"}
 	c.Await(t, "namespace without agents", func(ctx context.Context) bool {
+		jobs, err0 := c.Client.BatchV1().Jobs("default").List(ctx, all)
 		pods, err1 := c.Client.CoreV1().Pods("default").List(ctx, all)
 		secrets, err2 := c.Client.CoreV1().Secrets("default").List(ctx, all)
 		policies, err3 := c.Client.NetworkingV1().NetworkPolicies("default").List(ctx, all)
-		if err := errors.Join(err1, err2, err3); err != nil && !apierrors.IsNotFound(err) {
-			return false
-		}
-		return len(pods.Items)+len(secrets.Items)+len(policies.Items) == 0
+		return errors.Join(err0, err1, err2, err3) == nil &&
+			len(jobs.Items)+len(pods.Items)+len(secrets.Items)+len(policies.Items) == 0
 	})
 }

@@ -137,6 +137,36 @@ func TestNetworkSilent(t *testing.T) {
 	}
 }
 
+// A user's server that is down in the middle ends the run with one sentence.
+func TestServerDown(t *testing.T) {
+	t.Parallel()
+	theirs := userServer(t, true)
+	scheme, address, _ := strings.Cut(theirs.URL, "@")
+	p := newProxy(t, address)
+	theirs.URL = scheme + "@" + p.listener.Addr().String()
+	c := open(t, Options{Server: theirs})
+	for _, name := range []string{"a", "b"} {
+		o := AgentOptions{Server: theirs, Facts: fleet.Facts{Name: name}, Gone: 5 * time.Second}
+		start(t, o, fleet.Agent{Dir: t.TempDir()}.Serve)
+	}
+	w := &watcher{on: map[int]func(){2: func() { p.set(true) }}}
+	dir := filepath.Join(t.TempDir(), "record")
+	_, err := fleet.Execute(t.Context(), testSpec(2, 10*time.Minute), runs.Options{Dir: dir, Progress: w},
+		fleet.Options{Places: c.places()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "client-lost" })
+	if i < 0 || !strings.Contains(r.Validity[i].Text, "was interrupted for 25s. Start it again") ||
+		r.Validity[i].Severity != measure.Invalid || strings.Contains(r.Validity[i].Text, "u:p@") {
+		t.Errorf("validity %+v", r.Validity)
+	}
+}
+
 // A restart of the server in the middle of a run loses nothing.
 func TestServerRestarted(t *testing.T) {
 	t.Parallel()
@@ -200,7 +230,7 @@ func noPart(context.Context, fleet.Wire) error { return errors.New("there should
 // Agents that cannot join say what to do.
 func TestRefusedAgents(t *testing.T) {
 	t.Parallel()
-	c := open(t, Options{Version: "1.2.3"})
+	c := open(t, Options{Version: "1.2.3", Commit: "abc"})
 	good := c.serverOf()
 	other := open(t, Options{}).Token()
 	token, print, _ := strings.Cut(good.Token, ".")
@@ -214,6 +244,7 @@ func TestRefusedAgents(t *testing.T) {
 		"incomplete token": {func(o *AgentOptions) { o.Server.Token = token }, "the token is incomplete"},
 		"no server":        {func(o *AgentOptions) { o.Server.URL = "tls://127.0.0.1:1" }, "connection refused. Start the server"},
 		"other version":    {func(o *AgentOptions) { o.Facts.Version = "1.2.4" }, "install the same release on both"},
+		"other build":      {func(o *AgentOptions) { o.Facts.Commit = "abd" }, "commit abd), and the coordinator is plimsoll 1.2.3"},
 		"other protocol":   {func(o *AgentOptions) { o.Facts.Protocol = fleet.Protocol + 1 }, "install the same release on both"},
 		"bad name":         {func(o *AgentOptions) { o.Facts.Name = "a.b" }, "use letters, digits"},
 	} {

@@ -32,8 +32,8 @@ type Options struct {
 	Listen string
 	// Space separates coordinators that use one server. The default is plimsoll.
 	Space string
-	// Version is that of the program.
-	Version string
+	// Version and Commit are those of the program.
+	Version, Commit string
 	// Resume keeps the unfinished run of a coordinator that was killed, for [Coordinator.Resume]. Without it the agents
 	// end their parts.
 	Resume bool
@@ -75,7 +75,8 @@ func Open(ctx context.Context, o Options) (*Coordinator, error) {
 	}
 	c := &Coordinator{opts: o, space: spaceOf(o.Space), state: s, closed: make(chan struct{}), agents: map[string]*agent{},
 		taken: map[string]bool{}, unresumed: map[string]bool{}, changed: make(chan struct{})}
-	c.self = entry{Facts: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version}, Key: s.private.PublicKey().Bytes()}
+	c.self = entry{Facts: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version, Commit: o.Commit},
+		Key: s.private.PublicKey().Bytes()}
 	if err := c.open(ctx); err != nil {
 		c.Close()
 		return nil, err

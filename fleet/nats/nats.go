@@ -98,12 +98,22 @@ type answer struct {
 
 // differs says what to update if two programs cannot work together.
 func differs(agent, coordinator fleet.Facts) error {
-	if agent.Protocol == coordinator.Protocol && (agent.Version == coordinator.Version || agent.Version == "" ||
-		coordinator.Version == "") {
+	same := func(a, b string) bool { return a == b || a == "" || b == "" }
+	if agent.Protocol == coordinator.Protocol && same(agent.Version, coordinator.Version) &&
+		same(agent.Commit, coordinator.Commit) {
 		return nil
 	}
-	return fmt.Errorf("the agent %s on %s is plimsoll %s (protocol %d), and the coordinator is plimsoll %s (protocol %d): install the "+
-		"same release on both", agent.Name, agent.Host, agent.Version, agent.Protocol, coordinator.Version, coordinator.Protocol)
+	return fmt.Errorf("the agent %s on %s is %s, and the coordinator is %s: install the same release on both", agent.Name,
+		agent.Host, describe(agent), describe(coordinator))
+}
+
+// describe returns the program of an agent or of the coordinator.
+func describe(f fleet.Facts) string {
+	detail := fmt.Sprintf("protocol %d", f.Protocol)
+	if f.Commit != "" {
+		detail += ", commit " + f.Commit[:min(12, len(f.Commit))]
+	}
+	return fmt.Sprintf("plimsoll %s (%s)", f.Version, detail)
 }
 
 func encode(v any) []byte {

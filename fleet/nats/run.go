@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
 // run is the coordinator's side of one run.
@@ -156,13 +157,18 @@ func (c *Coordinator) left(r *run, i int, why error) {
 // fullAtMost is for how many beats the disk of the embedded server may be full.
 const fullAtMost = 5
 
-// watch ends the links if the stream is removed or cannot be stored, and ends when no link is used.
+// awayAtMost is how long the coordinator's connection to the user's server may be interrupted. Agents are silent then,
+// and silence does not say why.
+const awayAtMost = 25 * time.Second
+
+// watch ends the links if the server is gone or the stream is removed or cannot be stored, and ends when no link is
+// used.
 func (c *Coordinator) watch(r *run) {
 	defer close(r.ended)
 	defer r.consume.Stop()
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
-	failed := 0
+	failed, connected := 0, time.Now()
 	for {
 		select {
 		case <-ticker.C:
@@ -172,6 +178,14 @@ func (c *Coordinator) watch(r *run) {
 		}
 		if !r.used() {
 			return
+		}
+		if c.nc.IsConnected() {
+			connected = time.Now()
+		} else if time.Since(connected) > awayAtMost {
+			r.each(func(l *link) { l.fail(errAway(c.opts.Server.URL)) })
+			return
+		} else {
+			continue
 		}
 		if c.server != nil {
 			if err := c.server.probe(); err == nil {
@@ -186,6 +200,11 @@ func (c *Coordinator) watch(r *run) {
 			return
 		}
 	}
+}
+
+func errAway(url string) error {
+	return fmt.Errorf("the connection to the NATS server at %s was interrupted for %v. Start it again or check the network, and run "+
+		"again", redact.InText(url), awayAtMost)
 }
 
 // used reports whether a link of the run is used.

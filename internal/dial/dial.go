@@ -14,10 +14,10 @@ type Route func(address string) (local string, err error)
 
 var route atomic.Pointer[Route]
 
-// Use makes all connections ask r. It returns what ends that.
+// Use makes all connections ask r. It returns what ends that, after which they ask the route before.
 func Use(r Route) (end func()) {
-	route.Store(&r)
-	return func() { route.CompareAndSwap(&r, nil) }
+	before := route.Swap(&r)
+	return func() { route.CompareAndSwap(&r, before) }
 }
 
 // Dialer opens connections. The zero value is ready.

@@ -5,10 +5,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,8 +17,14 @@ import (
 
 	"golang.org/x/sys/unix"
 	core "k8s.io/api/core/v1"
+	api "k8s.io/apimachinery/pkg/api/meta"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -40,7 +46,7 @@ type Cluster struct {
 	Client     kubernetes.Interface
 	programs   programs
 	dir        string
-	groups     string // the path of the control group in each hierarchy
+	groups     groups
 	network    *namespace
 	control    []*process.Process
 	nodes      map[string]*node
@@ -64,7 +70,8 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(unlock)
-	c = &Cluster{programs: p, dir: filepath.Join(p.cache, "run"), groups: "plimsoll-kubetest", nodes: map[string]*node{}}
+	c = &Cluster{programs: p, dir: filepath.Join(p.cache, "run"), nodes: map[string]*node{},
+		groups: findGroups("/sys/fs/cgroup", "plimsoll-kubetest")}
 	if err := c.remove(); err != nil {
 		t.Fatalf("cannot remove an earlier cluster: %v", err)
 	}
@@ -76,7 +83,7 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 			t.Errorf("cannot remove the cluster: %v", err)
 		}
 	})
-	if err := c.start(); err != nil {
+	if err := c.start(t); err != nil {
 		t.Fatalf("cannot start Kubernetes: %v", err)
 	}
 	return c, true
@@ -118,11 +125,11 @@ func lock(name string) (unlock func(), err error) {
 	}
 }
 
-func (c *Cluster) start() error {
+func (c *Cluster) start(t testing.TB) error {
 	// The client of Kubernetes keeps the authority of a file that it read once in this process, so each cluster has files
 	// of other names.
 	pki := filepath.Join(c.dir, "pki-"+strconv.FormatInt(time.Now().UnixNano(), 36))
-	if err := errors.Join(os.MkdirAll(pki, 0o700), c.certify(pki)); err != nil {
+	if err := errors.Join(os.MkdirAll(pki, 0o700), os.Mkdir(filepath.Join(c.dir, "storage"), 0o700), c.certify(pki)); err != nil {
 		return err
 	}
 	c.Kubeconfig = filepath.Join(pki, "admin.kubeconfig")
@@ -137,7 +144,10 @@ func (c *Cluster) start() error {
 	if c.network, err = newSwitch(); err != nil {
 		return err
 	}
-	if err := c.makeGroup("control"); err != nil {
+	if err := c.serveDNS(t); err != nil {
+		return err
+	}
+	if err := c.groups.make("control"); err != nil {
 		return err
 	}
 	if err := c.startControl(pki); err != nil {
@@ -267,7 +277,7 @@ func (c *Cluster) component(name string, args ...string) error {
 	defer log.Close() // the child has its own
 	p, err := process.Start(process.Spec{
 		Role: name, Path: c.programs.cube, Args: append([]string{name}, args...), Log: log,
-		Place: process.Place{Network: c.network.path(), Groups: c.group("control")},
+		Place: c.groups.place("control", c.network),
 	})
 	if err == nil {
 		c.control = append(c.control, p)
@@ -293,8 +303,8 @@ func (c *Cluster) startNode(i int, pki string) error {
 		address(network.handle, "eth0", nodeAddress(i)+"/24"),
 		route(network.handle, "", controlAddress, "eth0"),
 		route(network.handle, pods[1-i], nodeAddress(1-i), "eth0"),
-		c.makeGroup(name),
-		c.makeGroup(name+"/system"),
+		c.groups.make(name),
+		c.groups.make(name+"/system"),
 	)
 	if err != nil {
 		return err
@@ -307,8 +317,9 @@ func (c *Cluster) startNode(i int, pki string) error {
 	n.first, err = process.Start(process.Spec{
 		Role: "node " + name, Path: "/bin/bash", Log: log,
 		Args: []string{"-c", script, "node.sh", name, filepath.Join(c.dir, name), pki, c.programs.debs, pauseImage,
-			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups + "/" + name},
-		Place:   process.Place{Network: network.path(), Groups: c.group(name + "/system")},
+			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups.name + "/" + name,
+			c.programs.driver, filepath.Join(c.dir, "storage"), machineAddress},
+		Place:   c.groups.place(name+"/system", network),
 		Sandbox: &process.Sandbox{},
 	})
 	return err
@@ -318,13 +329,20 @@ func (c *Cluster) startNode(i int, pki string) error {
 // of life meanwhile.
 func (c *Cluster) Load(t testing.TB, archive string) {
 	t.Helper()
+	loaded := make(chan error, len(c.nodes))
 	for _, n := range c.nodes {
-		socket := fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", n.first.PID)
-		err := run(exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images",
-			"import", archive))
-		if err != nil {
-			t.Fatal(err)
-		}
+		go func() {
+			socket := fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", n.first.PID)
+			loaded <- run(exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images",
+				"import", archive))
+		}()
+	}
+	var err error
+	for range c.nodes {
+		err = errors.Join(err, <-loaded)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	c.Await(t, "two nodes that are ready", c.ready)
 }
@@ -334,6 +352,20 @@ func (c *Cluster) Kill(node string) {
 	p := c.nodes[node].first
 	p.Signal(syscall.SIGKILL)
 	<-p.Done
+}
+
+// Kubelet is the process of a node's kubelet. While it is stopped, Kubernetes loses the node, whose pods run on and are
+// reached.
+func (c *Cluster) Kubelet(t testing.TB, node string) (pid int) {
+	t.Helper()
+	for _, pid := range process.Descendants(c.nodes[node].first.PID) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+		if strings.HasPrefix(string(line), c.programs.cube+"\x00kubelet\x00") {
+			return pid
+		}
+	}
+	t.Fatalf("no kubelet runs on %s", node)
+	return 0
 }
 
 // Cut takes the cable of a node out.
@@ -380,62 +412,9 @@ func (c *Cluster) stop() error {
 // remove removes what is left on disk, in control groups and of the network, of this cluster or of one whose test was
 // killed.
 func (c *Cluster) remove() error {
-	dirs, err := filepath.Glob("/sys/fs/cgroup/*/" + c.groups)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
-	return errors.Join(unplug(), host.RemoveGroups(ctx, dirs), process.RemoveTree(c.dir))
-}
-
-// group returns the directories of a control group in all hierarchies of version 1.
-func (c *Cluster) group(name string) []string {
-	var dirs []string
-	all, _ := filepath.Glob("/sys/fs/cgroup/*/tasks") // the pattern is right
-	for _, file := range all {
-		if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-			dirs = append(dirs, filepath.Join(dir, c.groups, name))
-		}
-	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
-}
-
-// makeGroup makes a group and those above it. A group of cpuset is empty until it is filled; those below copy it.
-func (c *Cluster) makeGroup(name string) error {
-	dirs := c.group(name)
-	if len(dirs) == 0 {
-		return errors.New("the machine has no control groups of version 1")
-	}
-	for _, dir := range dirs {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-			return err
-		}
-		if strings.HasPrefix(dir, "/sys/fs/cgroup/cpuset/") {
-			if err := fill(filepath.Join("/sys/fs/cgroup/cpuset", c.groups)); err != nil {
-				return err
-			}
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fill gives a group of cpuset what the group above has.
-func fill(dir string) error {
-	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(filepath.Join(dir, "cgroup.clone_children"), []byte("1"), 0)
+	return errors.Join(unplug(), host.RemoveGroups(ctx, c.groups.left()), process.RemoveTree(c.dir))
 }
 
 // logs are the last lines of all logs.
@@ -448,23 +427,68 @@ func (c *Cluster) logs() string {
 	return b.String()
 }
 
-// Plimsoll builds the program of this module as an image of the given name, and returns the archive. If clusters cannot
-// run, ok is false. It is called before [Start], so that no cluster waits for a compiler.
-func Plimsoll(t testing.TB, name string) (archive string, ok bool) {
+// Plimsoll builds the program of this module, and an archive with its image of the given name. If clusters cannot run,
+// ok is false. It is called before [Start], so that no cluster waits for a compiler.
+func Plimsoll(t testing.TB, name string) (program, archive string, ok bool) {
 	t.Helper()
 	p, ok := installed(t)
 	if !ok {
-		return "", false
+		return "", "", false
+	}
+	program = Program(t)
+	archive = filepath.Join(t.TempDir(), "image.tar")
+	if err := p.image(archive, name, program); err != nil {
+		t.Fatal(err)
+	}
+	return program, archive, true
+}
+
+// Program builds the program of this module.
+func Program(t testing.TB) string {
+	t.Helper()
+	p, _, err := find()
+	if err != nil {
+		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "plimsoll")
-	archive = filepath.Join(t.TempDir(), "image.tar")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
 	build.Dir, build.Env = p.top, append(os.Environ(), "CGO_ENABLED=0")
 	if err := run(build); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.image(archive, name, program); err != nil {
+	return program
+}
+
+// Apply creates the objects of a text in YAML in the namespace default.
+func (c *Cluster) Apply(t testing.TB, text string) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return archive, true
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := d.Decode(o); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		kind := o.GroupVersionKind()
+		to, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var where dynamic.ResourceInterface = client.Resource(to.Resource)
+		if to.Scope.Name() == api.RESTScopeNameNamespace {
+			where = client.Resource(to.Resource).Namespace("default")
+		}
+		if _, err := where.Create(t.Context(), o, meta.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package kubetest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,7 +21,9 @@ type programs struct {
 	cube  string // the components of Kubernetes
 	debs  string // the root directory of the unpacked packages
 	pause string // the image of sandboxes
-	top   string // the directory of the module
+	// driver is the node's part of the CSI driver.
+	driver string
+	top    string // the directory of the module
 }
 
 // find returns where the programs are, installed or not. The version of Kubernetes, of Go and of the source is in the
@@ -32,17 +35,25 @@ func find() (p programs, version string, err error) {
 	}
 	mod, compiler, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	top := filepath.Dir(mod)
-	hash := sha256.New()
-	fmt.Fprintln(hash, compiler)
-	for _, name := range []string{"main.go", "go.sum", "go.mod"} {
-		text, err := os.ReadFile(filepath.Join(top, "internal/kubetest/cube", name))
-		if err != nil {
-			return p, "", err
+	texts := map[string]string{}
+	hash := func(module string, names ...string) string {
+		all := compiler + "\n"
+		for _, name := range names {
+			text, readErr := os.ReadFile(filepath.Join(top, "internal/kubetest", module, name))
+			texts[module+"/"+name] = string(text)
+			all += string(text)
+			err = errors.Join(err, readErr)
 		}
-		_, _ = hash.Write(text) // never fails
-		if m := regexp.MustCompile(`k8s.io/kubernetes v(\S+)`).FindSubmatch(text); m != nil && name == "go.mod" {
-			version = string(m[1])
-		}
+		sum := sha256.Sum256([]byte(all))
+		return module + "-" + hex.EncodeToString(sum[:])[:16]
+	}
+	cube := hash("cube", "main.go", "go.sum", "go.mod")
+	driver := hash("driver", "main.go", "csi.go", "go.sum", "go.mod")
+	if err != nil {
+		return p, "", err
+	}
+	if m := regexp.MustCompile(`k8s.io/kubernetes v(\S+)`).FindStringSubmatch(texts["cube/go.mod"]); m != nil {
+		version = m[1]
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -50,17 +61,18 @@ func find() (p programs, version string, err error) {
 	}
 	dir = filepath.Join(dir, "plimsoll-kubetest")
 	return programs{
-		cache: dir,
-		cube:  filepath.Join(dir, "cube-"+hex.EncodeToString(hash.Sum(nil))[:16]),
-		debs:  filepath.Join(dir, "debs"),
-		pause: filepath.Join(dir, "pause.tar"),
-		top:   top,
+		cache:  dir,
+		cube:   filepath.Join(dir, cube),
+		debs:   filepath.Join(dir, "debs"),
+		pause:  filepath.Join(dir, "pause.tar"),
+		driver: filepath.Join(dir, driver),
+		top:    top,
 	}, version, os.MkdirAll(dir, 0o755)
 }
 
 // missing is the first program that is not installed.
 func (p programs) missing() string {
-	for _, name := range []string{p.cube, p.debs, p.pause} {
+	for _, name := range []string{p.cube, p.debs, p.pause, p.driver} {
 		if _, err := os.Stat(name); err != nil {
 			return name
 		}
@@ -81,11 +93,12 @@ func Install() error {
 	}
 	defer os.RemoveAll(tmp)
 	make := map[string]func(name string) error{
-		p.cube:  func(name string) error { return p.build(name, version, filepath.Join(tmp, "objects")) },
-		p.debs:  unpack,
-		p.pause: p.sandbox,
+		p.cube:   func(name string) error { return p.build(name, version, filepath.Join(tmp, "objects")) },
+		p.debs:   unpack,
+		p.pause:  p.sandbox,
+		p.driver: func(name string) error { return p.compile(name, "driver", "-s -w", "") },
 	}
-	for _, name := range []string{p.cube, p.debs, p.pause} {
+	for _, name := range []string{p.cube, p.debs, p.pause, p.driver} {
 		if _, err := os.Stat(name); err == nil {
 			continue
 		}
@@ -102,7 +115,18 @@ func Install() error {
 
 // build compiles with a cache of objects that is removed, because it has 2 GB and is rarely used again.
 func (p programs) build(name, version, objects string) error {
-	old, err := filepath.Glob(filepath.Join(p.cache, "cube-*"))
+	number := strings.SplitN(version, ".", 3)
+	flags := "-s -w"
+	for field, value := range map[string]string{"Version": "v" + version, "Major": number[0], "Minor": number[1]} {
+		flags += " -X k8s.io/component-base/version.git" + field + "=" + value
+	}
+	return p.compile(name, "cube", flags, objects)
+}
+
+// compile compiles a module beside this package, and removes its earlier versions. An empty cache of objects is that of
+// the user.
+func (p programs) compile(name, module, flags, objects string) error {
+	old, err := filepath.Glob(filepath.Join(p.cache, module+"-*"))
 	if err != nil {
 		return err
 	}
@@ -111,14 +135,12 @@ func (p programs) build(name, version, objects string) error {
 			return err
 		}
 	}
-	number := strings.SplitN(version, ".", 3)
-	flags := "-s -w"
-	for field, value := range map[string]string{"Version": "v" + version, "Major": number[0], "Minor": number[1]} {
-		flags += " -X k8s.io/component-base/version.git" + field + "=" + value
-	}
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", name, ".")
-	cmd.Dir = filepath.Join(p.top, "internal/kubetest/cube")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOCACHE="+objects)
+	cmd.Dir = filepath.Join(p.top, "internal/kubetest", module)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if objects != "" {
+		cmd.Env = append(cmd.Env, "GOCACHE="+objects)
+	}
 	return run(cmd)
 }
 

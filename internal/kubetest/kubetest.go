@@ -1,8 +1,9 @@
 // Package kubetest starts a real Kubernetes for tests: etcd, an API server, a controller manager and a scheduler as
-// processes, and two nodes, each a kubelet with containerd in namespaces and control groups of its own. The nodes have
-// no DNS and no Services except that of the API server. Network policies are accepted and not enforced.
+// processes, and two nodes, each a kubelet with containerd in namespaces and control groups of its own. The test
+// answers the questions of pods for the names of headless Services and their pods. No other Services work, except that
+// of the API server. Network policies are accepted and not enforced. [Cluster.Storage] adds StorageClasses.
 //
-// It needs root, control groups of version 1 and the programs that [Install] builds and downloads, which takes about 10
+// It needs root, control groups and the programs that [Install] builds and downloads, which takes about 10
 // minutes of CPU once (go run ./internal/kubetest/install). A test that cannot run writes that to the log. With
 // PLIMSOLL_REQUIRE_KUBERNETES=1, which CI sets, missing programs are a failure.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -142,7 +143,11 @@ func route(h *netlink.Handle, to, via, name string) error {
 
 // newSwitch makes the namespace of the control plane, with the cable to the machine.
 func newSwitch() (*namespace, error) {
-	if err := free(); err != nil {
+	err := free()
+	for end := time.Now().Add(Limit); err != nil && time.Now().Before(end); err = free() {
+		time.Sleep(time.Second) // a lab of another test may have a network of this range for some time
+	}
+	if err != nil {
 		return nil, err
 	}
 	n, err := newNamespace()

@@ -1,6 +1,6 @@
-# The first process of a node, in mount and process namespaces of its own: NODE RUN PKI DEBS PAUSE CUBE ADDRESS PODS GROUP
+# The first process of a node, in mount and process namespaces of its own: NODE RUN PKI DEBS PAUSE CUBE ADDRESS PODS GROUP DRIVER STORAGE DNS
 set -e
-node=$1 run=$2 pki=$3 debs=$4 pause=$5 cube=$6 address=$7 pods=$8 group=$9
+node=$1 run=$2 pki=$3 debs=$4 pause=$5 cube=$6 address=$7 pods=$8 group=$9 driver=${10} storage=${11} dns=${12}
 export PATH=$debs/usr/bin:$debs/usr/sbin:$PATH
 mount --make-rprivate /
 mount -t proc proc /proc
@@ -59,6 +59,8 @@ authorization: {mode: Webhook}
 tlsCertFile: $pki/$node.crt
 tlsPrivateKeyFile: $pki/$node.key
 resolvConf: /run/etc/resolv.conf
+clusterDNS: ["$dns"]
+clusterDomain: cluster.local
 failSwapOn: false
 makeIPTablesUtilChains: false
 nodeStatusUpdateFrequency: 2s
@@ -73,5 +75,6 @@ until ctr version >/dev/null 2>&1; do sleep 0.1; done
 ctr -n k8s.io images import $debs/../pause.tar
 $cube kubelet --config=/run/etc/kubelet.yaml --kubeconfig=$pki/$node.kubeconfig --root-dir=/var/lib/kubelet \
 	--hostname-override=$node --node-ip=$address &
+$driver $node /var/lib/kubelet $storage &
 set +e
 while :; do wait -n || sleep 1; done # also reaps what containers leave

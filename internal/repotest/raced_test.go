@@ -17,6 +17,8 @@ var unraced = map[string]string{
 	"bench":                     "it measures",
 	"examples/failover/persons": "it is an example",
 	"fleet/fleettest":           "it has no tests of its own; fleet and fleet/nats, which use it, are raced",
+	"internal/kubetest":         "its test starts clusters and waits for them",
+	"internal/kubetest/driver":  "it is a module by itself, without tests",
 	"lab/topology":              "its tests start servers and wait for them for minutes",
 	"lab/volume":                "its tests run programs and wait for them",
 	"report/html":               "it hands a page from one goroutine to one reader",

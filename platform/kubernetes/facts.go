@@ -6,6 +6,7 @@ import (
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -47,6 +48,26 @@ func (s *Set) Describe(ctx context.Context, round *record.DrillRound) error {
 	}
 	round.Kubernetes = k
 	return nil
+}
+
+// Moments implements [platform.Chronicler]: what Kubernetes does to the pods and their volumes.
+func (s *Set) Moments() []platform.Moment { return s.watch.list() }
+
+// volumeNames are the claims of all pods by the names of their volumes, as far as the user may read them.
+func (s *Set) volumeNames(ctx context.Context) map[string]string {
+	names := map[string]string{}
+	for _, p := range s.pods {
+		all, err := s.volumes(ctx, &p)
+		if err != nil {
+			continue // the timeline has less
+		}
+		for _, v := range all {
+			if v.Volume != "" {
+				names[v.Volume] = v.Claim
+			}
+		}
+	}
+	return names
 }
 
 // readable says whether an error only means that a fact stays unknown.

@@ -1,10 +1,15 @@
 package kubernetes_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,13 +19,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
-	storage "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -33,47 +36,47 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// bed is a StatefulSet of one server in a real Kubernetes. Its volume is a directory that both nodes have.
+// bed is the open engine in a real Kubernetes. Its volume must be attached to the node of its pod.
 type bed struct {
 	*kubetest.Cluster
 	set      *kubernetes.Set
 	platform *platform.Deployment
 	journals string
+	home     string // of the program
 	client   *mongo.Client
 	plimsoll string // the program
 	written  int
 }
 
+// engineImage is the image of the open engine.
+const engineImage = "registry.local/documentdb:1"
+
+// plimsollImage is the image of agents.
+const plimsollImage = "registry.local/plimsoll:1"
+
 func newBed(t *testing.T) (*bed, bool) {
-	t.Setenv("CGO_ENABLED", "0") // the server's image has no libraries
-	program := filepath.Dir(enginetest.StandinMongo(t, "8.0.12"))
-	data, plimsoll := t.TempDir(), filepath.Join(t.TempDir(), "plimsoll")
-	build := exec.Command("go", "build", "-o", plimsoll, "github.com/plimsoll-bench/plimsoll/cmd/plimsoll")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	c, ok := kubetest.Start(t)
+	engine, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return nil, false
 	}
-	b := &bed{Cluster: c, plimsoll: plimsoll, journals: filepath.Join(t.TempDir(), "journals")}
-	for _, make := range []func(context.Context) error{
-		func(ctx context.Context) error {
-			_, err := c.Client.CoreV1().PersistentVolumes().Create(ctx, volume(data), meta.CreateOptions{})
-			return err
-		},
-		func(ctx context.Context) error {
-			_, err := c.Client.AppsV1().StatefulSets("default").Create(ctx, statefulSet(program), meta.CreateOptions{})
-			return err
-		},
-	} {
-		if err := make(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	installed, err := engine.Installed(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	c.Await(t, "member that is ready", func(ctx context.Context) bool { return b.ready(ctx) })
-	var err error
-	o := kubernetes.Options{Target: "k8s:default/mongo", Kubeconfig: c.Kubeconfig}
+	root := filepath.Join(installed.Path, "root")
+	image := kubetest.Image(t, engineImage, root, map[string]string{
+		"usr/local/bin/ferretdb": filepath.Join(root, "plimsoll/bin/ferretdb"),
+		"usr/local/bin/start.sh": filepath.Join(example, "image/start.sh")})
+	b := &bed{plimsoll: kubetest.Program(t), home: t.TempDir(), journals: filepath.Join(t.TempDir(), "journals")}
+	agent := kubetest.Image(t, plimsollImage, t.TempDir(), map[string]string{"plimsoll": b.plimsoll}, "/plimsoll")
+	if b.Cluster, ok = kubetest.Start(t); !ok {
+		return nil, false
+	}
+	b.Load(t, image)
+	b.Load(t, agent)
+	b.Storage(t)
+	b.member(t, "reattached", kubetest.Disk)
+	o := kubernetes.Options{Target: "k8s:default/reattached", Kubeconfig: b.Kubeconfig}
 	if b.set, err = kubernetes.Open(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -95,51 +98,35 @@ func newBed(t *testing.T) (*bed, bool) {
 	return b, true
 }
 
-func volume(dir string) *core.PersistentVolume {
-	size := core.ResourceList{core.ResourceStorage: resource.MustParse("64Mi")}
-	return &core.PersistentVolume{ObjectMeta: meta.ObjectMeta{Name: "shared"}, Spec: core.PersistentVolumeSpec{
-		Capacity: size, AccessModes: []core.PersistentVolumeAccessMode{core.ReadWriteOnce}, StorageClassName: "shared",
-		PersistentVolumeSource: core.PersistentVolumeSource{HostPath: &core.HostPathVolumeSource{Path: dir}}}}
-}
+// example is the directory of the example.
+const example = "../../examples/failover-kubernetes"
 
-func statefulSet(program string) *apps.StatefulSet {
-	one, no, root, grace, class := int32(1), false, int64(0), int64(5), "shared"
-	labels := map[string]string{"app": "mongo"}
-	server := core.Container{
-		Name: "mongod", Image: "registry.local/pause:1", ImagePullPolicy: core.PullNever,
-		Command: []string{"/program/mongod", "--bind_ip", "0.0.0.0", "--port", "27017", "--dbpath", "/data", "--logpath", "/data/log"},
-		Ports:   []core.ContainerPort{{Name: "mongodb", ContainerPort: 27017}},
-		Resources: core.ResourceRequirements{
-			Requests: core.ResourceList{core.ResourceCPU: resource.MustParse("100m")},
-			Limits:   core.ResourceList{core.ResourceMemory: resource.MustParse("256Mi")}},
-		VolumeMounts:    []core.VolumeMount{{Name: "program", MountPath: "/program"}, {Name: "data", MountPath: "/data"}},
-		SecurityContext: &core.SecurityContext{RunAsUser: &root},
+// member applies the member of the example, and waits until it is ready.
+func (b *bed) member(t *testing.T, name, class string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(example, "member.yaml"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return &apps.StatefulSet{ObjectMeta: meta.ObjectMeta{Name: "mongo"}, Spec: apps.StatefulSetSpec{
-		Replicas: &one, ServiceName: "mongo", Selector: &meta.LabelSelector{MatchLabels: labels},
-		Template: core.PodTemplateSpec{ObjectMeta: meta.ObjectMeta{Labels: labels}, Spec: core.PodSpec{
-			AutomountServiceAccountToken: &no, EnableServiceLinks: &no, TerminationGracePeriodSeconds: &grace,
-			Containers: []core.Container{server},
-			Volumes: []core.Volume{{Name: "program", VolumeSource: core.VolumeSource{
-				HostPath: &core.HostPathVolumeSource{Path: program}}}},
-		}},
-		VolumeClaimTemplates: []core.PersistentVolumeClaim{{ObjectMeta: meta.ObjectMeta{Name: "data"},
-			Spec: core.PersistentVolumeClaimSpec{AccessModes: []core.PersistentVolumeAccessMode{core.ReadWriteOnce},
-				StorageClassName: &class, Resources: core.VolumeResourceRequirements{
-					Requests: core.ResourceList{core.ResourceStorage: resource.MustParse("64Mi")}}}}},
-	}}
+	b.Apply(t, strings.NewReplacer("NAME", name, "CLASS", class, "IMAGE", engineImage).Replace(string(text)))
+	b.Await(t, "member that is ready", func(ctx context.Context) bool { return b.ready(ctx, name) })
 }
 
-func (b *bed) ready(ctx context.Context) bool {
-	p, err := b.Client.CoreV1().Pods("default").Get(ctx, "mongo-0", meta.GetOptions{})
-	return err == nil && p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0 &&
-		p.Status.ContainerStatuses[0].Ready
+func (b *bed) ready(ctx context.Context, name string) bool {
+	p, err := b.Client.CoreV1().Pods("default").Get(ctx, name+"-0", meta.GetOptions{})
+	return err == nil && b.podReady(p)
+}
+
+func (b *bed) podReady(p *core.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c core.PodCondition) bool {
+		return c.Type == core.PodReady && c.Status == core.ConditionTrue
+	})
 }
 
 // node is where the member is.
 func (b *bed) node(t *testing.T) string {
 	t.Helper()
-	p, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "mongo-0", meta.GetOptions{})
+	p, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "reattached-0", meta.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +195,9 @@ func TestFaultsOnKubernetes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *bed)
-	}{{"pod deleted", testDeleted}, {"whole command", testCommand}, {"node drained", testDrained}, {"volume detached", testDetached}, {"Chaos Mesh", testChaosMesh},
-		{"node cut off and out of service", testOutOfService}} {
+	}{{"pod deleted", testDeleted}, {"whole command", testCommand}, {"node drained", testDrained},
+		{"drill killed", testDrillKilled}, {"volume detached", testDetached}, {"Chaos Mesh", testChaosMesh}, {"example", testExample},
+		{"node cut off and out of service", testCutOff}, {"two writers", testTwoWriters}, {"node killed", testNodeKilled}} {
 		if !t.Run(c.name, func(t *testing.T) { c.test(t, b) }) {
 			break
 		}
@@ -221,13 +209,13 @@ func TestFaultsOnKubernetes(t *testing.T) {
 
 func testDeleted(t *testing.T, b *bed) {
 	b.write(t)
-	for text, manner := range map[string]string{"pod-delete:mongo-0": record.MannerPlanned, "pod-kill:standalone": record.MannerCrash} {
+	for text, manner := range map[string]string{"pod-delete:reattached-0": record.MannerPlanned, "pod-kill:standalone": record.MannerCrash} {
 		began := time.Now()
 		_, known := b.inject(t, fault(text))
-		if known.Target != "mongo-0" || known.Manner != manner || known.Lasts || known.TakesDown {
+		if known.Target != "reattached-0" || known.Manner != manner || known.Lasts || known.TakesDown {
 			t.Errorf("%s: %+v", text, known)
 		}
-		if c := known.Commands[0]; !c.Request || !strings.Contains(c.Text, "delete pod mongo-0") {
+		if c := known.Commands[0]; !c.Request || !strings.Contains(c.Text, "delete pod reattached-0") {
 			t.Errorf("%s: %+v", text, c)
 		}
 		b.count(t)
@@ -250,7 +238,7 @@ func other(node string) string {
 // A drained node loses its member to the other one. What a killed process leaves behind is reverted by the journal.
 func testDrained(t *testing.T, b *bed) {
 	from := b.node(t)
-	i, known := b.inject(t, fault("node-drain:mongo-0"))
+	i, known := b.inject(t, fault("node-drain:reattached-0"))
 	if known.Target != from || !known.Lasts || known.TakesDown {
 		t.Errorf("%+v", known)
 	}
@@ -291,24 +279,12 @@ func (b *bed) get(t *testing.T, node string) *core.Node {
 	return n
 }
 
-// The attachment of the volume is deleted. Without one, the fault is refused.
+// The attachment of the volume is deleted, and Kubernetes attaches the volume again.
 func testDetached(t *testing.T, b *bed) {
-	i, err := b.platform.Fault(fault("volume-detach:mongo-0"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := i.Inject(t.Context()); err == nil || !strings.Contains(err.Error(), "no volume of mongo-0 is attached") {
-		t.Errorf("without an attachment: %v", err)
-	}
-	name := "shared"
-	a := &storage.VolumeAttachment{ObjectMeta: meta.ObjectMeta{Name: "plimsoll-test"}, Spec: storage.VolumeAttachmentSpec{
-		Attacher: "plimsoll.test", NodeName: b.node(t), Source: storage.VolumeAttachmentSource{PersistentVolumeName: &name}}}
-	if _, err := b.Client.StorageV1().VolumeAttachments().Create(t.Context(), a, meta.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, known := b.inject(t, fault("volume-detach:mongo-0")); known.Manner != record.MannerDisk || known.Lasts {
+	if _, known := b.inject(t, fault("volume-detach:reattached-0")); known.Manner != record.MannerDisk || known.Lasts {
 		t.Errorf("%+v", known)
 	}
+	b.count(t)
 }
 
 // chaosMesh has the custom resources of Chaos Mesh as its documentation describes them, and says of each object that it
@@ -348,7 +324,7 @@ func (b *bed) chaosMesh(t *testing.T) dynamic.Interface {
 }
 
 func testChaosMesh(t *testing.T, b *bed) {
-	delay := fault("pod-delay:mongo-0")
+	delay := fault("pod-delay:reattached-0")
 	delay.Delay = spec.Duration(20 * time.Millisecond)
 	i, err := b.platform.Fault(delay, 0)
 	if err != nil {
@@ -384,7 +360,7 @@ func testChaosMesh(t *testing.T, b *bed) {
 		t.Errorf("%+v", known)
 	}
 	want := map[string]any{"action": "delay", "mode": "all", "delay": map[string]any{"latency": "20ms"},
-		"selector": map[string]any{"pods": map[string]any{"default": []any{"mongo-0"}}}}
+		"selector": map[string]any{"pods": map[string]any{"default": []any{"reattached-0"}}}}
 	if diff := cmp.Diff(want, <-specs); diff != "" {
 		t.Error(diff)
 	}
@@ -397,29 +373,56 @@ func testChaosMesh(t *testing.T, b *bed) {
 }
 
 // A node that is cut off keeps its pod, so a StatefulSet starts no other. With the taint it does.
-func testOutOfService(t *testing.T, b *bed) {
+func testCutOff(t *testing.T, b *bed) {
+	b.write(t)
 	from := b.node(t)
 	b.Cut(t, from)
-	b.Await(t, "node that is lost", func(ctx context.Context) bool {
-		n, err := b.Client.CoreV1().Nodes().Get(ctx, from, meta.GetOptions{})
-		return err == nil && kubetest.Ready(n) == core.ConditionUnknown
+	b.lost(t, from)
+	i := b.leave(t, from)
+	b.Mend(t, from) // the old server ends
+	b.count(t)
+	b.back(t, from, i)
+}
+
+// A node that lost power is the same to Kubernetes.
+func testNodeKilled(t *testing.T, b *bed) {
+	b.write(t)
+	from := b.node(t)
+	b.Kill(from)
+	b.lost(t, from)
+	i := b.leave(t, from)
+	b.count(t)
+	b.back(t, from, i)
+}
+
+// lost waits until a node counts as lost and its pod is being deleted. No other pod replaces it.
+func (b *bed) lost(t *testing.T, node string) {
+	t.Helper()
+	b.Await(t, "node that is lost, with a pod that is being deleted", func(ctx context.Context) bool {
+		n, err := b.Client.CoreV1().Nodes().Get(ctx, node, meta.GetOptions{})
+		p, podErr := b.Client.CoreV1().Pods("default").Get(ctx, "reattached-0", meta.GetOptions{})
+		return err == nil && podErr == nil && kubetest.Ready(n) == core.ConditionUnknown && p.DeletionTimestamp != nil &&
+			p.Spec.NodeName == node
 	})
-	i, err := b.platform.Fault(fault("node-out-of-service:mongo-0"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if known, err := i.Inject(t.Context()); err != nil || known.Target != from || !known.Lasts {
-		t.Fatalf("%+v, %v", known, err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), kubetest.Limit)
-	defer cancel()
-	if known, err := i.Verify(ctx); err != nil || !known.Hit {
-		t.Errorf("%+v, %v", known, err)
+}
+
+// leave sets the taint, and waits until the pod is on the other node.
+func (b *bed) leave(t *testing.T, from string) platform.Injector {
+	t.Helper()
+	i, known := b.inject(t, fault("node-out-of-service:reattached-0"))
+	if known.Target != from || !known.Lasts {
+		t.Errorf("%+v", known)
 	}
 	b.Await(t, "pod on the other node", func(ctx context.Context) bool {
-		p, err := b.Client.CoreV1().Pods("default").Get(ctx, "mongo-0", meta.GetOptions{})
-		return err == nil && p.Spec.NodeName == other(from)
+		p, err := b.Client.CoreV1().Pods("default").Get(ctx, "reattached-0", meta.GetOptions{})
+		return err == nil && p.Spec.NodeName == other(from) && b.ready(ctx, "reattached")
 	})
+	return i
+}
+
+// back removes the taint.
+func (b *bed) back(t *testing.T, from string, i platform.Injector) {
+	t.Helper()
 	if known, err := i.Heal(t.Context()); err != nil || known.Healed.IsZero() {
 		t.Errorf("%+v, %v", known, err)
 	}
@@ -428,31 +431,219 @@ func testOutOfService(t *testing.T, b *bed) {
 			t.Errorf("%s still has the taint", from)
 		}
 	}
-	b.Mend(t, from) // the old server ends, and with it its lock of the directory
+}
+
+// run runs the program. Its agents are pods.
+func (b *bed) run(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.Command(b.plimsoll, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+b.Kubeconfig, "PLIMSOLL_HOME="+b.home)
+	out, _ := cmd.CombinedOutput()
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// agents are the flags of the program for agents in pods.
+var agents = []string{"--agents-listen", kubetest.Machine + ":0", "--agent-image", plimsollImage, "--agent-cpu", "200m",
+	"--agent-memory", "256Mi"}
+
+// What a drill has broken that was killed in the middle is reverted by the next command.
+func testDrillKilled(t *testing.T, b *bed) {
+	from := b.node(t)
+	cmd := exec.Command(b.plimsoll, "drill", "k8s:default/reattached", "--fault", "node-drain:standalone", "--at", "1s",
+		"--duration", "1h", "--rate", "20", "--quiet", "--yes-break-it", "--out", filepath.Join(t.TempDir(), "record"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+b.Kubeconfig, "PLIMSOLL_HOME="+b.home)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b.Await(t, "pod on the other node", func(ctx context.Context) bool {
+		p, err := b.Client.CoreV1().Pods("default").Get(ctx, "reattached-0", meta.GetOptions{})
+		return err == nil && p.Spec.NodeName == other(from)
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if code, out := b.run(t, "platform", "status"); code != 0 || !strings.Contains(out, "uncordon "+from) {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if code, out := b.run(t, "platform", "heal"); code != 0 || b.get(t, from).Spec.Unschedulable {
+		t.Errorf("exit code %d, %s is cordoned: %t\n%s", code, from, b.get(t, from).Spec.Unschedulable, out)
+	}
+	if code, out := b.run(t, "platform", "heal"); code != 0 || !strings.Contains(out, "no fault is in the journal") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 	b.count(t)
+}
+
+// The example runs through a REST service in the pod of an agent. Nothing is broken without a yes.
+func testExample(t *testing.T, b *bed) {
+	b.member(t, "replicated", kubetest.Mirrored)
+	names := []string{"reattached", "replicated"}
+	if b.replicaSet(t) {
+		names = append(names, "replica-set")
+	}
+	folder, out := t.TempDir(), filepath.Join(t.TempDir(), "suite")
+	for _, name := range []string{"suite.yaml", "reattached.yaml", "replicated.yaml", "replica-set.yaml"} {
+		text, err := os.ReadFile(filepath.Join(example, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool {
+			return len(names) < 3 && strings.Contains(line, "replica-set.yaml")
+		})
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(strings.Join(parts, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := append([]string{"suite", "run", folder, "--smoke", "--quiet", "--out", out}, agents...)
+	if code, text := b.run(t, command...); code != 2 || !strings.Contains(text, "drain") || !strings.Contains(text, "--yes-break-it") {
+		t.Fatalf("without a yes: exit code %d\n%s", code, text)
+	}
+	code, text := b.run(t, append(command, "--yes-break-it")...)
+	t.Log(text)
+	for _, name := range names {
+		d, err := record.OpenDrill(filepath.Join(out, "parts", name))
+		if err != nil {
+			t.Fatalf("exit code %d: %v\n%s", code, err, text)
+		}
+		r := d.Rounds[0]
+		// A busy machine acknowledges too little in a second to say that nothing was lost.
+		if d.Verdict == record.Violated || !r.Faults[0].Hit || r.Kubernetes == nil || r.SeedsFound != r.Seeds {
+			t.Errorf("%s: %s %v, %+v", name, d.Verdict, d.Reasons, r.Faults)
+		}
+		for _, kind := range []string{record.MomentPodDeleted, record.MomentPodPlaced, record.MomentPodStarted} {
+			if !slices.ContainsFunc(r.Moments, func(m record.DrillMoment) bool { return m.Kind == kind }) {
+				t.Errorf("%s: no %s in %+v", name, kind, r.Moments)
+			}
+		}
+	}
+	b.count(t)
+}
+
+// replicaSet starts the set of the example, if there is a real mongod.
+func (b *bed) replicaSet(t *testing.T) bool {
+	t.Helper()
+	server, ok := enginetest.RealMongo(t)
+	if !ok {
+		return false
+	}
+	files := map[string]string{"usr/bin/mongod": server}
+	libraries, err := exec.Command("ldd", server).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`/\S+`).FindAllString(string(libraries), -1) {
+		if files[name[1:]], err = filepath.EvalSymlinks(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const image = "registry.local/mongod:1"
+	b.Load(t, kubetest.Image(t, image, t.TempDir(), files))
+	text, err := os.ReadFile(filepath.Join(example, "set.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Apply(t, strings.NewReplacer("CLASS", kubetest.Disk, "IMAGE", image).Replace(string(text)))
+	b.Await(t, "three members", func(ctx context.Context) bool {
+		all, err := b.Client.CoreV1().Pods("default").List(ctx, meta.ListOptions{LabelSelector: "app=set"})
+		return err == nil && len(all.Items) == 3 && !slices.ContainsFunc(all.Items, func(p core.Pod) bool {
+			return !b.podReady(&p)
+		})
+	})
+	s, err := kubernetes.Open(t.Context(), kubernetes.Options{Target: "k8s:default/set", Kubeconfig: b.Kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	members := bson.A{}
+	for i, m := range s.Members() {
+		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: m.Address}})
+	}
+	first, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + s.Members()[0].Address + "/?directConnection=true").
+		SetDialer(&dial.Dialer{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Disconnect(context.Background())
+	initiate := bson.D{{Key: "replSetInitiate", Value: bson.D{{Key: "_id", Value: "set"}, {Key: "members", Value: members}}}}
+	if err := first.Database("admin").RunCommand(t.Context(), initiate).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.Await(t, "primary and two secondaries", func(ctx context.Context) bool {
+		var status struct{ Members []struct{ State int } }
+		err := first.Database("admin").RunCommand(ctx, bson.D{{Key: "replSetGetStatus", Value: 1}}).Decode(&status)
+		up := slices.DeleteFunc(status.Members, func(m struct{ State int }) bool { return m.State != 1 && m.State != 2 })
+		return err == nil && len(up) == 3 && slices.ContainsFunc(up, func(m struct{ State int }) bool { return m.State == 1 })
+	})
+	return true
+}
+
+// The double-writer drill: Kubernetes loses a node whose pods run on. The taint says that the node is off, so the
+// volume is attached to the other node as well, and another server starts on it. Clients of the old server are still
+// answered, and what it acknowledged is lost. The drill says so.
+func testTwoWriters(t *testing.T, b *bed) {
+	b.member(t, "twice", kubetest.Disk) // whose volume may be damaged
+	p, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "twice-0", meta.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := p.Spec.NodeName
+	kubelet := strconv.Itoa(b.Kubelet(t, from))
+	text, err := os.ReadFile(filepath.Join(example, "double-writer.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, signal := range map[string]string{"stop": "-STOP", "start": "-CONT"} {
+		text = bytes.ReplaceAll(text, []byte(`[ssh, "{machine}", systemctl `+step+` kubelet]`), []byte("[kill, "+signal+", "+`"`+kubelet+`"]`))
+	}
+	// The pods of a lost node are removed every 20 s.
+	for old, short := range map[string]string{"reattached": "twice", "at: 10s": "at: 2s", "at: 60s": "at: 20s", "duration: 3m": "duration: 60s"} {
+		text = bytes.ReplaceAll(text, []byte(old), []byte(short))
+	}
+	file, out := filepath.Join(t.TempDir(), "drill.yaml"), filepath.Join(t.TempDir(), "record")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.cordon(t, from, true) // so that the agent is on the other node
+	code, said := b.run(t, append([]string{"drill", file, "--quiet", "--yes-break-it", "--out", out}, agents...)...)
+	t.Logf("exit code %d\n%s", code, said)
+	b.cordon(t, from, false)
+	d, err := record.OpenDrill(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := d.Rounds[0].Ledger; code != 5 || l == nil || len(l.Lost) == 0 {
+		t.Errorf("exit code %d, %s: %v, %+v", code, d.Verdict, d.Reasons, l)
+	}
+}
+
+func (b *bed) cordon(t *testing.T, node string, on bool) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)
+	if _, err := b.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch,
+		meta.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A drill of the whole program kills the pod, loses nothing, and records where the pod was.
 func testCommand(t *testing.T, b *bed) {
 	dir := filepath.Join(t.TempDir(), "record")
 	drill := func(more ...string) (int, string) {
-		cmd := exec.Command(b.plimsoll, append([]string{"drill", "k8s:default/mongo", "--fault", "pod-kill:standalone", "--at", "2s",
+		return b.run(t, append([]string{"drill", "k8s:default/reattached", "--fault", "pod-kill:standalone", "--at", "2s",
 			"--duration", "14s", "--rate", "100", "--w", "1", "--journal=true", "--quiet", "--out", dir}, more...)...)
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+b.Kubeconfig, "PLIMSOLL_HOME="+t.TempDir())
-		out, _ := cmd.CombinedOutput()
-		return cmd.ProcessState.ExitCode(), string(out)
 	}
-	before, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "mongo-0", meta.GetOptions{})
+	before, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "reattached-0", meta.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"--dry-run", "--recovery=1m"} { // the second does not say yes
 		if code, out := drill(flag); code != map[bool]int{true: 0, false: 2}[flag == "--dry-run"] ||
-			!strings.Contains(out, "delete pod mongo-0 --wait=false -n default --grace-period=0 --force") {
+			!strings.Contains(out, "delete pod reattached-0 --wait=false -n default --grace-period=0 --force") {
 			t.Fatalf("%s: exit code %d\n%s", flag, code, out)
 		}
 	}
-	after, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "mongo-0", meta.GetOptions{})
+	after, err := b.Client.CoreV1().Pods("default").Get(t.Context(), "reattached-0", meta.GetOptions{})
 	if err != nil || after.UID != before.UID {
 		t.Fatalf("the pod is another one without a yes: %v", err)
 	}
@@ -462,17 +653,22 @@ func testCommand(t *testing.T, b *bed) {
 		t.Fatalf("exit code %d, %v\n%s", code, err, out)
 	}
 	r := d.Rounds[0]
-	if code != 0 || d.Verdict != record.Holds || !r.Faults[0].Hit || r.Faults[0].Target != "mongo-0" {
+	if code != 0 || d.Verdict != record.Holds || !r.Faults[0].Hit || r.Faults[0].Target != "reattached-0" {
 		t.Errorf("exit code %d, %s: %v, %+v\n%s", code, d.Verdict, d.Reasons, r.Faults, out)
 	}
-	want := &record.Kubernetes{Namespace: "default", Name: "mongo", Kind: "StatefulSet", Pods: []record.KubernetesPod{{
-		Name: "mongo-0", Node: before.Spec.NodeName, Image: "registry.local/pause:1",
-		Requests: map[string]string{"cpu": "100m", "memory": "256Mi"}, Limits: map[string]string{"memory": "256Mi"},
-		Volumes: []record.KubernetesVolume{{Claim: "data-mongo-0", Volume: "shared", Class: "shared", Size: "64Mi"}}}}}
+	claim, err := b.Client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data-reattached-0", meta.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &record.Kubernetes{Namespace: "default", Name: "reattached", Kind: "StatefulSet", Pods: []record.KubernetesPod{{
+		Name: "reattached-0", Node: before.Spec.NodeName, Image: engineImage,
+		Requests: map[string]string{"cpu": "100m", "memory": "128Mi"}, Limits: map[string]string{"memory": "512Mi"},
+		Volumes: []record.KubernetesVolume{{Claim: "data-reattached-0", Volume: claim.Spec.VolumeName, Class: kubetest.Disk, Size: "1Gi",
+			Driver: "kubetest.csi"}}}}}
 	if diff := cmp.Diff(want, r.Kubernetes); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.Contains(out, "mongo-0 on "+before.Spec.NodeName+"; volume data-mongo-0 of 64Mi, class shared") {
+	if !strings.Contains(out, "reattached-0 on "+before.Spec.NodeName+"; volume data-reattached-0 of 1Gi, class disk") {
 		t.Errorf("the result does not say where the pod was:\n%s", out)
 	}
 }

@@ -23,9 +23,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Scheme begins the address of a deployment in Kubernetes: k8s:NAMESPACE/NAME.
-const Scheme = "k8s:"
-
 // Options are what a set is opened with.
 type Options struct {
 	// Target is k8s:NAMESPACE/NAME.
@@ -58,7 +55,7 @@ var labels = []struct{ kind, selector string }{
 
 // Open finds a deployment and opens the ways to its members. In a pod of the cluster, their names lead there.
 func Open(ctx context.Context, o Options) (*Set, error) {
-	namespace, name, ok := strings.Cut(strings.TrimPrefix(o.Target, Scheme), "/")
+	namespace, name, ok := strings.Cut(strings.TrimPrefix(o.Target, spec.KubernetesScheme), "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q does not name a deployment in Kubernetes. Write k8s:NAMESPACE/NAME, such as k8s:db/mongo", o.Target)
 	}
@@ -72,6 +69,9 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.watch = newWatch(ctx, c, s.selector, s.pods)
+	if volumes := s.volumeNames(ctx); len(volumes) > 0 {
+		s.watch.ended.Go(func() { s.watch.attached(ctx, c, volumes) })
+	}
 	stop := func() {}
 	if !inside() {
 		for _, p := range s.pods {
@@ -121,7 +121,7 @@ func (s *Set) find(ctx context.Context) error {
 	})
 	if err == nil && len(s.pods) == 0 {
 		return fmt.Errorf("%s%s/%s: there is no StatefulSet of this name with pods, and no pod has it in a label. "+
-			"See: kubectl get statefulsets,pods --show-labels -n %[2]s", Scheme, s.cluster.Namespace, s.name)
+			"See: kubectl get statefulsets,pods --show-labels -n %[2]s", spec.KubernetesScheme, s.cluster.Namespace, s.name)
 	}
 	slices.SortFunc(s.pods, func(a, b core.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return err
@@ -191,7 +191,7 @@ func (s *Set) URI(ctx context.Context) (string, error) {
 			option = "?directConnection=true"
 		case !h.Router():
 			return "", fmt.Errorf("the members of %[1]s%[2]s/%[3]s are not a replica set, so the address to load is not known. Give it as the "+
-				"target, with --platform %[1]s%[2]s/%[3]s", Scheme, s.cluster.Namespace, s.name)
+				"target, with --platform %[1]s%[2]s/%[3]s", spec.KubernetesScheme, s.cluster.Namespace, s.name)
 		}
 	}
 	if option == "" && problem != nil {

@@ -21,6 +21,7 @@ var (
 	Sizing     = of("size")
 	Backtest   = of("backtest")
 	WhatIf     = of("whatif")
+	Gate       = of("ci")
 	Lab        = of("lab")
 	Doctor     = of("doctor")
 )

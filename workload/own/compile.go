@@ -43,6 +43,7 @@ type collection struct {
 	keys    map[string]*keyField
 	clock   bool // its documents depend on the time
 	changed bool // by an operation
+	removed bool // or replaced: documents do not stay, or lose fields
 }
 
 func (c *compiler) collectionNames() []string {
@@ -251,6 +252,7 @@ func (k *collection) index(c *compiler, p *Plan) error {
 			ix.Options = bsoncore.AppendBooleanElement(ix.Options, "sparse", true)
 		}
 		if x.ExpireAfter != nil {
+			k.removed = true
 			ix.Options = bsoncore.AppendInt32Element(ix.Options, "expireAfterSeconds", int32(x.ExpireAfter.Std().Seconds()))
 		}
 		for _, o := range []struct {

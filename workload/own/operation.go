@@ -465,9 +465,9 @@ func (b *stepBuilder) change(command string) {
 		arrayFilters: b.value(of.ArrayFilters, "array_filters", rawbson.Array)}
 	switch command {
 	case "delete":
-		b.base.Verb = workload.Delete
+		b.base.Verb, b.k.removed = workload.Delete, true
 	case "replace":
-		b.base.Verb = workload.Update
+		b.base.Verb, b.k.removed = workload.Update, true
 		u.update = b.replacement(of.With)
 	case "update":
 		b.base.Verb = workload.Update
@@ -478,7 +478,9 @@ func (b *stepBuilder) change(command string) {
 		case of.Remove && (!of.With.IsZero() || of.New || of.Upsert):
 			b.fail("a findAndModify with remove has neither with, new nor upsert")
 		case of.Remove:
+			b.k.removed = true
 		case isReplacement(of.With.node):
+			b.k.removed = true
 			u.update = b.replacement(of.With)
 		default:
 			u.update = b.update(of.With, &u.of)
@@ -594,6 +596,7 @@ func (b *stepBuilder) write(w *Write) (workload.Verb, statement) {
 	}
 	b.k.changed = true
 	u := statement{of: workload.Statement{Upsert: w.Upsert, Many: w.Many}, filter: b.filter(w.Filter)}
+	b.k.removed = b.k.removed || w.Delete || !w.Replace.IsZero()
 	switch {
 	case w.Delete:
 		return workload.Delete, u

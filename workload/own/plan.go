@@ -49,6 +49,16 @@ func (p *Plan) Collections() []string {
 	return append(loaded, others...)
 }
 
+// Removes implements [workload.Remover].
+func (p *Plan) Removes(collection string) bool {
+	for _, k := range p.collections {
+		if k.name == collection {
+			return k.removed
+		}
+	}
+	return false
+}
+
 // Indexes implements [workload.Workload].
 func (p *Plan) Indexes() []workload.Index { return p.indexes }
 
@@ -97,6 +107,9 @@ func (p *collectionPart) Indexes() []workload.Index {
 
 // Records implements [workload.Workload].
 func (p *collectionPart) Records() int64 { return p.k.set.Loaded() }
+
+// Timed reports whether the documents depend on the time.
+func (p *collectionPart) Timed() bool { return p.k.clock }
 
 // Parts implements [workload.Compound].
 func (p *collectionPart) Parts() []workload.Workload { return []workload.Workload{p} }

@@ -54,6 +54,7 @@ func generate(root string) (map[string][]byte, error) {
 		"history.schema.json":    {record.HistoryReport{}, "plimsoll history", "The result of plimsoll history.", true},
 		"size.schema.json":       {record.Sizing{}, "plimsoll size", "The result of plimsoll size.", true},
 		"backtest.schema.json":   {record.Backtest{}, "plimsoll size --backtest", "The result of plimsoll size --backtest.", true},
+		"ci.schema.json":         {record.Gate{}, "plimsoll ci", "The result of plimsoll ci.", true},
 		"whatif.schema.json":     {record.WhatIf{}, "plimsoll size --what-if", "The result of plimsoll size --what-if.", true},
 		"pricelist.schema.json":  {spec.PriceList{}, "plimsoll price list", "The prices of nodes, for plimsoll size.", false},
 		"probe.schema.json":      {record.Probe{}, "plimsoll probe.json", "The record of a probe of storage.", true},

@@ -181,7 +181,7 @@ func (r *replica) copies() (documents int64, still bool) {
 }
 
 // slowSync is how long a slow initial sync takes.
-const slowSync = 3 * time.Second
+const slowSync = 8 * time.Second
 
 func configVersion(config []byte) int64 {
 	n, _ := bson.Raw(config).Lookup("version").AsInt64OK()

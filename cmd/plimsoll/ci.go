@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/record/remote"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
+)
+
+type ciFlags struct {
+	judgeFlags
+	store, branch, against, dir, record string
+	junit, sarif, comment               string
+	limit                               int
+	keep                                bool
+}
+
+func newCICommand(env *environment) *cobra.Command {
+	var f ciFlags
+	cmd := &cobra.Command{
+		Use:   "ci SPEC",
+		Short: "Run a specification, compare it with the records of a branch, and fail by rule",
+		Long: `Run a specification, compare it with the records of a branch, and fail by rule. For CI systems.
+
+SPEC is a file of plimsoll run or plimsoll study. With --record, the result is that record, and nothing is run.
+The new record is compared with those of --against since the last change. A metric is worse or better if it
+is outside of the interval in which one more record is expected, and the change is above --margin. Then the
+record is stored under --branch. The first three records have no verdict.
+
+The store is a directory, s3://BUCKET/PREFIX?endpoint=HOST (credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+~/.aws, or the role of the machine) or oci://REGISTRY/REPOSITORY (credentials of docker login).
+
+Exit codes: 0 done, 1 other failure, 2 usage error, 4 a verdict of --fail-if, 6 the new record is invalid; the codes
+of run and study if these fail.`,
+		Example: `  plimsoll ci nightly.yaml --store plimsoll-data/history
+  plimsoll ci nightly.yaml --store 's3://perf/plimsoll?endpoint=s3.example' --junit junit.xml --sarif plimsoll.sarif
+  plimsoll ci nightly.yaml --store oci://ghcr.io/me/records --branch fix --against main --comment comment.md
+  plimsoll ci --record my-record --store plimsoll-data/history`,
+		Args: atMostOne("specification"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.ci(cmd.Context(), env, args) },
+	}
+	f.add(cmd, []string{"text", "md", "json"}, strings.Join(compareVerdicts(), ", "))
+	flags := cmd.Flags()
+	flags.StringVar(&f.store, "store", "", "`address` of the records of branches")
+	flags.StringVar(&f.branch, "branch", "", "`name` of the branch of the new record (default: from the CI system, or main)")
+	flags.StringVar(&f.against, "against", "", "`branch` whose records are compared (default: the base of the change, or --branch)")
+	flags.StringVar(&f.record, "record", "", "existing `record` instead of a specification")
+	flags.StringVar(&f.dir, "dir", "plimsoll-data/ci", "`directory` for the new record and a copy of the records of the store")
+	flags.IntVar(&f.limit, "limit", 200, "largest `number` of records of the branch to compare with")
+	flags.BoolVar(&f.keep, "no-push", false, "do not store the new record")
+	flags.StringVar(&f.junit, "junit", "", "`file` for the verdicts as JUnit XML")
+	flags.StringVar(&f.sarif, "sarif", "", "`file` for the metrics that are worse as SARIF 2.1.0")
+	flags.StringVar(&f.comment, "comment", "", "`file` for the verdicts with a picture as Markdown, to comment on a change")
+	flags.Lookup("fail-if").DefValue = "worse"
+	f.failIf = []string{string(record.Worse)}
+	return cmd
+}
+
+func (f *ciFlags) ci(ctx context.Context, env *environment, args []string) error {
+	margin, err := f.check(compareVerdicts())
+	switch {
+	case err != nil:
+		return err
+	case f.store == "":
+		return usageError("plimsoll ci needs --store: a directory, s3://BUCKET/PREFIX or oci://REGISTRY/REPOSITORY")
+	case len(args) == 1 == (f.record != ""):
+		return usageError("plimsoll ci needs a specification, or --record with a record, and not both")
+	case f.limit < 1:
+		return usageError("--limit must be at least 1")
+	}
+	f.branches(env)
+	store, err := remote.Open(f.store)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if _, err := remote.Pull(ctx, store, f.against, f.dir, f.limit); err != nil {
+		return err
+	}
+	id := env.now().UTC().Format("20060102T150405Z")
+	dir := filepath.Join(f.dir, remote.Branch(f.branch)+"."+id)
+	if f.record != "" {
+		if err := os.CopyFS(dir, os.DirFS(f.record)); err != nil {
+			return withExit(exitUsage, fmt.Errorf("cannot read the record: %w", err))
+		}
+	} else if err := f.run(ctx, env, args[0], dir); err != nil {
+		return err
+	}
+	g, err := f.judge(dir, margin)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		g.Source = args[0]
+	}
+	if !f.keep {
+		if err := remote.Push(ctx, store, f.branch, id, dir); err != nil {
+			return err
+		}
+	}
+	return f.finish(env, g)
+}
+
+// branches takes the names of branches from the variables of GitHub and GitLab.
+func (f *ciFlags) branches(env *environment) {
+	f.branch = cmp.Or(f.branch, env.getenv("GITHUB_HEAD_REF"), env.getenv("GITHUB_REF_NAME"),
+		env.getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"), env.getenv("CI_COMMIT_REF_NAME"), "main")
+	f.against = cmp.Or(f.against, env.getenv("GITHUB_BASE_REF"), env.getenv("CI_MERGE_REQUEST_TARGET_BRANCH_NAME"), f.branch)
+}
+
+// run runs a specification as its own command does. A missed objective is no reason to stop: its record counts.
+func (f *ciFlags) run(ctx context.Context, env *environment, file, dir string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return withExit(exitUsage, fmt.Errorf("cannot read the specification: %w", err))
+	}
+	var keys map[string]any
+	if err := yaml.Unmarshal(b, &keys); err != nil {
+		return withExit(exitUsage, fmt.Errorf("%s: %w", file, err))
+	}
+	args := []string{"run", "-f", file, "--out", dir}
+	if _, study := keys["run"]; study {
+		args = []string{"study", "run", file, "--out", dir}
+	}
+	inner := *env
+	inner.args, inner.stdout = args, env.stderr
+	if code := mainRun(ctx, &inner); code != exitSuccess && code != exitObjective && code != exitInvalid {
+		return withExit(code, errSilent)
+	}
+	return nil
+}
+
+// judge compares the new record with those of the branch.
+func (f *ciFlags) judge(dir string, margin float64) (*record.Gate, error) {
+	sources, _, err := judge.OpenAll(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(dir)
+	prefix := remote.Branch(f.against) + "."
+	sources = slices.DeleteFunc(sources, func(s judge.Source) bool {
+		return s.Name != name && !strings.HasPrefix(s.Name, prefix)
+	})
+	h, err := judge.History(judge.HistorySides(sources, f.metrics),
+		judge.HistoryOptions{Metrics: f.metrics, Margin: margin, Tool: tool()})
+	if err != nil {
+		return nil, withExit(exitUsage, err)
+	}
+	g := judge.Gate(h, name, margin)
+	g.Branch, g.Against = f.branch, f.against
+	return g, nil
+}
+
+// finish writes the result in all forms and fails by rule.
+func (f *ciFlags) finish(env *environment, g *record.Gate) error {
+	for file, write := range map[string]func(io.Writer, *record.Gate) error{
+		f.junit: report.JUnit, f.sarif: report.SARIF, f.comment: report.GateComment,
+	} {
+		if file == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := write(&b, g); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory and its free space")
+		}
+	}
+	if err := f.write(env, func(w io.Writer) error { return printResult(w, g, f.format) }); err != nil {
+		return err
+	}
+	switch {
+	case measure.Worst(g.Validity) == measure.Invalid:
+		return withExit(exitInvalid, errSilent)
+	case slices.ContainsFunc(g.Metrics, func(m record.GateMetric) bool {
+		return slices.Contains(f.failIf, string(m.Verdict))
+	}):
+		return withExit(exitObjective, errSilent)
+	}
+	return nil
+}

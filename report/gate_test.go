@@ -1,0 +1,54 @@
+package report
+
+import (
+	"io"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+func sampleGate() *record.Gate {
+	return &record.Gate{Record: "fix.1", Branch: "fix", Against: "main", Source: "nightly.yaml", Verdict: record.Worse,
+		Tool: record.Tool{Version: "1.0.0"},
+		Metrics: []record.GateMetric{
+			{Group: "workload a <b>", Metric: "throughput", Unit: measure.UnitRate, Higher: true, Value: 800, N: 5, Mean: num(1000),
+				Low: num(950), High: num(1050), Ratio: num(0.8), Verdict: record.Worse,
+				Course: []float64{990, 1010, 1000, 995, 1005}},
+			{Group: "workload a <b>", Metric: "read.p99", Unit: measure.UnitTime, Value: 2e6, N: 5, Mean: num(2e6), Low: num(1.5e6),
+				High: num(2.5e6), Ratio: num(1), Verdict: record.Equivalent, Course: []float64{2e6, 2e6, 2e6, 2e6, 2e6}},
+			{Group: "workload c", Metric: "throughput", Unit: measure.UnitRate, Higher: true, Value: 700, Verdict: record.Inconclusive},
+		},
+		Validity: []measure.Finding{{ID: "few-records", Severity: measure.Warning, Text: "a metric has few records"}}}
+}
+
+func TestGateGolden(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, *record.Gate) error{"ci.md": GateComment, "ci.junit.xml": JUnit, "ci.sarif.json": SARIF} {
+		golden(t, name, func(w io.Writer, _ *record.Run) error { return write(w, sampleGate()) }, nil)
+	}
+}
+
+func TestBacktestGolden(t *testing.T) {
+	b := &record.Backtest{Points: 3, Refused: 1, Held: 1, MedianError: num(0.073), Validity: []measure.Finding{},
+		Factors: []record.BacktestFactor{{Source: "threads", Factor: "workers", Model: "usl", Why: "usl misses left-out levels by 7 %", Error: num(0.07),
+			Parameters: []record.BacktestParameter{{Name: "parallel", Value: 0.002}},
+			Models:     []record.BacktestModel{{Name: "usl", Formula: "N/X = a + b·N", Basis: "a book", Error: 0.07}},
+			Points: []record.BacktestPoint{
+				{Level: "16", Size: 16, Extrapolated: true, N: 3, Measured: 1600, Model: "usl", Predicted: num(1717),
+					Low: num(1500), High: num(1900), Error: num(0.073), Held: true},
+				{Level: "8", Size: 8, N: 3, Measured: 900, Model: "usl", Predicted: num(800), Low: num(700), High: num(850),
+					Error: num(-0.11)},
+				{Level: "1", Size: 1, N: 3, Measured: 120, Refused: "too far"}}}}}
+	golden(t, "backtest.md", func(w io.Writer, _ *record.Run) error { return Write(w, b, "md") }, nil)
+}
+
+func TestWhatIfGolden(t *testing.T) {
+	w := &record.WhatIf{Asked: "cores=16,disk=nvme", Throughput: num(12000), Low: num(9000), High: num(16000), Same: []string{"workers=8"},
+		Changes: []record.WhatIfChange{{Key: "cores", From: "8", To: "16", Basis: "amdahl", Ratio: num(1.6), Low: num(1.3), High: num(1.9),
+			Extrapolated: true, Why: "amdahl misses left-out levels by 4 %"},
+			{Key: "disk", From: "sata-ssd", To: "nvme", Basis: "measured", Ratio: num(1.5), Low: num(1.4), High: num(1.6), Why: "n = 3"}},
+		Nearest: record.WhatIfPoint{Study: "my-study", Configuration: "cores=8", N: 3, Throughput: 5000}, Validity: []measure.Finding{}}
+	golden(t, "what-if.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
+	w.Throughput, w.Refused = nil, []string{"w: no study varied it"}
+	golden(t, "what-if-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
+}

@@ -1,0 +1,77 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// before is a history of records with one metric each, of which the last is new.
+func before(values ...float64) *record.HistoryReport {
+	g := record.HistoryGroup{Name: "workload a", Series: []record.HistorySeries{{Metric: "throughput", Unit: "1/s", Higher: true}}}
+	for i, x := range values {
+		g.Points = append(g.Points, record.HistoryPoint{Record: fmt.Sprint(i), N: 1, Values: map[string]float64{"throughput": x},
+			Started: time.Unix(int64(i), 0)})
+	}
+	return &record.HistoryReport{Groups: []record.HistoryGroup{g}}
+}
+
+func TestGate(t *testing.T) {
+	for name, c := range map[string]struct {
+		values []float64
+		change int // index of the last change, 0 for none
+		want   record.Verdict
+	}{
+		"a fifth less":          {values: []float64{1000, 1010, 990, 1005, 995, 800}, want: record.Worse},
+		"a fifth more":          {values: []float64{1000, 1010, 990, 1005, 995, 1200}, want: record.Better},
+		"within the margin":     {values: []float64{1000, 1010, 990, 1005, 995, 985}, want: record.Equivalent},
+		"within the variation":  {values: []float64{1000, 1300, 800, 1100, 900, 850}, want: record.Inconclusive},
+		"two before":            {values: []float64{1000, 1010, 500}, want: record.Inconclusive},
+		"as after the change":   {values: []float64{1000, 1010, 990, 500, 505, 495, 502, 500}, change: 3, want: record.Equivalent},
+		"worse than the change": {values: []float64{1000, 1010, 990, 500, 505, 495, 502, 400}, change: 3, want: record.Worse},
+		"nothing before":        {values: []float64{1000}, want: record.Inconclusive},
+	} {
+		h := before(c.values...)
+		if c.change > 0 {
+			h.Groups[0].Series[0].Changes = []record.HistoryChange{{Index: c.change}}
+		}
+		g := Gate(h, fmt.Sprint(len(c.values)-1), 0.03)
+		if g.Verdict != c.want {
+			t.Errorf("%s: %s, want %s: %+v", name, g.Verdict, c.want, g.Metrics)
+		}
+		if few := len(c.values) <= minBefore; few != (len(g.Validity) > 0) {
+			t.Errorf("%s: findings %v", name, g.Validity)
+		}
+	}
+}
+
+// Errors that were always zero: one that is not is worse, however small.
+func TestGateOfErrors(t *testing.T) {
+	h := before(0, 0, 0, 0, 0.001)
+	h.Groups[0].Series[0].Higher = false
+	if g := Gate(h, "4", 0.03); g.Verdict != record.Worse {
+		t.Errorf("%s, want worse", g.Verdict)
+	}
+}
+
+// Without a change, at most one in twenty new records is worse or better.
+func TestGateFalseAlarms(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	alarms, records := 0, 1000
+	for range records {
+		values := make([]float64, 11)
+		for i := range values {
+			values[i] = 1000 * math.Exp(0.05*r.NormFloat64())
+		}
+		if v := Gate(before(values...), "10", 0.03).Verdict; v == record.Worse || v == record.Better {
+			alarms++
+		}
+	}
+	if alarms > 65 {
+		t.Errorf("%d false alarms of %d, want about 50", alarms, records)
+	}
+}
