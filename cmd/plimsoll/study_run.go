@@ -100,7 +100,7 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
 	addAgentFlags(cmd.Flags(), &f.agents)
-	cmd.Flags().BoolVar(&f.yes, "yes-break-it", false, "change the storage policies of the members' disks, as planned")
+	cmd.Flags().BoolVar(&f.yes, "yes-break-it", false, "change the storage policies of the members' disks, or break the deployments of drills in Kubernetes, as planned")
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
 }
 

@@ -23,7 +23,6 @@ type suiteRunOptions struct {
 	conductFlags
 	out         string // of run
 	retryFailed bool   // of resume
-	yes         bool   // break deployments in Kubernetes
 }
 
 const suiteExits = `Exit codes: 0 expectations met, 2 usage error, 4 expectation missed, 5 a write was lost that had to survive,
@@ -52,7 +51,6 @@ continues without repeating finished parts.
 	o.flags.add(cmd)
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the suite (default plimsoll-data/suites/TIME-NAME)")
-	o.addYes(cmd)
 	return cmd
 }
 
@@ -78,12 +76,7 @@ stay out, unless --budget gives the suite more time.
 	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "total `time` of the suite, including the time already used, for example 3h")
 	cmd.Flags().StringVar(&o.flags.target, "target", "", "`target` with its credentials (they are not stored); env:NAME, @FILE or @- hide the address")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat failed parts")
-	o.addYes(cmd)
 	return cmd
-}
-
-func (o *suiteRunOptions) addYes(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.yes, "yes-break-it", false, "break the deployments in Kubernetes that the drills name")
 }
 
 func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder string) error {
