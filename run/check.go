@@ -57,7 +57,7 @@ func NewCheck() func(spec.Run) error {
 		if target.Kind == "lab" {
 			return nil // its properties are not known here
 		}
-		if target.Kind == "embedded" && asked.Workload.IsFile() {
+		if target.Kind == "embedded" {
 			if err := CheckEngine(asked, engineEmbedded); err != nil {
 				return err
 			}
