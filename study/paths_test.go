@@ -98,7 +98,8 @@ func TestApplySaysWhatIsWrong(t *testing.T) {
 // samples are values for every type that a run specification has.
 var samples = map[reflect.Type]any{
 	reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): true, reflect.TypeFor[*bool](): false,
-	reflect.TypeFor[uint64](): 7, reflect.TypeFor[spec.Count](): "2k", reflect.TypeFor[spec.Rate](): "2.5k",
+	reflect.TypeFor[uint64](): 7, reflect.TypeFor[float64](): 1.5,
+	reflect.TypeFor[spec.Count](): "2k", reflect.TypeFor[spec.Rate](): "2.5k",
 	reflect.TypeFor[spec.Share]():    "20%",
 	reflect.TypeFor[spec.Duration](): "90s", reflect.TypeFor[[]string](): []any{"errors<1%"},
 	reflect.TypeFor[[]spec.Stage](): []any{map[string]any{"rate": "1k", "step": true}},

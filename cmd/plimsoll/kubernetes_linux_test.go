@@ -12,7 +12,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	core "k8s.io/api/core/v1"
 	storage "k8s.io/api/storage/v1"
@@ -132,9 +134,11 @@ func (k *inCluster) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command, and returns its exit code and all that it printed.
+// run runs a command, and returns its exit code and all that it printed. A command that hangs prints what it waits for.
 func (k *inCluster) run(args ...string) (int, string) {
 	cmd := k.command(args...)
+	hangs := time.AfterFunc(kubetest.Limit, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	defer hangs.Stop()
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		k.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
@@ -93,7 +94,15 @@ const (
 )
 
 // width estimates how wide a text is.
-func width(text string) float64 { return perChar * float64(utf8.RuneCountInString(text)) }
+func width(text string) float64 {
+	capitals := 0
+	for _, r := range text {
+		if unicode.IsUpper(r) {
+			capitals++
+		}
+	}
+	return perChar * (float64(utf8.RuneCountInString(text)) + 0.3*float64(capitals))
+}
 
 // boldWidth is the same for the names of lines and groups.
 func boldWidth(text string) float64 { return perBoldChar * float64(utf8.RuneCountInString(text)) }
