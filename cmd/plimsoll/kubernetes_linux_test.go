@@ -75,7 +75,6 @@ func mongodImage(t *testing.T) (archive string) {
 		}
 		return kubetest.Image(t, "mongod:test", root, add)
 	}
-	t.Setenv("CGO_ENABLED", "0") // the image has no libraries
 	program := enginetest.StandinMongo(t, "8.0.12")
 	add["usr/bin/mongod"], add["standin.json"] = program, filepath.Join(filepath.Dir(program), "standin.json")
 	for name, mode := range map[string]os.FileMode{add["standin.json"]: 0o644, filepath.Join(root, "state"): 0o777 | os.ModeDir} {

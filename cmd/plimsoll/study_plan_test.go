@@ -49,7 +49,7 @@ func yamlKey(f reflect.StructField) string {
 }
 
 // notForUsers are keys of a study that plimsoll writes into a record: nobody sets them in a file.
-var notForUsers = []string{"floors", "instead", "scale.applied"}
+var notForUsers = []string{"floors", "instead", "scale.applied", "run.workload.file.path", "run.workload.file.text"}
 
 // Every key that a study has is in the template, with a word on it or an example.
 func TestTemplateHasEveryKey(t *testing.T) {

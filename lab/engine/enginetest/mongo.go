@@ -28,7 +28,9 @@ var buildMongo = sync.OnceValues(func() (program []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "mongo")
-	if out, err := exec.Command("go", "build", "-o", path, mongoStandin).CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", path, mongoStandin)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // an image with it has no libraries
+	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the stand-in for mongod does not build: %w\n%s", err, out)
 	}
 	return os.ReadFile(path)
