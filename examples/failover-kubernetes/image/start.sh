@@ -31,8 +31,9 @@ postgres)
 	;;
 as-postgres)
 	# If a pod is killed without grace, the next one starts on the same node while the server of the first still runs.
-	# Two PostgreSQL damage the data, and do not notice each other in two containers. The lock ends with the first.
-	exec 9>/data/lock
+	# Two PostgreSQL damage the data, and do not notice each other in two containers. The lock ends with the first. It
+	# does not reach other nodes.
+	exec 9>"/data/lock-${NODE:-}"
 	flock 9
 	[ -e /data/db ] || make_data
 	exec postgres -D /data/db
