@@ -22,7 +22,7 @@ PARALLEL ?= 2
 TESTS    ?= 3
 # What takes longest begins first, so that none of it is alone at the end. Those of Kubernetes and NATS are not among them:
 # an agent that gets no processor for 30 s counts as lost.
-LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume platform serve lab/engine study/conduct disk run record suite disk/faultcut \
+LONGEST := e2e cmd/plimsoll lab/topology platform/kubernetes e2e/browser lab/volume platform serve lab/engine fleet/kubernetes study/conduct disk run record suite disk/faultcut \
 	fleet study/simulated lab lab/host lab/faultfs report/html drill/ledger load
 # Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
 SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study record report/html run disk internal/browsertest suite

@@ -602,7 +602,7 @@ func testTwoWriters(t *testing.T, b *bed) {
 		text = bytes.ReplaceAll(text, []byte(`[ssh, "{machine}", systemctl `+step+` kubelet]`), []byte("[kill, "+signal+", "+`"`+kubelet+`"]`))
 	}
 	// The pods of a lost node are removed every 20 s.
-	for old, short := range map[string]string{"reattached": "twice", "at: 10s": "at: 2s", "at: 60s": "at: 20s", "duration: 3m": "duration: 60s"} {
+	for old, short := range map[string]string{"reattached": "twice", "at: 10s": "at: 2s", "at: 60s": "at: 20s", "duration: 3m": "duration: 100s"} {
 		text = bytes.ReplaceAll(text, []byte(old), []byte(short))
 	}
 	file, out := filepath.Join(t.TempDir(), "drill.yaml"), filepath.Join(t.TempDir(), "record")
