@@ -23,6 +23,9 @@ var settingKinds = map[string]string{
 	"writeConcernMajorityJournalDefault": "bool",
 }
 
+// SettingNames are the settings of a replica set that a lab can have, sorted.
+func SettingNames() []string { return slices.Sorted(maps.Keys(settingKinds)) }
+
 // fastElection is the preset elect-fast: the values of Jepsen's tests of MongoDB, and four heartbeats within the
 // election timeout. With the default heartbeat of 2 s a new primary considers a secondary dead after 1 s if it gets
 // nothing else from it, as from one that waits for a sync source which was cut off, and steps down again:

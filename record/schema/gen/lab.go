@@ -59,6 +59,11 @@ func limitLab(s *jsonschema.Schema) {
 	property(s, "TopologySpec", "settings").AdditionalProperties = &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 		{Type: "number"}, {Type: "boolean"}, {Type: "string", Pattern: `^(true|false|[-+]?[0-9.]+([eE][-+]?[0-9]+)?)$`},
 	}}
+	names := &jsonschema.Schema{}
+	for _, name := range spec.SettingNames() {
+		names.Enum = append(names.Enum, name)
+	}
+	property(s, "TopologySpec", "settings").PropertyNames = names
 	property(s, "EngineSpec", "parameters").PropertyNames = &jsonschema.Schema{Pattern: `^[^= \n']+$`}
 	for _, d := range s.Definitions {
 		for at := d.Properties.Oldest(); at != nil; at = at.Next() {
