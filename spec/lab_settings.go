@@ -73,5 +73,5 @@ func settingValue(name, text string) (any, error) {
 		return int32(v), nil
 	}
 	return nil, fmt.Errorf("topology.settings.%s: a lab has no such setting of replica sets%s", name,
-		nearest.DidYouMean(name, slices.Sorted(maps.Keys(settingKinds))))
+		nearest.DidYouMean(name, SettingNames()))
 }
