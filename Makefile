@@ -15,14 +15,14 @@ RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/s
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
-UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes|FaultsOnKubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes|FaultsOnKubernetes|Kubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
 # keep two cores busy, and servers that get no processor time fail over.
 PARALLEL ?= 2
 TESTS    ?= 3
-# What takes longest begins first, so that none of it is alone at the end. Those of Kubernetes and NATS are not among them:
-# an agent that gets no processor for 30 s counts as lost.
-LONGEST := e2e cmd/plimsoll lab/topology platform/kubernetes e2e/browser lab/volume platform serve lab/engine fleet/kubernetes study/conduct disk run record suite disk/faultcut \
+# What takes longest begins first, so that none of it is alone at the end. Those of Kubernetes and NATS are not among them
+# or come late: an agent that gets no processor for 30 s counts as lost.
+LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume platform serve lab/engine platform/kubernetes study/conduct disk run record suite disk/faultcut \
 	fleet study/simulated lab lab/host lab/faultfs report/html drill/ledger load
 # Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
 SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study record report/html run disk internal/browsertest suite
