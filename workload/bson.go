@@ -42,26 +42,3 @@ func keys(names ...string) []byte {
 	}
 	return rawbson.Close(dst, at)
 }
-
-// docBuffer collects documents in one buffer. Its slices are valid until reset.
-type docBuffer struct {
-	buf  []byte
-	ends []int
-	docs [][]byte
-}
-
-func (b *docBuffer) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
-
-// mark ends the document that was appended to buf last.
-func (b *docBuffer) mark() { b.ends = append(b.ends, len(b.buf)) }
-
-// all returns the documents. It slices them only now, because buf moves while it grows.
-func (b *docBuffer) all() [][]byte {
-	b.docs = b.docs[:0]
-	start := 0
-	for _, end := range b.ends {
-		b.docs = append(b.docs, b.buf[start:end:end])
-		start = end
-	}
-	return b.docs
-}

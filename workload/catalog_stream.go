@@ -12,7 +12,7 @@ type catalogStream struct {
 	w        *catalog
 	r        random
 	products chooser
-	docs     docBuffer
+	docs     rawbson.Documents
 
 	filter, update []byte
 	statement      [1]Statement
@@ -82,10 +82,10 @@ func (s *catalogStream) Next(op *Op) {
 		req.Pipeline = pick(&s.r, s.w.aggregations)
 	case catalogInsert:
 		op.Seq = s.w.inserts.next()
-		s.docs.reset()
-		s.docs.buf = s.w.appendProduct(s.docs.buf, op.Seq)
-		s.docs.mark()
-		req.Docs = s.docs.all()
+		s.docs.Reset()
+		s.docs.Buf = s.w.appendProduct(s.docs.Buf, op.Seq)
+		s.docs.Mark()
+		req.Docs = s.docs.All()
 	}
 	op.Requests = s.requests[op.Class][:]
 }

@@ -45,7 +45,7 @@ func (unbuffered) Flush(*Op) bool { return false }
 type docLoader struct {
 	inserts, reads  int                              // classes
 	document, newID func(dst []byte, n int64) []byte // append the document, or the element of the _id, of a record
-	docs            docBuffer
+	docs            rawbson.Documents
 	filter          []byte
 	insert          [1]Request
 	find            [1]Request
@@ -66,12 +66,12 @@ func (s idSource) objectLoader(collection string, class int, document func([]byt
 }
 
 func (l *docLoader) Load(seq int64, n int, op *Op) {
-	l.docs.reset()
+	l.docs.Reset()
 	for i := range int64(n) {
-		l.docs.buf = l.document(l.docs.buf, seq+i)
-		l.docs.mark()
+		l.docs.Buf = l.document(l.docs.Buf, seq+i)
+		l.docs.Mark()
 	}
-	l.insert[0].Docs = l.docs.all()
+	l.insert[0].Docs = l.docs.All()
 	l.insert[0].Unordered = n > 1
 	op.Class, op.Seq, op.Requests = l.inserts, seq, l.insert[:]
 }

@@ -171,9 +171,9 @@ func (s *coreStream) Verify(op *Op, i int, doc []byte) (ok, checked bool) {
 // insertBatch collects records for one insert request, or for one update request with upserts.
 type insertBatch struct {
 	w       *core
-	docs    docBuffer
-	ids     docBuffer // filters, for upserts
-	numbers []int64   // key numbers
+	docs    rawbson.Documents
+	ids     rawbson.Documents // filters, for upserts
+	numbers []int64           // key numbers
 	updates []Statement
 	req     [1]Request
 	wrap    bool // write {$set: record} instead of the record
@@ -190,8 +190,8 @@ func (w *core) newInsertBatch() insertBatch {
 func (b *insertBatch) len() int { return len(b.numbers) }
 
 func (b *insertBatch) reset() {
-	b.docs.reset()
-	b.ids.reset()
+	b.docs.Reset()
+	b.ids.Reset()
 	b.numbers, b.sent = b.numbers[:0], false
 	b.wrap = b.w.p.Upsert && b.w.p.BatchSize > 1
 }
@@ -201,17 +201,17 @@ func (b *insertBatch) add(m *recordMaker, n int64) {
 		b.reset()
 	}
 	if b.wrap { // {$set: record}
-		dst, at := rawbson.Open(b.docs.buf)
+		dst, at := rawbson.Open(b.docs.Buf)
 		dst = bsoncore.AppendHeader(dst, bsoncore.TypeEmbeddedDocument, "$set")
-		b.docs.buf = rawbson.Close(m.appendRecord(dst, n), at)
+		b.docs.Buf = rawbson.Close(m.appendRecord(dst, n), at)
 	} else {
-		b.docs.buf = m.appendRecord(b.docs.buf, n)
+		b.docs.Buf = m.appendRecord(b.docs.Buf, n)
 	}
-	b.docs.mark()
+	b.docs.Mark()
 	b.numbers = append(b.numbers, n)
 	if b.w.p.Upsert {
-		b.ids.buf = appendIDFilter(b.ids.buf, m.key)
-		b.ids.mark()
+		b.ids.Buf = appendIDFilter(b.ids.Buf, m.key)
+		b.ids.Mark()
 	}
 }
 
@@ -221,13 +221,13 @@ func (b *insertBatch) send() []Request {
 	b.sent = true
 	req := &b.req[0]
 	if !b.w.p.Upsert {
-		req.Docs = b.docs.all()
+		req.Docs = b.docs.All()
 		req.Unordered = len(req.Docs) > 1
 		return b.req[:]
 	}
 	b.updates = b.updates[:0]
-	ids := b.ids.all()
-	for i, doc := range b.docs.all() {
+	ids := b.ids.All()
+	for i, doc := range b.docs.All() {
 		b.updates = append(b.updates, Statement{Filter: ids[i], Update: doc, Upsert: true})
 	}
 	req.Verb, req.Updates = Update, b.updates

@@ -137,7 +137,7 @@ type locationStream struct {
 	unbuffered
 	w      *location
 	r      random
-	docs   docBuffer
+	docs   rawbson.Documents
 	filter []byte
 	insert [1]Request
 	find   [1]Request
@@ -163,11 +163,11 @@ func (s *locationStream) Next(op *Op) {
 	}
 	n := int64(s.w.p.batch)
 	op.Seq = s.w.inserted.Add(n) - n
-	s.docs.reset()
+	s.docs.Reset()
 	for i := range n {
-		s.docs.buf = s.w.appendPlace(s.docs.buf, s.w.ids.inserted(op.Seq+i))
-		s.docs.mark()
+		s.docs.Buf = s.w.appendPlace(s.docs.Buf, s.w.ids.inserted(op.Seq+i))
+		s.docs.Mark()
 	}
-	s.insert[0].Docs = s.docs.all()
+	s.insert[0].Docs = s.docs.All()
 	op.Requests = s.insert[:]
 }

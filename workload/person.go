@@ -98,7 +98,7 @@ type personStream struct {
 	unbuffered
 	w      *person
 	r      random
-	docs   docBuffer
+	docs   rawbson.Documents
 	insert [1]Request
 	list   [2]Request
 }
@@ -121,9 +121,9 @@ func (s *personStream) Next(op *Op) {
 		return
 	}
 	op.Seq = s.w.inserted.Add(1) - 1
-	s.docs.reset()
-	s.docs.buf = s.w.appendPerson(s.docs.buf, s.w.ids.inserted(op.Seq))
-	s.docs.mark()
-	s.insert[0].Docs = s.docs.all()
+	s.docs.Reset()
+	s.docs.Buf = s.w.appendPerson(s.docs.Buf, s.w.ids.inserted(op.Seq))
+	s.docs.Mark()
+	s.insert[0].Docs = s.docs.All()
 	op.Requests = s.insert[:]
 }

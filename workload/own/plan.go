@@ -127,14 +127,14 @@ func (p *Plan) Loader() workload.Loader { return newLoader(p, p.collections) }
 type loader struct {
 	of       []*collection
 	e        *env
-	batches  []batch
+	batches  []rawbson.Documents
 	requests []workload.Request
 	filter   []byte
 	find     [1]workload.Request
 }
 
 func newLoader(p *Plan, of []*collection) *loader {
-	l := &loader{of: of, e: p.newEnv(0, 1), batches: make([]batch, len(of))}
+	l := &loader{of: of, e: p.newEnv(0, 1), batches: make([]rawbson.Documents, len(of))}
 	l.find[0] = workload.Request{Verb: workload.Find, Class: workload.NoClass, Limit: 1,
 		Projection: []byte("\x0e\x00\x00\x00\x10_id\x00\x01\x00\x00\x00\x00")}
 	return l
@@ -151,14 +151,15 @@ func (l *loader) Load(seq int64, n int, op *workload.Op) {
 			continue
 		}
 		b := &l.batches[i]
-		b.reset()
+		b.Reset()
 		for ; n > 0 && seq < count; n, seq = n-1, seq+1 {
-			b.buf = k.append(b.buf, l.e, seq)
-			b.mark()
+			b.Buf = k.append(b.Buf, l.e, seq)
+			b.Mark()
 		}
 		seq = 0
+		docs := b.All()
 		l.requests = append(l.requests, workload.Request{Verb: workload.Insert, Class: workload.NoClass, Collection: k.name,
-			Docs: b.all(), Unordered: len(b.ends) > 1})
+			Docs: docs, Unordered: len(docs) > 1})
 		if n == 0 {
 			break
 		}
@@ -198,27 +199,4 @@ func (p *Plan) newEnv(worker, workers int) *env {
 	}
 	e.r.SeedStream(p.seed, worker)
 	return e
-}
-
-// batch collects documents in one buffer.
-type batch struct {
-	buf  []byte
-	ends []int
-	docs [][]byte
-}
-
-func (b *batch) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
-
-// mark ends the document that was appended last.
-func (b *batch) mark() { b.ends = append(b.ends, len(b.buf)) }
-
-// all returns the documents. It slices them only now, because buf moves while it grows.
-func (b *batch) all() [][]byte {
-	b.docs = b.docs[:0]
-	start := 0
-	for _, end := range b.ends {
-		b.docs = append(b.docs, b.buf[start:end:end])
-		start = end
-	}
-	return b.docs
 }

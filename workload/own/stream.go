@@ -55,7 +55,7 @@ type opened struct {
 // buffers are those of one request.
 type buffers struct {
 	filter, projection, sort, pipeline []byte
-	docs                               batch // of an insert, or the parts of statements in their order
+	docs                               rawbson.Documents // of an insert, or the parts of statements in their order
 	statements                         []workload.Statement
 	before                             int // documents that the requests before it insert
 }
@@ -173,10 +173,10 @@ func (s *stream) fill(k *opened, i int) {
 		req.Pipeline = b.pipeline
 	}
 	if st.skip != nil {
-		b.docs.reset()
+		b.docs.Reset()
 		var kind byte
-		b.docs.buf, kind = st.skip.append(b.docs.buf, e)
-		req.Skip, _ = rawbson.RawValue{Kind: kind, Data: b.docs.buf}.Number()
+		b.docs.Buf, kind = st.skip.append(b.docs.Buf, e)
+		req.Skip, _ = rawbson.RawValue{Kind: kind, Data: b.docs.Buf}.Number()
 	}
 	if st.inserts != nil {
 		s.insert(st, req, b)
@@ -188,40 +188,40 @@ func (s *stream) fill(k *opened, i int) {
 
 // insert makes the documents of an insert.
 func (s *stream) insert(st *step, req *workload.Request, b *buffers) {
-	b.docs.reset()
+	b.docs.Reset()
 	set := st.collection.set
 	for i := range st.inserts {
 		in := &st.inserts[i]
 		for range in.times {
 			n := set.Insert()
 			if in.doc == nil {
-				b.docs.buf = st.collection.append(b.docs.buf, s.e, n)
+				b.docs.Buf = st.collection.append(b.docs.Buf, s.e, n)
 			} else {
 				s.e.n = n
-				b.docs.buf, _ = in.doc.append(b.docs.buf, s.e)
+				b.docs.Buf, _ = in.doc.append(b.docs.Buf, s.e)
 			}
-			b.docs.mark()
+			b.docs.Mark()
 			if !in.ownID {
 				s.inserted = append(s.inserted, numbered{set, n})
 			}
 		}
 	}
-	req.Docs = b.docs.all()
+	req.Docs = b.docs.All()
 }
 
 // statements makes the statements of an update, delete or findAndModify in one buffer.
 func (s *stream) statements(st *step, req *workload.Request, b *buffers) {
-	b.docs.reset()
+	b.docs.Reset()
 	for i := range st.statements {
 		u := &st.statements[i]
 		for _, v := range [...]value{u.filter, u.update, u.arrayFilters} {
 			if v != nil {
-				b.docs.buf, _ = v.append(b.docs.buf, s.e)
-				b.docs.mark()
+				b.docs.Buf, _ = v.append(b.docs.Buf, s.e)
+				b.docs.Mark()
 			}
 		}
 	}
-	all, n := b.docs.all(), 0
+	all, n := b.docs.All(), 0
 	next := func(v value, to *[]byte) {
 		if v != nil {
 			*to = all[n]
