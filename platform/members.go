@@ -315,10 +315,8 @@ func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) 
 		if !errors.Is(err, errNobody) || !strings.HasSuffix(f.Strike.Target, "primary") {
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
+		if Pause(ctx, 50*time.Millisecond) != nil {
 			return nil, err
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -79,8 +79,7 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 	if err != nil {
 		return out, explain(err, "create a Job", c.Namespace)
 	}
-	told := map[string]bool{}
-	var last []string
+	shown := podstate.Teller{Tell: tell}
 	for begun := time.Now(); ; {
 		select {
 		case <-ctx.Done():
@@ -91,13 +90,7 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 		if err != nil {
 			return out, err
 		}
-		for _, r := range reasons {
-			if !told[r] && slices.Contains(last, r) { // the first moments of each pod have reasons too
-				told[r] = true
-				tell(r)
-			}
-		}
-		last = reasons
+		shown.See(reasons)
 		if end := ended(p); end != nil {
 			log, err := c.log(ctx, p.Name)
 			return Output{log, int(end.ExitCode)}, err

@@ -61,6 +61,29 @@ func Warnings(ctx context.Context, c dynamic.Interface, namespace string, names 
 	return all
 }
 
+// Teller shows why pods have not started, each reason once. A reason is shown if it is there twice in a row, because
+// the first moments of each pod have reasons too.
+type Teller struct {
+	Tell func(string) // nil shows nothing
+	told map[string]bool
+	last []string
+}
+
+// See takes the reasons of now.
+func (t *Teller) See(reasons []string) {
+	for _, r := range reasons {
+		if t.Tell == nil || t.told[r] || !slices.Contains(t.last, r) {
+			continue
+		}
+		if t.told == nil {
+			t.told = map[string]bool{}
+		}
+		t.told[r] = true
+		t.Tell(r)
+	}
+	t.last = reasons
+}
+
 // OneLine makes a message part of a sentence.
 func OneLine(text string) string {
 	return strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")

@@ -69,9 +69,7 @@ func (c *cluster) evict(ctx context.Context, name, uid string) error {
 		if !apierrors.IsTooManyRequests(err) {
 			return err
 		}
-		select {
-		case <-time.After(500 * time.Millisecond):
-		case <-ctx.Done():
+		if platform.Pause(ctx, 500*time.Millisecond) != nil {
 			return fmt.Errorf("a disruption budget does not allow it: %w", err)
 		}
 	}

@@ -62,9 +62,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 			if err == nil {
 				return text, nil
 			}
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
+			if platform.Pause(ctx, 100*time.Millisecond) != nil {
 				return "", fmt.Errorf("not injected by Chaos Mesh: %w", err)
 			}
 		}
@@ -120,9 +118,7 @@ func (c *cluster) endChaos(ctx context.Context, kind, name string) error {
 		if _, err = r.Get(ctx, name, meta.GetOptions{}); err != nil {
 			break
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if platform.Pause(ctx, 100*time.Millisecond) != nil {
 			return fmt.Errorf("%s %s is not recovered by Chaos Mesh: %w", kind, name, ctx.Err())
 		}
 	}

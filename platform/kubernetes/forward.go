@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+
+	"github.com/plimsoll-bench/plimsoll/platform"
 )
 
 // forward leads connections to the pod of a name, whichever pod that is now.
@@ -38,10 +40,7 @@ func newForward(ctx context.Context, c *cluster, w *watch, pod, port string) *fo
 			if k.runs {
 				f.lead(ctx, k.uid)
 			}
-			select {
-			case <-time.After(50 * time.Millisecond):
-			case <-ctx.Done():
-			}
+			_ = platform.Pause(ctx, 50*time.Millisecond) // the loop sees the end
 		}
 	})
 	return f

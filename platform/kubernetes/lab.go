@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -204,10 +204,9 @@ func (c *cluster) make(ctx context.Context, o runtime.Object) error {
 
 // awaitPods waits until all members accept connections.
 func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id string) error {
-	told := map[string]bool{}
+	shown := podstate.Teller{Tell: l.Tell}
 	var why []string
 	for {
-		last := why
 		all, err := list[core.Pod](ctx, c, pods, labLabel+"="+id)
 		if err == nil {
 			ready := 0
@@ -229,16 +228,9 @@ func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id stri
 				why = podstate.Warnings(ctx, c.client, c.Namespace, asked.Name)
 			}
 		}
-		for _, w := range why {
-			if !told[w] && l.Tell != nil && slices.Contains(last, w) { // the first moments of each pod have reasons too
-				told[w] = true
-				l.Tell(w)
-			}
-		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %s", context.Cause(ctx), cmp.Or(strings.Join(why, "; "), "the pods of the members are not ready"))
+		shown.See(why)
+		if cause := platform.Pause(ctx, lookEvery); cause != nil {
+			return fmt.Errorf("%w: %s", cause, cmp.Or(strings.Join(why, "; "), "the pods of the members are not ready"))
 		}
 	}
 }
@@ -348,10 +340,8 @@ func (c *cluster) remove(ctx context.Context, label string) error {
 		if left == 0 {
 			return nil
 		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if cause := platform.Pause(ctx, lookEvery); cause != nil {
+			return cause
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -118,10 +118,8 @@ func (s *Set) form(ctx context.Context, asked spec.Lab) error {
 		if problem = s.formed(ctx, asked, config); problem == nil {
 			return nil
 		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), problem)
+		if cause := platform.Pause(ctx, lookEvery); cause != nil {
+			return fmt.Errorf("%w: %w", cause, problem)
 		}
 	}
 }

@@ -47,10 +47,7 @@ func newWatch(ctx context.Context, c *cluster, selector string, now []core.Pod) 
 	w.ended.Go(func() {
 		for ctx.Err() == nil {
 			w.follow(ctx, c, selector)
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
-			}
+			_ = platform.Pause(ctx, 100*time.Millisecond) // the loop sees the end
 		}
 	})
 	return w
