@@ -164,7 +164,7 @@ func leastSquares(rows [][3]float64, mask int) (c [3]float64, ok bool) {
 			m[a][len(use)] += r[i] / scale[i]
 		}
 	}
-	if !eliminate(m) {
+	if !Eliminate(m, 1e-13) {
 		return c, false
 	}
 	for a, i := range use {
@@ -173,8 +173,10 @@ func leastSquares(rows [][3]float64, mask int) (c [3]float64, ok bool) {
 	return c, true
 }
 
-// eliminate solves a small augmented system in place by Gauss and Jordan with pivoting.
-func eliminate(m [][]float64) bool {
+// Eliminate solves a small augmented system in place by Gauss and Jordan with pivoting: the columns behind the square
+// of m become the solutions, one for each right side. It returns false if a pivot is below least, so that the system is
+// singular or nearly so. Scale its rows and columns first.
+func Eliminate(m [][]float64, least float64) bool {
 	n := len(m)
 	for col := range n {
 		pivot := col
@@ -183,7 +185,7 @@ func eliminate(m [][]float64) bool {
 				pivot = r
 			}
 		}
-		if math.Abs(m[pivot][col]) < 1e-13 {
+		if math.Abs(m[pivot][col]) < least {
 			return false
 		}
 		m[col], m[pivot] = m[pivot], m[col]
@@ -192,13 +194,15 @@ func eliminate(m [][]float64) bool {
 				continue
 			}
 			f := m[r][col] / m[col][col]
-			for k := col; k <= n; k++ {
+			for k := col; k < len(m[r]); k++ {
 				m[r][k] -= f * m[col][k]
 			}
 		}
 	}
 	for r := range n {
-		m[r][n] /= m[r][r]
+		for k := n; k < len(m[r]); k++ {
+			m[r][k] /= m[r][r]
+		}
 	}
 	return true
 }

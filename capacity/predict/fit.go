@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/plimsoll-bench/plimsoll/capacity"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
@@ -291,7 +292,7 @@ func normal(rows [][]float64) [][]float64 {
 	return m
 }
 
-// invert inverts a small symmetric matrix by Gauss and Jordan. Rows and columns are scaled first, so that near
+// invert inverts a small symmetric matrix. Rows and columns are scaled first, so that near
 // singularity is the same for all units.
 func invert(m [][]float64) ([][]float64, bool) {
 	n := len(m)
@@ -309,32 +310,14 @@ func invert(m [][]float64) ([][]float64, bool) {
 		}
 		a[i][n+i] = 1
 	}
-	for col := range n {
-		pivot := col
-		for r := col + 1; r < n; r++ {
-			if math.Abs(a[r][col]) > math.Abs(a[pivot][col]) {
-				pivot = r
-			}
-		}
-		if math.Abs(a[pivot][col]) < 1e-9 {
-			return nil, false
-		}
-		a[col], a[pivot] = a[pivot], a[col]
-		for r := range n {
-			if r == col {
-				continue
-			}
-			f := a[r][col] / a[col][col]
-			for k := range a[r] {
-				a[r][k] -= f * a[col][k]
-			}
-		}
+	if !capacity.Eliminate(a, 1e-9) {
+		return nil, false
 	}
 	out := make([][]float64, n)
 	for i := range out {
 		out[i] = make([]float64, n)
 		for j := range n {
-			out[i][j] = a[i][n+j] / a[i][i] / scale[i] / scale[j]
+			out[i][j] = a[i][n+j] / scale[i] / scale[j]
 		}
 	}
 	return out, true
