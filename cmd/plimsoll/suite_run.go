@@ -123,7 +123,7 @@ func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir stri
 }
 
 // confirm refuses a suite that breaks a deployment in Kubernetes, unless the user said yes.
-func (o *suiteRunOptions) confirm(ctx context.Context, env *environment, plan *suite.Plan) (result error) {
+func (o *suiteRunOptions) confirm(ctx context.Context, env *environment, plan *suite.Plan) error {
 	for _, part := range plan.Parts {
 		if o.yes || part.Out() || part.Plan.Drill == nil || !spec.InKubernetes(part.Plan.Drill.Run.Target) {
 			continue
@@ -228,7 +228,9 @@ func (o *suiteRunOptions) parts(env *environment, places *agentPlaces) (*suite.P
 			return nil, usageError("this part breaks a deployment in Kubernetes. To do it, add --yes-break-it")
 		}
 		broken, end, err := openDeployment(ctx, env, asked)
-		opts.Platform = broken
+		if broken != nil {
+			opts.Platform = broken
+		}
 		return end, err
 	}
 	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv,
