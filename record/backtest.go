@@ -95,7 +95,7 @@ type WhatIf struct {
 	Low        *float64 `json:"throughput_low,omitempty"`
 	High       *float64 `json:"throughput_high,omitempty"`
 	Refused    []string `json:"refused,omitempty"`
-	// Changes are the factors that differ from the baseline, with the models that spoke.
+	// Changes are the factors that differ from the baseline, with the models that predicted them.
 	Changes []WhatIfChange `json:"changes"`
 	// Nearest is the measured configuration that is nearest.
 	Nearest WhatIfPoint `json:"nearest"`
@@ -110,7 +110,7 @@ type WhatIfChange struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Study string `json:"study,omitempty"`
-	// Basis is "measured" or the name of the model that spoke.
+	// Basis is "measured" or the name of the model that predicted it.
 	Basis string `json:"basis,omitempty"`
 	// Ratio is the throughput relative to the baseline of the study, with its interval.
 	Ratio *float64 `json:"ratio,omitempty"`

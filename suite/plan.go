@@ -292,7 +292,7 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 	asked.Out = ""
 	switch pods := spec.InKubernetes(asked.Run.Target); {
 	case asked.Lab == nil && !pods:
-		return errors.New("drill: it brings up no lab (lab) and its target is not in Kubernetes (k8s:NAMESPACE/NAME), but a suite breaks only these")
+		return errors.New("drill: it has no lab (key lab) and its target is not in Kubernetes (k8s:NAMESPACE/NAME), but a suite breaks only these")
 	case asked.Lab != nil:
 		lab := p.withEngine(*asked.Lab)
 		asked.Lab = &lab

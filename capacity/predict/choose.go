@@ -17,7 +17,7 @@ const (
 	maxReach  = 2.0  // largest extrapolation: the predicted size by the nearest measured one
 	maxGap    = 4.0  // largest interpolation: the ratio of the two measured neighbours
 	maxError  = 0.25 // root mean square of the errors of left-out levels; above it, no law describes them
-	maxWidth  = 4.0  // an interval whose ends differ by more tells nothing
+	maxWidth  = 4.0  // an interval whose ends differ by a larger factor is refused
 )
 
 // Candidate is a model with the error of its left-out levels.

@@ -1,7 +1,7 @@
 // Package capture queries a deployment about the operations and the data of one database: its profiler, $queryStats,
 // collections, indexes and a sample of documents. Package workload/recorded makes a workload of the answers.
 //
-// It changes only the profiler, and only where it is told to; [Profiling] says how that is undone.
+// It changes only the profiler, and only on request. [Profiling] describes how that is undone.
 package capture
 
 import (

@@ -132,7 +132,7 @@ func (d *Database) Profile(ctx context.Context, from time.Time, follow bool,
 		var refused mongo.CommandError
 		const positionLost = 136
 		switch {
-		case ctx.Err() != nil && follow: // what came since the last answer
+		case ctx.Err() != nil && follow: // read the entries since the last answer
 			if read {
 				from = from.Add(time.Millisecond)
 			}
