@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
 // Able reports whether this process may make filesystems. If not, it logs the reason.
@@ -49,7 +51,8 @@ func Make(t testing.TB, fs string, mib int, options string, images ...string) *V
 	t.Cleanup(func() { v.remove(t) })
 	switch fs {
 	case "btrfs":
-		run(t, "mkfs.btrfs", append([]string{"-q", "-f"}, v.Loops...)...)
+		format := mountinfo.WithoutMounts(append([]string{"mkfs.btrfs", "-q", "-f"}, v.Loops...))
+		run(t, format[0], format[1:]...)
 	case "xfs":
 		run(t, "mkfs.xfs", "-q", "-f", v.Loops[0])
 	default: // lazy initialization would write during a test

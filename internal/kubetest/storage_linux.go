@@ -17,6 +17,8 @@ import (
 	storage "k8s.io/api/storage/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
 // The StorageClasses of a cluster. Their volumes must be attached to the node of a pod. A volume of Disk is one image
@@ -133,6 +135,9 @@ func (c *controller) provision(ctx context.Context, claim *core.PersistentVolume
 		}
 	}
 	format = append(format, disks...)
+	if class == Mirrored {
+		format = mountinfo.WithoutMounts(format)
+	}
 	if err := run(exec.Command(format[0], format[1:]...)); err != nil {
 		return err
 	}

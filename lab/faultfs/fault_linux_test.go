@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
 // access are the three kinds of requests on a file, as something that can fail.
@@ -282,7 +284,8 @@ func TestMirrorHidesErrors(t *testing.T) {
 	d.disk("a", 160<<20)
 	d.disk("b", 160<<20)
 	l, second := d.attach("a"), d.attach("b")
-	command(t, "mkfs.btrfs", "-q", "-f", "-m", "raid1", "-d", "raid1", l.device, second.device)
+	format := mountinfo.WithoutMounts([]string{"mkfs.btrfs", "-q", "-f", "-m", "raid1", "-d", "raid1", l.device, second.device})
+	command(t, format[0], format[1:]...)
 	command(t, "btrfs", "device", "scan", l.device, second.device)
 	l.mountAs(t, "btrfs")
 	f, err := os.Create(filepath.Join(l.mount, "log"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
 // array combines the disks of a volume. Disks are identified by their index, from 0.
@@ -75,7 +76,7 @@ func makeFilesystem(kind, device string) []string {
 		return []string{"mkfs.ext4", "-q", "-F", "-m", "0",
 			"-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device}
 	}
-	return withoutMounts([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "dup", device})
+	return mountinfo.WithoutMounts([]string{"mkfs.btrfs", "-q", "-f", "-K", "-d", "single", "-m", "dup", device})
 }
 
 func filesystemOptions(s scheme) string {

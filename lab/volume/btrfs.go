@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
 // btrfsArray combines disks by a profile of btrfs, which is a filesystem and an array in one.
@@ -23,16 +24,8 @@ func (b *btrfsArray) format(ctx context.Context, devices []string) error {
 // makeBtrfs is the command that makes the filesystem on all devices.
 func makeBtrfs(s scheme, devices []string) []string {
 	part := strconv.FormatInt(s.partSize(), 10)
-	return withoutMounts(append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-b", part,
+	return mountinfo.WithoutMounts(append([]string{"mkfs.btrfs", "-q", "-f", "-K", "-b", part,
 		"-d", s.btrfsProfile(), "-m", s.btrfsMetadata()}, devices...))
-}
-
-// withoutMounts makes a command of btrfs-progs see no mounts. Otherwise it queries the file of every mounted loop
-// device, to check that its own device is not mounted, and fails if a query fails. The remains of one killed lab would
-// then keep all other labs from making volumes. The device cannot be mounted, because it was attached a moment ago.
-func withoutMounts(command []string) []string {
-	return append([]string{"unshare", "--mount", "--propagation", "slave", "sh", "-c",
-		`mount -n --bind /dev/null /proc/$$/mounts && exec "$@"`, "sh"}, command...)
 }
 
 // assemble only checks: the mount options name the devices.
@@ -107,7 +100,7 @@ func (b *btrfsArray) replace(ctx context.Context, mount string, place int, _, ne
 // replaceBtrfs is the command that rebuilds a disk on a new device. btrfs numbers its disks from 1 in the order of
 // mkfs, and a new disk takes the number of the old one. -r reads from the other copies.
 func replaceBtrfs(mount string, place int, device string) []string {
-	return withoutMounts([]string{"btrfs", "replace", "start", "-B", "-f", "-K", "-r",
+	return mountinfo.WithoutMounts([]string{"btrfs", "replace", "start", "-B", "-f", "-K", "-r",
 		strconv.Itoa(place + 1), device, mount})
 }
 
