@@ -257,7 +257,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	}
 	places := o.agents.places(env, "")
 	defer places.close()
-	opts.Labs, opts.Open, opts.Places = &studyLabs{home}, openDrillLab(env), places.find
+	opts.Labs, opts.Open, opts.Places = &studyLabs{home: home}, openDrillLab(env), places.find
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Getenv: env.getenv, Ceiling: ceiling(env),
 		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if broken != nil {

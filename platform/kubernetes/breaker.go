@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,6 +88,8 @@ func (Healer) Heal(text json.RawMessage, _ func(string) string) (platform.Step, 
 	switch {
 	case u.Chaos != "":
 		return c.request(name, do, "delete", strings.ToLower(u.Chaos), u.Name, "-n", u.Namespace, "--ignore-not-found"), nil
+	case u.Node == "":
+		return platform.Step{}, errors.New("the heal request is of another version of plimsoll. Use the plimsoll that injected the fault")
 	case u.Tainted:
 		return c.request(name, do, "taint", "node", u.Node, outOfService.Key+"-"), nil
 	}
