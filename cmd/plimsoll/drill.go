@@ -278,13 +278,12 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 }
 
 func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, error) {
-	find := findLab(env)
 	return func(ctx context.Context, name string) (drill.Lab, error) {
-		l, err := find(ctx, name)
+		h, err := openLab(ctx, env, name)
 		if err != nil {
 			return nil, err
 		}
-		return l.(labTarget), nil
+		return labTarget{h}, nil
 	}
 }
 
