@@ -64,6 +64,9 @@ func newBed(t *testing.T) (*bed, bool) {
 		return nil, false
 	}
 	b.Load(t, image, agent)
+	for _, node := range kubetest.Nodes {
+		b.patch(t, node, `{"metadata":{"labels":{"`+core.LabelTopologyZone+`":"zone-of-`+node+`"}}}`)
+	}
 	b.Storage(t)
 	b.apply(t, "reattached", kubetest.Disk)
 	b.apply(t, "replicated", kubetest.Mirrored)
@@ -263,8 +266,13 @@ var agents = []string{"--agents-listen", kubetest.Machine + ":0", "--agent-image
 
 func (b *bed) cordon(t *testing.T, node string, on bool) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)
-	if _, err := b.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch,
+	b.patch(t, node, fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, on))
+}
+
+// patch changes a node.
+func (b *bed) patch(t *testing.T, node, change string) {
+	t.Helper()
+	if _, err := b.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(change),
 		meta.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

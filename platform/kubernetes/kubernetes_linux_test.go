@@ -386,6 +386,9 @@ func testTwoWriters(t *testing.T, b *bed) {
 	code, said := drill.end(t, os.Interrupt)
 	t.Logf("exit code %d\n%s", code, said)
 	b.cordon(t, from, false)
+	if b.tainted(t, from) {
+		t.Errorf("%s has the taint after an interrupted drill", from)
+	}
 	d, err := record.OpenDrill(out)
 	if err != nil {
 		t.Fatal(err)
@@ -434,14 +437,14 @@ func testCommand(t *testing.T, b *bed) {
 		t.Fatal(err)
 	}
 	want := &record.Kubernetes{Namespace: "default", Name: "reattached", Kind: "StatefulSet", Pods: []record.KubernetesPod{{
-		Name: "reattached-0", Node: before.Spec.NodeName, Image: engineImage,
+		Name: "reattached-0", Node: before.Spec.NodeName, Zone: "zone-of-" + before.Spec.NodeName, Image: engineImage,
 		Requests: map[string]string{"cpu": "100m", "memory": "128Mi"}, Limits: map[string]string{"memory": "512Mi"},
 		Volumes: []record.KubernetesVolume{{Claim: "data-reattached-0", Volume: claim.Spec.VolumeName, Class: kubetest.Disk, Size: "1Gi",
 			Driver: "kubetest.csi"}}}}}
 	if diff := cmp.Diff(want, r.Kubernetes); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.Contains(out, "reattached-0 on "+before.Spec.NodeName+"; volume data-reattached-0 of 1Gi, class disk") {
+	if !strings.Contains(out, "on "+want.Pods[0].Node+" in zone "+want.Pods[0].Zone+"; volume data-reattached-0 of 1Gi, class disk") {
 		t.Errorf("the result does not say where the pod was:\n%s", out)
 	}
 }
