@@ -472,7 +472,7 @@ func Program(t testing.TB) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "plimsoll")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
 	build.Dir, build.Env = p.top, append(os.Environ(), "CGO_ENABLED=0")
 	if err := run(build); err != nil {
 		t.Fatal(err)
