@@ -97,7 +97,7 @@ func TestPlatformPlan(t *testing.T) {
 			[]string{says, "nothing was done", "--yes-break-it"}},
 		{o.drill("a", "--fault", "pause:random", "--dry-run"), exitSuccess, []string{"one of these 3 members", "pause db1", "pause db2", "pause db3"}},
 		{o.drill("a", "--fault", "kill:primary", "--dry-run"), exitSuccess, []string{"role primary"}},
-		{o.drill("a", "--fault", "cut:db1", "--dry-run"), exitUsage, []string{"has no commands for cut (it has: kill, pause, stop)"}},
+		{o.drill("a", "--fault", "cut:db1", "--dry-run"), exitUsage, []string{"does not have it (it has: pause, kill, stop)"}},
 		{o.drill("a", "--fault", "kill:db7", "--dry-run"), exitUnreachable, []string{`there is no member "db7"`}},
 		{[]string{"platform", "status"}, exitSuccess, []string{"no fault is in the journal"}},
 		{[]string{"platform", "heal"}, exitSuccess, []string{"nothing was done"}},
