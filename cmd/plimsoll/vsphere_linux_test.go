@@ -66,6 +66,7 @@ func TestVSphereDrill(t *testing.T) {
 			t.Errorf("exit code %d, the plan lacks %q:\n%s", code, want, out)
 		}
 	}
+	o.refusesUnnamed(t)
 	code, out = o.run(t, o.drill("a", append(plan, "--yes-break-it")...)...)
 	d, err := record.OpenDrill(filepath.Join(o.dir, "a"))
 	if err != nil {
@@ -101,6 +102,25 @@ func TestVSphereDrill(t *testing.T) {
 	}
 	if grep := exec.Command("grep", "-rl", "geheim123", filepath.Join(o.dir, "a"), o.home); grep.Run() == nil {
 		t.Error("the password is in a record or in the journal")
+	}
+}
+
+// refusesUnnamed checks that a member of the set which the file does not name is not broken, even with a yes.
+func (o *deployed) refusesUnnamed(t *testing.T) {
+	t.Helper()
+	all, err := os.ReadFile(o.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(all), "  - {name: db3,")
+	two := filepath.Join(o.dir, "two.yaml")
+	if err := os.WriteFile(two, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out := o.run(t, "drill", o.URI, "--platform", two, "--fault", "vm-power-off:"+o.Addresses[2], "--at", "500ms",
+		"--duration", "2s", "--quiet", "--yes-break-it", "--out", filepath.Join(o.dir, "unnamed"))
+	if code == exitSuccess || !strings.Contains(out, "Only named members are broken") {
+		t.Errorf("a member without a name: exit code %d\n%s", code, out)
 	}
 }
 
