@@ -84,13 +84,21 @@ func checkAgents(t *testing.T, dir string, r *record.Run) {
 	}
 }
 
-// TestAgents runs a load by agents that a person starts.
+// TestAgents runs a load by agents that a person starts. One has a share by its zone, the other one by its label.
 func TestAgents(t *testing.T) {
 	inTurn(t, 15)
-	c := startCoordinator(t, ofAgents("--duration", "5s")...)
-	agents := startAgents(t, c, 2, "--zone", "here")
+	c := startCoordinator(t, ofAgents("--duration", "5s", "--zone", "here=25%", "--zone", "disk=ssd=75%")...)
+	agents := append(startAgents(t, c, 1, "--zone", "here"), startAgents(t, c, 1, "--label", "disk=ssd", "--label", "rack=1")...)
 	e := c.wait(t).judged(t) // a busy machine makes it invalid
-	checkAgents(t, filepath.Join(e.dir, out), e.record(t))
+	r := e.record(t)
+	checkAgents(t, filepath.Join(e.dir, out), r)
+	for _, client := range r.Clients {
+		ssd := client.Labels["disk"] == "ssd" && client.Labels["rack"] == "1" && client.Zone == "" && client.Share == 0.75
+		here := len(client.Labels) == 0 && client.Zone == "here" && client.Share == 0.25
+		if !ssd && !here {
+			t.Errorf("client %d in zone %q with labels %v has the share %v", client.Number, client.Zone, client.Labels, client.Share)
+		}
+	}
 	for _, a := range agents {
 		a.wait(t) // the coordinator is gone
 	}
