@@ -158,9 +158,56 @@ canary: -1
 `)
 	c := startCoordinator(t, "study", "run", file, "--out", dir, "--format", "json")
 	startAgents(t, c, 2)
-	s := c.wait(t).judged(t).study(t, dir)
-	checkDone(t, s, dir, 2)
+	checkStudyOfAgents(t, c.wait(t).judged(t).study(t, dir), dir, 2)
+}
+
+// TestSuiteOfAgents performs a suite of two studies by agents that the command line says. They are the same in both
+// studies, and end with the suite.
+func TestSuiteOfAgents(t *testing.T) {
+	inTurn(t, 15)
+	part := func(name string) string {
+		return `
+name: ` + name + `
+run:
+  target: "null:"
+  workload: {name: a, records: 100}
+  load: {workers: 2, pace: 40, duration: 2s}
+factors:
+  - path: load.workers
+    levels: [2, 4]
+trials: 1
+canary: -1
+`
+	}
+	folder, dir := writeSuite(t, "suite.yaml", "parts: [{study: first.yaml}, {study: last.yaml}]\n", "first.yaml", part("first"),
+		"last.yaml", part("last"))
+	c := startCoordinator(t, "suite", "run", folder, "--agents", "2", "--out", dir)
+	agents := startAgents(t, c, 2)
+	c.wait(t).judged(t)
+	for _, a := range agents {
+		a.wait(t) // the coordinator is gone
+	}
+	checkPartsDone(t, dir, "first", "last")
 	var names []string
+	for _, name := range []string{"first", "last"} {
+		below := filepath.Join(dir, record.PartsDir, name)
+		s, err := record.OpenStudy(below)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, checkStudyOfAgents(t, s, below, 2))
+	}
+	if names[0] != names[1] {
+		t.Errorf("client 0 was the agents %q", names)
+	}
+}
+
+// checkStudyOfAgents checks the trials of a study of two agents, and returns the name of the first one.
+func checkStudyOfAgents(t *testing.T, s *record.Study, dir string, trials int) string {
+	t.Helper()
+	checkDone(t, s, dir, trials)
+	names := map[string]bool{}
+	first := ""
 	for _, tr := range s.Trials {
 		if tr.Status != record.TrialDone {
 			continue
@@ -171,9 +218,11 @@ canary: -1
 			t.Fatal(err)
 		}
 		checkAgents(t, trial, r)
-		names = append(names, r.Clients[0].Agent)
+		first = r.Clients[0].Agent
+		names[first] = true
 	}
-	if len(names) != 2 || names[0] != names[1] {
-		t.Errorf("client 0 was the agents %q", names)
+	if len(names) != 1 {
+		t.Errorf("client 0 was the agents %v", names)
 	}
+	return first
 }

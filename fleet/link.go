@@ -57,5 +57,11 @@ type Placer interface {
 	End() error
 }
 
+// Explainer is a placer that may know why an agent was lost.
+type Explainer interface {
+	// Explain says why an agent was lost, "" if that is not known.
+	Explain(ctx context.Context, agent string) string
+}
+
 // Placers returns the placer of a place, as spec.Load.Place names it; "" is processes of this program.
 type Placers func(place string) (Placer, error)
