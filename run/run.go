@@ -249,7 +249,7 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 			return nil, err
 		}
 	}
-	if err := CheckObjectives(asked, r.workload.Classes()); err != nil {
+	if err := errors.Join(CheckObjectives(asked, r.workload.Classes()), checkConfirmed(r.workload, asked)); err != nil {
 		return nil, err
 	}
 	if opts.Teller != nil {

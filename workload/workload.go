@@ -298,6 +298,12 @@ type Remover interface {
 	Removes(collection string) bool
 }
 
+// Thinker is implemented by workloads whose virtual users pause before operations.
+type Thinker interface {
+	// Thinks returns the names of the operations with a pause.
+	Thinks() []string
+}
+
 // As returns w, or the workload that w wraps, as one with an optional part. Wrappers have a method Unwrap.
 func As[T any](w Workload) (T, bool) {
 	for {

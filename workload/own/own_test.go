@@ -128,7 +128,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, s := range p.Each() {
 		for _, c := range s.Commands {
-			text, err := bson.MarshalExtJSON(c, true, false)
+			text, err := bson.MarshalExtJSON(c.Command, true, false)
 			if err != nil {
 				t.Fatalf("%s: %v", s.Class, err)
 			}
