@@ -411,7 +411,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 	}
 	if err := checkEngine(r.workload, engineOf(r.target, r.info)); err != nil {
 		r.closeTarget()
-		return err
+		return at(Specification, err)
 	}
 	if c, ok := r.store.(server.Commander); ok {
 		r.trip = roundTrip(ctx, c)
