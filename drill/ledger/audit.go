@@ -148,8 +148,8 @@ func (a *audit) note() {
 	for _, w := range a.l.writers() {
 		skipped, missed, wrong = skipped+w.skipped, missed+w.missed, wrong+w.wrong
 	}
-	say(skipped, "%d writes are not checked, because upserts, replacements, and updates by a filter other than _id cannot be "+
-		"identified afterwards")
+	say(skipped, "%d writes are not checked, because upserts, replacements, removals, $merge, $out, and updates by a filter "+
+		"other than _id cannot be identified afterwards")
 	say(missed, "%d further reads did not find an acknowledged write. They are not kept, so there may be more stale writes")
 	say(wrong, "%d reads during the run returned other content than was written. The classes count what the audit found")
 	say(a.final.damaged, "%d documents are too damaged to identify their write. They may be among the lost writes")
