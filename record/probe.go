@@ -78,8 +78,8 @@ type ProbeSpec struct {
 	// Record is how much one commit appends to the journal; Segment the size of a file of the journal.
 	Record  int64 `json:"record"`
 	Segment int64 `json:"segment"`
-	// Log is how the files of the journal are written: "reserved" in advance, "growing" with each record, or "overwritten" in
-	// pages; absent, reserved.
+	// Log is how the files of the journal are written: "reserved" in advance, "growing" with each record, or "overwritten"
+	// in pages; absent, reserved.
 	Log string `json:"log,omitempty" jsonschema:"enum=reserved,enum=growing,enum=overwritten"`
 	// Clients are the numbers of clients of the profile journal.
 	Clients []int `json:"clients"`

@@ -1,7 +1,7 @@
 package record
 
-// ProbePrediction is what a probe and the calibration of an engine say about durable writes of that engine on the probed
-// storage. It is made before the engine is started there.
+// ProbePrediction is what a probe and the calibration of an engine say about durable writes of that engine on the
+// probed storage. It is made before the engine is started there.
 type ProbePrediction struct {
 	// Engine is the kind of the target of the calibration; Workload and Durability are those of its runs.
 	Engine     string `json:"engine"`
@@ -45,8 +45,8 @@ type ProbePredicted struct {
 	Mean float64 `json:"mean_ns"`
 	P50  int64   `json:"p50_ns"`
 	P99  int64   `json:"p99_ns"`
-	// Journal and CPU are the shares of the time in which the journal syncs and the cores are busy, Batch the mean number of
-	// commits of a sync.
+	// Journal and CPU are the shares of the time in which the journal syncs and the cores are busy, Batch the mean number
+	// of commits of a sync.
 	Journal float64 `json:"journal"`
 	CPU     float64 `json:"cpu"`
 	Batch   float64 `json:"batch"`

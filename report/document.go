@@ -131,7 +131,7 @@ func formOf(result any) form {
 	case *Probes:
 		return form{"a list of probes", r.Probes, words(probesDocument, r), nil, nil}
 	case *Prediction:
-		return form{"a prediction", r.Probe.Prediction, words(predictionDocument, r), nil, nil}
+		return form{"a prediction", r.Probe, words(predictionDocument, r), nil, nil}
 	case *record.ComparisonReport:
 		return form{"a comparison", r, words(compareDocument, r), table(compareCSV, r), table(compareBench, r)}
 	case *Suite:

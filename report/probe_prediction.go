@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -47,12 +48,14 @@ func predictionSection(of *record.ProbePrediction) Section {
 		return s
 	}
 	s.Lines = []string{fmt.Sprintf("Durable writes (%s) of %s on this storage, workload %s with %s, %s. They are simulated: %s of the operations wait for a sync; its time is drawn from the probe, and the rest of their time from %s on storage that costs nothing.",
-		of.Class, of.Engine, of.Workload, of.Durability, figure.Plural(of.Cores, "core"), figure.Percent(of.Writes), figure.Plural(len(of.Calibrations), "calibration"))}
+		of.Class, of.Engine, of.Workload, of.Durability, figure.Plural(of.Cores, "core"), figure.Percent(of.Writes),
+		figure.Plural(len(of.Calibrations), "calibration"))}
 	measured := of.RateError != nil
-	s.Table = &Table{Header: []string{"workers", "predicted ok/s", "mean", "p50", "p99", "commits/sync", "journal busy", "cores busy"}}
+	columns := []string{"mean", "p50", "p99", "commits/sync"}
 	if measured {
-		s.Table.Header = []string{"workers", "predicted ok/s", "measured", "error", "predicted p99", "measured", "error", "journal busy", "cores busy"}
+		columns = []string{"measured", "error", "predicted p99", "measured", "error"}
 	}
+	s.Table = &Table{Header: slices.Concat([]string{"workers", "predicted ok/s"}, columns, []string{"journal busy", "cores busy"})}
 	for _, q := range of.Points {
 		row := []string{fmt.Sprint(q.Workers), figure.Rate(q.Rate)}
 		switch m := q.Measured; {
@@ -81,8 +84,8 @@ func predictionPicture(of *record.ProbePrediction) *Figure {
 		Axis: "ok/s, relative to the prediction for " + figure.Plural(of.Points[0].Workers, "worker") + " (logarithmic)", Reference: "prediction",
 		Note: "Numbers: predicted | measured ok/s."}
 	for _, q := range of.Points {
-		r := FigureRow{Name: figure.Plural(q.Workers, "worker"), Stated: q.Rate / base, Value: math.NaN(), Low: math.NaN(), High: math.NaN(),
-			Grade: Note, Text: figure.Rate(q.Rate) + " | –"}
+		r := FigureRow{Name: figure.Plural(q.Workers, "worker"), Stated: q.Rate / base, Value: math.NaN(), Low: math.NaN(),
+			High: math.NaN(), Grade: Note, Text: figure.Rate(q.Rate) + " | –"}
 		if m := q.Measured; m != nil {
 			r.Value, r.Text, r.Grade = m.Rate/base, figure.Rate(q.Rate)+" | "+figure.Rate(m.Rate), Good
 			if math.Abs(m.RateError) > predictionGoal {

@@ -106,7 +106,7 @@ func (m *engineModel) predict(s *syncs, workers []int) error {
 			P50: o.Writes.Quantile(0.5), P99: o.Writes.Quantile(0.99), Journal: o.Journal, CPU: o.Cores, Batch: o.Batch})
 	}
 	if len(m.out.Points) == 0 {
-		return fmt.Errorf("the calibration has %s and the probe %s, so nothing is said about more than twice as many: calibrate and probe with more",
+		return fmt.Errorf("the calibration has %s and the probe %s, so more than twice as many are not predicted: calibrate and probe with more",
 			figure.Plural(last, "worker"), figure.Plural(s.clients, "client"))
 	}
 	return nil
@@ -135,7 +135,9 @@ func newEngineModel(out *record.ProbePrediction, list []Calibration) (*engineMod
 		out.Calibrations = append(out.Calibrations, record.ProbeCalibration{Record: c.Dir, Workers: ph.Workers,
 			Rate: ph.Rates.Achieved, Service: ph.All.Service.Mean, CPU: used / float64(max(1, ph.Ended.Attempted)) * 1e9})
 	}
-	slices.SortStableFunc(out.Calibrations, func(a, b record.ProbeCalibration) int { return cmp.Compare(a.Workers, b.Workers) })
+	slices.SortStableFunc(out.Calibrations, func(a, b record.ProbeCalibration) int {
+		return cmp.Compare(a.Workers, b.Workers)
+	})
 	m.cpu = out.Calibrations
 	if len(m.cpu) == 0 || m.cpu[0].Workers != 1 {
 		return nil, fmt.Errorf("no calibration has one worker, so the time of an operation without a queue is unknown: run one with --threads 1")
@@ -301,7 +303,9 @@ func (m *engineModel) software(n int) func(*rand.Rand, bool) (computes, waits, t
 // cpuAt is the processor time of an operation among n workers in ns, on a straight line between calibrations over the
 // logarithm of their workers.
 func (m *engineModel) cpuAt(n int) float64 {
-	i, found := slices.BinarySearchFunc(m.cpu, n, func(c record.ProbeCalibration, n int) int { return cmp.Compare(c.Workers, n) })
+	i, found := slices.BinarySearchFunc(m.cpu, n, func(c record.ProbeCalibration, n int) int {
+		return cmp.Compare(c.Workers, n)
+	})
 	switch {
 	case found:
 		return m.cpu[i].CPU

@@ -55,15 +55,16 @@ func TestCores(t *testing.T) {
 // A constant sync gives 1/S for one client and C/(2S) for more, as measured on a mongod (5.4 ms, 1 to 32 clients).
 func TestGroupCommit(t *testing.T) {
 	for workers, want := range map[int]float64{1: 1 / 0.0054, 2: 2 / 0.0108, 8: 8 / 0.0108, 32: 32 / 0.0108} {
-		o := Commits{Workers: workers, Cores: 2, Writes: 1, Operations: 20_000, Seed: 3, Software: software(2*time.Microsecond, 0, 0),
-			Sync: func(*rand.Rand, int) time.Duration { return 5400 * time.Microsecond }}.Run()
+		o := Commits{Workers: workers, Cores: 2, Writes: 1, Operations: 20_000, Seed: 3,
+			Software: software(2*time.Microsecond, 0, 0),
+			Sync:     func(*rand.Rand, int) time.Duration { return 5400 * time.Microsecond }}.Run()
 		near(t, "rate", o.Rate, want, 0.02)
 		near(t, "batch", o.Batch, max(1, float64(workers)/2), 0.01)
 	}
 }
 
-// With flushes that are mostly fast and sometimes slow, commits of independent clients take a sync, E[S], and the rest of
-// the one that runs when they come, E[S²]/(2E[S]). None runs after a sync without an arrival.
+// With flushes that are mostly fast and sometimes slow, commits of independent clients take a sync, E[S], and the rest
+// of the one that runs when they come, E[S²]/(2E[S]). None runs after a sync without an arrival.
 func TestSlowSyncs(t *testing.T) {
 	o := Commits{Workers: 2000, Cores: 64, Writes: 1, Operations: 100_000, Seed: 4,
 		Software: func(r *rand.Rand, _ bool) (time.Duration, time.Duration, time.Duration) {
@@ -83,8 +84,9 @@ func TestSlowSyncs(t *testing.T) {
 
 // Reads do not wait for syncs.
 func TestMixedLoad(t *testing.T) {
-	o := Commits{Workers: 4, Cores: 2, Writes: 0.5, Operations: 20_000, Seed: 5, Software: software(2*time.Microsecond, 0, 0),
-		Sync: func(*rand.Rand, int) time.Duration { return 5 * ms }}.Run()
+	o := Commits{Workers: 4, Cores: 2, Writes: 0.5, Operations: 20_000, Seed: 5,
+		Software: software(2*time.Microsecond, 0, 0),
+		Sync:     func(*rand.Rand, int) time.Duration { return 5 * ms }}.Run()
 	if o.Reads.Mean() > 10e3 || o.Writes.Mean() < 5e6 {
 		t.Errorf("reads took %.0f ns, writes %.0f ns", o.Reads.Mean(), o.Writes.Mean())
 	}

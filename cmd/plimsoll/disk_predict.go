@@ -63,7 +63,8 @@ func holdPrediction(env *environment, args []string, f judgeFlags, out string) e
 			return err
 		}
 	}
-	if err := f.write(env, func(w io.Writer) error { return printResult(w, &report.Prediction{Probe: p}, f.format) }); err != nil {
+	held := &report.Prediction{Probe: p}
+	if err := f.write(env, func(w io.Writer) error { return printResult(w, held, f.format) }); err != nil {
 		return err
 	}
 	if p.Prediction.RateError == nil {
