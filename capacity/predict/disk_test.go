@@ -27,7 +27,7 @@ func ran(t *testing.T, dir string, workers int, took, cpu time.Duration, class s
 	rate := float64(workers) / took.Seconds()
 	seconds := 10_000 / rate
 	latency := record.NewLatency(s.Classes[0].Service)
-	r.Phases = []record.PhaseResult{{Phase: "measure", Workers: workers, Seconds: seconds, 
+	r.Phases = []record.PhaseResult{{Phase: "measure", Workers: workers, Seconds: seconds,
 		Ended: measure.Tally{Attempted: 10_000},
 		Rates: record.Rates{Achieved: rate}, All: record.ClassResult{Service: latency},
 		Client: record.ClientResult{CPUSeconds: 10_000 * cpu.Seconds()}}}
