@@ -35,6 +35,8 @@ type ProbeCalibration struct {
 	Rate    float64 `json:"rate"`
 	Service float64 `json:"service_ns"`
 	CPU     float64 `json:"cpu_ns"`
+	// Demand is the time that an operation occupies a core, in nanoseconds, by its throughput.
+	Demand float64 `json:"demand_ns"`
 }
 
 // ProbePredicted is the prediction for a number of workers.

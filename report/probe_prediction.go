@@ -34,7 +34,7 @@ func predictionTitle(p *record.Probe) string {
 		}
 	}
 	return fmt.Sprintf("%s on %s, %s predicted and measured: median error %s of ok/s, %s of p99", of.Engine, p.Specification.Directory,
-		figure.Plural(n, "number of workers"), figure.Percent(*of.RateError), figure.Percent(*of.P99Error))
+		figure.Plural(n, "point"), figure.Percent(*of.RateError), figure.Percent(*of.P99Error))
 }
 
 // predictionSection has the predictions of a probe, beside what runs showed.

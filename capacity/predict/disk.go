@@ -70,9 +70,9 @@ type engineModel struct {
 // Disk predicts durable writes of the calibrated engine on the probed storage for numbers of workers.
 //
 // An operation of one worker without a sync takes a time that is drawn from the calibration with one worker. A part of
-// it needs a core: the processor time per operation, which is that of the calibration with as many workers. A durable
-// write then waits for the journal, whose syncs take times that are drawn from the probe: from the step whose syncs
-// carried as many commits.
+// it needs a core: its processor time. With more workers, that part is what makes them as slow as they were without
+// syncs. A durable write then waits for the journal, whose syncs take times that are drawn from the probe: from the
+// step whose syncs carried as many commits.
 func Disk(p *record.Probe, calibrations []Calibration, workers []int) *record.ProbePrediction {
 	out := &record.ProbePrediction{Calibrations: []record.ProbeCalibration{}, Points: []record.ProbePredicted{}}
 	m, err := newEngineModel(out, calibrations)
@@ -143,7 +143,34 @@ func newEngineModel(out *record.ProbePrediction, list []Calibration) (*engineMod
 		return nil, fmt.Errorf("no calibration has one worker, so the time of an operation without a queue is unknown: run one with --threads 1")
 	}
 	i := slices.IndexFunc(list, func(c Calibration) bool { return c.phase().Workers == 1 })
-	return m, m.software1(&list[i])
+	if err := m.software1(&list[i]); err != nil {
+		return nil, err
+	}
+	for i := range m.cpu {
+		m.cpu[i].Demand = m.demand(&m.cpu[i])
+	}
+	return m, nil
+}
+
+// demand is the time that an operation occupies a core, in ns. With one worker it is the processor time. With more, it
+// is that of a closed network with the cores as a station and all else as think time, which has the measured throughput
+// (service demand law, Denning and Buzen 1978). So it includes what else workers wait for, such as locks.
+func (m *engineModel) demand(c *record.ProbeCalibration) float64 {
+	if c.Workers == 1 {
+		return min(c.CPU, m.mean)
+	}
+	rest := max(0, m.mean-m.cpu[0].CPU) + float64(m.think)
+	want := float64(c.Workers) / c.Rate * 1e9 // time of a cycle
+	low, high := 1.0, want
+	for range 60 {
+		d := math.Sqrt(low * high)
+		if d*cycle(float64(c.Workers), float64(m.out.Cores), rest/d) < want {
+			low = d
+		} else {
+			high = d
+		}
+	}
+	return low
 }
 
 // setting is what must be equal in all runs of a prediction.
@@ -288,7 +315,7 @@ func (m *engineModel) software1(c *Calibration) error {
 
 // software draws the time of an operation without a sync among n workers.
 func (m *engineModel) software(n int) func(*rand.Rand, bool) (computes, waits, thinks time.Duration) {
-	share := m.cpuAt(n) / m.mean
+	share := m.demandAt(n) / m.mean
 	alone := min(1, m.share)
 	return func(r *rand.Rand, write bool) (time.Duration, time.Duration, time.Duration) {
 		d := &m.reads
@@ -300,21 +327,21 @@ func (m *engineModel) software(n int) func(*rand.Rand, bool) (computes, waits, t
 	}
 }
 
-// cpuAt is the processor time of an operation among n workers in ns, on a straight line between calibrations over the
+// demandAt is the demand of an operation among n workers in ns, on a straight line between calibrations over the
 // logarithm of their workers.
-func (m *engineModel) cpuAt(n int) float64 {
+func (m *engineModel) demandAt(n int) float64 {
 	i, found := slices.BinarySearchFunc(m.cpu, n, func(c record.ProbeCalibration, n int) int {
 		return cmp.Compare(c.Workers, n)
 	})
 	switch {
 	case found:
-		return m.cpu[i].CPU
+		return m.cpu[i].Demand
 	case i == len(m.cpu):
-		return m.cpu[i-1].CPU
+		return m.cpu[i-1].Demand
 	}
 	a, b := m.cpu[i-1], m.cpu[i]
 	x := math.Log(float64(n)/float64(a.Workers)) / math.Log(float64(b.Workers)/float64(a.Workers))
-	return a.CPU + x*(b.CPU-a.CPU)
+	return a.Demand + x*(b.Demand-a.Demand)
 }
 
 // draws is a measured distribution to draw from.
