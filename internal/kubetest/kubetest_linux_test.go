@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,9 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
 // TestKilled starts a cluster in another process, kills that process, and uses a cluster of its own.
@@ -32,10 +35,15 @@ func TestKilled(t *testing.T) {
 	if p, _, err := find(); err == nil && p.missing() == "" && os.Geteuid() == 0 {
 		killed(t)
 	}
+	if !disktest.Able(t) {
+		return
+	}
+	disk := disktest.Make(t, "ext4", 20, "")
 	c, ok := Start(t)
 	if !ok {
 		return
 	}
+	leavesAlone(t, disk)
 	ctx := context.Background()
 	if _, err := c.Client.BatchV1().Jobs("default").Create(ctx, job(), meta.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -75,6 +83,27 @@ func TestVolumeThatCannotBeMade(t *testing.T) {
 	c.storage.set(errors.Join(nil, unmade{ctl.format("volume", Disk, 1<<20)}))
 	if err := c.await("member", never); err == nil || !strings.Contains(err.Error(), "no member: ") || !strings.Contains(err.Error(), "none/volume.0") {
 		t.Error(err)
+	}
+}
+
+// leavesAlone finds nodes that have a copy of the mount of a disk, which nobody could remove before the node ends.
+func leavesAlone(t *testing.T, disk *disktest.Volume) {
+	mine, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/mountinfo")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no process", err)
+	}
+	for _, file := range files {
+		mounts, err := mountinfo.Read(file)
+		namespace, gone := os.Readlink(filepath.Join(filepath.Dir(file), "ns/mnt"))
+		has := slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return m.Point == disk.Dir })
+		if err == nil && gone == nil && namespace != mine && has {
+			command, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "comm")) // for the message only
+			t.Errorf("%s keeps %s in use", command, disk.Device)
+		}
 	}
 }
 
