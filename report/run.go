@@ -314,10 +314,32 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 			s.Table.row(append([]string{name, "service", "", ""}, quantiles(c.Service)...)...)
 		}
 	}
+	serverTimes(&s, r)
 	if slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.Contains(cells, "-") }) {
 		s.Lines = append(s.Lines, "-: too few values to state a percentile with 95 % confidence")
 	}
 	return s
+}
+
+// serverTimes adds what servers say of the same time: the mean time of an operation within them, by kind.
+func serverTimes(s *Section, r *record.Run) {
+	found := false
+	for _, kind := range []string{"reads", "writes", "commands", "transactions"} {
+		for _, v := range r.Series {
+			server, ok := strings.CutPrefix(v.Source, "server:")
+			if !ok || v.Name != "latency."+kind || v.Mean <= 0 {
+				continue
+			}
+			found = true
+			cells := slices.Repeat([]string{""}, len(s.Table.Header))
+			cells[0], cells[1], cells[len(cells)-1] = kind+" of "+server, "server", nanoseconds(v.Mean)
+			s.Table.row(cells...)
+		}
+	}
+	if found {
+		s.Lines = append(s.Lines, "server: the time of an operation within a server, as the server counts it (opLatencies). The rest of "+
+			"the service time is the network, and queues outside the server")
+	}
 }
 
 func quantiles(l *record.Latency) []string {
