@@ -103,15 +103,15 @@ func outside(t *testing.T, e engine.Engine) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	go func() {
+	go func(to string) {
 		for {
 			in, err := listener.Accept()
 			if err != nil {
 				return // the test has ended
 			}
-			go forward(in, at.Host)
+			go forward(in, to)
 		}
-	}()
+	}(at.Host)
 	at.Host = listener.Addr().String()
 	return at.String()
 }
