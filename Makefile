@@ -3,6 +3,8 @@
 GO      ?= go
 BIN     ?= bin/plimsoll
 TOOL    := $(GO) tool -modfile=tools/go.mod
+# Without cgo, tests share what is compiled with the programs that they put into images. Only the race detector needs cgo.
+export CGO_ENABLED ?= 0
 # How long one package's tests may take; the race detector makes some ten times slower.
 TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
@@ -86,6 +88,7 @@ unit: build ## all tests, whole commands and real servers included
 	@$(call gotest,unit) $(addprefix ./,$(LONGEST)) ./...
 	$(call times,unit)
 
+race: export CGO_ENABLED = 1
 race: ## tests again under the race detector (needs a C compiler)
 	@$(call gotest,race) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(RACED))
 	$(call times,race)

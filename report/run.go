@@ -426,10 +426,10 @@ const mostClients = 20
 func loadClients(r *record.Run) Section {
 	s := Section{ID: "clients", Title: "load clients", Long: len(r.Clients) > mostClients}
 	elsewhere := r.Elsewhere()
-	zones := slices.ContainsFunc(r.Clients, func(c record.ClientShare) bool { return c.Zone != "" })
 	var columns []clientColumn
 	for _, c := range clientColumns {
-		if (elsewhere || !c.elsewhere) && (zones || c.title != "zone") {
+		said := slices.ContainsFunc(r.Clients, func(of record.ClientShare) bool { return c.cell(&of) != "" })
+		if (elsewhere || !c.elsewhere) && (said || c.title != "zone" && c.title != "labels") {
 			columns = append(columns, c)
 		}
 	}
@@ -468,6 +468,13 @@ var clientColumns = []clientColumn{
 	}},
 	{"status", false, func(c *record.ClientShare) string { return c.Status }},
 	{"zone", true, func(c *record.ClientShare) string { return c.Zone }},
+	{"labels", true, func(c *record.ClientShare) string {
+		var list []string
+		for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+			list = append(list, key+"="+c.Labels[key])
+		}
+		return strings.Join(list, " ")
+	}},
 	{"ok", false, func(c *record.ClientShare) string { return figure.Count(c.Succeeded) }},
 	{"ok/s", false, func(c *record.ClientShare) string { return figure.Rate(c.Rate) }},
 	{"CPU", false, func(c *record.ClientShare) string {

@@ -395,7 +395,10 @@ func (r *runner) reachTarget(ctx context.Context) error {
 			return err
 		}
 	}
-	var err error
+	err := r.checkWays()
+	if err != nil {
+		return err
+	}
 	if r.spec.Via == spec.ViaREST && r.opts.Loaders == nil { // else the agents start it, which send all of the load
 		r.store, err = r.openService(ctx)
 	} else if r.store, err = r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell); r.emptiesFull(err) {

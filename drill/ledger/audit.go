@@ -31,6 +31,9 @@ type AuditOptions struct {
 	Members []Source
 	// Elsewhere are places where lost writes may be found: rollback files, the old timeline of a member.
 	Elsewhere []Source
+	// Copies are backups that were restored. They have what there was when they were made, so they decide nothing about
+	// writes.
+	Copies []Copy
 	// Faults are the run times at which faults were injected. The age of a lost write counts to the first fault after its
 	// acknowledgement, or to the last one if there is none.
 	Faults []int64
@@ -85,6 +88,7 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 		}
 		a.elsewhere = append(a.elsewhere, a.read(ctx, m, m.Name()))
 	}
+	a.readCopies(ctx)
 	a.judge()
 	a.judgeReads()
 	a.byShard()
