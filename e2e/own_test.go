@@ -5,6 +5,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,8 @@ func TestOwnWorkloads(t *testing.T) {
 					}
 					file = without(t, file, strings.TrimSuffix(strings.TrimPrefix(w.refused, "operation "), ": "))
 				}
-				runExample(t, s.uri, file, clients[i%2], 200)
+				// Bulk writes of several workers to the same documents deadlock on the open engine, which then fails one of them.
+				runExample(t, s.uri, file, clients[i%2], 200, "1")
 			})
 		}
 		t.Run("verified", func(t *testing.T) { testVerified(t, s) })
@@ -65,10 +67,10 @@ func without(t *testing.T, file, operation string) string {
 		t.Fatal(err)
 	}
 	var kept strings.Builder
-	leave := false
+	leave, named := false, regexp.MustCompile(`name: `+operation+`\b`)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "  - ") {
-			leave = strings.Contains(line, "name: "+operation)
+			leave = named.MatchString(line)
 		}
 		if !leave {
 			kept.WriteString(line)
@@ -85,10 +87,10 @@ func without(t *testing.T, file, operation string) string {
 }
 
 // runExample loads a workload file, runs it, and checks that each operation of the file is done and nothing fails.
-func runExample(t *testing.T, uri, file, client string, operations int64) *record.Run {
+func runExample(t *testing.T, uri, file, client string, operations int64, workers string) *record.Run {
 	t.Helper()
 	r := plimsoll(t, "run", uri, "--database", newDatabase("own", client), "--workload", file, "--client", client, "--records", "1500",
-		"--threads", "4", "--seed", "5", "--operations", strconv.FormatInt(operations, 10), "--quiet", "--format", "json").must(t, 0).record(t)
+		"--threads", workers, "--seed", "5", "--operations", strconv.FormatInt(operations, 10), "--quiet", "--format", "json").must(t, 0).record(t)
 	p := r.Phase("measure")
 	if p == nil || r.Status != record.Complete || r.Fill == nil || r.Fill.Verified < 200 {
 		t.Fatalf("status %s, load phase %+v", r.Status, r.Fill)
@@ -168,7 +170,7 @@ func TestOwnWorkloadsOnMongod(t *testing.T) {
 	labOf(t, name, "--engine", "mongod", "--binary", binary, "--members", "3", "--election", "elect-fast")
 	for i, w := range exampleWorkloads {
 		t.Run(w.name, func(t *testing.T) {
-			r := runExample(t, "lab:"+name, exampleWorkload(t, w.name), clients[i%2], 1000)
+			r := runExample(t, "lab:"+name, exampleWorkload(t, w.name), clients[i%2], 1000, "4")
 			if commit := r.Phase("measure").Class("order-commit"); w.name == "web-shop" && (commit == nil || commit.Counts.Succeeded == 0) {
 				t.Errorf("no order is committed: %+v", commit)
 			}

@@ -94,7 +94,7 @@ func (p *Plan) estimate(o PlanOptions) {
 	}
 	p.noteTrials()
 	p.noteData()
-	p.Notes = append(p.Notes, run.Notes(p.Base)...)
+	p.Notes = append(p.Notes, run.Notes(p.specs[p.Configurations[0].ID])...)
 }
 
 // trials adds the time of the trials in their order. A data set is loaded before its first trial.
