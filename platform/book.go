@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,9 @@ const kindFault = "fault"
 
 // healPauses are the pauses before a heal step that failed is tried again.
 var healPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+
+// healWithin bounds a heal step of a journal that has no time limit for it.
+const healWithin = time.Minute
 
 // book is the journal of one process, in a directory of its own that the process holds.
 type book struct {
@@ -94,7 +98,7 @@ type Healers map[string]Healer
 
 // Step is the step that reverts the fault. Without one, the fault ends by itself.
 func (h Healers) Step(e Entry) (Step, error) {
-	if e.Undo == nil {
+	if e.Undo == nil && e.Kind != "" { // without a kind, another version of plimsoll wrote it
 		return Step{}, nil
 	}
 	healer := h[e.Kind]
@@ -146,7 +150,7 @@ func (b *book) entry(id int) (Entry, error) {
 func (b *book) heal(ctx context.Context, e Entry, step Step) (list []Command, err error) {
 	for try := 0; ; try++ {
 		var c Command
-		c, err = perform(ctx, "heal", step, e.Timeout)
+		c, err = perform(ctx, "heal", step, cmp.Or(e.Timeout, healWithin))
 		if list = append(list, c); err == nil {
 			return list, b.gone(e.ID)
 		}

@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -75,6 +78,19 @@ func checkService(t Target, asked spec.Run) error {
 		return errors.New("client: the service uses the official driver (driver). Remove client, or remove via")
 	}
 	return rest.Check(asked.Workload.Name, store.Concern{})
+}
+
+// checkWays refuses load clients and a REST service on this machine where only this process has ways to the members.
+func (r *runner) checkWays() error {
+	if r.opts.Loaders != nil || r.opts.Team == nil && r.spec.Via == "" || r.target.Kind != "mongodb" {
+		return nil
+	}
+	a, err := mongouri.Parse(r.target.URI)
+	if err != nil || !slices.ContainsFunc(strings.Split(a.Hosts, ","), dial.Leads) {
+		return nil // what opens the address says what is wrong with it
+	}
+	return &store.AddressError{Address: r.target.String(), Problem: "only this process reaches the members, by port-forwards, and not " +
+		"its load clients or its REST service. Start them in the cluster: --agents 1 --place kubernetes"}
 }
 
 func (r *runner) openService(ctx context.Context) (store.Store, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/examples/failover/persons"
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -136,6 +137,29 @@ func TestRunViaService(t *testing.T) {
 	}
 	if s := result.Phase("measure").Service; s == nil || s.MemoryBytes <= 0 || s.CPUSeconds < 0 {
 		t.Errorf("what the service used is %+v", s)
+	}
+}
+
+// Members that only this process reaches are not loaded by its other processes, which would wait for them in vain.
+func TestWaysOfThisProcessOnly(t *testing.T) {
+	defer dial.Use(func(address string) (string, error) {
+		if address == "db-0.db:27017" {
+			return "127.0.0.1:1", nil
+		}
+		return "", nil
+	})()
+	others := func(context.Context, string, Sink) (Teamwork, error) { return Teamwork{}, errors.New("they were started") }
+	for name, change := range map[string]func(*spec.Run, *Options){
+		"service": func(s *spec.Run, _ *Options) {},
+		"clients": func(s *spec.Run, o *Options) { s.Via, s.Load.Clients, o.Team = "", 2, others },
+	} {
+		s, o := viaSpec(t), Options{Dir: filepath.Join(t.TempDir(), "record")}
+		s.Target = "mongodb://elsewhere:1,db-0.db:27017/?replicaSet=rs"
+		change(&s, &o)
+		_, err := Execute(t.Context(), s, o)
+		if err == nil || !strings.Contains(err.Error(), "only this process reaches the members") || !strings.Contains(err.Error(), "--place kubernetes") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -63,7 +63,8 @@ func (s *Lab) checkPods() error {
 		"storage: a lab in Kubernetes has only size here. The storage policy is that of kubernetes.storage_class")
 	wrong(s.Availability != Availability{}, "availability: Kubernetes restarts pods itself. Remove it")
 	e := s.Engine
-	wrong(e.Name != LabMongod, "engine.name: a lab in Kubernetes runs mongod, not %s", e.Name)
+	wrong(e.Name != LabMongod, "engine.name: a lab in Kubernetes runs mongod, not %s. Deploy another engine yourself, and "+
+		"break it with the target k8s:NAMESPACE/NAME", e.Name)
 	wrong(e.Version != "", "engine.version: it is that of kubernetes.image. Remove it")
 	wrong(e.Authentication || e.TLS, "engine: a lab in Kubernetes has no authentication and no tls. Remove them")
 	wrong(len(e.Roles()) > 1 || s.Topology.Arbiter || s.Topology.Kind == LabSharded,

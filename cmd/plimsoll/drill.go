@@ -257,7 +257,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	}
 	places := o.agents.places(env, "")
 	defer places.close()
-	opts.Labs, opts.Open, opts.Places = &studyLabs{home}, openDrillLab(env), places.find
+	opts.Labs, opts.Open, opts.Places = &studyLabs{home: home}, openDrillLab(env), places.find
 	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Getenv: env.getenv, Ceiling: ceiling(env),
 		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
 	if broken != nil {
@@ -278,13 +278,12 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 }
 
 func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, error) {
-	find := findLab(env)
 	return func(ctx context.Context, name string) (drill.Lab, error) {
-		l, err := find(ctx, name)
+		h, err := openLab(ctx, env, name)
 		if err != nil {
 			return nil, err
 		}
-		return l.(labTarget), nil
+		return labTarget{h}, nil
 	}
 }
 

@@ -29,7 +29,6 @@ import (
 // inCluster is a Kubernetes with two StorageClasses, and the commands that use it.
 type inCluster struct {
 	*kubetest.Cluster
-	t    *testing.T
 	dir  string
 	home string
 }
@@ -40,19 +39,27 @@ func TestKubernetes(t *testing.T) {
 	if !ok {
 		return
 	}
+	mongod := mongodImage(t)
 	c, ok := kubetest.Start(t)
 	if !ok {
 		return
 	}
-	c.Load(t, image)
-	c.Load(t, mongodImage(t))
-	k := &inCluster{Cluster: c, t: t, dir: t.TempDir(), home: t.TempDir()}
-	k.makeClasses()
-	k.probeAndExamine()
-	k.killedProbe()
-	k.study()
-	k.killedLab()
-	k.replicaSet()
+	c.Load(t, image, mongod)
+	k := &inCluster{Cluster: c, dir: t.TempDir(), home: t.TempDir()}
+	k.makeClasses(t)
+	// Those of a list follow each other, and the lists are tested side by side.
+	t.Run("parts", func(t *testing.T) {
+		for name, list := range map[string][]func(*testing.T){"tasks": {k.probeAndExamine, k.killedProbe}, "labs": {k.killedLabs}} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				for _, test := range list {
+					test(t)
+				}
+			})
+		}
+	})
+	k.study(t) // after the removal of all agents
+	k.replicaSet(t)
 }
 
 // mongodImage is an image of mongod: a real one where a test has it, else the stand-in.
@@ -92,40 +99,40 @@ func mongodImage(t *testing.T) (archive string) {
 
 // makeClasses makes the StorageClasses fast and slow. Each has volumes that are directories of this machine, which both
 // nodes have.
-func (k *inCluster) makeClasses() {
-	k.t.Helper()
+func (k *inCluster) makeClasses(t *testing.T) {
+	t.Helper()
 	wait := storage.VolumeBindingWaitForFirstConsumer
 	for _, name := range []string{"fast", "slow"} {
 		class := &storage.StorageClass{ObjectMeta: meta.ObjectMeta{Name: name}, Provisioner: "kubernetes.io/no-provisioner",
 			VolumeBindingMode: &wait}
-		if _, err := k.Client.StorageV1().StorageClasses().Create(k.t.Context(), class, meta.CreateOptions{}); err != nil {
-			k.t.Fatal(err)
+		if _, err := k.Client.StorageV1().StorageClasses().Create(t.Context(), class, meta.CreateOptions{}); err != nil {
+			t.Fatal(err)
 		}
 		for i := range 8 {
 			volume := fmt.Sprintf("%s-%d", name, i)
 			dir := filepath.Join(k.dir, volume)
 			if err := os.Mkdir(dir, 0o700); err != nil {
-				k.t.Fatal(err)
+				t.Fatal(err)
 			}
 			if err := os.Chmod(dir, 0o777); err != nil { // pods have another user
-				k.t.Fatal(err)
+				t.Fatal(err)
 			}
 			v := &core.PersistentVolume{ObjectMeta: meta.ObjectMeta{Name: volume}, Spec: core.PersistentVolumeSpec{
 				Capacity:    core.ResourceList{core.ResourceStorage: resource.MustParse("8Gi")},
 				AccessModes: []core.PersistentVolumeAccessMode{core.ReadWriteOnce}, StorageClassName: name,
 				PersistentVolumeReclaimPolicy: core.PersistentVolumeReclaimRetain,
 				PersistentVolumeSource:        core.PersistentVolumeSource{HostPath: &core.HostPathVolumeSource{Path: dir}}}}
-			if _, err := k.Client.CoreV1().PersistentVolumes().Create(k.t.Context(), v, meta.CreateOptions{}); err != nil {
-				k.t.Fatal(err)
+			if _, err := k.Client.CoreV1().PersistentVolumes().Create(t.Context(), v, meta.CreateOptions{}); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
 }
 
-func (k *inCluster) command(args ...string) *exec.Cmd {
+func (k *inCluster) command(t *testing.T, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Args[0] = "plimsoll"
@@ -134,13 +141,13 @@ func (k *inCluster) command(args ...string) *exec.Cmd {
 }
 
 // run runs a command, and returns its exit code and all that it printed. A command that hangs prints what it waits for.
-func (k *inCluster) run(args ...string) (int, string) {
-	cmd := k.command(args...)
+func (k *inCluster) run(t *testing.T, args ...string) (int, string) {
+	cmd := k.command(t, args...)
 	hangs := time.AfterFunc(kubetest.Limit, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	defer hangs.Stop()
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), string(out)
 }
@@ -149,68 +156,69 @@ func (k *inCluster) run(args ...string) (int, string) {
 var inPod = []string{"--agent-image", "plimsoll:test", "--agent-cpu", "500m", "--agent-memory", "128Mi"}
 
 // probeAndExamine probes both StorageClasses, examines both nodes, and checks that nothing is left.
-func (k *inCluster) probeAndExamine() {
+func (k *inCluster) probeAndExamine(t *testing.T) {
 	out := filepath.Join(k.dir, "probes")
 	args := append([]string{"disk", "--place", "kubernetes:n1", "--storage-class", "fast,slow", "--profile", "journal",
 		"--clients", "1", "--segment", "1MiB", "--duration", "200ms", "--size", "4MiB", "--force", "--out", out}, inPod...)
-	code, text := k.run(args...)
+	code, text := k.run(t, args...)
 	if code == exitFailure || code == exitUsage {
-		k.t.Errorf("disk ended with %d:\n%s", code, text)
+		t.Errorf("disk ended with %d:\n%s", code, text)
 	}
 	for _, name := range []string{"n1_fast", "n1_slow"} {
 		p, err := record.OpenProbe(filepath.Join(out, name))
 		if err != nil {
-			k.t.Errorf("%v\n%s", err, text)
+			t.Errorf("%v\n%s", err, text)
 			continue
 		}
 		node, class, _ := strings.Cut(name, "_")
 		if want := "StorageClass " + class + " on node " + node; p.Volume != want || p.Status != record.Complete || len(p.Steps) == 0 {
-			k.t.Errorf("the probe %s is %s of %q with %d steps", name, p.Status, p.Volume, len(p.Steps))
+			t.Errorf("the probe %s is %s of %q with %d steps", name, p.Status, p.Volume, len(p.Steps))
 		}
 		for _, f := range p.Validity {
 			if f.ID == "altered" || f.ID == "unsummed" {
-				k.t.Errorf("%s: %s", name, f.Text)
+				t.Errorf("%s: %s", name, f.Text)
 			}
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil || !strings.Contains(string(page), "n1_slow") || !strings.Contains(string(page), "commits/s") {
-		k.t.Errorf("the page does not compare the probes: %v", err)
+		t.Errorf("the page does not compare the probes: %v", err)
 	}
-	code, text = k.run(append([]string{"doctor", "--place", "kubernetes", "--storage-class", "fast", "--volume-size", "1MiB"}, inPod...)...)
+	code, text = k.run(t, append([]string{"doctor", "--place", "kubernetes", "--storage-class", "fast", "--volume-size", "1MiB"}, inPod...)...)
 	if code == exitFailure || code == exitUsage || !strings.Contains(text, "n2_fast") || !strings.Contains(text, "swappiness") {
-		k.t.Errorf("doctor ended with %d:\n%s", code, text)
+		t.Errorf("doctor ended with %d:\n%s", code, text)
 	}
-	code, text = k.run(append([]string{"doctor", "--place", "kubernetes:n3", "--storage-class", "fast"}, inPod...)...)
+	code, text = k.run(t, append([]string{"doctor", "--place", "kubernetes:n3", "--storage-class", "fast"}, inPod...)...)
 	if code != exitUnreachable || !strings.Contains(text, "the cluster has no node n3") {
-		k.t.Errorf("doctor on a node that does not exist ended with %d:\n%s", code, text)
+		t.Errorf("doctor on a node that does not exist ended with %d:\n%s", code, text)
 	}
-	k.nothingIsLeft("plimsoll-task")
+	k.nothingIsLeft(t, "plimsoll-task")
 }
 
 // killedProbe kills a probe whose pod cannot start, and cleans up.
-func (k *inCluster) killedProbe() {
-	cmd := k.command(append([]string{"disk", "--place", "kubernetes:n1", "--storage-class", "fast", "--volume-size", "1TiB"}, inPod...)...)
+func (k *inCluster) killedProbe(t *testing.T) {
+	cmd := k.command(t, append([]string{"disk", "--place", "kubernetes:n1", "--storage-class", "fast", "--volume-size", "1TiB"}, inPod...)...)
 	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
-	k.Await(k.t, "claim of a probe", func(ctx context.Context) bool {
+	k.Await(t, "claim of a probe", func(ctx context.Context) bool {
 		list, err := k.Client.CoreV1().PersistentVolumeClaims("default").List(ctx, meta.ListOptions{LabelSelector: "app.kubernetes.io/name=plimsoll-task"})
 		return err == nil && len(list.Items) > 0
 	})
 	if err := cmd.Process.Kill(); err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	code, text := k.run("agents", "clean")
+	code, text := k.run(t, "agents", "clean")
 	if code != 0 || !strings.Contains(text, "removed the Job plimsoll-task-") {
-		k.t.Errorf("agents clean ended with %d:\n%s", code, text)
+		t.Errorf("agents clean ended with %d:\n%s", code, text)
 	}
-	k.nothingIsLeft("plimsoll-task")
+	k.nothingIsLeft(t, "plimsoll-task")
 }
 
-// study varies StorageClass and cores of a lab in Kubernetes, and checks that each lab had what its configuration says.
-func (k *inCluster) study() {
+// study varies StorageClass and cores of a lab in Kubernetes that an agent in a pod loads, and checks that each lab had
+// what its configuration says.
+func (k *inCluster) study(t *testing.T) {
 	file, out := filepath.Join(k.dir, "study.yaml"), filepath.Join(k.dir, "study")
 	text := `name: pods
 lab:
@@ -229,17 +237,18 @@ combine: grid
 trials: 1
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
-	code, output := k.run("study", "run", file, "--out", out)
+	code, output := k.run(t, append([]string{"study", "run", file, "--out", out, "--agents", "1", "--place", "kubernetes",
+		"--agents-listen", kubetest.Machine + ":0"}, inPod...)...)
 	s, err := record.OpenStudy(out)
 	if err != nil || s.Status != record.Complete {
-		k.t.Fatalf("the study ended with %d, %v:\n%s", code, err, output)
+		t.Fatalf("the study ended with %d, %v:\n%s", code, err, output)
 	}
 	for _, trial := range s.Trials {
 		r, err := record.OpenRun(filepath.Join(out, trial.Record))
-		if err != nil || r.Lab == nil || len(r.Lab.Volumes) != 1 || len(r.Lab.Hosts) != 1 {
-			k.t.Errorf("trial %d (%s) has the lab %+v, %v", trial.Number, trial.Configuration, r.Lab, err)
+		if err != nil || r.Lab == nil || len(r.Lab.Volumes) != 1 || len(r.Lab.Hosts) != 1 || len(r.Clients) != 1 {
+			t.Errorf("trial %d (%s) has the lab %+v, %v", trial.Number, trial.Configuration, r.Lab, err)
 			continue
 		}
 		class, cores := r.Lab.Specification.Kubernetes.StorageClass, r.Lab.Hosts[0].Cores
@@ -249,86 +258,103 @@ trials: 1
 		}
 		if trial.Configuration != id || !strings.HasPrefix(r.Lab.Volumes[0].Policy, "StorageClass "+class+",") ||
 			r.Lab.Hosts[0].Cores != cores || !slices.Contains(kubetest.Nodes, r.Lab.Hosts[0].Name) {
-			k.t.Errorf("the configuration %s has the volume %+v and the host %+v", trial.Configuration, r.Lab.Volumes[0], r.Lab.Hosts[0])
+			t.Errorf("the configuration %s has the volume %+v and the host %+v", trial.Configuration, r.Lab.Volumes[0], r.Lab.Hosts[0])
 		}
 	}
-	k.nothingIsLeft("plimsoll-lab")
+	k.nothingIsLeft(t, "plimsoll-lab")
 }
 
 // replicaSet loads a replica set whose members are on different nodes. It needs a real mongod, because the stand-in
 // cannot have the name of a pod.
-func (k *inCluster) replicaSet() {
+func (k *inCluster) replicaSet(t *testing.T) {
 	if os.Getenv(enginetest.RealMongoVar) == "" {
-		k.t.Logf("NOT TESTED: a replica set in Kubernetes needs a real mongod in %s", enginetest.RealMongoVar)
+		t.Logf("NOT TESTED: a replica set in Kubernetes needs a real mongod in %s", enginetest.RealMongoVar)
 		return
 	}
 	file := filepath.Join(k.dir, "set.yaml")
 	text := `{name: set, kubernetes: {image: "mongod:test", storage_class: fast, spread: node}, storage: {size: 256MiB},
   topology: {members: 2}, engine: {cache: 256MiB}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
-	code, text := k.run("lab", "up", file, "--json")
+	code, text := k.run(t, "lab", "up", file, "--json")
 	var l record.Lab
 	if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &l); err != nil || code != 0 {
-		k.t.Fatalf("lab up ended with %d, %v:\n%s", code, err, text)
+		t.Fatalf("lab up ended with %d, %v:\n%s", code, err, text)
 	}
 	roles, nodes := map[string]bool{}, map[string]bool{}
 	for _, m := range l.Members {
 		roles[m.Role], nodes[m.Host] = true, true
 	}
 	if !roles["primary"] || !roles["secondary"] || len(nodes) != 2 {
-		k.t.Errorf("the members are %+v", l.Members)
+		t.Errorf("the members are %+v", l.Members)
 	}
 	out := filepath.Join(k.dir, "run")
-	code, text = k.run("run", "lab:set", "--workload", "a", "--records", "50", "--duration", "1s", "--workers", "2", "--out", out)
+	code, text = k.run(t, "run", "lab:set", "--workload", "a", "--records", "50", "--duration", "1s", "--workers", "2", "--out", out)
 	r, err := record.OpenRun(out)
 	if err != nil || r.Target.Topology != "replica set" || r.Phase("measure") == nil || r.Phase("measure").Counts.Succeeded == 0 {
-		k.t.Errorf("run ended with %d, %v:\n%s", code, err, text)
+		t.Errorf("run ended with %d, %v:\n%s", code, err, text)
 	}
-	if code, text := k.run("lab", "down", "set"); code != 0 {
-		k.t.Errorf("lab down ended with %d:\n%s", code, text)
+	if code, text := k.run(t, "lab", "down", "set"); code != 0 {
+		t.Errorf("lab down ended with %d:\n%s", code, text)
 	}
-	k.nothingIsLeft("plimsoll-lab")
+	k.nothingIsLeft(t, "plimsoll-lab")
 }
 
-// killedLab kills `lab up` while its pod cannot start, and removes what it made.
-func (k *inCluster) killedLab() {
-	file := filepath.Join(k.dir, "lab.yaml")
-	text := `{name: pods, kubernetes: {image: "none:test", storage_class: slow}, storage: {size: 256MiB}}`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		k.t.Fatal(err)
+// killedLabs kills `lab up` and a study while the pod of their labs cannot start, which both say, and removes what they
+// made.
+func (k *inCluster) killedLabs(t *testing.T) {
+	up, study := filepath.Join(k.dir, "lab.yaml"), filepath.Join(k.dir, "killed.yaml")
+	for file, text := range map[string]string{
+		up: `{name: pods, kubernetes: {image: "none:test", storage_class: slow}, storage: {size: 256MiB}}`,
+		study: `{name: killed, lab: {kubernetes: {image: "none:test", storage_class: slow}, storage: {size: 256MiB}},
+  run: {workload: {name: a, records: 50}, load: {duration: 1s}}, factors: [{path: load.workers, levels: [1, 2]}]}`,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	cmd := k.command("lab", "up", file)
+	for name, cmd := range map[string]*exec.Cmd{"pods": k.command(t, "lab", "up", up),
+		"killed": k.command(t, "study", "run", study, "--out", filepath.Join(k.dir, "killed"))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k.killedLab(t, name, cmd)
+		})
+	}
+}
+
+// killedLab kills a command that waits for the pod of a lab.
+func (k *inCluster) killedLab(t *testing.T, name string, cmd *exec.Cmd) {
 	said, err := cmd.StderrPipe()
 	if err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(said)
-	for lines.Scan() && !strings.Contains(lines.Text(), "pods-0 cannot pull the image none:test") {
-		k.t.Log(lines.Text())
+	lines, seen := bufio.NewScanner(said), false
+	for !seen && lines.Scan() {
+		t.Log(lines.Text())
+		seen = strings.Contains(lines.Text(), name+"-0 cannot pull the image none:test")
 	}
-	if err := errors.Join(lines.Err(), cmd.Process.Kill()); err != nil {
-		k.t.Fatal(err)
+	if err := errors.Join(lines.Err(), cmd.Process.Kill()); err != nil || !seen {
+		t.Errorf("the command did not say why the pod does not start: %v", err)
 	}
 	_ = cmd.Wait() // it was killed
-	if code, text := k.run("lab", "list"); code != 0 || !strings.Contains(text, "pods") || !strings.Contains(text, "kubernetes") {
-		k.t.Errorf("lab list ended with %d:\n%s", code, text)
+	if code, text := k.run(t, "lab", "list"); code != 0 || !strings.Contains(text, name) || !strings.Contains(text, "kubernetes") {
+		t.Errorf("lab list ended with %d:\n%s", code, text)
 	}
-	if code, text := k.run("lab", "down", "pods"); code != 0 || !strings.Contains(text, "pods was removed") {
-		k.t.Errorf("lab down ended with %d:\n%s", code, text)
+	if code, text := k.run(t, "lab", "down", name); code != 0 || !strings.Contains(text, name+" was removed") {
+		t.Errorf("lab down ended with %d:\n%s", code, text)
 	}
-	k.nothingIsLeft("plimsoll-lab")
+	k.nothingIsLeft(t, "plimsoll-lab", "app.kubernetes.io/instance="+name)
 }
 
-// nothingIsLeft waits until the cluster has removed everything with a label.
-func (k *inCluster) nothingIsLeft(name string) {
-	k.t.Helper()
-	all := meta.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name}
-	k.Await(k.t, "namespace without "+name, func(ctx context.Context) bool {
+// nothingIsLeft waits until the cluster has removed everything with a name and other labels.
+func (k *inCluster) nothingIsLeft(t *testing.T, name string, labels ...string) {
+	t.Helper()
+	all := meta.ListOptions{LabelSelector: strings.Join(append(labels, "app.kubernetes.io/name="+name), ",")}
+	k.Await(t, "namespace without "+name, func(ctx context.Context) bool {
 		jobs, err1 := k.Client.BatchV1().Jobs("default").List(ctx, all)
 		sets, err2 := k.Client.AppsV1().StatefulSets("default").List(ctx, all)
 		pods, err3 := k.Client.CoreV1().Pods("default").List(ctx, all)

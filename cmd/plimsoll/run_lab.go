@@ -107,11 +107,12 @@ func meaningOf(l record.Lab, level, uri string) string {
 // studyLabs starts and removes the labs of studies and drills.
 type studyLabs struct {
 	home string
+	tell func(string) // shows why pods of a lab do not start; nil shows nothing
 }
 
 func newStudyLabs(env *environment) (*studyLabs, error) {
 	home, err := homeDir(env)
-	return &studyLabs{home}, err
+	return &studyLabs{home: home}, err
 }
 
 // Find returns a lab. If its supervisor died, the state is failed, whatever the last state was.
@@ -134,7 +135,7 @@ func (s *studyLabs) Find(ctx context.Context, name string) (*record.Lab, error) 
 
 func (s *studyLabs) Up(ctx context.Context, asked spec.Lab) error {
 	if asked.InKubernetes() {
-		_, err := podLabs(s.home, nil).Up(ctx, asked)
+		_, err := podLabs(s.home, s.tell).Up(ctx, asked)
 		return err
 	}
 	self, err := os.Executable()

@@ -119,7 +119,7 @@ func (f *conductFlags) options(env *environment, places *agentPlaces) (c conduct
 		Storage: f.storage(env)}
 	if !f.quiet {
 		progress = newStudyProgress(env)
-		c.Progress, runs.Options.Progress = progress, progress.trial()
+		c.Progress, runs.Options.Progress, labs.tell = progress, progress.trial(), progress.Note
 	}
 	return c, labs, progress, nil
 }

@@ -20,6 +20,16 @@ func Use(r Route) (end func()) {
 	return func() { route.CompareAndSwap(&r, before) }
 }
 
+// Leads says whether only this process has the way to an address.
+func Leads(address string) bool {
+	r := route.Load()
+	if r == nil {
+		return false
+	}
+	local, err := (*r)(address)
+	return local != "" || err != nil
+}
+
 // Dialer opens connections. The zero value is ready.
 type Dialer struct{ net.Dialer }
 

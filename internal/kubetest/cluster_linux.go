@@ -51,6 +51,7 @@ type Cluster struct {
 	network    *namespace
 	control    []*process.Process
 	nodes      map[string]*node
+	storage    trouble
 }
 
 type node struct {
@@ -187,14 +188,19 @@ func Ready(n *core.Node) core.ConditionStatus {
 	return core.ConditionUnknown
 }
 
-// await waits until is returns true. If a component of the control plane ends meanwhile, it fails.
+// await waits until is returns true. If a component of the control plane ends meanwhile, or a volume cannot be made, it
+// fails.
 func (c *Cluster) await(what string, is func(context.Context) bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
 	for !is(ctx) {
+		last, final := c.storage.known()
+		if final {
+			return fmt.Errorf("no %s: %w", what, last)
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no %s after %v", what, Limit)
+			return errors.Join(fmt.Errorf("no %s after %v", what, Limit), last)
 		case <-process.AnyEnded(c.control):
 			return fmt.Errorf("no %s, because a component has ended", what)
 		case <-time.After(100 * time.Millisecond):
@@ -326,16 +332,20 @@ func (c *Cluster) startNode(i int, pki string) error {
 	return err
 }
 
-// Load loads the image of an archive into both nodes, and waits until they are ready: a busy machine delays their signs
+// Load loads the images of archives into both nodes, and waits until they are ready: a busy machine delays their signs
 // of life meanwhile.
-func (c *Cluster) Load(t testing.TB, archive string) {
+func (c *Cluster) Load(t testing.TB, archives ...string) {
 	t.Helper()
 	loaded := make(chan error, len(c.nodes))
 	for _, n := range c.nodes {
 		go func() {
 			socket := fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", n.first.PID)
-			loaded <- run(exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io", "images",
-				"import", archive))
+			var err error
+			for _, archive := range archives {
+				err = errors.Join(err, run(exec.Command(filepath.Join(c.programs.debs, "usr/bin/ctr"), "-a", socket, "-n", "k8s.io",
+					"images", "import", archive)))
+			}
+			loaded <- err
 		}()
 	}
 	var err error
@@ -369,18 +379,14 @@ func (c *Cluster) Restart(t testing.TB, node string) {
 	c.Await(t, "two nodes that are ready", c.ready)
 }
 
-// Kubelet is the process of a node's kubelet. While it is stopped, Kubernetes loses the node, whose pods run on and are
-// reached.
-func (c *Cluster) Kubelet(t testing.TB, node string) (pid int) {
-	t.Helper()
-	for _, pid := range process.Descendants(c.nodes[node].first.PID) {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
-		if strings.HasPrefix(string(line), c.programs.cube+"\x00kubelet\x00") {
-			return pid
-		}
+// Link returns the commands that cut the link between a node and the control plane, and connect it again. Meanwhile
+// Kubernetes loses the node, whose pods run on and are reached.
+func (c *Cluster) Link(node string) (cut, connect []string) {
+	route := func(do string) []string {
+		return []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", c.nodes[node].first.PID), "ip", "route", do, "blackhole",
+			controlAddress}
 	}
-	t.Fatalf("no kubelet runs on %s", node)
-	return 0
+	return route("add"), route("delete")
 }
 
 // Cut takes the cable of a node out.
@@ -466,7 +472,7 @@ func Program(t testing.TB) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "plimsoll")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
 	build.Dir, build.Env = p.top, append(os.Environ(), "CGO_ENABLED=0")
 	if err := run(build); err != nil {
 		t.Fatal(err)

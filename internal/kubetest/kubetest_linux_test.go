@@ -3,11 +3,13 @@ package kubetest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	batch "k8s.io/api/batch/v1"
@@ -54,11 +56,26 @@ func TestKilled(t *testing.T) {
 		t.Errorf("pods by node: %v, want two on each", on)
 	}
 	c.Cut(t, "n1")
+	c.Kill("n2")
 	c.awaitReady(t, "n1", core.ConditionUnknown)
+	c.awaitReady(t, "n2", core.ConditionUnknown)
 	c.Mend(t, "n1")
 	c.awaitReady(t, "n1", core.ConditionTrue)
-	c.Kill("n2")
-	c.awaitReady(t, "n2", core.ConditionUnknown)
+}
+
+// A wait ends at once if a volume cannot be made, and says why. Other errors of the controller may pass.
+func TestVolumeThatCannotBeMade(t *testing.T) {
+	c := &Cluster{}
+	never := func(context.Context) bool { return false }
+	c.storage.set(errors.New("attached to n1 and wanted by n2"))
+	if last, final := c.storage.known(); last == nil || final {
+		t.Errorf("an error that passes: %v, %t", last, final)
+	}
+	ctl := &controller{c, filepath.Join(t.TempDir(), "none")}
+	c.storage.set(errors.Join(nil, unmade{ctl.format("volume", Disk, 1<<20)}))
+	if err := c.await("member", never); err == nil || !strings.Contains(err.Error(), "no member: ") || !strings.Contains(err.Error(), "none/volume.0") {
+		t.Error(err)
+	}
 }
 
 func killed(t *testing.T) {

@@ -68,7 +68,11 @@ func (c *Cluster) Storage(t testing.TB) {
 	running.Go(func() {
 		for ctx.Err() == nil {
 			// A volume that is wanted while another node has it stays an error until that node releases it.
-			if err := ctl.reconcile(ctx); err != nil && ctx.Err() == nil {
+			err := ctl.reconcile(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if c.storage.set(err); err != nil {
 				ctl.log(err)
 			}
 			select {
@@ -77,6 +81,30 @@ func (c *Cluster) Storage(t testing.TB) {
 			}
 		}
 	})
+}
+
+// trouble is the last error of the controller. It is final if a volume could not be made: nothing mends that.
+type trouble struct {
+	mu    sync.Mutex
+	last  error
+	final bool
+}
+
+// unmade says that the disks of a volume could not be made.
+type unmade struct{ error }
+
+func (t *trouble) set(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.final {
+		t.last, t.final = err, errors.As(err, new(unmade))
+	}
+}
+
+func (t *trouble) known() (last error, final bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last, t.final
 }
 
 func (c *controller) log(a ...any) {
@@ -119,27 +147,8 @@ func (c *controller) provision(ctx context.Context, claim *core.PersistentVolume
 		return nil // Kubernetes binds it
 	}
 	size := claim.Spec.Resources.Requests[core.ResourceStorage]
-	disks := []string{filepath.Join(c.storage, name) + ".0"}
-	format := []string{"mkfs.ext4", "-q", "-F"}
-	if class == Mirrored {
-		disks = append(disks, filepath.Join(c.storage, name)+".1")
-		format = []string{"mkfs.btrfs", "-q", "-f", "-d", "raid1", "-m", "raid1"}
-	}
-	for _, disk := range disks {
-		f, err := os.OpenFile(disk, os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Truncate(size.Value()), f.Close()); err != nil {
-			return err
-		}
-	}
-	format = append(format, disks...)
-	if class == Mirrored {
-		format = mountinfo.WithoutMounts(format)
-	}
-	if err := run(exec.Command(format[0], format[1:]...)); err != nil {
-		return err
+	if err := c.format(name, class, size.Value()); err != nil {
+		return unmade{fmt.Errorf("the storage controller cannot make the volume of the claim %s: %w", claim.Name, err)}
 	}
 	v := &core.PersistentVolume{ObjectMeta: meta.ObjectMeta{Name: name}, Spec: core.PersistentVolumeSpec{
 		Capacity: core.ResourceList{core.ResourceStorage: size}, AccessModes: claim.Spec.AccessModes, StorageClassName: class,
@@ -151,6 +160,30 @@ func (c *controller) provision(ctx context.Context, claim *core.PersistentVolume
 	_, err = c.cluster.Client.CoreV1().PersistentVolumes().Create(ctx, v, meta.CreateOptions{})
 	c.log("made", name, "for", claim.Name, err)
 	return err
+}
+
+// format makes the disks of a volume with a filesystem.
+func (c *controller) format(name, class string, size int64) error {
+	disks := []string{filepath.Join(c.storage, name) + ".0"}
+	format := []string{"mkfs.ext4", "-q", "-F"}
+	if class == Mirrored {
+		disks = append(disks, filepath.Join(c.storage, name)+".1")
+		format = []string{"mkfs.btrfs", "-q", "-f", "-d", "raid1", "-m", "raid1"}
+	}
+	for _, disk := range disks {
+		f, err := os.OpenFile(disk, os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
+			return err
+		}
+	}
+	format = append(format, disks...)
+	if class == Mirrored {
+		format = mountinfo.WithoutMounts(format)
+	}
+	return run(exec.Command(format[0], format[1:]...))
 }
 
 // attach gives a volume to a node, or takes it from one.

@@ -176,31 +176,46 @@ func (s *Set) address(p *core.Pod) string {
 // helloWithin bounds the query of one member for the name of its replica set.
 const helloWithin = 5 * time.Second
 
-// URI is an address of all members without credentials. The first member that answers has the name of the set.
+// URI is an address of all members without credentials, or of the routers if there are some.
 func (s *Set) URI(ctx context.Context) (string, error) {
-	var hosts []string
+	members := s.Members()
+	hellos, problems := make([]server.Hello, len(members)), make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() { hellos[i], problems[i] = hello(ctx, m.Address) })
+	}
+	all.Wait()
+	return s.uriOf(members, hellos, problems)
+}
+
+// uriOf is the address by what the members say. Members that do not answer are part of it.
+func (s *Set) uriOf(members []spec.PlatformMember, hellos []server.Hello, problems []error) (string, error) {
+	var hosts, routers, sets []string
 	var problem error
-	option := ""
-	for _, m := range s.Members() {
+	for i, m := range members {
 		hosts = append(hosts, m.Address)
-		if option != "" {
-			continue
-		}
-		h, err := hello(ctx, m.Address)
-		switch {
-		case err != nil:
-			problem = fmt.Errorf("%s does not answer: %w", m.Name, err)
-		case h.SetName != "":
-			option = "?replicaSet=" + h.SetName
-		case len(s.pods) == 1:
-			option = "?directConnection=true"
-		case !h.Router():
-			return "", fmt.Errorf("the members of %[1]s%[2]s/%[3]s are not a replica set, so the address to load is not known. Give it as the "+
-				"target, with --platform %[1]s%[2]s/%[3]s", spec.KubernetesScheme, s.cluster.Namespace, s.name)
+		switch h := hellos[i]; {
+		case problems[i] != nil:
+			problem = cmp.Or(problem, fmt.Errorf("%s does not answer: %w", m.Name, problems[i]))
+		case h.Router():
+			routers = append(routers, m.Address)
+		case h.SetName != "" && !slices.Contains(sets, h.SetName):
+			sets = append(sets, h.SetName)
 		}
 	}
-	if option == "" && problem != nil {
+	option := ""
+	switch {
+	case len(routers) > 0:
+		hosts = routers
+	case len(sets) == 1:
+		option = "?replicaSet=" + sets[0]
+	case len(sets) == 0 && problem != nil:
 		return "", problem
+	case len(hosts) == 1:
+		option = "?directConnection=true"
+	default:
+		return "", fmt.Errorf("the members of %[1]s%[2]s/%[3]s are not one replica set and have no routers, so the address to load is not "+
+			"known. Give it as the target, with --platform %[1]s%[2]s/%[3]s", spec.KubernetesScheme, s.cluster.Namespace, s.name)
 	}
 	return "mongodb://" + strings.Join(hosts, ",") + "/" + option, nil
 }
