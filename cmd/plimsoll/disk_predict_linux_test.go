@@ -67,6 +67,7 @@ func TestPredictionFromProbe(t *testing.T) {
 	do(0, append(probe, "--out", "plain")...)
 	do(2, "compare", "plain", "runs")
 	do(2, append(probe, "--predict", "nothing")...)
+	do(2, "disk", "--place", "kubernetes", "--predict", "one")
 	load("engine", "3", "other")
 	if text := do(6, "compare", "probe", "other"); !strings.Contains(text, "nothing is predicted for 3 workers") {
 		t.Error(text)

@@ -137,7 +137,7 @@ func (f *podFlags) each(ctx context.Context, env *environment, size int64, args 
 }
 
 // inVolume are flags of `plimsoll disk` that mean this machine.
-var inVolume = []string{"device", "fault-socket", "witness", "session", "web", "no-record", "iostat"}
+var inVolume = []string{"device", "fault-socket", "witness", "session", "web", "no-record", "iostat", "predict"}
 
 // runInPods probes volumes of Kubernetes.
 func (f *diskFlags) runInPods(cmd *cobra.Command, env *environment) error {
