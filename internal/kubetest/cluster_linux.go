@@ -379,12 +379,12 @@ func (c *Cluster) Restart(t testing.TB, node string) {
 	c.Await(t, "two nodes that are ready", c.ready)
 }
 
-// Link returns the commands that cut the link between a node and the control plane, and connect it again. Meanwhile
-// Kubernetes loses the node, whose pods run on and are reached.
-func (c *Cluster) Link(node string) (cut, connect []string) {
-	route := func(do string) []string {
-		return []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", c.nodes[node].first.PID), "ip", "route", do, "blackhole",
-			controlAddress}
+// Link returns the commands of a shell that cut the link between a node and the control plane, and connect it again.
+// Meanwhile Kubernetes loses the node, whose pods run on and are reached. Each side sends nothing to the other.
+func (c *Cluster) Link(node string) (cut, connect string) {
+	route := func(do string) string {
+		return fmt.Sprintf("nsenter --net=/proc/%d/ns/net ip route %s blackhole %s && nsenter --net=/proc/%d/ns/net ip route %[2]s blackhole %s",
+			c.nodes[node].first.PID, do, controlAddress, c.control[0].PID, nodeAddress(slices.Index(Nodes, node)))
 	}
 	return route("add"), route("delete")
 }
