@@ -30,7 +30,7 @@ LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume platform serve l
 SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study record report/html run disk internal/browsertest suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
-MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|Workloads|YCSB|PlatformMaintenance)$$
+MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|Workloads|YCSB|PlatformMaintenance)$$
 # $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
 gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store/mongo"
 	"github.com/plimsoll-bench/plimsoll/store/wire"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 // job describes the run of a client process of Plimsoll: key choice, messages, classification of the replies and
@@ -24,6 +25,7 @@ type job struct {
 	Addr       string        `json:"addr"`
 	Client     string        `json:"client"` // wire or driver
 	Operation  string        `json:"operation"`
+	File       string        `json:"file,omitempty"` // text of a workload file, in place of the operation
 	Workers    int           `json:"workers"`
 	Operations int64         `json:"operations,omitempty"`
 	Rate       float64       `json:"rate,omitempty"`
@@ -119,6 +121,9 @@ func (j job) run(ctx context.Context) (outcome, error) {
 const mixed = "mixed"
 
 func (j job) workload() (workload.Workload, error) {
+	if j.File != "" {
+		return own.Open(workload.Spec{Text: j.File, Seed: 1})
+	}
 	params := map[string]string{
 		"readproportion": "0", "updateproportion": "0", "insertproportion": "0",
 		"scanproportion": "0", "readmodifywriteproportion": "0", "requestdistribution": "zipfian",

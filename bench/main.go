@@ -63,6 +63,7 @@ func parts() []part {
 	return []part{
 		{"speed", speed},
 		{"waiting", waiting},
+		{"workloads", ownWorkloads},
 		{"mongod", mongodSpeed},
 		{"start", startUp},
 		{"memory", memory},

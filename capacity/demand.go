@@ -190,7 +190,7 @@ func (d *demand) machine(given Deployment, run *record.Run) {
 	if d.cores == 0 {
 		d.cores = cores
 	}
-	if d.cores == 0 && (run.Target.Kind == "embedded" || loopback(run.Target.Hosts)) {
+	if d.cores == 0 && (run.Target.Kind == "embedded" || Loopback(run.Target.Hosts)) {
 		d.cores = run.Environment.Cores
 	}
 	m := &record.SizeMemory{}
@@ -209,8 +209,8 @@ func (d *demand) machine(given Deployment, run *record.Run) {
 	d.out.Memory = m
 }
 
-// loopback reports whether all hosts are this machine.
-func loopback(hosts []string) bool {
+// Loopback reports whether all hosts are this machine.
+func Loopback(hosts []string) bool {
 	for _, h := range hosts {
 		name, _, err := net.SplitHostPort(h)
 		if err != nil {

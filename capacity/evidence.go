@@ -70,7 +70,7 @@ func (u unusable) Error() string { return u.why }
 // are returned too, because they may explain it.
 func gather(dirs []string) (*gathered, error) {
 	g := &gathered{warned: map[string]int{}}
-	for _, dir := range expand(dirs) {
+	for _, dir := range Below(dirs) {
 		var err error
 		if record.KindIn(dir) == record.KindStudy {
 			err = g.addStudy(dir)
@@ -92,8 +92,8 @@ func gather(dirs []string) (*gathered, error) {
 	return g, nil
 }
 
-// expand replaces each directory that is not a record by the records below it.
-func expand(dirs []string) []string {
+// Below replaces each directory that is not a record by the runs and studies below it.
+func Below(dirs []string) []string {
 	var out []string
 	for _, dir := range dirs {
 		var found []string

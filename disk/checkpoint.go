@@ -134,7 +134,7 @@ func (p *probe) tables() ([]*files.File, error) {
 		f, err := p.set.Create(files.TableName(i), false, false)
 		if err == nil {
 			list = append(list, f)
-			if _, err = f.Reserve(each); err == nil {
+			if _, err = f.Reserve(each, false); err == nil {
 				err = f.Sync()
 			}
 		}

@@ -6,13 +6,20 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // slotBytes is the maximal size of one write of the journal: WiredTiger's slot buffer.
 const slotBytes = 256 << 10
 
+// logPage is the page of a log that is overwritten: PostgreSQL writes each page of its log as a whole.
+const logPage = 8 << 10
+
 // log is a journal in files of a fixed length, as in WiredTiger: each file is reserved in advance, filled with appended
 // records, and removed when there are two newer files. One thread appends.
+//
+// A growing log reserves blocks but not the length, as Pebble does. An overwritten one has two files with data, and
+// writes them again and again, as PostgreSQL does with its recycled files.
 type log struct {
 	p       *probe
 	file    *files.File
@@ -37,7 +44,17 @@ func (p *probe) openLog() (*log, error) {
 		return nil, err
 	}
 	l.file, l.number = f, 1
-	l.ahead()
+	if p.spec.Log != spec.LogOverwritten {
+		l.ahead()
+		return l, nil
+	}
+	second, err := l.reserve(2) // now, because it is written with the buffer of the records
+	l.next = make(chan prepared, 1)
+	l.next <- prepared{second, err}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
 	return l, nil
 }
 
@@ -46,7 +63,7 @@ func (l *log) reserve(number int) (*files.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	how, err := f.Reserve(l.p.spec.Segment)
+	how, err := l.fill(f)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -59,6 +76,19 @@ func (l *log) reserve(number int) (*files.File, error) {
 		return nil, err
 	}
 	return f, l.p.set.SyncDir()
+}
+
+func (l *log) fill(f *files.File) (how string, err error) {
+	if l.p.spec.Log != spec.LogOverwritten {
+		return f.Reserve(l.p.spec.Segment, l.p.spec.Log == spec.LogGrowing)
+	}
+	for at := int64(0); at < l.p.spec.Segment && err == nil; at += slotBytes {
+		b := l.buffer[:min(l.p.spec.Segment-at, slotBytes)]
+		l.records++
+		l.p.pool.Fill(b, at, l.records)
+		err = f.WriteAt(b, at)
+	}
+	return "written", err
 }
 
 // ahead reserves the next file concurrently with appends.
@@ -77,6 +107,12 @@ func (l *log) rotate() error {
 	if ready.err != nil {
 		l.next = nil
 		return ready.err
+	}
+	if l.p.spec.Log == spec.LogOverwritten {
+		next := make(chan prepared, 1)
+		next <- prepared{file: l.file}
+		l.file, l.next, l.at = ready.file, next, 0
+		return nil
 	}
 	if err := l.file.Close(); err != nil {
 		return err
@@ -101,18 +137,23 @@ func (l *log) append(commits int) (both, flush time.Duration, err error) {
 		left = min(left, l.p.spec.Segment)
 	}
 	l.total.Add(left)
+	at, end := l.at, l.at+left
+	l.at = end
+	if l.p.spec.Log == spec.LogOverwritten {
+		at -= at % logPage
+		end = min((end+logPage-1)/logPage*logPage, l.p.spec.Segment)
+	}
 	var writing time.Duration
-	for left > 0 {
-		b := l.buffer[:min(left, slotBytes)]
+	for at < end {
+		b := l.buffer[:min(end-at, slotBytes)]
 		l.records++
-		l.p.pool.Fill(b, l.at, l.records)
+		l.p.pool.Fill(b, at, l.records)
 		begin := time.Now()
-		if err := l.file.WriteAt(b, l.at); err != nil {
+		if err := l.file.WriteAt(b, at); err != nil {
 			return 0, 0, err
 		}
 		writing += time.Since(begin)
-		l.at += int64(len(b))
-		left -= int64(len(b))
+		at += int64(len(b))
 	}
 	begin := time.Now()
 	err = l.file.Sync()

@@ -79,6 +79,8 @@ func checkNames(s *record.ProbeSpec) error {
 		return fmt.Errorf("unknown mode %q: use direct, buffered or mmap", s.Mode)
 	case !slices.Contains([]string{SyncData, SyncOpen, SyncNone}, s.Sync):
 		return fmt.Errorf("unknown sync %q: use fdatasync, dsync or none", s.Sync)
+	case !slices.Contains([]string{"", spec.LogReserved, spec.LogGrowing, spec.LogOverwritten}, s.Log):
+		return fmt.Errorf("unknown log %q: use reserved, growing or overwritten", s.Log)
 	}
 	return nil
 }

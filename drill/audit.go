@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -38,6 +41,7 @@ type auditor struct {
 	database string
 	writer   *record.DrillWriter
 	unread   []string // members that could not be read, and why
+	broken   []string // backups that could not be restored, and why
 }
 
 // audit reads everything back. It returns why that failed, "" if it did not.
@@ -74,6 +78,10 @@ func (r *round) audit(ctx context.Context) string {
 		defer s.close()
 		o.Members = append(o.Members, s)
 	}
+	for _, c := range a.backups(ctx, r) {
+		defer c.Source.(*source).close()
+		o.Copies = append(o.Copies, c)
+	}
 	r.result.Unread = a.unread
 	o.Elsewhere = a.elsewhere(ctx)
 	o.Reads = r.guarantees().question(r.result, r.clock.shift)
@@ -94,7 +102,7 @@ func (r *round) audit(ctx context.Context) string {
 			return "the seed documents could not be read: " + oneLine(err)
 		}
 	}
-	return ""
+	return strings.Join(a.broken, "; ")
 }
 
 // struckAt returns when a fault struck, for the age of the writes that it lost. The injector began at Injected and was
@@ -183,6 +191,56 @@ func (a *auditor) throughReader(ctx context.Context, m record.LabMember) (*sourc
 	s.lab = reading
 	s.behind = behindText(reading.Behind)
 	return s, nil
+}
+
+// backupReader is a [Lab] that restores backups.
+type backupReader interface {
+	ReadBackup(ctx context.Context, member string) (*lab.MemberReading, error)
+}
+
+// backups restores the last backup of each member that an event of this round has backed up.
+func (a *auditor) backups(ctx context.Context, r *round) (list []ledger.Copy) {
+	from, ok := a.target.lab.(backupReader)
+	for i := len(r.result.Faults) - 1; ok && i >= 0; i-- {
+		f := r.result.Faults[i]
+		name := "the backup of " + f.Target
+		known := func(c ledger.Copy) bool { return c.Name() == name }
+		if f.Fault.Action != action.Backup || f.Event == nil || f.Event.Outcome != record.EventCompleted ||
+			slices.ContainsFunc(list, known) {
+			continue
+		}
+		c, err := a.backup(ctx, from, name, f)
+		if err != nil {
+			a.broken = append(a.broken, name+" cannot be restored: "+oneLine(err))
+			continue
+		}
+		if c.Source == nil {
+			continue
+		}
+		c.Begun -= r.clock.shift
+		list = append(list, c)
+	}
+	return list
+}
+
+func (a *auditor) backup(ctx context.Context, from backupReader, name string,
+	f record.DrillFault) (ledger.Copy, error) {
+	reading, err := from.ReadBackup(ctx, f.Target)
+	if err != nil {
+		return ledger.Copy{}, err
+	}
+	if a.target.before.Specification.Topology.Kind == spec.LabSharded {
+		a.unread = append(a.unread, name+": it was restored and answers, but a shard does not have all documents")
+		return ledger.Copy{}, reading.Close()
+	}
+	a.writer.AddSecrets(reading.URI)
+	s, err := a.open(ctx, name, reading.URI, true)
+	if err != nil {
+		_ = reading.Close() // the lab stops it in any case
+		return ledger.Copy{}, err
+	}
+	s.lab = reading
+	return ledger.Copy{Source: s, Begun: f.Injected}, nil
 }
 
 // behindText says how many bytes of its primary's log a member had not applied; below 0 is not known. It is empty for

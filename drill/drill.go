@@ -58,6 +58,9 @@ type Options struct {
 // Check returns what is wrong with a complete specification, as far as that is known without a target.
 func Check(asked spec.Drill) error {
 	errs := []error{run.CheckClients(asked.Run), checkObjectives(asked)}
+	if asked.Lab != nil && asked.Run.Workload.IsFile() {
+		errs = append(errs, run.CheckLab(*asked.Lab, asked.Run))
+	}
 	_, lab := spec.LabOf(asked.Run.Target)
 	for _, f := range action.Complete(asked.Faults) {
 		if f.Exec != nil {

@@ -92,6 +92,12 @@ func violations(r *record.DrillRound) []string {
 				wrong.add("%s %s: %s", figure.Plural(int(n), "write"), c.class, c.text)
 			}
 		}
+		for _, read := range l.Reads {
+			if c := read.Copy; c != nil && c.Torn > 0 {
+				wrong.add("%s is inconsistent: %s missing before later ones of the same writer, or changed", read.Source,
+					figure.Plural(int(c.Torn), "acknowledged write"))
+			}
+		}
 		wrong = append(wrong, readViolations(l)...)
 		if r.Seeds > 0 && r.SeedsFound < r.Seeds {
 			wrong.add("%d of %d documents from before the load are lost, although a majority confirmed them",

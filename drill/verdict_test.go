@@ -51,12 +51,20 @@ func TestVerdict(t *testing.T) {
 		return func(e *evidence) { e.round.Ledger.Inserts[class] = 3 }
 	}
 	judged(t, map[string]verdictCase{
-		"holds":              {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
-		"lost":               {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
-		"corrupt":            {lose(record.WriteCorrupt), record.Violated, "other content"},
-		"duplicated":         {lose(record.WriteDuplicated), record.Violated, "more than once"},
-		"phantom":            {lose(record.WritePhantom), record.Violated, "not applied"},
-		"diverged":           {lose(record.WriteDiverged), record.Violated, "between members"},
+		"holds":      {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
+		"lost":       {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
+		"corrupt":    {lose(record.WriteCorrupt), record.Violated, "other content"},
+		"duplicated": {lose(record.WriteDuplicated), record.Violated, "more than once"},
+		"phantom":    {lose(record.WritePhantom), record.Violated, "not applied"},
+		"diverged":   {lose(record.WriteDiverged), record.Violated, "between members"},
+		"torn backup": {func(e *evidence) {
+			e.round.Ledger.Reads = append(e.round.Ledger.Reads,
+				record.LedgerRead{Source: "the backup of rs0-2", Copy: &record.LedgerCopy{Torn: 2}})
+		}, record.Violated, "the backup of rs0-2 is inconsistent"},
+		"backup of a member that is behind": {func(e *evidence) {
+			e.round.Ledger.Reads = append(e.round.Ledger.Reads,
+				record.LedgerRead{Source: "the backup of rs0-2", Copy: &record.LedgerCopy{Earlier: 2}})
+		}, record.Holds, ""},
 		"recovered":          {lose(record.WriteRecovered), record.Holds, ""},
 		"dropped":            {lose(record.WriteDropped), record.Holds, ""},
 		"never read":         {lose(record.WriteNeverRead), record.Unknown, "not covered"},

@@ -128,7 +128,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 		return // the load generator cancelled it, so it is not a failure of the target
 	}
 	for i := range op.Requests {
-		if op.Requests[i].Verb.Writes() {
+		if op.Requests[i].Writes() {
 			w.writes[op.Class] = true
 		}
 	}

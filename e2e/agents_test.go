@@ -84,13 +84,21 @@ func checkAgents(t *testing.T, dir string, r *record.Run) {
 	}
 }
 
-// TestAgents runs a load by agents that a person starts.
+// TestAgents runs a load by agents that a person starts. One has a share by its zone, the other one by its label.
 func TestAgents(t *testing.T) {
 	inTurn(t, 15)
-	c := startCoordinator(t, ofAgents("--duration", "5s")...)
-	agents := startAgents(t, c, 2, "--zone", "here")
+	c := startCoordinator(t, ofAgents("--duration", "5s", "--zone", "here=25%", "--zone", "disk=ssd=75%")...)
+	agents := append(startAgents(t, c, 1, "--zone", "here"), startAgents(t, c, 1, "--label", "disk=ssd", "--label", "rack=1")...)
 	e := c.wait(t).judged(t) // a busy machine makes it invalid
-	checkAgents(t, filepath.Join(e.dir, out), e.record(t))
+	r := e.record(t)
+	checkAgents(t, filepath.Join(e.dir, out), r)
+	for _, client := range r.Clients {
+		ssd := client.Labels["disk"] == "ssd" && client.Labels["rack"] == "1" && client.Zone == "" && client.Share == 0.75
+		here := len(client.Labels) == 0 && client.Zone == "here" && client.Share == 0.25
+		if !ssd && !here {
+			t.Errorf("client %d in zone %q with labels %v has the share %v", client.Number, client.Zone, client.Labels, client.Share)
+		}
+	}
 	for _, a := range agents {
 		a.wait(t) // the coordinator is gone
 	}
@@ -150,9 +158,56 @@ canary: -1
 `)
 	c := startCoordinator(t, "study", "run", file, "--out", dir, "--format", "json")
 	startAgents(t, c, 2)
-	s := c.wait(t).judged(t).study(t, dir)
-	checkDone(t, s, dir, 2)
+	checkStudyOfAgents(t, c.wait(t).judged(t).study(t, dir), dir, 2)
+}
+
+// TestSuiteOfAgents performs a suite of two studies by agents that the command line says. They are the same in both
+// studies, and end with the suite.
+func TestSuiteOfAgents(t *testing.T) {
+	inTurn(t, 15)
+	part := func(name string) string {
+		return `
+name: ` + name + `
+run:
+  target: "null:"
+  workload: {name: a, records: 100}
+  load: {workers: 2, pace: 40, duration: 2s}
+factors:
+  - path: load.workers
+    levels: [2, 4]
+trials: 1
+canary: -1
+`
+	}
+	folder, dir := writeSuite(t, "suite.yaml", "parts: [{study: first.yaml}, {study: last.yaml}]\n", "first.yaml", part("first"),
+		"last.yaml", part("last"))
+	c := startCoordinator(t, "suite", "run", folder, "--agents", "2", "--out", dir)
+	agents := startAgents(t, c, 2)
+	c.wait(t).judged(t)
+	for _, a := range agents {
+		a.wait(t) // the coordinator is gone
+	}
+	checkPartsDone(t, dir, "first", "last")
 	var names []string
+	for _, name := range []string{"first", "last"} {
+		below := filepath.Join(dir, record.PartsDir, name)
+		s, err := record.OpenStudy(below)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, checkStudyOfAgents(t, s, below, 2))
+	}
+	if names[0] != names[1] {
+		t.Errorf("client 0 was the agents %q", names)
+	}
+}
+
+// checkStudyOfAgents checks the trials of a study of two agents, and returns the name of the first one.
+func checkStudyOfAgents(t *testing.T, s *record.Study, dir string, trials int) string {
+	t.Helper()
+	checkDone(t, s, dir, trials)
+	names := map[string]bool{}
+	first := ""
 	for _, tr := range s.Trials {
 		if tr.Status != record.TrialDone {
 			continue
@@ -163,9 +218,11 @@ canary: -1
 			t.Fatal(err)
 		}
 		checkAgents(t, trial, r)
-		names = append(names, r.Clients[0].Agent)
+		first = r.Clients[0].Agent
+		names[first] = true
 	}
-	if len(names) != 2 || names[0] != names[1] {
-		t.Errorf("client 0 was the agents %q", names)
+	if len(names) != 1 {
+		t.Errorf("client 0 was the agents %v", names)
 	}
+	return first
 }

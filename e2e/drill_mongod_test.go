@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func TestDrillsOfMongod(t *testing.T) {
 	t.Run("w1-fast", testMongodLoses)
 	t.Run("w1-default", testMongodViolates)
 	t.Run("majority-fast", testMongodKeeps)
+	t.Run("backup", testMongodBackup)
 }
 
 // untilEffective runs a shipped drill with changes until it shows its effect.
@@ -127,5 +129,40 @@ func testMongodKeeps(t *testing.T) {
 	}
 	if len(r.Faults) != 3 || elected < 3 {
 		t.Errorf("three faults at a primary brought %d elections: %+v, %+v", elected, r.Faults, r.Moments)
+	}
+}
+
+// testMongodBackup backs up a secondary under load, on a real mongod where there is one. The backup is restored, and
+// lacks only writes that are later, or that the secondary did not have yet.
+func testMongodBackup(t *testing.T) {
+	t.Parallel()
+	binary, real := enginetest.RealMongo(t)
+	if !real {
+		binary = enginetest.StandinMongo(t, "8.0.12")
+	}
+	file := shippedDrill(t, "mongod-majority-fast", "name: mongod-majority-fast", "name: mongod-backup",
+		"pace: 4000", "pace: 60",
+		"duration: 60s", "duration: 8s", `{fault: "kill:primary", at: 8s, for: 30s}`, `{fault: "backup:secondary", at: 2s}`)
+	removeAfter(t, "drill-mongod-backup")
+	d, e := untilSeen(t, known, file, "--binary", binary, "--quiet")
+	r := d.Rounds[0]
+	if !slow(d) {
+		e.must(t, 0)
+	}
+	testFigure(t, r, "backup", "copied", 1)
+	name := "the backup of " + r.Faults[0].Target
+	at := slices.IndexFunc(r.Ledger.Reads, func(x record.LedgerRead) bool { return x.Source == name })
+	if at < 0 {
+		t.Fatalf("the backup was not read: %+v, %q, %q", r.Ledger.Reads, r.Unread, d.Reasons)
+	}
+	read := r.Ledger.Reads[at]
+	if read.State != record.MemberStale || read.Missing == 0 || read.Extra != 0 || read.Documents == 0 ||
+		read.Copy == nil ||
+		read.Copy.Torn != 0 || !strings.Contains(read.Behind, "restored") {
+		t.Errorf("%+v, %+v", read, read.Copy)
+	}
+	if f := r.Faults[0]; f.Noticed == nil || f.Noticed.P99During == 0 || f.Event == nil ||
+		f.Event.Outcome != record.EventCompleted {
+		t.Errorf("%+v", f)
 	}
 }

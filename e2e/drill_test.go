@@ -162,7 +162,7 @@ func has(r record.DrillRound, kind string) bool {
 // TestDrill kills the primary of three members under load. With quorum commit no write is lost. With asynchronous
 // replication, lost writes are listed, and found in the discarded log of the former primary.
 func TestDrill(t *testing.T) {
-	inTurn(t, 95)
+	inTurn(t, 110)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
@@ -171,6 +171,7 @@ func TestDrill(t *testing.T) {
 	t.Run("majority", func(t *testing.T) { testDrillMajority(t, name) })
 	t.Run("balanced", func(t *testing.T) { testDrillBalanced(t, name) })
 	t.Run("durable", func(t *testing.T) { testDrillKept(t, name) })
+	t.Run("own workload", func(t *testing.T) { testDrillOwn(t, name, notes) })
 	t.Run("through a service", func(t *testing.T) { testDrillService(t, name) })
 	t.Run("planned events", func(t *testing.T) {
 		r := testDrillEvents(t, name, "24s", "fault: index-build, at: 2s", "fault: rolling-restart, at: 4s")

@@ -64,8 +64,8 @@ func turnsOf(l spec.Load, agents []Facts) ([]workload.Turns, error) {
 			own = append(own, weights[i])
 		}
 		if of < len(own) {
-			return nil, fmt.Errorf("load.zones: the share of zone %s is too small for its %s. Place fewer agents there", agents[zones[z][0]].Zone,
-				figure.Plural(len(own), "agent"))
+			return nil, fmt.Errorf("load.zones: the share of %s is too small for its %s. Place fewer agents there",
+				slices.Sorted(maps.Keys(l.Zones))[z], figure.Plural(len(own), "agent"))
 		}
 		for k, n := range apportion(of, own) {
 			parts[zones[z][k]] = n
@@ -87,26 +87,37 @@ func zonesOf(l spec.Load, agents []Facts) (zones [][]int, shares []float64, err 
 	names := slices.Sorted(maps.Keys(l.Zones))
 	zones = make([][]int, len(names))
 	for i, a := range agents {
-		z := slices.Index(names, a.Zone)
+		in := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !a.in(name) })
 		switch {
-		case a.Zone == "" && a.Local:
+		case a.Local:
 			return nil, nil, errors.New("load.zones: processes on this machine have no zone. Place agents in the zones (plimsoll agent --zone NAME), or " +
 				"remove load.zones")
-		case a.Zone == "":
-			return nil, nil, fmt.Errorf("load.zones: %s has no zone. Start it with --zone NAME", named(i, a))
-		case z < 0:
-			return nil, nil, fmt.Errorf("load.zones: %s is in zone %s, which has no share (known: %s). Give it a share, or end the agent",
-				named(i, a), a.Zone, strings.Join(names, ", "))
+		case len(in) == 0:
+			return nil, nil, fmt.Errorf("load.zones: %s is in none of %s. Start it with --zone or --label, or give its zone a share", named(i, a),
+				strings.Join(names, ", "))
+		case len(in) > 1:
+			return nil, nil, fmt.Errorf("load.zones: %s is in %s. Give shares to zones or labels of which each agent has one", named(i, a),
+				strings.Join(in, " and in "))
 		}
+		z := slices.Index(names, in[0])
 		zones[z] = append(zones[z], i)
 	}
 	for z, name := range names {
 		if len(zones[z]) == 0 {
-			return nil, nil, fmt.Errorf("load.zones: no agent is in zone %s. Place one there, or remove the zone", name)
+			return nil, nil, fmt.Errorf("load.zones: no agent is in %s. Start one there with --zone or --label, or remove its share", name)
 		}
 		shares = append(shares, float64(l.Zones[name]))
 	}
 	return zones, shares, nil
+}
+
+// in reports whether an agent is in a zone of spec.Load.Zones: a zone by its name, or the agents with a label.
+func (f Facts) in(zone string) bool {
+	key, value, label := strings.Cut(zone, "=")
+	if !label {
+		return f.Zone == zone
+	}
+	return f.Labels[key] == value || key == "zone" && f.Zone == value || key == "host" && f.Host == value
 }
 
 func named(client int, a Facts) string {

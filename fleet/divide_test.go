@@ -76,6 +76,13 @@ func checkDivided(t *testing.T, whole spec.Run, agents []Facts) {
 	}
 }
 
+// labelled gives the second of three agents a label, and the third one a host of its own.
+func labelled(f []Facts) []Facts {
+	f[1].Labels = map[string]string{"disk": "ssd"}
+	f[2].Zone, f[2].Host = "", "h2"
+	return f
+}
+
 // The agents of a zone have its share of the load together, by their weights if that is asked for.
 func TestTurnsOfZones(t *testing.T) {
 	agents := []Facts{{Name: "a", Host: "h", Zone: "us-east", Weight: 300}, {Name: "b", Host: "h", Zone: "eu-west", Weight: 50},
@@ -96,11 +103,17 @@ func TestTurnsOfZones(t *testing.T) {
 			change: func(f []Facts) []Facts { f[1].Weight = 0; return f },
 			err:    "load.shares: the agent b on h does not know how many operations per second it can send. Run plimsoll calibrate on that machine, or use equal shares"},
 		{name: "no agent", load: spec.Load{Zones: zones}, change: func(f []Facts) []Facts { f[1].Zone = "us-east"; return f },
-			err: "load.zones: no agent is in zone eu-west. Place one there, or remove the zone"},
+			err: "load.zones: no agent is in eu-west. Start one there with --zone or --label, or remove its share"},
 		{name: "another zone", load: spec.Load{Zones: zones}, change: func(f []Facts) []Facts { f[2].Zone = "asia"; return f },
-			err: "load.zones: the agent c on h is in zone asia, which has no share (known: eu-west, us-east). Give it a share, or end the agent"},
+			err: "load.zones: the agent c on h is in none of eu-west, us-east. Start it with --zone or --label, or give its zone a share"},
 		{name: "no zone", load: spec.Load{Zones: zones}, change: func(f []Facts) []Facts { f[2].Zone = ""; return f },
-			err: "load.zones: the agent c on h has no zone. Start it with --zone NAME"},
+			err: "load.zones: the agent c on h is in none of eu-west, us-east. Start it with --zone or --label, or give its zone a share"},
+		{name: "labels", load: spec.Load{Zones: map[string]spec.Share{"disk=ssd": 0.2, "host=h2": 0.5, "us-east": 0.3}}, change: labelled,
+			want: []float64{0.3, 0.2, 0.5}},
+		{name: "a zone as a label", load: spec.Load{Zones: map[string]spec.Share{"zone=eu-west": 0.2, "zone=us-east": 0.8}},
+			want: []float64{0.4, 0.2, 0.4}},
+		{name: "in two zones", load: spec.Load{Zones: map[string]spec.Share{"disk=ssd": 0.2, "eu-west": 0.3, "us-east": 0.5}},
+			change: labelled, err: "load.zones: the agent b on h is in disk=ssd and in eu-west. Give shares to zones or labels of which each agent has one"},
 		{name: "processes of one machine", load: spec.Load{Shares: spec.SharesByWeight},
 			change: func([]Facts) []Facts { return []Facts{{Local: true}, {Local: true}} }, want: []float64{0.5, 0.5}},
 		{name: "processes", load: spec.Load{Zones: zones},

@@ -11,8 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// partBytes is the largest part of a file in one frame. In base64 it stays below the 1 MiB that a NATS server takes by
-// default.
+// partBytes is the largest part of a file in one frame. In base64 it is one message for a NATS server.
 const partBytes = 256 << 10
 
 // handOver sends the files of the record in dir to the coordinator.

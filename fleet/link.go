@@ -31,16 +31,18 @@ type Link interface {
 
 // Facts are what is known of an agent before it has an order.
 type Facts struct {
-	Protocol int     `json:"protocol"`
-	Version  string  `json:"version,omitempty"` // of its program
-	Commit   string  `json:"commit,omitempty"`  // that it was built from, "" if it is unknown
-	Name     string  `json:"name,omitempty"`    // unique among the agents of a coordinator
-	Host     string  `json:"host,omitempty"`    // name of its machine
-	Machine  string  `json:"machine,omitempty"` // identifies the machine among others of its name
-	PID      int     `json:"pid,omitempty"`
-	Cores    int     `json:"cores,omitempty"`
-	Zone     string  `json:"zone,omitempty"`   // where it runs, in the words of the person who placed it
-	Weight   float64 `json:"weight,omitempty"` // operations per second that it can send at most, 0 if it does not know
+	Protocol int    `json:"protocol"`
+	Version  string `json:"version,omitempty"` // of its program
+	Commit   string `json:"commit,omitempty"`  // that it was built from, "" if it is unknown
+	Name     string `json:"name,omitempty"`    // unique among the agents of a coordinator
+	Host     string `json:"host,omitempty"`    // name of its machine
+	Machine  string `json:"machine,omitempty"` // identifies the machine among others of its name
+	PID      int    `json:"pid,omitempty"`
+	Cores    int    `json:"cores,omitempty"`
+	Zone     string `json:"zone,omitempty"` // where it runs, in the words of the person who placed it
+	// Labels are what else that person said of it, by key.
+	Labels map[string]string `json:"labels,omitempty"`
+	Weight float64           `json:"weight,omitempty"` // operations per second that it can send at most, 0 if it does not know
 	// Local says that the agent is a child of the coordinator: it has the same clock and writes into the coordinator's
 	// directories.
 	Local bool `json:"local,omitempty"`
@@ -53,6 +55,12 @@ type Placer interface {
 	Place(ctx context.Context, n int, tell func(string)) ([]Link, error)
 	// End ends all agents and removes everything that Place made.
 	End() error
+}
+
+// Explainer is a placer that may know why an agent was lost.
+type Explainer interface {
+	// Explain says why an agent was lost, "" if that is not known.
+	Explain(ctx context.Context, agent string) string
 }
 
 // Placers returns the placer of a place, as spec.Load.Place names it; "" is processes of this program.

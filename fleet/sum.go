@@ -71,7 +71,8 @@ func (t *team) shares() []record.ClientShare {
 		}
 		if !m.facts.Local {
 			offset, uncertainty := m.clock.offset()
-			s.Agent, s.Host, s.Zone, s.Machine = m.facts.Name, m.facts.Host, m.facts.Zone, m.facts.Machine
+			s.Agent, s.Host, s.Machine = m.facts.Name, m.facts.Host, m.facts.Machine
+			s.Zone, s.Labels = m.facts.Zone, m.facts.Labels
 			s.Cores = float64(m.facts.Cores)
 			s.ClockOffset, s.ClockUncertainty = int64(offset), int64(uncertainty)
 		}

@@ -33,6 +33,8 @@ const (
 	silentAtMost = 30
 	// abortAtMost is the time limit of clients after an abort.
 	abortAtMost = 3 * time.Second
+	// explainAtMost is the time limit of what a placer knows of lost clients.
+	explainAtMost = 10 * time.Second
 )
 
 // team is the clients of one run in the coordinator. One goroutine calls its methods.
@@ -461,7 +463,7 @@ func (t *team) watch() {
 			return
 		}
 		if m.silent++; m.silent > silentAtMost {
-			m.why = fmt.Sprintf("it did not respond for %d s and was killed", silentAtMost)
+			m.why = fmt.Sprintf("it did not respond for %d s", silentAtMost)
 			m.Break()
 		}
 	})
@@ -501,6 +503,7 @@ func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 	// There is nothing to resume any more. A coordinator of several runs has its directory elsewhere.
 	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir, stateFile))
 	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir))
+	t.explainLosses()
 	w := run.Teamwork{Report: t.report(), Clients: t.shares(), Elsewhere: t.elsewhere(), Services: t.services()}
 	if t.err != nil {
 		return w, t.err
@@ -519,6 +522,24 @@ func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 	}
 	w.Findings = t.findings()
 	return w, nil
+}
+
+// explainLosses adds what the placer knows of lost clients.
+func (t *team) explainLosses() {
+	by, ok := t.place.(Explainer)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), explainAtMost)
+	defer cancel()
+	for _, m := range t.members {
+		if m.status != "lost" {
+			continue
+		}
+		if why := by.Explain(ctx, m.facts.Name); why != "" {
+			m.why += ": " + why
+		}
+	}
 }
 
 // complete reports whether all clients completed.

@@ -15,6 +15,8 @@ const readLimit = time.Minute
 
 type readRequest struct {
 	Member string `json:"member"`
+	// Backup reads the last backup of the member instead, and removes it after that.
+	Backup bool `json:"backup,omitempty"`
 }
 
 type readAnswer struct {
@@ -37,7 +39,17 @@ func (r *MemberReading) Close() error { return r.open.Close() }
 // ReadMember starts a read-only gateway to one member. It runs until the reading is closed, this process ends, however
 // it ends, or ctx ends. ReadMember refuses members that clients reach at their own address.
 func (h *Handle) ReadMember(ctx context.Context, member string) (*MemberReading, error) {
-	resp, err := h.send(ctx, http.MethodPost, pathRead, nil, readRequest{member})
+	return h.read(ctx, readRequest{Member: member})
+}
+
+// ReadBackup restores the last backup of a member to a separate server, which runs as long as that of
+// [Handle.ReadMember]. After that the backup is removed.
+func (h *Handle) ReadBackup(ctx context.Context, member string) (*MemberReading, error) {
+	return h.read(ctx, readRequest{Member: member, Backup: true})
+}
+
+func (h *Handle) read(ctx context.Context, req readRequest) (*MemberReading, error) {
+	resp, err := h.send(ctx, http.MethodPost, pathRead, nil, req)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +71,7 @@ func (s *supervisor) serveRead(w http.ResponseWriter, r *http.Request) {
 		writeAnswer(w, nil, refuse("the request names no member"))
 		return
 	}
-	reading, err := s.read(r.Context(), req.Member)
+	reading, err := s.read(r.Context(), req)
 	if err != nil {
 		writeAnswer(w, nil, err)
 		return
@@ -73,16 +85,24 @@ func (s *supervisor) serveRead(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *supervisor) read(ctx context.Context, member string) (topology.Reading, error) {
+func (s *supervisor) read(ctx context.Context, req readRequest) (topology.Reading, error) {
+	member := req.Member
 	cluster := s.inventory.running()
 	if cluster == nil {
 		return topology.Reading{}, refuse("the lab is not up")
 	}
 	n, ok := cluster.Node(member)
 	reader, can := cluster.(topology.Reader)
+	restorer, backups := cluster.(topology.Restorer)
 	switch {
 	case !ok:
 		return topology.Reading{}, refuse("there is no member %q", member)
+	case req.Backup && !backups:
+		return topology.Reading{}, refuse("%s has no backups", member)
+	case req.Backup:
+		ctx, cancel := context.WithTimeout(ctx, readLimit)
+		defer cancel()
+		return restorer.Restore(ctx, member)
 	case !can:
 		return topology.Reading{}, refuse("clients reach %s at its own address, %s", member, n.Address())
 	}

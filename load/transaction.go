@@ -18,7 +18,6 @@ type commits struct {
 func (w *worker) undo(i int, limit time.Time, c *commits) (next int, again bool) {
 	last := len(w.op.Requests) - 1
 	commit := i == last
-	w.settlement.Confirmed = 0
 	switch {
 	case commit && w.res.TransientTransaction(true):
 		// The server proves that the transaction was not committed: it knows none, with majority after a repetition.
@@ -27,6 +26,7 @@ func (w *worker) undo(i int, limit time.Time, c *commits) (next int, again bool)
 		c.doubt = c.doubt || w.res.Outcome == store.Indeterminate
 		return last, w.res.UnknownCommit() && w.total.Retries < mostRepeats
 	}
+	w.settlement.Confirmed = 0
 	if !commit {
 		transient := w.res.TransientTransaction(false)
 		giveUp := workload.Request{Verb: workload.Abort, Class: workload.NoClass, Concern: w.op.Requests[i].Concern}
@@ -44,7 +44,7 @@ const mostRepeats = 1000
 
 // settleTransaction returns the outcome of a transaction that has failed at request i.
 func (w *worker) settleTransaction(i int, outcome store.Outcome, c *commits) store.Outcome {
-	w.settlement.Failed = i
+	w.settlement.Failed, w.settlement.Confirmed = i, 0
 	if c.doubt {
 		w.res.Outcome = store.Indeterminate
 		return store.Indeterminate

@@ -83,6 +83,13 @@ func TestTransactions(t *testing.T) {
 				if len(stream.settled) != 1 || stream.settled[0].Outcome != tc.outcome || stream.settled[0].Undone != tc.undone {
 					t.Errorf("%+v, want the outcome %v, undone %v", stream.settled, tc.outcome, tc.undone)
 				}
+				confirmed := 0
+				if tc.outcome == store.OK {
+					confirmed = 3
+				}
+				if got := stream.settled[0].Confirmed; got != confirmed {
+					t.Errorf("%d requests are confirmed, not %d", got, confirmed)
+				}
 			})
 		})
 	}

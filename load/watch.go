@@ -78,8 +78,8 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	}
 	a.abandoned++
 	outcome := store.Failed
-	for _, r := range w.op.Requests {
-		if r.Verb.Writes() {
+	for i := range w.op.Requests {
+		if w.op.Requests[i].Writes() {
 			outcome = store.Indeterminate
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,8 +35,6 @@ type Deployment struct {
 type Breaker interface {
 	// Actions are the actions of the table that it has.
 	Actions() []*action.Action
-	// Check checks a fault. It contacts nothing.
-	Check(f spec.Fault) error
 	// Machine is the machine of a member, as far as that is known without a request.
 	Machine(m spec.PlatformMember) string
 	// Steps prepares a fault on a member; nil if the fault names none. It changes nothing.
@@ -47,6 +46,12 @@ type Breaker interface {
 	Learn(k *redact.Known)
 	// Close ends its connections.
 	Close() error
+}
+
+// Checker is a [Breaker] that refuses faults which the table of actions allows, and knows faults with commands.
+type Checker interface {
+	// Check checks a fault. It contacts nothing.
+	Check(f spec.Fault) error
 }
 
 // Describer is a [Breaker] that knows facts about its deployment.
@@ -203,14 +208,35 @@ func (d *Deployment) breaker(f spec.Fault) Breaker {
 
 // Fault implements [Platform]. Nothing reverts the fault after the limit: steps run only as long as Plimsoll does.
 func (d *Deployment) Fault(f spec.Fault, _ time.Duration) (Injector, error) {
-	b := d.breaker(f)
-	if err := b.Check(f); err != nil {
+	if err := d.check(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Strike, err)
 	}
+	b := d.breaker(f)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b.Learn(&d.secrets)
 	return &stepInjector{platform: d, fault: f}, nil
+}
+
+// check refuses a fault that no breaker can inject.
+func (d *Deployment) check(f spec.Fault) error {
+	if f.Exec == nil {
+		if err := action.Check(f); err != nil {
+			return err
+		}
+		var names []string
+		for _, a := range d.Actions() {
+			names = append(names, a.Name)
+		}
+		if !slices.Contains(names, f.Strike.Action) {
+			return fmt.Errorf("the platform does not have it (it has: %s). Write its commands into a platform file",
+				cmp.Or(strings.Join(names, ", "), "nothing"))
+		}
+	}
+	if of, ok := d.breaker(f).(Checker); ok {
+		return of.Check(f)
+	}
+	return nil
 }
 
 // hide removes credentials: those of the address and of the steps, and named ones.

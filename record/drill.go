@@ -344,6 +344,19 @@ type LedgerRead struct {
 	// "diverged" (it differs otherwise); "never-read" (one of the two reads is incomplete). Empty for the final read.
 	State   string `json:"state,omitempty"`
 	Problem string `json:"problem,omitempty"`
+	// Copy is there if this is a backup that was restored. It is "diverged" if it is inconsistent.
+	Copy *LedgerCopy `json:"copy,omitempty"`
+}
+
+// LedgerCopy is what a restored backup has of the writes.
+type LedgerCopy struct {
+	// Earlier are the writes that it lacks although they were acknowledged before the backup began: the member was behind
+	// its primary. Age is how long before that the oldest of them was acknowledged, in nanoseconds.
+	Earlier int64 `json:"earlier,omitempty"`
+	Age     int64 `json:"age,omitempty"`
+	// Torn are the acknowledged writes that it lacks although it has later ones of the same writer, and those with wrong
+	// content.
+	Torn int64 `json:"torn,omitempty"`
 }
 
 // Values of [LedgerRead.State].

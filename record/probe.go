@@ -39,6 +39,8 @@ type Probe struct {
 	Journal    *ProbeJournalResult    `json:"journal,omitempty"`
 	Checkpoint *ProbeCheckpointResult `json:"checkpoint,omitempty"`
 	Sustained  *ProbeSustainedResult  `json:"sustained,omitempty"`
+	// Prediction is what an engine is expected to do on this storage.
+	Prediction *ProbePrediction `json:"prediction,omitempty"`
 	// Durability has an entry for each grade that was tried.
 	Durability []ProbeDurability `json:"durability,omitempty"`
 	// Verdict is the word for all of them together.
@@ -76,6 +78,9 @@ type ProbeSpec struct {
 	// Record is how much one commit appends to the journal; Segment the size of a file of the journal.
 	Record  int64 `json:"record"`
 	Segment int64 `json:"segment"`
+	// Log is how the files of the journal are written: "reserved" in advance, "growing" with each record, or "overwritten"
+	// in pages; absent, reserved.
+	Log string `json:"log,omitempty" jsonschema:"enum=reserved,enum=growing,enum=overwritten"`
 	// Clients are the numbers of clients of the profile journal.
 	Clients []int `json:"clients"`
 	// Peers are the other members of the replica set.
@@ -117,7 +122,7 @@ type ProbeStorage struct {
 	OffsetAlign int64 `json:"offset_align,omitempty"`
 	// AlignFrom says where the alignments come from: "statx", "logical block" or "assumed".
 	AlignFrom string `json:"align_from,omitempty"`
-	// Preallocated says how the files of the journal were reserved: "fallocate" or "truncate".
+	// Preallocated says how the files of the journal were reserved: "fallocate", "truncate" or "written".
 	Preallocated string `json:"preallocated,omitempty"`
 	// Devices are those below it, the ones that hold the data last.
 	Devices []ProbeBlock `json:"devices"`

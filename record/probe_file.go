@@ -94,6 +94,16 @@ func (w *ProbeWriter) Finish(status Status, problem string, ended time.Time) err
 	return w.Save()
 }
 
+// WriteProbe writes a finished probe to a new or empty directory, without its timeline.
+func WriteProbe(dir string, p *Probe) error {
+	p.Files = []File{{SumsFile, "SHA-256 checksums"}}
+	s, err := Create[*Probe](dir, p.Specification)
+	if err != nil {
+		return err
+	}
+	return s.Write(p)
+}
+
 func (p *Probe) complete(_ string, held bool) error {
 	if p.Status == Running && !held {
 		p.Status = Killed

@@ -54,6 +54,8 @@ type ClientShare struct {
 	Agent string `json:"agent,omitempty"`
 	Host  string `json:"host,omitempty"`
 	Zone  string `json:"zone,omitempty"`
+	// Labels are what else the person who started the agent said of it.
+	Labels map[string]string `json:"labels,omitempty"`
 	// ClockOffset is how much its clock was ahead of the coordinator's at the start, in nanoseconds, and ClockUncertainty
 	// by how much that may be wrong. Times in this record are the coordinator's.
 	ClockOffset      int64 `json:"clock_offset_ns,omitempty"`

@@ -22,7 +22,7 @@ var seriesUnits = map[string]string{
 	"cache.written_bytes": "B/s", "checkpoint.recent": "ns", "log.syncs": "1/s", "log.sync_time": "ns", "log.written_bytes": "B/s",
 	"write_conflicts": "1/s", "applied": "1/s", "fetched": "1/s", "fetched_bytes": "B/s", "batch_time": "ns", "buffer.size": "B",
 	"checkpoint_bytes": "B/s", "eviction_bytes": "B/s", "log_bytes": "B/s", "memory.allocated": "B", "memory.heap": "B",
-	"latency.reads": "ns", "latency.writes": "ns", "latency.commands": "ns", "flow_control.writes": "1/s",
+	"latency.reads": "ns", "latency.writes": "ns", "latency.commands": "ns", "latency.transactions": "ns", "flow_control.writes": "1/s",
 	"flow_control.lagged": "share", "flow_control.lagged_time": "share", "read.exhausted": "share", "write.exhausted": "share",
 	"replication.lag": "ns", "replication.lag_bytes": "B", "page_faults": "1/s",
 }

@@ -130,6 +130,8 @@ func formOf(result any) form {
 		return form{"a probe", r, words(probeDocument, r), table(probeCSV, r), table(probeBench, r)}
 	case *Probes:
 		return form{"a list of probes", r.Probes, words(probesDocument, r), nil, nil}
+	case *Prediction:
+		return form{"a prediction", r.Probe, words(predictionDocument, r), nil, nil}
 	case *record.ComparisonReport:
 		return form{"a comparison", r, words(compareDocument, r), table(compareCSV, r), table(compareBench, r)}
 	case *Suite:

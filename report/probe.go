@@ -103,8 +103,8 @@ func probeDocument(p *record.Probe) *Document {
 	class := cmp.Or(p.Class, &record.ProbeClass{})
 	d.Facts = Facts("commits", probeCommits(p), "class", class.Text, "class from", class.Provenance, "volume", p.Volume, "storage", probeStack(p.Storage),
 		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
-	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p), probeMajority(p),
-		probeCheckpoint(p), probeSustained(p),
+	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p),
+		predictionSection(p.Prediction), probeMajority(p), probeCheckpoint(p), probeSustained(p),
 		probeDevices(p), probeStorage(p))
 	return d
 }

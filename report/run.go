@@ -314,10 +314,32 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 			s.Table.row(append([]string{name, "service", "", ""}, quantiles(c.Service)...)...)
 		}
 	}
+	serverTimes(&s, r)
 	if slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.Contains(cells, "-") }) {
 		s.Lines = append(s.Lines, "-: too few values to state a percentile with 95 % confidence")
 	}
 	return s
+}
+
+// serverTimes adds what servers say of the same time: the mean time of an operation within them, by kind.
+func serverTimes(s *Section, r *record.Run) {
+	found := false
+	for _, kind := range []string{"reads", "writes", "commands", "transactions"} {
+		for _, v := range r.Series {
+			server, ok := strings.CutPrefix(v.Source, "server:")
+			if !ok || v.Name != "latency."+kind || v.Mean <= 0 {
+				continue
+			}
+			found = true
+			cells := slices.Repeat([]string{""}, len(s.Table.Header))
+			cells[0], cells[1], cells[len(cells)-1] = kind+" of "+server, "server", nanoseconds(v.Mean)
+			s.Table.row(cells...)
+		}
+	}
+	if found {
+		s.Lines = append(s.Lines, "server: the time of an operation within a server, as the server counts it (opLatencies). The rest of "+
+			"the service time is the network, and queues outside the server")
+	}
 }
 
 func quantiles(l *record.Latency) []string {
@@ -404,10 +426,10 @@ const mostClients = 20
 func loadClients(r *record.Run) Section {
 	s := Section{ID: "clients", Title: "load clients", Long: len(r.Clients) > mostClients}
 	elsewhere := r.Elsewhere()
-	zones := slices.ContainsFunc(r.Clients, func(c record.ClientShare) bool { return c.Zone != "" })
 	var columns []clientColumn
 	for _, c := range clientColumns {
-		if (elsewhere || !c.elsewhere) && (zones || c.title != "zone") {
+		said := slices.ContainsFunc(r.Clients, func(of record.ClientShare) bool { return c.cell(&of) != "" })
+		if (elsewhere || !c.elsewhere) && (said || c.title != "zone" && c.title != "labels") {
 			columns = append(columns, c)
 		}
 	}
@@ -446,6 +468,13 @@ var clientColumns = []clientColumn{
 	}},
 	{"status", false, func(c *record.ClientShare) string { return c.Status }},
 	{"zone", true, func(c *record.ClientShare) string { return c.Zone }},
+	{"labels", true, func(c *record.ClientShare) string {
+		var list []string
+		for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+			list = append(list, key+"="+c.Labels[key])
+		}
+		return strings.Join(list, " ")
+	}},
 	{"ok", false, func(c *record.ClientShare) string { return figure.Count(c.Succeeded) }},
 	{"ok/s", false, func(c *record.ClientShare) string { return figure.Rate(c.Rate) }},
 	{"CPU", false, func(c *record.ClientShare) string {

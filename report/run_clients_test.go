@@ -24,3 +24,23 @@ func TestAgentsTable(t *testing.T) {
 		t.Errorf("the table of agents (-want +got):\n%s", d)
 	}
 }
+
+// The table of operations has the times of clients and servers.
+func TestServerTimes(t *testing.T) {
+	r := &record.Run{Series: []record.Series{
+		{Source: "server:db1:27017", Name: "latency.writes", Mean: 4e5},
+		{Source: "server:db1:27017", Name: "opcounters.insert", Mean: 7},
+		{Source: "server:db2:27017", Name: "latency.reads", Mean: 2e5},
+		{Source: "server:db2:27017", Name: "latency.writes"},
+		{Source: "host:db1", Name: "latency.reads", Mean: 1},
+	}}
+	s := operations(r, &record.PhaseResult{Classes: []record.ClassResult{{Name: "look"}}})
+	var got [][3]string
+	for _, row := range s.Table.Rows {
+		got = append(got, [3]string{row[0], row[1], row[len(row)-1]})
+	}
+	want := [][3]string{{"look", "service", "-"}, {"reads of db2:27017", "server", "200 µs"}, {"writes of db1:27017", "server", "400 µs"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

@@ -30,10 +30,11 @@ func NewCheck() func(spec.Run) error {
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("%#v %d %d %s", asked.Workload, asked.Load.Operations, asked.Load.Clients, asked.Load.Replay)
+		key := fmt.Sprintf("%#v %d %d %s %s", asked.Workload, asked.Load.Operations, asked.Load.Clients, asked.Load.Replay,
+			Concern(asked.Durability).W)
 		w, known := opened[key]
 		if !known {
-			w.classes, w.err = Classes(asked)
+			w.classes, w.err = checked(asked)
 			opened[key] = w
 		}
 		if w.err != nil {
@@ -64,6 +65,15 @@ func NewCheck() func(spec.Run) error {
 		}
 		return checkSingle(target, asked)
 	}
+}
+
+// checked returns the classes of operations of the workload of a run that can confirm its writes.
+func checked(asked spec.Run) ([]workload.Class, error) {
+	w, err := openWorkload(asked, Options{}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return w.Classes(), checkConfirmed(w, asked)
 }
 
 // Classes returns the classes of operations of the workload of a run.

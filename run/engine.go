@@ -58,6 +58,22 @@ func engineOf(t Target, info store.Info) string {
 	return ""
 }
 
+// checkConfirmed refuses transactions whose writes the run would not confirm: a commit without a reply proves nothing.
+func checkConfirmed(w workload.Workload, asked spec.Run) error {
+	e, ok := workload.As[workload.Exemplar](w)
+	if !ok || Concern(asked.Durability).W != "0" {
+		return nil
+	}
+	for _, example := range e.Examples() {
+		r := &example.Requests[0]
+		if r.Starts && (r.Concern == nil || r.Concern.W == "" && r.Concern.Journal == nil) {
+			return fmt.Errorf("workload %s: operation %s: a transaction cannot have the write concern w: 0 of the run (durability %s). Give the "+
+				"operation a write_concern", w.Name(), example.Class, asked.Durability.Name)
+		}
+	}
+	return nil
+}
+
 func checkEngine(w workload.Workload, engine string) error {
 	e, ok := workload.As[workload.Exemplar](w)
 	if !ok || engine == "" {

@@ -141,6 +141,9 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 			"missing documents are cheaper. Load the data, or set --records to the number of documents.",
 			figure.Count(f.Counted), figure.Count(f.Records))
 	}
+	if text := thinkIgnored(r.workload, r.config); text != "" {
+		add("think-ignored", measure.Note, "%s", text)
+	}
 	findings = append(findings, serverFindings(r.writer.Series())...)
 	findings = append(findings, unlikeApplication(r.target, r.spec.Client)...)
 	findings = append(findings, r.lab.findings(r.cores)...)

@@ -133,11 +133,14 @@ func (e *endsWhen) Interval(_ measure.Dims, iv *measure.Interval) {
 }
 
 // labRun loads a fake lab until some seconds were measured.
-func labRun(t *testing.T, f *fakeLab, atEnd func()) (*record.Run, string) {
+func labRun(t *testing.T, f *fakeLab, atEnd func(), change func(*spec.Run)) (*record.Run, string) {
 	t.Helper()
 	asked := small("", func(s *spec.Run) {
 		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true,
 			spec.Load{Workers: 1, Rate: 50, Duration: spec.Duration(5 * time.Minute)}
+		if change != nil {
+			change(s)
+		}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -178,7 +181,7 @@ func TestRunOfALab(t *testing.T) {
 		if _, err := file.WriteString("connection mongodb://plimsoll:" + labPassword + "@h/ received\nverifier of " + ownSecret + " made\nchanged to \"host=h password=pass-of-others user=x\"\n"); err != nil {
 			t.Error(err)
 		}
-	})
+	}, nil)
 	if r.Target.Address != "lab:three" || r.Specification.Target != "lab:three" || r.Target.Level != "durable" || r.Target.Topology != "gateway before 2 members" {
 		t.Errorf("target %+v of %q", r.Target, r.Specification.Target)
 	}
@@ -217,7 +220,7 @@ func TestFaultDuringARun(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab(t)
 	f.event = true
-	r, dir := labRun(t, f, func() {})
+	r, dir := labRun(t, f, func() {}, nil)
 	events, err := record.Events(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -227,6 +230,37 @@ func TestFaultDuringARun(t *testing.T) {
 	}
 	if !has(r.Validity, "lab-fault") {
 		t.Errorf("no finding lab-fault among %+v", r.Validity)
+	}
+}
+
+// The diagnostic data of a lab's mongod are in the record, unless that is not wanted.
+func TestDiagnosticDataOfALab(t *testing.T) {
+	t.Parallel()
+	for skip, want := range map[bool]int{false: 1, true: 0} {
+		f := newFakeLab(t)
+		data := t.TempDir()
+		f.change = func(l *record.Lab) {
+			l.Members[0].Kind, l.Members[0].Settings = "mongod", map[string]string{"storage.dbPath": data}
+		}
+		atEnd := func() {
+			dir := filepath.Join(data, "diagnostic.data")
+			if err := errors.Join(os.Mkdir(dir, 0o700),
+				os.WriteFile(filepath.Join(dir, "metrics.2026-01-01"), []byte("samples"), 0o600)); err != nil {
+				t.Error(err)
+			}
+		}
+		var change func(*spec.Run)
+		if skip {
+			change = func(s *spec.Run) { s.Observe = &spec.Observe{SkipDiagnosticData: true} }
+		}
+		r, dir := labRun(t, f, atEnd, change)
+		found, err := filepath.Glob(filepath.Join(dir, record.DiagnosticsDir, "rs0-1", "metrics.*"))
+		listed := slices.ContainsFunc(r.Files, func(f record.File) bool {
+			return strings.HasPrefix(f.Name, record.DiagnosticsDir)
+		})
+		if err != nil || len(found) != want || listed != (want > 0) {
+			t.Errorf("skipped %v: the record has %v, %+v (%v)", skip, found, r.Files, err)
+		}
 	}
 }
 

@@ -249,7 +249,7 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 			return nil, err
 		}
 	}
-	if err := CheckObjectives(asked, r.workload.Classes()); err != nil {
+	if err := errors.Join(CheckObjectives(asked, r.workload.Classes()), checkConfirmed(r.workload, asked)); err != nil {
 		return nil, err
 	}
 	if opts.Teller != nil {
@@ -414,7 +414,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 	}
 	if err := checkEngine(r.workload, engineOf(r.target, r.info)); err != nil {
 		r.closeTarget()
-		return err
+		return at(Specification, err)
 	}
 	if c, ok := r.store.(server.Commander); ok {
 		r.trip = roundTrip(ctx, c)

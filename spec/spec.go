@@ -68,7 +68,7 @@ type Load struct {
 	// each can send by the calibration of its machine. Equal if absent.
 	Shares string `json:"shares,omitempty" yaml:"shares,omitempty" jsonschema:"enum=equal,enum=weight"`
 	// Zones are the shares of the load that come from the agents of each zone, together 100%, for example
-	// {eu-west: 20%, us-east: 80%}.
+	// {eu-west: 20%, us-east: 80%}. A name KEY=VALUE is that of the agents with this label; host=NAME needs no label.
 	Zones map[string]Share `json:"zones,omitempty" yaml:"zones,omitempty"`
 	// Rate is the operations per second offered by all workers together, for example 20k. With it the
 	// run is an open loop; without it each worker sends when it has its last answer.

@@ -224,8 +224,8 @@ func (l *Load) validateZones() error {
 	sum := 0.0
 	for _, name := range slices.Sorted(maps.Keys(l.Zones)) {
 		share := float64(l.Zones[name])
-		if name == "" {
-			return errors.New("load.zones: a zone has no name")
+		if key, value, label := strings.Cut(name, "="); key == "" || label && value == "" {
+			return fmt.Errorf("load.zones: %q is not the name of a zone. Use NAME, or KEY=VALUE for the agents with a label", name)
 		}
 		if err := between("load.zones: "+name, share, smallest, 1); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -93,6 +94,7 @@ func (p *Plan) estimate(o PlanOptions) {
 	}
 	p.noteTrials()
 	p.noteData()
+	p.Notes = append(p.Notes, run.Notes(p.Base)...)
 }
 
 // trials adds the time of the trials in their order. A data set is loaded before its first trial.

@@ -6,7 +6,11 @@
 // Sending an operation is the work of package store; deciding when, of package load.
 package workload
 
-import "time"
+import (
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
+)
 
 // Class is one kind of operation as it is counted and reported ("read", "insert", "list", …).
 type Class struct {
@@ -121,6 +125,7 @@ type Request struct {
 	New       bool        // FindAndModify: return the changed document
 
 	Pipeline []byte // Aggregate, Watch: BSON array of stages
+	Out      bool   // Aggregate: Pipeline writes its result into a collection, see [Outputs]
 
 	Hint      Value    // index to use, by keys or name
 	Collation []byte   // document or nil
@@ -133,6 +138,28 @@ type Request struct {
 	// MayBeEmpty is true where a result without documents is a proper answer (a scan past the last
 	// key, a search). Where it is false, finding nothing is the outcome not-found.
 	MayBeEmpty bool
+}
+
+// Writes reports whether the request changes documents.
+func (r *Request) Writes() bool { return r.Verb.Writes() || r.Out }
+
+// Outputs reports whether a pipeline ends with $out or $merge. Such an aggregate writes, and goes to the primary.
+func Outputs(pipeline []byte) bool {
+	body, _, ok := rawbson.Split(pipeline)
+	var last rawbson.RawValue
+	for ok && len(body) > 0 {
+		_, v, size := rawbson.Next(body)
+		if size == 0 {
+			return false
+		}
+		last, body = v, body[size:]
+	}
+	stage, ok := last.Body()
+	if !ok || last.Kind != rawbson.Document {
+		return false
+	}
+	name, _, _ := rawbson.Next(stage)
+	return string(name) == "$out" || string(name) == "$merge"
 }
 
 // Op is one operation of the workload: the unit that is scheduled, timed and counted. It consists of
@@ -269,6 +296,12 @@ type Remover interface {
 	// Removes reports whether documents of a collection may disappear or lose fields: by an operation, or by an index that
 	// expires them.
 	Removes(collection string) bool
+}
+
+// Thinker is implemented by workloads whose virtual users pause before operations.
+type Thinker interface {
+	// Thinks returns the names of the operations with a pause.
+	Thinks() []string
 }
 
 // As returns w, or the workload that w wraps, as one with an optional part. Wrappers have a method Unwrap.

@@ -53,6 +53,7 @@ other users can read command lines.`,
 	fs.StringVar(&o.Server.CA, "ca", "", "`file` with the certificate authorities of your NATS server (default those of the system)")
 	fs.StringVar(&o.Facts.Name, "name", "", "`name` of this agent, unique among those of the coordinator (default host name and process number)")
 	fs.StringVar(&o.Facts.Zone, "zone", "", "`name` of the place of this machine, for example a region; it is in the record (default the variable "+zoneVariable+")")
+	fs.StringToStringVar(&o.Facts.Labels, "label", nil, "label `key=value` of this agent, by which runs give shares; it is in the record (repeatable)")
 	fs.StringVar(&o.dir, "dir", "", "`directory` for results until they are handed over (default that of temporary files)")
 	fs.DurationVar(&o.Gone, "gone", 10*time.Minute, "`time` without the coordinator after which the agent ends")
 	return cmd
@@ -67,7 +68,7 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 		return err
 	}
 	o.Facts.Version, o.Facts.Commit = toolVersion()
-	o.Facts.Zone = cmp.Or(o.Facts.Zone, env.getenv(zoneVariable))
+	o.Facts.Zone = cmp.Or(o.Facts.Zone, o.Facts.Labels["zone"], env.getenv(zoneVariable))
 	o.Leave = true
 	o.Tell = func(text string) { fmt.Fprintln(env.stderr, "plimsoll agent:", text) }
 	// A terminal that closes must not end the load: the coordinator decides.

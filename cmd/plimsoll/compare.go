@@ -86,7 +86,8 @@ metric is better, worse, equivalent or inconclusive.
 
 A side is the directory of a record, a directory with several records of the same test, a study, or a
 configuration of a study (DIR#CONFIGURATION). Two studies are compared configuration by configuration.
-If workload, data, durability, client or processor of the sides differ, there is no verdict. Use --varied
+If the first side is a probe with a prediction (plimsoll disk --predict), the others are runs of the engine, and
+the errors of the prediction are printed. If workload, data, durability, client or processor of the sides differ, there is no verdict. Use --varied
 for a difference that you want to compare.
 
 Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a verdict of --fail-if,
@@ -94,6 +95,7 @@ Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a
 		Example: `  plimsoll compare before after
   plimsoll compare nightly/monday nightly/tuesday --format md -o comment.md
   plimsoll compare 'my-study#baseline' 'my-study#workers=32' --metric throughput,read.p99
+  plimsoll compare prediction runs --out prediction-and-runs
   plimsoll compare old new --varied target.version --fail-if worse`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,6 +109,9 @@ Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a
 			}
 			if len(args) < 2 {
 				return usageError("%s needs at least two records or studies, but got %d", cmd.CommandPath(), len(args))
+			}
+			if record.KindIn(args[0]) == record.KindProbe && record.KindIn(args[1]) != record.KindProbe {
+				return holdPrediction(env, args, f, out)
 			}
 			return compare(env, args, o, f, out)
 		},

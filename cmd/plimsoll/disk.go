@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/capacity/predict"
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/faultcut"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
@@ -36,6 +37,9 @@ type diskFlags struct {
 	witness, session                         string
 	pods                                     podFlags
 	packed                                   string // what the volume of this pod is
+	log                                      string
+	predict                                  []string // calibrations
+	calibrations                             []predict.Calibration
 }
 
 func newDiskCommand(env *environment) *cobra.Command {
@@ -59,6 +63,9 @@ Profiles:
 
 Each step takes --duration. Ctrl-C ends the current step and keeps the measured data.
 
+With --predict, the record has the throughput and the p99 of durable writes of an engine on this storage,
+over workers, before the engine runs here. 'plimsoll compare RECORD RUN…' compares them with runs.
+
 With --place kubernetes, a pod probes a new volume on each node for each --storage-class, one after the
 other. The records and report.html, which compares them, are in --out. Volumes and pods are removed, also
 after Ctrl-C. If the command was killed, 'plimsoll agents clean' removes them.
@@ -71,6 +78,7 @@ flushed data lost, 6 result invalid, 130 interrupted.`,
   plimsoll disk /data --profile journal --peer 2ms@0.5ms --peer 2ms@0.5ms --slo 'flush.p99<10ms'
   plimsoll disk /data --profile checkpoint --dirty 2GiB --commit-rate 500 --duration 5m
   plimsoll disk /data --profile sustained --duration 30m --size 200GiB
+  plimsoll disk /data --profile journal --predict calibration-1,calibration-64 --out prediction
   plimsoll disk --place kubernetes:n1,n2 --storage-class fast,slow --profile random,journal`,
 		Args: atMostOne("directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,6 +114,8 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.fallback, "fallback", false, "use the page cache, with a warning, if O_DIRECT does not work")
 	flags.StringVar(&f.record, "record", "1KiB", "journal: `bytes` of one commit")
 	flags.StringVar(&f.segment, "segment", "100MiB", "journal: `size` of its files")
+	flags.StringVar(&f.log, "log", spec.LogReserved, "journal: how its files are written: reserved in advance (WiredTiger), growing (Pebble), or overwritten in pages (PostgreSQL)")
+	flags.StringSliceVar(&f.predict, "predict", nil, "predict durable writes of an engine on this storage, from these `records` of its runs on a filesystem in memory")
 	flags.StringVar(&f.clients, "clients", "1,2,4,8,16,32,64,128,256", "journal: `numbers` of clients that wait for commits")
 	flags.StringArrayVar(&f.peers, "peer", nil, "journal: `FLUSH@RTT` of another member: the time of its flush and of a round trip to it, such as 2ms@0.5ms (repeatable)")
 	flags.Float64Var(&f.commitRate, "commit-rate", d.CommitRate, "checkpoint: commits per second, at random times")
@@ -152,6 +162,12 @@ func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, er
 	s.Threads = f.threads[0]
 	if len(f.threads) > 1 {
 		s.Ramp = f.threads
+	}
+	if f.log != spec.LogReserved {
+		s.Log = f.log
+	}
+	if err := f.calibrate(cmd, &s); err != nil {
+		return s, err
 	}
 	s.Fallback, s.CommitRate, s.ReadRate, s.Files = f.fallback, f.commitRate, f.readRate, f.files
 	s.Devices, s.Seed, s.Forced, s.Objectives = f.devices, f.seed, f.force, f.slo
@@ -237,6 +253,9 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	defer stop()
 	err = disk.Run(ctx, disk.Options{Writer: w, Progress: progress, Cutter: cutter, Live: f.iostat})
 	progress.end()
+	if err == nil && ctx.Err() == nil && len(f.calibrations) > 0 {
+		p.Prediction = predict.Disk(p, f.calibrations, spec.Clients)
+	}
 	return f.finish(ctx, env, w, out, err)
 }
 

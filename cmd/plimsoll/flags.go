@@ -97,6 +97,15 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError("%s takes at least one %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

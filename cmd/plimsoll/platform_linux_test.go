@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -97,7 +98,7 @@ func TestPlatformPlan(t *testing.T) {
 			[]string{says, "nothing was done", "--yes-break-it"}},
 		{o.drill("a", "--fault", "pause:random", "--dry-run"), exitSuccess, []string{"one of these 3 members", "pause db1", "pause db2", "pause db3"}},
 		{o.drill("a", "--fault", "kill:primary", "--dry-run"), exitSuccess, []string{"role primary"}},
-		{o.drill("a", "--fault", "cut:db1", "--dry-run"), exitUsage, []string{"has no commands for cut (it has: kill, pause, stop)"}},
+		{o.drill("a", "--fault", "cut:db1", "--dry-run"), exitUsage, []string{"does not have it (it has: pause, kill, stop)"}},
 		{o.drill("a", "--fault", "kill:db7", "--dry-run"), exitUnreachable, []string{`there is no member "db7"`}},
 		{[]string{"platform", "status"}, exitSuccess, []string{"no fault is in the journal"}},
 		{[]string{"platform", "heal"}, exitSuccess, []string{"nothing was done"}},
@@ -181,6 +182,60 @@ func TestPlatformMaintenance(t *testing.T) {
 		if code != exitSuccess || d.Verdict != record.Holds || !f.Hit || f.Event == nil ||
 			len(f.Event.Figures) == 0 || f.Event.Figures[0].Name != figure || f.Event.Figures[0].Value < 3 {
 			t.Errorf("%s: exit code %d, %s: %q, %+v\n%s", event, code, d.Verdict, d.Reasons, f, text)
+		}
+	}
+}
+
+// Events that MongoDB has no command for are commands of the platform file: a backup, an initial sync, and members that
+// are removed and added. The drill waits until a member that copies data is a secondary.
+func TestPlatformMaintenanceByCommands(t *testing.T) {
+	t.Parallel()
+	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
+	data := filepath.Join(filepath.Dir(o.Script), "db3", "data")
+	file := filepath.Join(o.dir, "events.yaml")
+	text := fmt.Sprintf(`
+run: {target: '%[1]s', load: {duration: 16s, rate: 200}, durability: {w: majority}}
+platform: events-platform.yaml
+faults:
+  - {fault: "backup:db2", at: 2s}
+  - {fault: "initial-sync:db3", at: 4s}
+  - {fault: "remove-member:db3", at: 8s, for: 2s}
+  - {fault: "add-member:db3", at: 12s, for: 1s}
+`, o.URI)
+	events := fmt.Sprintf(`actions:
+  backup: {inject: [cp, -r, '%[2]s', '%[2]s.copy'], witness: [test, -e, '%[2]s.copy'], failure_mode: planned}
+  initial-sync:
+    inject: [sh, -c, '%[1]s stop db3 && rm -r %[2]s/* && %[1]s start db3']
+    witness: [test, -e, '%[2]s/mongod.lock']
+    failure_mode: planned
+  remove-member: {inject: [%[1]s, stop, db3], heal: [%[1]s, start, db3], witness: [%[1]s, is-dead, db3], failure_mode: planned}
+  add-member: {inject: [%[1]s, start, db3], heal: ["true"], witness: [test, -e, '%[2]s/mongod.lock'], failure_mode: planned}
+`, o.Script, data)
+	all, err := os.ReadFile(o.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, _, _ := strings.Cut(string(all), "actions:")
+	err = errors.Join(os.WriteFile(file, []byte(text), 0o600),
+		os.WriteFile(filepath.Join(o.dir, "events-platform.yaml"), []byte(members+events), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out := o.run(t, "drill", file, "--quiet", "--yes-break-it", "--out", filepath.Join(o.dir, "a"))
+	d, err := record.OpenDrill(filepath.Join(o.dir, "a"))
+	if err != nil {
+		t.Fatalf("exit code %d, %v\n%s", code, err, out)
+	}
+	if code != exitSuccess || d.Verdict != record.Holds || len(d.Rounds[0].Faults) != 4 {
+		t.Fatalf("exit code %d, %s: %q\n%s", code, d.Verdict, d.Reasons, out)
+	}
+	for _, f := range d.Rounds[0].Faults {
+		if !f.Hit || f.Noticed == nil || f.Noticed.P99Before == 0 || f.Done < f.Injected || len(f.Commands) < 2 {
+			t.Errorf("%+v, noticed %+v", f, f.Noticed)
+		}
+		if event := f.Fault.Action == "backup" || f.Fault.Action == "initial-sync"; event &&
+			(f.Event == nil || f.Event.Outcome != record.EventCompleted) {
+			t.Errorf("%s: %+v", f.Fault, f.Event)
 		}
 	}
 }

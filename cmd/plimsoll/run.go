@@ -104,6 +104,11 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 	defer end()
 	places := o.agents.places(env, opts.Dir)
 	defer places.close()
+	if !o.quiet {
+		for _, note := range run.Notes(spec) {
+			fmt.Fprintf(env.stderr, "note: %s\n", note)
+		}
+	}
 	result, err := execute(cmd.Context(), env, opts, o.quiet,
 		func(ctx context.Context, opts run.Options) (*record.Run, error) {
 			return fleet.Execute(ctx, spec, opts, fleet.Options{Places: places.find})

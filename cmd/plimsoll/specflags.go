@@ -76,7 +76,7 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("strict", "true|false", "end the run if a load client is lost; otherwise the others continue", setStrict)
 	fs.Lookup("strict").NoOptDefVal = "true"
 	one("shares", "equal|weight", "division of the load among clients: equal, or by what the calibration of each machine says that it can send (default equal)", text(func(r *spec.Run) *string { return &r.Load.Shares }))
-	many("zone", "name=20%", "share of the load that comes from the agents of a zone; together 100% (repeatable)", addZone)
+	many("zone", "name=20%", "share of the load that comes from the agents of a zone, or with a label (key=value=20%, or host=NAME=20%); together 100% (repeatable)", addZone)
 	one("rate", "ops/s", "planned operations per second (open loop); an operation that waits for a worker is sent late", parsed("load.rate", spec.ParseRate, func(r *spec.Run) *spec.Rate { return &r.Load.Rate }))
 	one("replay", "file", "send the operations of a recording at their times; see 'plimsoll workload record'", text(func(r *spec.Run) *string { return &r.Load.Replay }))
 	one("speed", "2x", "how much faster than recorded a --replay is sent (default 1x)", setSpeed)
@@ -249,16 +249,16 @@ func addObjectives(r *spec.Run, v string) error {
 	return nil
 }
 
-// addZone parses NAME=20%.
-func addZone(r *spec.Run, v string) error {
-	name, value, err := keyValue(v)
-	if err != nil {
-		return err
+// addZone parses NAME=20% or KEY=VALUE=20%.
+func addZone(r *spec.Run, v string) (err error) {
+	i := strings.LastIndexByte(v, '=')
+	if i < 0 {
+		return fmt.Errorf("%q is not of the form NAME=20%% or KEY=VALUE=20%%", v)
 	}
 	if r.Load.Zones == nil {
 		r.Load.Zones = map[string]spec.Share{}
 	}
-	r.Load.Zones[name], err = spec.ParseShare(value)
+	r.Load.Zones[v[:i]], err = spec.ParseShare(v[i+1:])
 	return err
 }
 

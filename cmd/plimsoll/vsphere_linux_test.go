@@ -2,60 +2,53 @@ package main
 
 import (
 	"bytes"
-	"crypto/tls"
+	"context"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
-
-	_ "github.com/vmware/govmomi/pbm/simulator"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
+	"github.com/plimsoll-bench/plimsoll/platform/vsphere/vspheretest"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// newVCenter is a simulated vCenter whose virtual machines are the members of a deployment, with a platform file. power
-// is the state of the machine of a member.
-func newVCenter(t *testing.T, o *deployed) (power func(member int) types.VirtualMachinePowerState) {
+// vCenter is a simulated vCenter whose virtual machines are the members of a deployment.
+type vCenter struct{ *vspheretest.Center }
+
+// newVCenter starts a vCenter, and writes its platform file.
+func newVCenter(t *testing.T, o *deployed) vCenter {
 	t.Helper()
-	m := simulator.VPX()
-	m.Host, m.ClusterHost, m.Machine = 0, 3, 3
-	if err := m.Create(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Remove)
-	m.Service.TLS = new(tls.Config)
-	m.Service.RegisterEndpoints = true
-	server := m.Service.NewServer()
-	t.Cleanup(server.Close)
-	ca, err := server.CertificateFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := vspheretest.New(t)
 	if err := os.WriteFile(filepath.Join(o.dir, "login"), []byte("plimsoll\ngeheim123\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("vsphere: {url: 'https://%s', ca: '%s', credentials: login}\nmembers:\n", server.URL.Host, ca)
+	text := fmt.Sprintf("vsphere: {url: '%s', ca: '%s', credentials: login}\nmembers:\n", c.URL, c.CA)
 	for i, name := range o.Names {
 		text += fmt.Sprintf("  - {name: %s, address: '%s', vm: DC0_C0_RP0_VM%d}\n", name, o.Addresses[i], i)
 	}
 	if err := os.WriteFile(o.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return func(member int) (state types.VirtualMachinePowerState) {
-		for _, e := range m.Map().All("VirtualMachine") {
-			if vm, ok := e.(*simulator.VirtualMachine); ok && vm.Name == fmt.Sprintf("DC0_C0_RP0_VM%d", member) {
-				m.Service.Context.WithLock(vm, func() { state = vm.Runtime.PowerState })
-			}
-		}
-		return state
-	}
+	return vCenter{c}
+}
+
+// power is the state of the machine of a member.
+func (c vCenter) power(t *testing.T, member int) (state types.VirtualMachinePowerState) {
+	vm := c.VM(t, fmt.Sprintf("DC0_C0_RP0_VM%d", member))
+	c.Model.Service.Context.WithLock(vm, func() { state = vm.Runtime.PowerState })
+	return state
 }
 
 // A virtual machine of a vCenter is powered off under load. The drill ends with a verdict, and its record has the
@@ -63,7 +56,8 @@ func newVCenter(t *testing.T, o *deployed) (power func(member int) types.Virtual
 func TestVSphereDrill(t *testing.T) {
 	t.Parallel()
 	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
-	power := newVCenter(t, o)
+	c := newVCenter(t, o)
+	power := func(member int) types.VirtualMachinePowerState { return c.power(t, member) }
 	o.follow(t, power)
 	plan := []string{"--fault", "vm-power-off:db3", "--for", "4s", "--duration", "14s"}
 	code, out := o.run(t, o.drill("a", plan...)...)
@@ -72,6 +66,7 @@ func TestVSphereDrill(t *testing.T) {
 			t.Errorf("exit code %d, the plan lacks %q:\n%s", code, want, out)
 		}
 	}
+	o.refusesUnnamed(t)
 	code, out = o.run(t, o.drill("a", append(plan, "--yes-break-it")...)...)
 	d, err := record.OpenDrill(filepath.Join(o.dir, "a"))
 	if err != nil {
@@ -110,6 +105,25 @@ func TestVSphereDrill(t *testing.T) {
 	}
 }
 
+// refusesUnnamed checks that a member of the set which the file does not name is not broken, even with a yes.
+func (o *deployed) refusesUnnamed(t *testing.T) {
+	t.Helper()
+	all, err := os.ReadFile(o.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(all), "  - {name: db3,")
+	two := filepath.Join(o.dir, "two.yaml")
+	if err := os.WriteFile(two, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out := o.run(t, "drill", o.URI, "--platform", two, "--fault", "vm-power-off:"+o.Addresses[2], "--at", "500ms",
+		"--duration", "2s", "--quiet", "--yes-break-it", "--out", filepath.Join(o.dir, "unnamed"))
+	if code == exitSuccess || !strings.Contains(out, "Only named members are broken") {
+		t.Errorf("a member without a name: exit code %d\n%s", code, out)
+	}
+}
+
 // follow pauses and resumes the last member as its virtual machine is powered off and on.
 func (o *deployed) follow(t *testing.T, power func(int) types.VirtualMachinePowerState) {
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -137,4 +151,131 @@ func (o *deployed) follow(t *testing.T, power func(int) types.VirtualMachinePowe
 			}
 		}
 	}()
+}
+
+// A virtual machine is reset under load, with the member that is the primary. Another member takes over, and the reset
+// needs no heal.
+func TestVSphereReset(t *testing.T) {
+	t.Parallel()
+	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
+	c := newVCenter(t, o)
+	var booted sync.WaitGroup
+	reset := func(_ http.ResponseWriter, _ *http.Request, body string) bool {
+		if !strings.Contains(body, "ResetVM_Task") {
+			return false
+		}
+		for i, name := range o.Names {
+			if !strings.Contains(body, ">"+c.VM(t, fmt.Sprintf("DC0_C0_RP0_VM%d", i)).Self.Value+"<") {
+				continue
+			}
+			_ = exec.Command(o.Script, "kill", name).Run() // the drill shows whether it ended
+			booted.Go(func() {                             // its guest is slower than an election
+				o.awaitPrimary(t, o.Addresses[i])
+				_ = exec.Command(o.Script, "start", name).Run() // as before
+			})
+		}
+		return false
+	}
+	c.Gate.Store(&reset)
+	t.Cleanup(booted.Wait)
+	code, out := o.run(t, o.drill("a", "--fault", "vm-reset:primary", "--duration", "14s", "--yes-break-it")...)
+	d, err := record.OpenDrill(filepath.Join(o.dir, "a"))
+	if err != nil {
+		t.Fatalf("exit code %d, %v\n%s", code, err, out)
+	}
+	f := d.Rounds[0].Faults[0]
+	if code != exitSuccess || d.Verdict != record.Holds || !f.Hit || f.Manner != record.MannerBlackHole ||
+		!strings.Contains(f.Evidence, "VmPoweredOffEvent") || !strings.Contains(f.Evidence, "own connection") {
+		t.Errorf("exit code %d, %s: %q, %+v\n%s", code, d.Verdict, d.Reasons, f, out)
+	}
+	steps := ""
+	for _, c := range f.Commands {
+		steps += " " + c.Step
+	}
+	if !strings.HasPrefix(steps, " inject witness") || strings.Contains(steps, "heal") {
+		t.Errorf("the requests were%s", steps)
+	}
+	if code, out := o.run(t, "platform", "status"); code != exitSuccess || !strings.Contains(out, "no fault is in the journal") {
+		t.Errorf("status: exit code %d\n%s", code, out)
+	}
+}
+
+// awaitPrimary waits until a member other than the one with an address is the primary.
+func (o *deployed) awaitPrimary(t *testing.T, not string) {
+	client, err := mongo.Connect(options.Client().ApplyURI(o.URI))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = client.Disconnect(context.Background()) }() // the server ends with the test
+	for limit := time.Now().Add(5 * time.Minute); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
+		var hello struct{ Me string }
+		err := client.Database("admin").RunCommand(context.Background(), bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+		if err == nil && hello.Me != not {
+			return
+		}
+	}
+	t.Error("no other member became the primary")
+}
+
+// A study varies the storage policy of the disks. It needs a yes. Each trial begins when the disks comply, and at the
+// end they have what they had.
+func TestVSphereStudy(t *testing.T) {
+	t.Parallel()
+	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
+	c := newVCenter(t, o)
+	array := c.AddArray()
+	before := array.Policies()
+	file := filepath.Join(o.dir, "study.yaml")
+	text := fmt.Sprintf(`name: policies
+platform: platform.yaml
+run:
+  target: '%s'
+  storage_policy: %s
+  workload: {name: a, records: 100}
+  load: {workers: 2, rate: 200, warmup: 0s, duration: 2s}
+factors: [{name: policy, path: storage_policy, levels: [%[2]s, %s]}]
+trials: 2
+canary: -1
+order: batched
+batch: [policy]
+`, o.URI, vspheretest.Standard, vspheretest.Other)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out := o.run(t, "study", "plan", file)
+	if code != exitSuccess || !strings.Contains(out, "is set 2 times") {
+		t.Errorf("plan: exit code %d\n%s", code, out)
+	}
+	dir := filepath.Join(o.dir, "study")
+	code, out = o.run(t, "study", "run", file, "--quiet", "--out", dir)
+	if code != exitUsage || !strings.Contains(out, "nothing was done") || !strings.Contains(out, "--yes-break-it") || array.Changed() > 0 {
+		t.Errorf("without a yes: exit code %d, %d changes\n%s", code, array.Changed(), out)
+	}
+	code, out = o.run(t, "study", "run", file, "--quiet", "--out", dir, "--yes-break-it")
+	s, err := record.OpenStudy(dir)
+	if err != nil {
+		t.Fatalf("exit code %d, %v\n%s", code, err, out)
+	}
+	changes := 0
+	for _, trial := range s.Trials {
+		if trial.Status != record.TrialDone || trial.Storage == nil || trial.Storage.Disks != 3 ||
+			trial.Storage.Compliance != "compliant" {
+			t.Errorf("exit code %d: %+v\n%s", code, trial, out)
+		} else if trial.Storage.Changed > 0 && trial.Storage.Resync != nil && trial.Storage.Resync.Bytes > 0 {
+			changes++
+		}
+	}
+	if len(s.Trials) != 4 || changes == 0 || s.VSphere == nil || len(s.VSphere.Machines) != 3 {
+		t.Errorf("%d trials, %d rebuilds, facts %+v\n%s", len(s.Trials), changes, s.VSphere, out)
+	}
+	if got := array.Policies(); !maps.Equal(got, before) {
+		t.Errorf("the disks have %v, want %v", got, before)
+	}
+	if _, page := o.run(t, "show", dir); !strings.Contains(page, vspheretest.Other) || !strings.Contains(page, "until compliance") {
+		t.Errorf("the result lacks the policies:\n%s", page)
+	}
+	if code, out := o.run(t, "platform", "status"); code != exitSuccess || !strings.Contains(out, "no fault is in the journal") {
+		t.Errorf("status: exit code %d\n%s", code, out)
+	}
 }

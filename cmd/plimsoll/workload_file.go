@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func (f *workloadFlags) command(use, short, long string,
 
 func newWorkloadCheckCommand(env *environment) *cobra.Command {
 	f := &workloadFlags{}
-	cmd := f.command("check", "Check a workload file, and whether an engine can do it", `Check a workload file without a database. Errors name the line, the key and the nearest known word.
+	cmd := f.command("check", "Check workload files, and whether an engine can do them", `Check workload files without a database. Errors name the line, the key and the nearest known word.
 
 With --engine, check also that the engine can do every operation and has every index: embedded, documentdb (the
 open engine) or standalone (a mongod without a replica set). A mongod in a replica set can do all.`,
@@ -73,24 +74,45 @@ open engine) or standalone (a mongod without a replica set). A mongod in a repli
 			if err := run.CheckEngine(asked, f.engine); err != nil {
 				return withExit(exitUsage, err)
 			}
-			fmt.Fprintf(env.stdout, "workload %s\n\n", p.Name())
-			t := table{left: 1}
-			t.row("collection", "documents", "mean size", "data")
-			for _, c := range p.Contents() {
-				t.row(c.Name, figure.Count(c.Documents), figure.Bytes(c.MeanSize), figure.Bytes(c.Documents*c.MeanSize))
-			}
-			t.write(env.stdout, "")
-			fmt.Fprintln(env.stdout)
-			t = table{left: 1}
-			t.row("operation", "share")
-			for _, o := range p.Shares() {
-				t.row(o.Name, figure.Percent(o.Share))
-			}
-			t.write(env.stdout, "")
+			printWorkload(env, p)
 			return nil
 		})
+	check := cmd.RunE
+	cmd.Use, cmd.Args = "check FILE.yaml…", atLeastOne("workload file")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var errs []error
+		for i, file := range args {
+			if i > 0 {
+				fmt.Fprintln(env.stdout)
+			}
+			err := check(cmd, []string{file})
+			if err != nil && len(args) > 1 {
+				err = fmt.Errorf("%s: %w", file, err)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}
 	cmd.Flags().StringVar(&f.engine, "engine", "", "check what an `engine` can do: embedded, documentdb or standalone")
 	return cmd
+}
+
+// printWorkload prints the sizes of the collections and the shares of the operations.
+func printWorkload(env *environment, p *workloadfile.Plan) {
+	fmt.Fprintf(env.stdout, "workload %s\n\n", p.Name())
+	t := table{left: 1}
+	t.row("collection", "documents", "mean size", "data")
+	for _, c := range p.Contents() {
+		t.row(c.Name, figure.Count(c.Documents), figure.Bytes(c.MeanSize), figure.Bytes(c.Documents*c.MeanSize))
+	}
+	t.write(env.stdout, "")
+	fmt.Fprintln(env.stdout)
+	t = table{left: 1}
+	t.row("operation", "share")
+	for _, o := range p.Shares() {
+		t.row(o.Name, figure.Percent(o.Share))
+	}
+	t.write(env.stdout, "")
 }
 
 func newWorkloadShowCommand(env *environment) *cobra.Command {
@@ -125,8 +147,11 @@ func printSamples(env *environment, list []workloadfile.Sample) error {
 			fmt.Fprintf(env.stdout, "# waits %s\n", s.Think)
 		}
 		for _, c := range s.Commands {
-			if err := printExtended(env, s.Class, c); err != nil {
+			if err := printExtended(env, s.Class, c.Command); err != nil {
 				return err
+			}
+			if c.Omitted > 0 {
+				fmt.Fprintf(env.stdout, "# and %d more in this batch\n", c.Omitted)
 			}
 		}
 	}

@@ -73,14 +73,21 @@ func (f *File) Sync() error {
 }
 
 // Reserve allocates a file without writing it, as WiredTiger does, and returns the method: fallocate, or only the
-// length if the filesystem does not support it.
-func (f *File) Reserve(size int64) (how string, err error) {
-	_, err = ignoringEINTR(func() (int, error) { return 0, unix.Fallocate(f.fd, 0, 0, size) })
+// length if the filesystem does not support it. If the file is growing, it keeps its length.
+func (f *File) Reserve(size int64, growing bool) (how string, err error) {
+	mode := uint32(0)
+	if growing {
+		mode = unix.FALLOC_FL_KEEP_SIZE
+	}
+	_, err = ignoringEINTR(func() (int, error) { return 0, unix.Fallocate(f.fd, mode, 0, size) })
 	if err == nil {
 		return "fallocate", nil
 	}
 	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return "", err
+	}
+	if growing {
+		return "", nil
 	}
 	return "truncate", unix.Ftruncate(f.fd, size)
 }

@@ -39,7 +39,12 @@ func (f *File) WriteAt(b []byte, offset int64) error {
 
 func (f *File) Sync() error { return unix.Fsync(f.fd) }
 
-func (f *File) Reserve(size int64) (string, error) { return "truncate", unix.Ftruncate(f.fd, size) }
+func (f *File) Reserve(size int64, growing bool) (string, error) {
+	if growing {
+		return "", nil
+	}
+	return "truncate", unix.Ftruncate(f.fd, size)
+}
 
 func (f *File) Forget(int64, int64) {}
 

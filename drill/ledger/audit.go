@@ -31,6 +31,9 @@ type AuditOptions struct {
 	Members []Source
 	// Elsewhere are places where lost writes may be found: rollback files, the old timeline of a member.
 	Elsewhere []Source
+	// Copies are backups that were restored. They have what there was when they were made, so they decide nothing about
+	// writes.
+	Copies []Copy
 	// Faults are the run times at which faults were injected. The age of a lost write counts to the first fault after its
 	// acknowledgement, or to the last one if there is none.
 	Faults []int64
@@ -85,6 +88,7 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 		}
 		a.elsewhere = append(a.elsewhere, a.read(ctx, m, m.Name()))
 	}
+	a.readCopies(ctx)
 	a.judge()
 	a.judgeReads()
 	a.byShard()
@@ -144,8 +148,8 @@ func (a *audit) note() {
 	for _, w := range a.l.writers() {
 		skipped, missed, wrong = skipped+w.skipped, missed+w.missed, wrong+w.wrong
 	}
-	say(skipped, "%d writes are not checked, because upserts, replacements, and updates by a filter other than _id cannot be "+
-		"identified afterwards")
+	say(skipped, "%d writes are not checked, because upserts, replacements, removals, $merge, $out, and updates by a filter "+
+		"other than _id cannot be identified afterwards")
 	say(missed, "%d further reads did not find an acknowledged write. They are not kept, so there may be more stale writes")
 	say(wrong, "%d reads during the run returned other content than was written. The classes count what the audit found")
 	say(a.final.damaged, "%d documents are too damaged to identify their write. They may be among the lost writes")

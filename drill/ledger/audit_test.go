@@ -106,6 +106,44 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// A backup has what there was when it was made. It decides nothing about writes. What a member behind its primary did
+// not have yet is named, and a backup of no moment is found.
+func TestCopies(t *testing.T) {
+	l, own, w := script(t, 100, func(int) bool { return false })
+	copyOf := func(name string, lacks func(i int) bool) *reader {
+		r := &reader{name: name, w: w, without: map[string]bool{}}
+		for i := range 100 {
+			if lacks(i) {
+				r.without[keyOf(bson.ObjectID(ownID(5, 0, inserts, int64(i))))] = true
+			}
+		}
+		return r
+	}
+	begun := int64(60 * time.Millisecond) // write number n was acknowledged after n ms
+	copies := []Copy{
+		{copyOf("exact", func(i int) bool { return i > 60 }), begun},
+		{copyOf("behind", func(i int) bool { return i > 50 }), begun},
+		{copyOf("torn", func(i int) bool { return i > 70 || i == 40 || i == 41 }), begun},
+		{&reader{name: "cut off", w: w, most: 10}, begun},
+	}
+	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Copies: copies})
+	if diff := cmp.Diff(map[string]int64{record.WriteOK: 100}, got.Inserts); diff != "" {
+		t.Error(diff)
+	}
+	for i, want := range []record.LedgerRead{
+		{State: record.MemberStale, Missing: 39, Copy: &record.LedgerCopy{}},
+		{State: record.MemberStale, Missing: 49, Copy: &record.LedgerCopy{Earlier: 9, Age: int64(9 * time.Millisecond)}},
+		{State: record.MemberDiverged, Missing: 31, Copy: &record.LedgerCopy{Earlier: 2, Torn: 2,
+			Age: int64(20 * time.Millisecond)}},
+		{State: record.MemberNeverRead},
+	} {
+		read := got.Reads[i+1]
+		if read.State != want.State || want.Copy != nil && (read.Missing != want.Missing || *read.Copy != *want.Copy) {
+			t.Errorf("%s: %+v, %+v", read.Source, read, read.Copy)
+		}
+	}
+}
+
 // arriving is a source to which writes without an answer come after its first scan.
 type arriving struct {
 	*reader

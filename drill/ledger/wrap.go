@@ -133,7 +133,7 @@ func (s *tagger) tag(op *workload.Op) {
 	s.bare = *op
 	writes := false
 	for i := range op.Requests {
-		writes = writes || op.Requests[i].Verb.Writes()
+		writes = writes || op.Requests[i].Writes()
 	}
 	if !writes {
 		return
@@ -155,6 +155,10 @@ func (s *tagger) tagFrom(first int) {
 			s.build(i, req)
 		case workload.Update, workload.FindAndModify:
 			s.change(i, req)
+		case workload.Delete, workload.Aggregate:
+			if req.Writes() {
+				s.writer.skipped++
+			}
 		}
 		if end = i + 1; s.Listens(&s.bare, i) {
 			break

@@ -22,8 +22,8 @@ type Pair struct {
 const (
 	// many is the number of frames of the longest exchange.
 	many = 100_000
-	// largest is the size of the largest frame.
-	largest = 512 << 10
+	// largest is the size of the largest frame. A NATS server takes messages of 1 MiB.
+	largest = 4 << 20
 )
 
 // Run tests pairs that connect makes. A pair ends with its test.
@@ -91,7 +91,7 @@ func testOrder(t *testing.T, p Pair) { exchange(t, p, 1000) }
 
 func testMany(t *testing.T, p Pair) { exchange(t, p, many) }
 
-// Frames may be as large as the parts of files that agents hand over.
+// Frames may be large: an order has the workload file of its run.
 func testLarge(t *testing.T, p Pair) {
 	var sent [][]byte
 	for size := 1 << 10; size <= largest; size *= 2 {

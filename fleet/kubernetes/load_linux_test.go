@@ -3,11 +3,14 @@ package kubernetes_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,12 +23,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/kubetest"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
+	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
-	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
 // image has the program under test.
@@ -86,10 +90,58 @@ func (b *breaker) evict(node string) {
 	}
 }
 
-// TestLoadOnKubernetes loads a responder outside of the cluster from four agents on two nodes. One pod is evicted and
-// one node is killed meanwhile. The run goes on without them, and the record says so.
+// outside starts the open engine on this machine, outside of the cluster, and returns its address for pods. The engine
+// listens on loopback only, so the test forwards connections to it.
+func outside(t *testing.T, e engine.Engine) string {
+	t.Helper()
+	at, err := url.Parse(enginetest.Start(t, e, engine.StartOptions{}).URI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", kubetest.Machine+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			go forward(in, at.Host)
+		}
+	}()
+	at.Host = listener.Addr().String()
+	return at.String()
+}
+
+// forward copies in both directions until one side ends.
+func forward(in net.Conn, to string) {
+	defer in.Close()
+	out, err := net.Dial("tcp", to)
+	if err != nil {
+		return // the client sees that its connection ends
+	}
+	defer out.Close()
+	ended := make(chan error, 2)
+	for from, to := range map[net.Conn]net.Conn{in: out, out: in} {
+		go func() {
+			_, err := io.Copy(to, from)
+			ended <- err
+		}()
+	}
+	<-ended
+}
+
+// TestLoadOnKubernetes loads the open engine outside of the cluster from four agents on two nodes. One pod is evicted
+// and one node is killed meanwhile. The run goes on without them, and the record says what happened.
 func TestLoadOnKubernetes(t *testing.T) {
 	program, archive, ok := kubetest.Plimsoll(t, image)
+	if !ok {
+		return
+	}
+	e, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return
 	}
@@ -98,20 +150,7 @@ func TestLoadOnKubernetes(t *testing.T) {
 		return
 	}
 	c.Load(t, archive)
-	target, err := net.Listen("tcp", kubetest.Machine+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	serving, stop := context.WithCancel(t.Context())
-	go func() { served <- null.Serve(serving, target, null.Options{}) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	address := "mongodb://" + target.Addr().String() + "/?directConnection=true"
+	address := outside(t, e)
 	t.Run("resumed", func(t *testing.T) { testResumed(t, c, program, address) })
 	coordinator, err := nats.Open(t.Context(), nats.Options{Dir: t.TempDir(), Listen: kubetest.Machine + ":0"})
 	if err != nil {
@@ -126,8 +165,7 @@ func TestLoadOnKubernetes(t *testing.T) {
 	agents := kubernetes.New(cluster, kubernetes.Settings{Image: image, CPU: cpu, Memory: "256Mi"}, coordinator)
 
 	asked := spec.Run{Target: address, Workload: spec.Workload{Name: "a", Records: 100}}
-	asked.Load.Clients, asked.Load.Place, asked.Load.Workers, asked.Load.Pace = 4, spec.PlaceKubernetes, 8, 100
-	asked.LoadPhase.Skip = true // the responder stores nothing
+	asked.Load.Clients, asked.Load.Place, asked.Load.Workers, asked.Load.Pace = 4, spec.PlaceKubernetes, 8, 10
 	asked.Load.Duration = spec.Duration(40 * time.Second)
 	asked.Defaults()
 	b := &breaker{t: t, cluster: c}
@@ -164,8 +202,8 @@ func testResumed(t *testing.T, c *kubetest.Cluster, program, address string) {
 		return cmd
 	}
 	first := command("run", address, "--agents", "2", "--place", "kubernetes", "--agent-image", image, "--agent-cpu", "500m",
-		"--agent-memory", "256Mi", "--agents-listen", kubetest.Machine+":0", "--load", "skip", "--records", "100", "--threads", "4",
-		"--pace", "50", "--duration", "20s", "--out", dir)
+		"--agent-memory", "256Mi", "--agents-listen", kubetest.Machine+":0", "--records", "100", "--threads", "4", "--pace", "10",
+		"--duration", "20s", "--out", dir)
 	if err := childproc.Start(first); err != nil {
 		t.Fatal(err)
 	}
@@ -220,10 +258,15 @@ func checkLost(t *testing.T, dir string, b *breaker) {
 		t.Fatalf("the run is %s with the clients %+v; on the killed node were %v", r.Status, r.Clients, b.killed)
 	}
 	for _, client := range r.Clients {
-		want := "complete"
+		want, problem := "complete", ""
 		switch {
-		case client.Agent == b.evicted, slices.Contains(b.killed, client.Agent):
-			want = "lost"
+		case client.Agent == b.evicted:
+			want, problem = "lost", "by a signal or an eviction: the cluster ended its pod (EvictionByEvictionAPI: "
+		case slices.Contains(b.killed, client.Agent):
+			want, problem = "lost", "it did not respond for 30 s: its node "+kubetest.Nodes[1]+" is not ready ("
+		}
+		if !strings.Contains(client.Problem, problem) {
+			t.Errorf("client %s was lost because %q, want %q", client.Agent, client.Problem, problem)
 		}
 		if client.Status != want || client.Host == "" || (want != "complete") != (client.LostAt > 0) {
 			t.Errorf("client %+v, want it to be %s", client, want)
@@ -232,11 +275,11 @@ func checkLost(t *testing.T, dir string, b *breaker) {
 	found := false
 	for _, f := range r.Validity {
 		if f.ID == "client-lost" {
-			found = true
+			found = strings.Contains(f.Text, "EvictionByEvictionAPI") && strings.Contains(f.Text, "is not ready")
 			t.Log(f.Text)
 		}
 	}
-	if !found {
+	if !found || r.Phase(load.PhaseMeasure).Counts.Succeeded == 0 || r.Target.Kind != "ferretdb" {
 		t.Errorf("no finding client-lost in %+v", r.Validity)
 	}
 }

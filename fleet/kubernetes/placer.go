@@ -94,6 +94,7 @@ type Placer struct {
 	mu   sync.Mutex
 	made []string // names of Jobs
 	n    int      // their agents
+	fates
 }
 
 // New returns a placer. It chooses the name of the settings and the number itself, and asks the coordinator for the
@@ -143,6 +144,7 @@ func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
 	for _, l := range links {
 		if m := podName.FindStringSubmatch(l.Facts().Name); m != nil && !slices.Contains(p.made, m[1]) {
 			p.made = append(p.made, m[1])
+			p.fates.follow(p.cluster, m[1])
 		}
 	}
 	return links, err
@@ -178,6 +180,7 @@ func (p *Placer) add(ctx context.Context, n int) error {
 		}
 		if o.GetKind() == "Job" {
 			owner = []meta.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: s.Name, UID: made.GetUID()}}
+			p.fates.follow(p.cluster, s.Name)
 		}
 	}
 	p.n += n
@@ -229,6 +232,7 @@ func (p *Placer) End() error {
 		err = errors.Join(err, p.cluster.remove(ctx, name))
 	}
 	p.made, p.n = nil, 0
+	p.fates.end()
 	return err
 }
 

@@ -155,7 +155,8 @@ func TestNetworkSilent(t *testing.T) {
 	}
 }
 
-// A user's server that is down in the middle ends the run with one sentence.
+// A user's server that is down in the middle ends the run with one sentence. The record has what arrived before, and
+// the agents end.
 func TestServerDown(t *testing.T) {
 	t.Parallel()
 	theirs := userServer(t, true)
@@ -163,9 +164,10 @@ func TestServerDown(t *testing.T) {
 	p := newProxy(t, address)
 	theirs.URL = scheme + "@" + p.listener.Addr().String()
 	c := open(t, Options{Server: theirs})
+	var agents []<-chan error
 	for _, name := range []string{"a", "b"} {
-		o := AgentOptions{Server: theirs, Facts: fleet.Facts{Name: name}, Gone: 5 * time.Second}
-		start(t, o, fleet.Agent{Dir: t.TempDir()}.Serve)
+		o := AgentOptions{Server: theirs, Facts: fleet.Facts{Name: name}, Gone: 5 * time.Second, Leave: true}
+		agents = append(agents, start(t, o, fleet.Agent{Dir: t.TempDir()}.Serve))
 	}
 	w := &watcher{on: map[int]func(){2: func() { p.set(true) }}}
 	dir := filepath.Join(t.TempDir(), "record")
@@ -182,6 +184,12 @@ func TestServerDown(t *testing.T) {
 	if i < 0 || !strings.Contains(r.Validity[i].Text, "was interrupted for 25s. Start it again") ||
 		r.Validity[i].Severity != measure.Invalid || strings.Contains(r.Validity[i].Text, "u:p@") {
 		t.Errorf("validity %+v", r.Validity)
+	}
+	if n := counted(r, load.PhaseMeasure, fleet.PhaseOutside); n.Succeeded == 0 {
+		t.Error("the record has no operations")
+	}
+	for _, ended := range agents {
+		expectEnd(t, ended, "the coordinator did not respond for 5s")
 	}
 }
 
@@ -226,6 +234,9 @@ func TestStreamRemoved(t *testing.T) {
 	i := slices.IndexFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "client-lost" })
 	if i < 0 || !strings.Contains(r.Validity[i].Text, "was removed from the NATS server") {
 		t.Errorf("validity %+v", r.Validity)
+	}
+	if n := counted(r, load.PhaseMeasure, fleet.PhaseOutside); n.Succeeded == 0 {
+		t.Error("the record has no operations")
 	}
 	execute(t, c, testSpec(2, time.Second), nil)
 }

@@ -17,6 +17,8 @@ const (
 	ordinary kind = iota
 	// last is the end of a wire. Its text says why, if the other side did not close it.
 	last
+	// begun is a part of a frame that the next one continues.
+	begun
 )
 
 // sealer encrypts the frames of one subject. Its key is known to the two sides alone, so the frames of one run,

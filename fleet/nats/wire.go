@@ -22,6 +22,10 @@ const (
 	waitingBytes = 16 << 20
 	// pulledBytes limits what the connection has received besides.
 	pulledBytes = 8 << 20
+	// partBytes is the largest message. Frames that are longer go in parts. A NATS server takes 1 MiB by default.
+	partBytes = 512 << 10
+	// mostBytes is the longest frame.
+	mostBytes = 64 << 20
 	// refusedAtMost is how long the server may refuse to store frames.
 	refusedAtMost = 20 * time.Second
 )
@@ -78,7 +82,8 @@ type wire struct {
 	waiting  *waiting
 	next     uint64 // number of the next frame
 	early    map[uint64]incoming
-	why      error // how receiving ends, after the frames
+	parts    []byte // of a frame that is not complete
+	why      error  // how receiving ends, after the frames
 }
 
 type outgoing struct {
@@ -115,6 +120,10 @@ func (w *wire) enqueue(k kind, frame []byte) {
 		return
 	}
 	w.closed = k == last
+	for ; len(frame) > partBytes; frame = frame[partBytes:] {
+		w.sent++
+		w.queue = append(w.queue, outgoing{w.sent, begun, frame[:partBytes]})
+	}
 	w.sent++
 	w.queue = append(w.queue, outgoing{w.sent, k, frame})
 	select {
@@ -123,7 +132,8 @@ func (w *wire) enqueue(k kind, frame []byte) {
 	}
 }
 
-// continueAfter continues after the last frame that an earlier process sent.
+// continueAfter continues after the last frame that an earlier process sent. That is no part of a longer one, because a
+// coordinator sends long frames only before the load starts.
 func (w *wire) continueAfter(sealed []byte) error {
 	number, k, _, err := w.out.open(sealed)
 	w.sent, w.closed = number, k == last
@@ -225,7 +235,14 @@ func (w *wire) deliver(sealed []byte) {
 		delete(w.early, w.next)
 		w.next++
 		switch {
+		case len(w.parts)+len(f.frame) > mostBytes:
+			w.endLocked(fmt.Errorf("a message is longer than %d MiB", mostBytes>>20))
+		case f.kind == begun:
+			w.parts = append(w.parts, f.frame...)
 		case f.kind == ordinary:
+			if len(w.parts) > 0 {
+				f.frame, w.parts = append(w.parts, f.frame...), nil
+			}
 			w.frames = append(w.frames, f.frame)
 			w.waiting.add(len(f.frame))
 		case len(f.frame) > 0:

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -154,8 +153,12 @@ var backup = &Action{
 	Witness: func(context.Context, *Scene) (string, error) { return "", nil }, // package platform/maintenance has one
 }
 
-// snapshot copies the data directory of a member while its writes are locked, and removes the copy.
+// snapshot copies the data directory of a member while its writes are locked. The copy replaces an older one, and stays
+// until somebody has restored it.
 func snapshot(ctx context.Context, n *engine.MongoNode) (size int64, err error) {
+	if err := os.RemoveAll(topology.BackupOf(n)); err != nil {
+		return 0, err
+	}
 	lock := bson.D{{Key: "fsync", Value: 1}, {Key: "lock", Value: true}}
 	if err := n.Command(ctx, engine.AsUser, "admin", lock, nil); err != nil {
 		return 0, fmt.Errorf("fsyncLock of %s: %w", n.Name(), err)
@@ -166,8 +169,7 @@ func snapshot(ctx context.Context, n *engine.MongoNode) (size int64, err error) 
 			err = fmt.Errorf("fsyncUnlock of %s: %w", n.Name(), uerr)
 		}
 	}()
-	copied := strings.TrimSuffix(n.DataDir(), "/") + ".backup"
-	defer os.RemoveAll(copied)
+	copied := topology.BackupOf(n)
 	if err := os.CopyFS(copied, os.DirFS(n.DataDir())); err != nil {
 		return 0, fmt.Errorf("copy of the data of %s: %w", n.Name(), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -197,6 +198,22 @@ func (n *MongoNode) DeleteData() error {
 		}
 	}
 	return err
+}
+
+// Restored makes a server of its own for a copy of the node's data, as after the restore of a backup: outside of the
+// set, with the writes that the copy has in its oplog, and read-only (manual: "recoverFromOplogAsStandalone").
+func (n *MongoNode) Restored(dir string) (*MongoNode, error) {
+	s := n.spec
+	s.Name, s.Role, s.Set, s.DataDir, s.Host = s.Name+"-restored", MongoStandalone, "", dir, n.Host()
+	s.LogDir = filepath.Join(s.LogDir, "restored")
+	if n.Role() != MongoStandalone {
+		s.Parameters = maps.Clone(s.Parameters)
+		if s.Parameters == nil {
+			s.Parameters = map[string]string{}
+		}
+		s.Parameters["recoverFromOplogAsStandalone"] = "true"
+	}
+	return NewMongoNode(s)
 }
 
 // process returns the last started process, nil before the first start.

@@ -417,6 +417,51 @@ func TestMongoStepDownClosesConnections(t *testing.T) {
 	}
 }
 
+// A backup of a secondary has all that the set had, on a server of its own beside it. What ends the reading removes it.
+func TestMongoRestore(t *testing.T) {
+	t.Parallel()
+	binary, real := enginetest.RealMongo(t)
+	if !real {
+		binary = enginetest.StandinMongo(t, "8.0.12")
+	}
+	l := newMongoLab(t, host.Plain, binary, threeMembers)
+	ctx := start(t, l)
+	use(t, ctx, l)
+	primary := primaryOf(t, ctx, l, "")
+	n := l.c.nodes[slices.IndexFunc(l.c.nodes, func(n *engine.MongoNode) bool { return n.Name() != primary })]
+	if _, err := l.c.Restore(ctx, n.Name()); err == nil || !strings.Contains(err.Error(), "there is no backup of "+n.Name()) {
+		t.Errorf("without a backup: %v", err)
+	}
+	admin := func(command bson.D) {
+		t.Helper()
+		if err := n.Command(ctx, engine.AsUser, "admin", command, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin(bson.D{{Key: "fsync", Value: 1}, {Key: "lock", Value: true}})
+	if err := os.CopyFS(BackupOf(n), os.DirFS(n.DataDir())); err != nil {
+		t.Fatal(err)
+	}
+	admin(bson.D{{Key: "fsyncUnlock", Value: 1}})
+	use(t, ctx, l) // after the backup
+	r, err := l.c.Restore(ctx, n.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := mongo.Connect(options.Client().ApplyURI(r.URI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Disconnect(context.WithoutCancel(ctx))
+	if found, err := client.Database("plimsoll").Collection("usertable").CountDocuments(ctx, bson.D{}); err != nil || found != 1 {
+		t.Errorf("the backup has %d documents, %v", found, err)
+	}
+	r.Close()
+	if _, err := os.Stat(BackupOf(n)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the backup is there still: %v", err)
+	}
+}
+
 func TestMongoStepDownRefused(t *testing.T) {
 	t.Parallel()
 	alone := newMongoLab(t, host.Plain, enginetest.StandinMongo(t, "8.0.12"), func(*spec.Lab) {})

@@ -342,7 +342,7 @@ func TestOnlyNamedMembers(t *testing.T) {
 		t.Errorf("random may be %+v, %v", plans, err)
 	}
 	if _, err := p.Plan(t.Context(), spec.Fault{Strike: spec.Strike{Action: "cut", Target: "random"}}); err == nil ||
-		!strings.Contains(err.Error(), "has no commands for cut (it has: kill)") {
+		!strings.Contains(err.Error(), "does not have it (it has: kill)") {
 		t.Errorf("an action without commands: %v", err)
 	}
 }

@@ -27,27 +27,7 @@ const Kind = "kubernetes"
 const stepWithin = time.Minute
 
 // Actions implements [platform.Breaker].
-func (s *Set) Actions() (list []*action.Action) {
-	for _, a := range action.Everywhere() {
-		if a.Platform == action.Kubernetes {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// Check implements [platform.Breaker].
-func (s *Set) Check(f spec.Fault) error {
-	if !slices.Contains(s.Actions(), action.Find(f.Strike.Action)) {
-		var names []string
-		for _, a := range s.Actions() {
-			names = append(names, a.Name)
-		}
-		return fmt.Errorf("action %q does not exist for Kubernetes, which has %s. For others, give a platform file with commands", f.Strike.Action,
-			strings.Join(names, ", "))
-	}
-	return action.Check(f)
-}
+func (s *Set) Actions() []*action.Action { return platform.ActionsOf(action.Kubernetes) }
 
 // Machine implements [platform.Breaker]: the node of a member.
 func (s *Set) Machine(m spec.PlatformMember) string { return s.watch.pod(m.Name).node }

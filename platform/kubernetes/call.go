@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/platform"
 )
 
@@ -26,29 +26,8 @@ var outOfService = core.Taint{Key: core.TaintNodeOutOfService, Value: "nodeshutd
 // request is a step that consists of requests to the API server. kubectl are the arguments with which a person would do
 // the same.
 func (c *cluster) request(name string, do func(ctx context.Context) (string, error), kubectl ...string) platform.Step {
-	words := append(append([]string{"kubectl"}, c.flags()...), kubectl...)
-	run := func(ctx context.Context) (platform.Command, error) {
-		began := time.Now()
-		output, err := do(ctx)
-		r := platform.Command{Request: true, Asked: began, Returned: time.Now(), Output: output}
-		var not notYet
-		if errors.As(err, &not) {
-			r.Exit, r.Output = 1, string(not)
-			return r, nil
-		}
-		if err != nil {
-			r.Exit, r.Output = 1, visible.Line(err.Error())
-			return r, platform.Failed(r)
-		}
-		return r, nil
-	}
-	return platform.Step{Name: name, Text: strings.Join(words, " "), Run: run}
+	return platform.Request(name, strings.Join(slices.Concat([]string{"kubectl"}, c.flags(), kubectl), " "), do)
 }
-
-// notYet is what a witness saw instead of the effect.
-type notYet string
-
-func (n notYet) Error() string { return string(n) }
 
 // deletePod deletes the pod of that uid. Its replacement of the same name is left alone.
 func (c *cluster) deletePod(ctx context.Context, name, uid string, grace *int64) (string, error) {
@@ -146,13 +125,13 @@ func (c *cluster) gone(ctx context.Context, r schema.GroupVersionResource, name 
 	case o.GetUID() != uid:
 		return fmt.Sprintf("%s is another one now (uid %s instead of %s)", name, o.GetUID(), uid), nil
 	}
-	return "", notYet(name + " exists")
+	return "", platform.NotYet(name + " exists")
 }
 
 // ended says whether the containers of a pod of a uid have ended.
 func (c *cluster) ended(ctx context.Context, name string, uid types.UID) (string, error) {
 	text, err := c.gone(ctx, pods, name, uid)
-	if err == nil || !errors.As(err, new(notYet)) {
+	if err == nil || !errors.As(err, new(platform.NotYet)) {
 		return text, err
 	}
 	p, err := get[core.Pod](ctx, c, pods, name)
@@ -161,11 +140,11 @@ func (c *cluster) ended(ctx context.Context, name string, uid types.UID) (string
 	}
 	for _, s := range p.Status.ContainerStatuses {
 		if s.State.Running != nil {
-			return "", notYet(fmt.Sprintf("container %s of %s runs", s.Name, name))
+			return "", platform.NotYet(fmt.Sprintf("container %s of %s runs", s.Name, name))
 		}
 	}
 	if p.UID == uid && len(p.Status.ContainerStatuses) == 0 {
-		return "", notYet(name + " has no containers yet")
+		return "", platform.NotYet(name + " has no containers yet")
 	}
 	return "the containers of " + name + " have ended", nil
 }

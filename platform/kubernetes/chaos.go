@@ -107,7 +107,7 @@ func (c *cluster) injected(ctx context.Context, kind, name string) (string, erro
 			return kind + " " + name + " is injected (AllInjected)", nil
 		}
 	}
-	return "", notYet(kind + " " + name + " is not injected yet (AllInjected)")
+	return "", platform.NotYet(kind + " " + name + " is not injected yet (AllInjected)")
 }
 
 // endChaos removes an object of Chaos Mesh and waits until it is gone: its finalizer stays until all is recovered.

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/platform/vsphere/vspheretest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -66,10 +68,10 @@ var answers = map[string]answer{
 		if !strings.HasSuffix(call, "_Task") {
 			return refuse(w, call, http.StatusInternalServerError, "RuntimeFault", "")
 		}
-		of := c.model.Map().Any("VirtualMachine").(*simulator.VirtualMachine)
+		of := c.Model.Map().Any("VirtualMachine").(*simulator.VirtualMachine)
 		task := simulator.CreateTask(of, "fails", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 			return nil, &types.InsufficientResourcesFault{}
-		}).Run(c.model.Service.Context)
+		}).Run(c.Model.Service.Context)
 		envelope(w,
 			fmt.Sprintf(`<%sResponse xmlns="urn:vim25"><returnval type="Task">%s</returnval></%[1]sResponse>`,
 				call, task.Value))
@@ -121,7 +123,7 @@ type operation struct {
 func (c *center) operations(t *testing.T, b *Breaker, s *Storage) []operation {
 	t.Helper()
 	nothing := func(context.Context) error { return nil }
-	apply := func(ctx context.Context) error { _, err := s.Apply(ctx, other); return err }
+	apply := func(ctx context.Context) error { _, err := s.Apply(ctx, vspheretest.Other); return err }
 	heal := func(ctx context.Context, undo []byte) error {
 		step, err := b.Heal(undo, func(s string) string { return s })
 		if err == nil {
@@ -201,33 +203,34 @@ var harmless = []string{"Logout", "QueryEvents", "CurrentTime", "DELETE /rest/co
 func TestEveryCallAnsweredBadly(t *testing.T) {
 	c := newCenter(t, "10.0.0.7:27017", "127.0.0.1:2")
 	// Many sessions are opened, and encryption costs the most of each.
-	plain := httptest.NewServer(c.front.Config.Handler)
+	plain := httptest.NewServer(c.Handler)
 	t.Cleanup(plain.Close)
 	c.file.VSphere.URL, c.file.VSphere.CA = plain.URL+"/sdk", ""
 	c.nameByAddressAndTag(t)
-	a := c.addArray()
-	a.takes = 1
+	a := c.AddArray()
+	a.Takes = 1
 	b := c.open(t)
 	s := c.storage(t, filepath.Join(t.TempDir(), "journals"))
+	var mu sync.Mutex
 	var calls []string // of the operation
 	bad, badly, first := "", answer(nil), false
 	gate := func(w http.ResponseWriter, r *http.Request, body string) bool {
 		call := callOf(r, body)
-		a.mu.Lock()
+		mu.Lock()
 		calls = append(calls, call)
 		hit := call == bad
 		if hit && first {
 			bad = ""
 		}
 		how := badly
-		a.mu.Unlock()
-		return hit && how(c, w, r, call) || a.adopt(w, r, body)
+		mu.Unlock()
+		return hit && how(c, w, r, call) || a.Adopt(w, r, body)
 	}
-	c.gate.Store(&gate)
+	c.Gate.Store(&gate)
 	// A session ends once, and what is polled is polled again. All other calls are answered badly each time.
 	set := func(call, name string, how answer) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		calls, bad, badly, first = nil, call, how, name == "logged out" || slices.Contains(harmless, call)
 	}
 	var met []string // calls that met all bad answers
@@ -238,9 +241,9 @@ func TestEveryCallAnsweredBadly(t *testing.T) {
 		}
 		set(call, name, how)
 		err = o.do(ctx)
-		a.mu.Lock()
+		mu.Lock()
 		made = calls
-		a.mu.Unlock()
+		mu.Unlock()
 		set("", "", nil)
 		if err := o.undo(t.Context()); err != nil {
 			t.Fatalf("%s cannot be undone: %v", o.name, err)
@@ -272,7 +275,7 @@ func TestEveryCallAnsweredBadly(t *testing.T) {
 			}
 		}
 	}
-	if got := a.now(); slices.Contains(slices.Collect(maps.Values(got)), otherID) {
+	if got := a.Policies(); slices.Contains(slices.Collect(maps.Values(got)), vspheretest.OtherID) {
 		t.Errorf("disks have %v", got)
 	}
 	t.Logf("%d calls: %s", len(met), strings.Join(met, ", "))
@@ -326,9 +329,9 @@ func (c *center) tag(t *testing.T, name string, vm types.ManagedObjectReference)
 // nameByAddressAndTag makes the first member one that is found by its address, and the second one by its tag.
 func (c *center) nameByAddressAndTag(t *testing.T) {
 	t.Helper()
-	vm := c.vm(t, "DC0_C0_RP0_VM0")
-	c.model.Service.Context.WithLock(vm, func() { vm.Guest.IpAddress = "10.0.0.7" })
+	vm := c.VM(t, "DC0_C0_RP0_VM0")
+	c.Model.Service.Context.WithLock(vm, func() { vm.Guest.IpAddress = "10.0.0.7" })
 	c.file.Members[0].VM = ""
-	c.tag(t, "db2", c.vm(t, "DC0_C0_RP0_VM1").Reference())
+	c.tag(t, "db2", c.VM(t, "DC0_C0_RP0_VM1").Reference())
 	c.file.Members[1].VM = "tag:plimsoll/db2"
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +13,6 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
-	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -81,14 +80,12 @@ func (b *Breaker) look(ctx context.Context, member string, vm *object.VirtualMac
 // Kind implements [platform.Breaker].
 func (b *Breaker) Kind() string { return Kind }
 
-// Actions implements [platform.Breaker].
-func (b *Breaker) Actions() (list []*action.Action) {
-	for _, a := range action.Everywhere() {
-		if _, own := b.replaced[a.Name]; a.Platform == action.VSphere && !own {
-			list = append(list, a)
-		}
-	}
-	return list
+// Actions implements [platform.Breaker]: what the user has no commands for.
+func (b *Breaker) Actions() []*action.Action {
+	return slices.DeleteFunc(platform.ActionsOf(action.VSphere), func(a *action.Action) bool {
+		_, own := b.replaced[a.Name]
+		return own
+	})
 }
 
 // Machine implements [platform.Breaker]: the host of the virtual machine.
@@ -114,21 +111,6 @@ func (b *Breaker) Close() error {
 
 // closeWithin bounds the end of a session.
 const closeWithin = 5 * time.Second
-
-// Check implements [platform.Breaker].
-func (b *Breaker) Check(f spec.Fault) error {
-	if err := action.Check(f); err != nil {
-		return err
-	}
-	if a := action.Find(f.Strike.Action); a.Platform != action.VSphere {
-		var names []string
-		for _, a := range b.Actions() {
-			names = append(names, a.Name)
-		}
-		return fmt.Errorf("vSphere does not have this action (it has: %s). Write its commands into the platform file", strings.Join(names, ", "))
-	}
-	return nil
-}
 
 // undo is what the journal has of a fault. It has no credentials.
 type undo struct {
@@ -168,12 +150,16 @@ func (b *Breaker) Steps(ctx context.Context, f spec.Fault, member *spec.Platform
 	e := effects[a.Name]
 	since := time.Now()
 	s := platform.Steps{Manner: a.Manner, Timeout: limit, Returns: a.On == action.Host && m.returns || !a.Lasts,
-		Inject: step("the request to vCenter", e.text(u), func(ctx context.Context) (string, error) {
+		Inject: platform.Request("the request to vCenter", e.text(u), func(ctx context.Context) (string, error) {
 			since = time.Now()
 			return e.inject(ctx, b.client, u)
 		}),
-		Witness: witness("vCenter's own view", e.view(u), func(ctx context.Context) (string, bool, error) {
-			return e.seen(ctx, b.client, u, since)
+		Witness: platform.Request("vCenter's own view", e.view(u), func(ctx context.Context) (string, error) {
+			text, seen, err := e.seen(ctx, b.client, u, since)
+			if err == nil && !seen {
+				err = platform.NotYet(text)
+			}
+			return text, err
 		})}
 	if a.On == action.Host {
 		s.Target = m.Host
@@ -182,41 +168,6 @@ func (b *Breaker) Steps(ctx context.Context, f spec.Fault, member *spec.Platform
 		s.Undo = u
 	}
 	return s, nil
-}
-
-// step is a step that makes a request.
-func step(name, text string, do func(ctx context.Context) (string, error)) platform.Step {
-	return platform.Step{Name: name, Text: text, Run: func(ctx context.Context) (platform.Command, error) {
-		c := platform.Command{Text: text, Request: true, Asked: time.Now()}
-		out, err := do(ctx)
-		c.Returned, c.Output = time.Now(), visible.Line(out)
-		if err != nil {
-			c.Exit, c.Problem = -1, visible.Line(err.Error())
-			return c, platform.Failed(c)
-		}
-		return c, nil
-	}}
-}
-
-// witness is a step that reads whether there is an effect.
-func witness(name, text string, see func(ctx context.Context) (string, bool, error)) platform.Step {
-	s := step(name, text, nil)
-	s.Run = func(ctx context.Context) (platform.Command, error) {
-		c := platform.Command{Text: text, Request: true, Asked: time.Now()}
-		out, ok, err := see(ctx)
-		c.Returned = time.Now()
-		if err == nil {
-			c.Output = visible.Line(out)
-		}
-		switch {
-		case err != nil:
-			c.Exit, c.Problem = -1, visible.Line(err.Error())
-		case !ok:
-			c.Exit = 1
-		}
-		return c, nil
-	}
-	return s
 }
 
 // Healer heals faults of journals.
@@ -236,7 +187,7 @@ func (h Healer) Heal(text json.RawMessage, hide func(string) string) (platform.S
 	if !ok || e.heal == nil {
 		return platform.Step{}, fmt.Errorf("this plimsoll cannot heal %s. Use the plimsoll that injected it", u.Action)
 	}
-	return step("the request to vCenter", hide(e.healText(u)), func(ctx context.Context) (string, error) {
+	return platform.Request("the request to vCenter", hide(e.healText(u)), func(ctx context.Context) (string, error) {
 		c, err := connect(ctx, u.VSphere, h.Getenv)
 		if err != nil {
 			return "", err

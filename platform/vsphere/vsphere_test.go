@@ -2,13 +2,10 @@ package vsphere
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,13 +19,11 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	_ "github.com/vmware/govmomi/pbm/simulator"
-	_ "github.com/vmware/govmomi/vapi/simulator"
-
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
+	"github.com/plimsoll-bench/plimsoll/platform/vsphere/vspheretest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -37,13 +32,10 @@ import (
 // patience bounds what a test waits for. The machine may be busy.
 const patience = time.Minute
 
-// center is a simulated vCenter with three virtual machines on three hosts.
+// center is a simulated vCenter with a platform file.
 type center struct {
-	model *simulator.Model
-	front *httptest.Server // between the client and vCenter
-	file  spec.Platform
-	// gate decides what a request becomes; nil passes all on.
-	gate    atomic.Pointer[func(w http.ResponseWriter, r *http.Request, body string) bool]
+	*vspheretest.Center
+	file    spec.Platform
 	breaker *Breaker
 }
 
@@ -51,55 +43,14 @@ func newCenter(t *testing.T, addresses ...string) *center {
 	t.Helper()
 	t.Setenv(envUser, "plimsoll")
 	t.Setenv(envPassword, "geheim123")
-	m := simulator.VPX()
-	m.Host, m.Cluster, m.ClusterHost, m.Machine = 0, 1, 3, 3
-	if err := m.Create(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Remove)
-	m.Service.TLS = new(tls.Config)
-	m.Service.RegisterEndpoints = true
-	server := m.Service.NewServer()
-	t.Cleanup(server.Close)
-	c := &center{model: m}
-	behind := &url.URL{Scheme: server.URL.Scheme, Host: server.URL.Host}
-	pass := httputil.NewSingleHostReverseProxy(behind)
-	// The simulator is on loopback.
-	pass.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	c.front = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return // the client has gone
-		}
-		if gate := c.gate.Load(); gate != nil && (*gate)(w, r, string(body)) {
-			return
-		}
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		pass.ServeHTTP(w, r)
-	}))
-	t.Cleanup(c.front.Close)
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	writePEM(t, ca, c.front.Certificate().Raw)
-	c.file.VSphere = &spec.VSphere{URL: c.front.URL + "/sdk", CA: ca, Timeout: spec.Duration(patience),
+	c := &center{Center: vspheretest.New(t)}
+	c.file.VSphere = &spec.VSphere{URL: c.URL, CA: c.CA, Timeout: spec.Duration(patience),
 		Rebuild: spec.Duration(patience)}
 	for i, address := range addresses {
-		name := []string{"db1", "db2", "db3"}[i]
-		c.file.Members = append(c.file.Members, spec.PlatformMember{Name: name, Address: address,
-			VM: "DC0_C0_RP0_VM" + string(rune('0'+i))})
+		c.file.Members = append(c.file.Members, spec.PlatformMember{Name: fmt.Sprintf("db%d", i+1), Address: address,
+			VM: fmt.Sprintf("DC0_C0_RP0_VM%d", i)})
 	}
 	return c
-}
-
-// vm is a virtual machine of the simulator.
-func (c *center) vm(t *testing.T, name string) *simulator.VirtualMachine {
-	t.Helper()
-	for _, o := range c.model.Map().All("VirtualMachine") {
-		if vm, ok := o.(*simulator.VirtualMachine); ok && vm.Name == name {
-			return vm
-		}
-	}
-	t.Fatalf("there is no %s", name)
-	return nil
 }
 
 func (c *center) open(t *testing.T) *Breaker {
@@ -173,10 +124,10 @@ func forward(in net.Conn, to string, state func() string) {
 func (c *center) deployment(t *testing.T) (*platform.Deployment, string) {
 	t.Helper()
 	server := newMember(t)
-	vm := c.vm(t, "DC0_C0_RP0_VM0")
-	ctx := c.model.Service.Context
+	vm := c.VM(t, "DC0_C0_RP0_VM0")
+	ctx := c.Model.Service.Context
 	state := func() (state string) {
-		host := c.model.Map().Get(*vm.Runtime.Host)
+		host := c.Model.Map().Get(*vm.Runtime.Host)
 		ctx.WithLock(host, func() {
 			if h, ok := host.(*powerHost); ok && h.Runtime.PowerState != types.HostSystemPowerStatePoweredOn {
 				state = "its host is down"
@@ -212,7 +163,7 @@ func (c *center) deployment(t *testing.T) (*platform.Deployment, string) {
 // reverted by what the journal has.
 func TestActions(t *testing.T) {
 	c := newCenter(t)
-	host := c.model.Map().Get(*c.vm(t, "DC0_C0_RP0_VM0").Runtime.Host).(*simulator.HostSystem)
+	host := c.Model.Map().Get(*c.VM(t, "DC0_C0_RP0_VM0").Runtime.Host).(*simulator.HostSystem)
 	d, journals := c.deployment(t)
 	for _, a := range d.Actions() {
 		if a.Name == action.VMReset {
@@ -220,7 +171,7 @@ func TestActions(t *testing.T) {
 			continue
 		}
 		if a.Name == action.HostPowerOff { // the last: the simulator wants its own hosts for virtual machines
-			c.model.Map().Put(&powerHost{host})
+			c.Model.Map().Put(&powerHost{host})
 		}
 		f := spec.Fault{Strike: spec.Strike{Action: a.Name, Target: "db1"}}
 		plans, err := d.Plan(t.Context(), f)
@@ -335,7 +286,7 @@ func TestHealAfterTheEnd(t *testing.T) {
 	if err != nil || len(said) != 2 || !strings.Contains(said[0], "govc vm.power -on /DC0/vm/DC0_C0_RP0_VM0") {
 		t.Errorf("%q, %v", said, err)
 	}
-	if got := c.vm(t, "DC0_C0_RP0_VM0").Runtime.PowerState; got != types.VirtualMachinePowerStatePoweredOn {
+	if got := c.VM(t, "DC0_C0_RP0_VM0").Runtime.PowerState; got != types.VirtualMachinePowerStatePoweredOn {
 		t.Errorf("it is %s", got)
 	}
 }
@@ -378,7 +329,7 @@ func TestFailures(t *testing.T) {
 				}
 				return false
 			}
-			c.gate.Store(&gate)
+			c.Gate.Store(&gate)
 			refused(t, d, journals, k.want)
 		})
 	}
@@ -393,7 +344,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCenter(t)
 			d, journals := c.deployment(t)
-			c.model.Service.AddFaultRule(&simulator.FaultInjectionRule{MethodName: "PowerOffVM_Task", ObjectType: "*", ObjectName: "*",
+			c.Model.Service.AddFaultRule(&simulator.FaultInjectionRule{MethodName: "PowerOffVM_Task", ObjectType: "*", ObjectName: "*",
 				Probability: 1, FaultType: simulator.FaultTypeCustom, Fault: k.fault, Message: "injected", Enabled: true})
 			refused(t, d, journals, []string{k.want})
 		})
@@ -436,7 +387,7 @@ func TestLate(t *testing.T) {
 		}
 		return false
 	}
-	c.gate.Store(&gate)
+	c.Gate.Store(&gate)
 	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: action.VMPowerOff, Target: "db1"}}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -485,8 +436,8 @@ func TestOpenErrors(t *testing.T) {
 // A member is found by the address that its guest reports, and by its tag.
 func TestFind(t *testing.T) {
 	c := newCenter(t, "10.0.0.7:27017", "127.0.0.1:2")
-	vm := c.vm(t, "DC0_C0_RP0_VM1")
-	c.model.Service.Context.WithLock(vm, func() { vm.Guest.IpAddress = "10.0.0.7" })
+	vm := c.VM(t, "DC0_C0_RP0_VM1")
+	c.Model.Service.Context.WithLock(vm, func() { vm.Guest.IpAddress = "10.0.0.7" })
 	c.file.Members[0].VM = ""
 	c.file.Members[1].VM = "DC0_C0_RP0_VM0"
 	b := c.open(t)

@@ -75,6 +75,7 @@ var serverChartList = []labChart{
 	{subject: "time of reads in the server", name: "latency.reads", unit: "ns"},
 	{subject: "time of writes in the server", name: "latency.writes", unit: "ns"},
 	{subject: "time of commands in the server", name: "latency.commands", unit: "ns"},
+	{subject: "time of transactions in the server", name: "latency.transactions", unit: "ns"},
 	{subject: "queued readers", name: "queue.readers"},
 	{subject: "queued writers", name: "queue.writers"},
 	{subject: "read tickets in use", name: "tickets.read.out"},

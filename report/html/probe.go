@@ -40,6 +40,7 @@ func probeSections(s *Source, d *report.Document, prefix string) []Section {
 	return append(arranged(d.Sections, prefix, map[string][]*Figure{
 		"random":     {rampFigure(p, prefix, true), rampFigure(p, prefix, false)},
 		"journal":    {commitFigure(p, prefix), spectrumFigure(p, prefix)},
+		"prediction": {predictedFigure(p, prefix, true), predictedFigure(p, prefix, false)},
 		"checkpoint": {courseFigure(s, prefix, spec.ProbeCheckpoint)},
 		"sustained":  {courseFigure(s, prefix, spec.ProbeSustained)},
 	}), againSection(s, prefix)...)
@@ -103,6 +104,43 @@ func commitFigure(p *record.Probe, prefix string) *Figure {
 			duration(s.Model.Latency)})
 	}
 	c.Series = []chart.Series{measured, model}
+	return drawn(c, numbers)
+}
+
+// predictedFigure draws the predicted throughput or p99 of an engine over its workers, and what runs showed.
+func predictedFigure(p *record.Probe, prefix string, rate bool) *Figure {
+	of := p.Prediction
+	if of == nil {
+		return nil
+	}
+	c := &chart.XY{Frame: chart.Frame{ID: prefix + "probe-predicted-rate", Title: "Predicted and measured operations per second over workers",
+		Description: "The prediction is made before the engine runs on this storage."},
+		X: chart.Axis{Label: "workers", Log: true}, Y: chart.Axis{Label: "ok/s", Unit: chart.PerSecond, Log: true}}
+	if !rate {
+		c.ID, c.Title = prefix+"probe-predicted-p99", "Predicted and measured p99 of durable writes over workers"
+		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}
+	}
+	predicted, measured := chart.Series{Name: "predicted", Style: chart.Dashed, Colour: 1}, chart.Series{Name: "measured", Dots: true}
+	numbers := &Table{Columns: columns(0, "workers", "predicted", "measured")}
+	for _, q := range of.Points {
+		x, y, text := q.Rate, 0.0, figure.Rate(q.Rate)
+		if !rate {
+			x, text = float64(q.P99), duration(q.P99)
+		}
+		predicted.X, predicted.Y = append(predicted.X, float64(q.Workers)), append(predicted.Y, x)
+		found := "–"
+		if m := q.Measured; m != nil {
+			y, found = m.Rate, figure.Rate(m.Rate)
+			if !rate {
+				y, found = float64(m.P99), duration(m.P99)
+			}
+			measured.X, measured.Y = append(measured.X, float64(q.Workers)), append(measured.Y, y)
+		}
+		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(q.Workers), text, found})
+	}
+	if c.Series = []chart.Series{predicted}; len(measured.X) > 0 {
+		c.Series = append(c.Series, measured)
+	}
 	return drawn(c, numbers)
 }
 

@@ -93,8 +93,9 @@ func TestWithoutDiagnostics(t *testing.T) {
 		note   string
 	}{
 		{"refused", func() (bson.Raw, error) {
-			return nil, &store.ServerError{Code: 13, CodeName: "Unauthorized", Message: "not authorized on admin"}
-		}, 1, "clusterMonitor"},
+			return nil, &store.ServerError{Code: 13, CodeName: "Unauthorized", Message: "not authorized on admin to execute command " +
+				"{ getDiagnosticData: 1, lsid: { id: UUID(\"0\") }, $db: \"admin\" }"}
+		}, 1, "role clusterMonitor"},
 		{"unknown", func() (bson.Raw, error) {
 			return nil, &store.ServerError{Code: 59, CodeName: "CommandNotFound", Message: "no such command"}
 		}, 1, ""},
@@ -110,9 +111,33 @@ func TestWithoutDiagnostics(t *testing.T) {
 			}
 			notes += strings.Join(r.Notes, "")
 		}
-		if len(fake.asked) != c.asked || c.note == "" && notes != "" || !strings.Contains(notes, c.note) {
+		if len(fake.asked) != c.asked || c.note == "" && notes != "" || !strings.Contains(notes, c.note) ||
+			strings.Contains(notes, "lsid") {
 			t.Errorf("%s: asked %d times, notes %q", c.name, len(fake.asked), notes)
 		}
+	}
+}
+
+// A user without any role sees nothing of the servers. The record says once that machines are missing, and which
+// statistics of which server, with the role that would help.
+func TestWithoutAnyRole(t *testing.T) {
+	refuse := func(command string) error {
+		return &store.ServerError{Code: 13, CodeName: "Unauthorized",
+			Message: "not authorized on admin to execute command { " + command + ": 1, lsid: { id: UUID(\"0\") } }"}
+	}
+	w := New()
+	for _, address := range []string{"db1:1", "db2:1"} {
+		fake := &scripted{fakeServer: fakeServer{status: func(int) (bson.Raw, error) { return nil, refuse("serverStatus") }},
+			answers: []func() (bson.Raw, error){func() (bson.Raw, error) { return nil, refuse("getDiagnosticData") }}}
+		w.Follow(time.Millisecond, NewServer(address, fake.opener()))
+	}
+	w.group.Wait() // each source ends by itself
+	w.Stop()
+	samples, _, _ := w.Take()
+	notes := strings.Join(w.Notes(), "\n")
+	if len(samples) > 0 || len(w.Notes()) != 3 || strings.Count(notes, "Give") != 3 || strings.Contains(notes, "lsid") ||
+		!strings.Contains(notes, "read from db1:1") || !strings.Contains(notes, "read from db2:1") {
+		t.Errorf("%d samples, notes:\n%s", len(samples), notes)
 	}
 }
 

@@ -169,14 +169,17 @@ const (
 	mostBehind = 10 * time.Second // older diagnostic data show that a clock was set
 )
 
+// unauthorized is the code of a refusal that a role would change. Its text has the whole command, which differs from
+// server to server.
+const unauthorized = 13
+
 // withoutRole notes why the server refuses its diagnostic data, if a role would change that.
 func (s *watched) withoutRole(refused *store.ServerError) []string {
-	const unauthorized = 13
 	if refused.Code != unauthorized || s.hosts == nil {
 		return nil
 	}
-	return []string{"the machines of the servers are not sampled: " + store.OneLine(refused.Error()) +
-		". A user with the role clusterMonitor may run getDiagnosticData, which has CPU, disks and memory"}
+	return []string{"the machines of the servers are not sampled, because the user is not authorized to run " +
+		"getDiagnosticData, which has CPU, disks and memory. Give the user the role clusterMonitor"}
 }
 
 // withoutData notes that the server collects no diagnostic data. It has none just after its start either.
@@ -308,6 +311,9 @@ func (s *watched) connect(ctx context.Context) error {
 // lost makes an error final if the server refused, and not after a lost connection.
 func (s *watched) lost(what string, err error) error {
 	var refused *store.ServerError
+	if errors.As(err, &refused) && refused.Code == unauthorized {
+		return never("%s cannot be read from %s, because the user is not authorized. Give it the role clusterMonitor", what, s.name())
+	}
 	if errors.As(err, &refused) && !store.ChangesPrimary(refused.Code) {
 		return never("%s cannot be read from %s: %s", what, s.name(), store.OneLine(refused.Error()))
 	}

@@ -121,8 +121,10 @@ var (
 		"latency.reads":    {at("opLatencies/reads/latency"), at("opLatencies/reads/ops"), time.Microsecond},
 		"latency.writes":   {at("opLatencies/writes/latency"), at("opLatencies/writes/ops"), time.Microsecond},
 		"latency.commands": {at("opLatencies/commands/latency"), at("opLatencies/commands/ops"), time.Microsecond},
-		"repl.batch_time":  {at("metrics/repl/apply/batches/totalMillis"), at("metrics/repl/apply/batches/num"), time.Millisecond},
-		"log.sync_time":    {at("wiredTiger/log/log sync time duration (usecs)"), at("wiredTiger/log/log sync operations"), time.Microsecond},
+		"latency.transactions": {at("opLatencies/transactions/latency"), at("opLatencies/transactions/ops"),
+			time.Microsecond},
+		"repl.batch_time": {at("metrics/repl/apply/batches/totalMillis"), at("metrics/repl/apply/batches/num"), time.Millisecond},
+		"log.sync_time":   {at("wiredTiger/log/log sync time duration (usecs)"), at("wiredTiger/log/log sync operations"), time.Microsecond},
 	}
 	evictedClean     = at("wiredTiger/cache/unmodified pages evicted")
 	evictedDirty     = at("wiredTiger/cache/modified pages evicted")

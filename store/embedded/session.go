@@ -31,7 +31,7 @@ type session struct {
 // Do carries out one request. See [store.Session].
 func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
-	write := req.Verb.Writes()
+	write := req.Writes()
 	if err := s.ready(deadline); err != nil {
 		fail(res, err, write)
 		return
@@ -84,7 +84,7 @@ var errLate = &opError{
 
 // finish puts the end of an operation into res.
 func (s *session) finish(req *workload.Request, res *store.Result, err error) {
-	write := req.Verb.Writes()
+	write := req.Writes()
 	if err != nil {
 		fail(res, err, write)
 		if res.Reason == store.Storage {

@@ -2,10 +2,12 @@ package mongo
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -84,7 +86,15 @@ func (s *session) aggregate(ctx context.Context, coll *driver.Collection, req *w
 	if req.Collation != nil {
 		o.SetCollation(collationOf(req))
 	}
+	if req.Out && !s.confirms(req) { // the answer is a cursor, so there always is one
+		coll = coll.Clone(options.Collection().SetWriteConcern(&writeconcern.WriteConcern{}))
+	}
 	cur, err := coll.Aggregate(ctx, bsoncore.Array(req.Pipeline), o)
+	var unconfirmed driver.WriteConcernError
+	if errors.As(err, &unconfirmed) {
+		s.fillWriteErrors(0, answer{concern: concernError(&unconfirmed, nil)}, res)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

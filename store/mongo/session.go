@@ -61,7 +61,7 @@ func newSession(life context.Context, client *driver.Client, database string, ac
 // from retries here.
 func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
-	write := req.Verb.Writes()
+	write := req.Writes()
 	s.track.begin(write)
 	// The driver indexes arrays with numbers of the reply, so an invalid reply can make it panic.
 	defer func() {
@@ -83,7 +83,19 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		ctx, cancel = context.WithDeadline(base, deadline)
 	}
 	defer cancel()
-	s.complete(write, s.perform(ctx, req, res), res)
+	err = s.perform(ctx, req, res)
+	if err == nil && req.Verb.Writes() && res.Outcome == store.OK && !s.confirms(req) {
+		res.Outcome = store.Unacknowledged
+	}
+	s.complete(write, err, res)
+}
+
+// confirms reports whether the server confirms a write, by the concern of the request or of the run.
+func (s *session) confirms(req *workload.Request) bool {
+	if k := req.Concern; k != nil && (k.W != "" || k.Journal != nil) && !req.Within {
+		return k.W != "0"
+	}
+	return s.acknowledged
 }
 
 // perform sends the request and fills res unless it returns an error.
@@ -121,10 +133,6 @@ func (s *session) complete(write bool, err error, res *store.Result) {
 	res.Attempts, res.PoolWait, res.Server = s.track.sent(), s.track.wait, s.track.server
 	if err != nil {
 		s.classify(write, err, res)
-		return
-	}
-	if write && !s.acknowledged && res.Outcome == store.OK {
-		res.Outcome = store.Unacknowledged
 	}
 }
 

@@ -81,7 +81,7 @@ func (s *session) updated(matched int, err error, req *workload.Request, res *st
 		s.fillWriteErrors(max(matched, answer.n), answer, res)
 		return nil
 	}
-	if !s.acknowledged {
+	if !s.confirms(req) {
 		res.Docs = len(req.Updates) // sent; the number of matched documents is not known
 		return nil
 	}

@@ -56,6 +56,15 @@ func (c *causal) reading(s *shape) []byte {
 	return c.concern
 }
 
+// writing returns the concerns and the session of an aggregate that writes.
+func (c *causal) writing(s *shape) []byte {
+	if c == nil {
+		return append(s.settings.appendReadConcern(nil, 0), s.out...)
+	}
+	c.concern = append(s.settings.appendReadConcern(c.concern[:0], c.operation), s.out...)
+	return c.concern
+}
+
 // appendAfter writes the time that a read must not precede.
 func appendAfter(dst []byte, at uint64) []byte {
 	return binary.LittleEndian.AppendUint64(bsoncore.AppendHeader(dst, rawbson.Timestamp, "afterClusterTime"), at)

@@ -17,6 +17,7 @@ import (
 type shape struct {
 	write     []byte // writeConcern and lsid
 	read      []byte // readConcern and lsid
+	out       []byte // writeConcern, unless it is w:0, and lsid: what follows the readConcern of an aggregate that writes
 	more      []byte // lsid (getMore has no read concern)
 	writeTail []byte // $db and the closing zero
 	readTail  []byte // $db, $readPreference and the closing zero
@@ -35,6 +36,10 @@ func newShape(st *settings, g *greeting, lsid []byte) shape {
 		s.write = append(s.write, session...)
 	}
 	s.read = append(st.appendReadConcern(nil, 0), session...)
+	if !st.unacknowledged {
+		s.out = st.appendWriteConcern(nil)
+	}
+	s.out = append(s.out, session...)
 	s.more = session
 	db := bsoncore.AppendStringElement(nil, "$db", st.database)
 	s.writeTail = append(db[:len(db):len(db)], 0)
@@ -142,6 +147,10 @@ func appendHint(msg []byte, req *workload.Request) []byte {
 	return append(bsoncore.AppendHeader(msg, bsoncore.Type(req.Hint.Kind), "hint"), req.Hint.Data...)
 }
 
+// outOnSecondaries is the protocol of the first servers whose secondaries pass $out and $merge on (MongoDB 5.0).
+// Drivers send these aggregates with a read preference from then on.
+const outOnSecondaries = 13
+
 // appendAggregate writes an aggregate with the server's default batch size.
 func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	msg = beginMessage(msg)
@@ -150,7 +159,14 @@ func (l *link) appendAggregate(msg []byte, req *workload.Request) []byte {
 	msg = appendHint(msg, req)
 	msg = appendDocument(msg, rawbson.Array, "pipeline", req.Pipeline)
 	msg = appendDocument(msg, rawbson.Document, "cursor", nil)
-	return l.finish(msg, l.causal.reading(l.use), 0, l.use.readTail)
+	if !req.Out {
+		return l.finish(msg, l.causal.reading(l.use), 0, l.use.readTail)
+	}
+	tail := l.use.readTail
+	if l.greeting.maxWire < outOnSecondaries {
+		tail = l.use.writeTail
+	}
+	return l.finish(msg, l.causal.writing(l.use), 0, tail)
 }
 
 // appendDistinct writes a distinct.

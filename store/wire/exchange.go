@@ -66,6 +66,15 @@ func (x *exchange) refused(r *reply) {
 	}
 }
 
+// unconfirmed fills the result for a write that the server applied without the write concern.
+func (x *exchange) unconfirmed(r *reply, applied int) {
+	e := r.concern()
+	x.res.SetWriteErrors(applied, nil, e)
+	if store.ChangesPrimary(e.Code) {
+		x.s.drop(x.p, "reported "+e.Error())
+	}
+}
+
 // read sends a find or an aggregate and reads its cursor to the end.
 func (x *exchange) read(req *workload.Request) {
 	if req.Verb == workload.Find {
@@ -81,6 +90,10 @@ func (x *exchange) read(req *workload.Request) {
 		}
 		if !r.ok {
 			x.refused(&r)
+			return
+		}
+		if r.concernError != nil && x.write {
+			x.unconfirmed(&r, 0)
 			return
 		}
 		if !x.take(&r) {

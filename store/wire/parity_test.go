@@ -228,6 +228,9 @@ func ownRequests(t *testing.T, transactions bool) []*workload.Request {
 	yes := true
 	id, up := doc(bson.D{{Key: "_id", Value: 1}}), doc(bson.D{{Key: "a", Value: -1}})
 	set := doc(bson.D{{Key: "$set", Value: bson.D{{Key: "a.$[x]", Value: 1}}}})
+	output := array(bson.D{{Key: "$match", Value: bson.D{}}}, bson.D{{Key: "$merge", Value: bson.D{{Key: "into", Value: "sums"}}}})
+	fromPrimary := &workload.Concern{Preference: "primary"}
+	writing := &workload.Concern{W: "majority", Read: "majority", Preference: "primary"}
 	stages := array(bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: 1}}}})
 	filters := array(bson.D{{Key: "x", Value: 1}})
 	index := workload.Value{Kind: 0x03, Data: up}
@@ -244,6 +247,8 @@ func ownRequests(t *testing.T, transactions bool) []*workload.Request {
 		{Verb: workload.Find, Collection: c, Filter: id, Limit: 5, Hint: named, Concern: concern},
 		{Verb: workload.Find, Collection: c, Filter: id, Limit: 1, Concern: concern},
 		{Verb: workload.Aggregate, Collection: c, Pipeline: stages, Hint: named, Collation: collation, Concern: concern},
+		{Verb: workload.Aggregate, Collection: c, Pipeline: output, Out: true, Concern: fromPrimary},
+		{Verb: workload.Aggregate, Collection: c, Pipeline: output, Out: true, Concern: writing},
 		{Verb: workload.Distinct, Collection: c, Key: "a", Filter: id, Collation: collation},
 		{Verb: workload.Delete, Collection: c, Updates: removal, Collation: collation},
 		{Verb: workload.Delete, Collection: c, Updates: all},

@@ -68,7 +68,7 @@ func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 	if deadline.IsZero() {
 		left, deadline = forever, now.Add(forever)
 	}
-	write := req.Verb.Writes()
+	write := req.Writes()
 	if left <= 0 {
 		s.unsent(res, write, store.Timeout, "the deadline had passed before the request could be sent")
 		return

@@ -73,11 +73,7 @@ func (x *exchange) end(req *workload.Request) {
 	case !r.ok:
 		x.refused(&r)
 	case r.concernError != nil:
-		e := r.concern()
-		x.res.SetWriteErrors(0, nil, e)
-		if store.ChangesPrimary(e.Code) {
-			x.s.drop(x.p, "reported "+e.Error())
-		}
+		x.unconfirmed(&r, 0)
 	}
 }
 
@@ -133,11 +129,7 @@ func (x *exchange) findAndModify(req *workload.Request) {
 		r.found = max(r.found, 1)
 	}
 	if r.concernError != nil {
-		e := r.concern()
-		x.res.SetWriteErrors(int(r.found), nil, e)
-		if store.ChangesPrimary(e.Code) {
-			x.s.drop(x.p, "reported "+e.Error())
-		}
+		x.unconfirmed(&r, int(r.found))
 		return
 	}
 	x.res.SetMatched(1, int(r.found), req.MayBeEmpty)

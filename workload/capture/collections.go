@@ -2,11 +2,13 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
@@ -17,6 +19,9 @@ func (d *Database) Collections(ctx context.Context, sample int, o recorded.Optio
 	names, err := d.db().ListCollectionNames(ctx, bson.D{{Key: "type", Value: bson.D{{Key: "$ne", Value: "view"}}}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the collections of %s: %w", d.Name, err)
+	}
+	if d.routed, err = d.Router(ctx); err != nil {
+		return nil, err
 	}
 	var list []*recorded.Collection
 	for _, name := range names {
@@ -69,6 +74,21 @@ func (d *Database) describe(ctx context.Context, c *recorded.Collection, sample 
 		}
 	}
 	note("The use of indexes ($indexStats)", err)
+	if d.routed {
+		c.ShardKey, err = d.shardKey(ctx, c.Name)
+		note("The shard key", err)
+	}
+}
+
+// shardKey returns the shard key of a collection, nil if it is not sharded. Only a mongos has it.
+func (d *Database) shardKey(ctx context.Context, name string) (bson.Raw, error) {
+	filter := bson.D{{Key: "_id", Value: d.Name + "." + name}, {Key: "dropped", Value: bson.D{{Key: "$ne", Value: true}}}}
+	doc, err := d.client.Database("config").Collection("collections").FindOne(ctx, filter).Raw()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return nil, nil
+	}
+	key, _ := doc.Lookup("key").DocumentOK()
+	return key, err
 }
 
 // Operations is the number of operations of collections, as the server counts them.

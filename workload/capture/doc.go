@@ -25,6 +25,7 @@ const patience = 10 * time.Second
 type Database struct {
 	Name   string
 	client *mongo.Client
+	routed bool // the address is that of a mongos
 }
 
 // Open connects to the deployment at an address. Errors may have credentials.

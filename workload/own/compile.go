@@ -312,7 +312,7 @@ func (c *compiler) fixed(t Template, what string) ([]byte, error) {
 var keysOf = map[string]string{
 	"find":          "filter projection sort skip limit hint collation empty read_concern read_preference",
 	"findOne":       "filter projection sort skip hint collation empty read_concern read_preference",
-	"aggregate":     "pipeline hint collation empty read_concern read_preference",
+	"aggregate":     "pipeline hint collation empty read_concern read_preference write_concern",
 	"count":         "filter skip limit hint collation read_concern read_preference",
 	"distinct":      "key filter collation empty read_concern read_preference",
 	"insert":        "document batch unordered write_concern",
@@ -346,6 +346,9 @@ func (o *Operation) check(in place) error {
 			set[1].command)
 	}
 	command := set[0].command
+	if err := o.WriteConcern.check(command); err != nil {
+		return fmt.Errorf("line %d: operation %s: %w", o.line, o.Class(), err)
+	}
 	known := "name let as think " + keysOf[command]
 	switch {
 	case in == onTop && command != "watch":

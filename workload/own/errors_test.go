@@ -41,6 +41,12 @@ func TestErrors(t *testing.T) {
 		op("{find: c, weight: 0}\n  - {insert: c}"):                      "no operation has a weight above 0",
 		op("{transaction: [{watch: c}], weight: 1}"):                     "watch cannot be a step here",
 		op("{transaction: [{find: c, read_concern: local}], weight: 1}"): "read_concern belongs to the transaction",
+		op("{aggregate: c, pipeline: [{$merge: {into: d}}], read_preference: nearest, weight: 1}"): "line 8: an aggregate with $out or $merge goes to the primary",
+		op("{aggregate: c, pipeline: [{$out: {db: x, coll: {$var: d}}}], weight: 1}"):              "variable d",
+		op("{aggregate: c, pipeline: [{$limit: 1}], write_concern: {w: 1}, weight: 1}"):            "write_concern is for an aggregate that ends with $out or $merge",
+		op("{transaction: [{aggregate: c, pipeline: [{$out: d}]}], weight: 1}"):                    "a transaction cannot have an aggregate with $out or $merge",
+		op("{transaction: [{insert: c}], write_concern: {w: 0}, weight: 1}"):                       "w: 0 is not possible",
+		op("{update: c, with: {$inc: {a: 1}}, write_concern: {w: 0, journal: true}, weight: 1}"):   "exclude each other",
 	} {
 		_, err := Open(workload.Spec{Text: text, Seed: 1})
 		if err == nil || !strings.Contains(err.Error(), want) {

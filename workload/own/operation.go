@@ -227,7 +227,7 @@ func (c *compiler) requests(o *operation, of *Operation, class int, concern *wor
 	}
 	s := c.root()
 	s.vars, s.ops = vars, true
-	b := &stepBuilder{c: c, of: of, k: k, s: s,
+	b := &stepBuilder{c: c, of: of, k: k, s: s, within: o.atomic,
 		base: workload.Request{Class: class, Collection: name, Concern: concern, MayBeEmpty: of.Empty}}
 	b.common()
 	switch command {
@@ -235,7 +235,9 @@ func (c *compiler) requests(o *operation, of *Operation, class int, concern *wor
 		b.find(command == "findOne")
 	case "aggregate":
 		b.base.Verb = workload.Aggregate
-		b.one(&step{pipeline: b.pipeline()})
+		pipeline := b.pipeline()
+		b.output()
+		b.one(&step{pipeline: pipeline})
 	case "watch":
 		b.base.Verb, b.base.MayBeEmpty = workload.Watch, true
 		b.one(&step{pipeline: b.pipeline()})
@@ -269,13 +271,14 @@ func (c *compiler) requests(o *operation, of *Operation, class int, concern *wor
 
 // stepBuilder compiles the requests of one operation of the file. The first error is kept.
 type stepBuilder struct {
-	c     *compiler
-	of    *Operation
-	k     *collection
-	s     *scope
-	base  workload.Request
-	steps []*step
-	err   error
+	c      *compiler
+	of     *Operation
+	k      *collection
+	s      *scope
+	within bool // a transaction
+	base   workload.Request
+	steps  []*step
+	err    error
 }
 
 func (b *stepBuilder) fail(format string, args ...any) {

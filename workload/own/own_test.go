@@ -128,7 +128,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, s := range p.Each() {
 		for _, c := range s.Commands {
-			text, err := bson.MarshalExtJSON(c, true, false)
+			text, err := bson.MarshalExtJSON(c.Command, true, false)
 			if err != nil {
 				t.Fatalf("%s: %v", s.Class, err)
 			}
@@ -194,5 +194,32 @@ func TestRepeatable(t *testing.T) {
 	other := plan(t, text, func(s *workload.Spec) { s.Seed = 2 })
 	if fmt.Sprint(a.Sample(30)) == fmt.Sprint(other.Sample(30)) {
 		t.Error("another seed makes the same operations")
+	}
+}
+
+// An aggregate with $merge or $out writes, and changes the collection that it writes to.
+func TestOutputs(t *testing.T) {
+	p := plan(t, `
+name: sums
+collections:
+  - {name: sales, count: 3, document: {n: {$int: 5}}}
+  - {name: sums, count: 3, document: {n: 1}}
+  - {name: days, count: 3, document: {n: 1}}
+operations:
+  - {name: sum, weight: 1, aggregate: sales, pipeline: [{$group: {_id: $n}}, {$merge: {into: sums}}], read_concern: majority, write_concern: {w: majority}}
+  - {name: day, weight: 1, aggregate: sales, pipeline: [{$match: {n: {$int: 5}}}, {$out: {db: other, coll: days}}]}
+  - {name: read, weight: 1, aggregate: sales, pipeline: [{$match: {n: 5}}]}
+`)
+	for _, x := range p.Examples() {
+		r := &x.Requests[0]
+		if want := x.Class != "read"; r.Writes() != want || r.Out != workload.Outputs(r.Pipeline) {
+			t.Errorf("%s writes: %v", x.Class, r.Writes())
+		}
+		if r.Out && r.Concern.Preference != "primary" {
+			t.Errorf("%s goes to %+v", x.Class, r.Concern)
+		}
+	}
+	if p.Removes("sales") || !p.Removes("sums") || !p.Removes("days") {
+		t.Error("the collections that lose documents are others")
 	}
 }

@@ -28,6 +28,7 @@ var (
 	_ workload.Compound = (*Plan)(nil)
 	_ workload.Exemplar = (*Plan)(nil)
 	_ workload.Remover  = (*Plan)(nil)
+	_ workload.Thinker  = (*Plan)(nil)
 )
 
 // Name implements [workload.Workload].
@@ -61,6 +62,25 @@ func (p *Plan) Removes(collection string) bool {
 	}
 	return false
 }
+
+// Thinks implements [workload.Thinker].
+func (p *Plan) Thinks() []string {
+	var names []string
+	var visit func([]*operation)
+	visit = func(list []*operation) {
+		for _, o := range list {
+			if o.think[1] > 0 {
+				names = append(names, p.classes[o.class].Name)
+			}
+			visit(o.sequence)
+		}
+	}
+	visit(p.ops)
+	return names
+}
+
+// Readers is the number of the first workers, which only read change streams.
+func (p *Plan) Readers() int { return len(p.readers) }
 
 // Indexes implements [workload.Workload].
 func (p *Plan) Indexes() []workload.Index { return p.indexes }

@@ -30,11 +30,17 @@ func Command(r *workload.Request) bson.D {
 		if r.Limit > 0 {
 			add("limit", r.Limit)
 		}
+		if r.Limit == 1 {
+			add("singleBatch", true)
+		}
 	case workload.Distinct:
 		add("key", r.Key)
 		doc("query", r.Filter)
-	case workload.Aggregate, workload.Watch:
+	case workload.Aggregate:
 		add("pipeline", bsoncore.Array(r.Pipeline))
+	case workload.Watch:
+		d[0].Key = "aggregate"
+		add("pipeline", changeStream(r))
 	case workload.Insert:
 		var docs bson.A
 		for _, b := range r.Docs {
@@ -45,7 +51,7 @@ func Command(r *workload.Request) bson.D {
 	case workload.Update, workload.Delete:
 		var list bson.A
 		for i := range r.Updates {
-			list = append(list, statementOf(&r.Updates[i], r.Verb))
+			list = append(list, statementOf(r, &r.Updates[i]))
 		}
 		add(map[workload.Verb]string{workload.Update: "updates", workload.Delete: "deletes"}[r.Verb], list)
 		add("ordered", !r.Unordered)
@@ -65,21 +71,63 @@ func Command(r *workload.Request) bson.D {
 			add("upsert", true)
 		}
 		doc("fields", r.Projection)
+		if u.ArrayFilters != nil {
+			add("arrayFilters", bsoncore.Array(u.ArrayFilters))
+		}
 	case workload.Commit, workload.Abort:
 		d[0].Value = 1
 	}
-	if r.Hint.Kind != 0 {
-		add("hint", bson.RawValue{Type: bson.Type(r.Hint.Kind), Value: r.Hint.Data})
+	if r.Verb != workload.Update && r.Verb != workload.Delete {
+		d = appendChoice(d, r)
 	}
-	doc("collation", r.Collation)
-	if k := r.Concern; k != nil {
-		d = append(d, concernOf(k)...)
+	if r.Starts {
+		add("startTransaction", true)
+	}
+	if r.Within {
+		add("autocommit", false)
+	}
+	if r.Concern != nil {
+		d = append(d, concernOf(r)...)
 	}
 	return d
 }
 
-func concernOf(k *workload.Concern) bson.D {
+// changeStream returns the pipeline that opens a change stream.
+func changeStream(r *workload.Request) bson.A {
+	stages := bson.A{bson.D{{Key: "$changeStream", Value: bson.D{}}}}
+	values, _ := bsoncore.Array(r.Pipeline).Values()
+	for _, v := range values {
+		stages = append(stages, v.Document())
+	}
+	return stages
+}
+
+// appendChoice appends the index to use and the comparison of texts.
+func appendChoice(d bson.D, r *workload.Request) bson.D {
+	if r.Hint.Kind != 0 {
+		d = append(d, bson.E{Key: "hint", Value: bson.RawValue{Type: bson.Type(r.Hint.Kind), Value: r.Hint.Data}})
+	}
+	if r.Collation != nil {
+		d = append(d, bson.E{Key: "collation", Value: bson.Raw(r.Collation)})
+	}
+	return d
+}
+
+// concernOf returns the concerns of a command. In a transaction, only its first command has a read concern and only its
+// end a write concern.
+func concernOf(r *workload.Request) bson.D {
 	var d bson.D
+	k := *r.Concern
+	ends := r.Verb == workload.Commit || r.Verb == workload.Abort
+	if r.Within || ends {
+		k.Preference = ""
+	}
+	if ends || r.Within && !r.Starts || r.Verb.Writes() && !r.Within {
+		k.Read = ""
+	}
+	if r.Within || !r.Writes() {
+		k.W, k.Journal = "", nil
+	}
 	if k.Read != "" {
 		d = append(d, bson.E{Key: "readConcern", Value: bson.D{{Key: "level", Value: k.Read}}})
 	}
@@ -108,14 +156,14 @@ func change(u *workload.Statement) any {
 	return bson.Raw(u.Update)
 }
 
-func statementOf(u *workload.Statement, verb workload.Verb) bson.D {
+func statementOf(r *workload.Request, u *workload.Statement) bson.D {
 	d := bson.D{{Key: "q", Value: bson.Raw(u.Filter)}}
-	if verb == workload.Delete {
+	if r.Verb == workload.Delete {
 		limit := 1
 		if u.Many {
 			limit = 0
 		}
-		return append(d, bson.E{Key: "limit", Value: limit})
+		return appendChoice(append(d, bson.E{Key: "limit", Value: limit}), r)
 	}
 	d = append(d, bson.E{Key: "u", Value: change(u)})
 	if u.Upsert {
@@ -127,14 +175,29 @@ func statementOf(u *workload.Statement, verb workload.Verb) bson.D {
 	if u.ArrayFilters != nil {
 		d = append(d, bson.E{Key: "arrayFilters", Value: bsoncore.Array(u.ArrayFilters)})
 	}
-	return d
+	return appendChoice(d, r)
 }
 
 // Sample is one operation as it would be sent.
 type Sample struct {
 	Class    string
 	Think    string // pause before it, "" for none
-	Commands []bson.D
+	Commands []SampledCommand
+}
+
+// SampledCommand is a command. Of a long batch it has the first documents or statements.
+type SampledCommand struct {
+	Command bson.D
+	Omitted int // further documents or statements
+}
+
+// mostSampled is how many documents or statements of a batch are in a sample.
+const mostSampled = 3
+
+func sampled(r *workload.Request) SampledCommand {
+	short := *r
+	short.Docs, short.Updates = r.Docs[:min(len(r.Docs), mostSampled)], r.Updates[:min(len(r.Updates), mostSampled)]
+	return SampledCommand{clone(Command(&short)), len(r.Docs) - len(short.Docs) + len(r.Updates) - len(short.Updates)}
 }
 
 // Sample returns the next n operations of a new virtual user. Answers are empty, because no database is asked: requests
@@ -157,7 +220,7 @@ func (p *Plan) sampleOne(s workload.Stream) Sample {
 	}
 	listener, _ := s.(workload.Listener)
 	for i := range op.Requests {
-		one.Commands = append(one.Commands, clone(Command(&op.Requests[i])))
+		one.Commands = append(one.Commands, sampled(&op.Requests[i]))
 		if listener != nil && listener.Listens(&op, i) {
 			listener.Answer(&op, i, nil)
 		}

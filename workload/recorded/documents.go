@@ -120,6 +120,7 @@ type Collection struct {
 	Documents      *Documents // of the sample
 	Count          int64
 	Indexes        []bson.Raw
+	ShardKey       bson.Raw         // as a mongos shows it; nil without one
 	Used           map[string]int64 // operations by index, from $indexStats
 	Unseen         []string         // what could not be read, and why
 }

@@ -157,8 +157,15 @@ func (m *Model) missing(db string) []string {
 	}
 	add(cut, "The server shortened the commands of some operations, so their shapes are not known: %s.", counted(m.Cut))
 	add(m.NoDocs, "The source does not show the documents of inserts (%d operations). The sample describes them.", m.NoDocs)
-	add(m.InTxn, "The source does not show which operations were in one transaction, so they are single operations here "+
-		"(%d operations).", m.InTxn)
+	add(m.InTxn+m.Skipped[TxnEnd], "Operations of transactions are single operations here, because profiles and logs do not show all "+
+		"operations of one transaction together (%d operations, %d commits or aborts). Put them into a transaction by hand.",
+		m.InTxn, m.Skipped[TxnEnd])
+	if m.Statements == 0 {
+		add(m.Skipped[Envelope], "There are update and delete commands without their statements (%d), as a mongos logs them. Record "+
+			"the shards to have them.", m.Skipped[Envelope])
+	}
+	add(m.Routed, "A mongos sent operations to this shard (%d). An operation for all shards is on each of them, and the pipeline of "+
+		"an aggregate is the part of a shard. Record each shard, and compare the files.", m.Routed)
 	add(m.Failed, "Failed operations are in this file like the others, except shapes that always failed (%d operations).", m.Failed)
 	if m.Sampled > 1 {
 		out = append(out, fmt.Sprintf("The server showed one in %d operations. The weights are right, the rate is too low.",
@@ -227,6 +234,10 @@ func (w *writer) collection(c *Collection) own.Collection {
 		if x, ok := w.index(c, index); ok {
 			out.Indexes = append(out.Indexes, x)
 		}
+	}
+	if c.ShardKey != nil {
+		key := bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: c.ShardKey}
+		out.Shard = &own.Shard{Key: own.TemplateOf((&walker{names: w.m.Names}).keys(key))}
 	}
 	w.unseen = append(w.unseen, c.Unseen...)
 	return out

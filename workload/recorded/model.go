@@ -27,6 +27,8 @@ type Model struct {
 	Cut        map[string]int64 // operations whose command was cut, by verb
 	NoDocs     int64            // inserts whose documents are not shown
 	InTxn      int64            // operations of transactions
+	Routed     int64            // operations that a mongos sent to a shard
+	Statements int64            // statements of updates and deletes that are listed by themselves
 	Failed     int64
 	Beyond     int64     // operations of shapes beyond mostShapes
 	First      time.Time // begin of the first operation
@@ -76,6 +78,12 @@ func (m *Model) Add(op *Operation) {
 	}
 	if op.NoDocs {
 		m.NoDocs += op.Count
+	}
+	if op.Routed {
+		m.Routed += op.Count
+	}
+	if op.Verb == "update" || op.Verb == "delete" {
+		m.Statements += op.Count
 	}
 	if op.Cut || op.Command == nil {
 		m.Cut[op.Verb] += op.Count

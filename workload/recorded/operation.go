@@ -24,6 +24,7 @@ type Operation struct {
 	Plan    string
 	Failed  bool
 	InTxn   bool // it was part of a transaction
+	Routed  bool // a mongos sent it to this shard
 	Cut     bool // the source cut the command, so its shape is unknown
 	NoDocs  bool // an insert whose documents the source does not show
 	Sampled int  // the source shows one in this many operations; 0 and 1: all
@@ -72,6 +73,8 @@ var sessionFields = map[string]bool{
 	"databaseVersion": true, "comment": true, "apiVersion": true, "apiStrict": true, "apiDeprecationErrors": true,
 	"clientOperationKey": true, "mayBypassWriteBlocking": true, "$oplogQueryData": true, "$replData": true,
 	"maxTimeMSOpOnly": true, "fromMongos": true, "needsMerge": true, "runtimeConstants": true,
+	"fromRouter": true, "$configTime": true, "use44SortKeys": true, "useNewUpsert": true, "collectionUUID": true,
+	"versionContext": true,
 }
 
 // fromCommand fills op from a command in database db. ns is the namespace that the source names, "" if it names none.
@@ -109,6 +112,7 @@ func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 	for _, e := range elements {
 		key := e.Key()
 		op.InTxn = op.InTxn || key == "autocommit"
+		op.Routed = op.Routed || key == "shardVersion"
 		if sessionFields[key] || seen[key] {
 			continue
 		}

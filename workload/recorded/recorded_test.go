@@ -155,3 +155,27 @@ func TestNoValueStays(t *testing.T) {
 		}
 	}
 }
+
+// TestSharded reads the log lines of a mongos and of a shard behind it, in the form of MongoDB's documentation. Both
+// have the same shapes, and the file says what such logs lack.
+func TestSharded(t *testing.T) {
+	m := modelOf(t, Options{}, ReadLog(bytes.NewReader(testFile(t, "sharded.log"))))
+	golden(t, "sharded.golden", describe(m))
+	f, _ := m.File(Source{Name: "stocks", From: "sharded.log", Sources: []string{"slow-query log"}, Database: "stocks",
+		Collections: []*Collection{{Database: "stocks", Name: "trades", Count: 10, ShardKey: document(t, `{"ticker": 1, "day": "hashed"}`)}}})
+	text := encode(t, f)
+	for _, want := range []string{"(1 operations, 1 commits or aborts)", "update and delete commands without their statements (1)",
+		"A mongos sent operations to this shard (2)", "ticker: 1", "day: hashed"} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("the file does not have %q:\n%s", want, text)
+		}
+	}
+}
+
+func document(t *testing.T, text string) (doc bson.Raw) {
+	t.Helper()
+	if err := bson.UnmarshalExtJSON([]byte(text), false, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}

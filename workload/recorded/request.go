@@ -31,7 +31,9 @@ func requestOf(cmd bson.Raw, concerns map[string]*workload.Concern) (workload.Re
 		filter = bson.Raw("\x05\x00\x00\x00\x00")
 	}
 	r.Filter, r.Projection, r.Sort = filter, document("projection"), document("sort")
-	r.Collation, r.Concern = document("collation"), concernOf(cmd, concerns)
+	pipeline, _ := cmd.Lookup("pipeline").ArrayOK()
+	r.Out = elements[0].Key() == "aggregate" && workload.Outputs(pipeline)
+	r.Collation, r.Concern = document("collation"), concernOf(cmd, r.Out, concerns)
 	if v, err := cmd.LookupErr("hint"); err == nil {
 		r.Hint = workload.Value{Kind: byte(v.Type), Data: v.Value}
 	}
@@ -47,7 +49,7 @@ func requestOf(cmd bson.Raw, concerns map[string]*workload.Concern) (workload.Re
 		r.Key, _ = cmd.Lookup("key").StringValueOK()
 	case "aggregate":
 		r.Verb = workload.Aggregate
-		r.Pipeline, _ = cmd.Lookup("pipeline").ArrayOK()
+		r.Pipeline = pipeline
 	case "count":
 		r.Verb = workload.Aggregate
 		r.Pipeline, err = pipelineOf(r.Filter)
@@ -120,12 +122,15 @@ func eachDocument(cmd bson.Raw, name string, each func(bson.Raw)) error {
 }
 
 // concernOf returns the concerns of a command, always the same pointer for the same concerns; nil for those of the run.
-func concernOf(cmd bson.Raw, known map[string]*workload.Concern) *workload.Concern {
+func concernOf(cmd bson.Raw, out bool, known map[string]*workload.Concern) *workload.Concern {
 	var c workload.Concern
 	c.Read, _ = cmd.Lookup("readConcern", "level").StringValueOK()
 	c.Preference, _ = cmd.Lookup("$readPreference", "mode").StringValueOK()
 	if w, err := cmd.LookupErr("writeConcern", "w"); err == nil {
 		c.W = fmt.Sprint(plainValue(w))
+	}
+	if out {
+		c.Preference = "primary"
 	}
 	key := fmt.Sprint(c.Read, "/", c.Preference, "/", c.W)
 	if j, ok := cmd.Lookup("writeConcern", "j").BooleanOK(); ok {

@@ -95,6 +95,11 @@ func (s *server) dispatch(db, name string, command bson.D) bson.D {
 		return good(asked...)
 	case "serverStatus":
 		return s.serverStatus()
+	case "fsync", "fsyncUnlock":
+		if s.router {
+			return nil
+		}
+		return s.replica.fsync(name == "fsync")
 	case "listDatabases":
 		return good(bson.E{Key: "databases", Value: bson.A{bson.D{{Key: "name", Value: "admin"},
 			{Key: "sizeOnDisk", Value: int64(40960)}, {Key: "empty", Value: false}}}},
@@ -167,6 +172,8 @@ func (s *server) serverStatus() bson.D {
 		{Key: "log bytes written", Value: r.journal.bytes}}
 	reply := good(bson.E{Key: "host", Value: s.address}, bson.E{Key: "uptimeMillis", Value: time.Since(s.began).Milliseconds()},
 		bson.E{Key: "opcounters", Value: counters},
+		bson.E{Key: "metrics", Value: bson.D{{Key: "commands", Value: bson.D{
+			{Key: "fsync", Value: bson.D{{Key: "total", Value: r.counted["fsync"]}, {Key: "failed", Value: int64(0)}}}}}}},
 		bson.E{Key: "storageEngine", Value: bson.D{{Key: "name", Value: "wiredTiger"}, {Key: "persistent", Value: true}}},
 		bson.E{Key: "wiredTiger", Value: bson.D{{Key: "cache", Value: cache}, {Key: "log", Value: log}}})
 	if s.atLeast(8, 0) { // production notes, "TCMalloc Performance Optimization for a Self-Managed Deployment"

@@ -58,6 +58,7 @@ type replica struct {
 	peers    map[string]*peer
 	cursors  map[int64]*cursor
 	counted  map[string]int64 // commands
+	locked   bool             // by fsync, with disk
 }
 
 // rules are the settings of a set (manual: "Self-Managed Replica Set Configuration").
@@ -433,4 +434,25 @@ func (r *replica) writeJournal() {
 	r.journal.bytes += int64(len(pending))
 	r.advance()
 	r.ring()
+}
+
+// fsync writes the journal and holds all further writes of it, or lets them go on (manual: "fsync", lock; "fsyncUnlock").
+func (r *replica) fsync(lock bool) bson.D {
+	if lock {
+		r.writeJournal()
+		r.disk.Lock()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case lock:
+		r.locked = true
+		r.counted["fsync"]++
+		return good(bson.E{Key: "lockCount", Value: int64(1)})
+	case !r.locked:
+		return failed(20, "IllegalOperation", "fsyncUnlock called when not locked")
+	}
+	r.locked = false
+	r.disk.Unlock()
+	return good(bson.E{Key: "lockCount", Value: int64(0)})
 }
