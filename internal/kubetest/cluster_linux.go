@@ -379,14 +379,18 @@ func (c *Cluster) Restart(t testing.TB, node string) {
 	c.Await(t, "two nodes that are ready", c.ready)
 }
 
-// Link returns the commands that cut the link between a node and the control plane, and connect it again. Meanwhile
-// Kubernetes loses the node, whose pods run on and are reached.
-func (c *Cluster) Link(node string) (cut, connect []string) {
-	route := func(do string) []string {
-		return []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", c.nodes[node].first.PID), "ip", "route", do, "blackhole",
-			controlAddress}
+// Kubelet is the process of a node's kubelet. While it is stopped, Kubernetes loses the node, whose pods run on and are
+// reached.
+func (c *Cluster) Kubelet(t testing.TB, node string) (pid int) {
+	t.Helper()
+	for _, pid := range process.Descendants(c.nodes[node].first.PID) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+		if strings.HasPrefix(string(line), c.programs.cube+"\x00kubelet\x00") {
+			return pid
+		}
 	}
-	return route("add"), route("delete")
+	t.Fatalf("no kubelet runs on %s", node)
+	return 0
 }
 
 // Cut takes the cable of a node out.
