@@ -373,9 +373,9 @@ func (b *bed) replicaSet(t *testing.T) bool {
 	return true
 }
 
-// The double-writer drill: the kubelet of a node is stopped, so Kubernetes loses the node, whose pods run on. The taint says that the node is off, so the volume is attached to the other node as well, and another
-// server starts on it. Clients of the old server are still answered, and what it acknowledged is lost. The drill says
-// so.
+// The double-writer drill: the kubelet of a node is stopped, so Kubernetes loses the node, whose pods run on. The taint
+// says that the node is off, so the volume is attached to the other node as well, and another server starts on it.
+// Clients of the old server are still answered, and what it acknowledged is lost. The drill says so.
 func testTwoWriters(t *testing.T, b *bed) {
 	from := b.node(t)
 	text, err := os.ReadFile(filepath.Join(example, "double-writer.yaml"))
