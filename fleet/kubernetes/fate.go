@@ -25,7 +25,10 @@ type fates struct {
 	of map[string]fate
 }
 
-type fate struct{ node, why string }
+type fate struct {
+	node, why string
+	taint     bool // of the node ended the pod, so the node knows more
+}
 
 // follow notes what becomes of the pods of a Job until the end.
 func (f *fates) follow(c *Cluster, job string) {
@@ -71,6 +74,7 @@ func (f *fates) note(o runtime.Object) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == core.DisruptionTarget && c.Status == core.ConditionTrue {
 			is.why = fmt.Sprintf("the cluster ended its pod (%s: %s)", c.Reason, podstate.OneLine(c.Message))
+			is.taint = c.Reason == "DeletionByTaintManager"
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
@@ -89,7 +93,7 @@ func (f *fates) Explain(ctx context.Context, agent string) string {
 	f.mu.Lock()
 	is := f.of[agent]
 	f.mu.Unlock()
-	if is.why != "" || is.node == "" {
+	if is.why != "" && !is.taint || is.node == "" {
 		return is.why
 	}
 	o, err := f.cluster.client.Resource(nodes).Get(ctx, is.node, meta.GetOptions{})
@@ -98,12 +102,12 @@ func (f *fates) Explain(ctx context.Context, agent string) string {
 	}
 	var n core.Node
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &n) != nil {
-		return "" // not everybody may read nodes
+		return is.why // not everybody may read nodes
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == core.NodeReady && c.Status != core.ConditionTrue {
 			return fmt.Sprintf("its node %s is not ready (%s)", is.node, podstate.OneLine(c.Message))
 		}
 	}
-	return ""
+	return is.why
 }
