@@ -148,7 +148,9 @@ func TestWaysOfThisProcessOnly(t *testing.T) {
 		}
 		return "", nil
 	})()
-	others := func(context.Context, string, Sink) (Teamwork, error) { return Teamwork{}, errors.New("they were started") }
+	others := func(context.Context, string, Sink) (Teamwork, error) {
+		return Teamwork{}, errors.New("they were started")
+	}
 	for name, change := range map[string]func(*spec.Run, *Options){
 		"service": func(s *spec.Run, _ *Options) {},
 		"clients": func(s *spec.Run, o *Options) { s.Via, s.Load.Clients, o.Team = "", 2, others },

@@ -315,7 +315,7 @@ func (k *inCluster) killedLabs(t *testing.T) {
 		}
 	}
 	for name, cmd := range map[string]*exec.Cmd{"pods": k.command(t, "lab", "up", up),
-		"killed": k.command(t, "study", "run", study, "--out", filepath.Join(k.dir, "killed"))} {
+		"study-killed": k.command(t, "study", "run", study, "--out", filepath.Join(k.dir, "killed"))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k.killedLab(t, name, cmd)
