@@ -30,11 +30,11 @@ func TestPredictionFromProbe(t *testing.T) {
 	load := func(target, threads, out string) {
 		t.Helper()
 		do(0, "run", "embedded:"+target, "--workload", "a", "--records", "100", "--durability", "durable", "--threads", threads,
-			"--warmup", "50ms", "--duration", "300ms", "--out", out, "-q")
+			"--operations", "500", "--out", out, "-q")
 	}
 	load(filepath.Join(shm, "data"), "1", "one")
 	load(filepath.Join(shm, "data"), "4", "four")
-	probe := []string{"disk", "data", "--profile", "journal", "--segment", "4MiB", "--duration", "200ms", "--clients", "1,2,4", "--force", "-q"}
+	probe := []string{"disk", "data", "--profile", "journal", "--segment", "4MiB", "--duration", "1s", "--clients", "1,2,4", "--force", "-q"}
 	if err := os.Mkdir("data", 0o700); err != nil {
 		t.Fatal(err)
 	}
