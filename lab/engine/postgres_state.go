@@ -89,6 +89,16 @@ func (p *Postgres) Replication(ctx context.Context) ([]Standby, error) {
 	return all, nil
 }
 
+// AwaitedStandbys returns the number of standbys that a commit waits for, 0 for none. Patroni sets it.
+func (p *Postgres) AwaitedStandbys(ctx context.Context) (n int, err error) {
+	rows, err := p.socket.query(ctx, "show synchronous_standby_names")
+	if err != nil || len(rows) != 1 {
+		return 0, errors.Join(fmt.Errorf("cannot read how many standbys %s waits for", p.name), err)
+	}
+	_, _ = fmt.Sscanf(rows[0][0], "ANY %d", &n) // it is empty if it waits for none
+	return n, nil
+}
+
 // MakeUsers sets the superuser's password, and makes a role for the user of the gateways, which may be empty.
 // PostgreSQL gets verifiers instead of passwords, so no log has them.
 func (p *Postgres) MakeUsers(ctx context.Context, user, password string) error {

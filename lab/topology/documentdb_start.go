@@ -70,6 +70,16 @@ func (c *documentDB) start(ctx context.Context) error {
 			return fmt.Errorf("some standbys are not yet synchronous for Patroni: %w", err)
 		}
 	}
+	// Patroni raises the number of standbys that a commit waits for after it has counted them.
+	for want := syncStandbys(c.site.Spec); ; {
+		n, err := primary.node.AwaitedStandbys(ctx)
+		if err == nil && n >= want {
+			break
+		}
+		if ended := sleep(ctx, 50*time.Millisecond); ended != nil {
+			return errors.Join(fmt.Errorf("%s waits for %d standbys, want %d: %w", primary.plan.Name, n, want, ended), err)
+		}
+	}
 	return primary.node.Configure(ctx, c.settings)
 }
 
