@@ -86,9 +86,11 @@ metric is better, worse, equivalent or inconclusive.
 
 A side is the directory of a record, a directory with several records of the same test, a study, or a
 configuration of a study (DIR#CONFIGURATION). Two studies are compared configuration by configuration.
-If the first side is a probe with a prediction (plimsoll disk --predict), the others are runs of the engine, and
-the errors of the prediction are printed. If workload, data, durability, client or processor of the sides differ, there is no verdict. Use --varied
+If workload, data, durability, client or processor of the sides differ, there is no verdict. Use --varied
 for a difference that you want to compare.
+
+If the first side is a probe with a prediction (plimsoll disk --predict), the others are runs of the engine,
+and the errors of the prediction are printed.
 
 Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a verdict of --fail-if,
 6 sides not comparable.`,

@@ -4,11 +4,12 @@ node=$1 run=$2 pki=$3 debs=$4 pause=$5 cube=$6 address=$7 pods=$8 group=$9 drive
 export PATH=$debs/usr/bin:$debs/usr/sbin:$PATH
 mount --make-rprivate /
 mount -t proc proc /proc
-# The copies of mounted virtual disks would keep those disks in use for as long as this node runs.
+# The copies of mounted virtual disks, such as those of labs, would keep those disks in use for as long as this node runs.
+# What the node itself uses is busy, and stays.
 tac /proc/self/mounts | while read -r source point type _; do
 	point=$(printf %b "$point")
 	case $run in "${point%/}"/*) continue ;; esac
-	case $type:$source in fuse* | *:/dev/loop* | *:/dev/md* | *:/dev/mapper/* | *:/dev/dm-*) umount -l "$point" || true ;; esac
+	case $type:$source in fuse* | *:/dev/loop* | *:/dev/md* | *:/dev/mapper/* | *:/dev/dm-*) umount "$point" || true ;; esac
 done
 for dir in /run /var/lib /var/log; do mount -t tmpfs tmpfs $dir; done
 for dir in /var/lib/kubelet /var/lib/containerd /var/log/pods; do

@@ -65,22 +65,26 @@ func (c *documentDB) start(ctx context.Context) error {
 	if c.singleMember() {
 		return nil
 	}
-	for !c.allSynced(ctx) {
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("some standbys are not yet synchronous for Patroni: %w", err)
-		}
-	}
-	// Patroni raises the number of standbys that a commit waits for after it has counted them.
-	for want := syncStandbys(c.site.Spec); ; {
-		n, err := primary.node.AwaitedStandbys(ctx)
-		if err == nil && n >= want {
-			break
-		}
-		if ended := sleep(ctx, 50*time.Millisecond); ended != nil {
-			return errors.Join(fmt.Errorf("%s waits for %d standbys, want %d: %w", primary.plan.Name, n, want, ended), err)
-		}
+	if err := c.awaitSynced(ctx, primary); err != nil {
+		return err
 	}
 	return primary.node.Configure(ctx, c.settings)
+}
+
+// awaitSynced waits until Patroni counts all standbys, and then raises the number that a commit waits for.
+func (c *documentDB) awaitSynced(ctx context.Context, primary *pgMember) error {
+	for want := syncStandbys(c.site.Spec); ; {
+		n, err := 0, error(nil)
+		if c.allSynced(ctx) {
+			if n, err = primary.node.AwaitedStandbys(ctx); err == nil && n >= want {
+				return nil
+			}
+		}
+		if ended := sleep(ctx, 50*time.Millisecond); ended != nil {
+			return errors.Join(fmt.Errorf("some standbys are not yet synchronous for Patroni (commits wait for %d of %d): %w",
+				n, want, ended), err)
+		}
+	}
 }
 
 // startMembers makes the members and starts them with etcd, and returns the primary. Standbys receive the passwords

@@ -122,21 +122,21 @@ func predictedFigure(p *record.Probe, prefix string, rate bool) *Figure {
 	}
 	predicted, measured := chart.Series{Name: "predicted", Style: chart.Dashed, Colour: 1}, chart.Series{Name: "measured", Dots: true}
 	numbers := &Table{Columns: columns(0, "workers", "predicted", "measured")}
-	for _, q := range of.Points {
-		x, y, text := q.Rate, 0.0, figure.Rate(q.Rate)
+	// add adds a point to a line, and returns its number as text.
+	add := func(to *chart.Series, workers int, ops float64, p99 int64) string {
+		y, text := ops, figure.Rate(ops)
 		if !rate {
-			x, text = float64(q.P99), duration(q.P99)
+			y, text = float64(p99), duration(p99)
 		}
-		predicted.X, predicted.Y = append(predicted.X, float64(q.Workers)), append(predicted.Y, x)
-		found := "–"
+		to.X, to.Y = append(to.X, float64(workers)), append(to.Y, y)
+		return text
+	}
+	for _, q := range of.Points {
+		row := []string{fmt.Sprint(q.Workers), add(&predicted, q.Workers, q.Rate, q.P99), "–"}
 		if m := q.Measured; m != nil {
-			y, found = m.Rate, figure.Rate(m.Rate)
-			if !rate {
-				y, found = float64(m.P99), duration(m.P99)
-			}
-			measured.X, measured.Y = append(measured.X, float64(q.Workers)), append(measured.Y, y)
+			row[2] = add(&measured, q.Workers, m.Rate, m.P99)
 		}
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(q.Workers), text, found})
+		numbers.Rows = append(numbers.Rows, row)
 	}
 	if c.Series = []chart.Series{predicted}; len(measured.X) > 0 {
 		c.Series = append(c.Series, measured)
