@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -32,9 +33,14 @@ type Center struct {
 	Gate atomic.Pointer[func(w http.ResponseWriter, r *http.Request, body string) bool]
 }
 
-// New starts a vCenter that ends with the test.
+// alone is held by the test that has a vCenter, because the simulator writes to variables of its packages.
+var alone sync.Mutex
+
+// New starts a vCenter that ends with the test. It waits until no other test of this process has one.
 func New(t testing.TB) *Center {
 	t.Helper()
+	alone.Lock()
+	t.Cleanup(alone.Unlock) // the last one, after the server has ended
 	m := simulator.VPX()
 	m.Host, m.Cluster, m.ClusterHost, m.Machine = 0, 1, 3, 3
 	if err := m.Create(); err != nil {
