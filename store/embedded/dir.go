@@ -132,16 +132,25 @@ func writeMarker(fsys vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Remove deletes the store in dir: its marker, its data, and dir itself if nothing else is in it. It refuses a
-// directory that is not a store or is in use, and does nothing for one that does not exist.
+// Remove deletes the store in dir: its marker, its data, and dir itself if nothing else is in it. It also deletes what
+// an interrupted creation or removal left. It refuses a directory that is not a store or is in use, and does nothing
+// for one that does not exist.
 func Remove(dir string) error { return removeStore(vfs.Default, dir) }
 
 func removeStore(fsys vfs.FS, dir string) error {
 	mine, err := isStore(fsys, dir)
-	if err != nil || !mine {
+	if err != nil {
 		return err
 	}
 	data := filepath.Join(dir, dataDir)
+	if !mine { // then nothing else is in it
+		for _, left := range []string{filepath.Join(data, newMarker), data, dir} {
+			if err := fsys.Remove(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return writeError(dir, err)
+			}
+		}
+		return nil
+	}
 	if _, err := fsys.Stat(data); err == nil {
 		lock, err := pebble.LockDirectory(data, fsys)
 		if err != nil {

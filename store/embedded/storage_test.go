@@ -330,6 +330,25 @@ func TestRemove(t *testing.T) {
 	if err := Remove(dir); err != nil {
 		t.Errorf("remove of what does not exist: %v", err)
 	}
+	// What a creation or a removal that was killed leaves.
+	for _, left := range []string{".", dataDir, filepath.Join(dataDir, newMarker)} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(left)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(left) == newMarker {
+			if err := os.WriteFile(filepath.Join(dir, left), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.MkdirAll(filepath.Join(dir, left), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := Remove(dir); err != nil {
+			t.Errorf("remove of a directory with %s: %v", left, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a directory with %s is still there: %v", left, err)
+		}
+	}
 	foreign := t.TempDir()
 	letter := filepath.Join(foreign, "letter.txt")
 	if err := os.WriteFile(letter, nil, 0o600); err != nil {
