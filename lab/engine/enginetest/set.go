@@ -3,10 +3,11 @@ package enginetest
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
 // Set is a replica set that no lab started: processes that a script starts, stops and kills, as an administrator's
@@ -116,20 +119,17 @@ func (s *Set) initiate(t testing.TB, config bson.D) {
 	}
 }
 
-// freePorts returns ports that nothing listens on now.
+// freePorts returns different ports that nothing listens on now.
 func freePorts(t testing.TB, n int) (ports []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(ports) < n {
+		port, err := engine.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() // all at the end, so that they differ
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+		if text := strconv.Itoa(port); !slices.Contains(ports, text) {
+			ports = append(ports, text)
 		}
-		ports = append(ports, port)
 	}
 	return ports
 }
