@@ -210,7 +210,7 @@ func leftOf(t *testing.T, name string, made []resource, foreign []string) []stri
 	dir := labDir(t, name)
 	// A new supervisor whose client was killed finds no lab and exits.
 	left := processesOf(dir)
-	for end := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(end); left = processesOf(dir) {
+	for end := time.Now().Add(patience); len(left) > 0 && time.Now().Before(end); left = processesOf(dir) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if _, err := os.Lstat(dir); err == nil {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -93,7 +92,7 @@ func (s *Set) Do(t testing.TB, verb, member string) {
 // initiate configures the set and waits for its primary.
 func (s *Set) initiate(t testing.TB, config bson.D) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	for i := range s.Addresses { // the last is the first member, when all others answer
 		one, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + s.Addresses[len(s.Addresses)-1-i] + "/?directConnection=true"))
@@ -109,7 +108,7 @@ func (s *Set) initiate(t testing.TB, config bson.D) {
 			t.Fatal(err)
 		}
 	}
-	all, err := mongo.Connect(options.Client().ApplyURI(s.URI).SetServerSelectionTimeout(time.Minute))
+	all, err := mongo.Connect(options.Client().ApplyURI(s.URI).SetServerSelectionTimeout(startLimit))
 	if err != nil {
 		t.Fatal(err)
 	}
