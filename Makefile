@@ -24,12 +24,13 @@ TWICE := cmd/plimsoll serve fleet/nats fleet/kubernetes platform/kubernetes dril
 ONCE  := $(filter-out $(TWICE),$(RACED))
 # How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
 # keep two cores busy, and servers that get no processor time fail over.
-PARALLEL ?= 2
+PARALLEL ?= 3
 TESTS    ?= 3
-# What takes longest begins first, so that none of it is alone at the end. Those of Kubernetes and NATS are not among them
-# or come late: an agent that gets no processor for 30 s counts as lost.
-LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume platform serve lab/engine platform/kubernetes study/conduct disk run record suite disk/faultcut \
-	fleet study/simulated lab lab/host lab/faultfs report/html drill/ledger load
+# What takes longest begins first, so that none of it is alone at the end. The packages with clusters mostly wait, and for each
+# other, too: they run one after the other beside e2e. Those of NATS come late: an agent that gets no processor for 30 s counts
+# as lost.
+LONGEST := e2e cmd/plimsoll platform/kubernetes fleet/kubernetes internal/kubetest lab/topology e2e/browser lab/volume platform serve record suite \
+	study/simulated report/html drill/ledger
 # Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
 SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study record report/html run disk internal/browsertest suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
@@ -90,7 +91,7 @@ rules: ## the rules of the repository
 
 unit: build ## all tests but those of `make race`, whole commands and real servers included
 	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
-		$(call gotest,unit) $(addprefix ./,$(filter-out $(ONCE),$(LONGEST))) $$packages
+		$(call gotest,unit) $(addprefix ./,$(LONGEST)) $$packages
 	$(call times,unit)
 
 race: export CGO_ENABLED = 1
