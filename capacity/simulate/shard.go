@@ -23,10 +23,10 @@ type Shard struct {
 	Software func(r *rand.Rand, write bool) (computes, waits, thinks time.Duration)
 	// Sync is the time of one write and flush of the journal with this number of commits.
 	Sync func(r *rand.Rand, commits int) time.Duration
-	// Misses is how many pages an operation reads from the disk, on average. Read is the time of one read, and the disk
-	// performs Depth of them at once; 0 is all.
+	// Misses is how many pages an operation reads from the disk, on average. Read is the time of one read among so many
+	// at once, and the disk performs Depth of them at once; 0 is all.
 	Misses float64
-	Read   func(r *rand.Rand) time.Duration
+	Read   func(r *rand.Rand, reads int) time.Duration
 	Depth  int
 	// Copies is how many other members there are. A durable write waits until Acks of them have synced it too. Hop is the
 	// time to another member and back, without its sync. Shipped: members get a write after the sync of the primary, and
@@ -120,7 +120,7 @@ func (s *simulation) sum() {
 	s.out.Rate = float64(s.counted) / took
 	s.out.Cores = s.cores.used.Seconds() / float64(s.Shard.Cores) / took
 	s.out.Disk = s.disk.used.Seconds() / float64(max(1, s.Depth)) / took
-	s.out.Journal = s.journal.used.Seconds() / took
+	s.out.Journal = min(1, s.journal.used.Seconds()/took) // the last sync may not have ended
 	if s.journal.syncs > 0 {
 		s.out.Batch = float64(s.commits) / float64(s.journal.syncs)
 	}
@@ -218,7 +218,7 @@ func (s *simulation) fetch(pages int, done func()) {
 		done()
 		return
 	}
-	s.disk.serve(s.Read(s.random), func() { s.fetch(pages-1, done) })
+	s.disk.serve(s.Read(s.random, s.disk.busy+1), func() { s.fetch(pages-1, done) })
 }
 
 // commit waits for the journal and for other members.

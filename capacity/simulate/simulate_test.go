@@ -126,7 +126,7 @@ func TestConservation(t *testing.T) {
 		s.Cores, s.Operations, s.Seed = 2, 5000, 9
 		s.Software = software(ms/10, ms/10, ms/10)
 		s.Sync = func(r *rand.Rand, _ int) time.Duration { return exponential(r, ms) }
-		s.Read, s.Hop, s.Router = draw(ms), draw(ms), draw(ms)
+		s.Read, s.Hop, s.Router = read(ms), draw(ms), draw(ms)
 		o := s.Run()
 		counted := s.Operations + s.Operations/10
 		if o.Issued != o.Ended+o.Waiting || o.Ended != counted || s.Rate == 0 && o.Waiting > s.Workers {
@@ -146,29 +146,33 @@ func draw(mean time.Duration) func(*rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return exponential(r, mean) }
 }
 
+func read(mean time.Duration) func(*rand.Rand, int) time.Duration {
+	return func(r *rand.Rand, _ int) time.Duration { return exponential(r, mean) }
+}
+
 // M/D/1: half of the wait of M/M/1 (Pollaczek and Khinchine). A disk without a cache in front of it is the server.
 func TestConstantReads(t *testing.T) {
 	o := Shard{Workers: 1000, Rate: 700, Cores: 1, Operations: 200_000, Seed: 8, Software: software(0, 0, 0),
-		Misses: 1, Depth: 1, Read: func(*rand.Rand) time.Duration { return ms }}.Run()
+		Misses: 1, Depth: 1, Read: func(*rand.Rand, int) time.Duration { return ms }}.Run()
 	near(t, "mean", o.Reads.Mean()/1e6, 1+0.7/(2*0.3), 0.04)
 	near(t, "disk", o.Disk, 0.7, 0.02)
 }
 
 // Half of the reads find their page: N workers that think and a disk are the machine repair model.
 func TestMachineRepair(t *testing.T) {
-	const workers, think, read = 5, 8.0, 2.0
-	o := Shard{Workers: workers, Cores: 1, Operations: 100_000, Seed: 10, Misses: 1, Depth: 1, Read: draw(2 * ms),
+	const workers, think, takes = 5, 8.0, 2.0
+	o := Shard{Workers: workers, Cores: 1, Operations: 100_000, Seed: 10, Misses: 1, Depth: 1, Read: read(2 * ms),
 		Software: func(r *rand.Rand, _ bool) (time.Duration, time.Duration, time.Duration) {
 			return 0, 0, exponential(r, 8*ms)
 		}}.Run()
 	idle, term := 1.0, 1.0 // the sum of N!/(N−k)!·(S/Z)^k is 1/P(idle)
 	for k := 1.0; k <= workers; k++ {
-		term *= (workers - k + 1) * read / think
+		term *= (workers - k + 1) * takes / think
 		idle += term
 	}
-	near(t, "rate", o.Rate, (1-1/idle)/read*1000, 0.02)
+	near(t, "rate", o.Rate, (1-1/idle)/takes*1000, 0.02)
 	half := Shard{Workers: 1, Cores: 1, Operations: 50_000, Seed: 10, Misses: 0.5, Depth: 1, Software: software(0, 0, 0),
-		Read: func(*rand.Rand) time.Duration { return 2 * ms }}.Run()
+		Read: func(*rand.Rand, int) time.Duration { return 2 * ms }}.Run()
 	near(t, "rate with a cache", half.Rate, 1000, 0.03)
 }
 
