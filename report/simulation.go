@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,12 +47,17 @@ func simulationTitle(s *record.Simulation) string {
 		say = append(say, figure.Rate(s.Load.Rate)+" ok/s, p99 "+ns64(s.Load.P99))
 	}
 	if s.Failures != nil {
-		say = append(say, "available "+figure.Percent(s.Failures.Available))
+		say = append(say, "available "+available(s.Failures))
 	}
 	if len(s.Refused) > 0 {
 		say = append(say, "refused: "+refusedParts(s))
 	}
 	return text + ": " + strings.Join(say, ", ")
+}
+
+// available has five digits after the point: one second of a day is 0.001 %.
+func available(f *record.SimulationFailures) string {
+	return strconv.FormatFloat(100*f.Available, 'f', 5, 64) + " %"
 }
 
 // refusedParts names the parts of the question that are not answered.
@@ -90,7 +96,7 @@ func simulatedFailures(s *record.Simulation) Section {
 	seconds := func(x float64) string { return figure.Duration(time.Duration(x * float64(time.Second))) }
 	facts := []Fact{{Name: "time", Value: seconds(f.Seconds) + ", " + figure.Plural(f.Failures, "failure")},
 		{Name: "outages", Value: fmt.Sprintf("%d, of which %d without a majority; the longest %s", f.Outages, f.Majority, seconds(f.Longest))},
-		{Name: "available", Value: figure.Percent(f.Available) + " of the time of a shard; " + seconds(f.Down) + " of outages in all shards"},
+		{Name: "available", Value: available(f) + " of the time of a shard; " + seconds(f.Down) + " of outages in all shards"},
 		{Name: "members away", Value: seconds(f.Away) + " in which a shard had a primary and not all members"}}
 	if f.P99 != nil {
 		facts = append(facts, Fact{Name: "durable write", Value: "p99 " + ns64(*f.P99) + " with the writes that wait for the end of an outage"})

@@ -152,7 +152,7 @@ func shownFailure(out *record.Simulation, kind string, of []round) error {
 	election := time.Duration(d.Election)
 	switch {
 	case len(dirs) < leastChecks:
-		return fmt.Errorf("%s: %s shows it, and two are needed, because each is simulated from the other", kind, figure.Plural(len(dirs), "drill"))
+		return fmt.Errorf("%s: two drills of it are needed, because each is simulated from the other, and the records have %d", kind, len(dirs))
 	case len(setups) > 1:
 		return fmt.Errorf("%s: its drills differ in engine, members or failover: give those of one setup", kind)
 	case of[0].members != int(d.Members):
