@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -255,5 +256,24 @@ func TestSimulationOfMeasuredRuns(t *testing.T) {
 	s := Simulate(deployment(t, "{load: {workers: 32}}"), measured(t, "open", "closed/r-4", "closed/r-16"), record.Tool{})
 	if !strings.Contains(refusal(s), "does not reproduce these records") || s.Load != nil {
 		t.Errorf("with the probe of another disk: %q", refusal(s))
+	}
+}
+
+// The deployment that the documentation shows can be read, and it names the findings of simulations.
+func TestDocumentedDeployment(t *testing.T) {
+	page, err := os.ReadFile("../../docs/size.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## Simulation\n")
+	_, rest, _ := strings.Cut(section, "```yaml\n")
+	text, _, found := strings.Cut(rest, "```")
+	if d, err := spec.ReadDeployment(strings.NewReader(text)); err != nil || !found || d.Failures["kill"] != 200 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for _, f := range assumptions(spec.Deployment{Shards: 2, Members: 3, Failures: map[string]spec.Count{"kill": 1}}) {
+		if !strings.Contains(section, "`"+f.ID+"`") {
+			t.Errorf("the finding %q is not in docs/size.md", f.ID)
+		}
 	}
 }
