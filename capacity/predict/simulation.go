@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ type Drilled struct {
 	*record.Drill
 }
 
-// OpenEvidence reads records of runs, probes and drills.
+// OpenEvidence reads records of runs, probes and drills. A study stands for its trials.
 func OpenEvidence(dirs []string) (e Evidence, err error) {
 	for _, dir := range dirs {
 		switch kind := record.KindIn(dir); kind {
@@ -50,13 +51,40 @@ func OpenEvidence(dirs []string) (e Evidence, err error) {
 				return e, err
 			}
 			e.Drills = append(e.Drills, Drilled{dir, d})
-		case record.KindStudy, record.KindSuite, record.KindComparison:
-			return e, fmt.Errorf("%s: a simulation takes runs, probes and drills, and this is a %s. Give its trials or rounds", dir, kind)
+		case record.KindStudy:
+			trials, err := openTrials(dir)
+			if err != nil {
+				return e, err
+			}
+			e.Runs = append(e.Runs, trials...)
+		case record.KindSuite, record.KindComparison:
+			return e, fmt.Errorf("%s: a simulation takes runs, studies, probes and drills, and this is a %s", dir, kind)
 		default:
 			return e, fmt.Errorf("%s is not a record", dir)
 		}
 	}
 	return e, nil
+}
+
+func openTrials(dir string) (list []Calibration, err error) {
+	s, err := record.OpenStudy(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range s.Trials {
+		if t.Kind != record.TrialCompared || t.Status != record.TrialDone || t.Record == "" {
+			continue
+		}
+		if _, err := record.OpenBelow(dir, t.Record); err != nil { // it must not lead out of the study
+			return nil, err
+		}
+		c, err := OpenCalibration(filepath.Join(dir, t.Record))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 // The limits of the gate.

@@ -324,6 +324,8 @@ func (m *deploymentModel) comparable(c *Calibration) error {
 		return fmt.Errorf("its writes do not wait for the journal")
 	case class == nil || class.Service.Count() == 0:
 		return fmt.Errorf("it has no %s", m.out.Class)
+	case c.phase().Workers < 1 || !(c.phase().Rates.Achieved > c.offered()/2):
+		return fmt.Errorf("it did less than half of what it was offered, so its times depend on its length")
 	case a.Lab != nil && a.Lab.Specification.Hosts.Cores > 0:
 		return fmt.Errorf("it limits the cores of its hosts. That is not simulated")
 	}

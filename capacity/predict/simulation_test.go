@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,11 @@ func TestSimulationOfOpenLoad(t *testing.T) {
 	}
 	if s := Simulate(deployment(t, "{shards: 10, load: {workers: 320, rate: 40k}}"), e, record.Tool{}); s.Load != nil {
 		t.Errorf("5 times the measured rate: %+v", s.Load)
+	}
+	e.Runs[5].Run.Specification.Load.Rate = 1e300
+	s = Simulate(deployment(t, "{shards: 10, load: {workers: 320, rate: 4000}}"), e, record.Tool{})
+	if len(s.LeftOut) != 1 || !strings.Contains(s.LeftOut[0], "less than half of what it was offered") || s.Load != nil {
+		t.Errorf("left out %q, %q", s.LeftOut, refusal(s))
 	}
 }
 
@@ -275,5 +281,28 @@ func TestDocumentedDeployment(t *testing.T) {
 		if !strings.Contains(section, "`"+f.ID+"`") {
 			t.Errorf("the finding %q is not in docs/size.md", f.ID)
 		}
+	}
+}
+
+// A study stands for its trials. Its record names no others.
+func TestEvidenceOfStudy(t *testing.T) {
+	dir := t.TempDir()
+	trial := filepath.Join(dir, "trials", "0001-1")
+	if err := os.CopyFS(trial, os.DirFS("testdata/simulated/closed/r-16")); err != nil {
+		t.Fatal(err)
+	}
+	for name, runs := range map[string]int{"trials/0001-1": 1, "../elsewhere": -1} {
+		text := fmt.Sprintf(`{"schema_version": %q, "kind": "study", "status": "complete", "trials": [
+			{"number": 1, "attempt": 1, "kind": "trial", "status": "done", "record": %q},
+			{"number": 2, "attempt": 1, "kind": "canary", "status": "done", "record": "trials/0002-1"}]}`, record.SchemaVersion, name)
+		if err := os.WriteFile(filepath.Join(dir, "study.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := OpenEvidence([]string{dir}); (err != nil) != (runs < 0) || err == nil && len(e.Runs) != runs {
+			t.Errorf("%s: %d runs, %v", name, len(e.Runs), err)
+		}
+	}
+	if _, err := OpenEvidence([]string{t.TempDir()}); err == nil || !strings.Contains(err.Error(), "is not a record") {
+		t.Errorf("an empty directory: %v", err)
 	}
 }
