@@ -42,9 +42,6 @@ type ProbeCalibration struct {
 // ProbePredicted is the prediction for a number of workers.
 type ProbePredicted struct {
 	Workers int `json:"workers"`
-	// Offered is the rate of an open load in operations per second; absent, the load is closed. Times of an open load
-	// count from when an operation was due.
-	Offered float64 `json:"offered,omitempty"`
 	// Rate is in operations per second; Mean, P50 and P99 are of a durable write, in nanoseconds.
 	Rate float64 `json:"rate"`
 	Mean float64 `json:"mean_ns"`

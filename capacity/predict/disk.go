@@ -67,38 +67,19 @@ type engineModel struct {
 	mean   float64 // time of an operation of one worker, in ns
 }
 
-// Load is a load to predict: workers in a closed loop, or with a rate an open load that has at most so many operations
-// under way.
-type Load struct {
-	Workers int
-	Rate    float64
-}
-
-// Closed are closed loads of numbers of workers.
-func Closed(workers []int) (list []Load) {
-	for _, n := range workers {
-		list = append(list, Load{Workers: n})
-	}
-	return list
-}
-
-// steady reports whether the deployment carried the offered rate. Otherwise the queue grows with the length of the run,
-// and its times mean nothing. A journal that always syncs is no limit, because its syncs carry more commits then.
-func steady(o *simulate.Outcome, rate float64) bool { return o.Rate > 0.97*rate && o.Cores < 0.95 }
-
 // Disk predicts durable writes of the calibrated engine on the probed storage for numbers of workers.
 //
 // An operation of one worker without a sync takes a time that is drawn from the calibration with one worker. A part of
 // it needs a core: its processor time. With more workers, that part is what makes them as slow as they were without
 // syncs. A durable write then waits for the journal, whose syncs take times that are drawn from the probe: from the
 // step whose syncs carried as many commits.
-func Disk(p *record.Probe, calibrations []Calibration, loads []Load) *record.ProbePrediction {
+func Disk(p *record.Probe, calibrations []Calibration, workers []int) *record.ProbePrediction {
 	out := &record.ProbePrediction{Calibrations: []record.ProbeCalibration{}, Points: []record.ProbePredicted{}}
 	m, err := newEngineModel(out, calibrations)
 	if err == nil {
 		var s *syncs
 		if s, err = syncsOf(p, out.Engine); err == nil {
-			err = m.predict(s, loads)
+			err = m.predict(s, workers)
 		}
 	}
 	if err != nil {
@@ -110,21 +91,18 @@ func Disk(p *record.Probe, calibrations []Calibration, loads []Load) *record.Pro
 // beyond is how many times more workers are predicted than were calibrated and probed.
 const beyond = 2
 
-func (m *engineModel) predict(s *syncs, loads []Load) error {
+func (m *engineModel) predict(s *syncs, workers []int) error {
 	last := m.cpu[len(m.cpu)-1].Workers
-	for _, l := range loads {
-		n := l.Workers
+	for _, n := range workers {
 		if n > beyond*last || n > beyond*s.clients {
 			continue
 		}
-		shard := m.shard(s, l)
-		o := shard.Run()
-		if o.Writes.Count() == 0 || l.Rate > 0 && !steady(&o, l.Rate) {
+		o := m.shard(s, n).Run()
+		if o.Writes.Count() == 0 {
 			continue
 		}
-		m.out.Points = append(m.out.Points, record.ProbePredicted{Workers: n, Offered: l.Rate, Rate: o.Rate,
-			Mean: o.Writes.Mean(), P50: o.Writes.Quantile(0.5), P99: o.Writes.Quantile(0.99),
-			Journal: o.Journal, CPU: o.Cores, Batch: o.Batch})
+		m.out.Points = append(m.out.Points, record.ProbePredicted{Workers: n, Rate: o.Rate, Mean: o.Writes.Mean(),
+			P50: o.Writes.Quantile(0.5), P99: o.Writes.Quantile(0.99), Journal: o.Journal, CPU: o.Cores, Batch: o.Batch})
 	}
 	if len(m.out.Points) == 0 {
 		return fmt.Errorf("the calibration has %s and the probe %s, so more than twice as many are not predicted: calibrate and probe with more",
@@ -133,10 +111,10 @@ func (m *engineModel) predict(s *syncs, loads []Load) error {
 	return nil
 }
 
-// shard is a single server under a load.
-func (m *engineModel) shard(s *syncs, l Load) simulate.Shard {
-	return simulate.Shard{Workers: l.Workers, Rate: l.Rate, Cores: m.out.Cores, Writes: m.out.Writes,
-		Software: m.software(l.Workers), Sync: s.sample, Operations: max(20_000, 500*l.Workers), Seed: 1}
+// shard is a single server under a closed load of n workers.
+func (m *engineModel) shard(s *syncs, n int) simulate.Shard {
+	return simulate.Shard{Workers: n, Cores: m.out.Cores, Writes: m.out.Writes, Software: m.software(n), Sync: s.sample,
+		Operations: max(20_000, 500*n), Seed: 1}
 }
 
 // newEngineModel reads the calibrations.

@@ -43,39 +43,16 @@ func whyNot(p *record.ProbePrediction, c *Calibration) string {
 		return fmt.Sprintf("its target is %s, and the prediction is for %s", r.Target.Kind, p.Engine)
 	case r.Specification.Workload.Name != p.Workload || durabilityOf(r) != p.Durability:
 		return fmt.Sprintf("it is workload %s with %s, and the prediction is for %s with %s", r.Specification.Workload.Name, durabilityOf(r), p.Workload, p.Durability)
+	case r.Scheduled:
+		return "it has an offered rate, and the prediction is for a closed loop"
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return "it is invalid"
 	case class == nil || class.Service.Count() == 0:
 		return "it has no " + p.Class
-	case !slices.ContainsFunc(p.Points, func(q record.ProbePredicted) bool { return sameLoad(&q, c) }):
-		text := fmt.Sprintf("nothing is predicted for %s", figure.Plural(c.phase().Workers, "worker"))
-		if c.Run.Scheduled {
-			text += fmt.Sprintf(" at %s/s", figure.Rate(c.offered()))
-		}
-		return text
+	case !slices.ContainsFunc(p.Points, func(q record.ProbePredicted) bool { return q.Workers == c.phase().Workers }):
+		return fmt.Sprintf("nothing is predicted for %s", figure.Plural(c.phase().Workers, "worker"))
 	}
 	return ""
-}
-
-// offered is the rate of an open load, 0 of a closed one.
-func (c *Calibration) offered() float64 {
-	if !c.Run.Scheduled {
-		return 0
-	}
-	return float64(c.Run.Specification.Load.Rate)
-}
-
-func sameLoad(q *record.ProbePredicted, c *Calibration) bool {
-	return q.Workers == c.phase().Workers && q.Offered == c.offered()
-}
-
-// times are the times of the predicted class: of an open load from when operations were due.
-func (c *Calibration) times(class string) *measure.Histogram {
-	x := c.Summary.Class(class)
-	if c.Run.Scheduled {
-		return x.Response
-	}
-	return x.Service
 }
 
 func measuredAt(q *record.ProbePredicted, p *record.ProbePrediction, runs []Calibration) *record.PredictedMeasured {
@@ -83,10 +60,10 @@ func measuredAt(q *record.ProbePredicted, p *record.ProbePrediction, runs []Cali
 	all, logs := measure.NewHistogram(), 0.0
 	for i := range runs {
 		c := &runs[i]
-		if !sameLoad(q, c) || whyNot(p, c) != "" {
+		if c.phase().Workers != q.Workers || whyNot(p, c) != "" {
 			continue
 		}
-		if all.Merge(c.times(p.Class)) != nil {
+		if all.Merge(c.Summary.Class(p.Class).Service) != nil {
 			continue
 		}
 		m.Records = append(m.Records, c.Dir)

@@ -55,7 +55,6 @@ func probed(t *testing.T, took time.Duration, clients ...int) *record.Probe {
 // With constant syncs and little software, the prediction is the one of the group commit: 1/S alone and C/(2S) among
 // others. With fast syncs, the cores are the limit.
 func TestPredictionOfDisk(t *testing.T) {
-	const us = time.Microsecond
 	cal := []Calibration{ran(t, "many", 32, 640*us, 40*us, "update"), ran(t, "one", 1, 50*us, 50*us, "update")}
 	for _, c := range []struct {
 		sync    time.Duration
@@ -66,7 +65,7 @@ func TestPredictionOfDisk(t *testing.T) {
 		{5 * time.Millisecond, 16, 8 / 0.005},
 		{10 * us, 64, 2 / 0.00004},
 	} {
-		got := Disk(probed(t, c.sync, 1, 2, 4, 8, 16, 32), cal, Closed([]int{c.workers}))
+		got := Disk(probed(t, c.sync, 1, 2, 4, 8, 16, 32), cal, []int{c.workers})
 		if got.Refused != "" || len(got.Points) != 1 {
 			t.Fatalf("%v, %d workers: %q", c.sync, c.workers, got.Refused)
 		}
@@ -107,7 +106,7 @@ func TestPredictionRefused(t *testing.T) {
 		"the calibrations are of different things": {probe, append(fine, smaller...)},
 		"more than twice as many are not":          {probe, fine},
 	} {
-		if got := Disk(c.p, c.list, Closed([]int{64})); !strings.Contains(got.Refused, want) || len(got.Points) > 0 {
+		if got := Disk(c.p, c.list, []int{64}); !strings.Contains(got.Refused, want) || len(got.Points) > 0 {
 			t.Errorf("refused with %q, want %q", got.Refused, want)
 		}
 	}
@@ -116,7 +115,7 @@ func TestPredictionRefused(t *testing.T) {
 // Runs with the same workers are compared; the others are listed with a reason.
 func TestPredictionHeld(t *testing.T) {
 	cal := []Calibration{ran(t, "one", 1, time.Millisecond/10, time.Millisecond/10, "update")}
-	p := Disk(probed(t, 4*time.Millisecond, 1, 2), cal, Closed([]int{1, 2}))
+	p := Disk(probed(t, 4*time.Millisecond, 1, 2), cal, []int{1, 2})
 	slower := ran(t, "slower", 1, 5*time.Millisecond, time.Millisecond/10, "update")
 	other := ran(t, "other", 1, time.Millisecond, time.Millisecond, "update")
 	other.Run.Target.Kind = "mongod"

@@ -185,7 +185,8 @@ func (m *deploymentModel) deploy(s setup) (*simulate.Shard, error) {
 		return nil, fmt.Errorf("%d workers of a shard are more than twice those of the calibrations (%d) or of the probe (%d): calibrate and probe with more",
 			s.workers, last, m.syncs.clients)
 	}
-	shard := m.shard(m.syncs, Load{s.workers, s.rate})
+	shard := m.shard(m.syncs, s.workers)
+	shard.Rate = s.rate
 	shard.Tickets = m.tickets()
 	if s.members > 1 {
 		hop, ok := m.hops[s.members]
@@ -260,9 +261,14 @@ func (m *deploymentModel) simulate(s setup) (*outcome, error) {
 	return o, nil
 }
 
+// steady reports whether a shard carries the offered rate. Otherwise the queue grows with the length of the run, and
+// its times mean nothing. A journal that always syncs is no limit, because its syncs carry more commits then.
+func steady(o *simulate.Outcome, rate float64) bool { return o.Rate > 0.97*rate && o.Cores < 0.95 }
+
 // carries reports whether all blocks carry the offered rate.
 func (o *outcome) carries(s setup) bool {
-	return s.rate == 0 || !slices.ContainsFunc(o.blocks, func(x simulate.Outcome) bool { return !steady(&x, s.rate) })
+	return s.rate == 0 ||
+		!slices.ContainsFunc(o.blocks, func(x simulate.Outcome) bool { return !steady(&x, s.rate) })
 }
 
 // tickets are those of the server, as it reported them; 0 if it did not.
@@ -359,6 +365,23 @@ func (m *deploymentModel) compare(s setup, o *outcome, runs []Calibration) []rec
 		list = append(list, judged(c, p99Limit))
 	}
 	return list
+}
+
+// offered is the rate of an open load, 0 of a closed one.
+func (c *Calibration) offered() float64 {
+	if !c.Run.Scheduled {
+		return 0
+	}
+	return float64(c.Run.Specification.Load.Rate)
+}
+
+// times are the times of a class: of an open load from when operations were due.
+func (c *Calibration) times(class string) *measure.Histogram {
+	x := c.Summary.Class(class)
+	if c.Run.Scheduled {
+		return x.Response
+	}
+	return x.Service
 }
 
 func judged(c record.SimulationCheck, limit float64) record.SimulationCheck {

@@ -254,7 +254,7 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	err = disk.Run(ctx, disk.Options{Writer: w, Progress: progress, Cutter: cutter, Live: f.iostat})
 	progress.end()
 	if err == nil && ctx.Err() == nil && len(f.calibrations) > 0 {
-		p.Prediction = predict.Disk(p, f.calibrations, predict.Closed(spec.Clients))
+		p.Prediction = predict.Disk(p, f.calibrations, spec.Clients)
 	}
 	return f.finish(ctx, env, w, out, err)
 }
