@@ -18,14 +18,19 @@ RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/s
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
 UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes|FaultsOnKubernetes|Kubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+# Raced packages that `make unit` tests, too: some of their tests are not raced, or do less under the race detector
+# (internal/repotest finds those that are missing here). Those of ONCE are tested once.
+TWICE := cmd/plimsoll serve fleet/nats fleet/kubernetes platform/kubernetes drill/ledger measure
+ONCE  := $(filter-out $(TWICE),$(RACED))
 # How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
 # keep two cores busy, and servers that get no processor time fail over.
-PARALLEL ?= 2
+PARALLEL ?= 3
 TESTS    ?= 3
-# What takes longest begins first, so that none of it is alone at the end. Those of Kubernetes and NATS are not among them
-# or come late: an agent that gets no processor for 30 s counts as lost.
-LONGEST := e2e cmd/plimsoll lab/topology e2e/browser lab/volume platform serve lab/engine platform/kubernetes study/conduct disk run record suite disk/faultcut \
-	fleet study/simulated lab lab/host lab/faultfs report/html drill/ledger load
+# What takes longest begins first, so that none of it is alone at the end. The packages with clusters mostly wait, and for each
+# other, too: they run one after the other beside e2e. Those of NATS come late: an agent that gets no processor for 30 s counts
+# as lost.
+LONGEST := e2e cmd/plimsoll platform/kubernetes fleet/kubernetes internal/kubetest lab/topology e2e/browser lab/volume platform serve record suite \
+	study/simulated report/html drill/ledger
 # Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
 SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study record report/html run disk internal/browsertest suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
@@ -84,12 +89,13 @@ vuln: ## known vulnerabilities in what is called; an unreachable database is sai
 rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
-unit: build ## all tests, whole commands and real servers included
-	@$(call gotest,unit) $(addprefix ./,$(LONGEST)) ./...
+unit: build ## all tests but those of `make race`, whole commands and real servers included
+	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
+		$(call gotest,unit) $(addprefix ./,$(LONGEST)) $$packages
 	$(call times,unit)
 
 race: export CGO_ENABLED = 1
-race: ## tests again under the race detector (needs a C compiler)
+race: ## the tests of packages that start goroutines, under the race detector (needs a C compiler)
 	@$(call gotest,race) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(RACED))
 	$(call times,race)
 

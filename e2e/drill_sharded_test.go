@@ -3,8 +3,11 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -25,10 +28,11 @@ func TestDrillOfAShardedCluster(t *testing.T) {
 	for engine, binary := range binaries {
 		t.Run(engine, func(t *testing.T) {
 			const name = "e2e-sharded"
-			labOf(t, name, file, "--binary", binary)
+			l := labOf(t, name, file, "--binary", binary)
 			t.Run("majority", func(t *testing.T) { testShardStruck(t, name, "majority") })
 			t.Run("w1", func(t *testing.T) { testShardStruck(t, name, "1") })
 			if engine == "mongod" {
+				t.Run("zones", func(t *testing.T) { testZones(t, l) })
 				t.Run("planned events", func(t *testing.T) {
 					r := testDrillEvents(t, name, "26s", "fault: chunk-migration, at: 2s", "fault: 'compaction:shard1/secondary', at: 5s",
 						"fault: 'backup:shard1/secondary', at: 7s", "fault: 'initial-sync:shard2/secondary', at: 9s",
@@ -80,5 +84,52 @@ func testShardStruck(t *testing.T, name, w string) {
 	}
 	if h := r.Headline(); h == nil || h.Shard != "shard2" {
 		t.Errorf("the headline is %+v", h)
+	}
+}
+
+// regions has a zone for each of two shards.
+const regions = `
+name: regions
+collections:
+  - name: orders
+    count: 400
+    document: {_id: {$sequence: {prefix: order-}}, region: {$choose: [eu, us]}, text: {$words: 5}}
+    shard:
+      key: {region: 1, _id: 1}
+      zones:
+        - {name: europe, shards: ["0"], from: {region: eu, _id: {$minKey: 1}}, to: {region: eu, _id: {$maxKey: 1}}}
+        - {name: america, shards: [shard2], from: {region: us, _id: {$minKey: 1}}, to: {region: us, _id: {$maxKey: 1}}}
+operations:
+  - {name: order, weight: 1, insert: orders}
+`
+
+// testZones loads a collection with zones. Each shard has the documents of its zone and no others.
+func testZones(t *testing.T, l record.Lab) {
+	file := filepath.Join(t.TempDir(), "regions.yaml")
+	if err := os.WriteFile(file, []byte(regions), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := newDatabase("zones")
+	plimsoll(t, "run", "lab:"+l.Name, "--database", db, "--workload", file, "--operations", "100", "--quiet").judged(t)
+	have := map[string]int64{}
+	for _, m := range l.Members {
+		if m.Role != "primary" {
+			continue
+		}
+		client, err := dial("mongodb://" + m.Address + "/?directConnection=true&readPreference=primaryPreferred")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Disconnect(deadline(t)) //nolint:errcheck // the lab is removed
+		for _, region := range []string{"eu", "us"} {
+			n, err := client.Database(db).Collection("orders").CountDocuments(deadline(t), bson.D{{Key: "region", Value: region}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			have[m.Set+" "+region] = n
+		}
+	}
+	if have["shard1 eu"] == 0 || have["shard2 us"] == 0 || have["shard1 eu"]+have["shard2 us"] != 500 || len(have) != 4 {
+		t.Errorf("documents by shard and region: %v", have)
 	}
 }

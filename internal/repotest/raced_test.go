@@ -11,6 +11,16 @@ import (
 // raced matches the packages in the Makefile that are tested with the race detector.
 var raced = regexp.MustCompile(`(?m)^RACED\s*:= ((?:.*\\\n)*.*)$`)
 
+// twice matches the raced packages that are tested without the race detector, too, and unracedTests the tests that are
+// not raced.
+var (
+	twice        = regexp.MustCompile(`(?m)^TWICE := (.*)$`)
+	unracedTests = regexp.MustCompile(`(?m)^UNRACED_TESTS := ([^/]*)/`)
+)
+
+// forRace matches the build constraint of a file that depends on the race detector.
+var forRace = regexp.MustCompile(`(?m)^//go:build .*\brace\b`)
+
 // unraced are packages that start goroutines and are not tested with the race detector, with the reason.
 var unraced = map[string]string{
 	"platform":                  "the tests of platform/command race its connections; its own tests are of labs",
@@ -64,5 +74,36 @@ func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
 	}
 	if len(used) < 20 {
 		t.Errorf("only %d packages with goroutines were found: correct this test", len(used))
+	}
+}
+
+// A test that the race detector leaves out runs without it.
+func TestEachTestIsRun(t *testing.T) {
+	text := read(t, "Makefile")
+	list, both := raced.FindStringSubmatch(text), twice.FindStringSubmatch(text)
+	patterns := unracedTests.FindStringSubmatch(text)
+	if list == nil || both == nil || patterns == nil {
+		t.Fatal("the Makefile has no RACED, TWICE or UNRACED_TESTS")
+	}
+	left := regexp.MustCompile(strings.ReplaceAll(patterns[1], "$$", "$"))
+	needed := map[string]string{} // why a package is tested twice
+	for _, s := range sources(t) {
+		if !s.isTest() {
+			continue
+		}
+		if forRace.MatchString(s.text) {
+			needed[s.folder()] = s.name + " depends on the race detector"
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && left.MatchString(f.Name.Name) {
+				needed[s.folder()] = f.Name.Name + " is not raced"
+			}
+		}
+	}
+	listed := strings.Fields(both[1])
+	for _, folder := range strings.Fields(strings.ReplaceAll(list[1], "\\\n", " ")) {
+		if slices.Contains(listed, folder) != (needed[folder] != "") {
+			t.Errorf("%s: correct TWICE in the Makefile (reason to be there: %q)", folder, needed[folder])
+		}
 	}
 }

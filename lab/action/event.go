@@ -137,7 +137,8 @@ var addMember = &Action{
 var backup = &Action{
 	Name: Backup, On: Member, Event: true, Manner: record.MannerPlanned,
 	Lacking: "its gateway has no fsyncLock; use pg_basebackup",
-	Help:    "fsyncLock holds the writes of a member while its data directory is copied, until fsyncUnlock",
+	Help: "fsyncLock holds the writes of a member while its data directory is copied, until fsyncUnlock. On xfs and btrfs " +
+		"the copy shares all blocks: it is a snapshot",
 	Suits: func(j *Job) error {
 		if n, ok := j.Node.(*engine.MongoNode); !ok || n.DataDir() == "" {
 			return Refuse("%s needs a mongod with data, and %s has none", Backup, j.Name())
@@ -154,7 +155,7 @@ var backup = &Action{
 }
 
 // snapshot copies the data directory of a member while its writes are locked. The copy replaces an older one, and stays
-// until somebody has restored it.
+// until somebody has restored it. It is made by copy_file_range, for which xfs and btrfs share the blocks.
 func snapshot(ctx context.Context, n *engine.MongoNode) (size int64, err error) {
 	if err := os.RemoveAll(topology.BackupOf(n)); err != nil {
 		return 0, err
