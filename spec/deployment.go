@@ -81,8 +81,8 @@ func (d *Deployment) check() error {
 		return fmt.Errorf("deployment: %d shards of %d members: there can be 1 to 50 members, and %d in all shards together", d.Shards, d.Members, int64(maxDeployed))
 	case d.Acknowledge < 1 || d.Acknowledge > d.Members:
 		return fmt.Errorf("deployment: acknowledge: %d is not between 1 and members (%d)", d.Acknowledge, d.Members)
-	case d.Time <= 0:
-		return fmt.Errorf("deployment: time must be above 0")
+	case d.Time <= 0 || d.Time > 36_500*timeOfDay:
+		return fmt.Errorf("deployment: time must be above 0, and at most 100 years")
 	case d.Load.Workers < 0 || d.Load.Rate < 0 || d.Load.Rate > 0 && d.Load.Workers == 0:
 		return fmt.Errorf("deployment: load needs workers. With a rate, these are the most operations in progress")
 	case d.Load.Workers > 0 && d.Load.Workers < d.Shards:

@@ -261,7 +261,7 @@ func simulateFailures(out *record.Simulation, e *Evidence, load *outcome) error 
 			continue
 		}
 		f.Failures = append(f.Failures, simulate.Failures{Number: int(d.Failures[kind]),
-			Draw: drawRounds(of, time.Duration(d.Election))})
+			Draw: drawRounds(near(of, time.Duration(d.Election)), time.Duration(d.Election))})
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)

@@ -17,11 +17,26 @@ import (
 
 // round is a round of a drill in which a primary failed.
 type round struct {
-	dir, action, engine string
-	members             int
-	failover            string        // what elects, "" for the servers themselves
-	election            time.Duration // without a primary until the servers elect another one; 0: not known
-	outage, away        time.Duration
+	drillSetup
+	dir          string
+	election     time.Duration // without a primary until the servers elect another one; 0: not known
+	outage, away time.Duration
+}
+
+// drillSetup is what rounds must have in common to be drawn together.
+type drillSetup struct {
+	action, engine, durability string
+	members                    int
+	failover                   string // what elects, "" for the servers themselves
+}
+
+// near are the rounds with an election time if there are any, and otherwise all.
+func near(rounds []round, election time.Duration) []round {
+	same := slices.DeleteFunc(slices.Clone(rounds), func(r round) bool { return r.election != election })
+	if len(same) > 0 {
+		return same
+	}
+	return rounds
 }
 
 // with is the outage if sets elect after another time.
@@ -57,7 +72,8 @@ func roundOf(d *Drilled, r *record.DrillRound) (x round, why string) {
 		return x, fmt.Sprintf("it has %d faults. The effect of one is known from rounds with one", len(r.Faults))
 	}
 	f := &r.Faults[0]
-	x = round{dir: d.Dir, action: f.Fault.Action, engine: d.Engine, members: max(1, r.Members), failover: r.Failover}
+	x = round{dir: d.Dir, drillSetup: drillSetup{action: f.Fault.Action, engine: d.Engine, members: max(1, r.Members),
+		failover: r.Failover, durability: strings.Join(d.Specification.Run.Durability.Asked(), ", ")}}
 	if r.Topology != nil && r.Failover == "" {
 		x.election = electionTimeout(r.Topology)
 	}
@@ -90,14 +106,6 @@ func electionTimeout(t *spec.Topology) time.Duration {
 	return 10 * time.Second // that of the server's releases
 }
 
-// drillSetup is what rounds must have in common to be resampled together.
-type drillSetup struct {
-	action, engine, failover string
-	members                  int
-}
-
-func (r *round) setup() drillSetup { return drillSetup{r.action, r.engine, r.failover, r.members} }
-
 // checkOutages simulates the outages of each drill from the rounds of the others.
 func checkOutages(out *record.Simulation, rounds []round) {
 	type key struct {
@@ -106,18 +114,19 @@ func checkOutages(out *record.Simulation, rounds []round) {
 	}
 	groups := map[key][]round{}
 	for _, r := range rounds {
-		k := key{r.setup(), r.dir}
+		k := key{r.drillSetup, r.dir}
 		groups[k] = append(groups[k], r)
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.action, b.action), cmp.Compare(a.dir, b.dir))
 	}) {
 		own := groups[k]
+		others := slices.DeleteFunc(slices.Clone(rounds), func(r round) bool {
+			return r.drillSetup != k.drillSetup || r.dir == k.dir
+		})
 		var simulated, measured []float64
-		for _, r := range rounds {
-			if r.setup() == k.drillSetup && r.dir != k.dir {
-				simulated = append(simulated, float64(r.with(own[0].election)))
-			}
+		for _, r := range near(others, own[0].election) {
+			simulated = append(simulated, float64(r.with(own[0].election)))
 		}
 		if len(simulated) == 0 {
 			out.LeftOut = append(out.LeftOut, fmt.Sprintf("%s: no other drill is %s of %s with %s", k.dir, k.action,
@@ -141,7 +150,7 @@ func shownFailure(out *record.Simulation, kind string, of []round) error {
 	d := out.Deployment
 	setups, dirs, elections := map[drillSetup]bool{}, map[string]bool{}, map[time.Duration]bool{}
 	for _, r := range of {
-		setups[r.setup()], dirs[r.dir], elections[r.election] = true, true, true
+		setups[r.drillSetup], dirs[r.dir], elections[r.election] = true, true, true
 	}
 	failed := 0
 	for _, c := range out.Checks {
@@ -154,7 +163,7 @@ func shownFailure(out *record.Simulation, kind string, of []round) error {
 	case len(dirs) < leastChecks:
 		return fmt.Errorf("%s: two drills of it are needed, because each is simulated from the other, and the records have %d", kind, len(dirs))
 	case len(setups) > 1:
-		return fmt.Errorf("%s: its drills differ in engine, members or failover: give those of one setup", kind)
+		return fmt.Errorf("%s: its drills differ in engine, members, durability or failover: give those of one setup", kind)
 	case of[0].members != int(d.Members):
 		return fmt.Errorf("%s: its drills have %s, and the deployment has %d", kind, figure.Plural(of[0].members, "member"), d.Members)
 	case failed > 0:

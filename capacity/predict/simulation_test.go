@@ -183,12 +183,25 @@ func TestSimulationOfElections(t *testing.T) {
 	if f := s.Failures; f == nil || math.Abs(f.Down/float64(f.Outages)-6) > 0.5 {
 		t.Errorf("%q, %+v", refusal(s), f)
 	}
+	// Outages that were measured on a mongod 4.4.6 with w: 1, elections after 1 s and after 10 s.
+	s = Simulate(deployment(t, "{members: 3, failures: {kill: 10}, election: 10s}"), Evidence{Drills: []Drilled{
+		drilled("fast-1", "elect-fast", 1.07), drilled("fast-2", "elect-fast", 1.13), drilled("default", "elect-default", 10.64),
+	}}, record.Tool{})
+	for _, c := range s.Checks {
+		t.Logf("%s: %.3g s simulated, %.3g s measured, %+.1f %%", c.Setup, c.Simulated/1e9, c.Measured/1e9, 100*c.Error)
+	}
+	if s.Failures == nil || len(s.Checks) != 3 {
+		t.Errorf("%q, %+v", refusal(s), s.Checks)
+	}
+	majority := drilled("b", "elect-fast", 2)
+	majority.Specification.Run.Durability.W = "majority"
 	for want, drills := range map[string][]Drilled{
-		"the outages of 2 drills are off":    {fast, drilled("b", "elect-fast", 3, 3)},
-		"and the records have 1":             {fast},
-		"elect after one time":               {fast, drilled("b", "elect-fast", 2)},
-		"the outages of 2 drills are off by": {fast, drilled("b", "elect-default", 14)},
-		"and the records have 0":             nil,
+		"differ in engine, members, durability": {fast, majority},
+		"the outages of 2 drills are off":       {fast, drilled("b", "elect-fast", 3, 3)},
+		"and the records have 1":                {fast},
+		"elect after one time":                  {fast, drilled("b", "elect-fast", 2)},
+		"the outages of 2 drills are off by":    {fast, drilled("b", "elect-default", 14)},
+		"and the records have 0":                nil,
 	} {
 		s := Simulate(ask, Evidence{Drills: drills}, record.Tool{})
 		if !strings.Contains(refusal(s), want) || s.Failures != nil {

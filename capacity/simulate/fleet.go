@@ -100,6 +100,7 @@ func (s *fleet) fail(t *set, member int, draw func(r *rand.Rand) (outage, away t
 	s.account(t)
 	s.out.Failures++
 	outage, away := draw(s.random)
+	outage, away = min(outage, s.Time), min(away, s.Time) // what is longer does not end
 	if s.Members == 1 {
 		outage, away = 0, outage // its return is all that ends it
 	}

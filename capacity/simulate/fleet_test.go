@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -57,5 +58,14 @@ func TestStandalone(t *testing.T) {
 	}
 	if near(t, "down", o.Down.Minutes(), 50, 0.2); o.Away != 0 {
 		t.Errorf("away for %v with a primary", o.Away)
+	}
+}
+
+// What does not end is cut off with the time.
+func TestEndless(t *testing.T) {
+	o := Fleet{Shards: 1, Members: 3, Time: 100 * 365 * 24 * time.Hour, Seed: 4,
+		Failures: []Failures{{Number: 20, Draw: always(math.MaxInt64, math.MaxInt64)}}}.Run()
+	if len(o.Outages) != 1 || !o.Outages[0].Open || o.Down <= 0 || o.Down > 100*365*24*time.Hour || o.Failures != 20 {
+		t.Errorf("%+v", o)
 	}
 }
