@@ -224,20 +224,23 @@ func (s *simulation) fetch(pages int, done func()) {
 // commit waits for the journal and for other members.
 func (s *simulation) commit(done func()) {
 	s.commits++
-	wanted, have := 1+s.Acks, 0
-	synced := func() {
-		if have++; have == wanted {
+	own, acks := false, 0
+	check := func() {
+		if own && acks >= s.Acks {
+			own = false // only once
 			done()
 		}
 	}
+	other := func() { acks++; check() }
 	if !s.Shipped {
-		s.ship(s.now, synced)
+		s.ship(s.now, other)
 	}
 	s.journal.commit(func() {
+		own = true
 		if s.Shipped {
-			s.ship(s.now, synced)
+			s.ship(s.now, other)
 		}
-		synced()
+		check()
 	})
 }
 

@@ -200,6 +200,12 @@ func TestCopies(t *testing.T) {
 	near(t, "the faster one", s.Run().Writes.Mean()/1e6, 9, 0.06)
 	s.Acks = 2
 	near(t, "the slower one", s.Run().Writes.Mean()/1e6, 19, 0.06)
+	s.Acks, s.Hop = 1, func(*rand.Rand) time.Duration { return 0 }
+	s.Software = software(0, 0, 20*ms) // no member is late from the write before
+	s.Sync = func(r *rand.Rand, _ int) time.Duration { return 1*ms + time.Duration(r.IntN(2))*8*ms }
+	near(t, "the own sync counts, and the faster other one", s.Run().Writes.Mean()/1e6, 1+8*(1-0.5*0.75), 0.06)
+	s.Acks, s.Sync = 2, func(*rand.Rand, int) time.Duration { return 4 * ms }
+	s.Software = software(0, 0, 0)
 	s.Hop, s.Router = func(*rand.Rand) time.Duration { return ms }, func(*rand.Rand) time.Duration { return 3 * ms }
 	near(t, "with a router", s.Run().Writes.Mean()/1e6, 8, 0.01)
 }
