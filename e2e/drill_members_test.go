@@ -14,12 +14,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// memberStates returns the state of each member in the final read of a round. A discarded log, which is searched too,
-// is not a member: it exists if the primary was killed before it sent its last writes.
+// memberStates returns the state of each member in the final read of a round. A discarded log and rollback files, which
+// are searched too, are not members: they exist if the primary was killed before it sent its last writes.
 func memberStates(r record.DrillRound) map[string]record.LedgerRead {
 	by := map[string]record.LedgerRead{}
 	for _, read := range r.Ledger.Reads {
-		if !strings.HasPrefix(read.Source, "the old timeline of ") {
+		if !strings.HasPrefix(read.Source, "the old timeline of ") && !strings.HasPrefix(read.Source, rollbackOf) {
 			by[read.Source] = read
 		}
 	}

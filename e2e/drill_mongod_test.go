@@ -38,7 +38,7 @@ func untilEffective(t *testing.T, shipped string, code int, shows func(record.Dr
 	if !slow(d) {
 		e.must(t, code)
 	}
-	testAllAgree(t, withoutRollbacks(r), "rs0-1", "rs0-2", "rs0-3")
+	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3")
 	for _, kind := range []string{record.MomentFault, record.MomentPrimaryOut, record.MomentElected, record.MomentHealed,
 		record.MomentRedundant} {
 		if !has(r, kind) {
@@ -52,22 +52,6 @@ func untilEffective(t *testing.T, shipped string, code int, shows func(record.Dr
 }
 
 const rollbackOf = "the rollback of "
-
-// withoutRollbacks removes rollback files, which are not members, from a round.
-func withoutRollbacks(r record.DrillRound) record.DrillRound {
-	if r.Ledger == nil {
-		return r
-	}
-	l := *r.Ledger
-	l.Reads = nil
-	for _, read := range r.Ledger.Reads {
-		if !strings.HasPrefix(read.Source, rollbackOf) {
-			l.Reads = append(l.Reads, read)
-		}
-	}
-	r.Ledger = &l
-	return r
-}
 
 // kept counts the listed lost writes that are in rollback files of the first faulted member.
 func kept(r record.DrillRound) (n int) {

@@ -154,21 +154,43 @@ func plimsollQuietly(t *testing.T, args ...string) ended {
 	return ended{args: args, code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// journalled returns names of links and devices in the journal of a lab that do not contain the name of the lab.
-func journalled(t *testing.T, name string) []string {
+// resource is one that the journal of a lab has.
+type resource struct {
+	Do, Kind, Name string
+	Details        map[string]string
+}
+
+// there reports whether the resource exists. Ports, networks and links of a lab can be those of another one by now, and
+// an attempt to reserve one that another lab has is in the journal too.
+func (r resource) there() bool {
+	switch {
+	case r.Kind == "promise":
+		owner, err := os.ReadFile(r.Name)
+		return err == nil && string(owner) == r.Details["owner"]
+	case r.Kind == "link":
+		mac, err := os.ReadFile("/sys/class/net/" + r.Name + "/address")
+		return err == nil && strings.TrimSpace(string(mac)) == r.Details["mac"]
+	case !filepath.IsAbs(r.Name) || strings.HasPrefix(r.Name, "/dev/"):
+		return false // it has the name of the lab, by which others are found
+	}
+	_, err := os.Lstat(r.Name)
+	return err == nil
+}
+
+// journalled returns what the journal of a lab says that was made, without processes.
+func journalled(t *testing.T, name string) (made []resource) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(labDir(t, name), "journal.ndjson"))
 	if err != nil {
 		return nil
 	}
-	var names []string
 	for line := range strings.Lines(string(b)) {
-		var r struct{ Do, Kind, Name string }
+		var r resource
 		if json.Unmarshal([]byte(line), &r) == nil && r.Do == "make" && !strings.Contains(r.Kind, "process") {
-			names = append(names, r.Name)
+			made = append(made, r)
 		}
 	}
-	return names
+	return made
 }
 
 // groupsAndNamespaces returns the control groups and network namespaces of labs with a name. An earlier run that was
@@ -183,12 +205,12 @@ func groupsAndNamespaces(name string) []string {
 }
 
 // leftOf returns what remains of a lab: processes, mounts, loop devices, control groups, namespaces, links, files.
-func leftOf(t *testing.T, name string, made, foreign []string) []string {
+func leftOf(t *testing.T, name string, made []resource, foreign []string) []string {
 	t.Helper()
 	dir := labDir(t, name)
 	// A new supervisor whose client was killed finds no lab and exits.
 	left := processesOf(dir)
-	for end := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(end); left = processesOf(dir) {
+	for end := time.Now().Add(patience); len(left) > 0 && time.Now().Before(end); left = processesOf(dir) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if _, err := os.Lstat(dir); err == nil {
@@ -214,21 +236,12 @@ func leftOf(t *testing.T, name string, made, foreign []string) []string {
 			left = append(left, path)
 		}
 	}
-	for _, n := range made { // names in the journal that are paths or links
-		path := n
-		if !filepath.IsAbs(n) {
-			path = "/sys/class/net/" + n
-		}
-		if !strings.HasPrefix(n, "/dev/") && !strings.Contains(n, " ") && len(n) > 3 && existsNow(path) {
-			left = append(left, path)
+	for _, r := range made {
+		if r.there() {
+			left = append(left, r.Kind+" "+r.Name)
 		}
 	}
 	return left
-}
-
-func existsNow(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // processesOf lists processes of a lab, by their commands, environments or open files.

@@ -74,7 +74,8 @@ func checkWorks(t *testing.T, s *server, name, uri string) {
 type refusal struct {
 	name, uri string
 	says      []string
-	code      int // exit code; 0 means 3
+	code      int  // exit code; 0 means 3
+	waits     bool // the commands try again until the timeout
 }
 
 // check expects both clients to end with the code, the reason and the next step, and without any password.
@@ -82,9 +83,13 @@ func (c refusal) check(t *testing.T) {
 	if c.code == 0 {
 		c.code = 3
 	}
+	timeout := patience.String()
+	if c.waits {
+		timeout = "3s"
+	}
 	for _, client := range clients {
 		t.Run(c.name+"/"+client, func(t *testing.T) {
-			e := plimsoll(t, loadArgs(c.uri, newDatabase(c.name, client), client, "3s")...).must(t, c.code)
+			e := plimsoll(t, loadArgs(c.uri, newDatabase(c.name, client), client, timeout)...).must(t, c.code)
 			for _, word := range c.says {
 				if !strings.Contains(e.stderr, word) {
 					t.Errorf("the message does not say %q: %s", word, e.stderr)
@@ -108,11 +113,11 @@ func TestSCRAM(t *testing.T) {
 	checkWorks(t, s, "chosen by the server", s.uri)
 	checkWorks(t, s, "named", with(address, address.User, "authMechanism=SCRAM-SHA-256&authSource=admin"))
 	for _, c := range []refusal{
-		{"wrong password", with(address, url.UserPassword("ada", "wr0ng"), ""), []string{"check", "password", "authSource"}, 0},
-		{"nobody", with(address, nil, ""), []string{"user", "password", "authentication"}, 0},
-		{"wrong user", with(address, url.UserPassword("bob", secret), ""), []string{"check", "password", "authSource"}, 0},
-		{"mechanism", with(address, address.User, "authMechanism=SCRAM-SHA-1"), []string{"SCRAM-SHA-1", "not enabled", "check"}, 0},
-		{"TLS", with(address, address.User, "tls=true"), []string{"check", "TLS"}, 0},
+		{"wrong password", with(address, url.UserPassword("ada", "wr0ng"), ""), []string{"check", "password", "authSource"}, 0, false},
+		{"nobody", with(address, nil, ""), []string{"user", "password", "authentication"}, 0, false},
+		{"wrong user", with(address, url.UserPassword("bob", secret), ""), []string{"check", "password", "authSource"}, 0, false},
+		{"mechanism", with(address, address.User, "authMechanism=SCRAM-SHA-1"), []string{"SCRAM-SHA-1", "not enabled", "check"}, 0, false},
+		{"TLS", with(address, address.User, "tls=true"), []string{"check", "TLS"}, 0, true},
 	} {
 		c.check(t)
 	}
@@ -131,10 +136,10 @@ func TestTLS(t *testing.T) {
 	checkWorks(t, s, "localhost", localhost.String())
 	checkWorks(t, s, "insecure", with(address, address.User, "tls=true&tlsInsecure=true"))
 	for _, c := range []refusal{
-		{"wrong password", with(address, url.UserPassword("ada", "wr0ng"), address.RawQuery), []string{"check", "password"}, 0},
-		{"unknown authority", with(address, address.User, "tls=true"), []string{"certificate signed by unknown authority", "check", "TLS"}, 0},
-		{"in the clear", with(address, address.User, ""), []string{"check", "TLS"}, 0},
-		{"no such file", with(address, address.User, "tls=true&tlsCAFile=/nowhere/ca.pem"), []string{"/nowhere/ca.pem: no such file"}, 2},
+		{"wrong password", with(address, url.UserPassword("ada", "wr0ng"), address.RawQuery), []string{"check", "password"}, 0, false},
+		{"unknown authority", with(address, address.User, "tls=true"), []string{"certificate signed by unknown authority", "check", "TLS"}, 0, true},
+		{"in the clear", with(address, address.User, ""), []string{"check", "TLS"}, 0, true},
+		{"no such file", with(address, address.User, "tls=true&tlsCAFile=/nowhere/ca.pem"), []string{"/nowhere/ca.pem: no such file"}, 2, false},
 	} {
 		c.check(t)
 	}

@@ -94,16 +94,16 @@ lab:
   topology: {kind: replica-set, members: 3, election: elect-fast}
 run:
   client: driver
-  load: {workers: 8, pace: 60, timeout: 2s, duration: 11s}
+  load: {workers: 8, pace: 60, timeout: 2s, duration: 14s}
   durability: {w: majority}
 faults:
-  - {fault: "kill:primary", at: 2s, for: 6s}
+  - {fault: "kill:primary", at: 2s, for: 9s} # a busy machine needs seconds until it is interrupted
 `)
 	removeAfter(t, name)
 	c := startChanged(t, func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, "suite", "run",
 		folder, "--out", dir)
 	until(t, "the primary is killed", func() bool { return faultCount(t, name) > 0 || c.over() })
-	if told := textsOf(eventsOf(t, name)); !regexp.MustCompile(`(?m)^kill rs0-[123] for 6s \(limit [0-9]+s\)$`).MatchString(told) {
+	if told := textsOf(eventsOf(t, name)); !regexp.MustCompile(`(?m)^kill rs0-[123] for 9s \(limit [0-9]+s\)$`).MatchString(told) {
 		t.Errorf("the lab does not tell how long it was asked for:\n%s", told)
 	}
 	if err := syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT); err != nil { // a terminal sends it to all of them

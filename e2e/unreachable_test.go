@@ -21,25 +21,25 @@ const (
 	passwordMean = "Wh1sper@m3"
 )
 
-// commands load an address, with a short timeout.
-func commands(address string) map[string][]string {
+// commands load an address, with a timeout.
+func commands(address, timeout string) map[string][]string {
 	uri := "mongodb://" + user + ":" + password + "@" + address + "/e2e_refused"
-	load := []string{"--workload", "a", "--records", "10", "--operations", "10", "--timeout", "2s", "--out", out}
+	load := []string{"--workload", "a", "--records", "10", "--operations", "10", "--timeout", timeout, "--out", out}
 	return map[string][]string{
 		"run wire":   append([]string{"run", uri, "--client", "wire"}, load...),
 		"run driver": append([]string{"run", uri, "--client", "driver"}, load...),
 		"ycsb": {"ycsb", "load", "mongodb", "-P", "workloada", "-p", "mongodb.url=" + uri, "-p", "recordcount=10",
-			"-p", "plimsoll.timeout=2s", "-p", "plimsoll.out=" + out},
+			"-p", "plimsoll.timeout=" + timeout, "-p", "plimsoll.out=" + out},
 	}
 }
 
 // attempts are started commands with an unusable address.
 type attempts map[string]*command
 
-func attempt(t *testing.T, address string) attempts {
+func attempt(t *testing.T, address, timeout string) attempts {
 	t.Helper()
 	a := attempts{}
-	for name, args := range commands(address) {
+	for name, args := range commands(address, timeout) {
 		a[name] = start(t, args...)
 	}
 	return a
@@ -119,7 +119,8 @@ func deaf(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
 }
 
-// TestUnreachable starts all commands at once, because each of them waits for its timeout.
+// TestUnreachable starts all commands at once, because each of them waits for its timeout. On a busy machine, an
+// attempt to connect takes some of it.
 func TestUnreachable(t *testing.T) {
 	inTurn(t, 5)
 	nobody := deaf(t)
@@ -139,7 +140,7 @@ func TestUnreachable(t *testing.T) {
 		{name: "hangs up", address: answering(t, func(net.Conn) {}), says: "closed|reset|EOF|broke"},
 	}
 	for i := range cases {
-		cases[i].attempts = attempt(t, cases[i].address)
+		cases[i].attempts = attempt(t, cases[i].address, "5s")
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.attempts.checkRefused(t, c.address, c.says) })
@@ -154,7 +155,7 @@ func TestWrongPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		attempt(t, address.Hosts).checkRefused(t, address.Hosts, "password")
+		attempt(t, address.Hosts, patience.String()).checkRefused(t, address.Hosts, "password")
 	})
 }
 

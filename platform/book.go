@@ -45,6 +45,9 @@ func (d *Deployment) openJournal() (*book, error) {
 	if err := os.MkdirAll(d.journals, 0o700); err != nil {
 		return nil, err
 	}
+	if err := removeSpent(d.journals); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp(d.journals, time.Now().UTC().Format("20060102T150405-"))
 	if err != nil {
 		return nil, err
@@ -257,6 +260,29 @@ func HealAll(ctx context.Context, journals string, healers Healers, tell func(st
 	}
 	for _, b := range opened {
 		err = errors.Join(err, b.close())
+	}
+	return errors.Join(err, removeSpent(journals))
+}
+
+// beingMade is how long a journal without an entry may belong to a process that has just made it.
+const beingMade = time.Minute
+
+// removeSpent removes the journals of ended processes in which nothing is left to heal: a process that is killed before
+// its first fault, or after it has reverted the last one, leaves such a journal.
+func removeSpent(journals string) error {
+	dirs, err := os.ReadDir(journals)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, d := range dirs {
+		dir := filepath.Join(journals, d.Name())
+		info, infoErr := d.Info()
+		if _, held := record.Holder(dir); held || infoErr != nil || time.Since(info.ModTime()) < beingMade {
+			continue
+		}
+		if live, readErr := journal.Read(dir); readErr == nil && len(live) == 0 { // others are reported where they are read
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
 	}
 	return err
 }

@@ -2,10 +2,12 @@ package record
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -205,6 +207,46 @@ func TestRemoveOnlyRecords(t *testing.T) {
 		if mine := strings.Contains(path, "mine"); mine != (err != nil) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// A removal that is killed leaves a record, which the next one removes: the files by which it is recognized go last.
+func TestRemovalEndsWithTheRecord(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "mine")
+	for _, name := range []string{LockFile, DrillFile, ".drill.json.1", "rounds/1/run.json", "zoo/notes"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watch, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(watch)
+	if _, err := syscall.InotifyAddWatch(watch, dir, syscall.IN_DELETE); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(top, "mine"); err != nil {
+		t.Fatal(err)
+	}
+	events := make([]byte, 1<<12)
+	n, err := syscall.Read(watch, events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for at := 0; at+syscall.SizeofInotifyEvent <= n; {
+		name := at + syscall.SizeofInotifyEvent
+		at = name + int(binary.NativeEndian.Uint32(events[name-4:]))
+		if text := strings.TrimRight(string(events[name:at]), "\x00"); text != "" {
+			order = append(order, text)
+		}
+	}
+	want := []string{"rounds", "zoo", ".drill.json.1", DrillFile, LockFile}
+	if slices.Sort(order[:min(2, len(order))]); !slices.Equal(order, want) {
+		t.Errorf("removed in the order %q, want %q", order, want)
 	}
 }
 

@@ -37,21 +37,37 @@ func Remove(top, name string) error {
 	if err != nil {
 		return err
 	}
-	ours, markers := len(entries) == 0, append(Files(), LockFile, StandingFile)
+	ours := len(entries) == 0
+	var marks, others []string
 	for _, e := range entries {
+		if isMark(e) {
+			marks = append(marks, e.Name())
+			continue
+		}
+		others = append(others, e.Name())
 		if e.IsDir() && slices.Contains(allDirs(), e.Name()) {
 			// A process that was killed early leaves empty directories only.
 			inside, err := fs.ReadDir(root.FS(), path.Join(name, e.Name()))
 			ours = ours || err == nil && len(inside) == 0
 		}
-		for _, m := range markers {
-			// A process that was killed in replace leaves a temporary file.
-			ours = ours || e.Type().IsRegular() && (e.Name() == m || strings.HasPrefix(e.Name(), "."+m+"."))
-		}
 	}
-	if !ours {
+	if !ours && len(marks) == 0 {
 		return fmt.Errorf("%s has no file of a record, so it was not removed. Remove it yourself, or choose another --out",
 			filepath.Join(top, name))
 	}
+	// What shows that it is a record goes last, so that a removal that is killed leaves one.
+	for _, below := range append(others, marks...) {
+		if err := root.RemoveAll(path.Join(name, below)); err != nil {
+			return err
+		}
+	}
 	return root.RemoveAll(name)
+}
+
+// isMark reports whether a file shows that its directory has a record.
+func isMark(e fs.DirEntry) bool {
+	return e.Type().IsRegular() && slices.ContainsFunc(append(Files(), LockFile, StandingFile), func(mark string) bool {
+		// A process that was killed in replace leaves a temporary file.
+		return e.Name() == mark || strings.HasPrefix(e.Name(), "."+mark+".")
+	})
 }

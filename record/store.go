@@ -59,6 +59,7 @@ func Continue[R Result](dir string, asked any) (*Store[R], error) {
 			return nil, s.kind.explain(dir, err)
 		}
 	}
+	removeTemporary(dir)
 	err := unseal(dir)
 	if err == nil && s.kind.journal != "" {
 		s.journal, err = openLines(dir, s.kind.journal)

@@ -133,11 +133,18 @@ func TestSuiteOfAJournal(t *testing.T) {
 	if _, unreadable, err := ReadSuiteJournal(dir); unreadable != 1 || err != nil {
 		t.Errorf("%d lines cannot be read, %v", unreadable, err)
 	}
+	temporary := filepath.Join(dir, "."+SuiteFile+".123") // of a process that was killed in replace
+	if err := os.WriteFile(temporary, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	again, err := Continue[*Suite](dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer again.Close()
+	if _, err := os.Lstat(temporary); err == nil {
+		t.Error("the temporary file of a killed process is left")
+	}
 	if err := again.Append(SuiteEvent{Event: EventEnd, Part: &next}); err != nil {
 		t.Fatal(err)
 	}

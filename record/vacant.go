@@ -9,7 +9,7 @@ import (
 )
 
 // vacate fails if a directory holds a record. It removes what a failed Create left, for example on a full disk: empty
-// files and directories, and temporary files of a main file.
+// files and directories.
 func vacate(dir string) error {
 	if err := Vacant(dir); err != nil {
 		return err
@@ -28,13 +28,17 @@ func vacate(dir string) error {
 			return taken(dir, name)
 		}
 	}
-	for _, name := range append(MainFiles(), SuitePlan) {
+	return nil
+}
+
+// removeTemporary removes what a process left that was killed while it replaced a file of a record.
+func removeTemporary(dir string) {
+	for _, name := range append(MainFiles(), SuitePlan, StandingFile, SumsFile) {
 		left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "."+name+".*")) // the pattern is well-formed
 		for _, path := range left {
 			_ = os.Remove(path) // harmless if it stays
 		}
 	}
-	return nil
 }
 
 // ErrTaken says that a directory already holds a record. Nothing was written.

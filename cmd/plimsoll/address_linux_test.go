@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -28,20 +29,21 @@ func TestProcessListHasNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"env:MY_URI", "@uri", "@-"} {
-		cmd := exec.Command(self, "run", target, "--clients", "2", "--threads", "2", "--records", "100", "--duration", "1s", "-q", "--out", "rec"+target[:1]+strconv.Itoa(len(target)))
+		out := "rec" + target[:1] + strconv.Itoa(len(target))
+		cmd := exec.Command(self, "run", target, "--clients", "2", "--threads", "2", "--records", "100", "--pace", "100", "--duration", "1h", "-q", "--out", out)
 		cmd.Args[0], cmd.Dir = "plimsoll", dir
 		cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+filepath.Join(dir, "home"))
 		if target == "env:MY_URI" {
 			cmd.Env = append(cmd.Env, "MY_URI="+uri)
 		}
-		var out bytes.Buffer
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(uri), &out, &out
+		var said bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(uri), &said, &said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		seen := map[int]bool{}
+		seen, interrupted := map[int]bool{}, false
 		for running := true; running; {
 			select {
 			case <-ended:
@@ -49,12 +51,14 @@ func TestProcessListHasNoSecret(t *testing.T) {
 			case <-time.After(5 * time.Millisecond):
 				lookAt(t, cmd.Process.Pid, secret, seen)
 			}
+			// Both load processes were seen, and measure: nothing else begins.
+			if len(seen) == 2 && !interrupted {
+				r, err := record.OpenRun(filepath.Join(dir, out))
+				interrupted = err == nil && r.Phase("measure") != nil && cmd.Process.Signal(os.Interrupt) == nil
+			}
 		}
-		if code := cmd.ProcessState.ExitCode(); code != exitSuccess && code != exitInvalid {
-			t.Errorf("run %s: exit %d\n%s", target, code, &out)
-		}
-		if len(seen) < 2 {
-			t.Errorf("run %s: only %d load processes were seen", target, len(seen))
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || len(seen) < 2 {
+			t.Errorf("run %s: exit %d, %d load processes were seen\n%s", target, code, len(seen), &said)
 		}
 	}
 }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/disk/doctor"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -26,7 +27,7 @@ func TestDoctorAsksMongod(t *testing.T) {
 	uri := startStandin(t, "8.0.24", dir)
 	var f server.Facts
 	var err error
-	for end := time.Now().Add(time.Minute); ; { // until it listens
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(10 * time.Millisecond) { // until it listens
 		if f, err = queryServer(t.Context(), uri); err == nil || time.Now().After(end) {
 			break
 		}
@@ -61,15 +62,11 @@ func TestDoctorAsksMongod(t *testing.T) {
 // startStandin starts a program that plays mongod and ends it with the test.
 func startStandin(t *testing.T, version, dir string) (uri string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := engine.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	l.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := strconv.Itoa(free)
 	cmd := exec.Command(enginetest.StandinMongo(t, version), "--port", port, "--bind_ip", "127.0.0.1", "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -324,19 +324,19 @@ func findEngine(env *environment, name string) (engine.Engine, error) {
 	return e, withExit(exitUsage, err)
 }
 
-// interruptible returns a context that the first interrupt cancels, after calling before. Later interrupts go to the
-// next handler; stopping takes bounded time.
-func interruptible(ctx context.Context, env *environment, before ...func()) (context.Context, func()) {
+// interruptible returns a context that the first interrupt cancels, and calls after. Who is told of the end can rely on
+// the end. Later interrupts go to the next handler; stopping takes bounded time.
+func interruptible(ctx context.Context, env *environment, after ...func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals, stop := env.signals()
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
 		select {
 		case <-signals:
-			for _, f := range before {
+			cancel()
+			for _, f := range after {
 				f()
 			}
-			cancel()
 		case <-ctx.Done():
 		}
 	})

@@ -203,8 +203,8 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 				return
 			}
 			if n == 0 {
-				fmt.Fprintln(env.stderr, "\nplimsoll: ending the run; waiting for operations in progress (Ctrl-C again: end at once)")
 				cancel()
+				fmt.Fprintln(env.stderr, "\nplimsoll: ending the run; waiting for operations in progress (Ctrl-C again: end at once)")
 			} else {
 				close(abort)
 			}

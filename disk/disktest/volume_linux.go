@@ -77,7 +77,7 @@ func (v *Volume) remove(t testing.TB) {
 		if source := strings.TrimSpace(string(out)); strings.HasPrefix(source, "/dev/loop") {
 			loops = append([]string{source}, loops...)
 		}
-		for range 50 { // another process may still use it
+		for range 600 { // another process may still use it, and the machine may be busy
 			if exec.Command("umount", v.Dir).Run() == nil {
 				break
 			}

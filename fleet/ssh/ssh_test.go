@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -124,14 +125,18 @@ func hosts(t *testing.T) (program string) {
 	return write("ssh", fmt.Sprintf("#!/bin/sh\nexec ssh -F %s \"$@\"\n", client), 0o755)
 }
 
+// freePort is below the ports that the kernel gives to others before sshd listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := 10000 + mathrand.IntN(10000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("there is no free port")
+	return 0
 }
 
 func coordinator(t *testing.T) (c *nats.Coordinator, dir string) {

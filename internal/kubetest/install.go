@@ -9,7 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
 // packages of Debian with what a node runs. catatonit is the process of a pod's sandbox.
@@ -87,7 +90,10 @@ func Install() error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(p.cache, "new-")
+	if err := p.removeLeft(); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(p.cache, fmt.Sprintf("new-%d-", os.Getpid()))
 	if err != nil {
 		return err
 	}
@@ -111,6 +117,18 @@ func Install() error {
 		}
 	}
 	return nil
+}
+
+// removeLeft removes what installations that were killed have left, which may be gigabytes.
+func (p programs) removeLeft() error {
+	left, err := filepath.Glob(filepath.Join(p.cache, "new-*"))
+	for _, dir := range left {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), "new-"), "-")
+		if pid, _ := strconv.Atoi(number); !procid.Of(pid).Alive() {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return err
 }
 
 // build compiles with a cache of objects that is removed, because it has 2 GB and is rarely used again.

@@ -22,6 +22,9 @@ type Removed struct {
 	Temporary bool // the data were temporary and are removed
 }
 
+// endLimit is how long a killed process may take to end: it may wait for a busy disk.
+const endLimit = time.Minute
+
 // Cleanup removes what killed Plimsolls left in the home directory: processes, journals, logs, temporary data and
 // interrupted installations. It does not change servers whose Plimsoll is alive, and never removes a data directory
 // that a user named. After an error about one server it continues with the others.
@@ -82,7 +85,7 @@ func cleanServer(l layout, id string) (Removed, error) {
 		left[e.PID] = e.Start
 		r.Killed = append(r.Killed, e.PID)
 	}
-	if err := process.Gone(left, 10*time.Second); err != nil {
+	if err := process.Gone(left, endLimit); err != nil {
 		return r, err
 	}
 	if j.Engine == DocumentDB {

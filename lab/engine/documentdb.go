@@ -125,7 +125,11 @@ func readDataFile(dir string) (dataFile, error) {
 		return df, err
 	}
 	for _, e := range entries {
-		if e.Name() != "lost+found" { // of a new filesystem
+		if temporary(name, e.Name()) { // of a start that was killed here; the caller has locked the directory
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return df, err
+			}
+		} else if e.Name() != "lost+found" { // of a new filesystem
 			return df, fmt.Errorf("%s is neither empty nor a data directory of documentdb (it has %s): use an empty or new directory",
 				dir, e.Name())
 		}

@@ -37,8 +37,10 @@ func (e *documentDB) Start(ctx context.Context, opts StartOptions) (Server, erro
 	if err := checkDocumentDBOptions(&opts); err != nil {
 		return nil, err
 	}
-	if opts.Port, err = choosePort(opts.Port); err != nil {
-		return nil, err
+	if opts.Port != 0 { // otherwise boot chooses it
+		if opts.Port, err = choosePort(opts.Port); err != nil {
+			return nil, err
+		}
 	}
 	b, unlock, err := openServer(e.home, DocumentDB, opts.DataDir)
 	if err != nil {
@@ -106,10 +108,11 @@ func (s *documentDBServer) boot(ctx context.Context) (err error) {
 	if s.data, err = prepareData(s.DataDir(), s.uid, s.gid); err != nil {
 		return err
 	}
-	if s.pgPort, err = freePort(); err != nil {
+	if err := s.initCluster(ctx); err != nil {
 		return err
 	}
-	if err := s.initCluster(ctx); err != nil {
+	// A port is chosen just before its server starts: others may take it meanwhile.
+	if s.pgPort, err = FreePort(); err != nil {
 		return err
 	}
 	if err := s.startPostgres(ctx); err != nil {
@@ -123,6 +126,11 @@ func (s *documentDBServer) boot(ctx context.Context) (err error) {
 	}
 	if err := s.makeCertificate(); err != nil {
 		return err
+	}
+	if s.opts.Port == 0 {
+		if s.opts.Port, err = FreePort(); err != nil {
+			return err
+		}
 	}
 	if err := s.startGateway(); err != nil {
 		return err
@@ -140,14 +148,17 @@ func (s *documentDBServer) inRoot(role, path string, args ...string) process.Spe
 // one is never used.
 func (s *documentDBServer) initCluster(ctx context.Context) error {
 	final := filepath.Join(s.DataDir(), postgresDir)
+	pw := filepath.Join(s.DataDir(), ".password")
 	if _, err := os.Stat(final); err == nil {
+		if err := os.Remove(pw); err != nil && !errors.Is(err, os.ErrNotExist) { // it is there after a kill
+			return err
+		}
 		return nil
 	}
 	fresh := final + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
 		return err
 	}
-	pw := filepath.Join(s.DataDir(), ".password")
 	if err := os.WriteFile(pw, []byte(s.data.Password+"\n"), 0o600); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // DefaultHome returns the default directory of engines and servers: PLIMSOLL_HOME, or plimsoll in the user's data
@@ -86,7 +87,7 @@ func writeJSON(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	f, err := os.CreateTemp(filepath.Dir(name), temporaryPrefix(name)+"*")
 	if err != nil {
 		return err
 	}
@@ -100,6 +101,12 @@ func writeJSON(name string, v any) error {
 	}
 	return syncDir(filepath.Dir(name))
 }
+
+// temporaryPrefix begins the names of the files that [writeJSON] renames to name.
+func temporaryPrefix(name string) string { return "." + filepath.Base(name) + "-" }
+
+// temporary reports whether a file is what a process left that was killed in [writeJSON] of name.
+func temporary(name, file string) bool { return strings.HasPrefix(file, temporaryPrefix(name)) }
 
 // syncDir makes a rename in dir durable.
 func syncDir(dir string) error {

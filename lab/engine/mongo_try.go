@@ -45,7 +45,7 @@ const nowhere = "/dev/null/plimsoll"
 // opens anything. If the program refuses its command line, the error is a [*Refusal].
 func TryMongo(ctx context.Context, p MongoPrograms, role string, parameters map[string]string, args []string,
 	tls bool) error {
-	port, err := freePort() // it ends before it listens
+	port, err := FreePort() // it ends before it listens
 	if err != nil {
 		return err
 	}

@@ -149,6 +149,22 @@ func TestCleanupWithoutJournal(t *testing.T) {
 	}
 }
 
+// A start that was killed while it marked a new data directory does not keep the next one from it.
+func TestDataDirectoryOfAKilledStart(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, temporaryPrefix(engineFile)+"123"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made, err := readDataFile(dir)
+	again, againErr := readDataFile(dir)
+	if err != nil || againErr != nil || made.Password == "" || again != made {
+		t.Errorf("%+v, %v; then %+v, %v", made, err, again, againErr)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the directory has %v, %v", entries, err)
+	}
+}
+
 // Data that a user named stay, whatever becomes of the server.
 func TestCleanupKeepsNamedData(t *testing.T) {
 	home, data := layout{t.TempDir()}, t.TempDir()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"time"
@@ -94,20 +95,27 @@ func tryOnce(ctx context.Context, client *mongo.Client) error {
 	return nil
 }
 
-// freePort returns a free port on 127.0.0.1. If another program uses it first, the server fails to start.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("cannot find a free port on 127.0.0.1: %w", err)
+// The ports of servers are below those that the kernel gives to connections and to programs that listen on any port:
+// on a busy machine one of these would take a port between its choice and the start of its server. Labs have others.
+const firstPort, lastPort = 10000, 19999
+
+// FreePort returns a free port on 127.0.0.1. If another program uses it first, the server fails to start.
+func FreePort() (int, error) {
+	const n = lastPort - firstPort + 1
+	start := rand.IntN(n)
+	for i := range n {
+		port := firstPort + (start+i)%n
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("no port between %d and %d is free on 127.0.0.1. Stop a program that listens there", firstPort, lastPort)
 }
 
 // choosePort checks the port of a user, or finds a free one for 0.
 func choosePort(port int) (int, error) {
 	if port == 0 {
-		return freePort()
+		return FreePort()
 	}
 	if port < 0 || port > 65535 {
 		return 0, fmt.Errorf("port %d is not between 1 and 65535", port)

@@ -22,8 +22,8 @@ func Removers() map[string]journal.Remover {
 	return all
 }
 
-// removeTime is how long a remover waits for killed processes to end.
-const removeTime = 20 * time.Second
+// removeTime is how long a remover waits for killed processes to end. They may wait for a busy disk.
+const removeTime = time.Minute
 
 // removeProcess kills a process of a host, its descendants, its group, and all processes with its mark. The id is not
 // in the journal if the lab was killed during the start.

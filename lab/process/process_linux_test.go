@@ -25,14 +25,24 @@ func TestStartTime(t *testing.T) {
 }
 
 // A program gets the limit of open files that is asked for, and never more than this process may have. The limit is
-// there before the program reads it.
+// there when the start is over.
 func TestOpenFiles(t *testing.T) {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		t.Fatal(err)
 	}
 	for wanted, want := range map[uint64]uint64{256: 256, own.Max + 1: own.Max} {
-		out, err := Run(t.Context(), Spec{Role: "sh", Path: "/bin/sh", Args: []string{"-c", "sleep 0.2; ulimit -S -n"}, OpenFiles: wanted}, io.Discard)
+		file := filepath.Join(t.TempDir(), "file")
+		p, err := Start(Spec{Role: "sh", Path: "/bin/sh", Args: []string{"-c", `until [ -e "$0" ]; do sleep 0.01; done; ulimit -S -n >"$0"`, file}, OpenFiles: wanted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil { // the start is over
+			t.Error(err)
+			p.Kill()
+		}
+		<-p.Done
+		out, err := os.ReadFile(file)
 		if got := strings.TrimSpace(string(out)); err != nil || got != strconv.FormatUint(want, 10) {
 			t.Errorf("asked for %d files the program may open %s, error %v; want %d", wanted, got, err, want)
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds what a test waits for. The machine may be busy.
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // theSet is a replica set whose script is what the user has.
 type theSet struct {

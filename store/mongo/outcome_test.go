@@ -143,15 +143,16 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestNoAnswerEndsAtTheDeadline(t *testing.T) {
+	const enough = time.Second // to send a request on a busy machine
 	silence := &null.Failure{Form: null.NoAnswer}
 	r := replicaSet(t, null.Options{Fail: script(silence, silence)})
 	_, session := connect(t, r.URI(), store.Concern{}, mongo.Options{})
 	var res store.Result
-	session.Do(time.Now().Add(100*time.Millisecond), insertOf(t, 1), &res)
+	session.Do(time.Now().Add(enough), insertOf(t, 1), &res)
 	if res.Outcome != store.Indeterminate || res.Reason != store.Timeout || res.Attempts != 1 {
 		t.Errorf("insert: %+v", res)
 	}
-	session.Do(time.Now().Add(100*time.Millisecond), readOf(t), &res)
+	session.Do(time.Now().Add(enough), readOf(t), &res)
 	if res.Outcome != store.Failed || res.Reason != store.Timeout {
 		t.Errorf("read: %+v", res)
 	}
@@ -166,7 +167,7 @@ func TestWaitForConnectionIsMeasured(t *testing.T) {
 	go func() {
 		defer close(held)
 		var res store.Result
-		holder.Do(time.Now().Add(time.Second), insertOf(t, 1), &res)
+		holder.Do(time.Now().Add(3*time.Second), insertOf(t, 1), &res)
 	}()
 	for r.Requests() == before {
 		time.Sleep(time.Millisecond)
@@ -175,7 +176,7 @@ func TestWaitForConnectionIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const patience = 50 * time.Millisecond
+	const patience = 500 * time.Millisecond // less than the connection is in use
 	var res store.Result
 	other.Do(time.Now().Add(patience), insertOf(t, 1), &res)
 	if res.Outcome != store.NotApplied || res.Reason != store.PoolTimeout || res.Attempts != 0 ||
@@ -192,7 +193,7 @@ func TestNoPrimary(t *testing.T) {
 	var res store.Result
 	// The first write fails on the server; for the second one there is no server to select.
 	for range 2 {
-		session.Do(time.Now().Add(150*time.Millisecond), insertOf(t, 1), &res)
+		session.Do(time.Now().Add(time.Second), insertOf(t, 1), &res) // enough to send it on a busy machine
 		if res.Outcome != store.NotApplied {
 			t.Errorf("insert: %+v", res)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // startLimit is long: the machine may be busy with other tests.
-const startLimit = 3 * time.Minute
+const startLimit = 10 * time.Minute
 
 // DocumentDB returns the installed engine documentdb, with a home directory of its own for the
 // servers of this test. If it is not installed, ok is false, and the test has failed if it is required.

@@ -3,17 +3,19 @@ package enginetest
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
 // Set is a replica set that no lab started: processes that a script starts, stops and kills, as an administrator's
@@ -90,7 +92,7 @@ func (s *Set) Do(t testing.TB, verb, member string) {
 // initiate configures the set and waits for its primary.
 func (s *Set) initiate(t testing.TB, config bson.D) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	for i := range s.Addresses { // the last is the first member, when all others answer
 		one, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + s.Addresses[len(s.Addresses)-1-i] + "/?directConnection=true"))
@@ -106,7 +108,7 @@ func (s *Set) initiate(t testing.TB, config bson.D) {
 			t.Fatal(err)
 		}
 	}
-	all, err := mongo.Connect(options.Client().ApplyURI(s.URI).SetServerSelectionTimeout(time.Minute))
+	all, err := mongo.Connect(options.Client().ApplyURI(s.URI).SetServerSelectionTimeout(startLimit))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,20 +118,17 @@ func (s *Set) initiate(t testing.TB, config bson.D) {
 	}
 }
 
-// freePorts returns ports that nothing listens on now.
+// freePorts returns different ports that nothing listens on now.
 func freePorts(t testing.TB, n int) (ports []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(ports) < n {
+		port, err := engine.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() // all at the end, so that they differ
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+		if text := strconv.Itoa(port); !slices.Contains(ports, text) {
+			ports = append(ports, text)
 		}
-		ports = append(ports, port)
 	}
 	return ports
 }
