@@ -290,7 +290,7 @@ func (k *inCluster) replicaSet(t *testing.T) {
 		t.Errorf("the members are %+v", l.Members)
 	}
 	out := filepath.Join(k.dir, "run")
-	code, text = k.run(t, "run", "lab:set", "--workload", "a", "--records", "50", "--duration", "1s", "--workers", "2", "--out", out)
+	code, text = k.run(t, "run", "lab:set", "--workload", "a", "--records", "50", "--duration", "1s", "--threads", "2", "--out", out)
 	r, err := record.OpenRun(out)
 	if err != nil || r.Target.Topology != "replica set" || r.Phase("measure") == nil || r.Phase("measure").Counts.Succeeded == 0 {
 		t.Errorf("run ended with %d, %v:\n%s", code, err, text)
