@@ -72,6 +72,7 @@ func parts() []part {
 		{"accuracy", accuracy},
 		{"report", reportCost},
 		{"study", studyCost},
+		{"simulate", simulateCost},
 		{"serve", serveCost},
 		{"lab", labCost},
 		{"agents", agentsGrowth},

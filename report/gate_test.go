@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func sampleGate() *record.Gate {
@@ -51,4 +52,23 @@ func TestWhatIfGolden(t *testing.T) {
 	golden(t, "what-if.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
 	w.Throughput, w.Refused = nil, []string{"w: no study varied it"}
 	golden(t, "what-if-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
+}
+
+func TestSimulationGolden(t *testing.T) {
+	p99 := int64(30e6)
+	s := &record.Simulation{Deployment: spec.Deployment{Shards: 333, Members: 3}, Validity: []measure.Finding{},
+		Checks: []record.SimulationCheck{
+			{Setup: "16 workers", Metric: record.CheckThroughput, Simulated: 557, Measured: 579, Error: -0.038, Limit: 0.1,
+				Holds: true},
+			{Setup: "16 workers", Metric: record.CheckP99, Simulated: 95e6, Measured: 72e6, Error: 0.32, Limit: 0.25}},
+		LeftOut: []string{"r-2: it is invalid"},
+		Load: &record.SimulationLoad{Rate: 185_000, Mean: 20e6, P50: 18e6, P99: 29e6, P99Low: 25e6, P99High: 40e6,
+			Journal: 0.99,
+			CPU:     0.02, Misses: 0.2, Lag: 5e6},
+		Failures: &record.SimulationFailures{Seconds: 86400, Failures: 300, Outages: 100, Majority: 1, Down: 200, Away: 9000,
+			Longest: 31, Available: 0.999993, P99: &p99}}
+	golden(t, "simulation.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
+	s.Load, s.Failures = nil, nil
+	s.Refused = []string{"load: the simulation does not reproduce these records", "failures: kill: two drills of it are needed"}
+	golden(t, "simulation-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
 }

@@ -55,7 +55,6 @@ func probed(t *testing.T, took time.Duration, clients ...int) *record.Probe {
 // With constant syncs and little software, the prediction is the one of the group commit: 1/S alone and C/(2S) among
 // others. With fast syncs, the cores are the limit.
 func TestPredictionOfDisk(t *testing.T) {
-	const us = time.Microsecond
 	cal := []Calibration{ran(t, "many", 32, 640*us, 40*us, "update"), ran(t, "one", 1, 50*us, 50*us, "update")}
 	for _, c := range []struct {
 		sync    time.Duration

@@ -1,15 +1,12 @@
 package simulate
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
 // clock performs events in the order of their times. Events of the same time are performed in the order in which they
 // were added, so a simulation with the same seed always gives the same results.
 type clock struct {
 	now    time.Duration
-	events events
+	events []event // a heap: none is before the one at half of its index
 	added  int
 }
 
@@ -19,71 +16,87 @@ type event struct {
 	do    func()
 }
 
+func (e *event) before(f *event) bool { return e.at < f.at || e.at == f.at && e.order < f.order }
+
 // after adds an event.
 func (c *clock) after(d time.Duration, do func()) {
 	c.added++
-	heap.Push(&c.events, event{c.now + max(d, 0), c.added, do})
+	c.events = append(c.events, event{c.now + max(d, 0), c.added, do})
+	for i := len(c.events) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !c.events[i].before(&c.events[up]) {
+			return
+		}
+		c.events[i], c.events[up] = c.events[up], c.events[i]
+		i = up
+	}
 }
 
 // run performs events until done returns true or none is left.
 func (c *clock) run(done func() bool) {
 	for len(c.events) > 0 && !done() {
-		e := heap.Pop(&c.events).(event)
+		e := c.pop()
 		c.now = e.at
 		e.do()
 	}
 }
 
-type events []event
-
-func (e events) Len() int      { return len(e) }
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order
+func (c *clock) pop() event {
+	first, last := c.events[0], len(c.events)-1
+	c.events[0], c.events[last] = c.events[last], event{} // whose function may be large
+	c.events = c.events[:last]
+	for i := 0; ; {
+		next := i
+		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
+			if c.events[child].before(&c.events[next]) {
+				next = child
+			}
+		}
+		if next == i {
+			return first
+		}
+		c.events[i], c.events[next] = c.events[next], c.events[i]
+		i = next
+	}
 }
 
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	(*e)[len(*e)-1] = event{} // the function may be large
-	*e = (*e)[:len(*e)-1]
-	return last
-}
-
-// station serves requests in the order of their arrival, as many at once as it has servers.
+// station serves requests in the order of their arrival, as many at once as it has servers; 0 is as many as come.
 type station struct {
 	clock   *clock
 	servers int
 	busy    int
-	waiting []request
+	waiting []func()
 	used    time.Duration // sum of the demands that were served
 }
 
-type request struct {
-	demand time.Duration
-	done   func()
-}
-
-func (s *station) serve(demand time.Duration, done func()) {
-	if s.busy == s.servers {
-		s.waiting = append(s.waiting, request{demand, done})
+// enter calls begin when a server is free. The server is busy until leave.
+func (s *station) enter(begin func()) {
+	if s.servers > 0 && s.busy == s.servers {
+		s.waiting = append(s.waiting, begin)
 		return
 	}
 	s.busy++
-	s.begin(request{demand, done})
+	begin()
 }
 
-func (s *station) begin(r request) {
-	s.used += r.demand
-	s.clock.after(r.demand, func() {
-		if len(s.waiting) > 0 {
-			next := s.waiting[0]
-			s.waiting = s.waiting[1:]
-			s.begin(next)
-		} else {
-			s.busy--
-		}
-		r.done()
+func (s *station) leave() {
+	if len(s.waiting) == 0 {
+		s.busy--
+		return
+	}
+	next := s.waiting[0]
+	s.waiting = s.waiting[1:]
+	next()
+}
+
+// serve occupies a server for the demand.
+func (s *station) serve(demand time.Duration, done func()) {
+	s.enter(func() {
+		s.used += demand
+		s.clock.after(demand, func() {
+			s.leave()
+			done()
+		})
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 type sizeFlags struct {
 	need, memory, fsync, probe, price, format string
 	match                                     []string
-	whatIf                                    string
+	whatIf, simulate                          string
 	backtest                                  bool
 	nodes, copies                             int
 	cores, batch                              float64
@@ -44,16 +44,20 @@ named nodes, with its interval.
 takes published documents: published:storage-io, published:policy-storage/figure-6. --what-if predicts the
 throughput of a deployment that was not measured, from studies that varied each of its keys.
 
+--simulate simulates a deployment with more nodes and with failures, from runs, probes and drills. It first
+simulates the records that do not calibrate it. If it does not reproduce them, it refuses the deployment.
+
 Exit codes: 0 answered, 1 other failure, 2 usage error or unreadable record, 4 need not achievable with the
 measured capacity, 6 no answer: not measured, not predictable, or the records are invalid.`,
 		Example: `  plimsoll size my-record --need 'ops=50000,p99<20ms,data=2TiB'
   plimsoll size my-study --need 'ops=50k,p99<20ms' --price nodes.yaml --cores 8
   plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3
   plimsoll size --backtest my-study published:storage-io
-  plimsoll size my-study --what-if 'cores=16,memory=64GiB,disk=nvme'`,
+  plimsoll size my-study --what-if 'cores=16,memory=64GiB,disk=nvme'
+  plimsoll size cal-1 cal-64 my-probe my-runs/* my-drills/* --simulate deployment.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.backtest || f.whatIf != "" {
+			if f.backtest || f.whatIf != "" || f.simulate != "" {
 				return f.predict(cmd, env, args)
 			}
 			in, err := f.input(cmd, env, args)
@@ -81,6 +85,7 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.price, "price", "", "`file` with node types and prices; the answer is the cheapest sufficient type")
 	flags.BoolVar(&f.backtest, "backtest", false, "leave out each level of the studies, predict it from the others, and compare")
 	flags.StringVar(&f.whatIf, "what-if", "", "`deployment` whose throughput is predicted, for example 'cores=16,memory=64GiB,disk=nvme,members=5,w=majority'")
+	flags.StringVar(&f.simulate, "simulate", "", "`file` with the deployment that is simulated from runs, probes and drills")
 	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 

@@ -9,17 +9,25 @@ import (
 	"github.com/plimsoll-bench/plimsoll/capacity/predict"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// predict runs size with --backtest or --what-if.
+// predict runs size with --backtest, --what-if or --simulate.
 func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string) error {
 	switch {
+	case len(args) == 0 && f.simulate != "":
+		return usageError("%s --simulate needs records of runs, probes or drills", cmd.CommandPath())
 	case len(args) == 0:
 		return usageError("%s needs the directory of at least one study", cmd.CommandPath())
 	case f.backtest && f.whatIf != "":
 		return usageError("--backtest and --what-if are two questions: remove one of them")
+	case f.simulate != "" && (f.backtest || f.whatIf != ""):
+		return usageError("--simulate is another question than --backtest and --what-if: remove one of them")
 	case f.need != "" || len(f.match) > 0:
-		return usageError("--backtest and --what-if do not take --need and --match: remove them")
+		return usageError("--backtest, --what-if and --simulate do not take --need and --match: remove them")
+	}
+	if f.simulate != "" {
+		return f.simulateDeployment(env, args)
 	}
 	if f.whatIf != "" {
 		return f.answerWhatIf(env, args)
@@ -76,6 +84,25 @@ func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
 		return err
 	}
 	if w.Throughput == nil {
+		return withExit(exitInvalid, errSilent)
+	}
+	return nil
+}
+
+func (f *sizeFlags) simulateDeployment(env *environment, args []string) error {
+	d, err := readSpec(env, f.simulate, "deployment", "", spec.ReadDeployment)
+	if err != nil {
+		return err
+	}
+	evidence, err := predict.OpenEvidence(args)
+	if err != nil {
+		return withExit(exitUsage, fmt.Errorf("--simulate: %w", err))
+	}
+	s := predict.Simulate(d, evidence, tool())
+	if err := printResult(env.stdout, s, f.format); err != nil {
+		return err
+	}
+	if len(s.Refused) > 0 {
 		return withExit(exitInvalid, errSilent)
 	}
 	return nil

@@ -21,6 +21,7 @@ var (
 	Sizing     = of("size")
 	Backtest   = of("backtest")
 	WhatIf     = of("whatif")
+	Simulation = of("simulation")
 	Gate       = of("ci")
 	Lab        = of("lab")
 	Doctor     = of("doctor")
@@ -28,14 +29,15 @@ var (
 
 // The schemas of specifications, for editors that check YAML with them.
 var (
-	RunSpec   = of("runspec")
-	StudySpec = of("studyspec")
-	SuiteSpec = of("suitespec")
-	DrillSpec = of("drillspec")
-	LabSpec   = of("labspec")
-	PriceList = of("pricelist")
-	Platform  = of("platformspec")
-	Workload  = of("workload")
+	RunSpec    = of("runspec")
+	StudySpec  = of("studyspec")
+	SuiteSpec  = of("suitespec")
+	DrillSpec  = of("drillspec")
+	LabSpec    = of("labspec")
+	PriceList  = of("pricelist")
+	Deployment = of("deployment")
+	Platform   = of("platformspec")
+	Workload   = of("workload")
 )
 
 func of(kind string) []byte {

@@ -56,6 +56,8 @@ func generate(root string) (map[string][]byte, error) {
 		"backtest.schema.json":   {record.Backtest{}, "plimsoll size --backtest", "The result of plimsoll size --backtest.", true},
 		"ci.schema.json":         {record.Gate{}, "plimsoll ci", "The result of plimsoll ci.", true},
 		"whatif.schema.json":     {record.WhatIf{}, "plimsoll size --what-if", "The result of plimsoll size --what-if.", true},
+		"simulation.schema.json": {record.Simulation{}, "plimsoll size --simulate", "The result of plimsoll size --simulate.", true},
+		"deployment.schema.json": {spec.Deployment{}, "plimsoll deployment", "The deployment of plimsoll size --simulate.", false},
 		"pricelist.schema.json":  {spec.PriceList{}, "plimsoll price list", "The prices of nodes, for plimsoll size.", false},
 		"probe.schema.json":      {record.Probe{}, "plimsoll probe.json", "The record of a probe of storage.", true},
 		"doctor.schema.json":     {record.Doctor{}, "plimsoll doctor", "The result of plimsoll doctor.", true},
