@@ -50,7 +50,8 @@ func TestShippedDrillsOnMongod(t *testing.T) {
 			if !slow(got) {
 				e.must(t, d.code)
 			}
-			if !strings.HasPrefix(got.Engine, spec.LabMongod+" ") {
+			if !strings.HasPrefix(got.Engine, spec.LabMongod+" ") && // one of Percona has another name
+				!strings.Contains(got.Engine, "MongoDB") {
 				t.Errorf("the record says that the engine was %q", got.Engine)
 			}
 			for _, f := range got.Rounds[0].Faults {

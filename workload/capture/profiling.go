@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"maps"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -112,49 +114,94 @@ func (d *Database) Restore(ctx context.Context, before Profiling) error {
 // ctx ends. lost counts how often operations were overwritten before they could be read.
 func (d *Database) Profile(ctx context.Context, from time.Time, follow bool,
 	each func(bson.Raw)) (lost int, err error) {
-	o := options.Find()
-	if follow {
-		o.SetCursorType(options.TailableAwait).SetMaxAwaitTime(time.Second)
+	p := passes{from: from, known: map[uint64]occurrence{}, seed: maphash.MakeSeed()}
+	read := func(ctx context.Context, o *options.FindOptionsBuilder) error {
+		since := bson.D{{Key: "ts", Value: bson.D{{Key: "$gte", Value: p.begin()}}}}
+		cursor, err := d.db().Collection("system.profile").Find(ctx, since, o)
+		if err != nil {
+			return err
+		}
+		for cursor.Next(ctx) {
+			if p.isNew(cursor.Current) {
+				each(cursor.Current)
+			}
+		}
+		return errors.Join(cursor.Err(), cursor.Close(context.WithoutCancel(ctx)))
 	}
 	for {
-		read := false
-		cursor, err := d.db().Collection("system.profile").Find(ctx, bson.D{{Key: "ts", Value: bson.D{{Key: "$gte", Value: from}}}}, o)
-		if err == nil {
-			for cursor.Next(ctx) {
-				if at, ok := cursor.Current.Lookup("ts").TimeOK(); ok && at.After(from) {
-					from = at
-				}
-				each(cursor.Current)
-				read = true
-			}
-			err = errors.Join(cursor.Err(), cursor.Close(context.WithoutCancel(ctx)))
+		reading, o, last := ctx, options.Find(), follow && ctx.Err() != nil
+		switch {
+		case last: // the entries since the last answer
+			var cancel context.CancelFunc
+			reading, cancel = context.WithTimeout(context.WithoutCancel(ctx), patience)
+			defer cancel()
+		case follow:
+			o.SetCursorType(options.TailableAwait).SetMaxAwaitTime(time.Second)
 		}
+		err := read(reading, o)
 		var refused mongo.CommandError
 		const positionLost = 136
 		switch {
-		case ctx.Err() != nil && follow: // read the entries since the last answer
-			if read {
-				from = from.Add(time.Millisecond)
-			}
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-			defer cancel()
-			_, err := d.Profile(ending, from, false, each)
-			return lost, err
-		case ctx.Err() != nil:
-			return lost, ctx.Err()
 		case errors.As(err, &refused) && refused.Code == positionLost:
 			lost++
-		case err != nil:
+		case follow && !last && ctx.Err() != nil:
+			continue
+		case err != nil, last, !follow:
 			return lost, err
-		case !follow:
-			return lost, nil
-		}
-		if read { // also the others of the same millisecond, as far as they were there
-			from = from.Add(time.Millisecond)
 		}
 		select { // a tailable cursor on an empty collection ends at once
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// overlap is how much of the profile each pass reads again. Operations come into the profile a little later than they
+// end, in another order, and several in one millisecond.
+const overlap = time.Second
+
+// passes tells the entries that an earlier pass over the profile has read from new ones. Entries have no identity, so
+// equal ones are counted.
+type passes struct {
+	from, newest, pruned time.Time
+	known                map[uint64]occurrence
+	seed                 maphash.Seed
+	pass                 int
+}
+
+// occurrence is an entry of the profile: how often it was read in all passes, and how often in the last one of them.
+type occurrence struct {
+	at         time.Time
+	all, inOne int
+	pass       int
+}
+
+// begin returns the time from which the next pass reads.
+func (p *passes) begin() time.Time {
+	p.pass++
+	if again := p.newest.Add(-overlap); again.After(p.from) {
+		return again
+	}
+	return p.from
+}
+
+func (p *passes) isNew(entry bson.Raw) bool {
+	at, _ := entry.Lookup("ts").TimeOK()
+	if at.After(p.newest) {
+		p.newest = at
+	}
+	if p.newest.Sub(p.pruned) > 2*overlap {
+		p.pruned = p.newest
+		maps.DeleteFunc(p.known, func(_ uint64, o occurrence) bool { return p.newest.Sub(o.at) > overlap })
+	}
+	hash := maphash.Bytes(p.seed, entry)
+	o := p.known[hash]
+	if o.pass != p.pass {
+		o.pass, o.inOne = p.pass, 0
+	}
+	o.at, o.inOne = at, o.inOne+1
+	fresh := o.inOne > o.all
+	o.all = max(o.all, o.inOne)
+	p.known[hash] = o
+	return fresh
 }
