@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -67,13 +68,14 @@ func NewCheck() func(spec.Run) error {
 	}
 }
 
-// checked returns the classes of operations of the workload of a run that can confirm its writes.
+// checked returns the classes of operations of the workload of a run, which can confirm its writes and has enough
+// workers.
 func checked(asked spec.Run) ([]workload.Class, error) {
 	w, err := openWorkload(asked, Options{}, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return w.Classes(), checkConfirmed(w, asked)
+	return w.Classes(), errors.Join(checkConfirmed(w, asked), checkWorkers(w, asked))
 }
 
 // Classes returns the classes of operations of the workload of a run.

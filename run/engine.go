@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -70,6 +71,23 @@ func checkConfirmed(w workload.Workload, asked spec.Run) error {
 			return fmt.Errorf("workload %s: operation %s: a transaction cannot have the write concern w: 0 of the run (durability %s). Give the "+
 				"operation a write_concern", w.Name(), example.Class, asked.Durability.Name)
 		}
+	}
+	return nil
+}
+
+// checkWorkers refuses a load whose workers all read change streams, so that nothing else is done.
+func checkWorkers(w workload.Workload, asked spec.Run) error {
+	p, ok := workload.As[interface{ Fewest() int }](w)
+	if !ok {
+		return nil
+	}
+	most := asked.Load.Workers
+	for _, s := range asked.Load.Stages {
+		most = max(most, s.Workers)
+	}
+	if fewest := p.Fewest(); int(most) < fewest {
+		return fmt.Errorf("workload %s: its change streams need a worker for each reader, and other operations one more. Give the load at "+
+			"least %s (--threads, load.workers)", w.Name(), figure.Plural(fewest, "worker"))
 	}
 	return nil
 }

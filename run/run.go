@@ -249,7 +249,8 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(CheckObjectives(asked, r.workload.Classes()), checkConfirmed(r.workload, asked)); err != nil {
+	if err := errors.Join(CheckObjectives(asked, r.workload.Classes()), checkConfirmed(r.workload, asked),
+		checkWorkers(r.workload, asked)); err != nil {
 		return nil, err
 	}
 	if opts.Teller != nil {

@@ -82,6 +82,9 @@ func (p *Plan) Thinks() []string {
 // Readers is the number of the first workers, which only read change streams.
 func (p *Plan) Readers() int { return len(p.readers) }
 
+// Fewest is the number of workers that it needs at least: its readers, and one for its other operations.
+func (p *Plan) Fewest() int { return len(p.readers) + min(len(p.ops), 1) }
+
 // Indexes implements [workload.Workload].
 func (p *Plan) Indexes() []workload.Index { return p.indexes }
 
