@@ -56,6 +56,23 @@ func LogOf(engine string) string {
 	return ""
 }
 
+// RecordBytes is the size of what the engine writes to its journal for a durable write: what the server counted, or
+// without a count the size of a document.
+func (c *Calibration) RecordBytes() (int64, error) {
+	w := c.Run.Specification.Workload
+	_, writes, err := capacity.Shares(w)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range c.Run.Series {
+		if s.Name == "log.written_bytes" && s.PerOperation != nil && *s.PerOperation > 0 && writes > 0 {
+			return int64(math.Ceil(*s.PerOperation / writes)), nil
+		}
+	}
+	keys, err := capacity.KeysOf(w)
+	return int64(keys.DocBytes), err
+}
+
 // engineModel is what calibrations say about an engine.
 type engineModel struct {
 	out    *record.ProbePrediction

@@ -52,6 +52,22 @@ func probed(t *testing.T, took time.Duration, clients ...int) *record.Probe {
 	return p
 }
 
+// The probe appends what the server's own count says for a durable write; without a count, the size of a document.
+func TestRecordBytes(t *testing.T) {
+	c := ran(t, "one", 1, 50*us, 50*us, "update")
+	c.Run.Specification.Workload = spec.Workload{Name: "a", Records: 1000}
+	document, err := c.RecordBytes()
+	if err != nil || document < 1000 {
+		t.Errorf("%d bytes of a document, %v", document, err)
+	}
+	each := 156.8 // half of the operations of workload a are updates
+	c.Run.Series = []record.Series{{Source: "server:a", Name: "log.syncs", PerOperation: &each},
+		{Source: "server:a", Name: "log.written_bytes", PerOperation: &each}}
+	if got, err := c.RecordBytes(); got != 314 || err != nil {
+		t.Errorf("%d bytes of a journal record, %v", got, err)
+	}
+}
+
 // With constant syncs and little software, the prediction is the one of the group commit: 1/S alone and C/(2S) among
 // others. With fast syncs, the cores are the limit.
 func TestPredictionOfDisk(t *testing.T) {

@@ -1,6 +1,9 @@
 package simulate
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // clock performs events in the order of their times. Events of the same time are performed in the order in which they
 // were added, so a simulation with the same seed always gives the same results.
@@ -106,6 +109,7 @@ type journal struct {
 	sync    func(commits int) time.Duration
 	running bool
 	waiting []func()
+	before  int // commits of the sync before, 0 if there was a pause
 	used    time.Duration
 	syncs   int
 }
@@ -117,16 +121,22 @@ func (j *journal) commit(done func()) {
 	}
 }
 
+// begin begins a sync with all that wait. Its time is that of the mean of its commits and those of the sync before:
+// writers become two groups that take turns, and here nothing makes them equal, as late starts of syncs do on a
+// machine.
 func (j *journal) begin() {
 	batch := j.waiting
 	j.waiting, j.running = nil, true
-	took := j.sync(len(batch))
+	took := j.sync((len(batch) + cmp.Or(j.before, len(batch)) + 1) / 2)
+	j.before = len(batch)
 	j.used += took
 	j.syncs++
 	j.clock.after(took, func() {
 		j.running = len(j.waiting) > 0
 		if j.running {
 			j.begin()
+		} else {
+			j.before = 0
 		}
 		for _, done := range batch {
 			done()

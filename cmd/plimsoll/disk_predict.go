@@ -15,7 +15,7 @@ import (
 )
 
 // calibrate reads the records of --predict. The probe writes a journal as the calibrated engine does, with records of
-// the size of a document.
+// its size.
 func (f *diskFlags) calibrate(cmd *cobra.Command, s *record.ProbeSpec) error {
 	if len(f.predict) == 0 {
 		return nil
@@ -30,12 +30,12 @@ func (f *diskFlags) calibrate(cmd *cobra.Command, s *record.ProbeSpec) error {
 		}
 		f.calibrations = append(f.calibrations, c)
 	}
-	first := f.calibrations[0].Run
-	if log := predict.LogOf(first.Target.Kind); log != "" && !cmd.Flags().Changed("log") {
+	first := f.calibrations[0]
+	if log := predict.LogOf(first.Run.Target.Kind); log != "" && !cmd.Flags().Changed("log") {
 		s.Log = log
 	}
-	if keys, err := capacity.KeysOf(first.Specification.Workload); err == nil && !cmd.Flags().Changed("record") {
-		s.Record = int64(keys.DocBytes)
+	if size, err := first.RecordBytes(); err == nil && !cmd.Flags().Changed("record") {
+		s.Record = size
 	}
 	return nil
 }
