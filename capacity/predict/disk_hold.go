@@ -56,24 +56,30 @@ func whyNot(p *record.ProbePrediction, c *Calibration) string {
 }
 
 func measuredAt(q *record.ProbePredicted, p *record.ProbePrediction, runs []Calibration) *record.PredictedMeasured {
+	like := slices.DeleteFunc(slices.Clone(runs), func(c Calibration) bool {
+		return c.phase().Workers != q.Workers || whyNot(p, &c) != ""
+	})
 	m := &record.PredictedMeasured{}
-	all, logs := measure.NewHistogram(), 0.0
-	for i := range runs {
-		c := &runs[i]
-		if c.phase().Workers != q.Workers || whyNot(p, c) != "" {
-			continue
-		}
-		if all.Merge(c.Summary.Class(p.Class).Service) != nil {
-			continue
-		}
-		m.Records = append(m.Records, c.Dir)
-		logs += math.Log(c.phase().Rates.Achieved)
-	}
-	if len(m.Records) == 0 {
+	var all *measure.Histogram
+	if m.Records, m.Rate, all = pooled(like, p.Class); len(m.Records) == 0 {
 		return nil
 	}
-	m.Rate = math.Exp(logs / float64(len(m.Records)))
 	m.Mean, m.P99 = all.Mean(), all.Quantile(0.99)
 	m.RateError, m.P99Error = q.Rate/m.Rate-1, float64(q.P99)/float64(m.P99)-1
 	return m
+}
+
+// pooled is what runs of one setup show together: their directories, the geometric mean of their throughput, and the
+// times of all operations of a class.
+func pooled(runs []Calibration, class string) (dirs []string, rate float64, all *measure.Histogram) {
+	all = measure.NewHistogram()
+	logs := 0.0
+	for i := range runs {
+		c := &runs[i]
+		if all.Merge(c.times(class)) != nil {
+			continue
+		}
+		dirs, logs = append(dirs, c.Dir), logs+math.Log(c.phase().Rates.Achieved)
+	}
+	return dirs, math.Exp(logs / float64(len(dirs))), all
 }

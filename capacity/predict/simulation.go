@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -75,10 +74,11 @@ func openTrials(dir string) (list []Calibration, err error) {
 		if t.Kind != record.TrialCompared || t.Status != record.TrialDone || t.Record == "" {
 			continue
 		}
-		if _, err := record.OpenBelow(dir, t.Record); err != nil { // it must not lead out of the study
+		trial, err := record.Below(dir, t.Record)
+		if err != nil {
 			return nil, err
 		}
-		c, err := OpenCalibration(filepath.Join(dir, t.Record))
+		c, err := OpenCalibration(trial)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ const (
 )
 
 // Simulate simulates a deployment, if the simulation reproduces the records that do not calibrate it. What it says
-// about load and what it says about failures have gates of their own.
+// about load and what it says about failures have separate gates.
 func Simulate(d spec.Deployment, e Evidence, tool record.Tool) *record.Simulation {
 	out := &record.Simulation{SchemaVersion: record.SchemaVersion, Kind: record.KindSimulation, Tool: tool, Deployment: d,
 		Checks: []record.SimulationCheck{}, Validity: []measure.Finding{}}

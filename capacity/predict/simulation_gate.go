@@ -351,14 +351,8 @@ func (m *deploymentModel) missesOf(c *Calibration) (float64, error) {
 // if they have enough values for one.
 func (m *deploymentModel) compare(s setup, o *outcome, runs []Calibration) []record.SimulationCheck {
 	c := record.SimulationCheck{Setup: s.String(), Metric: record.CheckThroughput, Simulated: o.rate}
-	all, logs := measure.NewHistogram(), 0.0
-	for i := range runs {
-		logs += math.Log(runs[i].phase().Rates.Achieved)
-		if all.Merge(runs[i].times(m.out.Class)) == nil {
-			c.Records = append(c.Records, runs[i].Dir)
-		}
-	}
-	c.Measured = math.Exp(logs / float64(len(runs)))
+	var all *measure.Histogram
+	c.Records, c.Measured, all = pooled(runs, m.out.Class)
 	list := []record.SimulationCheck{judged(c, rateLimit)}
 	if all.Enough(0.99) && o.carries(s) {
 		c.Metric, c.Simulated, c.Measured = record.CheckP99, o.p99, float64(all.Quantile(0.99))

@@ -88,19 +88,26 @@ func TestSimulationRefused(t *testing.T) {
 	}
 }
 
-// An open load is judged by the times from when operations were due.
-func TestSimulationOfOpenLoad(t *testing.T) {
+// openEvidence is [evidence] with two open loads, whose operations took these times from when they were due.
+func openEvidence(t *testing.T, times *measure.Histogram) Evidence {
+	t.Helper()
 	e := evidence(t)
 	for _, rate := range []float64{200, 800} {
 		c := ran(t, fmt.Sprintf("open-%g", rate), 32, 7500*us, 50*us, "update")
 		c.Run.Scheduled, c.Run.Specification.Load.Rate, c.Run.Phases[0].Rates.Achieved = true, spec.Rate(rate), rate
-		h := measure.NewHistogram()
-		for i := range 1000 {
-			h.Record(int64(5*ms + 5*ms*time.Duration(i)/1000))
-		}
-		c.Summary.Classes[0].Response = h
+		c.Summary.Classes[0].Response = times
 		e.Runs = append(e.Runs, c)
 	}
+	return e
+}
+
+// An open load is judged by the times from when operations were due.
+func TestSimulationOfOpenLoad(t *testing.T) {
+	h := measure.NewHistogram()
+	for i := range 1000 {
+		h.Record(int64(5*ms + 5*ms*time.Duration(i)/1000))
+	}
+	e := openEvidence(t, h)
 	s := Simulate(deployment(t, "{shards: 10, load: {workers: 320, rate: 4000}}"), e, record.Tool{})
 	if s.Load == nil || math.Abs(s.Load.Rate/4000-1) > 0.03 || math.Abs(s.Load.Mean/7.5e6-1) > 0.1 {
 		t.Errorf("%q, %+v, %+v", refusal(s), s.Load, s.Checks)
@@ -213,14 +220,9 @@ func TestSimulationOfElections(t *testing.T) {
 // A write of an open load that is due in an outage waits for its end. If more than a hundredth of the time is outages,
 // that is the p99.
 func TestSimulationOfWaitingWrites(t *testing.T) {
-	e := evidence(t)
-	for _, rate := range []float64{200, 800} {
-		c := ran(t, fmt.Sprintf("open-%g", rate), 32, 7500*us, 50*us, "update")
-		c.Run.Scheduled, c.Run.Specification.Load.Rate, c.Run.Phases[0].Rates.Achieved = true, spec.Rate(rate), rate
-		c.Summary.Classes[0].Response = measure.NewHistogram()
-		c.Summary.Classes[0].Response.RecordN(int64(9500*us), 1000)
-		e.Runs = append(e.Runs, c)
-	}
+	h := measure.NewHistogram()
+	h.RecordN(int64(9500*us), 1000)
+	e := openEvidence(t, h)
 	alone := func(dir string) Drilled {
 		d := drilled(dir, "", 20, 20)
 		for i := range d.Rounds {
