@@ -290,10 +290,12 @@ func (d *Deployment) noMember(target string, members []record.LabMember) error {
 // errNobody says that no named member has a role now. During an election no member is the primary.
 var errNobody = errors.New("no named member has this role now")
 
-// primaryWithin is how long a fault waits for a primary: longer than an election takes with the servers' defaults.
-const primaryWithin = 20 * time.Second
+// AnswerWithin is how long a fault waits for members that answer, and for a primary: longer than an election takes with
+// the servers' defaults. A server under load may answer late and is not down.
+const AnswerWithin = 20 * time.Second
 
-// choose finds the member that a fault strikes now; nil if it names none. It waits for the end of an election.
+// choose finds the member that a fault strikes now; nil if it names none. It waits for an answer, and for the end of
+// an election.
 func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) {
 	if f.Strike.Target == "" {
 		return nil, nil
@@ -301,19 +303,18 @@ func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) 
 	if m := d.named(f.Strike.Target); m != nil { // it need not answer, as on a node that is lost
 		return m, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, primaryWithin)
+	ctx, cancel := context.WithTimeout(ctx, AnswerWithin)
 	defer cancel()
 	for {
 		members, err := d.Members(ctx)
-		var list []*member
 		if err == nil {
-			list, err = d.candidates(f, members)
-		}
-		if err == nil {
-			return list[rand.IntN(len(list))], nil
-		}
-		if !errors.Is(err, errNobody) || !strings.HasSuffix(f.Strike.Target, "primary") {
-			return nil, err
+			var list []*member
+			if list, err = d.candidates(f, members); err == nil {
+				return list[rand.IntN(len(list))], nil
+			}
+			if !errors.Is(err, errNobody) || !strings.HasSuffix(f.Strike.Target, "primary") {
+				return nil, err
+			}
 		}
 		if Pause(ctx, 50*time.Millisecond) != nil {
 			return nil, err

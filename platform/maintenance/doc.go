@@ -202,6 +202,24 @@ func serves(m record.LabMember) bool {
 // pollEvery is the pause between two queries for the members.
 const pollEvery = 100 * time.Millisecond
 
+// settled polls the members until is has no error, for [platform.AnswerWithin] at most, and returns them.
+func (d *Deployment) settled(ctx context.Context, is func([]record.LabMember) error) ([]record.LabMember, error) {
+	ctx, cancel := context.WithTimeout(ctx, platform.AnswerWithin)
+	defer cancel()
+	for {
+		members, err := d.Members(ctx)
+		if err == nil {
+			err = is(members)
+		}
+		if err == nil || platform.Pause(ctx, pollEvery) != nil {
+			return members, err
+		}
+	}
+}
+
+// answered is what [Deployment.settled] needs where any answer will do.
+func answered([]record.LabMember) error { return nil }
+
 // await polls the members until something is true of them.
 func (d *Deployment) await(ctx context.Context, what string, is func([]record.LabMember) bool) error {
 	for {

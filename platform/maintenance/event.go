@@ -137,7 +137,7 @@ func (a *around) measure(ctx context.Context) {
 
 // target finds a member by its name or role, as it is now.
 func (e *event) target(ctx context.Context, name string) (record.LabMember, error) {
-	members, err := e.deployment.Members(ctx)
+	members, err := e.deployment.settled(ctx, answered)
 	if err != nil {
 		return record.LabMember{}, err
 	}

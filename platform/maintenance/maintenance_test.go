@@ -1,9 +1,12 @@
 package maintenance
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
@@ -117,5 +120,57 @@ func TestFindByNameAndRole(t *testing.T) {
 	}
 	if got := strings.Join(sets(members), " "); got != "shard1 shard2" {
 		t.Errorf("the sets with data are %s", got)
+	}
+}
+
+// late is a platform whose members do not answer at first.
+type late struct {
+	has
+	answers [][]record.LabMember // one of each query; the last one remains
+	queries int
+}
+
+func (l *late) Members(context.Context) ([]record.LabMember, error) {
+	members := l.answers[min(l.queries, len(l.answers)-1)]
+	if l.queries++; members == nil {
+		return nil, errors.New("no member answers")
+	}
+	return members, nil
+}
+
+// A deployment under load answers late. An event waits for it, and gives up when it does not answer for long.
+func TestEventWaitsForAnswers(t *testing.T) {
+	member := func(name, role, state string) record.LabMember {
+		return record.LabMember{Name: name, Kind: "mongod", Set: "rs0", Role: role, State: state}
+	}
+	up := []record.LabMember{member("a", "primary", "running"), member("b", "secondary", "running")}
+	half := []record.LabMember{up[0], member("b", "unknown", "unreachable")}
+	for name, c := range map[string]struct {
+		event   string
+		answers [][]record.LabMember
+		says    string // empty if the event is prepared
+		queries int    // 0 if it gives up only after [platform.AnswerWithin]
+	}{
+		"a restart of late members":           {"rolling-restart:all", [][]record.LabMember{nil, half, half, up}, "", 4},
+		"a restart of one set":                {"rolling-restart:rs0", [][]record.LabMember{nil, up}, "", 2},
+		"a restart of an unknown set":         {"rolling-restart:rs1", [][]record.LabMember{nil, up}, "no set \"rs1\" (sets: rs0)", 2},
+		"a restart without one member":        {"rolling-restart:all", [][]record.LabMember{half}, "b is unreachable", 0},
+		"a restart of members without answer": {"rolling-restart:all", [][]record.LabMember{nil}, "no member answers", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &late{has: has{actions: []*action.Action{action.Find(action.Stop)}}, answers: c.answers}
+				e := &event{deployment: &Deployment{Platform: l, Identity: set},
+					fault: spec.Fault{Strike: spec.ParseStrike(c.event)}}
+				_, err := e.rollingRestart(t.Context())
+				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v, want %q", err, c.says)
+				}
+				if wants := int(platform.AnswerWithin / pollEvery); c.queries != 0 && l.queries != c.queries ||
+					c.queries == 0 && l.queries < wants {
+					t.Errorf("%d queries", l.queries)
+				}
+			})
+		})
 	}
 }

@@ -55,7 +55,7 @@ func (e *event) indexBuild(ctx context.Context) (func(context.Context) error, er
 	if err = errors.Join(err, drop(ctx)); err != nil { // a drill that was killed may have left it
 		return nil, err
 	}
-	members, err := d.Members(ctx)
+	members, err := d.settled(ctx, answered)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (e *event) chunkMigration(ctx context.Context) (func(context.Context) error
 	if err != nil {
 		return nil, err
 	}
-	members, err := d.Members(ctx)
+	members, err := d.settled(ctx, answered)
 	if err != nil {
 		return nil, err
 	}

@@ -68,26 +68,33 @@ func primaryOf(members []record.LabMember, set string) (p record.LabMember, ok b
 
 // rollingRestart restarts the members of all sets, or of one, one after the other.
 func (e *event) rollingRestart(ctx context.Context) (func(context.Context) error, error) {
-	members, err := e.deployment.Members(ctx)
+	target := e.fault.Strike.Target
+	restarted := func(members []record.LabMember) (all []record.LabMember) {
+		for _, set := range sets(members) {
+			if target == action.AllSets || target == set {
+				all = append(all, inSet(members, set)...)
+			}
+		}
+		return all
+	}
+	members, err := e.deployment.settled(ctx, func(members []record.LabMember) error {
+		for _, m := range restarted(members) {
+			if !serves(m) {
+				return fmt.Errorf("%s is %s with the role %s, and a rolling restart needs all members. Start it first", m.Name,
+					m.State, m.Role)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	names := sets(members)
-	if target := e.fault.Strike.Target; target != action.AllSets {
-		if !slices.Contains(names, target) {
+	all, names := restarted(members), sets(members)
+	if target != action.AllSets {
+		if len(all) == 0 {
 			return nil, fmt.Errorf("there is no set %q (sets: %s)", target, strings.Join(names, ", "))
 		}
 		names = []string{target}
-	}
-	var all []record.LabMember
-	for _, set := range names {
-		all = append(all, inSet(members, set)...)
-	}
-	for _, m := range all {
-		if !serves(m) {
-			return nil, fmt.Errorf("%s is %s with the role %s, and a rolling restart needs all members. Start it first", m.Name,
-				m.State, m.Role)
-		}
 	}
 	e.strikes(strings.Join(names, ", "), all...)
 	e.known.Unseats = len(all) > len(names)
@@ -136,7 +143,7 @@ func (r *rolling) handOver(ctx context.Context, m record.LabMember, members int)
 	if members < 2 {
 		return nil
 	}
-	now, err := r.deployment.Members(ctx)
+	now, err := r.deployment.settled(ctx, answered)
 	if err != nil {
 		return err
 	}
@@ -214,7 +221,7 @@ const endWithin = 2 * time.Minute
 func (r *rolling) conclude(ctx context.Context, all []record.LabMember) error {
 	r.figure("members restarted", float64(r.restarted), "")
 	r.figure("elections", float64(r.elections), "")
-	now, err := r.deployment.Members(ctx)
+	now, err := r.deployment.settled(ctx, answered)
 	if err != nil {
 		return err
 	}
