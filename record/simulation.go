@@ -18,6 +18,8 @@ type Simulation struct {
 	Deployment spec.Deployment `json:"deployment"`
 	// Calibrations are the runs that calibrated the load.
 	Calibrations []ProbeCalibration `json:"calibrations,omitempty"`
+	// Document is the document whose stated figures calibrate the load and are compared, absent with records.
+	Document *SimulationDocument `json:"document,omitempty"`
 	// Checks are the gate: records that did not calibrate the simulation, and what it says about them.
 	Checks []SimulationCheck `json:"checks"`
 	// LeftOut are the records that are not in a check, and why.
@@ -36,7 +38,27 @@ const (
 	CheckThroughput = "throughput"
 	CheckP99        = "p99"
 	CheckOutage     = "outage"
+	CheckReadMean   = "read_mean"
+	CheckWriteMean  = "write_mean"
 )
+
+// SimulationDocument is a document whose deployment is simulated.
+type SimulationDocument struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Hardware are its statements about machines and the deployment.
+	Hardware []SimulationFact `json:"hardware"`
+	// Rule says which figures calibrate, Parameters what they gave, and Calibrated compares these figures.
+	Rule       string            `json:"rule"`
+	Parameters []SimulationFact  `json:"parameters"`
+	Calibrated []SimulationCheck `json:"calibrated"`
+}
+
+// SimulationFact is a stated or a calculated figure with its unit.
+type SimulationFact struct {
+	Says  string `json:"says"`
+	Value string `json:"value"`
+}
 
 // SimulationCheck compares one figure of records with its simulation.
 type SimulationCheck struct {
@@ -44,8 +66,8 @@ type SimulationCheck struct {
 	// Setup is the load or the failure in words.
 	Setup string `json:"setup"`
 	// Metric is what is compared: throughput in operations per second, p99 of durable writes or the median outage in
-	// nanoseconds.
-	Metric    string  `json:"metric" jsonschema:"enum=throughput,enum=p99,enum=outage"`
+	// nanoseconds. The means are those that a document states, in nanoseconds.
+	Metric    string  `json:"metric" jsonschema:"enum=throughput,enum=p99,enum=outage,enum=read_mean,enum=write_mean"`
 	Simulated float64 `json:"simulated"`
 	Measured  float64 `json:"measured"`
 	// Error is simulated / measured − 1. The check holds if it is at most Limit.
@@ -56,14 +78,15 @@ type SimulationCheck struct {
 
 // SimulationLoad is the steady state of the deployment.
 type SimulationLoad struct {
-	// Rate is in operations per second of all shards. The times are of durable writes, in nanoseconds.
+	// Rate is in operations per second of all shards. The times are of durable writes, in nanoseconds. The figures of
+	// documents calibrate means only.
 	Rate float64 `json:"rate"`
 	Mean float64 `json:"mean_ns"`
-	P50  int64   `json:"p50_ns"`
-	P99  int64   `json:"p99_ns"`
+	P50  int64   `json:"p50_ns,omitempty"`
+	P99  int64   `json:"p99_ns,omitempty"`
 	// P99Low and P99High are the lowest and the highest p99 of the simulations with the syncs of each step of the probe.
-	P99Low  int64 `json:"p99_low_ns"`
-	P99High int64 `json:"p99_high_ns"`
+	P99Low  int64 `json:"p99_low_ns,omitempty"`
+	P99High int64 `json:"p99_high_ns,omitempty"`
 	// Journal and CPU are the shares of the time in which the journal and the cores of a primary are busy.
 	Journal float64 `json:"journal"`
 	CPU     float64 `json:"cpu"`

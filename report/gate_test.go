@@ -71,4 +71,12 @@ func TestSimulationGolden(t *testing.T) {
 	s.Load, s.Failures = nil, nil
 	s.Refused = []string{"load: the simulation does not reproduce these records", "failures: kill: two drills of it are needed"}
 	golden(t, "simulation-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
+	s.Load = &record.SimulationLoad{Rate: 28_000, Mean: 8e6, Journal: 0.9, CPU: 0.5}
+	s.Refused, s.LeftOut = nil, []string{"figure 2, client threads: only drawn"}
+	s.Document = &record.SimulationDocument{Name: "d", Title: "A document", Rule: "Every second level calibrates.",
+		Hardware:   []record.SimulationFact{{Says: "cores of a host", Value: "20"}},
+		Parameters: []record.SimulationFact{{Says: "sync of the journal", Value: "2 ms"}},
+		Calibrated: []record.SimulationCheck{{Setup: "figure 6, workload a, 8C", Metric: record.CheckReadMean, Simulated: 643e3,
+			Measured: 640e3, Error: 0.005, Limit: 0.25, Holds: true}}}
+	golden(t, "simulation-document.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
 }

@@ -15,9 +15,24 @@ func simulationDocument(s *record.Simulation) *Document {
 	d := &Document{Title: simulationTitle(s), Grade: gradeOf(s.Validity, record.Complete),
 		Findings: findingPoints(s.Validity)}
 	d.Brief, d.Verdict = doubt(s.Validity)
-	checks := Section{Title: "records that did not calibrate it", Table: &Table{Left: 2,
-		Header: []string{"setup", "metric", "simulated", "measured", "error", "limit", "reproduced"}, Last: 1}}
-	for _, c := range s.Checks {
+	d.Sections = appendFilled(nil, Section{Title: "refused", Lines: s.Refused}, simulatedLoad(s), simulatedFailures(s))
+	if s.Document == nil {
+		d.Sections = appendFilled(d.Sections, simulatedChecks("records that did not calibrate it", "measured", s.Checks))
+	} else {
+		d.Sections = appendFilled(d.Sections, simulatedChecks("stated figures that did not calibrate it", "stated", s.Checks),
+			simulatedChecks("stated figures that calibrated it", "stated", s.Document.Calibrated),
+			Section{Title: "calibration", Lines: []string{s.Document.Rule}, Facts: statedFacts(s.Document.Parameters)},
+			Section{Title: "deployment of " + s.Document.Title, Facts: statedFacts(s.Document.Hardware)})
+	}
+	d.Sections = appendFilled(d.Sections, Section{Title: "left out", Lines: s.LeftOut})
+	return d
+}
+
+// simulatedChecks is a table of figures beside their simulation.
+func simulatedChecks(title, measured string, checks []record.SimulationCheck) Section {
+	s := Section{Title: title, Table: &Table{Left: 2, Last: 1,
+		Header: []string{"setup", "metric", "simulated", measured, "error", "limit", "reproduced"}}}
+	for _, c := range checks {
 		text := func(x float64) string {
 			if c.Metric == record.CheckThroughput {
 				return figure.Rate(x) + "/s"
@@ -28,12 +43,17 @@ func simulationDocument(s *record.Simulation) *Document {
 		if !c.Holds {
 			held = "no"
 		}
-		checks.Table.row(c.Setup, c.Metric, text(c.Simulated), text(c.Measured), signed(c.Error), figure.Percent(c.Limit),
-			held)
+		s.Table.row(c.Setup, strings.ReplaceAll(c.Metric, "_", " "), text(c.Simulated), text(c.Measured), signed(c.Error),
+			figure.Percent(c.Limit), held)
 	}
-	d.Sections = appendFilled(nil, Section{Title: "refused", Lines: s.Refused}, simulatedLoad(s), simulatedFailures(s), checks,
-		Section{Title: "left out", Lines: s.LeftOut})
-	return d
+	return s
+}
+
+func statedFacts(list []record.SimulationFact) (facts []Fact) {
+	for _, f := range list {
+		facts = append(facts, Fact{Name: f.Says, Value: f.Value})
+	}
+	return facts
 }
 
 func simulationTitle(s *record.Simulation) string {
@@ -44,7 +64,10 @@ func simulationTitle(s *record.Simulation) string {
 	}
 	var say []string
 	if s.Load != nil {
-		say = append(say, figure.Rate(s.Load.Rate)+" ok/s, p99 "+ns64(s.Load.P99))
+		say = append(say, figure.Rate(s.Load.Rate)+" ok/s")
+		if s.Load.P99 > 0 {
+			say = append(say, "p99 "+ns64(s.Load.P99))
+		}
 	}
 	if s.Failures != nil {
 		say = append(say, "available "+available(s.Failures))
@@ -75,9 +98,12 @@ func simulatedLoad(s *record.Simulation) Section {
 	if l == nil {
 		return Section{}
 	}
-	facts := []Fact{{Name: "throughput", Value: figure.Rate(l.Rate) + " ok/s"},
-		{Name: "durable write", Value: fmt.Sprintf("mean %s, p50 %s, p99 %s (%s to %s with the syncs of each step of the probe)",
-			ns64(int64(l.Mean)), ns64(l.P50), ns64(l.P99), ns64(l.P99Low), ns64(l.P99High))},
+	write := "mean " + ns64(int64(l.Mean))
+	if l.P99 > 0 {
+		write += fmt.Sprintf(", p50 %s, p99 %s (%s to %s with the syncs of each step of the probe)", ns64(l.P50), ns64(l.P99),
+			ns64(l.P99Low), ns64(l.P99High))
+	}
+	facts := []Fact{{Name: "throughput", Value: figure.Rate(l.Rate) + " ok/s"}, {Name: "durable write", Value: write},
 		{Name: "busy", Value: fmt.Sprintf("journal %s, cores %s", figure.Percent(l.Journal), figure.Percent(l.CPU))}}
 	if l.Misses > 0 {
 		facts = append(facts, Fact{Name: "cache", Value: figure.Significant(l.Misses) + " pages read for each operation"})

@@ -179,11 +179,11 @@ var misses = remembered(func(p pages) float64 {
 })
 
 // remembered keeps the results of f, because every choice of a model needs the same ones again.
-func remembered[K comparable](f func(K) float64) func(K) float64 {
+func remembered[K comparable, V any](f func(K) V) func(K) V {
 	var known sync.Map
-	return func(k K) float64 {
+	return func(k K) V {
 		if x, ok := known.Load(k); ok {
-			return x.(float64)
+			return x.(V)
 		}
 		x := f(k)
 		known.Store(k, x)

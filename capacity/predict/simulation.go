@@ -212,18 +212,39 @@ const leastChecks = 2
 
 // shown refuses a deployment whose kind and load no reproduced run has shown.
 func (s setup) shown(checked []setup, checks []record.SimulationCheck) error {
-	failed, tails := 0, 0
+	tails := slices.ContainsFunc(checks, func(c record.SimulationCheck) bool { return c.Metric == record.CheckP99 })
+	if err := reproduced(checks, "records"); err != nil {
+		return err
+	}
+	err := s.near(checked, "records")
+	if err == nil && !tails {
+		return fmt.Errorf("no record has enough values for a p99 (%d writes), so it is not known whether that is reproduced: measure longer",
+			measure.MinCount(0.99))
+	}
+	return err
+}
+
+// reproduced refuses all deployments if a figure of the records, or of what else is compared, is not reproduced.
+func reproduced(checks []record.SimulationCheck, what string) error {
+	failed := 0
 	for _, c := range checks {
-		if c.Metric == record.CheckOutage {
-			continue
-		}
-		if !c.Holds {
+		if c.Metric != record.CheckOutage && !c.Holds {
 			failed++
 		}
-		if c.Metric == record.CheckP99 {
-			tails++
-		}
 	}
+	if failed == 0 {
+		return nil
+	}
+	if what == "records" {
+		return fmt.Errorf("the simulation does not reproduce these records: %d of their figures are off by more than %s (throughput) or %s (p99). So the deployment is refused",
+			failed, figure.Percent(rateLimit), figure.Percent(p99Limit))
+	}
+	return fmt.Errorf("the simulation does not reproduce these %s: %d of %d are off by more than %s (throughput) or %s (times). So the deployment is refused",
+		what, failed, len(checks), figure.Percent(rateLimit), figure.Percent(p99Limit))
+}
+
+// near refuses a deployment that is not like what was compared.
+func (s setup) near(checked []setup, what string) error {
 	var loads []float64
 	for _, c := range checked {
 		if c.kind() == s.kind() {
@@ -231,18 +252,12 @@ func (s setup) shown(checked []setup, checks []record.SimulationCheck) error {
 		}
 	}
 	switch {
-	case failed > 0:
-		return fmt.Errorf("the simulation does not reproduce these records: %d of their figures are off by more than %s (throughput) or %s (p99). So the deployment is refused",
-			failed, figure.Percent(rateLimit), figure.Percent(p99Limit))
 	case len(loads) < leastChecks:
-		return fmt.Errorf("%d of the records that do not calibrate are like the deployment (%s), and %d are needed at least: measure it at two loads",
-			len(loads), s, leastChecks)
-	case tails == 0:
-		return fmt.Errorf("no record has enough values for a p99 (%d writes), so it is not known whether that is reproduced: measure longer",
-			measure.MinCount(0.99))
+		return fmt.Errorf("%d of the %s that do not calibrate are like the deployment (%s), and %d are needed at least: %s",
+			len(loads), what, s, leastChecks, map[bool]string{true: "measure it at two loads", false: "choose other figures"}[what == "records"])
 	case s.load() > beyond*slices.Max(loads) || s.load() < slices.Min(loads)/beyond:
-		return fmt.Errorf("each shard has %s, and the reproduced records have %s to %s: more than a factor of %d beyond them is not simulated",
-			s, figure.Significant(slices.Min(loads)), figure.Significant(slices.Max(loads)), beyond)
+		return fmt.Errorf("each shard has %s, and the reproduced %s have %s to %s: more than a factor of %d beyond them is not simulated",
+			s, what, figure.Significant(slices.Min(loads)), figure.Significant(slices.Max(loads)), beyond)
 	}
 	return nil
 }

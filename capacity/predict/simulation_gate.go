@@ -172,11 +172,14 @@ func (m *deploymentModel) misses(cache float64, records spec.Count) (float64, er
 		return 0, err
 	}
 	p, err := keys.Predict(capacity.WiredTiger(cache))
-	if p.Misses < 1e-4 {
-		return 0, err // what reads a page in 10,000 operations changes no p99
+	if p.Misses < leastMisses {
+		return 0, err
 	}
 	return p.Misses, err
 }
+
+// leastMisses are simulated: what reads a page in 10,000 operations changes no p99.
+const leastMisses = 1e-4
 
 // deploy is the shard of a setup.
 func (m *deploymentModel) deploy(s setup) (*simulate.Shard, error) {

@@ -46,6 +46,7 @@ throughput of a deployment that was not measured, from studies that varied each 
 
 --simulate simulates a deployment with more nodes and with failures, from runs, probes and drills. It first
 simulates the records that do not calibrate it. If it does not reproduce them, it refuses the deployment.
+--simulate published:policy-storage simulates the deployment of that document, and shows its stated figures.
 
 Exit codes: 0 answered, 1 other failure, 2 usage error or unreadable record, 4 need not achievable with the
 measured capacity, 6 no answer: not measured, not predictable, or the records are invalid.`,
@@ -54,7 +55,8 @@ measured capacity, 6 no answer: not measured, not predictable, or the records ar
   plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3
   plimsoll size --backtest my-study published:storage-io
   plimsoll size my-study --what-if 'cores=16,memory=64GiB,disk=nvme'
-  plimsoll size cal-1 cal-64 my-probe my-runs/* my-drills/* --simulate deployment.yaml`,
+  plimsoll size cal-1 cal-64 my-probe my-runs/* my-drills/* --simulate deployment.yaml
+  plimsoll size --simulate published:policy-storage`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.backtest || f.whatIf != "" || f.simulate != "" {
@@ -85,7 +87,7 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.price, "price", "", "`file` with node types and prices; the answer is the cheapest sufficient type")
 	flags.BoolVar(&f.backtest, "backtest", false, "leave out each level of the studies, predict it from the others, and compare")
 	flags.StringVar(&f.whatIf, "what-if", "", "`deployment` whose throughput is predicted, for example 'cores=16,memory=64GiB,disk=nvme,members=5,w=majority'")
-	flags.StringVar(&f.simulate, "simulate", "", "`file` with the deployment that is simulated from runs, probes and drills")
+	flags.StringVar(&f.simulate, "simulate", "", "`file` with the deployment that is simulated from runs, probes and drills, or published:DOCUMENT")
 	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,8 +16,9 @@ import (
 // predict runs size with --backtest, --what-if or --simulate.
 func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string) error {
 	switch {
+	case len(args) == 0 && strings.HasPrefix(f.simulate, publishedPrefix): // which has its own figures
 	case len(args) == 0 && f.simulate != "":
-		return usageError("%s --simulate needs records of runs, probes or drills", cmd.CommandPath())
+		return usageError("%s --simulate needs records of runs, probes or drills, or a published document", cmd.CommandPath())
 	case len(args) == 0:
 		return usageError("%s needs the directory of at least one study", cmd.CommandPath())
 	case f.backtest && f.whatIf != "":
@@ -54,9 +56,12 @@ func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string)
 	return nil
 }
 
+// publishedPrefix is that of a published document where a record may be.
+const publishedPrefix = "published:"
+
 // factorsOf reads a study, or the sweeps of a published document.
 func factorsOf(arg string) ([]predict.Factor, []string, error) {
-	if ref, ok := strings.CutPrefix(arg, "published:"); ok {
+	if ref, ok := strings.CutPrefix(arg, publishedPrefix); ok {
 		return predict.Published(ref)
 	}
 	s, err := record.OpenStudy(arg)
@@ -90,15 +95,10 @@ func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
 }
 
 func (f *sizeFlags) simulateDeployment(env *environment, args []string) error {
-	d, err := readSpec(env, f.simulate, "deployment", "", spec.ReadDeployment)
+	s, err := f.simulation(env, args)
 	if err != nil {
 		return err
 	}
-	evidence, err := predict.OpenEvidence(args)
-	if err != nil {
-		return withExit(exitUsage, fmt.Errorf("--simulate: %w", err))
-	}
-	s := predict.Simulate(d, evidence, tool())
 	if err := printResult(env.stdout, s, f.format); err != nil {
 		return err
 	}
@@ -106,4 +106,35 @@ func (f *sizeFlags) simulateDeployment(env *environment, args []string) error {
 		return withExit(exitInvalid, errSilent)
 	}
 	return nil
+}
+
+// simulation simulates the deployment of a file from records, or from a published document, which also has one.
+func (f *sizeFlags) simulation(env *environment, args []string) (*record.Simulation, error) {
+	asked := f.simulate
+	if strings.HasPrefix(asked, publishedPrefix) {
+		args, asked = append(args, asked), ""
+	}
+	var d *spec.Deployment
+	if asked != "" {
+		read, err := readSpec(env, asked, "deployment", "", spec.ReadDeployment)
+		if err != nil {
+			return nil, err
+		}
+		d = &read
+	}
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, publishedPrefix) }) {
+		if len(args) > 1 {
+			return nil, usageError("--simulate takes one published document, or records: the figures of a document calibrate no records")
+		}
+		s, err := predict.SimulatePublished(strings.TrimPrefix(args[0], publishedPrefix), d, tool())
+		if err != nil {
+			return nil, withExit(exitUsage, fmt.Errorf("--simulate: %w", err))
+		}
+		return s, nil
+	}
+	evidence, err := predict.OpenEvidence(args)
+	if err != nil {
+		return nil, withExit(exitUsage, fmt.Errorf("--simulate: %w", err))
+	}
+	return predict.Simulate(*d, evidence, tool()), nil
 }
