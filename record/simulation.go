@@ -94,6 +94,20 @@ type SimulationLoad struct {
 	Misses float64 `json:"misses,omitempty"`
 	// Lag is the p99 of how much later than the primary the slowest member had a write, in nanoseconds.
 	Lag int64 `json:"lag_p99_ns,omitempty"`
+	// Slower are members on the storage of the second probe, absent without them.
+	Slower *SimulationSlower `json:"slower,omitempty"`
+}
+
+// SimulationSlower is what members with slower storage do to a set.
+type SimulationSlower struct {
+	// Grows is by how many seconds the lag of the slowest member grows in a second; above 0, it falls behind for good.
+	Grows float64 `json:"lag_grows"`
+	// With flow control, Majority is the mean lag of the majority, in nanoseconds, and Limited the share of the time in
+	// which it limits writes.
+	Majority int64   `json:"majority_lag_ns,omitempty"`
+	Limited  float64 `json:"limited,omitempty"`
+	// Target is flowControlTargetLagSeconds in nanoseconds, 0 without flow control.
+	Target int64 `json:"target_ns,omitempty"`
 }
 
 // SimulationFailures is the deployment over the time with failures.

@@ -108,10 +108,30 @@ func simulatedLoad(s *record.Simulation) Section {
 	if l.Misses > 0 {
 		facts = append(facts, Fact{Name: "cache", Value: figure.Significant(l.Misses) + " pages read for each operation"})
 	}
-	if l.Lag > 0 {
+	if x := l.Slower; x != nil {
+		facts = append(facts, slowerFacts(x)...)
+	} else if l.Lag > 0 {
 		facts = append(facts, Fact{Name: "replication lag", Value: "p99 " + ns64(l.Lag) + " of the slowest member"})
 	}
 	return Section{Title: "load", Facts: facts}
+}
+
+// slowerFacts says whether slower members keep up. A lag that grows by less than a hundredth is noise.
+func slowerFacts(x *record.SimulationSlower) (facts []Fact) {
+	lag := "the slower members keep up"
+	if x.Grows > 0.01 {
+		lag = "a slower member falls behind by " + figure.Duration(time.Duration(x.Grows*float64(time.Hour))) + " in an hour"
+	}
+	facts = append(facts, Fact{Name: "replication lag", Value: lag})
+	if x.Target > 0 {
+		limits := "does not limit writes"
+		if x.Limited > 0 {
+			limits = fmt.Sprintf("limits writes for %s of the time; the majority is %s behind on average",
+				figure.Percent(x.Limited), ns64(x.Majority))
+		}
+		facts = append(facts, Fact{Name: "flow control", Value: limits + " (target " + ns64(x.Target) + ")"})
+	}
+	return facts
 }
 
 func simulatedFailures(s *record.Simulation) Section {

@@ -15,6 +15,8 @@ type Deployment struct {
 	// Acknowledge is how many members have a durable write before it is acknowledged, the primary included. Absent, a
 	// majority.
 	Acknowledge Count `json:"acknowledge,omitempty" yaml:"acknowledge,omitempty"`
+	// Slower is how many members of each set have the storage of the second probe. None of them is the primary.
+	Slower Count `json:"slower,omitempty" yaml:"slower,omitempty"`
 	// Routers: the load passes routers.
 	Routers bool `json:"routers,omitempty" yaml:"routers,omitempty"`
 	// Load is that of all shards together, which have equal parts of it. Absent, only failures are simulated.
@@ -81,6 +83,8 @@ func (d *Deployment) check() error {
 		return fmt.Errorf("deployment: %d shards of %d members: there can be 1 to 50 members, and %d in all shards together", d.Shards, d.Members, int64(maxDeployed))
 	case d.Acknowledge < 1 || d.Acknowledge > d.Members:
 		return fmt.Errorf("deployment: acknowledge: %d is not between 1 and members (%d)", d.Acknowledge, d.Members)
+	case d.Slower < 0 || d.Slower > 0 && d.Slower >= d.Members:
+		return fmt.Errorf("deployment: slower: %d is not between 0 and %d: the primary has the storage of the first probe", d.Slower, d.Members-1)
 	case d.Time <= 0 || d.Time > 36_500*timeOfDay:
 		return fmt.Errorf("deployment: time must be above 0, and at most 100 years")
 	case d.Load.Workers < 0 || d.Load.Rate < 0 || d.Load.Rate > 0 && d.Load.Workers == 0:

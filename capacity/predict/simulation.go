@@ -125,6 +125,10 @@ func assumptions(d spec.Deployment) (list []measure.Finding) {
 		add("shards-independent", "the %d shards have equal parts of the load and share nothing. These records do not "+
 			"show what shards share, such as routers and the network", d.Shards)
 	}
+	if d.Slower > 0 {
+		add("slower-unmeasured", "no record has members on different storage. Their lag and the flow control follow from the "+
+			"model alone, and their syncs do not carry more writes than the second probe showed")
+	}
 	if len(d.Failures) > 0 && d.Members > 1 {
 		add("secondaries-silent", "failures of secondaries cause no outage while a majority remains. Drill one to see whether "+
 			"that is so")
@@ -134,7 +138,7 @@ func assumptions(d spec.Deployment) (list []measure.Finding) {
 
 // simulateLoad simulates one shard, after its gate.
 func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
-	m, err := newDeploymentModel(e)
+	m, err := newDeploymentModel(e, out.Deployment.Slower > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +147,7 @@ func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
 	d := out.Deployment
 	n := float64(d.Shards)
 	asked := setup{workers: int(float64(d.Load.Workers) / n), rate: float64(d.Load.Rate) / n, members: int(d.Members),
-		acks: int(d.Acknowledge) - 1, router: d.Routers}
+		acks: int(d.Acknowledge) - 1, router: d.Routers, slower: int(d.Slower)}
 	if d.Cache > 0 {
 		if asked.misses, err = m.misses(float64(d.Cache), d.Records); err != nil {
 			return nil, err
@@ -156,6 +160,10 @@ func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !o.carries(asked) && o.slower.Limited > 0 {
+		return nil, fmt.Errorf("a shard does not carry %s/s: flow control limits it to %s/s, because slower members do not sync more",
+			figure.Rate(asked.rate), figure.Rate(o.rate))
+	}
 	if !o.carries(asked) {
 		return nil, fmt.Errorf("a shard does not carry %s/s: it does %s/s with its cores busy for %s of the time",
 			figure.Rate(asked.rate), figure.Rate(o.rate), figure.Percent(o.cores))
@@ -163,6 +171,9 @@ func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
 	out.Load = &record.SimulationLoad{Rate: o.rate * n, Mean: o.mean, P50: int64(o.p50), P99: int64(o.p99),
 		P99Low: int64(o.p99Low), P99High: int64(o.p99High), Journal: o.journal, CPU: o.cores, Misses: asked.misses,
 		Lag: int64(o.lag)}
+	if d.Slower > 0 {
+		out.Load.Slower = &o.slower
+	}
 	return o, nil
 }
 
@@ -173,6 +184,7 @@ type setup struct {
 	members, acks int
 	router        bool
 	misses        float64 // pages that an operation reads
+	slower        int     // members on the storage of the second probe
 }
 
 func (s setup) String() string {
@@ -182,6 +194,9 @@ func (s setup) String() string {
 	}
 	if s.members > 1 {
 		text += fmt.Sprintf(", %d members, %d of them acknowledge", s.members, s.acks+1)
+	}
+	if s.slower > 0 {
+		text += fmt.Sprintf(", %d of them on slower storage", s.slower)
 	}
 	if s.router {
 		text += ", through a router"

@@ -26,6 +26,7 @@ type deploymentModel struct {
 	hops    map[int]difference
 	routers *difference
 	reads   *syncs // of the probe's random reads, by the number at once
+	slower  *slower
 	held    []Calibration
 }
 
@@ -39,7 +40,8 @@ func (d *difference) draw(r *rand.Rand) time.Duration {
 
 // newDeploymentModel divides the runs. Those on a filesystem in memory calibrate: a single server the engine, sets of
 // members and routers what these add. All others are held against the simulation.
-func newDeploymentModel(e *Evidence) (*deploymentModel, error) {
+// With other, a second probe is that of slower members.
+func newDeploymentModel(e *Evidence, other bool) (*deploymentModel, error) {
 	m := &deploymentModel{hops: map[int]difference{}}
 	var single, more []Calibration
 	for _, c := range e.Runs {
@@ -53,8 +55,11 @@ func newDeploymentModel(e *Evidence) (*deploymentModel, error) {
 			more = append(more, c)
 		}
 	}
-	if len(e.Probes) != 1 {
-		return nil, fmt.Errorf("%d of the records are probes: give the one of the storage, with the profile journal", len(e.Probes))
+	switch n := len(e.Probes); {
+	case other && n != 2:
+		return nil, fmt.Errorf("%d of the records are probes: give that of the primary's storage first, and then that of the slower members, with the profile journal", n)
+	case !other && n != 1:
+		return nil, fmt.Errorf("%d of the records are probes: give the one of the storage, with the profile journal", n)
 	}
 	var err error
 	if m.engineModel, err = newEngineModel(&record.ProbePrediction{}, single); err != nil {
@@ -65,6 +70,11 @@ func newDeploymentModel(e *Evidence) (*deploymentModel, error) {
 	}
 	m.base = single[slices.IndexFunc(single, func(c Calibration) bool { return c.phase().Workers == 1 })]
 	m.reads = readsOf(e.Probes[0])
+	if other {
+		if m.slower, err = m.slowerOf(e.Probes[1]); err != nil {
+			return nil, err
+		}
+	}
 	for i := range more {
 		if err := m.add(&more[i]); err != nil {
 			return nil, err
@@ -199,6 +209,11 @@ func (m *deploymentModel) deploy(s setup) (*simulate.Shard, error) {
 		shard.Copies, shard.Acks, shard.Hop = s.members-1, s.acks, hop.draw
 		shard.Shipped = LogOf(m.out.Engine) == spec.LogOverwritten // PostgreSQL sends what it has synced
 	}
+	if s.slower > 0 {
+		if err := m.slow(&shard, s); err != nil {
+			return nil, err
+		}
+	}
 	if s.router {
 		if m.routers == nil {
 			return nil, fmt.Errorf("no run on a filesystem in memory passes a router with one worker, so it is not known what a router adds")
@@ -221,6 +236,7 @@ type outcome struct {
 	rate, mean, p50      float64            // medians
 	p99, p99Low, p99High float64            // median, lowest and highest
 	journal, cores, lag  float64            // medians
+	slower               record.SimulationSlower
 }
 
 // simulate simulates a setup with each block of syncs.
@@ -255,6 +271,10 @@ func (m *deploymentModel) simulate(s setup) (*outcome, error) {
 	o.journal = median(func(x *simulate.Outcome) float64 { return x.Journal })
 	o.cores = median(func(x *simulate.Outcome) float64 { return x.Cores })
 	o.lag = median(func(x *simulate.Outcome) float64 { return float64(x.Lag.Quantile(0.99)) })
+	o.slower = record.SimulationSlower{
+		Grows:    median(func(x *simulate.Outcome) float64 { return x.Grows }),
+		Majority: int64(median(func(x *simulate.Outcome) float64 { return float64(x.Majority) })),
+		Limited:  median(func(x *simulate.Outcome) float64 { return x.Limited }), Target: int64(m.slower.target())}
 	o.p50, o.p99 = quantile(0.5), quantile(0.99)
 	o.p99Low = math.Inf(1)
 	for i := range o.blocks {

@@ -3,12 +3,14 @@ package predict
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/capacity/simulate"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -153,6 +155,56 @@ func TestSimulationOfMembers(t *testing.T) {
 	}
 }
 
+// Members on the storage of a second probe fall behind by the difference of the rates.
+func TestSimulationOfSlowerMembers(t *testing.T) {
+	e := evidence(t)
+	e.Probes = []*record.Probe{probed(t, 5*ms, 1, 8), probed(t, 40*ms, 1, 16)} // 8 writes in 40 ms
+	three := func(dir string, workers int, took time.Duration) Calibration {
+		c := ran(t, dir, workers, took, 50*us, "update")
+		c.Run.Lab = &record.Lab{Specification: spec.Lab{Topology: spec.Topology{Members: 3}}}
+		return c
+	}
+	hop := three("hop", 1, 50*us+2*ms)
+	hop.Run.Target.Settings = map[string]string{"file_system": "tmpfs"}
+	e.Runs = append(e.Runs[:2], hop, three("s-4", 4, 10*ms), three("s-8", 8, 10*ms))
+	ask := deployment(t, "{members: 3, acknowledge: 1, slower: 1, load: {workers: 4}}")
+	s := Simulate(ask, e, record.Tool{})
+	if s.Load == nil || s.Load.Slower == nil || math.Abs(s.Load.Slower.Grows-0.5) > 0.02 || s.Load.Slower.Target != 0 {
+		t.Fatalf("%q, %+v, %+v, left out %q", refusal(s), s.Load, s.Checks, s.LeftOut)
+	}
+	if len(s.Validity) == 0 || s.Validity[0].ID != "slower-unmeasured" {
+		t.Errorf("findings %+v", s.Validity)
+	}
+	e.Probes = e.Probes[:1]
+	if s := Simulate(ask, e, record.Tool{}); !strings.Contains(refusal(s), "1 of the records are probes: give that") {
+		t.Errorf("without a second probe: %q", refusal(s))
+	}
+	m := deploymentModel{engineModel: &engineModel{out: &record.ProbePrediction{Engine: "mongod"}}}
+	slow := probed(t, 40*ms, 1, 16)
+	slow.Specification.Log = spec.LogReserved
+	for version, want := range map[string]time.Duration{"8.0.4": 10 * time.Second, "4.0.2": 0, "4.4.6": 3 * time.Second} {
+		m.base.Run = &record.Run{Target: record.Target{Version: version}}
+		if want == 3*time.Second {
+			m.base.Run.Target.Settings = map[string]string{"flowControlTargetLagSeconds": "3", "replWriterThreadCount": "8"}
+		}
+		x, err := m.slowerOf(slow)
+		if err != nil || x.lag != want {
+			t.Errorf("%s: target %v, want %v, %v", version, x.lag, want, err)
+		}
+		m.slower, m.reads = x, x.syncs
+		x.reads = x.syncs
+		var shard simulate.Shard
+		err = m.slow(&shard, setup{slower: 1, misses: 1.5})
+		if err != nil || (shard.Flow != nil) != (want > 0) || shard.Batch != 8 {
+			t.Errorf("%s: %+v, %v", version, shard, err)
+		}
+		took := shard.SlowSync(rand.New(rand.NewPCG(1, 1)), 8) // 8 to 16 pages: one round of 16 threads, or two of 8
+		if rounds := math.Round(float64(took) / float64(40*ms)); rounds != 2 && rounds != 3 {
+			t.Errorf("%s: a batch of 8 writes takes %v", version, took)
+		}
+	}
+}
+
 // drilled is a drill whose primary was killed, with these outages in seconds. Members are back after 30 s.
 func drilled(dir, election string, outages ...float64) Drilled {
 	d := &record.Drill{Engine: "mongod 8.0"}
@@ -292,7 +344,8 @@ func TestDocumentedDeployment(t *testing.T) {
 	if d, err := spec.ReadDeployment(strings.NewReader(text)); err != nil || !found || d.Failures["kill"] != 200 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	for _, f := range assumptions(spec.Deployment{Shards: 2, Members: 3, Failures: map[string]spec.Count{"kill": 1}}) {
+	all := spec.Deployment{Shards: 2, Members: 3, Slower: 1, Failures: map[string]spec.Count{"kill": 1}}
+	for _, f := range assumptions(all) {
 		if !strings.Contains(section, "`"+f.ID+"`") {
 			t.Errorf("the finding %q is not in docs/size.md", f.ID)
 		}

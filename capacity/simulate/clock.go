@@ -109,6 +109,7 @@ type journal struct {
 	sync    func(commits int) time.Duration
 	running bool
 	waiting []func()
+	most    int // commits of a sync, 0 is as many as wait
 	before  int // commits of the sync before, 0 if there was a pause
 	used    time.Duration
 	syncs   int
@@ -127,6 +128,9 @@ func (j *journal) commit(done func()) {
 func (j *journal) begin() {
 	batch := j.waiting
 	j.waiting, j.running = nil, true
+	if j.most > 0 && len(batch) > j.most {
+		batch, j.waiting = batch[:j.most:j.most], batch[j.most:]
+	}
 	took := j.sync((len(batch) + cmp.Or(j.before, len(batch)) + 1) / 2)
 	j.before = len(batch)
 	j.used += took

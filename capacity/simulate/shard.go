@@ -34,10 +34,18 @@ type Shard struct {
 	Copies, Acks int
 	Hop          func(r *rand.Rand) time.Duration
 	Shipped      bool
+	// Slower of the other members have another storage: SlowSync is one sync there. Batch is the most commits that it
+	// carries.
+	Slower, Batch int
+	SlowSync      func(r *rand.Rand, commits int) time.Duration
+	// Flow limits writes while a majority of members is behind; nil: nothing does.
+	Flow *Flow
 	// Router is the time that a router and its network add; nil: none.
 	Router     func(r *rand.Rand) time.Duration
 	Operations int // as many are counted, after a tenth of them
-	Seed       uint64
+	// Time is how long is simulated at least before operations are counted, and how long they are counted at least.
+	Time time.Duration
+	Seed uint64
 }
 
 // Outcome is what a simulation counted.
@@ -51,6 +59,11 @@ type Outcome struct {
 	Batch float64
 	// Lag is how much later than the primary the slowest member had synced a write.
 	Lag *measure.Histogram
+	// Behind is how far the slowest member is behind at the end, and Grows by how many seconds its lag grew for each
+	// second. With flow control, Limited is the share of the time in which it limited writes, and Majority the mean lag of
+	// the majority.
+	Behind, Majority time.Duration
+	Grows, Limited   float64
 	// Issued are all operations that began, Ended those of them that ended, and Waiting those that had not when the
 	// simulation stopped.
 	Issued, Ended, Waiting int
@@ -66,6 +79,7 @@ type simulation struct {
 	disk    station
 	journal journal
 	members []*journal
+	flow    *flow
 	free    int             // workers without an operation
 	due     []time.Duration // operations that wait for a worker
 	inside  int             // operations that have a worker
@@ -84,9 +98,14 @@ func (c Shard) Run() Outcome {
 	s.disk = station{clock: &s.clock, servers: c.Depth}
 	sync := func(n int) time.Duration { return s.Sync(s.random, n) }
 	s.journal = journal{clock: &s.clock, sync: sync}
-	for range c.Copies {
-		s.members = append(s.members, &journal{clock: &s.clock, sync: sync})
+	for i := range c.Copies {
+		m := &journal{clock: &s.clock, sync: sync}
+		if i >= c.Copies-c.Slower {
+			m.sync, m.most = func(n int) time.Duration { return s.SlowSync(s.random, n) }, c.Batch
+		}
+		s.members = append(s.members, m)
 	}
+	s.flow = newFlow(s)
 	if c.Rate > 0 {
 		s.free = c.Workers
 		s.arrive()
@@ -96,9 +115,9 @@ func (c Shard) Run() Outcome {
 		}
 	}
 	warm := c.Operations / 10
-	s.run(func() bool { return s.counted >= warm })
+	s.run(func() bool { return s.counted >= warm && s.now >= c.Time })
 	s.reset()
-	s.run(func() bool { return s.counted >= c.Operations })
+	s.run(func() bool { return s.counted >= c.Operations && s.now-s.begin >= c.Time })
 	s.sum()
 	return s.out
 }
@@ -109,6 +128,7 @@ func (s *simulation) reset() {
 	s.out.Writes.Reset()
 	s.out.Reads.Reset()
 	s.out.Lag.Reset()
+	s.flow.reset()
 }
 
 func (s *simulation) sum() {
@@ -118,6 +138,7 @@ func (s *simulation) sum() {
 		return
 	}
 	s.out.Rate = float64(s.counted) / took
+	s.flow.sum(&s.out, s.now-s.begin)
 	s.out.Cores = s.cores.used.Seconds() / float64(s.Shard.Cores) / took
 	s.out.Disk = s.disk.used.Seconds() / float64(max(1, s.Depth)) / took
 	s.out.Journal = min(1, s.journal.used.Seconds()/took) // the last sync may not have ended
@@ -183,7 +204,7 @@ func (s *simulation) perform(begin time.Duration, write bool, computes, waits ti
 			then()
 		})
 	}
-	s.after((waits+way)/2, func() {
+	execute := func() {
 		s.tickets.enter(func() {
 			s.fetch(s.pages(), func() {
 				s.cores.serve(computes/2, func() {
@@ -196,6 +217,13 @@ func (s *simulation) perform(begin time.Duration, write bool, computes, waits ti
 				})
 			})
 		})
+	}
+	s.after((waits+way)/2, func() {
+		if write {
+			s.flow.enter(execute)
+		} else {
+			execute()
+		}
 	})
 }
 
@@ -224,7 +252,7 @@ func (s *simulation) fetch(pages int, done func()) {
 // commit waits for the journal and for other members.
 func (s *simulation) commit(done func()) {
 	s.commits++
-	own, acks := false, 0
+	own, acks, p := false, 0, s.flow.apply()
 	check := func() {
 		if own && acks >= s.Acks {
 			own = false // only once
@@ -233,25 +261,27 @@ func (s *simulation) commit(done func()) {
 	}
 	other := func() { acks++; check() }
 	if !s.Shipped {
-		s.ship(s.now, other)
+		s.ship(p, other)
 	}
 	s.journal.commit(func() {
 		own = true
+		s.flow.sync(0, p)
 		if s.Shipped {
-			s.ship(s.now, other)
+			s.ship(p, other)
 		}
 		check()
 	})
 }
 
 // ship sends a write to the other members. Each has a journal of its own.
-func (s *simulation) ship(from time.Duration, synced func()) {
-	rest := len(s.members)
-	for _, m := range s.members {
+func (s *simulation) ship(p position, synced func()) {
+	rest, from := len(s.members), s.now
+	for i, m := range s.members {
 		hop := s.Hop(s.random)
 		s.after(hop/2, func() {
 			m.commit(func() {
 				s.after(hop/2, synced)
+				s.flow.sync(i+1, p)
 				if rest--; rest == 0 {
 					s.out.Lag.Record(int64(s.now - from))
 				}
