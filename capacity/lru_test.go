@@ -218,3 +218,40 @@ func TestPredictionWithIndexAgainstExactLRU(t *testing.T) {
 		}
 	}
 }
+
+// A cache that was empty fills as the model says, until it throws out pages: hits around several moments after its
+// start are held against an exact LRU that is asked by the real generators.
+func TestFillingAgainstExactLRU(t *testing.T) {
+	t.Parallel()
+	const records, perPage, window = 14_000, 25, 2000
+	for _, distribution := range []string{"zipfian", "uniform", "hotspot"} {
+		asked := spec.Workload{Name: "c", Mode: "core", Seed: 6, Records: records,
+			Params: map[string]string{"requestdistribution": distribution, "fieldcount": "1", "fieldlength": "10"}}
+		keys, err := KeysOf(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := newTrace(t, asked, 40_000)
+		for _, share := range []float64{0.3, 2} {
+			room := int(records / perPage * share)
+			f, err := keys.Filling(Cache{Bytes: float64(room*perPage) * keys.DocBytes,
+				PageBytes: perPage * keys.DocBytes * 1.001 / pageFill})
+			if err != nil || math.IsInf(f.Full, 1) != (share > 1) {
+				t.Fatal(f, err)
+			}
+			cache, missed, want := newLRU(room), 0.0, 0.0
+			for i, n := range tr.record {
+				if !cache.ask(n / perPage) {
+					missed++
+				}
+				if want += f.Misses(float64(i)); i%window == window-1 {
+					if math.Abs(missed-want)/window > 0.04 {
+						t.Errorf("%s, cache of %v %%, request %d: %.3f pages read, predicted %.3f", distribution, 100*share, i,
+							missed/window, want/window)
+					}
+					missed, want = 0, 0
+				}
+			}
+		}
+	}
+}

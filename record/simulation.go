@@ -127,4 +127,19 @@ type SimulationFailures struct {
 	// P99 is that of durable writes of an open load over the whole time, in nanoseconds, of which a part waits for the end
 	// of an outage; absent without an open load.
 	P99 *int64 `json:"p99_ns,omitempty"`
+	// Cold is what caches that are not full cost after outages; absent without a load and a cache, or if records do not
+	// show what a page from the disk costs.
+	Cold *SimulationCold `json:"cold,omitempty"`
+}
+
+// SimulationCold is the time after outages in which the cache of a new primary is not full.
+type SimulationCold struct {
+	// Outages are those with such a time, Seconds its sum over the shards, and Longest the longest one.
+	Outages int     `json:"outages"`
+	Seconds float64 `json:"seconds"`
+	Longest float64 `json:"longest_seconds"`
+	// Operations are how many fewer are done in that time (closed load), or how many of them wait for others, if Waiting
+	// (open load).
+	Operations float64 `json:"operations"`
+	Waiting    bool    `json:"waiting,omitempty"`
 }

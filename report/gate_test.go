@@ -67,9 +67,10 @@ func TestSimulationGolden(t *testing.T) {
 			CPU:     0.02, Misses: 0.2, Lag: 5e6},
 		Failures: &record.SimulationFailures{Seconds: 86400, Failures: 300, Outages: 100, Majority: 1, Down: 200, Away: 9000,
 			Longest: 31, Available: 0.999993, P99: &p99}}
+	s.Failures.Cold = &record.SimulationCold{Outages: 12, Seconds: 900, Longest: 80, Operations: 123_456, Waiting: true}
 	s.Load.Slower = &record.SimulationSlower{Grows: 0.2, Majority: 7e9, Limited: 0.8, Target: 10e9}
-	golden(t, "simulation-slower.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
-	s.Load.Slower = nil
+	golden(t, "simulation-more.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
+	s.Load.Slower, s.Failures.Cold = nil, nil
 	golden(t, "simulation.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
 	s.Load, s.Failures = nil, nil
 	s.Refused = []string{"load: the simulation does not reproduce these records", "failures: kill: two drills of it are needed"}

@@ -147,5 +147,13 @@ func simulatedFailures(s *record.Simulation) Section {
 	if f.P99 != nil {
 		facts = append(facts, Fact{Name: "durable write", Value: "p99 " + ns64(*f.P99) + " with the writes that wait for the end of an outage"})
 	}
+	if c := f.Cold; c != nil {
+		effect := "fewer are done"
+		if c.Waiting {
+			effect = "wait for others"
+		}
+		facts = append(facts, Fact{Name: "caches", Value: fmt.Sprintf("after %s not full, slow for %s in all, the longest %s; %s operations %s",
+			figure.Plural(c.Outages, "outage"), seconds(c.Seconds), seconds(c.Longest), figure.Count(int64(c.Operations)), effect)})
+	}
 	return Section{Title: "failures", Facts: facts}
 }

@@ -114,6 +114,9 @@ func Simulate(d spec.Deployment, e Evidence, tool record.Tool) *record.Simulatio
 	if out.Load != nil || out.Failures != nil {
 		out.Validity = append(out.Validity, assumptions(d)...)
 	}
+	if out.Failures != nil && out.Failures.Cold != nil {
+		out.Validity = append(out.Validity, coldFinding)
+	}
 	return out
 }
 
@@ -174,6 +177,7 @@ func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
 	if d.Slower > 0 {
 		out.Load.Slower = &o.slower
 	}
+	o.model, o.asked, o.checked = m, asked, checked
 	return o, nil
 }
 
@@ -310,6 +314,11 @@ func simulateFailures(out *record.Simulation, e *Evidence, load *outcome) error 
 		x.P99 = &p99
 	}
 	out.Failures = x
+	if load != nil && d.Cache > 0 {
+		if err := load.coldCaches(out, o.Outages); err != nil {
+			out.LeftOut = append(out.LeftOut, "caches after outages: "+err.Error())
+		}
+	}
 	return nil
 }
 

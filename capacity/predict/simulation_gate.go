@@ -237,6 +237,9 @@ type outcome struct {
 	p99, p99Low, p99High float64            // median, lowest and highest
 	journal, cores, lag  float64            // medians
 	slower               record.SimulationSlower
+	model                *deploymentModel
+	asked                setup
+	checked              []setup // of the gate
 }
 
 // simulate simulates a setup with each block of syncs.

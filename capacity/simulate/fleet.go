@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,9 @@ type FleetOutcome struct {
 type Outage struct {
 	Shard     int
 	From, For time.Duration
+	// Up is how long the member that is primary afterwards had been up at the end, and negative if it was never away. It
+	// is 0 for a single server.
+	Up time.Duration
 	// Majority: the set had no majority meanwhile.
 	Majority bool
 	// Open: it had not ended when the simulation stopped.
@@ -51,6 +55,7 @@ type fleet struct {
 type set struct {
 	number  int
 	back    []time.Duration // when each member is back; 0: it is not away
+	up      []time.Duration // since when each member is up, negative: since before the begin
 	away    int
 	primary int // -1: none
 	epoch   int // of elections
@@ -63,7 +68,8 @@ type set struct {
 func (f Fleet) Run() FleetOutcome {
 	s := &fleet{Fleet: f, random: rand.New(rand.NewPCG(f.Seed, 27))}
 	for i := range f.Shards {
-		s.sets = append(s.sets, &set{number: i, back: make([]time.Duration, f.Members)})
+		s.sets = append(s.sets, &set{number: i, back: make([]time.Duration, f.Members),
+			up: slices.Repeat([]time.Duration{-1}, f.Members)})
 	}
 	for _, kind := range f.Failures {
 		for range kind.Number {
@@ -134,6 +140,9 @@ func (s *fleet) elect(t *set) {
 		for t.primary = s.random.IntN(len(t.back)); t.back[t.primary] > 0; {
 			t.primary = (t.primary + 1) % len(t.back)
 		}
+		if t.outage.Up = -1; t.up[t.primary] >= 0 {
+			t.outage.Up = s.now - t.up[t.primary]
+		}
 		s.close(t, false)
 	})
 }
@@ -144,7 +153,7 @@ func (s *fleet) comeBack(t *set, member int) {
 	}
 	s.account(t)
 	had := t.majority()
-	t.back[member] = 0
+	t.back[member], t.up[member] = 0, s.now
 	t.away--
 	if t.primary < 0 && !had && t.majority() {
 		s.elect(t)

@@ -52,8 +52,8 @@ func TestStandalone(t *testing.T) {
 	o := Fleet{Shards: 100, Members: 1, Time: time.Hour, Seed: 3,
 		Failures: []Failures{{Number: 50, Draw: always(time.Minute, time.Hour)}}}.Run()
 	for _, x := range o.Outages {
-		if !x.Open && x.For < time.Minute {
-			t.Errorf("an outage of %v", x.For)
+		if !x.Open && (x.For < time.Minute || x.Up != 0) {
+			t.Errorf("an outage of %v, after which the server was up for %v", x.For, x.Up)
 		}
 	}
 	if near(t, "down", o.Down.Minutes(), 50, 0.2); o.Away != 0 {
