@@ -42,3 +42,13 @@ func (f *Filling) Misses(requests float64) float64 {
 	}
 	return max(0, misses)
 }
+
+// Dirty is how many bytes of documents the pages have that so many writes touched at least once. New documents are not
+// in it.
+func (k Keys) Dirty(writes float64) float64 {
+	l := k.layOut(Cache{Bytes: math.MaxFloat64, PageBytes: WiredTiger(0).PageBytes})
+	if k.Distribution == "sequential" {
+		return min(l.pages, writes/l.perPage) * l.pageBytes
+	}
+	return l.present(writes)
+}

@@ -255,3 +255,27 @@ func TestFillingAgainstExactLRU(t *testing.T) {
 		}
 	}
 }
+
+// The pages that writes touched are counted with the real generators.
+func TestDirtyPages(t *testing.T) {
+	t.Parallel()
+	for _, distribution := range []string{"zipfian", "uniform", "hotspot", "sequential"} {
+		asked := spec.Workload{Name: "c", Mode: "core", Seed: 7, Records: 14_000,
+			Params: map[string]string{"requestdistribution": distribution, "fieldcount": "1", "fieldlength": "1000"}}
+		keys, err := KeysOf(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := keys.layOut(WiredTiger(1 << 30))
+		touched := map[int]bool{}
+		for i, n := range newTrace(t, asked, 3000).record {
+			touched[n/int(l.perPage)] = true
+			if i != 200 && i != 1000 && i != 2999 {
+				continue
+			}
+			if got := keys.Dirty(float64(i+1)) / l.pageBytes; math.Abs(got-float64(len(touched))) > 1+0.1*got {
+				t.Errorf("%s: %d writes touch %d pages, predicted %.0f", distribution, i+1, len(touched), got)
+			}
+		}
+	}
+}

@@ -92,6 +92,8 @@ type SimulationLoad struct {
 	CPU     float64 `json:"cpu"`
 	// Misses is how many pages an operation reads from the disk.
 	Misses float64 `json:"misses,omitempty"`
+	// Checkpoints is the share of the time in which a checkpoint runs, 0 if that is not simulated.
+	Checkpoints float64 `json:"checkpoints,omitempty"`
 	// Lag is the p99 of how much later than the primary the slowest member had a write, in nanoseconds.
 	Lag int64 `json:"lag_p99_ns,omitempty"`
 	// Slower are members on the storage of the second probe, absent without them.

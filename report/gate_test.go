@@ -68,9 +68,10 @@ func TestSimulationGolden(t *testing.T) {
 		Failures: &record.SimulationFailures{Seconds: 86400, Failures: 300, Outages: 100, Majority: 1, Down: 200, Away: 9000,
 			Longest: 31, Available: 0.999993, P99: &p99}}
 	s.Failures.Cold = &record.SimulationCold{Outages: 12, Seconds: 900, Longest: 80, Operations: 123_456, Waiting: true}
+	s.Load.Checkpoints = 0.1
 	s.Load.Slower = &record.SimulationSlower{Grows: 0.2, Majority: 7e9, Limited: 0.8, Target: 10e9}
 	golden(t, "simulation-more.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
-	s.Load.Slower, s.Failures.Cold = nil, nil
+	s.Load.Slower, s.Failures.Cold, s.Load.Checkpoints = nil, nil, 0
 	golden(t, "simulation.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
 	s.Load, s.Failures = nil, nil
 	s.Refused = []string{"load: the simulation does not reproduce these records", "failures: kill: two drills of it are needed"}

@@ -108,6 +108,9 @@ func simulatedLoad(s *record.Simulation) Section {
 	if l.Misses > 0 {
 		facts = append(facts, Fact{Name: "cache", Value: figure.Significant(l.Misses) + " pages read for each operation"})
 	}
+	if l.Checkpoints > 0 {
+		facts = append(facts, Fact{Name: "checkpoints", Value: "run for " + figure.Percent(l.Checkpoints) + " of the time"})
+	}
 	if x := l.Slower; x != nil {
 		facts = append(facts, slowerFacts(x)...)
 	} else if l.Lag > 0 {

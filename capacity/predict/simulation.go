@@ -156,6 +156,9 @@ func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
 			return nil, err
 		}
 	}
+	if m.out.Engine == "mongod" {
+		asked.checkpoints = m.checkpointsShown(out, checked)
+	}
 	if err := asked.shown(checked, out.Checks); err != nil {
 		return nil, err
 	}
@@ -174,6 +177,7 @@ func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
 	out.Load = &record.SimulationLoad{Rate: o.rate * n, Mean: o.mean, P50: int64(o.p50), P99: int64(o.p99),
 		P99Low: int64(o.p99Low), P99High: int64(o.p99High), Journal: o.journal, CPU: o.cores, Misses: asked.misses,
 		Lag: int64(o.lag)}
+	out.Load.Checkpoints = o.checkpoint
 	if d.Slower > 0 {
 		out.Load.Slower = &o.slower
 	}
@@ -188,7 +192,8 @@ type setup struct {
 	members, acks int
 	router        bool
 	misses        float64 // pages that an operation reads
-	slower        int     // members on the storage of the second probe
+	checkpoints   bool
+	slower        int // members on the storage of the second probe
 }
 
 func (s setup) String() string {
@@ -208,12 +213,15 @@ func (s setup) String() string {
 	if s.misses > 0 {
 		text += fmt.Sprintf(", %s pages read for each operation", figure.Significant(s.misses))
 	}
+	if s.checkpoints {
+		text += ", with checkpoints"
+	}
 	return text
 }
 
 // kind is what a check must have in common with the deployment.
 func (s setup) kind() setup {
-	k := setup{members: s.members, acks: s.acks, router: s.router}
+	k := setup{members: s.members, acks: s.acks, router: s.router, checkpoints: s.checkpoints}
 	k.rate = float64(min(1, cmp.Compare(s.rate, 0)))
 	k.misses = float64(min(1, cmp.Compare(s.misses, 0)))
 	return k

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/capacity"
 	"github.com/plimsoll-bench/plimsoll/capacity/simulate"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -27,7 +28,10 @@ type deploymentModel struct {
 	routers *difference
 	reads   *syncs // of the probe's random reads, by the number at once
 	slower  *slower
-	held    []Calibration
+	// checkpoints are nil if it is not known what they do, and then unknown says why.
+	checkpoints *checkpoints
+	unknown     error
+	held        []Calibration
 }
 
 // difference draws by how much the times of one distribution are longer than those of another, at the same share.
@@ -74,6 +78,9 @@ func newDeploymentModel(e *Evidence, other bool) (*deploymentModel, error) {
 		if m.slower, err = m.slowerOf(e.Probes[1]); err != nil {
 			return nil, err
 		}
+	}
+	if m.out.Engine == "mongod" {
+		m.checkpoints, m.unknown = m.checkpointsOf(e.Probes[0], single)
 	}
 	for i := range more {
 		if err := m.add(&more[i]); err != nil {
@@ -237,6 +244,7 @@ type outcome struct {
 	p99, p99Low, p99High float64            // median, lowest and highest
 	journal, cores, lag  float64            // medians
 	slower               record.SimulationSlower
+	checkpoint           float64 // share of the time in which one runs
 	model                *deploymentModel
 	asked                setup
 	checked              []setup // of the gate
@@ -254,6 +262,17 @@ func (m *deploymentModel) simulate(s setup) (*outcome, error) {
 	for i, b := range blocks {
 		shard.Sync, shard.Seed = b.sample, uint64(i)
 		x := shard.Run()
+		if s.checkpoints {
+			shard.Sync = m.checkpoints.during(b.sample)
+			with := shard.Run()
+			var share float64
+			if !s.steady(&with) {
+				return nil, fmt.Errorf("while a checkpoint runs, a shard does %s/s of %s/s that are offered. What waits then is not simulated",
+					figure.Rate(with.Rate), figure.Rate(s.rate))
+			}
+			x, share = m.checkpoints.mix(&x, &with)
+			o.checkpoint += share / float64(len(blocks))
+		}
 		if err := o.writes.Merge(x.Writes); err != nil {
 			return nil, err
 		}
@@ -293,9 +312,11 @@ func steady(o *simulate.Outcome, rate float64) bool { return o.Rate > 0.97*rate 
 
 // carries reports whether all blocks carry the offered rate.
 func (o *outcome) carries(s setup) bool {
-	return s.rate == 0 ||
-		!slices.ContainsFunc(o.blocks, func(x simulate.Outcome) bool { return !steady(&x, s.rate) })
+	return !slices.ContainsFunc(o.blocks, func(x simulate.Outcome) bool { return !s.steady(&x) })
 }
+
+// steady reports whether a shard carries the rate of an open load.
+func (s setup) steady(o *simulate.Outcome) bool { return s.rate == 0 || steady(o, s.rate) }
 
 // tickets are those of the server, as it reported them; 0 if it did not.
 func (m *deploymentModel) tickets() int {
@@ -319,6 +340,7 @@ func (m *deploymentModel) check(out *record.Simulation) (checked []setup) {
 		if err == nil {
 			s.misses, err = m.missesOf(&c)
 		}
+		s.checkpoints = m.checkpoints != nil && c.phase().Seconds >= m.checkpoints.every.Seconds()
 		if err == nil {
 			_, err = m.deploy(s)
 		}
@@ -330,14 +352,17 @@ func (m *deploymentModel) check(out *record.Simulation) (checked []setup) {
 	}
 	order := slices.SortedFunc(maps.Keys(groups), func(a, b setup) int {
 		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(a.workers, b.workers), cmp.Compare(a.members, b.members),
-			cmp.Compare(a.acks, b.acks), cmp.Compare(a.misses, b.misses))
+			cmp.Compare(a.acks, b.acks), cmp.Compare(a.misses, b.misses), strings.Compare(a.String(), b.String()))
 	})
 	for _, s := range order {
-		if o, err := m.simulate(s); err == nil { // deploy said above that it is possible
-			out.Checks = append(out.Checks, m.compare(s, o, groups[s])...)
+		o, err := m.simulate(s)
+		if err != nil { // deploy said above that it is possible, but not with checkpoints
+			out.LeftOut = append(out.LeftOut, groups[s][0].Dir+": "+err.Error())
+			continue
 		}
+		out.Checks, checked = append(out.Checks, m.compare(s, o, groups[s])...), append(checked, s)
 	}
-	return order
+	return checked
 }
 
 // comparable says why a run is not of the calibrated engine and workload.
