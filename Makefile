@@ -5,6 +5,8 @@ BIN     ?= bin/plimsoll
 TOOL    := $(GO) tool -modfile=tools/go.mod
 # Without cgo, tests share what is compiled with the programs that they put into images. Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
+# Without the path of this tree, what was compiled in one clone is used in others, too.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # How long one package's tests may take; the race detector makes some ten times slower.
 TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.

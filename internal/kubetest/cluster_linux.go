@@ -468,7 +468,7 @@ func Plimsoll(t testing.TB, name string) (program, archive string, ok bool) {
 	return program, archive, true
 }
 
-// Program builds the program of this module.
+// Program builds the program of this module. Like a test it has no version, so that a test can be its coordinator.
 func Program(t testing.TB) string {
 	t.Helper()
 	p, _, err := find()
@@ -476,7 +476,7 @@ func Program(t testing.TB) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "plimsoll")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
 	build.Dir, build.Env = p.top, append(os.Environ(), "CGO_ENABLED=0")
 	if err := run(build); err != nil {
 		t.Fatal(err)
