@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,4 +146,24 @@ func findings(s *record.Simulation) string {
 		ids = append(ids, f.ID)
 	}
 	return strings.Join(ids, " ")
+}
+
+// In measured drills of a mongod whose documents fit into the cache, the rate is back when the outage ends: writes have
+// filled the caches of the secondaries. The model says the same of such members.
+func TestCachesOfMeasuredDrills(t *testing.T) {
+	for _, n := range []string{"1", "2", "3"} {
+		e, err := OpenEvidence([]string{"testdata/simulated/drills/mongod-kill-" + n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := filling(t, 1e12) // a ledger of fewer documents is asked for uniformly too
+		x := &cold{filling: keys, misses: []float64{0, 1}, rates: []float64{200, 20}, offered: 180, rate: 180, writes: 1}
+		for _, r := range e.Drills[0].Rounds {
+			w := r.Effects[slices.IndexFunc(r.Effects, func(e record.DrillEffect) bool { return e.Kind == record.KindWrites })]
+			slow := time.Duration(w.Recovery - w.Outage)
+			if c := x.coldOutages([]simulate.Outage{{For: time.Duration(w.Outage), Up: -1}}); c.Seconds > 0 || slow > 100*ms {
+				t.Errorf("drill %s, round %d: slow for %v after the outage, simulated %+v", n, r.Number, slow, c)
+			}
+		}
+	}
 }

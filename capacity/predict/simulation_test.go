@@ -179,6 +179,9 @@ func TestSimulationOfSlowerMembers(t *testing.T) {
 	if s := Simulate(ask, e, record.Tool{}); !strings.Contains(refusal(s), "1 of the records are probes: give that") {
 		t.Errorf("without a second probe: %q", refusal(s))
 	}
+	if _, err := spec.ReadDeployment(strings.NewReader("{members: 3, slower: 3, load: {workers: 1}}")); err == nil {
+		t.Error("three of three members are slower than their primary")
+	}
 	m := deploymentModel{engineModel: &engineModel{out: &record.ProbePrediction{Engine: "mongod"}}}
 	slow := probed(t, 40*ms, 1, 16)
 	slow.Specification.Log = spec.LogReserved
