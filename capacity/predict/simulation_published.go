@@ -407,7 +407,13 @@ func (r *reference) answer(out *record.Simulation, checked []setup) error {
 	}
 	f.workload = workloads[0]
 	f.setup.misses = r.misses(&f)
-	if err := cmp.Or(reproduced(out.Checks, "figures"), f.setup.near(checked, "figures")); err != nil {
+	err := cmp.Or(reproduced(out.Checks, "figures"), f.setup.near(checked, "figures"))
+	others := slices.ContainsFunc(r.stated, func(x stated) bool { return !x.calibrates && x.servers != r.servers })
+	if err == nil && f.servers != r.servers && !others {
+		err = fmt.Errorf("these figures are of %g data servers, and the deployment has %d. Choose figures of other numbers of them too",
+			r.servers, d.Shards)
+	}
+	if err != nil {
 		return err
 	}
 	shard := r.shard(&f)

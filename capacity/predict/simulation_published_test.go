@@ -57,7 +57,7 @@ func TestSimulationOfDocument(t *testing.T) {
 // Figures of one workload answer for a deployment that is like them, if all are reproduced.
 func TestSimulationFromFiguresOfDocument(t *testing.T) {
 	const ref = "policy-storage/figure-7"
-	d := deployment(t, "{shards: 8, routers: true, load: {workers: 256}, cache: 31.5GiB, records: 25M}")
+	d := deployment(t, "{shards: 4, routers: true, load: {workers: 192}, cache: 31.5GiB, records: 25M}")
 	s, err := SimulatePublished(ref, &d, record.Tool{})
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +66,13 @@ func TestSimulationFromFiguresOfDocument(t *testing.T) {
 	for _, c := range s.Checks {
 		held = held && c.Holds
 	}
-	if (s.Load != nil) != held || s.Load != nil && math.Abs(s.Load.Rate/230_000-1) > 0.03 {
+	if (s.Load != nil) != held || s.Load != nil && math.Abs(s.Load.Rate/122_000-1) > 0.03 {
 		t.Errorf("%q, %+v", refusal(s), s.Load)
+	}
+	d.Shards = 8
+	if s, err := SimulatePublished(ref, &d, record.Tool{}); err != nil || s.Load != nil || held &&
+		!strings.Contains(refusal(s), "4 data servers, and the deployment has 8") {
+		t.Errorf("8 data servers: %q, %v", refusal(s), err)
 	}
 	if _, err := SimulatePublished("write-concern", nil, record.Tool{}); err == nil || !strings.Contains(err.Error(), "data-servers") {
 		t.Errorf("a document without hardware: %v", err)
