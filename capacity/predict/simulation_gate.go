@@ -368,7 +368,6 @@ func (m *deploymentModel) check(out *record.Simulation) (checked []setup) {
 // comparable says why a run is not of the calibrated engine and workload.
 func (m *deploymentModel) comparable(c *Calibration) error {
 	a, b := c.Run, m.base.Run
-	j := a.Specification.Durability.Effective().Journal
 	class := c.Summary.Class(m.out.Class)
 	switch {
 	case measure.Worst(a.Validity) == measure.Invalid:
@@ -377,7 +376,7 @@ func (m *deploymentModel) comparable(c *Calibration) error {
 		return fmt.Errorf("its target is %s, and the calibrations are of %s", a.Target.Kind, m.out.Engine)
 	case a.Specification.Workload.Name != b.Specification.Workload.Name:
 		return fmt.Errorf("it is workload %s, and the calibrations are of %s", a.Specification.Workload.Name, b.Specification.Workload.Name)
-	case j == nil || !*j:
+	case !journaled(a):
 		return fmt.Errorf("its writes do not wait for the journal")
 	case class == nil || class.Service.Count() == 0:
 		return fmt.Errorf("it has no %s", m.out.Class)
@@ -387,6 +386,15 @@ func (m *deploymentModel) comparable(c *Calibration) error {
 		return fmt.Errorf("it limits the cores of its hosts. That is not simulated")
 	}
 	return nil
+}
+
+// journaled reports whether writes of a run wait for the journal, by themselves or by the configuration of the set.
+func journaled(r *record.Run) bool {
+	d := r.Specification.Durability.Effective()
+	if d.Journal != nil {
+		return *d.Journal
+	}
+	return d.W == "majority" && r.Target.Settings["replica-set.writeConcernMajorityJournalDefault"] == "true"
 }
 
 // missesOf is how many pages an operation of a run reads, by its cache and documents.
