@@ -87,6 +87,7 @@ func signed(share float64) string {
 func whatIfDocument(w *record.WhatIf) *Document {
 	d := &Document{Title: whatIfTitle(w), Grade: gradeOf(w.Validity, record.Complete), Findings: findingPoints(w.Validity)}
 	d.Brief, d.Verdict = doubt(w.Validity)
+	d.refuse(w.Refused)
 	n := w.Nearest
 	lines := []string{fmt.Sprintf("Nearest measured configuration: %s of %s, %s/s (n = %d).", n.Configuration, n.Study, figure.Rate(n.Throughput), n.N)}
 	if len(w.Same) > 0 {

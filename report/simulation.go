@@ -15,6 +15,7 @@ func simulationDocument(s *record.Simulation) *Document {
 	d := &Document{Title: simulationTitle(s), Grade: gradeOf(s.Validity, record.Complete),
 		Findings: findingPoints(s.Validity)}
 	d.Brief, d.Verdict = doubt(s.Validity)
+	d.refuse(s.Refused)
 	d.Sections = appendFilled(nil, Section{Title: "refused", Lines: s.Refused}, simulatedLoad(s), simulatedFailures(s))
 	if s.Document == nil {
 		d.Sections = appendFilled(d.Sections, simulatedChecks("records that did not calibrate it", "measured", s.Checks))

@@ -38,6 +38,14 @@ func doubt(list []measure.Finding) (brief, text string) {
 	return "valid", "valid"
 }
 
+// refuse is the verdict of a question that the records do not answer.
+func (d *Document) refuse(reasons []string) {
+	if len(reasons) > 0 {
+		d.Brief, d.Verdict = "refused", "refused: these records do not answer it; the reasons are below"
+		d.Grade = Warn
+	}
+}
+
 // verdict combines the outcome with the validity, for a list and for a document. An invalid result begins with that.
 func verdict(h objectiveCounts, findings []measure.Finding, status record.Status) (brief, text string) {
 	join := func(belief string) string {
