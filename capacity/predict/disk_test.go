@@ -91,6 +91,17 @@ func TestPredictionOfDisk(t *testing.T) {
 	}
 }
 
+// Disks to which other programs write do not matter to an engine whose files are in memory.
+func TestCalibrationBesideOtherWriters(t *testing.T) {
+	c := ran(t, "one", 1, time.Millisecond, time.Millisecond, "update")
+	c.Run.Series = []record.Series{{Source: "host:a", Name: "disk.sda.writes", Mean: 1500}}
+	c.Run.Target.Settings = map[string]string{"file_system": "tmpfs"}
+	got := Disk(probed(t, time.Millisecond, 1, 2), []Calibration{c}, []int{1})
+	if got.Refused != "" || len(got.Points) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A calibration or a probe that does not say what the model needs is refused in words.
 func TestPredictionRefused(t *testing.T) {
 	probe := probed(t, time.Millisecond, 1, 2)

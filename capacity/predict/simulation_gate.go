@@ -51,7 +51,7 @@ func newDeploymentModel(e *Evidence, other bool) (*deploymentModel, error) {
 	for _, c := range e.Runs {
 		s, _ := setupOf(&c)
 		switch alone := s.members == 1 && !s.router; {
-		case c.Run.Scheduled || c.untouched() != nil || !c.inMemory():
+		case c.Run.Scheduled || !c.inMemory():
 			m.held = append(m.held, c)
 		case alone:
 			single = append(single, c)
@@ -88,13 +88,6 @@ func newDeploymentModel(e *Evidence, other bool) (*deploymentModel, error) {
 		}
 	}
 	return m, nil
-}
-
-// inMemory reports whether the engine had its files in memory, as far as the record says.
-func (c *Calibration) inMemory() bool {
-	l := c.Run.Lab
-	return c.Run.Target.Settings["file_system"] == "tmpfs" ||
-		l != nil && l.Specification.Storage.Device == "" && strings.HasPrefix(l.Specification.Storage.Dir, "/dev/shm")
 }
 
 // add reads what members or a router add to the operations of one worker.
