@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
@@ -53,8 +53,8 @@ var setUp = sync.OnceValues(func() (shared, error) {
 		return shared{}, err
 	}
 	s := shared{dir: dir, binary: filepath.Join(dir, "plimsoll"), home: filepath.Join(dir, "home")}
-	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", s.binary, "../cmd/plimsoll").CombinedOutput(); err != nil {
-		return s, fmt.Errorf("plimsoll does not build: %w\n%s", err, out)
+	if err := gobuild.Program(s.binary, "cmd/plimsoll"); err != nil {
+		return s, err
 	}
 	if err := os.Mkdir(s.home, 0o755); err != nil {
 		return s, err

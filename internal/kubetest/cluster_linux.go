@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -468,17 +469,11 @@ func Plimsoll(t testing.TB, name string) (program, archive string, ok bool) {
 	return program, archive, true
 }
 
-// Program builds the program of this module. Like a test it has no version, so that a test can be its coordinator.
+// Program builds the program of this module.
 func Program(t testing.TB) string {
 	t.Helper()
-	p, _, err := find()
-	if err != nil {
-		t.Fatal(err)
-	}
 	program := filepath.Join(t.TempDir(), "plimsoll")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", program, "./cmd/plimsoll")
-	build.Dir, build.Env = p.top, append(os.Environ(), "CGO_ENABLED=0")
-	if err := run(build); err != nil {
+	if err := gobuild.Program(program, "cmd/plimsoll"); err != nil {
 		t.Fatal(err)
 	}
 	return program

@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
 // mongoStandin is the program that plays mongod and mongos; its comment says how.
-const mongoStandin = "github.com/plimsoll-bench/plimsoll/lab/engine/testdata/mongo"
+const mongoStandin = "lab/engine/testdata/mongo"
 
 // RealMongoVar names a directory with a real mongod and mongos, on which the same tests run as on the stand-in.
 const RealMongoVar = "PLIMSOLL_TEST_MONGOD"
@@ -28,10 +28,8 @@ var buildMongo = sync.OnceValues(func() (program []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "mongo")
-	build := exec.Command("go", "build", "-o", path, mongoStandin)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // an image with it has no libraries
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the stand-in for mongod does not build: %w\n%s", err, out)
+	if err := gobuild.Program(path, mongoStandin); err != nil {
+		return nil, err
 	}
 	return os.ReadFile(path)
 })
