@@ -15,11 +15,11 @@ import (
 
 // predict runs size with --backtest, --what-if or --simulate.
 func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string) error {
+	published := strings.HasPrefix(f.simulate, publishedPrefix) // which has its own figures
 	switch {
-	case len(args) == 0 && strings.HasPrefix(f.simulate, publishedPrefix): // which has its own figures
-	case len(args) == 0 && f.simulate != "":
+	case len(args) == 0 && f.simulate != "" && !published:
 		return usageError("%s --simulate needs records of runs, probes or drills, or a published document", cmd.CommandPath())
-	case len(args) == 0:
+	case len(args) == 0 && f.simulate == "":
 		return usageError("%s needs the directory of at least one study", cmd.CommandPath())
 	case f.backtest && f.whatIf != "":
 		return usageError("--backtest and --what-if are two questions: remove one of them")
