@@ -220,7 +220,7 @@ func TestPredictionWithIndexAgainstExactLRU(t *testing.T) {
 }
 
 // A cache that was empty fills as the model says, until it throws out pages: hits around several moments after its
-// start are held against an exact LRU that is asked by the real generators.
+// start are compared with an exact LRU under the requests of the real generators.
 func TestFillingAgainstExactLRU(t *testing.T) {
 	t.Parallel()
 	const records, perPage, window = 14_000, 25, 2000
