@@ -149,8 +149,7 @@ func simulateLoad(out *record.Simulation, e *Evidence) (*outcome, error) {
 	checked := m.check(out)
 	d := out.Deployment
 	n := float64(d.Shards)
-	asked := setup{workers: int(float64(d.Load.Workers) / n), rate: float64(d.Load.Rate) / n, members: int(d.Members),
-		acks: int(d.Acknowledge) - 1, router: d.Routers, slower: int(d.Slower)}
+	asked := shardOf(&d)
 	if d.Cache > 0 {
 		if asked.misses, err = m.misses(float64(d.Cache), d.Records); err != nil {
 			return nil, err
@@ -194,6 +193,13 @@ type setup struct {
 	misses        float64 // pages that an operation reads
 	checkpoints   bool
 	slower        int // members on the storage of the second probe
+}
+
+// shardOf is the setup of one shard of a deployment, without misses and checkpoints.
+func shardOf(d *spec.Deployment) setup {
+	n := float64(d.Shards)
+	return setup{workers: int(float64(d.Load.Workers) / n), rate: float64(d.Load.Rate) / n, members: int(d.Members),
+		acks: int(d.Acknowledge) - 1, router: d.Routers, slower: int(d.Slower)}
 }
 
 func (s setup) String() string {

@@ -67,7 +67,7 @@ var publishedMetrics = []struct{ stated, check string }{
 const publishedOperations = 20_000
 
 // SimulatePublished simulates the deployment of a document, or another one if d is not nil. Its times are found from
-// every second level of the sweeps that state the most, and the figures of the chosen sweeps are held against the
+// every second level of the sweeps that state the most, and the figures of the chosen sweeps are compared with the
 // simulation.
 func SimulatePublished(ref string, d *spec.Deployment, tool record.Tool) (*record.Simulation, error) {
 	r, err := openReference(ref)
@@ -201,7 +201,7 @@ func (r *reference) rule() string {
 // simulated are the factors whose levels differ in what is simulated.
 var simulatedFactors = []string{"cores and memory", "client threads", "data servers"}
 
-// unsimulated says why the figures of the other levels of a sweep are not held against the simulation.
+// unsimulated says why the figures of the other levels of a sweep are not compared with the simulation.
 var unsimulated = map[string]string{
 	"durability":               "writes of its other levels do not wait for the journal, and no figure calibrates that",
 	"replica set and w":        "no figure shows what other members add: they are bounds, said of several levels together",
@@ -392,9 +392,7 @@ func (r *reference) answer(out *record.Simulation, checked []setup) error {
 			workloads = append(workloads, f.workload)
 		}
 	}
-	f := stated{servers: float64(d.Shards), cache: float64(d.Cache), records: float64(d.Records)}
-	f.setup = setup{workers: int(float64(d.Load.Workers) / f.servers), rate: float64(d.Load.Rate), members: int(d.Members),
-		acks: int(d.Acknowledge) - 1, router: d.Routers}
+	f := stated{servers: float64(d.Shards), cache: float64(d.Cache), records: float64(d.Records), setup: shardOf(d)}
 	switch {
 	case len(workloads) != 1:
 		if err := reproduced(out.Checks, "figures"); err != nil {
