@@ -1,6 +1,7 @@
 package gobuild
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -30,11 +31,30 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A program is built, and what does not build says why.
+// A program is linked once, and what does not build says why.
 func TestProgram(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "mongo")
-	if err := Program(out, "lab/engine/testdata/mongo"); err != nil {
+	if err := os.MkdirAll("../../bin", 0o755); err != nil {
 		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("../../bin", "gobuild-") // on the filesystem of what is kept
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	out, again := filepath.Join(dir, "mongo"), filepath.Join(dir, "again")
+	for _, name := range []string{out, again} {
+		if err := Program(name, "lab/engine/testdata/mongo"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := os.Stat(out)
+	second, err2 := os.Stat(again)
+	if err != nil || err2 != nil || !os.SameFile(first, second) {
+		t.Errorf("the second time it was built anew: %v, %v", err, err2)
 	}
 	if text, err := exec.Command(out).CombinedOutput(); err == nil || !strings.Contains(string(text), "the stand-in fails") {
 		t.Errorf("%v: %s", err, text)
