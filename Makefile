@@ -7,6 +7,8 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 export CGO_ENABLED ?= 0
 # Without the path of this tree, what was compiled in one clone is used in others, too.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
+# Go programs need a fifth less processor time if they collect garbage less often, and machines for tests have the memory.
+SPEND   := GOGC=400
 # How long one package's tests may take; the race detector makes some ten times slower.
 TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
@@ -39,7 +41,7 @@ SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study rec
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|Workloads|YCSB|PlatformMaintenance)$$
 # $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
-gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
+gotest   = mkdir -p bin && $(SPEND) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
@@ -80,16 +82,16 @@ fmt: ## nothing is left to format
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
 
 vet:
-	$(GO) vet ./...
+	$(SPEND) $(GO) vet ./...
 
 staticcheck:
-	$(TOOL) staticcheck ./...
+	$(SPEND) $(TOOL) staticcheck ./...
 
 vuln: ## known vulnerabilities in what is called; an unreachable database is said and does not fail
 	@tools/vuln.sh "$(TOOL)" "$(VULNDB)"
 
 rules: ## the rules of the repository
-	$(GO) test -count=1 ./internal/repotest/
+	$(SPEND) $(GO) test -count=1 ./internal/repotest/
 
 unit: build ## all tests but those of `make race`, whole commands and real servers included
 	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
@@ -102,7 +104,7 @@ race: ## the tests of packages that start goroutines, under the race detector (n
 	$(call times,race)
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
-	@$(GO) test -vet=off $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(SLOW) | paste -sd '|')")
+	@$(SPEND) $(GO) test -vet=off $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(SLOW) | paste -sd '|')")
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench
