@@ -32,14 +32,20 @@ PARALLEL ?= 3
 TESTS    ?= 3
 # What takes longest begins first, so that none of it is alone at the end. The packages with clusters mostly wait, and for each
 # other, too: they run one after the other beside e2e. Those of NATS come late: an agent that gets no processor for 30 s counts
-# as lost.
-LONGEST := e2e cmd/plimsoll platform/kubernetes fleet/kubernetes internal/kubetest lab/topology e2e/browser lab/volume platform serve record suite \
-	study/simulated report/html drill/ledger
-# Not part of `make quick`: labs, whole commands, browsers, and what takes more than some seconds.
-SLOW    := e2e cmd/plimsoll lab platform fleet internal/kubetest serve study record report/html run disk internal/browsertest suite
+# as lost. LONG_INSIDE is the same of what is not OUTSIDE.
+LONGEST := e2e cmd/plimsoll platform/kubernetes fleet/kubernetes internal/kubetest lab/topology e2e/browser lab/volume platform serve
+LONG_INSIDE := record capacity/predict suite drill/ledger study/simulated
+# The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
+# clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
+OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
+# Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
+SLOW    := $(OUTSIDE) study record report/html run suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|Workloads|YCSB|PlatformMaintenance)$$
+# $(call within,FOLDERS) matches the packages in folders of this module.
+within   = $(subst $(space),|,$(strip $(patsubst %,/plimsoll/%(/|$$),$(1))))
+space    = $(subst ,, )
 # $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
 gotest   = mkdir -p bin && $(SPEND) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
@@ -95,7 +101,10 @@ rules: ## the rules of the repository
 
 unit: build ## all tests but those of `make race`, whole commands and real servers included
 	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
-		$(call gotest,unit) $(addprefix ./,$(LONGEST)) $$packages
+		outside=$$(echo "$$packages" | grep -E '$(call within,$(OUTSIDE))') && \
+		$(call gotest,inside) $(addprefix ./,$(LONG_INSIDE)) $$(echo "$$packages" | grep -v -E '$(call within,$(OUTSIDE))') && \
+		$(call gotest,unit) -count=1 $(addprefix ./,$(LONGEST)) $$outside
+	$(call times,inside)
 	$(call times,unit)
 
 race: export CGO_ENABLED = 1
@@ -104,7 +113,7 @@ race: ## the tests of packages that start goroutines, under the race detector (n
 	$(call times,race)
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
-	@$(SPEND) $(GO) test -vet=off $$($(GO) list ./... | grep -v -E "$$(printf '/%s(/|$$)\n' $(SLOW) | paste -sd '|')")
+	@$(SPEND) $(GO) test -vet=off $$($(GO) list ./... | grep -v -E '$(call within,$(SLOW))')
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench

@@ -13,17 +13,17 @@ import (
 )
 
 // shippedDrills are the shipped drills with short faults, their needs, their exit codes on MongoDB, and shorter times
-// where a kill and an election are all that needs time.
+// and rates where a kill and an election are all that is to be seen.
 var shippedDrills = []struct {
 	name    string
 	root    bool
 	code    int
 	changes []string
 }{
-	{"kill-primary", false, 0, []string{"duration: 25s", "duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
-	{"kill-primary-balanced", false, 0, []string{"duration: 25s", "duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
+	{"kill-primary", false, 0, []string{"rate: 300, duration: 25s", "rate: 60, duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
+	{"kill-primary-balanced", false, 0, []string{"rate: 2000, duration: 25s", "rate: 200, duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
 	{"black-hole", true, 0, nil},
-	{"double-fault", false, 0, []string{"duration: 40s", "duration: 18s", "at: 8s, for: 20s", "at: 3s, for: 9s", "at: 12s, for: 10s", "at: 5s, for: 4s"}},
+	{"double-fault", false, 0, []string{"rate: 300, duration: 40s", "rate: 60, duration: 18s", "at: 8s, for: 20s", "at: 3s, for: 9s", "at: 12s, for: 10s", "at: 5s, for: 4s"}},
 	{"slow-disk", true, 0, nil},
 	{"full-disk", true, 0, nil},
 	{"power-loss-durable", true, 0, nil},

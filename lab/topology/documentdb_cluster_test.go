@@ -237,7 +237,7 @@ func insert(ctx context.Context, c *mongo.Collection, id int, limit time.Duratio
 		_, err := c.InsertOne(try, bson.M{"_id": id})
 		cancel()
 		if limit < patience || err == nil || mongo.IsDuplicateKeyError(err) || time.Since(begun) > limit ||
-			sleep(ctx, 50*time.Millisecond) != nil {
+			sleep(ctx, retryAfter) != nil {
 			if limit == patience && mongo.IsDuplicateKeyError(err) {
 				return nil
 			}
@@ -252,18 +252,22 @@ type writer struct {
 	next  int
 }
 
-// writeEvery leaves the processors to the servers: in an outage, each attempt starts several processes of PostgreSQL.
-const writeEvery = 10 * time.Millisecond
+// The pauses leave the processors to the servers: in an outage, each attempt starts several processes of PostgreSQL.
+const (
+	writeEvery = 10 * time.Millisecond
+	retryAfter = 100 * time.Millisecond
+)
 
 // write goes on until ctx ends. Ids are not used again: what became of one that failed is not known.
 func (w *writer) write(ctx context.Context, c *mongo.Collection) {
 	for ctx.Err() == nil {
 		id := w.next
 		w.next++
+		pause := retryAfter
 		if insert(ctx, c, id, 2*time.Second) == nil {
-			w.acked = append(w.acked, id)
+			w.acked, pause = append(w.acked, id), writeEvery
 		}
-		_ = sleep(ctx, writeEvery)
+		_ = sleep(ctx, pause)
 	}
 }
 
