@@ -15,7 +15,7 @@ TIMEOUT ?= 30m
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
 # sleeps and needs little to be compiled begins first, so that the rest is compiled meanwhile.
-RACED   := lab/engine lab/engine/enginetest lab/faultfs fleet fleet/nats fleet/ssh disk disk/faultcut study/conduct cmd/plimsoll run lab/host serve load lab \
+RACED   := lab/engine cmd/plimsoll fleet lab/faultfs fleet/nats study/conduct disk disk/faultcut run load lab/engine/enginetest fleet/ssh lab/host serve lab \
 	drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action fleet/kubernetes platform/kubernetes \
 	internal/loop internal/childproc platform/command
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
