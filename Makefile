@@ -21,19 +21,21 @@ RACED   := lab/engine cmd/plimsoll fleet lab/faultfs fleet/nats study/conduct di
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
-UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|LoadOnKubernetes|ReasonsOnKubernetes|FaultsOnKubernetes|Kubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|AgentsOnKubernetes|FaultsOnKubernetes|Kubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
 # Raced packages that `make unit` tests, too: some of their tests are not raced, or do less under the race detector
 # (internal/repotest finds those that are missing here). Those of ONCE are tested once.
 TWICE := cmd/plimsoll serve fleet/nats fleet/kubernetes platform/kubernetes drill/ledger measure
 ONCE  := $(filter-out $(TWICE),$(RACED))
 # How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
-# keep two cores busy, and servers that get no processor time fail over.
+# keep two cores busy, and servers that get no processor time fail over. SIDE is the number for packages of which most sleep.
 PARALLEL ?= 3
+SIDE     ?= 4
 TESTS    ?= 3
 # What takes longest begins first, so that none of it is alone at the end. The packages with clusters mostly wait, and for each
 # other, too: they run one after the other beside e2e. Those of NATS come late: an agent that gets no processor for 30 s counts
 # as lost. LONG_INSIDE is the same of what is not OUTSIDE.
-LONGEST := e2e cmd/plimsoll platform/kubernetes fleet/kubernetes internal/kubetest lab/topology e2e/browser lab/volume platform serve
+LONGEST := e2e cmd/plimsoll platform/kubernetes platform lab/volume platform/vsphere fleet/kubernetes lab/topology internal/kubetest \
+	e2e/browser fleet/nats serve
 LONG_INSIDE := record capacity/predict suite drill/ledger study/simulated
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
@@ -46,8 +48,8 @@ MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByIt
 # $(call within,FOLDERS) matches the packages in folders of this module.
 within   = $(subst $(space),|,$(strip $(patsubst %,/plimsoll/%(/|$$),$(1))))
 space    = $(subst ,, )
-# $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
-gotest   = mkdir -p bin && $(SPEND) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
+# $(call gotest,NAME[,PACKAGES AT ONCE]) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
+gotest   = mkdir -p bin && $(SPEND) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(or $(2),$(PARALLEL)) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
@@ -103,7 +105,7 @@ unit: build ## all tests but those of `make race`, whole commands and real serve
 	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
 		outside=$$(echo "$$packages" | grep -E '$(call within,$(OUTSIDE))') && \
 		$(call gotest,inside) $(addprefix ./,$(LONG_INSIDE)) $$(echo "$$packages" | grep -v -E '$(call within,$(OUTSIDE))') && \
-		$(call gotest,unit) -count=1 $(addprefix ./,$(LONGEST)) $$outside
+		$(call gotest,unit,$(SIDE)) -count=1 $(addprefix ./,$(LONGEST)) $$outside
 	$(call times,inside)
 	$(call times,unit)
 

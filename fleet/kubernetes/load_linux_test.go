@@ -134,14 +134,9 @@ func forward(in net.Conn, to string) {
 	<-ended
 }
 
-// TestLoadOnKubernetes loads the open engine outside of the cluster from four agents on two nodes. One pod is evicted
-// and one node is killed meanwhile. The run goes on without them, and the record says what happened.
-func TestLoadOnKubernetes(t *testing.T) {
+// TestAgentsOnKubernetes shares a cluster between its parts. The last one kills a node.
+func TestAgentsOnKubernetes(t *testing.T) {
 	program, archive, ok := kubetest.Plimsoll(t, image)
-	if !ok {
-		return
-	}
-	e, ok := enginetest.DocumentDB(t)
 	if !ok {
 		return
 	}
@@ -149,9 +144,20 @@ func TestLoadOnKubernetes(t *testing.T) {
 	if !ok {
 		return
 	}
+	t.Run("reasons", func(t *testing.T) { testReasons(t, c) })
+	e, ok := enginetest.DocumentDB(t)
+	if !ok {
+		return
+	}
 	c.Load(t, archive)
 	address := outside(t, e)
 	t.Run("resumed", func(t *testing.T) { testResumed(t, c, program, address) })
+	t.Run("lost", func(t *testing.T) { testLost(t, c, address) })
+}
+
+// testLost loads the open engine outside of the cluster from four agents on two nodes. One pod is evicted and one node
+// is killed during the run. The run continues without them, and the record says what happened.
+func testLost(t *testing.T, c *kubetest.Cluster, address string) {
 	coordinator, err := nats.Open(t.Context(), nats.Options{Dir: t.TempDir(), Listen: kubetest.Machine + ":0"})
 	if err != nil {
 		t.Fatal(err)

@@ -27,12 +27,8 @@ func (nobody) Wait(ctx context.Context, _ int, _ func(string)) ([]fleet.Link, er
 }
 func (nobody) Resume(context.Context) ([]fleet.Link, error) { return nil, nil }
 
-// TestReasonsOnKubernetes places agents that cannot start, and checks that the reason is told and that nothing is left.
-func TestReasonsOnKubernetes(t *testing.T) {
-	c, ok := kubetest.Start(t)
-	if !ok {
-		return
-	}
+// testReasons places agents that cannot start, and checks that the reason is told and that nothing is left.
+func testReasons(t *testing.T, c *kubetest.Cluster) {
 	cluster, err := kubernetes.Connect(c.Kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
