@@ -14,10 +14,10 @@ TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
-# sleeps and needs little to be compiled begins first, so that the rest is compiled meanwhile.
-RACED   := lab/engine cmd/plimsoll fleet lab/faultfs fleet/nats study/conduct disk disk/faultcut run load lab/engine/enginetest fleet/ssh lab/host serve lab \
-	drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness lab/action fleet/kubernetes platform/kubernetes \
-	internal/loop internal/childproc platform/command
+# sleeps longest begins first.
+RACED   := cmd/plimsoll fleet lab/engine fleet/nats lab/faultfs disk disk/faultcut lab/engine/enginetest fleet/ssh lab/host serve lab \
+	study/conduct run load drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness \
+	lab/action fleet/kubernetes platform/kubernetes internal/loop internal/childproc platform/command
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
 # processes are raced.
@@ -40,6 +40,7 @@ LONG_INSIDE := record capacity/predict suite drill/ledger study/simulated
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
 OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
+in_outside := $(OUTSIDE) $(addsuffix /%,$(OUTSIDE))
 # Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
 SLOW    := $(OUTSIDE) study record report/html run suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
@@ -104,14 +105,16 @@ rules: ## the rules of the repository
 unit: build ## all tests but those of `make race`, whole commands and real servers included
 	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
 		outside=$$(echo "$$packages" | grep -E '$(call within,$(OUTSIDE))') && \
-		$(call gotest,inside) $(addprefix ./,$(LONG_INSIDE)) $$(echo "$$packages" | grep -v -E '$(call within,$(OUTSIDE))') && \
+		$(call gotest,unit-inside) $(addprefix ./,$(LONG_INSIDE)) $$(echo "$$packages" | grep -v -E '$(call within,$(OUTSIDE))') && \
 		$(call gotest,unit,$(SIDE)) -count=1 $(addprefix ./,$(LONGEST)) $$outside
-	$(call times,inside)
+	$(call times,unit-inside)
 	$(call times,unit)
 
 race: export CGO_ENABLED = 1
 race: ## the tests of packages that start goroutines, under the race detector (needs a C compiler)
-	@$(call gotest,race) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(RACED))
+	@$(call gotest,race-inside) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter-out $(in_outside),$(RACED)))
+	@$(call gotest,race,$(SIDE)) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(in_outside),$(RACED)))
+	$(call times,race-inside)
 	$(call times,race)
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
