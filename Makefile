@@ -27,14 +27,13 @@ UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCa
 TWICE := cmd/plimsoll serve fleet/nats fleet/kubernetes platform/kubernetes drill/ledger measure
 ONCE  := $(filter-out $(TWICE),$(RACED))
 # How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
-# keep two cores busy, and servers that get no processor time fail over. SIDE is the number for packages of which most sleep.
+# keep two cores busy, and servers that get no processor time fail over.
 PARALLEL ?= 3
-SIDE     ?= 4
 TESTS    ?= 3
 # What takes longest begins first, so that none of it is alone at the end. The packages with clusters mostly wait, and for each
 # other, too: they run one after the other beside e2e. Those of NATS come late: an agent that gets no processor for 30 s counts
 # as lost. LONG_INSIDE is the same of what is not OUTSIDE.
-LONGEST := e2e cmd/plimsoll platform/kubernetes platform lab/volume platform/vsphere fleet/kubernetes lab/topology internal/kubetest \
+LONGEST := e2e cmd/plimsoll platform/kubernetes fleet/kubernetes internal/kubetest lab/topology platform platform/vsphere lab/volume \
 	e2e/browser fleet/nats serve
 LONG_INSIDE := record capacity/predict suite drill/ledger study/simulated
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
@@ -49,8 +48,8 @@ MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByIt
 # $(call within,FOLDERS) matches the packages in folders of this module.
 within   = $(subst $(space),|,$(strip $(patsubst %,/plimsoll/%(/|$$),$(1))))
 space    = $(subst ,, )
-# $(call gotest,NAME[,PACKAGES AT ONCE]) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
-gotest   = mkdir -p bin && $(SPEND) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(or $(2),$(PARALLEL)) -parallel $(TESTS) -timeout $(TIMEOUT)
+# $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
+gotest   = mkdir -p bin && $(SPEND) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
@@ -106,14 +105,14 @@ unit: build ## all tests but those of `make race`, whole commands and real serve
 	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
 		outside=$$(echo "$$packages" | grep -E '$(call within,$(OUTSIDE))') && \
 		$(call gotest,unit-inside) $(addprefix ./,$(LONG_INSIDE)) $$(echo "$$packages" | grep -v -E '$(call within,$(OUTSIDE))') && \
-		$(call gotest,unit,$(SIDE)) -count=1 $(addprefix ./,$(LONGEST)) $$outside
+		$(call gotest,unit) -count=1 $(addprefix ./,$(LONGEST)) $$outside
 	$(call times,unit-inside)
 	$(call times,unit)
 
 race: export CGO_ENABLED = 1
 race: ## the tests of packages that start goroutines, under the race detector (needs a C compiler)
 	@$(call gotest,race-inside) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter-out $(in_outside),$(RACED)))
-	@$(call gotest,race,$(SIDE)) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(in_outside),$(RACED)))
+	@$(call gotest,race) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(in_outside),$(RACED)))
 	$(call times,race-inside)
 	$(call times,race)
 
