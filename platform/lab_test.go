@@ -64,6 +64,27 @@ func (b *bench) load(t *testing.T) {
 	})
 }
 
+// silent returns where the processes of members wait that do not answer, and the ends of their logs.
+func silent(l record.Lab) string {
+	var b strings.Builder
+	for _, m := range l.Members {
+		if m.Problem == "" {
+			continue
+		}
+		for _, pid := range m.PIDs {
+			for _, file := range []string{"stat", "stack"} {
+				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+				fmt.Fprintf(&b, "%s of process %d: %v\n%s\n", file, pid, err, text)
+			}
+		}
+		for _, log := range m.Logs {
+			text, err := os.ReadFile(log)
+			fmt.Fprintf(&b, "%s: %v\n%s\n", log, err, text[max(0, len(text)-8000):])
+		}
+	}
+	return b.String()
+}
+
 // until looks again and again until something holds.
 func (b *bench) until(t *testing.T, what string, holds func(record.Lab) bool) record.Lab {
 	t.Helper()
@@ -73,7 +94,7 @@ func (b *bench) until(t *testing.T, what string, holds func(record.Lab) bool) re
 			return l
 		}
 		if time.Now().After(limit) {
-			t.Fatalf("waited in vain until %s: %v\n%+v\n%+v\n%+v", what, err, l.Faults, l.Members, l.Volumes)
+			t.Fatalf("waited in vain until %s: %v\n%+v\n%+v\n%+v\n%s", what, err, l.Faults, l.Members, l.Volumes, silent(l))
 		}
 	}
 }
