@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -232,9 +233,12 @@ func TestMongoRollbackIsTold(t *testing.T) {
 		}
 		l.waitEvent(t, old+" rolled back unreplicated writes; 1 file in ")
 		n := l.c.node(old)
-		if files := n.Rollbacks(); len(files) != 1 || !strings.Contains(readFile(t, files[0]), "written alone") {
-			t.Errorf("the rollback files are %q", files)
-		}
+		eventually(t, "the write is not in the rollback file", func() error { // which exists before it is complete
+			if files := n.Rollbacks(); len(files) != 1 || !strings.Contains(readFile(t, files[0]), "written alone") {
+				return fmt.Errorf("the rollback files are %q", files)
+			}
+			return nil
+		})
 		if err := n.Kill(); err != nil {
 			t.Fatal(err)
 		}
