@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 # Without the path of this tree, what was compiled in one clone is used in others, too.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # Go programs need a fifth less processor time if they collect garbage less often, and machines for tests have the memory.
-SPEND   := GOGC=400
+vet staticcheck rules unit race quick: export GOGC = 400
 # How long one package's tests may take; the race detector makes some ten times slower.
 TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
@@ -39,17 +39,18 @@ LONG_INSIDE := record capacity/predict suite drill/ledger study/simulated
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
 OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
-in_outside := $(OUTSIDE) $(addsuffix /%,$(OUTSIDE))
 # Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
 SLOW    := $(OUTSIDE) study record report/html run suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|Workloads|YCSB|PlatformMaintenance)$$
-# $(call within,FOLDERS) matches the packages in folders of this module.
-within   = $(subst $(space),|,$(strip $(patsubst %,/plimsoll/%(/|$$),$(1))))
-space    = $(subst ,, )
+# All packages but the rules, which have a target, by their paths in this module. Go lists them at the first use.
+packages = $(eval packages := $(or $(filter-out internal/repotest,$(patsubst $(shell $(GO) list -m)/%,%,$(shell $(GO) list ./...))), \
+	$(error $(GO) list found no packages)))$(packages)
+# $(call within,FOLDERS) are patterns of the packages in folders.
+within   = $(1) $(addsuffix /%,$(1))
 # $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
-gotest   = mkdir -p bin && $(SPEND) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
+gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
@@ -90,34 +91,32 @@ fmt: ## nothing is left to format
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
 
 vet:
-	$(SPEND) $(GO) vet ./...
+	$(GO) vet ./...
 
 staticcheck:
-	$(SPEND) $(TOOL) staticcheck ./...
+	$(TOOL) staticcheck ./...
 
 vuln: ## known vulnerabilities in what is called; an unreachable database is said and does not fail
 	@tools/vuln.sh "$(TOOL)" "$(VULNDB)"
 
 rules: ## the rules of the repository
-	$(SPEND) $(GO) test -count=1 ./internal/repotest/
+	$(GO) test -count=1 ./internal/repotest/
 
-unit: build ## all tests but those of `make race`, whole commands and real servers included
-	@packages=$$($(GO) list ./... | grep -v -E "$$(printf '/plimsoll/%s$$\n' $(ONCE) | paste -sd '|')") && \
-		outside=$$(echo "$$packages" | grep -E '$(call within,$(OUTSIDE))') && \
-		$(call gotest,unit-inside) $(addprefix ./,$(LONG_INSIDE)) $$(echo "$$packages" | grep -v -E '$(call within,$(OUTSIDE))') && \
-		$(call gotest,unit) -count=1 $(addprefix ./,$(LONGEST)) $$outside
+unit: build ## all tests but those of `make rules` and `make race`, whole commands and real servers included
+	@$(call gotest,unit-inside) $(addprefix ./,$(LONG_INSIDE) $(filter-out $(ONCE) $(call within,$(OUTSIDE)),$(packages)))
+	@$(call gotest,unit) -count=1 $(addprefix ./,$(LONGEST) $(filter $(call within,$(OUTSIDE)),$(filter-out $(ONCE),$(packages))))
 	$(call times,unit-inside)
 	$(call times,unit)
 
 race: export CGO_ENABLED = 1
 race: ## the tests of packages that start goroutines, under the race detector (needs a C compiler)
-	@$(call gotest,race-inside) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter-out $(in_outside),$(RACED)))
-	@$(call gotest,race) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(in_outside),$(RACED)))
+	@$(call gotest,race-inside) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter-out $(call within,$(OUTSIDE)),$(RACED)))
+	@$(call gotest,race) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(call within,$(OUTSIDE)),$(RACED)))
 	$(call times,race-inside)
 	$(call times,race)
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
-	@$(SPEND) $(GO) test -vet=off $$($(GO) list ./... | grep -v -E '$(call within,$(SLOW))')
+	@$(GO) test -vet=off $(addprefix ./,$(filter-out $(call within,$(SLOW)),$(packages)))
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench

@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -78,8 +79,7 @@ func silent(l record.Lab) string {
 			}
 		}
 		for _, log := range m.Logs {
-			text, err := os.ReadFile(log)
-			fmt.Fprintf(&b, "%s: %v\n%s\n", log, err, text[max(0, len(text)-8000):])
+			b.WriteString(process.LogTail(log))
 		}
 	}
 	return b.String()

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# filetimes.sh gives each file of this clone a time that is made of its content. Go keeps the result of a test while the files that
-# the test opened have the same times, and a new clone has new times. Changed files keep theirs, so nothing is done with changes.
+# filetimes.sh sets the time of each file of this clone to a number that depends on its content only. Go keeps the result of a test
+# while the files that the test opened have the same times, and a new clone has new times. If a file was changed, all times stay.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! changes=$(git status --porcelain --untracked-files=no 2>/dev/null) || [ -n "$changes" ]; then
-	echo "this is no clone without changes: the files keep their times"
+	echo "not a clone, or one with changed files: the times stay"
 	exit 0
 fi
 git -c core.quotePath=off ls-files --stage | while read -r _ blob _ name; do

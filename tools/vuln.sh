@@ -6,7 +6,7 @@ set -uo pipefail
 
 args=()
 if [ -n "${2:-}" ]; then args+=(-db "$2"); fi
-# The versions of modules are checked in a second. Only if one of them has a vulnerability, all calls are looked at.
+# A check of the versions of modules takes a second. If one of them has a vulnerability, all calls are checked.
 # shellcheck disable=SC2086  # the first argument is a command with its arguments
 out=$($1 govulncheck ${args[@]+"${args[@]}"} -scan module -C cmd/plimsoll 2>&1)
 code=$?

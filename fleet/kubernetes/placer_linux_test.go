@@ -27,7 +27,7 @@ func (nobody) Wait(ctx context.Context, _ int, _ func(string)) ([]fleet.Link, er
 }
 func (nobody) Resume(context.Context) ([]fleet.Link, error) { return nil, nil }
 
-// testReasons places agents that cannot start, and checks that the reason is told and that nothing is left.
+// testReasons places agents that cannot start, and checks that the reason is reported and that nothing is left.
 func testReasons(t *testing.T, c *kubetest.Cluster) {
 	cluster, err := kubernetes.Connect(c.Kubeconfig, "")
 	if err != nil {

@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 )
 
 // kept is a folder of this module for what was built: Go links a program of it again only if a source has changed.
@@ -27,31 +30,27 @@ func Program(out, pkg string) error {
 			return err
 		}
 	}
-	top, err := run("list", "-m", "-f", "{{.Dir}}")
-	if err != nil {
-		return err
-	}
-	program := filepath.Join(strings.TrimSpace(top), kept, filepath.Base(pkg))
+	module := filepath.Dir(files[slices.IndexFunc(files, func(f string) bool { return filepath.Base(f) == "go.mod" })])
+	program := filepath.Join(module, kept, filepath.Base(pkg))
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		return err
 	}
-	release, err := hold(program + ".lock")
+	release, err := filelock.Wait(program + ".lock")
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := build(program, path); err != nil {
+	if _, err := run("build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", program, path); err != nil {
 		return err
 	}
 	if os.Link(program, out) == nil {
 		return nil
 	}
-	return build(out, path) // on another filesystem
-}
-
-func build(out, path string) error {
-	_, err := run("build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", out, path)
-	return err
+	text, err := os.ReadFile(program) // out is on another filesystem
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, text, 0o755)
 }
 
 // sources are the files of this module that a package is made of.

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	core "k8s.io/api/core/v1"
 	api "k8s.io/apimachinery/pkg/api/meta"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +27,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -68,7 +68,7 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	unlock, err := lock(filepath.Join(p.cache, "lock"))
+	unlock, err := filelock.Wait(filepath.Join(p.cache, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,20 +112,6 @@ func installed(t testing.TB) (p programs, ok bool) {
 		t.Logf("NOT TESTED on Kubernetes: %s", why)
 	}
 	return p, why == ""
-}
-
-// lock waits for the lock, which the kernel releases when this process ends.
-func lock(name string) (unlock func(), err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			return func() { _ = f.Close() }, err
-		}
-	}
 }
 
 func (c *Cluster) start(t testing.TB) error {

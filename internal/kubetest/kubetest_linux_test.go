@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
@@ -157,7 +158,7 @@ func job() *batch.Job {
 
 func nothingIsLeft(t *testing.T) {
 	if p, _, err := find(); err == nil && p.missing() == "" {
-		unlock, err := lock(filepath.Join(p.cache, "lock")) // that of another package may run since
+		unlock, err := filelock.Wait(filepath.Join(p.cache, "lock")) // that of another package may run since
 		if err != nil {
 			t.Fatal(err)
 		}

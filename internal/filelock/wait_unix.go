@@ -1,6 +1,6 @@
 //go:build unix
 
-package gobuild
+package filelock
 
 import (
 	"errors"
@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold waits until no other test builds the program. The kernel releases the lock when this process ends.
-func hold(name string) (release func(), err error) {
+// Wait waits until this process holds the lock of a file, and creates the file if it does not exist. The kernel
+// releases the lock when the process ends.
+func Wait(name string) (release func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
