@@ -15,7 +15,7 @@ import (
 // ended, and be refused.
 func testDrillEvents(t *testing.T, name, duration string, events ...string) record.DrillRound {
 	t.Helper()
-	text := "run: {target: 'lab:" + name + "', load: {rate: 30, workers: 8, duration: " + duration + "}, durability: {w: majority}}\nfaults:\n"
+	text := "run: {target: 'lab:" + name + "', load: {rate: 60, workers: 8, duration: " + duration + "}, durability: {w: majority}}\nfaults:\n"
 	for _, e := range events {
 		text += "  - {" + e + "}\n"
 	}

@@ -55,7 +55,7 @@ func testShardStruck(t *testing.T, name, w string) {
 		return writes != nil && writes.Outage > 0 && len(r.Shards) == 2 && r.Shards[1].AcknowledgedBefore > 0 &&
 			r.Shards[1].NewPrimary > 0
 	}
-	d, _ := untilSeen(t, strikes, "lab:"+name, "--fault", "kill:shard2/primary", "--at", "3s", "--for", "4s", "--duration", "14s", "--rate", "100",
+	d, _ := untilSeen(t, strikes, "lab:"+name, "--fault", "kill:shard2/primary", "--at", "3s", "--for", "4s", "--duration", "14s", "--rate", "150",
 		"--w", w, "--quiet", "--out", out)
 	r := d.Rounds[0]
 	if !holds(d) || len(r.Shards) != 2 || r.Ledger == nil || len(r.Ledger.Shards) != 2 ||
