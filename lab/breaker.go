@@ -32,7 +32,8 @@ type breaker struct {
 // healLimit bounds the healing of one fault. A member may have to copy all its data.
 const healLimit = 5 * time.Minute
 
-// fail injects a fault and returns when it is in effect. The lab heals it after the limit; 0 is never.
+// fail injects a fault and returns when it is in effect. The lab heals it after the limit; 0 is never. A fault that
+// could not be injected as a whole is healed at once.
 func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
 	if err := action.Check(f); err != nil {
 		return record.LabFault{}, err
@@ -59,11 +60,22 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 		if errors.Is(err, host.ErrUnsupported) {
 			return record.LabFault{}, refuse("%s", err)
 		}
-		return record.LabFault{}, fmt.Errorf("cannot %s %s: %w", x.Action, x.Target, err)
+		err = fmt.Errorf("cannot %s %s: %w", x.Action, x.Target, err)
+		if x.job.Action.Lasts && !errors.Is(err, ErrRefused) {
+			b.revertFailed(x)
+		}
+		return record.LabFault{}, err
 	}
 	x.Figures = x.job.Figures
 	b.register(x, limit)
 	return x.LabFault, nil
+}
+
+// revertFailed heals a fault of which only a part may be in effect, as soon as its locks are free. Until then it is in
+// place like any other.
+func (b *breaker) revertFailed(x *fault) {
+	x.failed = true
+	b.inPlace.add(x, time.Nanosecond, func(x *fault) { b.healLater(x, "failure") })
 }
 
 // prepare finds the target of a fault, and refuses an action that the target does not support.
@@ -140,7 +152,7 @@ func (b *breaker) register(x *fault, limit time.Duration) {
 		b.event("fault", text, data)
 		return
 	}
-	ended := b.inPlace.add(x, limit, b.healLater)
+	ended := b.inPlace.add(x, limit, func(x *fault) { b.healLater(x, "limit") })
 	data["id"] = strconv.Itoa(x.ID)
 	b.event("fault", text+durations(x.job.Fault.For.Std(), limit), data)
 	if x.job.Action.Fate == action.NoPower {

@@ -99,6 +99,7 @@ type fakeNode struct {
 	running    bool
 	paused     bool
 	ended      chan struct{}
+	killFails  error // after the node has ended
 }
 
 func (n *fakeNode) Name() string    { return n.name }
@@ -117,7 +118,7 @@ func (n *fakeNode) Kill() error {
 		n.running, n.paused = false, false
 		close(n.ended)
 	}
-	return nil
+	return n.killFails
 }
 func (n *fakeNode) Stop(context.Context) error { return n.Kill() }
 func (n *fakeNode) Pause() error               { n.mu.Lock(); defer n.mu.Unlock(); n.paused = true; return nil }

@@ -27,7 +27,7 @@ func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
 	errs := make([]error, len(requested))
 	var all sync.WaitGroup
 	for i, x := range requested {
-		all.Go(func() { errs[i] = b.healOne(x, false) })
+		all.Go(func() { errs[i] = b.healOne(x, "request") })
 	}
 	all.Wait()
 	done := []record.LabFault{}
@@ -91,18 +91,25 @@ func (b *breaker) revive(dead []engine.Node) ([]record.LabFault, error) {
 	return done, errors.Join(errs...)
 }
 
-// healLater heals a fault whose time limit has expired.
-func (b *breaker) healLater(x *fault) {
+// reverted is the end of the text of an event by what caused a healing.
+var reverted = map[string]string{
+	"request": " is reverted",
+	"limit":   " is reverted because its time limit expired",
+	"failure": " is reverted because it was not injected as a whole",
+}
+
+// healLater heals a fault without a request. by is a key of [reverted].
+func (b *breaker) healLater(x *fault, by string) {
 	if b.ctx.Err() != nil {
 		return
 	}
-	if err := b.healOne(x, true); err != nil {
+	if err := b.healOne(x, by); err != nil {
 		b.event("problem", fmt.Sprintf("cannot revert fault %d (%s %s): %v", x.ID, x.Action, x.Target, err), nil)
 	}
 }
 
-// healOne heals one fault. Two calls at the same time get the same result.
-func (b *breaker) healOne(x *fault, expired bool) error {
+// healOne heals one fault. Two calls at the same time get the same result. by is a key of [reverted].
+func (b *breaker) healOne(x *fault, by string) error {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	keys := keys(x.job)
@@ -121,12 +128,8 @@ func (b *breaker) healOne(x *fault, expired bool) error {
 	}
 	b.inPlace.remove(x)
 	text, data := x.event(began)
-	if expired {
-		text, data["by"] = text+" is reverted because its time limit expired", "limit"
-	} else {
-		text, data["by"] = text+" is reverted", "request"
-	}
-	b.event("heal", text, data)
+	data["by"] = by
+	b.event("heal", text+reverted[by], data)
 	return nil
 }
 

@@ -17,6 +17,7 @@ type fault struct {
 	job *action.Job
 	// requested is the target as it was named, which may be a role.
 	requested string
+	failed    bool     // its action failed, so perhaps only a part of it is in effect
 	replaced  []string // disks
 	timer     *time.Timer
 }
@@ -61,10 +62,11 @@ func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended [
 	return ended
 }
 
-// ends says whether a fault replaces another one, because it is stronger and has the same processes.
+// ends says whether a fault replaces another one, because it is stronger and has the same processes. One that failed
+// may have changed nothing.
 func (x *fault) ends(f *fault) bool {
 	j, fate := x.job, f.job.Action.Fate
-	if j.Action.Fate < action.End {
+	if j.Action.Fate < action.End || x.failed {
 		return false
 	}
 	same := j.Node != nil && f.job.Node == j.Node

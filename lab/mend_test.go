@@ -151,6 +151,26 @@ func TestFaultThatIsReplacedIsTold(t *testing.T) {
 	l.event(t, "heal", "cut host1 from host2 is reverted")
 }
 
+// A fault that fails after it did a part is reverted: the member does not stay down.
+func TestFaultThatFailsHalfway(t *testing.T) {
+	l := upFake(t, nil)
+	n := l.c.list()[1]
+	n.mu.Lock()
+	n.killFails = errors.New("its process has not ended")
+	n.mu.Unlock()
+	if _, err := l.h.Fail(t.Context(), broken("kill:rs0-2"), 0); err == nil || !strings.Contains(err.Error(), "has not ended") {
+		t.Errorf("the fault failed with %v", err)
+	}
+	l.event(t, "heal", "kill rs0-2 is reverted because it was not injected as a whole")
+	if !n.Status().Running {
+		t.Error("the member does not run again")
+	}
+	d, err := l.h.Describe(t.Context(), false)
+	if err != nil || len(d.Faults) != 0 {
+		t.Errorf("these faults are in place still: %+v (%v)", d.Faults, err)
+	}
+}
+
 // What the kernel kills because a host's memory is too small is told with that cause: a process of a member that lives
 // on, a member that ends, and in the state of the lab.
 func TestMemoryThatDoesNotSuffice(t *testing.T) {

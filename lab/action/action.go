@@ -53,9 +53,10 @@ type Action struct {
 	Check func(f spec.Fault) error
 	// Suits checks the target in this lab, beyond On and Needs; may be nil.
 	Suits func(j *Job) error
-	// Apply returns when the fault is in effect.
+	// Apply returns when the fault is in effect. If it fails and did not refuse, a part may be in effect, and the lab
+	// calls Undo.
 	Apply func(ctx context.Context, j *Job) error
-	// Undo heals the fault and returns when that is done; nil for an action that does not last.
+	// Undo heals the fault, or what Apply did of it, and returns when that is done; nil for an action that does not last.
 	Undo func(ctx context.Context, j *Job) error
 	// Witness polls once for an effect that something other than the lab's supervisor sees. It returns no evidence and no
 	// error if there is no effect yet.

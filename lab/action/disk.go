@@ -35,7 +35,7 @@ var diskFail = &Action{
 	Apply: func(ctx context.Context, j *Job) error {
 		for _, d := range j.Disks {
 			if err := j.Volume.FailDisk(ctx, d); err != nil {
-				return errors.Join(err, healDisks(context.WithoutCancel(ctx), j))
+				return err
 			}
 		}
 		return nil
@@ -112,7 +112,7 @@ type faultyDisk struct {
 	name   string
 }
 
-// setFault sets the fault on all disks of a job, or on none.
+// setFault sets the fault on all disks of a job.
 func setFault(ctx context.Context, j *Job, kind string) error {
 	for _, d := range j.Disks {
 		client, name, err := j.Site.FaultDisk(j.Volume.Name(), d)
@@ -125,7 +125,7 @@ func setFault(ctx context.Context, j *Job, kind string) error {
 		one := faultOf(kind, j.Fault)
 		one.Seed += uint64(i) // so that two disks do not lose the same blocks
 		if err := d.client.Set(ctx, d.name, one); err != nil {
-			return errors.Join(err, j.clearDisks(context.WithoutCancel(ctx), kind))
+			return err
 		}
 	}
 	return nil

@@ -21,7 +21,12 @@ var killPatroni = &Action{
 		}
 		return nil
 	},
-	Apply: func(_ context.Context, j *Job) error { return j.Node.(*engine.Postgres).KillPatroni() },
+	Apply: func(_ context.Context, j *Job) error {
+		if err := j.Node.(*engine.Postgres).KillPatroni(); err != nil {
+			return Refuse("%s: %v", KillPatroni, err)
+		}
+		return nil
+	},
 	Undo: func(ctx context.Context, j *Job) error {
 		if err := j.Node.(*engine.Postgres).StartPatroni(ctx); err != nil {
 			return err

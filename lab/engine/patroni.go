@@ -307,6 +307,9 @@ func (p *Postgres) StartPatroni(ctx context.Context) error {
 	})
 }
 
+// killTimeout bounds the end of a PostgreSQL that was killed. Its processes may wait for a disk or a processor.
+const killTimeout = time.Minute
+
 // KillServer kills PostgreSQL with all its processes, and keeps it down until the next start. Its Patroni runs on.
 func (p *Postgres) KillServer() error {
 	if p.o.Patroni == nil || !p.Status().Running {
@@ -321,10 +324,10 @@ func (p *Postgres) KillServer() error {
 	p.held = true
 	ended := p.ended
 	p.mu.Unlock()
-	end := time.Now().Add(stopTimeout)
+	end := time.Now().Add(killTimeout)
 	for pid := p.postmaster(); pid != 0; pid = p.postmaster() {
 		if time.Now().After(end) {
-			return fmt.Errorf("%s: PostgreSQL (PID %d) was killed, but has not ended within %v", p.name, pid, stopTimeout)
+			return fmt.Errorf("%s: PostgreSQL (PID %d) was killed, but has not ended within %v", p.name, pid, killTimeout)
 		}
 		process.KillTree(pid)
 		time.Sleep(time.Millisecond)
