@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 # Without the path of this tree, what was compiled in one clone is used in others, too.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # Go programs need a fifth less processor time if they collect garbage less often, and machines for tests have the memory.
-vet staticcheck rules unit race quick: export GOGC = 400
+vet staticcheck rules unit unit-outside unit-half race quick: export GOGC = 400
 # How long one package's tests may take; the race detector makes some ten times slower.
 TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
@@ -19,22 +19,21 @@ RACED   := cmd/plimsoll fleet lab/engine fleet/nats lab/faultfs disk disk/faultc
 	study/conduct run load drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness \
 	lab/action fleet/kubernetes platform/kubernetes internal/loop internal/childproc platform/command
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
-# whose parts are raced where they live, or only write and read records. Those that follow, interrupt, serve and use several
-# processes are raced.
-UNRACED_TESTS := ^Test(Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|AgentsOnKubernetes|FaultsOnKubernetes|Kubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
-# Raced packages that `make unit` tests, too: some of their tests are not raced, or do less under the race detector
-# (internal/repotest finds those that are missing here). Those of ONCE are tested once.
-TWICE := cmd/plimsoll serve fleet/nats fleet/kubernetes platform/kubernetes drill/ledger measure
-ONCE  := $(filter-out $(TWICE),$(RACED))
+# whose parts are raced where they live, or only write and read records, or wait for a browser. Those that follow, interrupt,
+# serve and use several processes are raced.
+UNRACED_TESTS := ^Test(Browser.*|Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|AgentsOnKubernetes|FaultsOnKubernetes|Kubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
+# The raced packages with such tests: `make unit` runs those alone, one package after the other beside the others, because
+# clusters wait for each other.
+HALF  := cmd/plimsoll platform/kubernetes fleet/kubernetes serve fleet/nats
+# Raced packages whose tests do less under the race detector: `make unit` runs all of them, too. (internal/repotest finds what is
+# missing in HALF and TWICE.)
+TWICE := drill/ledger measure
 # How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
 # keep two cores busy, and servers that get no processor time fail over.
 PARALLEL ?= 3
 TESTS    ?= 3
-# What takes longest begins first, so that none of it is alone at the end. The packages with clusters mostly wait, and for each
-# other, too: they run one after the other beside e2e. Those of NATS come late: an agent that gets no processor for 30 s counts
-# as lost. LONG_INSIDE is the same of what is not OUTSIDE.
-LONGEST := e2e cmd/plimsoll platform/kubernetes fleet/kubernetes internal/kubetest lab/topology platform platform/vsphere lab/volume \
-	e2e/browser fleet/nats serve
+# What takes longest begins first, so that none of it is alone at the end. LONG_INSIDE is the same of what is not OUTSIDE.
+LONGEST := e2e internal/kubetest lab/topology platform platform/vsphere lab/volume e2e/browser
 LONG_INSIDE := record capacity/predict suite drill/ledger study/simulated
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
@@ -47,10 +46,12 @@ MONGOD_TESTS := ^Test(Server|KillKeepsData|KilledPlimsollLeavesNothing|EndedByIt
 # All packages but the rules, which have a target, by their paths in this module. Go lists them at the first use.
 packages = $(eval packages := $(or $(filter-out internal/repotest,$(patsubst $(shell $(GO) list -m)/%,%,$(shell $(GO) list ./...))), \
 	$(error $(GO) list found no packages)))$(packages)
+unraced  = $(TWICE) $(filter-out $(RACED),$(packages))
 # $(call within,FOLDERS) are patterns of the packages in folders.
 within   = $(1) $(addsuffix /%,$(1))
-# $(call gotest,NAME) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker needs half the time.
-gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
+# $(call gotest,NAME,PACKAGES AT ONCE) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker
+# needs half the time.
+gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(2) -parallel $(TESTS) -timeout $(TIMEOUT)
 # With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
 times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
 
@@ -59,7 +60,7 @@ IMAGE   ?= plimsoll:latest
 
 CHECKS  := fmt vet staticcheck vuln rules unit race
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit race bench man pictures image engine clean help
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit unit-outside unit-half race bench man pictures image engine clean help
 
 all: build
 
@@ -103,15 +104,22 @@ rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
 unit: build ## all tests but those of `make rules` and `make race`, whole commands and real servers included
-	@$(call gotest,unit-inside) $(addprefix ./,$(LONG_INSIDE) $(filter-out $(ONCE) $(call within,$(OUTSIDE)),$(packages)))
-	@$(call gotest,unit) -count=1 $(addprefix ./,$(LONGEST) $(filter $(call within,$(OUTSIDE)),$(filter-out $(ONCE),$(packages))))
+	@$(call gotest,unit-inside,$(PARALLEL)) $(addprefix ./,$(LONG_INSIDE) $(filter-out $(call within,$(OUTSIDE)),$(unraced)))
+	@$(MAKE) --no-print-directory -j 2 unit-outside unit-half
 	$(call times,unit-inside)
-	$(call times,unit)
+	$(call times,unit-outside)
+	$(call times,unit-half)
+
+unit-outside:
+	@$(call gotest,unit-outside,$$(($(PARALLEL) - 1))) -count=1 $(addprefix ./,$(LONGEST) $(filter $(call within,$(OUTSIDE)),$(unraced)))
+
+unit-half:
+	@$(call gotest,unit-half,1) -count=1 -run '$(UNRACED_TESTS)' $(addprefix ./,$(HALF))
 
 race: export CGO_ENABLED = 1
 race: ## the tests of packages that start goroutines, under the race detector (needs a C compiler)
-	@$(call gotest,race-inside) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter-out $(call within,$(OUTSIDE)),$(RACED)))
-	@$(call gotest,race) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(call within,$(OUTSIDE)),$(RACED)))
+	@$(call gotest,race-inside,$(PARALLEL)) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter-out $(call within,$(OUTSIDE)),$(RACED)))
+	@$(call gotest,race,$(PARALLEL)) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(call within,$(OUTSIDE)),$(RACED)))
 	$(call times,race-inside)
 	$(call times,race)
 

@@ -11,9 +11,10 @@ import (
 // raced matches the packages in the Makefile that are tested with the race detector.
 var raced = regexp.MustCompile(`(?m)^RACED\s*:= ((?:.*\\\n)*.*)$`)
 
-// twice matches the raced packages that are tested without the race detector, too, and unracedTests the tests that are
-// not raced.
+// half and twice match the raced packages of which some or all tests run without the race detector, unracedTests those
+// tests of the former.
 var (
+	half         = regexp.MustCompile(`(?m)^HALF\s*:= (.*)$`)
 	twice        = regexp.MustCompile(`(?m)^TWICE := (.*)$`)
 	unracedTests = regexp.MustCompile(`(?m)^UNRACED_TESTS := ([^/]*)/`)
 )
@@ -80,30 +81,40 @@ func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
 // A test that the race detector leaves out runs without it.
 func TestEachTestIsRun(t *testing.T) {
 	text := read(t, "Makefile")
-	list, both := raced.FindStringSubmatch(text), twice.FindStringSubmatch(text)
-	patterns := unracedTests.FindStringSubmatch(text)
-	if list == nil || both == nil || patterns == nil {
-		t.Fatal("the Makefile has no RACED, TWICE or UNRACED_TESTS")
+	list, patterns := raced.FindStringSubmatch(text), unracedTests.FindStringSubmatch(text)
+	some, all := half.FindStringSubmatch(text), twice.FindStringSubmatch(text)
+	if list == nil || some == nil || all == nil || patterns == nil {
+		t.Fatal("the Makefile has no RACED, HALF, TWICE or UNRACED_TESTS")
 	}
 	left := regexp.MustCompile(strings.ReplaceAll(patterns[1], "$$", "$"))
-	needed := map[string]string{} // why a package is tested twice
+	halfNeeded, twiceNeeded := map[string]string{}, map[string]string{} // the reasons
 	for _, s := range sources(t) {
 		if !s.isTest() {
 			continue
 		}
-		if forRace.MatchString(s.text) {
-			needed[s.folder()] = s.name + " depends on the race detector"
-		}
+		tests, unraced := 0, 0
 		for _, d := range s.file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && left.MatchString(f.Name.Name) {
-				needed[s.folder()] = f.Name.Name + " is not raced"
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") || f.Name.Name == "TestMain" {
+				continue
+			}
+			tests++
+			if left.MatchString(f.Name.Name) {
+				unraced++
+				halfNeeded[s.folder()] = f.Name.Name + " is not raced"
 			}
 		}
+		if forRace.MatchString(s.text) && (tests == 0 || unraced < tests) {
+			twiceNeeded[s.folder()] = s.name + " depends on the race detector"
+		}
 	}
-	listed := strings.Fields(both[1])
 	for _, folder := range strings.Fields(strings.ReplaceAll(list[1], "\\\n", " ")) {
-		if slices.Contains(listed, folder) != (needed[folder] != "") {
-			t.Errorf("%s: correct TWICE in the Makefile (reason to be there: %q)", folder, needed[folder])
+		wanted := halfNeeded[folder] != "" && twiceNeeded[folder] == ""
+		if slices.Contains(strings.Fields(some[1]), folder) != wanted {
+			t.Errorf("%s: correct HALF in the Makefile (reason to be there: %q)", folder, halfNeeded[folder])
+		}
+		if slices.Contains(strings.Fields(all[1]), folder) != (twiceNeeded[folder] != "") {
+			t.Errorf("%s: correct TWICE in the Makefile (reason to be there: %q)", folder, twiceNeeded[folder])
 		}
 	}
 }
