@@ -111,7 +111,7 @@ unit: build ## all tests but those of `make rules` and `make race`, whole comman
 	$(call times,unit-half)
 
 unit-outside:
-	@$(call gotest,unit-outside,$$(($(PARALLEL) - 1))) -count=1 $(addprefix ./,$(LONGEST) $(filter $(call within,$(OUTSIDE)),$(unraced)))
+	@$(call gotest,unit-outside,$$(($(PARALLEL) > 1 ? $(PARALLEL) - 1 : 1))) -count=1 $(addprefix ./,$(LONGEST) $(filter $(call within,$(OUTSIDE)),$(unraced)))
 
 unit-half:
 	@$(call gotest,unit-half,1) -count=1 -run '$(UNRACED_TESTS)' $(addprefix ./,$(HALF))
