@@ -436,6 +436,17 @@ func TestMongoRestore(t *testing.T) {
 	if _, err := l.c.Restore(ctx, n.Name()); err == nil || !strings.Contains(err.Error(), "there is no backup of "+n.Name()) {
 		t.Errorf("without a backup: %v", err)
 	}
+	eventually(t, n.Name()+" does not have the write", func() error { // a majority may be the two others
+		s, err := status(ctx, l.c.node(primary))
+		if err != nil {
+			return err
+		}
+		has, written := s.Member(n.Address()).Optime.TS, s.Member(l.c.node(primary).Address()).Optime.TS
+		if has.Before(written) {
+			return fmt.Errorf("it has the oplog up to %v, the primary up to %v", has, written)
+		}
+		return nil
+	})
 	admin := func(command bson.D) {
 		t.Helper()
 		if err := n.Command(ctx, engine.AsUser, "admin", command, nil); err != nil {
