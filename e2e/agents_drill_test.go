@@ -33,7 +33,7 @@ func TestDrillOfAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Disconnect(deadline(t)) }) // the server ends with the test
+	t.Cleanup(func() { hangUp(client) })
 	const db, records, threads = "drill", "plimsoll_ledger", 4
 	c := startCoordinator(t, "drill", uri, "--external", "--agents", "2", "--threads", fmt.Sprint(threads),
 		"--rate", "60", "--duration", "40s", "--database", db, "--format", "json", "--out", out)

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -234,7 +233,7 @@ func diagnosticQueries(t *testing.T, s *server) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Disconnect(context.Background())
+	defer hangUp(c)
 	status, err := c.Database("admin").RunCommand(t.Context(), bson.D{{Key: "serverStatus", Value: 1}}).Raw()
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,7 @@ func testZones(t *testing.T, l record.Lab) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer client.Disconnect(deadline(t)) //nolint:errcheck // the lab is removed
+		defer hangUp(client)
 		for _, region := range []string{"eu", "us"} {
 			n, err := client.Database(db).Collection("orders").CountDocuments(deadline(t), bson.D{{Key: "region", Value: region}})
 			if err != nil {

@@ -90,7 +90,7 @@ func write(ctx context.Context, uri, collection string, id int) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Disconnect(context.WithoutCancel(ctx)) }()
+	defer hangUp(c)
 	_, err = c.Database("lab").Collection(collection).InsertOne(ctx, bson.M{"_id": id})
 	return err
 }
@@ -237,7 +237,7 @@ func TestLabOfThree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Disconnect(context.Background()) }()
+		defer hangUp(c)
 		if n, err := c.Database("lab").Collection("kept").CountDocuments(deadline(t), bson.M{}); err != nil || n != 20 {
 			t.Errorf("%d of 20 documents are there (%v)", n, err)
 		}

@@ -133,6 +133,13 @@ func dial(uri string) (*mongo.Client, error) {
 	return mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(patience))
 }
 
+// hangUp closes the connections of a client. It never waits for a server that was killed.
+func hangUp(c *mongo.Client) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = c.Disconnect(ctx)
+}
+
 // deadline returns a context that ends with the test or after [patience].
 func deadline(t *testing.T) context.Context {
 	t.Helper()

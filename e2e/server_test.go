@@ -5,7 +5,6 @@ package e2e
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +67,7 @@ func (s *server) stop() error {
 		return nil
 	}
 	s.ended = true
-	_ = s.client.Disconnect(context.Background())
+	hangUp(s.client)
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
 	}
@@ -89,14 +88,14 @@ func (s *server) kill(t *testing.T) {
 	if err := s.cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("the killed server ended with %v", err)
 	}
-	_ = s.client.Disconnect(context.Background())
+	hangUp(s.client)
 }
 
 // waitExit waits until the program detects that its server has died, and exits with an error.
 func (s *server) waitExit(t *testing.T) {
 	t.Helper()
 	s.ended = true
-	_ = s.client.Disconnect(context.Background())
+	hangUp(s.client)
 	var exit *exec.ExitError
 	if err := s.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(s.stderr.String(), "the server exited") {
 		t.Errorf("the program of a dead server ended with %v\n%s", err, s.stderr)

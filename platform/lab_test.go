@@ -41,7 +41,10 @@ func insert(ctx context.Context, uri string, id int) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Disconnect(context.WithoutCancel(ctx)) }()
+	defer func() {
+		cancel() // so that nobody waits for a server that was killed
+		_ = c.Disconnect(ctx)
+	}()
 	_, err = c.Database("faults").Collection("a").InsertOne(ctx, bson.M{"_id": id})
 	return err
 }

@@ -45,7 +45,7 @@ func upSingle(t *testing.T) *single {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = c.Disconnect(context.Background()) })
+		t.Cleanup(func() { _ = c.Disconnect(t.Context()) }) // which has ended: nobody waits for a server
 		s.clients[level] = c
 	}
 	return s

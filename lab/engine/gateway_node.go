@@ -202,7 +202,7 @@ func (g *Gateway) Reads(ctx context.Context, attempt time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer client.Disconnect(context.WithoutCancel(ctx))
+	defer disconnect(client)
 	return g.untilAnswers(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, attempt)
 		defer cancel()

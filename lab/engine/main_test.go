@@ -59,6 +59,6 @@ func dial(t *testing.T, uri string) *mongo.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Disconnect(context.Background()) })
+	t.Cleanup(func() { _ = c.Disconnect(t.Context()) }) // which has ended: nobody waits for a server that was killed
 	return c
 }

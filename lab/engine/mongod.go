@@ -221,6 +221,6 @@ func (s *mongodServer) Settings(ctx context.Context) (map[string]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer client.Disconnect(context.WithoutCancel(ctx))
+	defer disconnect(client)
 	return readSettings(ctx, "mongod", server.Driver(client))
 }

@@ -169,7 +169,10 @@ func writeUntilKilled(t *testing.T, s engine.Server) int64 {
 	killed := make(chan error, 1)
 	for n := int64(0); ; n++ {
 		if n == 200 {
-			go func() { killed <- s.Kill() }()
+			go func() {
+				defer cancel() // the client would look for another server
+				killed <- s.Kill()
+			}()
 		}
 		if _, err := coll.InsertOne(ctx, bson.M{"_id": n}); err != nil {
 			if n < 200 {

@@ -27,7 +27,7 @@ func waitUsable(ctx context.Context, uri string, ended <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	defer client.Disconnect(context.WithoutCancel(ctx))
+	defer disconnect(client)
 	return retry(ctx, ended, func(ctx context.Context) error { return tryOnce(ctx, client) })
 }
 

@@ -224,7 +224,7 @@ func (u *underTest) collection(t *testing.T, level, name string) *mongo.Collecti
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
+	t.Cleanup(func() { _ = client.Disconnect(t.Context()) }) // which has ended: nobody waits for a server that was killed
 	return client.Database("test").Collection(name)
 }
 

@@ -89,7 +89,7 @@ func newBed(t *testing.T) (*bed, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = b.client.Disconnect(context.Background()) })
+	t.Cleanup(func() { _ = b.client.Disconnect(t.Context()) }) // which has ended: nobody waits for a server
 	return b, true
 }
 

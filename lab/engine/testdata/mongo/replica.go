@@ -225,10 +225,13 @@ func (r *replica) adopt(config []byte) {
 }
 
 // expect begins to wait for the next sign of a primary: the election timeout and up to 15 % more, so that members do
-// not all stand at once.
+// not all stand at once. A mongod that is its whole set stands at once.
 func (r *replica) expect() {
 	r.heard = time.Now()
 	r.patience = r.rules.election + time.Duration(rand.Float64()*0.15*float64(r.rules.election))
+	if len(r.members) == 1 {
+		r.patience = 0
+	}
 }
 
 // info is what members tell each other of themselves in each message.
