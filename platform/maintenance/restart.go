@@ -225,19 +225,29 @@ func (r *rolling) conclude(ctx context.Context, all []record.LabMember) error {
 	if err != nil {
 		return err
 	}
-	var fresh []string
+	var fresh, old []string
 	for _, was := range all {
 		is, ok := named(now, was.Name)
 		if ok && r.isNew(ctx, was, is) {
 			fresh = append(fresh, was.Name)
+		} else {
+			old = append(old, fmt.Sprintf("%s had %s and has %s", was.Name, firstProcess(was), firstProcess(is)))
 		}
 	}
 	if len(fresh) == len(all) {
 		r.saw("the processes of %s are new", strings.Join(fresh, ", "))
 	} else {
-		r.known.Evidence = fmt.Sprintf("%d of %s have new processes", len(fresh), figure.Plural(len(all), "member"))
+		r.known.Evidence = fmt.Sprintf("%d of %s have new processes; %s", len(fresh), figure.Plural(len(all), "member"),
+			strings.Join(old, "; "))
 	}
 	return nil
+}
+
+func firstProcess(m record.LabMember) string {
+	if len(m.PIDs) == 0 {
+		return "no known process"
+	}
+	return fmt.Sprintf("the process %d", m.PIDs[0])
 }
 
 // isNew says whether a member has another process than before, by its id or by its uptime.
