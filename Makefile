@@ -8,36 +8,38 @@ export CGO_ENABLED ?= 0
 # Without the path of this tree, what was compiled in one clone is used in others, too.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # Go programs need a fifth less processor time if they collect garbage less often, and machines for tests have the memory.
-vet staticcheck rules unit unit-outside unit-half race quick: export GOGC = 400
+vet staticcheck rules groups unit race quick: export GOGC = 400
 # How long one package's tests may take; the race detector makes some ten times slower.
 TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
-# sleeps longest begins first.
-RACED   := cmd/plimsoll fleet lab/engine fleet/nats lab/faultfs disk disk/faultcut lab/engine/enginetest fleet/ssh lab/host serve lab \
-	study/conduct run load drill/ledger store/wire store/mongo store/embedded drill measure run/observe store/null store/rest lab/process disk/witness \
-	lab/action fleet/kubernetes platform/kubernetes internal/loop internal/childproc platform/command
+# takes longest begins first, here and in the lists below, so that none of it is alone at the end.
+RACED   := cmd/plimsoll fleet lab/faultfs fleet/nats disk/faultcut disk lab/engine serve platform/command lab/host lab lab/engine/enginetest \
+	fleet/ssh lab/process disk/witness lab/action fleet/kubernetes platform/kubernetes \
+	study/conduct run store/wire measure run/observe store/null load drill/ledger store/mongo store/embedded drill store/rest \
+	internal/loop internal/childproc
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
-# whose parts are raced where they live, or only write and read records, or wait for a browser. Those that follow, interrupt,
-# serve and use several processes are raced.
-UNRACED_TESTS := ^Test(Browser.*|Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|AgentsOnKubernetes|FaultsOnKubernetes|Kubernetes)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk)$$
-# The raced packages with such tests: `make unit` runs those alone, one package after the other beside the others, because
-# clusters wait for each other.
-HALF  := cmd/plimsoll platform/kubernetes fleet/kubernetes serve fleet/nats
+# whose parts are raced where they live or in another test, or only write and read records, or wait for a browser. Those that
+# follow, interrupt, serve and use several processes are raced.
+UNRACED_TESTS := ^Test(Browser.*|Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyAgents|AgentsOnKubernetes|FaultsOnKubernetes|Kubernetes|VSphereReset|VSphereStudy|PolicyStorageOnVSphere|PlatformMaintenanceByCommands|PlatformInFile|TerminalPicture|ProcessListHasNoSecret|PredictionFromProbe)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk|workload|ci|run_embedded|run_open_loop|engine_install|platform|no_lab)$$
+# The raced packages with such tests: `make unit` runs those alone.
+HALF    := cmd/plimsoll platform/kubernetes fleet/kubernetes serve fleet/nats
 # Raced packages whose tests do less under the race detector: `make unit` runs all of them, too. (internal/repotest finds what is
 # missing in HALF and TWICE.)
 TWICE := drill/ledger measure
-# How many packages are tested at once, and how many tests of a package. More do not end earlier, because the labs of e2e alone
-# keep two cores busy, and servers that get no processor time fail over.
-PARALLEL ?= 3
-TESTS    ?= 3
-# What takes longest begins first, so that none of it is alone at the end. LONG_INSIDE is the same of what is not OUTSIDE.
-LONGEST := e2e internal/kubetest lab/topology platform platform/vsphere lab/volume e2e/browser
-LONG_INSIDE := record capacity/predict suite drill/ledger study/simulated
+LONGEST := internal/kubetest lab/topology platform lab/volume platform/vsphere e2e/browser record capacity/predict suite drill/ledger study/simulated
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
 OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
+# Groups of tests, in the order in which they begin. PARALLEL groups run at once, each one package after the other. More do not
+# end earlier, because the labs of e2e alone keep two cores busy, and servers that get no processor time fail over. Clusters
+# wait for each other, so one group has them.
+UNIT    := unit-half unit-outside unit-e2e unit-inside
+RACE    := race-lab race-fleet race-cmd race-inside
+PARALLEL ?= 3
+# How many tests of a package run at once.
+TESTS    ?= 3
 # Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
 SLOW    := $(OUTSIDE) study record report/html run suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
@@ -49,18 +51,21 @@ packages = $(eval packages := $(or $(filter-out internal/repotest,$(patsubst $(s
 unraced  = $(TWICE) $(filter-out $(RACED),$(packages))
 # $(call within,FOLDERS) are patterns of the packages in folders.
 within   = $(1) $(addsuffix /%,$(1))
-# $(call gotest,NAME,PACKAGES AT ONCE) runs tests and leaves what each took in bin/NAME.json. Without debugging data the linker
-# needs half the time.
-gotest   = mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$(1).json -- -vet=off -ldflags=-w -p $(2) -parallel $(TESTS) -timeout $(TIMEOUT)
-# With TIMES=1, `make test` and its parts also print the seconds of the packages and of the tests that took longest.
-times    = $(if $(TIMES),@TOOL="$(TOOL)" tools/times.sh bin/$(1).json)
+outside  = $(filter $(call within,$(OUTSIDE)),$(1))
+inside   = $(filter-out $(call within,$(OUTSIDE)),$(1))
+# $(call gotest,PACKAGES,FLAGS) tests packages and leaves what each took in bin/TARGET.json. With TIMES=1, it prints the seconds of
+# the packages and of the tests that took longest. Without debugging data the linker needs half the time.
+gotest   = @mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-w -p 1 -parallel $(TESTS) \
+	-timeout $(TIMEOUT) $(2) $(addprefix ./,$(1)) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
+# $(call groups,TARGETS) runs groups of tests side by side.
+groups   = +@$(MAKE) --no-print-directory -j $(PARALLEL) $(1)
 
 # Name and tag of the container image.
 IMAGE   ?= plimsoll:latest
 
-CHECKS  := fmt vet staticcheck vuln rules unit race
+CHECKS  := fmt vet staticcheck vuln rules groups
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules unit unit-outside unit-half race bench man pictures image engine clean help
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench man pictures image engine clean help
 
 all: build
 
@@ -103,25 +108,33 @@ vuln: ## known vulnerabilities in what is called; an unreachable database is sai
 rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
+groups: build
+	$(call groups,$(UNIT) $(RACE))
+
 unit: build ## all tests but those of `make rules` and `make race`, whole commands and real servers included
-	@$(call gotest,unit-inside,$(PARALLEL)) $(addprefix ./,$(LONG_INSIDE) $(filter-out $(call within,$(OUTSIDE)),$(unraced)))
-	@$(MAKE) --no-print-directory -j 2 unit-outside unit-half
-	$(call times,unit-inside)
-	$(call times,unit-outside)
-	$(call times,unit-half)
+	$(call groups,$(UNIT))
 
+unit-e2e:
+	$(call gotest,e2e,-count=1)
 unit-outside:
-	@$(call gotest,unit-outside,$$(($(PARALLEL) > 1 ? $(PARALLEL) - 1 : 1))) -count=1 $(addprefix ./,$(LONGEST) $(filter $(call within,$(OUTSIDE)),$(unraced)))
-
+	$(call gotest,$(call outside,$(LONGEST)) $(filter-out e2e,$(call outside,$(unraced))),-count=1)
 unit-half:
-	@$(call gotest,unit-half,1) -count=1 -run '$(UNRACED_TESTS)' $(addprefix ./,$(HALF))
+	$(call gotest,$(HALF),-count=1 -run '$(UNRACED_TESTS)')
+unit-inside:
+	$(call gotest,$(call inside,$(LONGEST) $(unraced)))
 
-race: export CGO_ENABLED = 1
 race: ## the tests of packages that start goroutines, under the race detector (needs a C compiler)
-	@$(call gotest,race-inside,$(PARALLEL)) -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter-out $(call within,$(OUTSIDE)),$(RACED)))
-	@$(call gotest,race,$(PARALLEL)) -count=1 -race -skip '$(UNRACED_TESTS)' $(addprefix ./,$(filter $(call within,$(OUTSIDE)),$(RACED)))
-	$(call times,race-inside)
-	$(call times,race)
+	$(call groups,$(RACE))
+
+$(RACE): export CGO_ENABLED = 1
+race-cmd:
+	$(call gotest,$(filter cmd/%,$(RACED)),-count=1 -race -skip '$(UNRACED_TESTS)')
+race-fleet:
+	$(call gotest,$(filter fleet fleet/% platform/%,$(RACED)),-count=1 -race -skip '$(UNRACED_TESTS)')
+race-lab:
+	$(call gotest,$(filter-out cmd/% fleet fleet/% platform/%,$(call outside,$(RACED))),-count=1 -race -skip '$(UNRACED_TESTS)')
+race-inside:
+	$(call gotest,$(call inside,$(RACED)),-race -skip '$(UNRACED_TESTS)')
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
 	@$(GO) test -vet=off $(addprefix ./,$(filter-out $(call within,$(SLOW)),$(packages)))
