@@ -38,6 +38,8 @@ OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browse
 UNIT    := unit-half unit-outside unit-e2e unit-inside
 RACE    := race-lab race-fleet race-cmd race-inside
 PARALLEL ?= 3
+# Further targets that `make test` is to make beside these groups, such as smoke.
+WITH     ?=
 # How many tests of a package run at once.
 TESTS    ?= 3
 # Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
@@ -86,8 +88,9 @@ test: ## everything that must pass
 		echo "--- make $$check: $$(($$(date +%s) - start)) s"; \
 	done
 
+# The loads of the suites go on for some seconds each, however much they do, so other tests go first.
 smoke: build ## every suite of examples/ at its smallest scale, on labs (as root, with the open engine) and embedded
-	@tools/smoke.sh $(BIN)
+	@nice tools/smoke.sh $(BIN)
 
 mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_MONGOD (as root)
 	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod and a mongos"; exit 2; }
@@ -109,7 +112,7 @@ rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
 groups: build
-	$(call groups,$(UNIT) $(RACE))
+	$(call groups,$(UNIT) $(WITH) $(RACE))
 
 unit: build ## all tests but those of `make rules` and `make race`, whole commands and real servers included
 	$(call groups,$(UNIT))
