@@ -34,7 +34,7 @@ LONGEST := internal/kubetest lab/topology platform lab/volume platform/vsphere e
 OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
 # Groups of tests, in the order in which they begin. PARALLEL groups run at once, each one package after the other. More do not
 # end earlier, because the labs of e2e alone keep two cores busy, and servers that get no processor time fail over. Clusters
-# wait for each other, so one group has them.
+# wait for each other: unit-half has those that take long, and unit-outside begins with the other.
 UNIT    := unit-half unit-outside unit-e2e unit-inside
 RACE    := race-lab race-fleet race-cmd race-inside
 PARALLEL ?= 3
@@ -59,6 +59,7 @@ inside   = $(filter-out $(call within,$(OUTSIDE)),$(1))
 # the packages and of the tests that took longest. Without debugging data the linker needs half the time.
 gotest   = @mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-w -p 1 -parallel $(TESTS) \
 	-timeout $(TIMEOUT) $(2) $(addprefix ./,$(1)) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
+racing   = -race -skip '$(UNRACED_TESTS)'
 # $(call groups,TARGETS) runs groups of tests side by side.
 groups   = +@$(MAKE) --no-print-directory -j $(PARALLEL) $(1)
 
@@ -131,13 +132,13 @@ race: ## the tests of packages that start goroutines, under the race detector (n
 
 $(RACE): export CGO_ENABLED = 1
 race-cmd:
-	$(call gotest,$(filter cmd/%,$(RACED)),-count=1 -race -skip '$(UNRACED_TESTS)')
+	$(call gotest,$(filter cmd/%,$(RACED)),-count=1 $(racing))
 race-fleet:
-	$(call gotest,$(filter fleet fleet/% platform/%,$(RACED)),-count=1 -race -skip '$(UNRACED_TESTS)')
+	$(call gotest,$(filter fleet fleet/% platform/%,$(RACED)),-count=1 $(racing))
 race-lab:
-	$(call gotest,$(filter-out cmd/% fleet fleet/% platform/%,$(call outside,$(RACED))),-count=1 -race -skip '$(UNRACED_TESTS)')
+	$(call gotest,$(filter-out cmd/% fleet fleet/% platform/%,$(call outside,$(RACED))),-count=1 $(racing))
 race-inside:
-	$(call gotest,$(call inside,$(RACED)),-race -skip '$(UNRACED_TESTS)')
+	$(call gotest,$(call inside,$(RACED)),$(racing))
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
 	@$(GO) test -vet=off $(addprefix ./,$(filter-out $(call within,$(SLOW)),$(packages)))
