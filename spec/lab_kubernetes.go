@@ -36,10 +36,17 @@ func (s *Lab) podDefaults() {
 }
 
 var (
-	validNamespace = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	validClass     = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$`)
-	validLabelKey  = regexp.MustCompile(`^[A-Za-z0-9]([-._/A-Za-z0-9]{0,251}[A-Za-z0-9])?$`)
+	validNamespace = name(63, `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	validClass     = name(253, `^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+	validLabelKey  = name(253, `^[A-Za-z0-9]([-._/A-Za-z0-9]*[A-Za-z0-9])?$`)
 )
+
+// name returns whether a text has a pattern and at most longest bytes. A pattern that counts to 253 takes a millisecond
+// to compile, at every start.
+func name(longest int, pattern string) func(string) bool {
+	re := regexp.MustCompile(pattern)
+	return func(s string) bool { return len(s) <= longest && re.MatchString(s) }
+}
 
 func (s *Lab) checkPods() error {
 	k := s.Kubernetes
@@ -54,9 +61,9 @@ func (s *Lab) checkPods() error {
 	}
 	wrong(s.Hosts.Mode != LabKubernetes, "hosts.mode: %s is not for a lab in Kubernetes. Remove it", s.Hosts.Mode)
 	wrong(k.Image == "", "kubernetes.image: it is missing. Name an image with mongod, such as mongo:8.0")
-	wrong(k.Namespace != "" && !validNamespace.MatchString(k.Namespace), "kubernetes.namespace: %q is not a namespace", k.Namespace)
-	wrong(k.StorageClass != "" && !validClass.MatchString(k.StorageClass), "kubernetes.storage_class: %q is not a StorageClass", k.StorageClass)
-	wrong(k.Spread != "" && !validLabelKey.MatchString(k.Spread), "kubernetes.spread: %q is neither node, zone nor a label of nodes", k.Spread)
+	wrong(k.Namespace != "" && !validNamespace(k.Namespace), "kubernetes.namespace: %q is not a namespace", k.Namespace)
+	wrong(k.StorageClass != "" && !validClass(k.StorageClass), "kubernetes.storage_class: %q is not a StorageClass", k.StorageClass)
+	wrong(k.Spread != "" && !validLabelKey(k.Spread), "kubernetes.spread: %q is neither node, zone nor a label of nodes", k.Spread)
 	hosts := Hosts{Mode: s.Hosts.Mode, Cores: s.Hosts.Cores, Memory: s.Hosts.Memory}
 	wrong(s.Hosts != hosts, "hosts: a lab in Kubernetes has only cores and memory here: the limits of each pod")
 	wrong(!reflect.DeepEqual(s.Storage, Storage{Size: s.Storage.Size}),

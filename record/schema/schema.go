@@ -2,48 +2,60 @@
 // packages record and spec and their comments; a test checks that they are up to date.
 package schema
 
-import "embed"
+import _ "embed"
 
 //go:generate go run ./gen
 
-//go:embed *.schema.json
-var files embed.FS
-
 // The schemas of results.
 var (
-	Run        = of("run")
-	Study      = of("study")
-	Suite      = of("suite")
-	Drill      = of("drill")
-	Probe      = of("probe")
-	Comparison = of("comparison")
-	History    = of("history")
-	Sizing     = of("size")
-	Backtest   = of("backtest")
-	WhatIf     = of("whatif")
-	Simulation = of("simulation")
-	Gate       = of("ci")
-	Lab        = of("lab")
-	Doctor     = of("doctor")
+	//go:embed run.schema.json
+	Run []byte
+	//go:embed study.schema.json
+	Study []byte
+	//go:embed suite.schema.json
+	Suite []byte
+	//go:embed drill.schema.json
+	Drill []byte
+	//go:embed probe.schema.json
+	Probe []byte
+	//go:embed comparison.schema.json
+	Comparison []byte
+	//go:embed history.schema.json
+	History []byte
+	//go:embed size.schema.json
+	Sizing []byte
+	//go:embed backtest.schema.json
+	Backtest []byte
+	//go:embed whatif.schema.json
+	WhatIf []byte
+	//go:embed simulation.schema.json
+	Simulation []byte
+	//go:embed ci.schema.json
+	Gate []byte
+	//go:embed lab.schema.json
+	Lab []byte
+	//go:embed doctor.schema.json
+	Doctor []byte
 )
 
 // The schemas of specifications, for editors that check YAML with them.
 var (
-	RunSpec    = of("runspec")
-	StudySpec  = of("studyspec")
-	SuiteSpec  = of("suitespec")
-	DrillSpec  = of("drillspec")
-	LabSpec    = of("labspec")
-	PriceList  = of("pricelist")
-	Deployment = of("deployment")
-	Platform   = of("platformspec")
-	Workload   = of("workload")
+	//go:embed runspec.schema.json
+	RunSpec []byte
+	//go:embed studyspec.schema.json
+	StudySpec []byte
+	//go:embed suitespec.schema.json
+	SuiteSpec []byte
+	//go:embed drillspec.schema.json
+	DrillSpec []byte
+	//go:embed labspec.schema.json
+	LabSpec []byte
+	//go:embed pricelist.schema.json
+	PriceList []byte
+	//go:embed deployment.schema.json
+	Deployment []byte
+	//go:embed platformspec.schema.json
+	Platform []byte
+	//go:embed workload.schema.json
+	Workload []byte
 )
-
-func of(kind string) []byte {
-	b, err := files.ReadFile(kind + ".schema.json")
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
