@@ -212,11 +212,15 @@ func helloAll(ctx context.Context, members []*engine.MongoNode) []answer {
 	answers := make([]answer, len(members))
 	var wg sync.WaitGroup
 	for i, n := range members {
-		if !n.Status().Running || n.IsPaused() {
-			answers[i].err = errors.New("it does not run")
-			continue
-		}
-		wg.Go(func() { answers[i].Hello, answers[i].err = n.Hello(ctx) })
+		wg.Go(func() {
+			runs := func() bool { return n.Status().Running && !n.IsPaused() }
+			if runs() {
+				answers[i].Hello, answers[i].err = n.Hello(ctx)
+			}
+			if !runs() { // the reason of an error, if it ended meanwhile
+				answers[i] = answer{err: errors.New("it does not run")}
+			}
+		})
 	}
 	wg.Wait()
 	return answers
