@@ -19,32 +19,53 @@ type pgClient struct {
 	password string
 	name     string // application_name
 
-	mu   sync.Mutex
-	conn *pgconn.PgConn
+	mu       sync.Mutex
+	conn     *pgconn.PgConn
+	prepared map[string]bool // names of the statements of conn
 }
 
 // query runs statements and returns the rows of the last one as text; null is empty. Its commits do not wait for
 // standbys, so that the supervisor never hangs with the cluster.
 func (c *pgClient) query(ctx context.Context, sql string) ([][]string, error) {
+	return c.run(ctx, func(conn *pgconn.PgConn) ([]*pgconn.Result, error) { return conn.Exec(ctx, sql).ReadAll() })
+}
+
+// poll runs one statement as [pgClient.query] does. PostgreSQL plans it once in a session, which takes longer than to
+// run it. The name is that of this statement alone.
+func (c *pgClient) poll(ctx context.Context, name, sql string) ([][]string, error) {
+	return c.run(ctx, func(conn *pgconn.PgConn) ([]*pgconn.Result, error) {
+		if !c.prepared[name] {
+			if _, err := conn.Prepare(ctx, name, sql, nil); err != nil {
+				return nil, err
+			}
+			c.prepared[name] = true
+		}
+		result := conn.ExecPrepared(ctx, name, nil, nil, nil).Read()
+		return []*pgconn.Result{result}, result.Err
+	})
+}
+
+// run uses the session. If it had been lost some time ago, run opens another and tries again.
+func (c *pgClient) run(ctx context.Context, use func(*pgconn.PgConn) ([]*pgconn.Result, error)) ([][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kept := c.conn != nil
-	rows, err := c.tryQuery(ctx, sql)
-	if err != nil && kept && c.conn == nil && ctx.Err() == nil { // the session was lost some time ago
-		return c.tryQuery(ctx, sql)
+	rows, err := c.try(ctx, use)
+	if err != nil && kept && c.conn == nil && ctx.Err() == nil {
+		return c.try(ctx, use)
 	}
 	return rows, err
 }
 
-func (c *pgClient) tryQuery(ctx context.Context, sql string) ([][]string, error) {
+func (c *pgClient) try(ctx context.Context, use func(*pgconn.PgConn) ([]*pgconn.Result, error)) ([][]string, error) {
 	if c.conn == nil {
 		conn, err := c.connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c.conn = conn
+		c.conn, c.prepared = conn, map[string]bool{}
 	}
-	results, err := c.conn.Exec(ctx, sql).ReadAll()
+	results, err := use(c.conn)
 	if c.conn.IsClosed() {
 		c.conn = nil
 	}

@@ -31,7 +31,7 @@ const positionQuery = `select pg_is_in_recovery(),
 
 // Position queries the position through the Unix socket, which a cut network does not affect.
 func (p *Postgres) Position(ctx context.Context) (Position, error) {
-	rows, err := p.socket.query(ctx, positionQuery)
+	rows, err := p.socket.poll(ctx, "position", positionQuery)
 	if err != nil || len(rows) != 1 {
 		return Position{}, errors.Join(fmt.Errorf("cannot read the WAL position of %s", p.name), err)
 	}

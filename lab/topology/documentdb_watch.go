@@ -17,6 +17,9 @@ const (
 	statusEvery = 200 * time.Millisecond
 	statusLimit = time.Second
 	silentAfter = 2 * time.Second // after which a member is reported as not answering
+
+	// etcdEvery is as often as Patroni writes to etcd at most. More queries would cost as much as Patroni itself.
+	etcdEvery = time.Second
 )
 
 // Watch polls all members and writes events about what Patroni does: promotions, and members that end or return.
@@ -33,7 +36,7 @@ func (c *documentDB) Watch(ctx context.Context) {
 		all.Go(func() { c.watchGateway(ctx, g) })
 	}
 	all.Go(func() {
-		for !c.singleMember() && sleep(ctx, statusEvery) == nil {
+		for !c.singleMember() && sleep(ctx, etcdEvery) == nil {
 			c.pollSynced(ctx)
 			c.pollEtcd(ctx)
 		}
