@@ -3,7 +3,6 @@ package faultcut
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
+	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -109,9 +109,8 @@ func TestKilledWhileThePowerIsCut(t *testing.T) {
 		t.Fatalf("it says %v", failed)
 	}
 	_, repair, _ := strings.Cut(failed.Error(), "bring it back: ")
-	path := t.TempDir() // with what is called plimsoll there
-	self := fmt.Sprintf("#!/bin/sh\nexec env %s= go run ../../cmd/plimsoll \"$@\"\n", serveVariable)
-	if err := os.WriteFile(filepath.Join(path, "plimsoll"), []byte(self), 0o755); err != nil {
+	path := t.TempDir()
+	if err := gobuild.Program(filepath.Join(path, "plimsoll"), "cmd/plimsoll"); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/bin/sh", "-ec", repair)
