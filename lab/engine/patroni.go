@@ -247,8 +247,7 @@ func requestJSON(ctx context.Context, method, address string, user *url.Userinfo
 var noProxy = &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 	DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}}
 
-// postmaster returns the id of PostgreSQL's first process, 0 if it does not run. Its parent is the first process of the
-// sandbox.
+// postmaster returns the id of PostgreSQL's first process, 0 if it does not run.
 func (p *Postgres) postmaster() int {
 	first := p.process()
 	if first == nil || !first.Running() {
@@ -257,13 +256,33 @@ func (p *Postgres) postmaster() int {
 	if p.o.Patroni == nil {
 		return first.PID
 	}
-	children, _ := process.Children(first.PID)
-	for _, pid := range children {
-		if name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm"); err == nil && strings.TrimSpace(string(name)) == "postgres" {
-			return pid
+	return postmasterBelow(first.PID)
+}
+
+// postmasterBelow returns the id of PostgreSQL's first process in a sandbox with Patroni, 0 if there is none. Patroni
+// starts PostgreSQL with a process of Python that ends then, so that the first process of the sandbox becomes the
+// parent. On a busy machine, PostgreSQL answers long before that. A PostgreSQL whose parent is Patroni itself is
+// another: it shows a setting or recovers data.
+func postmasterBelow(first int) int {
+	parents := []int{first}
+	for i := 0; i < len(parents); i++ {
+		children, _ := process.Children(parents[i])
+		for _, pid := range children {
+			switch name := nameOf(pid); {
+			case name == "postgres" && nameOf(parents[i]) != filepath.Base(patroniFile):
+				return pid
+			case name == filepath.Base(patroniFile) || strings.HasPrefix(name, "python"):
+				parents = append(parents, pid)
+			}
 		}
 	}
 	return 0
+}
+
+// nameOf returns the name of a process, empty if it has ended.
+func nameOf(pid int) string {
+	name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	return strings.TrimSpace(string(name))
 }
 
 // PatroniBeside returns the id of the Patroni of a PostgreSQL whose first process is given, 0 if it does not run. Both
@@ -277,9 +296,14 @@ func PatroniBeside(postmaster int) int {
 	if err != nil {
 		return 0
 	}
-	children, _ := process.Children(parent)
+	return patroniBelow(parent)
+}
+
+// patroniBelow returns the id of the Patroni in the sandbox of a first process, 0 if it does not run.
+func patroniBelow(first int) int {
+	children, _ := process.Children(first)
 	for _, pid := range children {
-		if line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline"); err == nil && strings.Contains(string(line), patroniFile) {
+		if nameOf(pid) == filepath.Base(patroniFile) {
 			return pid
 		}
 	}
@@ -288,11 +312,12 @@ func PatroniBeside(postmaster int) int {
 
 // KillPatroni kills the member's Patroni. PostgreSQL runs on.
 func (p *Postgres) KillPatroni() error {
-	pid := PatroniBeside(p.postmaster())
-	if pid == 0 {
-		return fmt.Errorf("%s: its PostgreSQL or its Patroni does not run", p.name)
+	if first := p.process(); first != nil && first.Running() && p.postmaster() != 0 {
+		if pid := patroniBelow(first.PID); pid != 0 {
+			return syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
-	return syscall.Kill(pid, syscall.SIGKILL)
+	return fmt.Errorf("%s: its PostgreSQL or its Patroni does not run", p.name)
 }
 
 // StartPatroni starts the member's Patroni again, next to its running PostgreSQL, and returns when it answers.

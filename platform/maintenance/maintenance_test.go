@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
@@ -174,29 +173,4 @@ func TestEventWaitsForAnswers(t *testing.T) {
 			})
 		})
 	}
-}
-
-func (l *late) Fault(spec.Fault, time.Duration) (platform.Injector, error) { return nothing{}, nil }
-
-// nothing is the stop of a member that ends and starts by itself.
-type nothing struct{ platform.Injector }
-
-func (nothing) Inject(context.Context) (platform.Injection, error) { return platform.Injection{}, nil }
-func (nothing) Heal(context.Context) (platform.Injection, error)   { return platform.Injection{}, nil }
-
-// A member of a lab has its former role while Patroni runs and PostgreSQL does not yet. It is back when it has a
-// process.
-func TestRestartedMemberHasAProcess(t *testing.T) {
-	member := func(name, role string, pids ...int) record.LabMember {
-		return record.LabMember{Name: name, Kind: "postgres", Set: "rs0", Role: role, State: "running", PIDs: pids}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		starting := []record.LabMember{member("a", "primary", 1), member("b", "secondary")}
-		l := &late{has: has{actions: []*action.Action{action.Find(action.Stop)}},
-			answers: [][]record.LabMember{starting, starting, {starting[0], member("b", "secondary", 3)}}}
-		r := &rolling{event: &event{deployment: &Deployment{Platform: l, Identity: set}}}
-		if err := r.restart(t.Context(), member("b", "secondary", 2)); err != nil || l.queries != 4 {
-			t.Errorf("%d queries: %v", l.queries, err)
-		}
-	})
 }

@@ -178,8 +178,7 @@ func (r *rolling) follow(ctx context.Context, set string) error {
 
 // restart stops a member and starts it again, and waits until it takes part in its set. A member that was stopped is
 // started even if the drill is interrupted. A member that the platform starts by itself must be seen to end, because
-// it takes part in its set before that too. A member of a lab has its old role for a moment while Patroni runs without
-// PostgreSQL, so it must have a process again.
+// it takes part in its set before that too.
 func (r *rolling) restart(ctx context.Context, m record.LabMember) error {
 	by := Restart(r.deployment.Platform.Actions())
 	stop, err := r.deployment.Platform.Fault(spec.Fault{Strike: spec.Strike{Action: by.Name, Target: m.Name}}, r.limit)
@@ -207,7 +206,7 @@ func (r *rolling) restart(ctx context.Context, m record.LabMember) error {
 	}
 	err = r.deployment.await(ctx, m.Name+" to take part in its set", func(members []record.LabMember) bool {
 		now, ok := named(members, m.Name)
-		return ok && serves(now) && (len(m.PIDs) == 0 || len(now.PIDs) > 0)
+		return ok && serves(now)
 	})
 	if err != nil {
 		return err
