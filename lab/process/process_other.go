@@ -51,6 +51,9 @@ func Alive(pid int, _ uint64) bool { return syscall.Kill(pid, 0) == nil }
 // Family is the process alone: its descendants are not known without /proc.
 func Family(pid int) []int { return []int{pid} }
 
+// Children knows none.
+func Children(int) ([]int, bool) { return nil, false }
+
 // Descendants are not known without /proc.
 func Descendants(int) []int { return nil }
 
