@@ -71,6 +71,7 @@ func create(asked spec.Lab, opts Options) (*Handle, error) {
 	if err := os.MkdirAll(labsDir(opts.Home), 0o700); err != nil {
 		return nil, fmt.Errorf("cannot create the directory of the labs: %w", err)
 	}
+	spread(labsDir(opts.Home))
 	unlock, err := lock(lockName(opts.Home, asked.Name))
 	if errors.Is(err, errBusy) {
 		return nil, refuse("another plimsoll process is creating or removing a lab %q. "+
