@@ -262,14 +262,14 @@ func (p *Postgres) postmaster() int {
 // postmasterBelow returns the id of PostgreSQL's first process in a sandbox with Patroni, 0 if there is none. Patroni
 // starts PostgreSQL with a process of Python that ends then, so that the first process of the sandbox becomes the
 // parent. On a busy machine, PostgreSQL answers long before that. A PostgreSQL whose parent is Patroni itself is
-// another: it shows a setting or recovers data.
+// another: it shows a setting or recovers data. The guarded program becomes PostgreSQL in the next moment.
 func postmasterBelow(first int) int {
 	parents := []int{first}
 	for i := 0; i < len(parents); i++ {
 		children, _ := process.Children(parents[i])
 		for _, pid := range children {
 			switch name := nameOf(pid); {
-			case name == "postgres" && nameOf(parents[i]) != filepath.Base(patroniFile):
+			case (name == "postgres" || name == guardedPostgres) && nameOf(parents[i]) != filepath.Base(patroniFile):
 				return pid
 			case name == filepath.Base(patroniFile) || strings.HasPrefix(name, "python"):
 				parents = append(parents, pid)

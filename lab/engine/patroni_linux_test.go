@@ -22,8 +22,10 @@ func TestPostmasterBelow(t *testing.T) {
 		programs map[string]string // what the programs of these names start
 		parent   string            // of the PostgreSQL that is to be found
 	}{
-		"started":          {map[string]string{"first": "patroni postgres", "patroni": "sleep"}, "first"},
-		"starting":         {map[string]string{"first": "patroni", "patroni": "python3", "python3": "postgres"}, "python3"},
+		"started":  {map[string]string{"first": "patroni postgres", "patroni": "sleep"}, "first"},
+		"starting": {map[string]string{"first": "patroni", "patroni": "python3", "python3": "postgres"}, "python3"},
+		"guarded": {map[string]string{"first": "patroni", "patroni": "python3", "python3": "postgres.sh", "postgres.sh": "sleep"},
+			"python3"},
 		"without Patroni":  {map[string]string{"first": "postgres"}, "first"},
 		"a setting":        {map[string]string{"first": "patroni", "patroni": "postgres"}, ""},
 		"rewound":          {map[string]string{"first": "patroni", "patroni": "pg_rewind", "pg_rewind": "postgres"}, ""},
