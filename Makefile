@@ -42,6 +42,8 @@ PARALLEL ?= 3
 WITH     ?=
 # How many tests of a package run at once.
 TESTS    ?= 3
+# Groups but e2e give way to it. A drill whose load gets no processor time before its fault has no verdict, and is repeated.
+NICE     = nice -n 5
 # Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
 SLOW    := $(OUTSIDE) study record report/html run suite
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
@@ -57,7 +59,7 @@ outside  = $(filter $(call within,$(OUTSIDE)),$(1))
 inside   = $(filter-out $(call within,$(OUTSIDE)),$(1))
 # $(call gotest,PACKAGES,FLAGS) tests packages and leaves what each took in bin/TARGET.json. With TIMES=1, it prints the seconds of
 # the packages and of the tests that took longest. Without debugging data the linker needs half the time.
-gotest   = @mkdir -p bin && $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-w -p 1 -parallel $(TESTS) \
+gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-w -p 1 -parallel $(TESTS) \
 	-timeout $(TIMEOUT) $(2) $(addprefix ./,$(1)) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
 racing   = -race -skip '$(UNRACED_TESTS)'
 # $(call groups,TARGETS) runs groups of tests side by side.
@@ -89,9 +91,9 @@ test: ## everything that must pass
 		echo "--- make $$check: $$(($$(date +%s) - start)) s"; \
 	done
 
-# The loads of the suites go on for some seconds each, however much they do, so other tests go first.
+# The loads of the suites go on for some seconds each, however much they do, so all other tests go first.
 smoke: build ## every suite of examples/ at its smallest scale, on labs (as root, with the open engine) and embedded
-	@nice tools/smoke.sh $(BIN)
+	@nice -n 10 tools/smoke.sh $(BIN)
 
 mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_MONGOD (as root)
 	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod and a mongos"; exit 2; }
@@ -118,6 +120,7 @@ groups: build
 unit: build ## all tests but those of `make rules` and `make race`, whole commands and real servers included
 	$(call groups,$(UNIT))
 
+unit-e2e: NICE =
 unit-e2e:
 	$(call gotest,e2e,-count=1)
 unit-outside:
