@@ -33,10 +33,11 @@ LONGEST := internal/kubetest lab/topology platform lab/volume platform/vsphere e
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
 OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
 # Groups of tests, in the order in which they begin. PARALLEL groups run at once, each one package after the other. More do not
-# end earlier, because the labs of e2e alone keep two cores busy, and servers that get no processor time fail over. Clusters
-# wait for each other: unit-half has those that take long, and unit-outside begins with the other.
-UNIT    := unit-half unit-outside unit-e2e unit-inside
-RACE    := race-lab race-fleet race-cmd race-inside
+# end earlier, because the labs of e2e alone keep two cores busy, and servers that get no processor time fail over. So
+# the labs of unit-outside begin when the longest drills of e2e are over, after race-cmd. Clusters wait for each other:
+# unit-half has those that take long, and unit-outside begins with the other.
+UNIT    := unit-e2e unit-half unit-outside unit-inside
+RACE    := race-cmd race-fleet race-lab race-inside
 PARALLEL ?= 3
 # Further targets that `make test` is to make beside these groups, such as smoke.
 WITH     ?=
@@ -115,7 +116,7 @@ rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
 
 groups: build
-	$(call groups,$(UNIT) $(WITH) $(RACE))
+	$(call groups,unit-e2e unit-half race-cmd $(UNIT) $(WITH) $(RACE))
 
 unit: build ## all tests but those of `make rules` and `make race`, whole commands and real servers included
 	$(call groups,$(UNIT))
