@@ -26,6 +26,10 @@ type Options struct {
 	Restart func() error
 }
 
+// longestSocket is the kernel's limit for the address of a socket, 108 bytes, without the zero at its end and the
+// character that [listen] appends at first.
+const longestSocket = 106
+
 func (o Options) check() error {
 	required := []struct{ name, value string }{{"data directory", o.Data}, {"mount point", o.Mount},
 		{"control socket", o.Socket}}
@@ -34,10 +38,9 @@ func (o Options) check() error {
 			return fmt.Errorf("faultfs needs a %s", x.name)
 		}
 	}
-	// The kernel's limit for the address of a socket is 108 bytes with the zero at its end.
-	if len(o.Socket) > 107 {
-		return fmt.Errorf("the path of the control socket has %d characters, the maximum is 107: %s",
-			len(o.Socket), o.Socket)
+	if len(o.Socket) > longestSocket {
+		return fmt.Errorf("the path of the control socket has %d characters, the maximum is %d: %s",
+			len(o.Socket), longestSocket, o.Socket)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package faultfs
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,4 +32,25 @@ func TestListenRemovesOnlySockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
+}
+
+// What the check of the options accepts can be a socket.
+func TestLongestSocket(t *testing.T) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	o := Options{Data: dir, Mount: dir, Socket: filepath.Join(dir, strings.Repeat("s", longestSocket-len(dir)-1))}
+	if err := o.check(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := listen(t.Context(), o.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if o.Socket += "s"; o.check() == nil {
+		t.Errorf("a path of %d characters is accepted", len(o.Socket))
+	}
 }
