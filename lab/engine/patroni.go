@@ -312,8 +312,8 @@ func patroniBelow(first int) int {
 
 // KillPatroni kills the member's Patroni. PostgreSQL runs on.
 func (p *Postgres) KillPatroni() error {
-	if first := p.process(); first != nil && first.Running() && p.postmaster() != 0 {
-		if pid := patroniBelow(first.PID); pid != 0 {
+	if p.postmaster() != 0 {
+		if pid := patroniBelow(p.process().PID); pid != 0 {
 			return syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

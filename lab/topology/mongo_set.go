@@ -217,7 +217,7 @@ func helloAll(ctx context.Context, members []*engine.MongoNode) []answer {
 			if runs() {
 				answers[i].Hello, answers[i].err = n.Hello(ctx)
 			}
-			if !runs() { // the reason of an error, if it ended meanwhile
+			if !runs() { // also if it ended while it was asked
 				answers[i] = answer{err: errors.New("it does not run")}
 			}
 		})
