@@ -2,6 +2,7 @@ package kubetest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func TestKilled(t *testing.T) {
 	if !ok {
 		return
 	}
-	leavesAlone(t, disk)
+	leavesAlone(t, c, disk)
 	ctx := context.Background()
 	if _, err := c.Client.BatchV1().Jobs("default").Create(ctx, job(), meta.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -87,24 +88,37 @@ func TestVolumeThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// leavesAlone finds nodes that have a copy of the mount of a disk, which nobody could remove before the node ends.
-func leavesAlone(t *testing.T, disk *disktest.Volume) {
+// leavesAlone finds nodes of the cluster that have a copy of the mount of a disk, which nobody could remove before the
+// node ends. Other tests of this machine may have one, too.
+func leavesAlone(t *testing.T, c *Cluster, disk *disktest.Volume) {
 	mine, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob("/proc/[0-9]*/mountinfo")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no process", err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	seen := 0
 	for _, file := range files {
+		of := filepath.Dir(file)
+		groups, _ := os.ReadFile(filepath.Join(of, "cgroup")) // a process that has ended has no files
+		namespace, err := os.Readlink(filepath.Join(of, "ns/mnt"))
+		if err != nil || namespace == mine || !bytes.Contains(groups, []byte("/"+c.groups.name+"/")) {
+			continue
+		}
 		mounts, err := mountinfo.Read(file)
-		namespace, gone := os.Readlink(filepath.Join(filepath.Dir(file), "ns/mnt"))
-		has := slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return m.Point == disk.Dir })
-		if err == nil && gone == nil && namespace != mine && has {
-			command, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "comm")) // for the message only
+		if err != nil {
+			continue
+		}
+		seen++
+		if slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return m.Point == disk.Dir }) {
+			command, _ := os.ReadFile(filepath.Join(of, "comm")) // for the message only
 			t.Errorf("%s keeps %s in use", command, disk.Device)
 		}
+	}
+	if seen < len(Nodes) {
+		t.Errorf("%d processes of nodes have mounts of their own, want at least %d", seen, len(Nodes))
 	}
 }
 
