@@ -60,7 +60,7 @@ outside  = $(filter $(call within,$(OUTSIDE)),$(1))
 inside   = $(filter-out $(call within,$(OUTSIDE)),$(1))
 # $(call gotest,PACKAGES,FLAGS) tests packages and leaves what each took in bin/TARGET.json. With TIMES=1, it prints the seconds of
 # the packages and of the tests that took longest. Without debugging data the linker needs half the time.
-gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-w -p 1 -parallel $(TESTS) \
+gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-s -p 1 -parallel $(TESTS) \
 	-timeout $(TIMEOUT) $(2) $(addprefix ./,$(1)) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
 racing   = -race -skip '$(UNRACED_TESTS)'
 # $(call groups,TARGETS) runs groups of tests side by side.
