@@ -170,13 +170,14 @@ func (w *loadWatcher) Interval(_ measure.Dims, iv *measure.Interval) {
 func TestFillByAgentsEndsEarly(t *testing.T) {
 	t.Parallel()
 	uri := database(t)
-	const records = 300_000
+	const records = 100_000
 	for name, end := range map[string]func(*memory, context.CancelFunc){
 		"interrupted": func(_ *memory, cancel context.CancelFunc) { cancel() },
 		"lost":        func(m *memory, _ context.CancelFunc) { m.links[1].Break() },
 	} {
 		asked := loading(uri, name, records)
 		asked.Load.Strict = true
+		asked.LoadPhase.Batch = 1 // so that it takes more than a second
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		place := &memory{dir: t.TempDir()}

@@ -21,7 +21,7 @@ type Pair struct {
 
 const (
 	// many is the number of frames of the longest exchange, many times what a link has in flight.
-	many = 20_000
+	many = 5_000
 	// largest is the size of the largest frame. A NATS server takes messages of 1 MiB.
 	largest = 4 << 20
 )
