@@ -101,7 +101,7 @@ func (c *crowd) End() error { return c.Dismiss() }
 // playCoordinator performs one run.
 func playCoordinator(agents int) error {
 	ctx := context.Background()
-	dir, err := scratch("", "agents")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func deviceLatency(ctx context.Context, w io.Writer, c config) (err error) {
 	}
 	m := &pairOfDisks{}
 	defer func() { err = errors.Join(err, m.remove()) }()
-	if err := m.start(ctx, "device"); err != nil {
+	if err := m.start(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nLatency of a write of 4 KiB with a flush on a mirror of two virtual disks, compared with the latency "+

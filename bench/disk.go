@@ -50,7 +50,7 @@ func diskPeers(ctx context.Context, w io.Writer, c config) error {
 	if _, err := exec.LookPath("fio"); err != nil {
 		return errors.New("fio is not installed: apt-get install fio")
 	}
-	dir, err := scratch(".", "disk") // the system's directory for temporary files may be memory
+	dir, err := scratchIn(".") // the system's directory for temporary files may be memory
 	if err != nil {
 		return err
 	}

@@ -39,9 +39,9 @@ type faultsProcess struct {
 	client *faultfs.Client
 }
 
-// start starts the process and waits until it answers. name is the part of the directory's name (see [scratch]).
-func (p *faultsProcess) start(ctx context.Context, name string) (err error) {
-	if p.base, err = scratch("", name); err != nil {
+// start starts the process and waits until it answers.
+func (p *faultsProcess) start(ctx context.Context) (err error) {
+	if p.base, err = scratchIn(""); err != nil {
 		return err
 	}
 	cmd, err := child(ctx, roleFaults, p.base)
@@ -108,7 +108,7 @@ func fixedDisk(ctx context.Context, w io.Writer, c config) (err error) {
 }
 
 func (m *fixedMount) make(ctx context.Context) (err error) {
-	if err := m.start(ctx, "fixed"); err != nil {
+	if err := m.start(ctx); err != nil {
 		return err
 	}
 	if m.loop, err = m.attach(ctx, "fixed", 1<<30, fixedDevice); err != nil {

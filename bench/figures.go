@@ -92,7 +92,7 @@ func growth(o outcome, seconds int) string {
 func mib(kib int64) float64 { return float64(kib) / 1024 }
 
 func binarySize(ctx context.Context, w io.Writer, _ config) error {
-	dir, err := scratch("", "binary")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ const labRounds = 3
 // labCost measures how long a replica set of three takes to start and to be removed, and the processor time of its
 // supervisor during a run.
 func labCost(ctx context.Context, w io.Writer, c config) error {
-	dir, err := scratch("", "lab")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

@@ -245,7 +245,7 @@ func openResponder(ctx context.Context, workers int) (store.Store, func() error,
 // default. Others do not wait, and take 10 µs.
 func openEmbedded(w string) func(context.Context, int) (store.Store, func() error, error) {
 	return func(ctx context.Context, _ int) (store.Store, func() error, error) {
-		dir, err := scratch("", "ledger")
+		dir, err := scratchIn("")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -273,7 +273,7 @@ func openDocumentDB(ctx context.Context, workers int) (store.Store, func() error
 
 // documentDB starts a lab of one member and returns its address at the level balanced.
 func documentDB(ctx context.Context) (uri string, end func() error, err error) {
-	dir, err := scratch("", "ledger")
+	dir, err := scratchIn("")
 	if err != nil {
 		return "", nil, err
 	}

@@ -39,7 +39,7 @@ func main() {
 }
 
 // interrupted is a context that ends with Ctrl-C and SIGTERM: the running part then ends and removes its files. A
-// second signal ends this process at once; the next process removes what it left (see [sweep]).
+// second signal ends this process at once; the next process removes what it left (see [scratchIn]).
 func interrupted() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

@@ -103,7 +103,7 @@ func mongodSpeed(ctx context.Context, w io.Writer, c config) error {
 		fmt.Fprintf(w, "\nWorkload A on mongod: not measured, because no mongod is on PATH and %s names none\n", mongodVariable)
 		return nil
 	}
-	dir, err := scratch("", "mongod")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

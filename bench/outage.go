@@ -106,7 +106,7 @@ func (r *refuser) drill(ctx context.Context) (got, truth time.Duration, err erro
 		return 0, 0, err
 	}
 	defer server.Close()
-	dir, err := scratch("", "outage")
+	dir, err := scratchIn("")
 	if err != nil {
 		return 0, 0, err
 	}

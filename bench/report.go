@@ -22,7 +22,7 @@ const (
 
 // reportCost shows the time and the size of a page of a day, and of one of a study with a thousand trials.
 func reportCost(_ context.Context, w io.Writer, _ config) error {
-	dir, err := scratch("", "report")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
 // scratchVariable makes this test's program one that works in a directory of its own until it is ended.
@@ -29,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := interrupted()
 	defer stop()
-	dir, err := scratch(parent, "test")
+	dir, err := scratchIn(parent)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "file"), make([]byte, 1<<20), 0o600)
 	}
@@ -54,37 +50,18 @@ func TestScratchIsRemoved(t *testing.T) {
 	if !exists(left) {
 		t.Fatal("a killed process removed its directory")
 	}
-	own, err := scratch(parent, "test")
+	own, err := scratchIn(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if exists(left) {
 		t.Errorf("%s of a killed process is still there", left)
 	}
-	sweep(parent)
+	if _, err := scratchIn(parent); err != nil {
+		t.Fatal(err)
+	}
 	if !exists(own) || !exists(foreign) {
 		t.Error("a directory of a running process, or of another program, was removed")
-	}
-}
-
-// A process of another machine or container may still run, although nothing here has its id.
-func TestScratchOfElsewhereStays(t *testing.T) {
-	parent := t.TempDir()
-	gone := procid.ID{PID: 1 << 30, Boot: procid.Self().Boot, Namespace: procid.Self().Namespace}
-	container, machine := gone, gone
-	container.Namespace, machine.Boot = "pid:[1]", "00000000-0000-0000-0000-000000000000"
-	for name, c := range map[string]struct {
-		maker procid.ID
-		stays bool
-	}{"gone": {gone, false}, "container": {container, true}, "machine": {machine, true}} {
-		dir := filepath.Join(parent, scratchPrefix+name)
-		b, err := json.Marshal(c.maker)
-		if err = errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, makerFile), b, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		if sweep(parent); exists(dir) != c.stays {
-			t.Errorf("%s: the directory is there: %v, want %v", name, !c.stays, c.stays)
-		}
 	}
 }
 

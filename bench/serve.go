@@ -27,7 +27,7 @@ const (
 // serveCost shows the processor time of the server while a client follows a run, and the duration of pages. The run,
 // the server and the client are separate processes.
 func serveCost(ctx context.Context, w io.Writer, c config) error {
-	dir, err := scratch("", "serve")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

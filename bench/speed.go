@@ -33,7 +33,7 @@ func (f figures) median(client string) float64 { return measure.Median(f[client]
 // speed compares the processor time of a point read and of an update between clients. Each round measures all clients,
 // so that a disturbance of the machine affects all of them.
 func speed(ctx context.Context, w io.Writer, c config) error {
-	dir, err := scratch("", "speed")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

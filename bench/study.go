@@ -88,7 +88,7 @@ func (r *timedRunner) Trial(ctx context.Context, q study.Request) (study.Result,
 // betweenTrials runs a study of 400 trials that take no time. It shows the time from the end of a trial to the
 // beginning of the next one, in which the study writes its journal and study.json to the disk.
 func betweenTrials(ctx context.Context, w io.Writer) error {
-	dir, err := scratch("", "study")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ const messageCount = 4096
 // waiting compares wire with the C loop on servers that answer late. An immediate responder hides the cost of waiting,
 // because most replies arrive before the client waits for them.
 func waiting(ctx context.Context, w io.Writer, c config) error {
-	dir, err := scratch("", "waiting")
+	dir, err := scratchIn("")
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 // TestDrillOfAgents deletes acknowledged documents of two agents during a drill, and then kills one of the agents. The
 // deleted documents are lost. The writes of the killed agent since its last hand-over are unknown: neither lost nor
-// unexpected.
+// unexpected. The next agent on its machine removes its record.
 func TestDrillOfAgents(t *testing.T) {
 	inTurn(t, 60)
 	e, err := engine.ByName(t.TempDir(), engine.Mongod)
@@ -87,6 +87,30 @@ func TestDrillOfAgents(t *testing.T) {
 	killed := fmt.Sprintf("-%d", agents[0].cmd.Process.Pid)
 	if lost := own.Clients[r.Unknown[0].Client]; lost.Status != "lost" || !strings.HasSuffix(lost.Agent, killed) {
 		t.Errorf("the writes of %+v are unknown, and the agent %s was killed", lost, killed)
+	}
+	testNextAgentTidies(t)
+}
+
+// testNextAgentTidies finds the record of a killed agent of the test, and starts agents, which remove it.
+func testNextAgentTidies(t *testing.T) {
+	left := func() []string {
+		list, err := filepath.Glob(filepath.Join(agentsDir(t), "plimsoll-agent-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if list := left(); len(list) != 1 {
+		t.Errorf("one agent was killed, and left %q", list)
+	}
+	c := startCoordinator(t, ofAgents("--duration", "1s")...)
+	agents := startAgents(t, c, 2)
+	c.wait(t).judged(t)
+	for _, a := range agents {
+		a.wait(t)
+	}
+	if list := left(); len(list) != 0 {
+		t.Errorf("the next agents leave %q", list)
 	}
 }
 

@@ -25,6 +25,16 @@ func ofAgents(more ...string) []string {
 		"--out", out, "--format", "json"}, more...)
 }
 
+// agentsDir is the directory for temporary files of the agents of a test.
+func agentsDir(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(files(t).dir, "agents", t.Name())
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // startAgents starts agents for a coordinator.
 func startAgents(t *testing.T, c *command, n int, more ...string) []*command {
 	t.Helper()
@@ -36,8 +46,9 @@ func startAgents(t *testing.T, c *command, n int, more ...string) []*command {
 	})
 	var list []*command
 	for range n {
-		list = append(list, startChanged(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PLIMSOLL_AGENT_TOKEN="+said[1]) },
-			append([]string{"agent", "--connect", said[2]}, more...)...))
+		list = append(list, startChanged(t, func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, "PLIMSOLL_AGENT_TOKEN="+said[1], "TMPDIR="+agentsDir(t))
+		}, append([]string{"agent", "--connect", said[2]}, more...)...))
 	}
 	return list
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -235,7 +236,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 	o := c.order
 	dir := o.Dir
 	if dir == "" {
-		made, err := os.MkdirTemp(c.agent.Dir, "plimsoll-agent-")
+		made, err := scratch.Make(c.agent.Dir, "plimsoll-agent-", nil)
 		if err != nil {
 			return nil, &run.Error{Stage: run.Recording, Err: err}
 		}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 )
 
 // Limit is the deadline of every action.
@@ -89,7 +91,7 @@ func Shared(t testing.TB) (b *Browser, ok bool) {
 	}
 	shared.once.Do(func() {
 		var profile string
-		if profile, shared.err = os.MkdirTemp("", "plimsoll-browser-"); shared.err != nil {
+		if profile, shared.err = scratch.Make("", "plimsoll-browser-", nil); shared.err != nil {
 			return
 		}
 		shared.end = func() { _ = os.RemoveAll(profile) }
@@ -118,7 +120,9 @@ func start(profile string) (b *Browser, end func(), err error) {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-extensions", true),
 		chromedp.Flag("disable-default-apps", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("disable-domain-reliability", true), chromedp.Flag("disable-breakpad", true),
-		chromedp.Flag("disable-features", "Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions"),
+		chromedp.Flag("disable-features", "Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions,SpareRendererForSitePerProcess"),
+		// All tabs share a renderer, and the browser starts none in advance: most tabs live for seconds.
+		chromedp.Flag("renderer-process-limit", "1"), chromedp.Flag("in-process-gpu", true),
 		// Most tests use a tab behind others.
 		chromedp.Flag("disable-background-timer-throttling", true), chromedp.Flag("disable-backgrounding-occluded-windows", true),
 		chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("metrics-recording-only", true), chromedp.Flag("password-store", "basic"), chromedp.Flag("mute-audio", true),

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -66,7 +67,7 @@ func TryMongo(ctx context.Context, p MongoPrograms, role string, parameters map[
 		line = append(line, "--shardsvr")
 	}
 	if tls { // with certificates, because other arguments may need them
-		dir, err := os.MkdirTemp("", "plimsoll-try-")
+		dir, err := scratch.Make("", "plimsoll-try-", nil)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
+	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -22,7 +23,7 @@ const RealMongoVar = "PLIMSOLL_TEST_MONGOD"
 
 // buildMongo builds the stand-in once. Its bytes are kept rather than a file, which nobody would remove.
 var buildMongo = sync.OnceValues(func() (program []byte, err error) {
-	dir, err := os.MkdirTemp("", "plimsoll-mongo-")
+	dir, err := scratch.Make("", "plimsoll-mongo-", nil)
 	if err != nil {
 		return nil, err
 	}
