@@ -226,6 +226,13 @@ func testDrillMajority(t *testing.T, name string) {
 	if s := status(t, name); len(s.Faults) != 0 {
 		t.Errorf("what is broken still: %+v", s.Faults)
 	}
+	// Patroni and pg_rewind repair a killed PostgreSQL in a database that a lab must not lack.
+	for _, m := range []string{"rs0-1", "rs0-2", "rs0-3"} {
+		text := plimsoll(t, "lab", "logs", name, m, "--lines", "5000").must(t, 0).stdout
+		if at := strings.Index(text, "FATAL:  database "); at >= 0 {
+			t.Errorf("the log of %s has: %.200s", m, text[at:])
+		}
+	}
 	testDrillShown(t, filepath.Join(e.dir, out))
 }
 

@@ -19,7 +19,7 @@ import (
 // the same WAL, so a standby needs no base backup.
 const (
 	templatePrefix = "documentdb-template-"
-	templateFormat = "2" // of makeTemplate
+	templateFormat = "3" // of makeTemplate
 )
 
 // template returns the directory of the installation's template, and makes it if needed.
@@ -52,8 +52,9 @@ func (in installed) template(ctx context.Context) (string, error) {
 }
 
 // makeTemplate makes a database with the extension in dir with PostgreSQL's single-user mode, without a server. Its
-// superuser has no password, so nobody can connect to a copy before its password is set. The databases that PostgreSQL
-// copies for new ones are dropped: they have 600 of 1,015 files, and the gateway uses one database only.
+// superuser has no password, so nobody can connect to a copy before its password is set. The database template0, which
+// has 300 of 1,015 files, is dropped: PostgreSQL copies it for databases with another encoding, and the gateway uses
+// one database only. Patroni and pg_rewind repair a killed PostgreSQL in single-user mode, in template1.
 func (in installed) makeTemplate(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, socketDir), 0o700); err != nil {
 		return err
@@ -76,9 +77,8 @@ func (in installed) makeTemplate(ctx context.Context, dir string) error {
 	}
 	sp := in.program(dir, "postgres (template)", pgBin+"/postgres", append(args, "postgres")...)
 	sp.Input = "create extension documentdb cascade\n" +
-		"update pg_database set datistemplate = false\n" +
-		"drop database template0\n" +
-		"drop database template1\n"
+		"update pg_database set datistemplate = false where datname = 'template0'\n" +
+		"drop database template0\n"
 	out, err := process.Run(ctx, sp, io.Discard)
 	if err == nil && strings.Contains(string(out), "ERROR:") { // the single-user mode continues after an error
 		err = fmt.Errorf("cannot create the extension%s", process.LastLines(out, 15))
