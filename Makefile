@@ -43,8 +43,6 @@ PARALLEL ?= 3
 WITH     ?=
 # How many tests of a package run at once.
 TESTS    ?= 3
-# How many packages of a group run at once: two of the last group, which is alone for some minutes.
-ATONCE   = 1
 # Groups but e2e give way to it. A drill whose load gets no processor time before its fault has no verdict, and is repeated.
 NICE     = nice -n 5
 # Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
@@ -62,7 +60,7 @@ outside  = $(filter $(call within,$(OUTSIDE)),$(1))
 inside   = $(filter-out $(call within,$(OUTSIDE)),$(1))
 # $(call gotest,PACKAGES,FLAGS) tests packages and leaves what each took in bin/TARGET.json. With TIMES=1, it prints the seconds of
 # the packages and of the tests that took longest. Without symbols and debugging data the linker needs half the time.
-gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-s -p $(ATONCE) -parallel $(TESTS) \
+gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-s -p 1 -parallel $(TESTS) \
 	-timeout $(TIMEOUT) $(2) $(addprefix ./,$(1)) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
 racing   = -race -skip '$(UNRACED_TESTS)'
 # $(call groups,TARGETS) runs groups of tests side by side.
@@ -143,9 +141,8 @@ race-fleet:
 	$(call gotest,$(filter fleet fleet/% platform/%,$(RACED)),-count=1 $(racing))
 race-lab:
 	$(call gotest,$(filter-out cmd/% fleet fleet/% platform/%,$(call outside,$(RACED))),-count=1 $(racing))
-race-inside: ATONCE = 2
-race-inside:
-	$(call gotest,$(call inside,$(RACED)),$(racing))
+race-inside: # the last group is alone for some minutes, so two of its packages run at once
+	$(call gotest,$(call inside,$(RACED)),-p 2 $(racing))
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
 	@$(GO) test -vet=off $(addprefix ./,$(filter-out $(call within,$(SLOW)),$(packages)))

@@ -88,6 +88,9 @@ func TestDrillOfAgents(t *testing.T) {
 	if lost := own.Clients[r.Unknown[0].Client]; lost.Status != "lost" || !strings.HasSuffix(lost.Agent, killed) {
 		t.Errorf("the writes of %+v are unknown, and the agent %s was killed", lost, killed)
 	}
+	for _, a := range agents {
+		a.wait(t)
+	}
 	testNextAgentTidies(t)
 }
 

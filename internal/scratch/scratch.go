@@ -1,5 +1,5 @@
 // Package scratch makes temporary directories. If a process is killed, the next one that makes such a directory removes
-// what it left. Directories that a person named, records and labs do not belong here.
+// what it left. What a person named, or would want to keep, does not belong here.
 package scratch
 
 import (

@@ -81,7 +81,7 @@ func (in installed) makeTemplate(ctx context.Context, dir string) error {
 		"drop database template0\n"
 	out, err := process.Run(ctx, sp, io.Discard)
 	if err == nil && strings.Contains(string(out), "ERROR:") { // the single-user mode continues after an error
-		err = fmt.Errorf("cannot create the extension%s", process.LastLines(out, 15))
+		err = fmt.Errorf("cannot create the extension or drop template0%s", process.LastLines(out, 15))
 	}
 	return err
 }
