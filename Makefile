@@ -69,9 +69,9 @@ groups   = +@$(MAKE) --no-print-directory -j $(PARALLEL) $(1)
 # Name and tag of the container image.
 IMAGE   ?= plimsoll:latest
 
-CHECKS  := fmt vet staticcheck vuln rules groups
+CHECKS  := fmt vet staticcheck vuln rules trust groups
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench man pictures image engine clean help
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench man pictures image engine clean help trust liars
 
 all: build
 
@@ -114,6 +114,13 @@ vuln: ## known vulnerabilities in what is called; an unreachable database is sai
 
 rules: ## the rules of the repository
 	$(GO) test -count=1 ./internal/repotest/
+
+# It runs alone, because some of its trials measure this machine.
+trust: ## the campaign of known liars, in its small version (under two minutes)
+	$(GO) run ./liars -small
+
+liars: ## the whole campaign of known liars (docs/trust.md has the stored results)
+	$(GO) run ./liars
 
 groups: build
 	$(call groups,unit-e2e unit-half race-cmd $(UNIT) $(WITH) $(RACE))

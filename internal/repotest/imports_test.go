@@ -81,6 +81,7 @@ var rooms = map[string]rule{
 	"cmd/...":                      {[]string{"..."}, ""},
 	"e2e/...":                      {[]string{"..."}, ""},
 	"bench/...":                    {[]string{"..."}, ""},
+	"liars/...":                    {[]string{"..."}, ""},
 	"examples/...":                 {[]string{"examples/...", "store"}, "users copy examples, so examples need almost nothing of this module"},
 }
 

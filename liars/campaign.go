@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+)
+
+// families are all families, in the order of docs/trust.md.
+func families() []family {
+	return []family{}
+}
+
+// family has the trials of one verdict.
+type family struct {
+	name    string // of -family and of the file with its result
+	verdict string // what Plimsoll states, as a phrase of Markdown
+	rows    []row
+	// notFound are lies that no row has, or that remain unseen, in words.
+	notFound []string
+	// start prepares what all trials share, such as a server; nil if there is nothing. stop may be nil.
+	start func(ctx context.Context, c config) (stop func() error, err error)
+	// parallel is the number of trials at a time, at least 1. Trials that depend on processor time run alone.
+	parallel int
+}
+
+// row is one lie, or one honest input that looks like a lie.
+type row struct {
+	name        string // of -row
+	lie, honest string // what the verdict gets: one of the two, as a phrase of Markdown
+	goal        goal
+	small, full int // trials of each version; small: 0 leaves the row out of it
+	try         func(ctx context.Context, t *trial) (answer, error)
+	// notFound says which forms of this lie are not found; "" if all forms in the row are.
+	notFound string
+}
+
+// answer is what a verdict said of the input of a trial.
+type answer int
+
+const (
+	cleared    answer = iota // the verdict believed the input
+	accused                  // the verdict found a lie
+	undecided                // the verdict gave no judgement, such as unknown
+	notPlanted               // the input did not become the lie of the row; the trial does not count
+)
+
+// goal bounds the share of accused trials.
+type goal struct{ least, most float64 }
+
+var (
+	everyOne  = goal{1, 1} // of a lie: all are found
+	none      = goal{0, 0} // of an honest input: none is accused
+	unclaimed = goal{0, 1} // the share is measured and not promised
+)
+
+func atLeast(share float64) goal { return goal{share, 1} }
+func atMost(share float64) goal  { return goal{0, share} }
+
+func (g goal) String() string {
+	switch g {
+	case everyOne:
+		return "all"
+	case none:
+		return "none"
+	case unclaimed:
+		return "not claimed"
+	}
+	switch {
+	case g.least == 0:
+		return fmt.Sprintf("≤ %.4g %%", g.most*100)
+	case g.most == 1:
+		return fmt.Sprintf("≥ %.4g %%", g.least*100)
+	}
+	return fmt.Sprintf("%.4g–%.4g %%", g.least*100, g.most*100)
+}
+
+// trial is one trial of a row.
+type trial struct {
+	seed uint64 // of this trial
+	rand *rand.Rand
+	c    config
+
+	dirs []string
+	said string
+}
+
+// say keeps what a person needs to understand an unexpected answer.
+func (t *trial) say(format string, a ...any) { t.said += fmt.Sprintf(format, a...) + "\n" }
+
+// dir makes a temporary directory that is removed after the trial.
+func (t *trial) dir() (string, error) {
+	dir, err := os.MkdirTemp(t.c.scratch, "trial")
+	t.dirs = append(t.dirs, dir)
+	return dir, err
+}
+
+// notHere is the error of a trial or of start that needs something that this machine does not have, such as root.
+type notHere string
+
+func (n notHere) Error() string { return "not run here: " + string(n) }
+
+// confidence is that of all intervals.
+const confidence = 0.95
+
+// counts is the result of one row.
+type counts struct {
+	Row        string `json:"row"`
+	Accused    int    `json:"accused"`
+	Cleared    int    `json:"cleared"`
+	Undecided  int    `json:"undecided,omitempty"`
+	NotPlanted int    `json:"not_planted,omitempty"`
+	Failed     int    `json:"failed,omitempty"` // trials that ended with an error
+	NotRun     string `json:"not_run,omitempty"`
+}
+
+func (c counts) trials() int { return c.Accused + c.Cleared + c.Undecided }
+
+func (c counts) interval() stats.Interval {
+	return stats.BinomialInterval(c.Accused, c.trials(), confidence)
+}
+
+// state is how a row stands to its goal.
+type state string
+
+const (
+	met     state = "met"
+	missed  state = "missed"
+	open    state = "open" // the share misses the goal, and its interval includes the goal: more trials would decide
+	notRun  state = "not run here"
+	noClaim state = "not claimed"
+)
+
+func (c counts) state(g goal) state {
+	share, iv := float64(c.Accused)/float64(max(1, c.trials())), c.interval()
+	switch {
+	case c.NotRun != "":
+		return notRun
+	case c.Failed > 0:
+		return missed
+	case g == unclaimed:
+		return noClaim
+	case c.trials() == 0:
+		return open
+	case share >= g.least && share <= g.most:
+		return met
+	case iv.High >= g.least && iv.Low <= g.most:
+		return open
+	}
+	return missed
+}
+
+// unexpected says whether one answer alone speaks against the goal of its row.
+func (r row) unexpected(a answer) bool {
+	return r.lie != "" && r.goal != unclaimed && (a == cleared || a == undecided) || r.honest != "" && a == accused
+}
+
+// run does all trials of the rows that c selects. log receives unexpected answers and the progress.
+func (f family) run(ctx context.Context, c config, log io.Writer) (result, error) {
+	began := time.Now()
+	res := result{Family: f.name, Seed: c.seed}
+	var missing notHere
+	if f.start != nil {
+		stop, err := f.start(ctx, c)
+		if err != nil && !errors.As(err, &missing) {
+			return res, fmt.Errorf("%s: %w", f.name, err)
+		}
+		if stop != nil {
+			defer func() {
+				if err := stop(); err != nil {
+					fmt.Fprintf(log, "%s: %v\n", f.name, err)
+				}
+			}()
+		}
+	}
+	for _, r := range f.rows {
+		n := r.trials(c)
+		if n == 0 || c.row != "" && c.row != r.name {
+			continue
+		}
+		got := counts{Row: r.name, NotRun: string(missing)}
+		if missing == "" {
+			got = f.trials(ctx, r, n, c, log)
+		}
+		if ctx.Err() != nil {
+			return res, ctx.Err()
+		}
+		res.Rows = append(res.Rows, got)
+	}
+	res.Seconds = time.Since(began).Round(100 * time.Millisecond).Seconds()
+	return res, nil
+}
+
+func (r row) trials(c config) int {
+	switch {
+	case c.n > 0:
+		return c.n
+	case c.small:
+		return r.small
+	}
+	return r.full
+}
+
+// trials does n trials of a row. Trial i has the seed c.seed + i, so each can be repeated alone.
+func (f family) trials(ctx context.Context, r row, n int, c config, log io.Writer) counts {
+	got := counts{Row: r.name}
+	var lock sync.Mutex
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range max(1, f.parallel) {
+		all.Go(func() {
+			for i := range next {
+				t := newTrial(f, r, c, c.seed+uint64(i))
+				a, err := r.try(ctx, t)
+				t.remove()
+				lock.Lock()
+				got.add(a, err)
+				if ctx.Err() == nil && (err != nil || r.unexpected(a)) && !errors.As(err, new(notHere)) {
+					f.report(log, r, t, a, err)
+				}
+				lock.Unlock()
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		lock.Lock()
+		end := got.NotRun != ""
+		lock.Unlock()
+		if end {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return got
+}
+
+func (c *counts) add(a answer, err error) {
+	var missing notHere
+	switch {
+	case errors.As(err, &missing):
+		c.NotRun = string(missing)
+	case err != nil:
+		c.Failed++
+	case a == accused:
+		c.Accused++
+	case a == cleared:
+		c.Cleared++
+	case a == undecided:
+		c.Undecided++
+	case a == notPlanted:
+		c.NotPlanted++
+	}
+}
+
+func (f family) report(log io.Writer, r row, t *trial, a answer, err error) {
+	words := map[answer]string{cleared: "not found", accused: "accused", undecided: "no verdict"}[a]
+	if err != nil {
+		words = err.Error()
+	}
+	fmt.Fprintf(log, "%s, %s: %s (again: go run ./liars -family %[1]s -row %[2]s -seed %[4]d -n 1)\n%[5]s", f.name, r.name,
+		words, t.seed, t.said)
+}
+
+func newTrial(f family, r row, c config, seed uint64) *trial {
+	name := fnv.New64a()
+	_, _ = io.WriteString(name, filepath.Join(f.name, r.name)) // rows with the same seed differ
+	return &trial{seed: seed, rand: rand.New(rand.NewPCG(seed, name.Sum64())), c: c}
+}
+
+func (t *trial) remove() {
+	for _, dir := range t.dirs {
+		_ = os.RemoveAll(dir) // else the scratch directory is removed at the end
+	}
+}

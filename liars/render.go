@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// tally counts the rows of results by their state.
+func tally(all []family, by map[string]result) map[state]int {
+	t := map[state]int{}
+	for _, f := range all {
+		for _, r := range f.rows {
+			if c, ok := by[f.name].rowOf(r.name); ok {
+				t[c.state(r.goal)]++
+			}
+		}
+	}
+	return t
+}
+
+// headline is the first line of the output and of the page.
+func headline(t map[state]int) string {
+	text := fmt.Sprintf("%d of %d goals are met: ", t[met], t[met]+t[missed]+t[open]+t[notRun])
+	var parts []string
+	for _, p := range []struct {
+		state state
+		words string
+	}{{missed, "missed"}, {open, "open (more trials would decide)"}, {notRun, "not run here"}} {
+		if t[p.state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", t[p.state], p.words))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"none is missed"}
+	}
+	text += strings.Join(parts, ", ") + "."
+	if n := t[noClaim]; n > 0 {
+		text += fmt.Sprintf(" Rows that show what is not claimed: %d.", n)
+	}
+	return text
+}
+
+// tables renders results as they are printed and as docs/trust.md has them.
+func tables(all []family, by map[string]result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", headline(tally(all, by)))
+	for _, f := range all {
+		if r, ok := by[f.name]; ok {
+			f.table(&b, r)
+		}
+	}
+	return b.String()
+}
+
+func (f family) table(b *strings.Builder, res result) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", f.name, f.verdict)
+	b.WriteString("| input | found of planted | accused of honest | 95 % interval | no verdict | goal | | not found |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---|---|---|\n")
+	for _, r := range f.rows {
+		c, ok := res.rowOf(r.name)
+		if !ok {
+			continue
+		}
+		input, found, honest := "**lie**: "+r.lie, fmt.Sprintf("%d of %d", c.Accused, c.trials()), ""
+		if r.honest != "" {
+			input, found, honest = "honest: "+r.honest, "", found
+		}
+		iv := c.interval()
+		interval, cannot, verdict := fmt.Sprintf("%s–%s %%", percent(iv.Low), percent(iv.High)), "", string(c.state(r.goal))
+		if c.Undecided > 0 {
+			cannot = fmt.Sprint(c.Undecided)
+		}
+		if c.NotRun != "" {
+			verdict, interval = "not run: "+c.NotRun, ""
+		}
+		if c.Failed > 0 {
+			verdict += fmt.Sprintf(" (%d trials failed)", c.Failed)
+		}
+		fmt.Fprintf(b, "| %s (`%s`) | %s | %s | %s | %s | %s | %s | %s |\n", input, r.name, found, honest, interval, cannot, r.goal,
+			verdict, r.notFound)
+	}
+	if len(f.notFound) > 0 {
+		b.WriteString("\nNot found:\n\n")
+		for _, text := range f.notFound {
+			fmt.Fprintf(b, "- %s\n", text)
+		}
+	}
+	if res.Date != "" {
+		fmt.Fprintf(b, "\n%s, commit %s, %s; %.0f s, seed %d.\n", res.Date, res.Commit, res.Machine, res.Seconds, res.Seed)
+	}
+}
+
+// percent writes a limit of an interval, so that a limit is not rounded to a goal that it does not reach.
+func percent(share float64) string {
+	switch {
+	case share == 0 || share == 1:
+		return fmt.Sprintf("%.0f", share*100)
+	case share > 0.01 && share < 0.99:
+		return fmt.Sprintf("%.1f", share*100)
+	}
+	return fmt.Sprintf("%.2f", share*100)
+}
+
+// pageHead explains the tables to a reader who knows no other page.
+const pageHead = `# The campaign of known liars
+
+Which lies do the verdicts of Plimsoll find, and how often do they accuse an honest input?
+
+%s
+
+` + "`make liars`" + ` (or ` + "`go run ./liars`" + `) gives each verdict every kind of lie that it claims to find, many times, and honest
+inputs that look like lies. Each trial has a seed and goes through the code that judges for users. ` + "`make test`" + ` runs a
+small version. This page has the stored full results (` + "`go run ./liars -family NAME -update`" + ` makes them again).
+
+- **found of planted**: lies that the verdict found, of those that were planted.
+- **accused of honest**: honest inputs that the verdict accused.
+- **95 %% interval**: of that share (Clopper and Pearson, exact).
+- **no verdict**: trials whose verdict is *unknown* or *cannot be decided*. A lie in them is not found, and an
+  honest input is not accused.
+- **goal**: met if the share reaches it, open if the share does not and the interval includes the goal, missed otherwise.
+  *Not claimed* is measured and not promised.
+- **not found**: forms of the lie that the verdict does not find.
+`
+
+// page renders docs/trust.md from the stored results.
+func page(all []family, by map[string]result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, pageHead, headline(tally(all, by)))
+	var missing []string
+	for _, f := range all {
+		r, ok := by[f.name]
+		if !ok {
+			missing = append(missing, f.name+" ("+f.verdict+")")
+			continue
+		}
+		f.table(&b, r)
+		var rows []string
+		for _, row := range f.rows {
+			if _, ok := r.rowOf(row.name); !ok {
+				rows = append(rows, "`"+row.name+"`")
+			}
+		}
+		if len(rows) > 0 {
+			fmt.Fprintf(&b, "\nWithout a stored result: %s.\n", strings.Join(rows, ", "))
+		}
+	}
+	if len(missing) > 0 {
+		fmt.Fprintf(&b, "\n## Families without a stored result\n\n")
+		for _, text := range missing {
+			fmt.Fprintf(&b, "- %s\n", text)
+		}
+	}
+	return b.String()
+}
