@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 
 // families are all families, in the order of docs/trust.md.
 func families() []family {
-	return []family{}
+	return []family{
+		drillFamily(),
+	}
 }
 
 // family has the trials of one verdict.
@@ -29,6 +32,8 @@ type family struct {
 	notFound []string
 	// start prepares what all trials share, such as a server; nil if there is nothing. stop may be nil.
 	start func(ctx context.Context, c config) (stop func() error, err error)
+	// about names what the trials ran on, such as a server and its version, once start has returned; nil for nothing.
+	about func() string
 	// parallel is the number of trials at a time, at least 1. Trials that depend on processor time run alone.
 	parallel int
 }
@@ -182,22 +187,19 @@ func (f family) run(ctx context.Context, c config, log io.Writer) (result, error
 			}()
 		}
 	}
+	if f.about != nil && missing == "" {
+		res.About = f.about()
+	}
 	for _, r := range f.rows {
-		n := r.trials(c)
-		if n == 0 || c.row != "" && c.row != r.name {
-			continue
+		if r.trials(c) > 0 && (c.row == "" || c.row == r.name) {
+			res.Rows = append(res.Rows, counts{Row: r.name, NotRun: string(missing)})
 		}
-		got := counts{Row: r.name, NotRun: string(missing)}
-		if missing == "" {
-			got = f.trials(ctx, r, n, c, log)
-		}
-		if ctx.Err() != nil {
-			return res, ctx.Err()
-		}
-		res.Rows = append(res.Rows, got)
+	}
+	if missing == "" {
+		f.trials(ctx, c, res.Rows, log)
 	}
 	res.Seconds = time.Since(began).Round(100 * time.Millisecond).Seconds()
-	return res, nil
+	return res, ctx.Err()
 }
 
 func (r row) trials(c config) int {
@@ -210,39 +212,46 @@ func (r row) trials(c config) int {
 	return r.full
 }
 
-// trials does n trials of a row. Trial i has the seed c.seed + i, so each can be repeated alone.
-func (f family) trials(ctx context.Context, r row, n int, c config, log io.Writer) counts {
-	got := counts{Row: r.name}
+// trials does the trials of rows and counts their answers. Trial i of a row has the seed c.seed + i, so each can be
+// repeated alone.
+func (f family) trials(ctx context.Context, c config, rows []counts, log io.Writer) {
 	var lock sync.Mutex
+	type job struct {
+		of    row
+		count *counts
+		i     int
+	}
+	jobs := make(chan job)
 	var all sync.WaitGroup
-	next := make(chan int)
 	for range max(1, f.parallel) {
 		all.Go(func() {
-			for i := range next {
-				t := newTrial(f, r, c, c.seed+uint64(i))
-				a, err := r.try(ctx, t)
+			for j := range jobs {
+				lock.Lock()
+				skip := j.count.NotRun != "" || ctx.Err() != nil
+				lock.Unlock()
+				if skip {
+					continue
+				}
+				t := newTrial(f, j.of, c, c.seed+uint64(j.i))
+				a, err := j.of.try(ctx, t)
 				t.remove()
 				lock.Lock()
-				got.add(a, err)
-				if ctx.Err() == nil && (err != nil || r.unexpected(a)) && !errors.As(err, new(notHere)) {
-					f.report(log, r, t, a, err)
+				j.count.add(a, err)
+				if ctx.Err() == nil && (err != nil || j.of.unexpected(a)) && !errors.As(err, new(notHere)) {
+					f.report(log, j.of, t, a, err)
 				}
 				lock.Unlock()
 			}
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		lock.Lock()
-		end := got.NotRun != ""
-		lock.Unlock()
-		if end {
-			break
+	for i := range rows {
+		r := f.rows[slices.IndexFunc(f.rows, func(r row) bool { return r.name == rows[i].Row })]
+		for n := range r.trials(c) {
+			jobs <- job{r, &rows[i], n}
 		}
-		next <- i
 	}
-	close(next)
+	close(jobs)
 	all.Wait()
-	return got
 }
 
 func (c *counts) add(a answer, err error) {

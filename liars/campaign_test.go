@@ -121,7 +121,7 @@ func alternating(blind uint64) family {
 func TestCampaign(t *testing.T) {
 	all := []family{alternating(17)}
 	var out, log bytes.Buffer
-	err := run(t.Context(), config{seed: 1}, all, &out, &log)
+	err := conduct(t.Context(), config{seed: 1}, all, &out, &log)
 	if !errors.Is(err, errGoals) {
 		t.Errorf("it ended with %v", err)
 	}
@@ -138,10 +138,10 @@ func TestCampaign(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := run(t.Context(), config{small: true, seed: 1}, all, &out, &log); err != nil {
+	if err := conduct(t.Context(), config{small: true, seed: 1}, all, &out, &log); err != nil {
 		t.Errorf("the small version missed a goal: %v\n%s", err, &out)
 	}
-	err = run(t.Context(), config{families: "made-up", row: "lie", seed: 17, n: 1}, all, &out, &log)
+	err = conduct(t.Context(), config{families: "made-up", row: "lie", seed: 17, n: 1}, all, &out, &log)
 	if !errors.Is(err, errGoals) {
 		t.Errorf("the trial alone ended with %v", err)
 	}
@@ -150,7 +150,7 @@ func TestCampaign(t *testing.T) {
 func TestWrongSelections(t *testing.T) {
 	all := []family{alternating(0)}
 	for _, c := range []config{{families: "other"}, {row: "lie"}, {families: "made-up", row: "other"}, {update: true, small: true}} {
-		if err := run(t.Context(), c, all, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || errors.Is(err, errGoals) {
+		if err := conduct(t.Context(), c, all, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || errors.Is(err, errGoals) {
 			t.Errorf("%+v ended with %v", c, err)
 		}
 	}

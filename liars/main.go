@@ -39,7 +39,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends this process
-	err := run(ctx, c, families(), os.Stdout, os.Stderr)
+	err := conduct(ctx, c, families(), os.Stdout, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "liars:", err)
 		os.Exit(1)
@@ -56,8 +56,8 @@ func names(all []family) (names []string) {
 // errGoals is the error of a campaign that missed a goal.
 var errGoals = errors.New("goals are missed")
 
-// run conducts the campaign, prints the tables to out and the progress to log, and fails if a goal is missed.
-func run(ctx context.Context, c config, all []family, out, log io.Writer) error {
+// conduct runs the campaign, prints the tables to out and the progress to log, and fails if a goal is missed.
+func conduct(ctx context.Context, c config, all []family, out, log io.Writer) error {
 	selected, err := c.selected(all)
 	if err != nil {
 		return err

@@ -85,8 +85,12 @@ func (f family) table(b *strings.Builder, res result) {
 			fmt.Fprintf(b, "- %s\n", text)
 		}
 	}
+	about := res.About
+	if about != "" {
+		about = "on " + about + ", "
+	}
 	if res.Date != "" {
-		fmt.Fprintf(b, "\n%s, commit %s, %s; %.0f s, seed %d.\n", res.Date, res.Commit, res.Machine, res.Seconds, res.Seed)
+		fmt.Fprintf(b, "\n%s, commit %s, %s%s; %.0f s, seed %d.\n", res.Date, res.Commit, about, res.Machine, res.Seconds, res.Seed)
 	}
 }
 

@@ -20,6 +20,7 @@ type result struct {
 	Date    string   `json:"date"`
 	Commit  string   `json:"commit"`
 	Machine string   `json:"machine"`
+	About   string   `json:"about,omitempty"` // what the trials ran on
 	Seed    uint64   `json:"seed"`
 	Seconds float64  `json:"seconds"`
 	Rows    []counts `json:"rows"`

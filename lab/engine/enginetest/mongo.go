@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,34 +36,39 @@ var buildMongo = sync.OnceValues(func() (program []byte, err error) {
 	return os.ReadFile(path)
 })
 
-// StandinMongo makes a directory with a mongod and a mongos that play a release and misbehave in the given ways, and
-// returns the path of mongod. All servers that are started from it share what they know of each other.
+// StandinMongo is [WriteStandin] in a directory of the test.
 func StandinMongo(t testing.TB, version string, misbehave ...string) string {
 	t.Helper()
-	program, err := buildMongo()
+	path, err := WriteStandin(t.TempDir(), version, misbehave...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "mongod")
+	return path
+}
+
+// WriteStandin writes a mongod and a mongos into a directory, which play a release and misbehave in the given ways, and
+// returns the path of mongod. All servers that are started from it share what they know of each other.
+func WriteStandin(dir, version string, misbehave ...string) (path string, err error) {
+	program, err := buildMongo()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "mongod")
 	// Another process writes the file: while this one had it open, a child that is just being started elsewhere could
 	// hold it open too, and the kernel would refuse to execute it.
 	cp := exec.Command("sh", "-c", `cat >"$0" && chmod 755 "$0"`, path)
 	cp.Stdin = bytes.NewReader(program)
 	if out, err := cp.CombinedOutput(); err != nil {
-		t.Fatalf("cannot write the stand-in: %v\n%s", err, out)
+		return "", fmt.Errorf("cannot write the stand-in: %w: %s", err, out)
 	}
 	if err := os.Symlink("mongod", filepath.Join(dir, "mongos")); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	text, err := json.Marshal(map[string]any{"version": version, "misbehave": misbehave})
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "standin.json"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return path, os.WriteFile(filepath.Join(dir, "standin.json"), text, 0o600)
 }
 
 // RealMongo is the path of a real mongod: from the directory that [RealMongoVar] names, else from PATH.
