@@ -102,12 +102,21 @@ type handedOver struct {
 	Courses []wireCourse // by class and shard
 }
 
-// wireCourse is a course as it travels: seven numbers for each slice.
+// wireCourse is a course as it travels: eight numbers for each slice.
 type wireCourse struct {
 	Class  string
 	Writes bool
 	Shard  int
-	Slices [][7]int64
+	Slices [][8]int64
+}
+
+// wire is a slice as it travels.
+func (s slice) wire() [8]int64 {
+	hung := int64(0)
+	if s.hung {
+		hung = 1
+	}
+	return [8]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung}
 }
 
 // keepBooks makes a client keep its books.
@@ -145,7 +154,7 @@ func (b *books) news(at time.Duration, last bool) handedOver {
 	for _, c := range b.watch.courses(last) {
 		w := wireCourse{Class: c.class, Writes: c.writes, Shard: c.shard}
 		for _, s := range c.slices {
-			w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast})
+			w.Slices = append(w.Slices, s.wire())
 		}
 		h.Courses = append(h.Courses, w)
 	}
@@ -314,7 +323,7 @@ func (o *operations) unknownTexts() (list []string) {
 // First and last ends stay exact. The other operations of a slice may move to the next one.
 func (w wireCourse) move(late int64, to map[int64]*slice) {
 	for _, n := range w.Slices {
-		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6]}
+		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6], hung: n[7] != 0}
 		if s.ok > 0 {
 			s.okFirst, s.okLast = s.okFirst+late, s.okLast+late
 		}

@@ -184,13 +184,17 @@ func TestGatherFromTwoClients(t *testing.T) {
 func TestCourseOfALateClient(t *testing.T) {
 	c := made(time.Second, time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
 	w := wireCourse{Class: "insert"}
+	c.slices = append(c.slices, slice{number: 400, failed: 1, failFirst: 2e9, failLast: 2e9, hung: true})
 	for _, s := range c.slices {
-		w.Slices = append(w.Slices, [7]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast})
+		w.Slices = append(w.Slices, s.wire())
 	}
 	const late = int64(17*time.Millisecond + 3)
 	by := map[int64]*slice{}
 	w.move(late, by)
 	moved := course{class: "insert", slices: inOrder(by)}
+	if last := moved.slices[len(moved.slices)-1]; !last.hung || last.failFirst != 2e9+late {
+		t.Errorf("the last slice is %+v", last)
+	}
 	if ended(moved) != ended(c) || moved.slices[0].okFirst != late {
 		t.Errorf("%d operations of %d, the first at %d", ended(moved), ended(c), moved.slices[0].okFirst)
 	}

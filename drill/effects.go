@@ -147,7 +147,7 @@ func effectOf(c course, w window) record.DrillEffect {
 	outage := longestGap(c, w)
 	e.OutageFrom = outage.from
 	if outage.back {
-		e.Outage = outage.to - outage.from
+		e.Outage, e.Hung = outage.to-outage.from, hung(c, outage)
 	}
 	for _, s := range c.slices {
 		if s.failed > 0 && s.failLast >= w.fault {
@@ -227,6 +227,22 @@ func longestGap(c course, w window) gap {
 		}
 	}
 	return longest
+}
+
+// hung returns how long all operations of a gap waited for replies, from its begin until the first of them reached its
+// timeout; 0 if an operation failed in another way before. Until then no client opened a connection, so nobody knows
+// when the server would have answered one. From then on the clients try again and again, so the end of the gap is the
+// end of the outage.
+func hung(c course, g gap) int64 {
+	for _, s := range c.slices {
+		if s.failed > 0 && s.failLast > g.from {
+			if s.failFirst > g.from && s.failFirst <= g.to && s.hung {
+				return s.failFirst - g.from
+			}
+			return 0
+		}
+	}
+	return 0
 }
 
 // stops returns the gaps for the timeline: the longest one, and every other one of at least [gapSure] in which twenty

@@ -108,6 +108,47 @@ func TestOperationsOfADrillThatIsAborted(t *testing.T) {
 	}
 }
 
+// While all operations wait for replies, nobody looks for the server, so that time is stated beside the outage. An
+// operation that failed in another way before, or one that was answered late, leaves no doubt.
+func TestOutageOfConnectionsThatHang(t *testing.T) {
+	type end struct {
+		at      time.Duration
+		outcome store.Outcome
+		why     store.Reason
+	}
+	ok := func(at time.Duration) end { return end{at: at, outcome: store.OK} }
+	timeout := func(at time.Duration) end { return end{at, store.Indeterminate, store.Timeout} }
+	reset := func(at time.Duration) end { return end{at, store.Indeterminate, store.Network} }
+	const s, ms = time.Second, time.Millisecond
+	for name, c := range map[string]struct {
+		ends         []end
+		outage, hung time.Duration
+	}{
+		"found at the first look":       {[]end{ok(10 * s), timeout(12 * s), timeout(12*s + 20*ms), ok(12*s + 90*ms)}, 2090 * ms, 2 * s},
+		"not found for long":            {[]end{ok(10 * s), timeout(12 * s), timeout(14 * s), ok(20 * s)}, 10 * s, 2 * s},
+		"reset at once":                 {[]end{ok(10 * s), reset(10*s + 20*ms), timeout(12 * s), ok(12*s + 90*ms)}, 2090 * ms, 0},
+		"answered late":                 {[]end{ok(10 * s), ok(12 * s), timeout(12*s + ms)}, 2 * s, 0},
+		"a failure before":              {[]end{reset(9 * s), ok(10 * s), timeout(12 * s), ok(12*s + 90*ms)}, 2090 * ms, 2 * s},
+		"a failure in the slice before": {[]end{reset(10*s - ms), ok(10 * s), timeout(12 * s), ok(13 * s)}, 3 * s, 2 * s},
+	} {
+		w := newWatcher(classes{})
+		stream := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+		op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
+		until := time.Duration(0)
+		for _, e := range append([]end{ok(9900 * ms)}, c.ends...) {
+			if e.outcome == store.OK {
+				until = e.at
+			}
+			stream.Settle(op, &load.Settlement{Outcome: e.outcome, Reason: e.why, Ended: int64(e.at)})
+		}
+		w.streams = []*watched{stream}
+		e := effectOf(byClass(w.courses(true))[0], window{from: 1, fault: int64(10 * s), until: int64(until)})
+		if e.Outage != int64(c.outage) || e.Hung != int64(c.hung) {
+			t.Errorf("%s: outage %v, hung %v; want %v and %v", name, time.Duration(e.Outage), time.Duration(e.Hung), c.outage, c.hung)
+		}
+	}
+}
+
 // later is a course that began later.
 func later(c course, by time.Duration) course {
 	moved := course{class: c.class, writes: c.writes}

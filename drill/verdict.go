@@ -122,6 +122,10 @@ func limits(r *record.DrillRound) (wrong, open list) {
 	allowed := r.Expect
 	switch silent := r.WindowEnd - all.OutageFrom; {
 	case allowed.Outage == 0:
+	case all.Outage > int64(allowed.Outage) && all.Outage-all.Hung <= int64(allowed.Outage):
+		open.add("%sthe outage was %s, more than the allowed %s, but for the first %s of it all operations waited for replies until "+
+			"their timeout. The server may have answered new connections earlier. Use a --timeout shorter than the allowed outage",
+			prefix, durationText(all.Outage), allowed.Outage, durationText(all.Hung))
 	case all.Outage > int64(allowed.Outage):
 		wrong.add("%sthe outage was %s, more than the allowed %s", prefix, durationText(all.Outage), allowed.Outage)
 	case all.Outage >= 0:
@@ -133,9 +137,16 @@ func limits(r *record.DrillRound) (wrong, open list) {
 		open.add("%sno operation succeeded after the fault, but the load ended %s later and the allowed outage is %s. "+
 			"Use a longer load (--duration)", prefix, durationText(silent), allowed.Outage)
 	}
-	if len(wrong) == 0 && allowed.Outage > 0 { // operations of one kind may succeed while the other is out
+	// Operations of one kind may succeed while the other is out.
+	if len(wrong) == 0 && len(open) == 0 && allowed.Outage > 0 {
 		for _, kind := range []string{record.KindWrites, record.KindReads} {
-			if length, ended := r.KindOutage(kind, all.Shard); length > int64(allowed.Outage) && ended {
+			length, ended := r.KindOutage(kind, all.Shard)
+			e := r.Of(kind, all.Shard)
+			if ended && length > int64(allowed.Outage) && length-e.Hung <= int64(allowed.Outage) {
+				open.add("%sthe outage of %s was %s, more than the allowed %s, but for the first %s of it they waited for replies "+
+					"until their timeout. Use a --timeout shorter than the allowed outage", prefix, kind, durationText(length),
+					allowed.Outage, durationText(e.Hung))
+			} else if length > int64(allowed.Outage) && ended {
 				wrong.add("%sthe outage of %s was %s, more than the allowed %s", prefix, kind, durationText(length), allowed.Outage)
 			} else if length > int64(allowed.Outage) {
 				wrong.add("%sno %s succeeded after the fault for %s; the allowed outage is %s", prefix, kind, durationText(length),

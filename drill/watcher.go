@@ -19,6 +19,7 @@ type slice struct {
 	ok, failed          int64
 	okFirst, okLast     int64
 	failFirst, failLast int64
+	hung                bool // the first failure was a reply that did not come within the timeout
 }
 
 func (s *slice) add(o slice) {
@@ -30,7 +31,7 @@ func (s *slice) add(o slice) {
 	}
 	if o.failed > 0 {
 		if s.failed == 0 || o.failFirst < s.failFirst {
-			s.failFirst = o.failFirst
+			s.failFirst, s.hung = o.failFirst, o.hung
 		}
 		s.failLast = max(s.failLast, o.failLast)
 	}
@@ -147,7 +148,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	if s.Outcome.Success() || s.Outcome == store.NotFound {
 		o.add(slice{ok: 1, okFirst: s.Ended, okLast: s.Ended})
 	} else {
-		o.add(slice{failed: 1, failFirst: s.Ended, failLast: s.Ended})
+		o.add(slice{failed: 1, failFirst: s.Ended, failLast: s.Ended, hung: s.Reason == store.Timeout})
 	}
 }
 

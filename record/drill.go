@@ -246,6 +246,10 @@ type DrillEffect struct {
 	Outage     int64 `json:"outage_ns"`
 	OutageFrom int64 `json:"outage_from_ns"`
 	Recovery   int64 `json:"recovery_ns"`
+	// Hung is how long, from the begin of the outage, all operations waited for replies until the first one reached its
+	// timeout, in nanoseconds; 0 if an operation failed earlier in another way. The server may have answered new
+	// connections in that time, so the outage of the server is between Outage-Hung and Outage.
+	Hung int64 `json:"hung_ns,omitempty"`
 	// Missing is how many more operations would have succeeded at the rate before.
 	Missing float64 `json:"missing"`
 	Failed  int64   `json:"failed"`

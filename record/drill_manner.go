@@ -115,6 +115,10 @@ func (r *DrillRound) KindOutage(kind, shard string) (length int64, ended bool) {
 	return length, ended
 }
 
+// Blind says whether most of an outage is the timeout of operations on connections that hung: then it says more about
+// the timeout than about the server.
+func (e *DrillEffect) Blind() bool { return e.Hung > e.Outage/2 }
+
 // LostWrites is how many acknowledged writes are gone.
 func (l *LedgerResult) LostWrites() int64 { return l.Inserts[WriteLost] + l.Updates[WriteLost] }
 

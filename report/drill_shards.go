@@ -149,13 +149,22 @@ type kindOutage struct {
 	kind   string
 	length int64
 	ended  bool
+	effect *record.DrillEffect
 }
 
 func (k kindOutage) text() string {
 	if !k.ended {
 		return "more than " + nanoseconds(float64(k.length)) + " (did not end)"
 	}
+	if k.effect.Blind() {
+		return nanoseconds(float64(k.length)) + " (" + blindText(k.effect) + ")"
+	}
 	return nanoseconds(float64(k.length))
+}
+
+// blindText says that most of an outage is the timeout of the clients.
+func blindText(e *record.DrillEffect) string {
+	return nanoseconds(float64(e.Hung)) + " of it is the timeout of operations on connections that hung"
 }
 
 // kindOutages are the outages of writes and of reads in a drill of one round, of both, one or none.
@@ -170,7 +179,7 @@ func kindOutages(d *record.Drill) (list []kindOutage) {
 	}
 	for _, kind := range []string{record.KindWrites, record.KindReads} {
 		if length, ended := r.KindOutage(kind, e.Shard); length > 0 {
-			list = append(list, kindOutage{kind, length, ended})
+			list = append(list, kindOutage{kind, length, ended, r.Of(kind, e.Shard)})
 		}
 	}
 	return list
@@ -184,7 +193,11 @@ func outageText(d *record.Drill, all string) string {
 	}
 	text := "outage " + cmp.Or(strings.Join(parts, ", "), all)
 	if len(d.Rounds) == 1 {
-		if e := d.Rounds[0].Headline(); e != nil && e.Shard != "" {
+		e := d.Rounds[0].Headline()
+		if len(parts) == 0 && e != nil && e.Blind() {
+			text += " (" + blindText(e) + ")"
+		}
+		if e != nil && e.Shard != "" {
 			text += " on " + e.Shard
 		}
 	}

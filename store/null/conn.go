@@ -12,6 +12,7 @@ type conn struct {
 	s     *server
 	nc    net.Conn
 	id    int
+	since time.Time // when it was opened
 	timer sleeper
 
 	in         []byte // in[start:end] was read and not used yet
@@ -83,6 +84,9 @@ func (c *conn) fill(n int) error {
 
 // handle answers the parsed request and reports whether the connection stays open.
 func (c *conn) handle() bool {
+	if c.lost() {
+		return c.hang()
+	}
 	if c.req.cmd.operation() {
 		return c.operation()
 	}
@@ -90,6 +94,26 @@ func (c *conn) handle() bool {
 		c.wait(c.s.stalled(time.Now()))
 	}
 	return c.reply(nil)
+}
+
+// lost reports whether nothing arrives any more on the connection.
+func (c *conn) lost() bool {
+	began := c.s.began.Load()
+	if began == nil {
+		return false
+	}
+	for _, w := range c.s.opts.Holes {
+		if time.Since(*began) >= w.From && c.since.Sub(*began) < w.To {
+			return true
+		}
+	}
+	return false
+}
+
+// hang answers nothing until the client closes the connection.
+func (c *conn) hang() bool {
+	_, _ = io.Copy(io.Discard, c.nc) // ends with the connection
+	return false
 }
 
 // wait returns at the given time, or soon after the responder was closed.
@@ -129,6 +153,9 @@ func (c *conn) operation() bool {
 	} else if len(s.opts.Outages) > 0 {
 		s.begin()
 	}
+	if c.lost() { // the hole may have begun during the wait
+		return c.hang()
+	}
 	var failure *Failure
 	if s.opts.Fail != nil {
 		failure = s.opts.Fail(n, c.req.commandName())
@@ -162,8 +189,7 @@ func (c *conn) fail(f *Failure) bool {
 		reset(c.nc)
 		return false
 	case NoAnswer:
-		_, _ = io.Copy(io.Discard, c.nc) // until the client closes the connection
-		return false
+		return c.hang()
 	}
 	if c.req.silent {
 		return true

@@ -24,6 +24,9 @@ type Options struct {
 	// Outages are windows in which new connections are reset; at their start all connections are. A client sees a
 	// connection that opens and closes at once, not a refused port.
 	Outages []Window
+	// Holes are windows from whose start on nothing arrives any more on connections that were opened before its end, as
+	// behind a firewall that has lost their state. They stay open. Connections that are opened later work.
+	Holes []Window
 	// Fail returns the failure of operation n (counted from 0), nil to reply.
 	Fail func(n uint64, command string) *Failure
 
@@ -36,7 +39,7 @@ type Options struct {
 
 // timed reports whether the times of arrival and reply matter.
 func (o *Options) timed() bool {
-	return o.Service != nil || len(o.Stalls) > 0 || o.Observe != nil
+	return o.Service != nil || len(o.Stalls)+len(o.Holes) > 0 || o.Observe != nil
 }
 
 // server is shared by all connections of a responder.
@@ -109,7 +112,7 @@ func (s *server) admit(nc net.Conn) {
 		reset(nc)
 		return
 	}
-	c := &conn{s: s, nc: nc, id: s.opened}
+	c := &conn{s: s, nc: nc, id: s.opened, since: time.Now()}
 	s.opened++
 	s.conns[c] = struct{}{}
 	s.working.Go(c.run)

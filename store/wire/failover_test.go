@@ -118,6 +118,28 @@ func TestPrimaryDies(t *testing.T) {
 	})
 }
 
+// TestServerBehindAHole: connections that were opened while a server could not be reached hang for ever. The server is
+// found soon after it can be reached all the same.
+func TestServerBehindAHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		f := n.add("h:27017", &fake{hello: standalone, answer: document(wrote(1))})
+		s, stop := n.session(store.Config{Target: "mongodb://h"})
+		defer stop()
+		n.set(func() { f.hangs = true })
+		const after = 3100 * time.Millisecond
+		time.AfterFunc(after, func() { n.set(func() { f.hangs = false }) })
+		began := time.Now()
+		if res := insertWithin(t, s, time.Second); res.Outcome != store.Indeterminate || res.Reason != store.Timeout {
+			t.Fatalf("write to a server that does not answer: %+v", res)
+		}
+		res := insertWithin(t, s, 20*time.Second)
+		if took := time.Since(began); res.Outcome != store.OK || took > after+2*greetAgain {
+			t.Errorf("the server answers again after %v and is used after %v: %+v", after, took, res)
+		}
+	})
+}
+
 // TestOldPrimaryIsNotBelieved: after a partition the old primary may think for a while that it still is
 // one.
 func TestOldPrimaryIsNotBelieved(t *testing.T) {

@@ -91,8 +91,57 @@ func (s *Store) watchOnce() {
 	})
 }
 
-// greet gets the greeting of a server on a new connection.
+// greetAgain is the pause after which another connection for a greeting is opened beside those that have no reply, and
+// greetBeside is the number of such connections at a time.
+const (
+	greetAgain  = 100 * time.Millisecond
+	greetBeside = 3
+)
+
+// greet gets the greeting of a server. A connection that was opened while the server could not be reached may hang long
+// after it can: its first packet is sent again after 1, 3 and 7 s only. So further connections are opened beside the
+// first one, and the first reply counts. The first connection waits as long as ctx lasts, because a server may be slow.
 func (s *Store) greet(ctx context.Context, addr string) (*greeting, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	type answer struct {
+		g   *greeting
+		err error
+	}
+	first, beside := make(chan answer, 1), make(chan answer)
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer cancel()
+	working.Go(func() {
+		g, err := s.greetOnce(ctx, addr)
+		first <- answer{g, err}
+	})
+	again := time.NewTicker(greetAgain)
+	defer again.Stop()
+	for {
+		select {
+		case a := <-first:
+			return a.g, a.err
+		case a := <-beside:
+			return a.g, a.err
+		case <-again.C:
+			working.Go(func() {
+				one, cancel := context.WithTimeout(ctx, greetBeside*greetAgain)
+				defer cancel()
+				g, err := s.greetOnce(one, addr)
+				if err != nil && one.Err() != nil {
+					return // the next one is on its way
+				}
+				select {
+				case beside <- answer{g, err}:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
+}
+
+// greetOnce gets the greeting of a server on a new connection.
+func (s *Store) greetOnce(ctx context.Context, addr string) (*greeting, error) {
 	l, err := openLink(ctx, s.st, addr)
 	if err != nil {
 		return nil, err
