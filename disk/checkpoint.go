@@ -278,12 +278,12 @@ func (b *burst) run(tables []*files.File, t *tally, stop *atomic.Bool) error {
 	buffer := files.Buffer(32 << 10)
 	defer files.Unmap(buffer)
 	next := time.Duration(b.p.spec.Period) / 2
-	for sequence := uint64(1) << 50; !stop.Load(); {
+	for !stop.Load() {
 		if now := time.Since(b.begin); now < next {
 			time.Sleep(min(next-now, 10*time.Millisecond))
 			continue
 		}
-		if err := b.one(tables, t, source, buffer, &sequence, stop); err != nil {
+		if err := b.one(tables, t, source, buffer, stop); err != nil {
 			return err
 		}
 		next = time.Since(b.begin) + time.Duration(b.p.spec.Period)
@@ -292,7 +292,7 @@ func (b *burst) run(tables []*files.File, t *tally, stop *atomic.Bool) error {
 }
 
 // one writes dirty blocks of 4 to 32 KiB to random offsets of all files, then syncs the files one after the other.
-func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []byte, sequence *uint64,
+func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []byte,
 	stop *atomic.Bool) error {
 	w := window{from: time.Since(b.begin)}
 	b.mu.Lock()
@@ -304,8 +304,7 @@ func (b *burst) one(tables []*files.File, t *tally, source *rand.Rand, buffer []
 	for w.bytes < b.p.spec.Dirty && !stop.Load() {
 		block := buffer[:4096*(1+source.IntN(8))]
 		at := source.Int64N(each-8) * 4096
-		*sequence++
-		b.p.pool.Fill(block, at, *sequence)
+		b.p.pool.Fill(block, at, b.p.next())
 		if err := tables[source.IntN(len(tables))].WriteAt(block, at); err != nil {
 			return err
 		}
@@ -370,7 +369,7 @@ func (b *burst) reads(f *files.File, due *arrivals, thread int, t *tally, stop *
 		b.read.Add(1)
 		t.aside(Read, int64(now-at))
 		t.aside(kind, int64(now-at))
-		if err := p.pool.Check(block, offset); err != nil {
+		if err := p.pool.Check(block, offset, p.blocks.of(offset)); err != nil {
 			return err
 		}
 	}

@@ -137,8 +137,8 @@ func TestNothingDueIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commits, _ := newArrivals(s.CommitRate, s.Seed).until(time.Duration(s.Duration), nil)
-	reads, _ := newArrivals(s.ReadRate, s.Seed+1).until(time.Duration(s.Duration), nil)
+	commits, _ := newArrivals(s.CommitRate, p.Specification.Seed).until(time.Duration(s.Duration), nil)
+	reads, _ := newArrivals(s.ReadRate, p.Specification.Seed+1).until(time.Duration(s.Duration), nil)
 	step := p.Steps[0]
 	if step.Operations < int64(len(commits)) {
 		t.Errorf("%d commits fell due, %d were counted", len(commits), step.Operations)

@@ -99,7 +99,7 @@ func (p *probe) losePower(ctx context.Context) error {
 func (p *probe) writeProof(f *files.File, d *record.ProbeDurability) error {
 	b := make([]byte, proofBytes)
 	for i := range int64(proofRecords + proofLoose) {
-		p.pool.Fill(b, i*proofBytes, uint64(i+1))
+		p.pool.Fill(b, i*proofBytes, p.next())
 		if err := f.WriteAt(b, i*proofBytes); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (p *probe) readProof(name string) int64 {
 	}
 	var n int64
 	for ; (n+1)*proofBytes <= int64(len(content)); n++ {
-		if p.pool.Check(content[n*proofBytes:(n+1)*proofBytes], n*proofBytes) != nil {
+		if p.pool.Check(content[n*proofBytes:(n+1)*proofBytes], n*proofBytes, 0) != nil {
 			break
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
@@ -60,8 +61,9 @@ type probe struct {
 	align   files.Alignment
 	names   []string // of measured devices
 	begin   time.Time
-	written uint64 // sequence number of blocks that one thread writes
-	data    int64  // size of the data file, 0 until it is written
+	written atomic.Uint64 // sequence number of the last block that was made
+	data    int64         // size of the data file, 0 until it is written
+	blocks  *versions     // of the data file
 	idle    idleness
 }
 
@@ -209,6 +211,9 @@ func (p *probe) alignment() error {
 	return nil
 }
 
+// next returns the sequence number of another block. No two blocks of a probe have the same.
+func (p *probe) next() uint64 { return p.written.Add(1) }
+
 // find adds a finding, once for each id.
 func (p *probe) find(id string, severity measure.Severity, text string) {
 	for _, f := range p.out.Validity {
@@ -219,8 +224,8 @@ func (p *probe) find(id string, severity measure.Severity, text string) {
 	p.out.Validity = append(p.out.Validity, measure.Finding{ID: id, Severity: severity, Text: text})
 }
 
-// write fills a test file with data and syncs it. It ends early when ctx ends.
-func (p *probe) write(ctx context.Context, name string, size int64) error {
+// write fills a test file with data of one sequence number and syncs it. It ends early when ctx ends.
+func (p *probe) write(ctx context.Context, name string, size int64, sequence uint64) error {
 	f, err := p.set.Create(name, p.direct, false)
 	if err != nil {
 		return err
@@ -231,8 +236,7 @@ func (p *probe) write(ctx context.Context, name string, size int64) error {
 	defer files.Unmap(b)
 	for at := int64(0); at < size && ctx.Err() == nil; at += chunk {
 		n := min(chunk, size-at)
-		p.written++
-		p.pool.Fill(b[:n], at, p.written)
+		p.pool.Fill(b[:n], at, sequence)
 		if err := f.WriteAt(b[:n], at); err != nil {
 			return err
 		}
@@ -251,7 +255,8 @@ func (p *probe) dataFile(ctx context.Context) error {
 		return nil
 	}
 	p.Progress.Step("writing the test file, " + figure.Bytes(p.spec.Size))
-	if err := p.write(ctx, files.Data, p.spec.Size); err != nil {
+	p.blocks = newVersions(p.spec.Size, p.spec.Block, p.next())
+	if err := p.write(ctx, files.Data, p.spec.Size, p.blocks.first); err != nil {
 		return err
 	}
 	if ctx.Err() == nil {

@@ -18,8 +18,8 @@ import (
 // gain is the minimal increase of the rate for twice the threads to count as an improvement.
 const gain = 0.10
 
-// wholeChecks is the interval of complete comparisons of read blocks. The header of every block is checked; a complete
-// check needs as much processor time as the read.
+// wholeChecks is the interval of complete comparisons of read blocks. The headers and the sectors of every block are
+// checked; a complete check needs as much processor time as the read.
 const wholeChecks = 16
 
 // random measures random reads and durable writes with increasing numbers of threads.
@@ -125,7 +125,7 @@ type accesses struct {
 	block           []byte
 	source          *rand.PCG
 	thread, threads int
-	sequence, reads uint64
+	reads           uint64
 	tally           *tally
 	begin           time.Time
 }
@@ -173,17 +173,19 @@ func (a *accesses) read(own bool) error {
 		return err
 	}
 	a.tally.add(kindIn(own, Read), int64(time.Since(a.begin)-begin), int64(len(a.block)))
+	want := a.p.blocks.of(at)
 	if a.reads++; a.reads%wholeChecks != 0 {
-		return a.p.pool.CheckHeaders(a.block, at)
+		return a.p.pool.CheckHeaders(a.block, at, want)
 	}
-	return a.p.pool.Check(a.block, at)
+	return a.p.pool.Check(a.block, at, want)
 }
 
 // write writes and syncs a block; the measured time includes both.
 func (a *accesses) write(own bool) error {
 	at := a.offset(own || a.threads > 1)
-	a.sequence++
-	a.p.pool.Fill(a.block, at, uint64(a.thread+1)<<40|a.sequence)
+	sequence := a.p.next()
+	a.p.pool.Fill(a.block, at, sequence)
+	a.p.blocks.write(at, sequence)
 	begin := time.Since(a.begin)
 	if err := a.file.WriteAt(a.block, at); err != nil {
 		return err
@@ -247,14 +249,15 @@ func (a *accesses) copies(m []byte, op string, stop *atomic.Bool) (err error) {
 			begin := time.Since(a.begin)
 			copy(a.block, m[at:])
 			a.tally.add(kindIn(op == Mixed, Read), int64(time.Since(a.begin)-begin), int64(len(a.block)))
-			if err := a.p.pool.Check(a.block, at); err != nil {
+			if err := a.p.pool.Check(a.block, at, a.p.blocks.of(at)); err != nil {
 				return err
 			}
 		}
 		if op != Read {
 			at := a.offset(op == Mixed || a.threads > 1)
-			a.sequence++
-			a.p.pool.Fill(a.block, at, uint64(a.thread+1)<<40|a.sequence)
+			sequence := a.p.next()
+			a.p.pool.Fill(a.block, at, sequence)
+			a.p.blocks.write(at, sequence)
 			begin := time.Since(a.begin)
 			copy(m[at:], a.block)
 			a.tally.add(kindIn(op == Mixed, Write), int64(time.Since(a.begin)-begin), int64(len(a.block)))

@@ -21,14 +21,13 @@ const logPage = 8 << 10
 // A growing log reserves blocks but not the length, as Pebble does. An overwritten one has two files with data, and
 // writes them again and again, as PostgreSQL does with its recycled files.
 type log struct {
-	p       *probe
-	file    *files.File
-	number  int
-	at      int64
-	buffer  []byte
-	next    chan prepared // the reserved file, when it is ready
-	records uint64
-	total   atomic.Int64 // bytes appended
+	p      *probe
+	file   *files.File
+	number int
+	at     int64
+	buffer []byte
+	next   chan prepared // the reserved file, when it is ready
+	total  atomic.Int64  // bytes appended
 }
 
 type prepared struct {
@@ -84,8 +83,7 @@ func (l *log) fill(f *files.File) (how string, err error) {
 	}
 	for at := int64(0); at < l.p.spec.Segment && err == nil; at += slotBytes {
 		b := l.buffer[:min(l.p.spec.Segment-at, slotBytes)]
-		l.records++
-		l.p.pool.Fill(b, at, l.records)
+		l.p.pool.Fill(b, at, l.p.next())
 		err = f.WriteAt(b, at)
 	}
 	return "written", err
@@ -146,8 +144,7 @@ func (l *log) append(commits int) (both, flush time.Duration, err error) {
 	var writing time.Duration
 	for at < end {
 		b := l.buffer[:min(end-at, slotBytes)]
-		l.records++
-		l.p.pool.Fill(b, at, l.records)
+		l.p.pool.Fill(b, at, l.p.next())
 		begin := time.Now()
 		if err := l.file.WriteAt(b, at); err != nil {
 			return 0, 0, err

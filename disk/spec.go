@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -24,7 +25,7 @@ func Defaults(dir string) record.ProbeSpec {
 		Threads:  16, Block: 4096, Operations: []string{Read, Write}, Mode: files.Direct, Sync: SyncData,
 		SyncDelay: int64(60 * time.Second), Record: 1024, Segment: 100 << 20,
 		Clients:    []int{1, 2, 4, 8, 16, 32, 64, 128, 256},
-		CommitRate: 100, ReadRate: 100, Dirty: 256 << 20, Files: 20, Period: int64(60 * time.Second), Seed: 1,
+		CommitRate: 100, ReadRate: 100, Dirty: 256 << 20, Files: 20, Period: int64(60 * time.Second),
 	}
 }
 
@@ -53,6 +54,9 @@ func Check(s *record.ProbeSpec) error {
 		if err != nil {
 			return err
 		}
+	}
+	if s.Seed == 0 { // data of two probes must not be alike
+		s.Seed = 1 + rand.Uint64N(1<<53-1) // a number that every reader of JSON keeps
 	}
 	// The size is a multiple of blocks and pieces, or the last block would cross the end.
 	s.Record = (s.Record + journalAlign - 1) / journalAlign * journalAlign

@@ -52,7 +52,7 @@ func (p *probe) sustained(ctx context.Context) error {
 		for !stop.Load() {
 			n := next.Add(1) - 1
 			at := n % chunks * block
-			p.pool.Fill(b, at, 1<<51|uint64(n))
+			p.pool.Fill(b, at, p.next())
 			begin := time.Now()
 			if err := f.WriteAt(b, at); err != nil {
 				return err

@@ -95,8 +95,9 @@ type ProbeSpec struct {
 	Objectives []string `json:"objectives,omitempty"`
 	// Devices are accounted besides those that were found below the directory.
 	Devices []string `json:"devices,omitempty"`
-	Seed    uint64   `json:"seed"`
-	Forced  bool     `json:"forced,omitempty"`
+	// Seed is that of offsets and data; random, unless it was given.
+	Seed   uint64 `json:"seed"`
+	Forced bool   `json:"forced,omitempty"`
 }
 
 // ProbePeer is another member of the replica set.

@@ -130,7 +130,7 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.witness, "witness", "", "`HOST:PORT` of a plimsoll disk witness: write numbered blocks until you cut the power")
 	flags.StringVar(&f.session, "session", "", "`name` of the power cut test, with --witness (default power-cut)")
 	flags.BoolVar(&f.force, "force", false, "probe a directory that has a database or is in memory")
-	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of offsets and data")
+	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of offsets and data (default random)")
 	flags.StringVar(&f.out, "out", "", "`directory` of the record (default plimsoll-data/runs/TIME-disk)")
 	flags.BoolVar(&f.noRecord, "no-record", false, "write no record")
 	formatFlag(flags, &f.format, "result", formats()...)

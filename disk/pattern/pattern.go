@@ -1,39 +1,43 @@
-// Package pattern makes and checks the data of a probe. The data are incompressible, different in every block, and have
-// a header in each piece that identifies the block. So compression and deduplication do not make devices and
-// filesystems look faster, and wrong blocks are detected.
+// Package pattern makes and checks the data of a probe. No compressor and no deduplicating storage finds anything in
+// them: bytes are random, and no piece is like another one of the same probe or of another seed. Each piece has a header
+// that identifies its place and its version, so wrong, torn and outdated blocks are detected.
 package pattern
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 )
 
-// HeaderBytes is the length of a header: magic, offset, sequence, position in the pool, length, checksum.
+// HeaderBytes is the length of a header: nonce, offset, sequence, seed and checksum. All but the nonce are masked with
+// hashes of it, because plain numbers could be compressed.
 const HeaderBytes = 40
 
 // pieceBytes is the interval of headers in a block: 4 KiB, or less if blocks are shorter or not aligned to that.
 const pieceBytes = 4096
 
-// sectorBytes is the smallest block of a device. Each has a unique start.
+// sectorBytes is the smallest block of a device. Each has a unique start, by which a torn piece is recognised.
 const sectorBytes = 512
 
-// poolBytes is the size of the random data. Blocks are parts of it, so that a check is a comparison.
-const poolBytes = 1 << 20
-
-var (
-	magic  = [8]byte{'P', 'L', 'I', 'M', 'S', 'O', 'L', '1'}
-	table  = crc32.MakeTable(crc32.Castagnoli)
-	endian = binary.LittleEndian
+const (
+	// places is the number of places, 8 bytes apart, where a piece begins in each half of the random data.
+	places = 1 << 16
+	// halfBytes is the size of one half. Both halves stay in the cache of a processor.
+	halfBytes = places*8 + pieceBytes
 )
 
+var endian = binary.LittleEndian
+
 // Pool is the random data of one probe. It is immutable and may be used by several threads.
+//
+// A piece is the exclusive or of two parts of it, one of each half. Two pieces have a common string only if the
+// distance of their parts is the same in both halves: about once in four million pairs of pieces, or 4 KiB in 16 MiB.
 type Pool struct {
-	data  []byte
-	seed  uint64
-	piece int
+	one, two []byte
+	seed     uint64
+	piece    int
 }
 
 // NewPool makes the data of a seed for blocks of a length that begin at its multiples.
@@ -44,40 +48,43 @@ func NewPool(seed uint64, block int64) *Pool {
 	for rest := max(block, 1); rest != 0; { // their greatest common divisor
 		piece, rest = rest, piece%rest
 	}
-	p := &Pool{data: make([]byte, poolBytes), seed: seed, piece: int(piece)}
-	_, _ = rand.NewChaCha8(key).Read(p.data) // never fails
-	return p
+	data := make([]byte, 2*halfBytes)
+	_, _ = rand.NewChaCha8(key).Read(data) // never fails
+	return &Pool{one: data[:halfBytes], two: data[halfBytes:], seed: seed, piece: int(piece)}
 }
 
-// Fill makes a block for an offset of a file. sequence must differ between all written blocks.
+// Fill makes a block for an offset of a file. sequence must differ between all writes of a probe, and grow with time
+// for the same block.
 func (p *Pool) Fill(block []byte, offset int64, sequence uint64) {
 	for i := 0; i < len(block); i += p.piece {
 		p.fillPiece(block[i:min(i+p.piece, len(block))], offset+int64(i), sequence)
 	}
 }
 
-// fillPiece fills one piece from a pseudo-random position in the pool with a granularity of eight bytes, so that
-// adjacent pieces are not adjacent there and equal sectors are rare.
 func (p *Pool) fillPiece(b []byte, offset int64, sequence uint64) {
-	place := mix(sequence^uint64(offset)) % ((poolBytes - pieceBytes) / 8) * 8
-	copy(b, p.data[place:])
+	nonce := mix(mix(sequence^p.seed) ^ uint64(offset))
+	one, two := nonce%places*8, nonce/places%places*8
+	subtle.XORBytes(b, p.one[one:one+uint64(len(b))], p.two[two:two+uint64(len(b))])
 	if len(b) < HeaderBytes {
 		return
 	}
-	copy(b, magic[:])
-	endian.PutUint64(b[8:], uint64(offset))
-	endian.PutUint64(b[16:], sequence)
-	endian.PutUint32(b[24:], uint32(place))
-	endian.PutUint32(b[28:], uint32(len(b)))
-	endian.PutUint32(b[32:], uint32(p.seed))
-	endian.PutUint32(b[36:], crc32.Checksum(b[:36], table))
+	endian.PutUint64(b, nonce)
+	endian.PutUint64(b[8:], uint64(offset)^mix(nonce+1))
+	endian.PutUint64(b[16:], sequence^mix(nonce+2))
+	endian.PutUint64(b[24:], p.seed^mix(nonce+3))
+	endian.PutUint64(b[32:], checksum(nonce, uint64(offset), sequence, p.seed, len(b)))
 	for at := sectorBytes; at+8 <= len(b); at += sectorBytes {
-		endian.PutUint64(b[at:], stamp(sequence, offset+int64(at)))
+		endian.PutUint64(b[at:], stamp(nonce, at))
 	}
 }
 
-// stamp is the unique start of a sector without a header.
-func stamp(sequence uint64, offset int64) uint64 { return mix(sequence) ^ uint64(offset)<<1 }
+// checksum is that of a header.
+func checksum(nonce, offset, sequence, seed uint64, length int) uint64 {
+	return mix(nonce ^ mix(offset^mix(sequence^mix(seed^uint64(length)))))
+}
+
+// stamp is the start of a sector without a header.
+func stamp(nonce uint64, at int) uint64 { return mix(nonce ^ uint64(at)<<32) }
 
 // mix hashes numbers (the finalizer of SplitMix64).
 func mix(x uint64) uint64 {
@@ -97,55 +104,65 @@ func (m *Mismatch) Error() string {
 	return fmt.Sprintf("the data at offset %d differ from the written data: %s", m.Offset, m.What)
 }
 
-// Check compares all bytes of a block with the data written at an offset.
-func (p *Pool) Check(block []byte, offset int64) error { return p.check(block, offset, true) }
+// Check compares all bytes of a block with the data written at an offset. sequence is that of the last write, 0 for
+// any.
+func (p *Pool) Check(block []byte, offset int64, sequence uint64) error {
+	return p.check(block, offset, sequence, true)
+}
 
-// CheckHeaders compares only the headers of a block, which needs few memory accesses.
-func (p *Pool) CheckHeaders(block []byte, offset int64) error { return p.check(block, offset, false) }
+// CheckHeaders compares only the header of each piece and the start of each sector of a block, which needs few memory
+// accesses.
+func (p *Pool) CheckHeaders(block []byte, offset int64, sequence uint64) error {
+	return p.check(block, offset, sequence, false)
+}
 
-func (p *Pool) check(block []byte, offset int64, content bool) error {
+func (p *Pool) check(block []byte, offset int64, sequence uint64, content bool) error {
 	for i := 0; i < len(block); i += p.piece {
-		if what := p.checkPiece(block[i:min(i+p.piece, len(block))], offset+int64(i), content); what != "" {
+		if what := p.checkPiece(block[i:min(i+p.piece, len(block))], offset+int64(i), sequence, content); what != "" {
 			return &Mismatch{offset + int64(i), what}
 		}
 	}
 	return nil
 }
 
-func (p *Pool) checkPiece(b []byte, offset int64, content bool) string {
+func (p *Pool) checkPiece(b []byte, offset int64, want uint64, content bool) string {
 	if len(b) < HeaderBytes {
 		return ""
 	}
-	place := endian.Uint32(b[24:])
+	nonce := endian.Uint64(b)
+	at, sequence := endian.Uint64(b[8:])^mix(nonce+1), endian.Uint64(b[16:])^mix(nonce+2)
+	seed := endian.Uint64(b[24:]) ^ mix(nonce+3)
 	switch {
-	case !bytes.Equal(b[:8], magic[:]):
+	case endian.Uint64(b[32:]) != checksum(nonce, at, sequence, seed, len(b)):
 		if bytes.Count(b, []byte{0}) == len(b) {
 			return "there are only zeros"
 		}
-		return "it has no header of plimsoll"
-	case crc32.Checksum(b[:36], table) != endian.Uint32(b[36:]):
-		return "its header is damaged"
-	case endian.Uint32(b[32:]) != uint32(p.seed):
+		return "it has no intact header of plimsoll"
+	case seed != p.seed:
 		return "it was written by another probe"
-	case endian.Uint64(b[8:]) != uint64(offset):
-		return fmt.Sprintf("it is the block of offset %d", endian.Uint64(b[8:]))
-	case int(endian.Uint32(b[28:])) != len(b) || int(place) > poolBytes-pieceBytes:
-		return "its header is of another length"
-	case content && !p.same(b, int(place), offset):
+	case at != uint64(offset):
+		return fmt.Sprintf("it is the block of offset %d", at)
+	case want != 0 && sequence != want:
+		return "it is an earlier version of this block: a later write was lost"
+	case content && !p.same(b, offset, sequence), !content && !sectors(b, nonce):
 		return "its content is damaged"
 	}
 	return ""
 }
 
-// same compares all bytes of a piece.
-func (p *Pool) same(b []byte, place int, offset int64) bool {
-	sequence, from := endian.Uint64(b[16:]), HeaderBytes
+// sectors reports whether each sector without a header has its stamp.
+func sectors(b []byte, nonce uint64) bool {
 	for at := sectorBytes; at+8 <= len(b); at += sectorBytes {
-		if endian.Uint64(b[at:]) != stamp(sequence, offset+int64(at)) ||
-			!bytes.Equal(b[from:at], p.data[place+from:place+at]) {
+		if endian.Uint64(b[at:]) != stamp(nonce, at) {
 			return false
 		}
-		from = at + 8
 	}
-	return bytes.Equal(b[from:], p.data[place+from:place+len(b)])
+	return true
+}
+
+// same compares all bytes of a piece.
+func (p *Pool) same(b []byte, offset int64, sequence uint64) bool {
+	var want [pieceBytes]byte
+	p.fillPiece(want[:len(b)], offset, sequence)
+	return bytes.Equal(b, want[:len(b)])
 }
