@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -44,8 +45,9 @@ func Classes() []Class {
 	}
 }
 
-// classOf returns the class of a journal's flush with its text.
-func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.ProbeClass {
+// classOf returns the class of a journal's flush, with a text that the verdict decides.
+func classOf(journal *record.ProbeJournalResult, p *record.Probe) *record.ProbeClass {
+	flush := journal.Flush
 	if flush == nil || flush.Count == 0 {
 		return nil
 	}
@@ -63,12 +65,33 @@ func classOf(flush *record.Latency, journal *record.ProbeJournalResult) *record.
 		if flush.P99 != nil {
 			text += fmt.Sprintf(" and p99 of %s", figure.Duration(time.Duration(*flush.P99)))
 		}
-		text += fmt.Sprintf(": like %s; %s", c.Name, c.Use)
-		if journal != nil && journal.Ceiling > 0 {
+		if no := unfit(p); no != "" { // then the time is not that of a device
+			return &record.ProbeClass{Text: text + ": " + no}
+		}
+		use := c.Use
+		if p.Verdict == record.NotProvable {
+			use += ", if the storage keeps what it acknowledges, and nobody has proven that"
+		}
+		text += fmt.Sprintf(": like %s; %s", c.Name, use)
+		if journal.Ceiling > 0 {
 			text += fmt.Sprintf(". Maximum: %s journaled commits/s with %s", figure.Rate(journal.Ceiling),
 				figure.Plural(journal.Clients, "client"))
 		}
 		return &record.ProbeClass{Name: c.Name, Text: text, Provenance: c.Provenance}
 	}
 	return nil
+}
+
+// unfit returns why a result says nothing about j:true on the storage, "" if it does. Every word of a probe about the
+// use of the storage depends on it.
+func unfit(p *record.Probe) string {
+	switch {
+	case p.Verdict == record.Lying:
+		return "not suitable for j:true, because the storage acknowledges writes that it does not keep"
+	case p.Verdict == record.Suspicious:
+		return "not suitable for j:true before a power cut test, because the storage may not keep what it acknowledges"
+	case measure.Worst(p.Validity) == measure.Invalid:
+		return "the result is invalid, so it proves nothing about j:true"
+	}
+	return ""
 }

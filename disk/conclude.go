@@ -1,47 +1,64 @@
 package disk
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/disk/pattern"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// conclude computes verdict, class, findings and objectives, and writes the record.
-func (p *probe) conclude(ctx context.Context) error {
-	var failed error
-	if p.Cutter != nil && ctx.Err() == nil {
-		d, err := p.proof(ctx)
-		if failed = err; d != nil {
-			p.out.Durability = append(p.out.Durability, *d)
-		}
-	}
+// conclude computes verdict, findings, class and objectives, and writes the record.
+func (p *probe) conclude() error {
 	p.out.Verdict, _ = Overall(p.out.Durability)
-	if j := p.out.Journal; j != nil {
-		p.out.Class = classOf(j.Flush, j)
-	}
 	p.doubts()
-	judge(p.out)
-	if failed == nil {
-		failed = p.Writer.Save()
+	p.out.Class = nil
+	if j := p.out.Journal; j != nil {
+		p.out.Class = classOf(j, p.out)
 	}
-	return failed
+	judge(p.out)
+	return p.Writer.Save()
+}
+
+// broken adds what an error says about the storage: it returned other data than it had acknowledged, or none.
+func (p *probe) broken(err error) {
+	d := record.ProbeDurability{Grade: "R", Covers: "blocks that the probe read again", Blind: "all other blocks"}
+	var wrong *pattern.Mismatch
+	switch {
+	case errors.As(err, &wrong):
+		d.Verdict, d.Text = record.Lying, wrong.Error()
+		p.find("wrong-data", measure.Invalid, "the storage returned other data than were written to it: "+wrong.Error()+
+			". Do not use it, and look at the kernel's log (dmesg)")
+	case deviceFailed(err):
+		d.Verdict, d.Text = record.Suspicious, p.set.Explain(err).Error()
+		p.find("io-error", measure.Invalid, "the storage failed: "+d.Text)
+	default:
+		return
+	}
+	p.out.Durability = append(p.out.Durability, d)
+}
+
+// deviceFailed reports whether an error is that of a device or of a damaged filesystem, and not of the user's rights or
+// of missing room.
+func deviceFailed(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EIO, syscall.ENODEV, syscall.ENXIO, syscall.ETIMEDOUT, io.ErrUnexpectedEOF},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 // doubts adds findings about the credibility of the result.
 func (p *probe) doubts() {
-	if p.out.Storage.Memory {
-		p.find("memory-filesystem", measure.Invalid, fmt.Sprintf("%s is in memory (%s), so the result is not that of any storage. "+
-			"Use a directory on a disk", p.spec.Directory, p.out.Storage.Filesystem))
-	}
+	p.doubtStorage()
 	p.doubtCache()
 	p.doubtHost()
 	for _, path := range p.limitFiles() {
@@ -83,7 +100,7 @@ func (p *probe) doubtCache() {
 // doubtHost adds findings about other load on the machine.
 func (p *probe) doubtHost() {
 	for _, s := range p.out.Steps {
-		what := fmt.Sprintf("during %s %s with %s", s.Profile, s.Operation, threadsText(max(s.Threads, s.Clients)))
+		what := "during " + stepText(s)
 		others := s.Host.Busy*float64(p.out.Environment.Threads) - s.CPUSeconds/max(s.Seconds, 1e-9)
 		switch {
 		case s.Host.Steal > 0.05:

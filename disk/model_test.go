@@ -3,8 +3,6 @@ package disk
 import (
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -15,9 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/disk/device"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // In a time that is made up, where a flush takes 2 ms exactly, the group commit does what the model says: S alone, 2S −
@@ -214,7 +215,6 @@ func TestPlausible(t *testing.T) {
 			300 * time.Microsecond, record.NotProvable},
 		"virtual, unsafe": {disk(record.ProbeBlock{Bus: "virtio", Rotational: true, WriteCache: "write back"}),
 			10 * time.Microsecond, record.Suspicious},
-		"memory": {disk(record.ProbeBlock{Bus: "zram", WriteCache: "write back"}), 10 * time.Microsecond, record.Suspicious},
 	} {
 		if got, text := plausible(c.b, syncTimes{median: c.sync, mean: c.sync}); got != c.want || text == "" {
 			t.Errorf("%s: %s, %s", name, got, text)
@@ -306,41 +306,157 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		at := int64(last)
-		if got := classOf(&record.Latency{Count: 1, Mean: float64(at), P50: &at}, nil); got == nil || got.Name != c.Name {
+		if got := classOf(&record.ProbeJournalResult{Flush: &record.Latency{Count: 1, Mean: float64(at), P50: &at}},
+			&record.Probe{Verdict: record.Honest}); got == nil || got.Name != c.Name {
 			t.Errorf("%v is %+v, not %s", last, got, c.Name)
 		}
 		last = c.Below
 	}
 }
 
-// Fewer flushes than syncs are a lie whatever others do; as many prove nothing where others flush as well.
+// onDisk is a filesystem on one disk that must flush.
+func onDisk(change func(*record.ProbeStorage)) record.ProbeStorage {
+	s := record.ProbeStorage{Filesystem: "xfs", Devices: []record.ProbeBlock{{Name: "sda", Kind: "disk",
+		WriteCache: "write back", FlushCounted: true, Leaf: true}}}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+// A sync without a flush is a lie whatever others do. Flushes of others in most pauses hide one; memory, unseen storage
+// and devices without counters are never honest.
 func TestGradeA(t *testing.T) {
 	for name, c := range map[string]struct {
-		others, during string
-		want           record.ProbeVerdict
+		bare, foreign int64
+		change        func(*record.ProbeStorage)
+		want          record.ProbeVerdict
 	}{
-		"quiet":               {"0", "100", record.Honest},
-		"swallowed":           {"0", "3", record.Lying},
-		"others":              {"40", "139", record.Honest},
-		"swallowed, others":   {"40", "89", record.Lying},
-		"merged with others'": {"40", "100", record.NotProvable},
+		"quiet":             {0, 0, nil, record.Honest},
+		"others":            {0, 60, nil, record.Honest},
+		"others, always":    {0, 95, nil, record.NotProvable},
+		"one dropped":       {1, 0, nil, record.Suspicious},
+		"swallowed":         {97, 0, nil, record.Lying},
+		"swallowed, others": {10, 95, nil, record.Lying},
+		"memory":            {0, 0, func(s *record.ProbeStorage) { s.Memory = []string{"tmpfs below loop0"} }, record.NotProvable},
+		"unseen":            {0, 0, func(s *record.ProbeStorage) { s.Unseen = []string{"the server"} }, record.NotProvable},
+		"no cache":          {0, 0, func(s *record.ProbeStorage) { s.Devices[0].WriteCache = "write through" }, record.NotProvable},
+		"no counters":       {0, 0, func(s *record.ProbeStorage) { s.Devices[0].FlushCounted = false }, record.NotProvable},
+		"no counters below": {0, 0, func(s *record.ProbeStorage) {
+			s.Devices[0].Leaf = false
+			s.Devices = append(s.Devices, record.ProbeBlock{Name: "vda", Above: []string{"sda"}, Leaf: true,
+				WriteCache: "write through"})
+		}, record.NotProvable},
+		"no device": {0, 0, func(s *record.ProbeStorage) { s.Devices = nil }, record.NotProvable},
 	} {
-		sample := func(flushes string) device.Sample {
-			proc := t.TempDir()
-			line := "8 0 sda 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 " + flushes + " 0\n"
-			if err := os.WriteFile(filepath.Join(proc, "diskstats"), []byte(line), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			return device.System{Proc: proc}.Sample()
+		storage := onDisk(c.change)
+		layers := layersOf(storage)
+		for _, l := range layers {
+			l.syncs, l.bare, l.pauses, l.foreign = 100, c.bare, 100, c.foreign
 		}
-		p := &probe{out: &record.Probe{Storage: record.ProbeStorage{Devices: []record.ProbeBlock{{Name: "sda", Kind: "disk",
-			WriteCache: "write back", FlushCounted: true, Leaf: true}}}}, spec: &record.ProbeSpec{}}
-		before := sample("0")
-		time.Sleep(150 * time.Millisecond) // rates need a time
-		after := sample(c.during)
-		p.idle = idleness{before: sample("0"), after: sample(c.others), seconds: device.Seconds(before, after)}
-		if got := p.gradeA(before, after, 100); got.Verdict != c.want {
+		if got := gradeA(storage, layers, 100); got.Verdict != c.want || got.Text == "" {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Devices are grouped by depth, those of the user stand alone, and all data pass each cut.
+func TestLayers(t *testing.T) {
+	block := func(name string, leaf bool, above ...string) record.ProbeBlock {
+		return record.ProbeBlock{Name: name, Leaf: leaf, Above: above, WriteCache: "write back", FlushCounted: true}
+	}
+	list := []record.ProbeBlock{block("dm-0", false), block("sda1", false, "dm-0"), block("sda", true, "sda1", "sda2"),
+		block("md0", false, "dm-0"), block("sda2", false, "md0"), block("sdb", true, "md0")}
+	want := [][]string{{"dm-0"}, {"sda1", "md0"}, {"sda1", "sda2", "sdb"}, {"sda", "sdb"}}
+	if d := cmp.Diff(want, cutsOf(list)); d != "" {
+		t.Error(d)
+	}
+	list[3].NoCounters = true
+	if got := cutsOf(list); len(got) != 3 {
+		t.Errorf("a device without counters is in a cut: %v", got)
+	}
+	given := block("sdc", true)
+	given.Given = true
+	var names []string
+	for _, l := range layersOf(record.ProbeStorage{Devices: append(list, given)}) {
+		names = append(names, strings.Join(l.devices, "+"))
+	}
+	if d := cmp.Diff([]string{"dm-0", "sda1+md0", "sda", "sda2+sdb", "sdc"}, names); d != "" {
+		t.Error(d)
+	}
+}
+
+// What a device must have seen of a step, and what it says if it did not.
+func TestReached(t *testing.T) {
+	step := func(op, mode, sync string) record.ProbeStep {
+		return record.ProbeStep{Profile: spec.ProbeRandom, Operation: op, Mode: mode, Sync: sync, Block: 4096,
+			Bytes: 100 * 4096, Reads: &record.Latency{Count: 60}, Writes: &record.Latency{Count: 40}}
+	}
+	for name, c := range map[string]struct {
+		step                  record.ProbeStep
+		readBytes, writeBytes int64
+		found                 bool
+	}{
+		"all read":             {step(Read, files.Direct, ""), 409600, 0, false},
+		"read from a cache":    {step(Read, files.Direct, ""), 4096, 0, true},
+		"page cache":           {step(Read, files.Buffered, ""), 0, 0, false},
+		"all written":          {step(Write, files.Direct, SyncData), 0, 819200, false},
+		"not written":          {step(Write, files.Buffered, SyncData), 0, 4096, true},
+		"written to the cache": {step(Write, files.Buffered, SyncNone), 0, 0, false},
+		"mixed":                {step(Mixed, files.Direct, SyncData), 60 * 4096, 40 * 4096, false},
+		"mixed, read only":     {step(Mixed, files.Direct, SyncData), 60 * 4096, 0, true},
+		"mapped":               {step(Mixed, files.Mapped, ""), 0, 0, false},
+	} {
+		c.step.Devices = []record.ProbeDevice{{Name: "sda", ReadBytes: c.readBytes, WriteBytes: c.writeBytes}}
+		p := &probe{out: &record.Probe{Storage: onDisk(nil)}, spec: &record.ProbeSpec{}}
+		if p.doubtReached(c.step); found(p.out, "not-on-device") != c.found {
+			t.Errorf("%s: %+v", name, p.out.Validity)
+		}
+	}
+}
+
+// Only a power cut that lost something is one.
+func TestPowerCutNeedsAControl(t *testing.T) {
+	for name, c := range map[string]struct {
+		missing, loose, discarded int64
+		want                      record.ProbeVerdict
+	}{
+		"records lost":          {3, 0, 0, record.Lying},
+		"nothing lost":          {0, 0, 0, record.NotProvable},
+		"unsynced records gone": {0, 1, 0, record.Honest},
+		"the disk discarded":    {0, 0, 12, record.Honest},
+	} {
+		d := record.ProbeDurability{Acknowledged: 300, Missing: c.missing, Loose: c.loose, Discarded: c.discarded}
+		if judgePower(&d, "before a power cut"); d.Verdict != c.want || d.Text == "" {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// The words about the use of storage follow from the verdict.
+func TestUseFollowsFromVerdict(t *testing.T) {
+	for name, c := range map[string]struct {
+		verdict  record.ProbeVerdict
+		findings []measure.Finding
+		suitable bool
+	}{
+		"honest":       {record.Honest, nil, true},
+		"lying":        {record.Lying, nil, false},
+		"suspicious":   {record.Suspicious, nil, false},
+		"invalid":      {record.Honest, []measure.Finding{{ID: "x", Severity: measure.Invalid}}, false},
+		"not provable": {record.NotProvable, nil, true},
+	} {
+		p := &record.Probe{Verdict: c.verdict, Head: record.Head{Validity: c.findings},
+			Specification: record.ProbeSpec{Objectives: []string{"flush.p50<10ms"}},
+			Steps:         []record.ProbeStep{{Operation: Commit, Clients: 1, Flush: &record.Latency{P50: new(int64)}}}}
+		class := classOf(&record.ProbeJournalResult{Flush: &record.Latency{Count: 100, Mean: 1e5}}, p)
+		says := strings.Contains(class.Text, "; suitable for j:true")
+		if says != c.suitable || (class.Name != "") != c.suitable ||
+			(c.verdict == record.NotProvable) != strings.Contains(class.Text, "nobody has proven") {
+			t.Errorf("%s: %q, %s", name, class.Name, class.Text)
+		}
+		if judge(p); p.Objectives[0].Met != c.suitable || p.Objectives[0].Unknown == c.suitable {
+			t.Errorf("%s: %+v", name, p.Objectives)
 		}
 	}
 }

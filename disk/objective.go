@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,9 +17,11 @@ func Conclude(p *record.Probe) record.Conclusion {
 		return record.NoResult
 	case p.Status == record.Interrupted || p.Status == record.Killed:
 		return record.Ended
+	case p.Verdict == record.Lying: // proven, whatever the figures are worth
+		return record.Missed
 	case measure.Worst(p.Validity) == measure.Invalid:
 		return record.Incredible
-	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool {
+	case slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool {
 		return !o.Met
 	}):
 		return record.Missed
@@ -69,7 +72,11 @@ func judge(p *record.Probe) {
 	}
 	for _, o := range list {
 		r := measure.ObjectiveResult{Objective: o.Text, Limit: o.Limit, Unit: o.Unit}
-		if x, why := measured(p, o); why != "" {
+		x, why := measured(p, o)
+		if o.Class != Read || measure.Worst(p.Validity) == measure.Invalid {
+			why = cmp.Or(unfit(p), why)
+		}
+		if why != "" {
 			r.Unknown, r.Why = true, why
 		} else {
 			r.Measured, r.Met = &x, o.MetBy(x)

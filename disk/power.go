@@ -14,8 +14,9 @@ import (
 // PowerCutter cuts the power of the disks below a directory and restores it. No file in the directory may be open
 // meanwhile. The caller passes contexts that do not end with an interrupt, so that the power is always restored.
 type PowerCutter interface {
-	// Cut loses everything that was not flushed to the disks below the directory.
-	Cut(ctx context.Context, dir string) error
+	// Cut loses everything that was not flushed to the disks below the directory. It returns how many writes the disks
+	// say that they discarded, 0 if they do not say it.
+	Cut(ctx context.Context, dir string) (discarded int64, err error)
 	// Return restores the power and mounts the filesystem again, including its repair after a power cut.
 	Return(ctx context.Context, dir string) error
 	// Covers describes the layers above the cut, Blind those below it.
@@ -37,61 +38,94 @@ const (
 	returnLimit = 6 * time.Minute
 )
 
-// proof measures grade C: it writes numbered records, each acknowledged after its flush, and cuts the power. All
-// acknowledged records must exist afterwards. After an interrupt there is no power cut and no grade.
-func (p *probe) proof(ctx context.Context) (*record.ProbeDurability, error) {
+// proof measures grade C if the power of the disks can be cut: it writes numbered records, each acknowledged after its
+// flush, then records without a flush, and cuts the power. All acknowledged records must exist afterwards. After an
+// interrupt there is no power cut and no grade.
+func (p *probe) proof(ctx context.Context) error {
+	if p.Cutter == nil || ctx.Err() != nil {
+		return nil
+	}
 	p.Progress.Step(fmt.Sprintf("power cut after %d acknowledged records", proofRecords))
-	d := &record.ProbeDurability{Grade: "C", Covers: p.Cutter.Covers(), Blind: p.Cutter.Blind()}
+	d := record.ProbeDurability{Grade: "C", Covers: p.Cutter.Covers(), Blind: p.Cutter.Blind(), Loose: proofLoose}
 	f, err := p.set.Create(files.Proof, false, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := p.writeProof(f, d); err != nil {
+	if err := p.writeProof(f, &d); err != nil {
 		f.Close()
-		return nil, err
+		return err
 	}
 	if err := f.Close(); err != nil {
-		return nil, err
+		return err
 	}
 	name := p.set.Path(files.Proof)
 	if err := p.set.Release(); err != nil {
-		return nil, err
+		return err
 	}
 	if ctx.Err() != nil {
-		return nil, nil
+		return nil
 	}
-	if err := p.losePower(ctx); err != nil {
-		return nil, err
+	if d.Discarded, err = p.losePower(ctx); err != nil {
+		return err
 	}
 	kept := p.readProof(name)
-	d.Missing = max(0, d.Acknowledged-kept)
-	d.Verdict = record.Honest
-	d.Text = fmt.Sprintf("all %s records acknowledged before a power cut existed after it", figure.Count(d.Acknowledged))
-	if d.Missing > 0 {
-		d.Verdict = record.Lying
-		d.Text = fmt.Sprintf("%s of %s records acknowledged before a power cut were lost", figure.Count(d.Missing), figure.Count(d.Acknowledged))
+	for i, ok := range kept {
+		switch {
+		case ok && i >= proofRecords:
+			d.Loose--
+		case !ok && i < proofRecords:
+			d.Missing++
+		}
 	}
-	return d, nil
+	judgePower(&d, "before a power cut")
+	p.out.Durability = append(p.out.Durability, d)
+	return nil
+}
+
+// judgePower judges a power cut by the records that exist after it. Only a cut that lost something proves anything: the
+// disks say that they discarded writes, or records without a sync are gone. what follows "acknowledged".
+func judgePower(d *record.ProbeDurability, what string) {
+	switch {
+	case d.Missing > 0:
+		d.Verdict = record.Lying
+		d.Text = fmt.Sprintf("%s of %s records acknowledged %s were lost", figure.Count(d.Missing), figure.Count(d.Acknowledged), what)
+	case d.Discarded == 0 && d.Loose == 0:
+		d.Verdict = record.NotProvable
+		d.Text = fmt.Sprintf("all records existed afterwards, also those without a sync, and no disk discarded a write. So the cut lost nothing, "+
+			"and does not show whether the %s acknowledged records were safe", figure.Count(d.Acknowledged))
+	default:
+		d.Verdict = record.Honest
+		d.Text = fmt.Sprintf("all %s records acknowledged %s existed after it; it lost %s", figure.Count(d.Acknowledged), what, lostText(*d))
+	}
+}
+
+// lostText says what a power cut lost of what nobody had acknowledged.
+func lostText(d record.ProbeDurability) string {
+	text := fmt.Sprintf("%s without a sync", figure.Plural(int(d.Loose), "record"))
+	if d.Discarded > 0 {
+		text += fmt.Sprintf(", and the disks discarded %s", figure.Plural(int(d.Discarded), "write"))
+	}
+	return text
 }
 
 // losePower cuts the power and restores it. It ignores an interrupt, which would leave a disk without power and an
 // unusable filesystem.
-func (p *probe) losePower(ctx context.Context) error {
+func (p *probe) losePower(ctx context.Context) (discarded int64, err error) {
 	uninterrupted := context.WithoutCancel(ctx)
 	cut, end := context.WithTimeoutCause(uninterrupted, cutLimit, fmt.Errorf("it took longer than %v", cutLimit))
 	defer end()
-	if err := p.Cutter.Cut(cut, p.spec.Directory); err != nil {
-		return fmt.Errorf("cannot cut the power: %w", err)
+	if discarded, err = p.Cutter.Cut(cut, p.spec.Directory); err != nil {
+		return 0, fmt.Errorf("cannot cut the power: %w", err)
 	}
 	back, end := context.WithTimeoutCause(uninterrupted, returnLimit, fmt.Errorf("it took longer than %v", returnLimit))
 	defer end()
 	if err := p.Cutter.Return(back, p.spec.Directory); err != nil {
-		return fmt.Errorf("the filesystem could not be mounted after the power cut: %w", err)
+		return 0, fmt.Errorf("the filesystem could not be mounted after the power cut: %w", err)
 	}
 	if ctx.Err() != nil {
 		p.Progress.Note("interrupted during the power cut; the power is restored and the filesystem is mounted again")
 	}
-	return nil
+	return discarded, nil
 }
 
 // writeProof writes the records and counts those acknowledged. The file grows, so its length and its name are tested
@@ -119,17 +153,15 @@ func (p *probe) writeProof(f *files.File, d *record.ProbeDurability) error {
 	return nil
 }
 
-// readProof counts the intact records from the first one on.
-func (p *probe) readProof(name string) int64 {
+// readProof reports for each record whether it is intact.
+func (p *probe) readProof(name string) (intact [proofRecords + proofLoose]bool) {
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return 0
+		return intact
 	}
-	var n int64
-	for ; (n+1)*proofBytes <= int64(len(content)); n++ {
-		if p.pool.Check(content[n*proofBytes:(n+1)*proofBytes], n*proofBytes, 0) != nil {
-			break
-		}
+	for i := range intact {
+		at := i * proofBytes
+		intact[i] = at+proofBytes <= len(content) && p.pool.Check(content[at:at+proofBytes], int64(at), 0) == nil
 	}
-	return n
+	return intact
 }

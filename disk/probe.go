@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +65,6 @@ type probe struct {
 	written atomic.Uint64 // sequence number of the last block that was made
 	data    int64         // size of the data file, 0 until it is written
 	blocks  *versions     // of the data file
-	idle    idleness
 }
 
 // Run runs the specification of the record. After an error or an interrupt the record has the results until then. Run
@@ -82,9 +82,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer p.set.Remove()
 	p.pool = pattern.NewPool(p.spec.Seed, p.spec.Block)
-	p.idle = p.watchIdle(ctx)
+	p.watchIdle(ctx)
 	if err := p.account(ctx); err != nil {
-		return err
+		return p.fail(err)
 	}
 	if err := p.Writer.Save(); err != nil { // in case that the probe is killed in its first step
 		return err
@@ -105,10 +105,23 @@ func Run(ctx context.Context, o Options) (err error) {
 			err = p.sustained(ctx)
 		}
 		if err != nil {
-			return errors.Join(p.set.Explain(err), p.conclude(ctx))
+			return p.fail(err)
 		}
 	}
-	return p.conclude(ctx)
+	if err := p.proof(ctx); err != nil {
+		return p.fail(err)
+	}
+	return p.conclude()
+}
+
+// fail concludes a probe that ends with an error, and explains the error.
+func (p *probe) fail(err error) error {
+	p.broken(err)
+	wrong := new(pattern.Mismatch)
+	if err = p.set.Explain(err); errors.As(err, &wrong) {
+		err = fmt.Errorf("the storage of %s returned wrong data: %w", p.spec.Directory, wrong)
+	}
+	return errors.Join(err, p.conclude())
 }
 
 // prepare checks the directory and makes the directory of test files.
@@ -119,13 +132,14 @@ func (p *probe) prepare() error {
 			return err
 		}
 	}
-	storage, err := p.System.Storage(p.spec.Directory)
+	storage, err := p.System.Storage(p.spec.Directory, p.spec.Devices...)
 	if err != nil {
 		return err
 	}
-	if storage.Memory && !p.spec.Forced {
+	if len(storage.Memory) > 0 && !p.spec.Forced {
 		return &files.RefusedError{Forced: true, Text: fmt.Sprintf(
-			"%s is in memory (%s): use a directory on a disk, or --force for a result that is labelled as memory", p.spec.Directory, storage.Filesystem)}
+			"data of %s is in memory (%s): use a directory on a disk, or --force for a result that is labelled as memory",
+			p.spec.Directory, strings.Join(storage.Memory, ", "))}
 	}
 	set, removed, err := files.Open(p.spec.Directory)
 	for _, dir := range removed {
@@ -135,10 +149,15 @@ func (p *probe) prepare() error {
 		return err
 	}
 	p.set, p.out.Storage = set, storage
-	if need := p.needs(); set.Room() < need {
+	room, err := set.Room()
+	if err != nil {
+		set.Remove()
+		return fmt.Errorf("cannot read the free space of %s: %w", p.spec.Directory, err)
+	}
+	if need := p.needs(); room < need {
 		set.Remove()
 		return &files.FullError{Text: fmt.Sprintf("%s has %s free, and the probe needs %s: free space, or probe with a smaller --size",
-			p.spec.Directory, figure.Bytes(set.Room()), figure.Bytes(need))}
+			p.spec.Directory, figure.Bytes(room), figure.Bytes(need))}
 	}
 	if err := p.alignment(); err != nil {
 		set.Remove()
@@ -147,7 +166,6 @@ func (p *probe) prepare() error {
 	for _, d := range storage.Devices {
 		p.names = append(p.names, d.Name)
 	}
-	p.names = append(p.names, p.spec.Devices...)
 	return nil
 }
 

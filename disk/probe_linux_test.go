@@ -66,6 +66,11 @@ func gradeOf(p *record.Probe, grade string) record.ProbeDurability {
 	return record.ProbeDurability{}
 }
 
+// keptPromise reports whether flushes were seen for each sync. On a busy machine those of other programs may hide them.
+func keptPromise(a record.ProbeDurability) bool {
+	return a.Verdict == record.Honest || a.Verdict == record.NotProvable && strings.Contains(a.Text, "other programs flush")
+}
+
 // On real filesystems every profile runs, each sync is seen as a flush of the loop device, and what was asked for is
 // what was done.
 func TestProfilesOnFilesystems(t *testing.T) {
@@ -90,7 +95,7 @@ func TestProfilesOnFilesystems(t *testing.T) {
 				t.Errorf("devices %+v", p.Storage.Devices)
 			}
 			a := gradeOf(p, "A")
-			if a.Verdict != record.Honest || float64(a.Flushes) < 0.9*float64(a.Syncs) {
+			if !keptPromise(a) || a.Flushes < a.Syncs {
 				t.Errorf("grade A: %+v", a)
 			}
 			if steps := len(p.ProfileSteps(spec.ProbeRandom)); steps != 6 {
@@ -212,7 +217,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Storage.Memory || !found(p, "memory-filesystem") || p.Verdict != record.NotProvable {
+	if len(p.Storage.Memory) != 1 || !found(p, "memory-filesystem") || p.Verdict != record.NotProvable {
 		t.Errorf("verdict %s, findings %+v", p.Verdict, p.Validity)
 	}
 }

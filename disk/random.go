@@ -3,9 +3,11 @@ package disk
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"runtime/debug"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/files"
@@ -240,7 +242,7 @@ func (a *accesses) copies(m []byte, op string, stop *atomic.Bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("cannot access a page of the mapped test file: %v", r)
+			err = &fs.PathError{Op: Read, Path: "the mapped test file", Err: syscall.EIO} // SIGBUS
 		}
 	}()
 	for !stop.Load() {

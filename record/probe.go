@@ -127,8 +127,21 @@ type ProbeStorage struct {
 	Preallocated string `json:"preallocated,omitempty"`
 	// Devices are those below it, the ones that hold the data last.
 	Devices []ProbeBlock `json:"devices"`
-	// Memory says that the data never leaves memory.
-	Memory bool `json:"memory,omitempty"`
+	// Below are the filesystems below the first one, such as that of the file of a loop device.
+	Below []ProbeFilesystem `json:"below,omitempty"`
+	// Memory names what keeps data in memory, such as "tmpfs below loop0".
+	Memory []string `json:"memory,omitempty"`
+	// Unseen names what holds the data and cannot be seen from here.
+	Unseen []string `json:"unseen,omitempty"`
+}
+
+// ProbeFilesystem is a filesystem below another one.
+type ProbeFilesystem struct {
+	Type string `json:"type"`
+	// Above is the device or the filesystem that uses it, Path what is used in it.
+	Above   string `json:"above"`
+	Path    string `json:"path"`
+	Options string `json:"options,omitempty"`
 }
 
 // ProbeBlock is a block device below a directory.
@@ -139,7 +152,7 @@ type ProbeBlock struct {
 	// Above are the devices that use it; a Leaf uses none.
 	Above []string `json:"above,omitempty"`
 	Leaf  bool     `json:"leaf"`
-	// Bus is "nvme", "scsi", "virtio", "xen", "mmc", "zram" or "".
+	// Bus is "nvme", "scsi", "virtio", "xen", "mmc", "zram", "ram", "null", "network" or "".
 	Bus        string `json:"bus,omitempty"`
 	Model      string `json:"model,omitempty"`
 	Vendor     string `json:"vendor,omitempty"`
@@ -155,6 +168,9 @@ type ProbeBlock struct {
 	Bytes        int64  `json:"bytes,omitempty"`
 	// FlushCounted says whether the kernel counts its flushes (request-based queues only).
 	FlushCounted bool `json:"flush_counted"`
+	// NoCounters says that its counters are switched off (queue/iostats), Given that the user named it.
+	NoCounters bool `json:"no_counters,omitempty"`
+	Given      bool `json:"given,omitempty"`
 	// RAID is the level of an md array, Chunk its stripe unit or that of a dm target, in bytes; Members are how many.
 	RAID    string `json:"raid,omitempty"`
 	Chunk   int64  `json:"chunk,omitempty"`
@@ -162,6 +178,8 @@ type ProbeBlock struct {
 	// Backing is the file of a loop device, BackingFilesystem what that lies on.
 	Backing           string `json:"backing,omitempty"`
 	BackingFilesystem string `json:"backing_filesystem,omitempty"`
+	// Cached says that a loop device uses the page cache (loop/dio is 0).
+	Cached bool `json:"cached,omitempty"`
 }
 
 // ProbeStep is one thing that was measured for a while.
@@ -352,19 +370,26 @@ type ProbeSustainedResult struct {
 
 // ProbeDurability is one grade of the verdict.
 type ProbeDurability struct {
-	// Grade is "A" (flush accounting), "B" (plausibility), "C" (simulated power cut) or "D" (external witness).
-	Grade   string       `json:"grade" jsonschema:"enum=A,enum=B,enum=C,enum=D"`
+	// Grade is "A" (flush accounting), "B" (plausibility), "C" (simulated power cut), "D" (external witness) or "R" (data
+	// that were read again, if they were wrong).
+	Grade   string       `json:"grade" jsonschema:"enum=A,enum=B,enum=C,enum=D,enum=R"`
 	Verdict ProbeVerdict `json:"verdict" jsonschema:"enum=honest,enum=suspicious,enum=lying,enum=not-provable-here"`
 	// Text is the reason, Covers what was checked, Blind what could not be checked.
 	Text   string `json:"text"`
 	Covers string `json:"covers"`
 	Blind  string `json:"blind"`
 	// Syncs are requested, Flushes counted by a device (grade A); Acknowledged and Missing are records (C, D).
-	Syncs        int64  `json:"syncs,omitempty"`
-	Flushes      int64  `json:"flushes,omitempty"`
+	Syncs   int64 `json:"syncs,omitempty"`
+	Flushes int64 `json:"flushes,omitempty"`
+	// Bare is how many syncs returned although the device had finished no flush (grade A).
+	Bare         int64  `json:"bare,omitempty"`
 	Device       string `json:"device,omitempty"`
 	Acknowledged int64  `json:"acknowledged,omitempty"`
 	Missing      int64  `json:"missing,omitempty"`
+	// Loose is how many records without a sync were lost, Discarded how many writes the disks say that they discarded: a
+	// power cut that lost neither proves nothing (C, D).
+	Loose     int64 `json:"loose,omitempty"`
+	Discarded int64 `json:"discarded,omitempty"`
 }
 
 // ProbeClass is the class of devices that a result is like.

@@ -21,15 +21,16 @@ func probeTitle(p *record.Probe) string {
 		return fmt.Sprintf("storage of %s: not measured to the end", name)
 	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
 		return fmt.Sprintf("storage of %s: nothing was measured", name)
-	case p.Class != nil:
+	case p.Class != nil && p.Class.Name != "":
 		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, probeVerdict(p))
 	}
 	return fmt.Sprintf("storage of %s (%s): %s", name, what, probeVerdict(p))
 }
 
-// probeVerdict is the word on durability with what it rests on.
+// probeVerdict is the word on durability with what it rests on. A lie is proven, whatever the figures are worth.
 func probeVerdict(p *record.Probe) string {
-	if measure.Worst(p.Validity) == measure.Invalid {
+	invalid := measure.Worst(p.Validity) == measure.Invalid
+	if invalid && p.Verdict != record.Lying {
 		return "INVALID"
 	}
 	if p.Verdict == "" {
@@ -41,7 +42,11 @@ func probeVerdict(p *record.Probe) string {
 			grades = append(grades, d.Grade)
 		}
 	}
-	return string(p.Verdict) + bracketed(prefixed("grade ", strings.Join(grades, ", ")))
+	text := string(p.Verdict) + bracketed(prefixed("grade ", strings.Join(grades, ", ")))
+	if invalid {
+		text += ", figures INVALID"
+	}
+	return text
 }
 
 // probeStack is the filesystem and the devices below it: "ext4 on loop0 on vda".
@@ -49,6 +54,9 @@ func probeStack(s record.ProbeStorage) string {
 	text := cmp.Or(s.Filesystem, "unknown filesystem")
 	for _, level := range probeLevels(s.Devices) {
 		text += " on " + strings.Join(level, " + ")
+	}
+	for _, what := range append(slices.Clone(s.Memory), s.Unseen...) {
+		text += ", " + what
 	}
 	return text
 }
@@ -159,7 +167,8 @@ func probeLatency(l *record.Latency) []string {
 func probeDurability(p *record.Probe) Section {
 	s := Section{ID: "durability", Title: "durability"}
 	for _, d := range p.Durability {
-		grade := cmp.Or(map[string]string{"A": "flush accounting", "B": "plausibility", "C": "simulated power cut"}[d.Grade], "external witness")
+		grade := cmp.Or(map[string]string{"A": "flush accounting", "B": "plausibility", "C": "simulated power cut",
+			"R": "data read again"}[d.Grade], "external witness")
 		s.Lines = append(s.Lines, fmt.Sprintf("%s, %s: %s. %s. Covers %s; cannot see %s.", d.Grade, grade,
 			d.Verdict, Capitalised(d.Text), d.Covers, d.Blind))
 	}

@@ -90,10 +90,19 @@ type labCutter struct {
 // powerBackAfter is the time after which the lab restores power, in case the probe was killed.
 const powerBackAfter = 10 * time.Second
 
-func (c *labCutter) Cut(ctx context.Context, _ string) error {
+func (c *labCutter) Cut(ctx context.Context, _ string) (discarded int64, err error) {
 	f, err := c.h.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: action.PowerLoss, Target: c.host}}, powerBackAfter)
 	c.id = f.ID
-	return err
+	if err != nil {
+		return 0, err
+	}
+	counters, err := c.h.Counters(ctx)
+	for _, d := range counters.Disks {
+		if d.Host == c.host {
+			discarded += d.Stats.Undone
+		}
+	}
+	return discarded, err
 }
 
 func (c *labCutter) Return(ctx context.Context, _ string) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -34,10 +33,13 @@ func newWitnessCommand(env *environment) *cobra.Command {
 
 The tested machine writes numbered blocks. It makes each block durable and sends its number to the
 witness before it writes the next one. After the power cut, each of these blocks must be on the storage.
-The verdict is honest, or lying with the number of missing blocks. The protocol (docs/disk.md) has no
+It also writes blocks without making them durable, of which the power cut must lose some. The
+verdict is honest, lying with the number of missing blocks, or not-provable-here if nothing was lost,
+because then the power was not cut. The protocol (docs/disk.md) has no
 encryption and no password, and carries only numbers.
 
-Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 blocks missing.`,
+Exit codes: 0 honest, 1 other failure, 2 usage error, 3 witness unreachable, 4 blocks missing,
+6 nothing was lost, so the power was not cut.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -98,11 +100,14 @@ func verifyWitness(ctx context.Context, env *environment, dir, address, session,
 	if err != nil {
 		return err
 	}
-	if d.Verdict != record.Honest {
+	switch d.Verdict {
+	case record.Lying:
 		return withExit(exitObjective, errSilent)
+	case record.NotProvable: // the files stay for another verification
+		return withExit(exitInvalid, errSilent)
 	}
 	if !keep {
-		return withExit(exitFailure, os.Remove(witness.FileName(dir, session)))
+		return withExit(exitFailure, witness.Remove(dir, session))
 	}
 	return nil
 }

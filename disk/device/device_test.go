@@ -23,7 +23,7 @@ const stats = `   8       0 sda 100 10 2000 400 200 20 8000 900 3 500 1300
 `
 
 func TestDiskstats(t *testing.T) {
-	got := tree(t, map[string]string{"proc/diskstats": stats, "sys/x": ""}).diskstats()
+	got := tree(t, map[string]string{"proc/diskstats": stats, "sys/x": ""}).Devices()
 	if len(got) != 4 {
 		t.Fatal(got)
 	}
@@ -102,6 +102,7 @@ func TestStackOfArrays(t *testing.T) {
 		files["sys/block/"+disk+"/queue/rotational"] = "1\n"
 		files["sys/block/"+disk+"/queue/scheduler"] = "none [mq-deadline] kyber\n"
 		files["sys/block/"+disk+"/mq/0/x"] = ""
+		files["sys/block/"+disk+"/stat"] = strings.Repeat("1 ", 17)
 	}
 	w := &walker{system: tree(t, files), at: map[string]int{}}
 	w.add("dm-0", "", 0)

@@ -21,8 +21,8 @@ type Counters struct {
 	HasFlushes bool
 }
 
-// diskstats reads the counters of all devices by name; none if they cannot be read.
-func (s System) diskstats() map[string]Counters {
+// Devices reads the counters of all devices by name; none if they cannot be read.
+func (s System) Devices() map[string]Counters {
 	all := map[string]Counters{}
 	fs, err := blockdevice.NewFS(s.Proc, s.Sys)
 	if err != nil {

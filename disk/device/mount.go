@@ -3,6 +3,7 @@ package device
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
@@ -34,22 +35,43 @@ func (s System) MountOf(dir string) (mountinfo.Mount, bool) {
 	return mountOf(mounts, dir)
 }
 
-// devicesOf returns the block devices of a mount: the device of its number, or the members of a btrfs.
-func (s System) devicesOf(m mountinfo.Mount) []string {
+// mountOfNumber returns a mount of the filesystem with a device number.
+func (s System) mountOfNumber(number string) (mountinfo.Mount, bool) {
+	mounts, err := mountinfo.Read(filepath.Join(s.Proc, "self/mountinfo"))
+	if err != nil {
+		return mountinfo.Mount{}, false
+	}
+	i := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.Number == number })
+	if i < 0 {
+		return mountinfo.Mount{}, false
+	}
+	return mounts[i], true
+}
+
+// devicesOf returns the block devices of a mount: the device of its number, the members of a btrfs or bcachefs, and the
+// device of an external log.
+func (s System) devicesOf(m mountinfo.Mount) (list []string) {
+	add := func(name string) {
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
 	if m.Type == "btrfs" {
 		if members := s.btrfsMembers(filepath.Base(m.Source)); len(members) > 0 {
 			return members
 		}
 	}
 	if link, err := os.Readlink(filepath.Join(s.Sys, "dev/block", m.Number)); err == nil {
-		return []string{filepath.Base(link)}
-	}
-	if source, err := filepath.EvalSymlinks(m.Source); err == nil && strings.HasPrefix(m.Source, "/dev/") {
-		if _, err := os.Stat(filepath.Join(s.Sys, "class/block", filepath.Base(source))); err == nil {
-			return []string{filepath.Base(source)}
+		add(filepath.Base(link))
+	} else {
+		for source := range strings.SplitSeq(m.Source, ":") {
+			add(s.deviceOf(source))
 		}
 	}
-	return nil
+	for _, name := range []string{"logdev", "rtdev"} {
+		add(s.deviceOf(option(m.Super, name)))
+	}
+	return list
 }
 
 // btrfsMembers returns all devices of the btrfs of a device.

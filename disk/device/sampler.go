@@ -32,7 +32,7 @@ type Sample struct {
 
 // Sample reads all counters. Unreadable ones are missing.
 func (s System) Sample() Sample {
-	m := Sample{at: time.Now(), devices: s.diskstats(), throttle: throttled(s)}
+	m := Sample{at: time.Now(), devices: s.Devices(), throttle: throttled(s)}
 	fs, err := procfs.NewFS(s.Proc)
 	if err != nil {
 		return m

@@ -10,15 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// walker collects the devices of a stack, the top first.
-type walker struct {
-	system System
-	list   []record.ProbeBlock
-	at     map[string]int
-	// backing returns the filesystem and devices of the file of a loop device.
-	backing func(path string) (fs string, devices []string)
-}
-
 // add adds a device and the devices below it.
 func (w *walker) add(name, above string, depth int) {
 	if i, ok := w.at[name]; ok {
@@ -28,17 +19,19 @@ func (w *walker) add(name, above string, depth int) {
 		return
 	}
 	dir := w.directory(name)
-	if dir == "" || depth > 16 {
+	if dir == "" || depth > deepest {
+		w.unseen = append(w.unseen, "the device "+name+under(above))
 		return
 	}
 	b := w.facts(name, dir)
 	if above != "" {
 		b.Above = []string{above}
 	}
-	below := w.below(name, dir, &b)
-	b.Leaf = len(below) == 0
 	w.at[name] = len(w.list)
 	w.list = append(w.list, b)
+	below := w.below(name, dir, &b, depth)
+	b.Leaf = len(below) == 0
+	w.list[w.at[name]] = b
 	for _, n := range below {
 		w.add(n, name, depth+1)
 	}
@@ -57,7 +50,7 @@ func (w *walker) directory(name string) string {
 }
 
 // below returns the devices directly below a device.
-func (w *walker) below(name, dir string, b *record.ProbeBlock) []string {
+func (w *walker) below(name, dir string, b *record.ProbeBlock, depth int) []string {
 	var names []string
 	entries, _ := os.ReadDir(filepath.Join(dir, "slaves"))
 	for _, e := range entries {
@@ -66,13 +59,13 @@ func (w *walker) below(name, dir string, b *record.ProbeBlock) []string {
 	if b.Kind == "partition" {
 		names = append(names, filepath.Base(filepath.Dir(dir)))
 	}
-	if b.Kind == "loop" {
-		b.Backing = readWord(dir, "loop/backing_file")
-		if b.Backing != "" && w.backing != nil {
-			var devices []string
-			b.BackingFilesystem, devices = w.backing(strings.TrimSuffix(b.Backing, " (deleted)"))
-			names = append(names, devices...)
-		}
+	switch {
+	case b.Kind == "loop":
+		names = append(names, w.loop(name, dir, b, depth)...)
+	case holdsMemory(b):
+		w.memory = append(w.memory, name)
+	case b.Bus == "network":
+		w.unseen = append(w.unseen, "the storage of the server of "+name)
 	}
 	if len(entries) > 0 {
 		b.Members = len(entries)
@@ -107,7 +100,8 @@ func (w *walker) facts(name, dir string) record.ProbeBlock {
 	}
 	// Only request queues count flushes: bio-based devices (md, dm, zram, RAM) have none.
 	_, err := os.Stat(filepath.Join(dir, "mq"))
-	b.FlushCounted = err == nil
+	b.FlushCounted = err == nil && len(strings.Fields(readWord(dir, "stat"))) >= flushFields
+	b.NoCounters = readWord(queue, "iostats") == "0" || err != nil && neverCounted(dir)
 	if b.Kind == "partition" {
 		b.FlushCounted = false // flushes are the disk's
 	}
@@ -127,12 +121,37 @@ func kindOf(name, dir string) string {
 }
 
 func busOf(name string) string {
-	for prefix, bus := range map[string]string{"nvme": "nvme", "sd": "scsi", "vd": "virtio", "xvd": "xen", "mmcblk": "mmc", "zram": "zram", "ram": "ram"} {
+	for prefix, bus := range map[string]string{"nvme": "nvme", "sd": "scsi", "vd": "virtio", "xvd": "xen", "mmcblk": "mmc", "zram": "zram", "ram": "ram",
+		"nullb": "null", "nbd": "network", "rbd": "network"} {
 		if strings.HasPrefix(name, prefix) {
 			return bus
 		}
 	}
 	return ""
+}
+
+// flushFields is the number of fields of a device's stat since the kernel counts flushes (5.5).
+const flushFields = 17
+
+// neverCounted reports whether a device has counted no request since its creation. Some drivers without a request queue
+// count none.
+func neverCounted(dir string) bool {
+	for _, f := range strings.Fields(readWord(dir, "stat")) {
+		if f != "0" {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsMemory reports whether a device is memory, or forgets what is written to it.
+func holdsMemory(b *record.ProbeBlock) bool {
+	switch b.Bus {
+	case "zram", "ram", "null":
+		return true
+	}
+	// modules of the kernel that emulate disks of the bus SCSI in memory
+	return strings.Contains(b.Model, "scsi_debug") || strings.Contains(b.Model, "RAMDISK")
 }
 
 // Chosen returns the selected word of a list such as "none [mq-deadline]".

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 )
 
@@ -35,7 +37,7 @@ type Volume struct {
 // when the test ends.
 func Make(t testing.TB, fs string, mib int, options string, images ...string) *Volume {
 	t.Helper()
-	base := t.TempDir()
+	base := onDisk(t)
 	v := &Volume{Dir: filepath.Join(base, "mnt")}
 	if len(images) == 0 {
 		images = []string{filepath.Join(base, "image")}
@@ -44,7 +46,7 @@ func Make(t testing.TB, fs string, mib int, options string, images ...string) *V
 		if _, err := os.Stat(image); err != nil {
 			run(t, "truncate", "-s", fmt.Sprintf("%dM", mib), image)
 		}
-		loop := run(t, "losetup", "--find", "--show", image)
+		loop := run(t, "losetup", "--find", "--show", "--direct-io=on", image)
 		v.Loops = append(v.Loops, loop)
 	}
 	v.image, v.Device = images[0], filepath.Base(v.Loops[0])
@@ -67,6 +69,43 @@ func Make(t testing.TB, fs string, mib int, options string, images ...string) *V
 	}
 	run(t, "mount", append(args, v.Loops[0], v.Dir)...)
 	return v
+}
+
+// onDisk returns a temporary directory that is not in memory, as that of a test may be.
+func onDisk(t testing.TB) string {
+	t.Helper()
+	var st unix.Statfs_t
+	if err := unix.Statfs(os.TempDir(), &st); err == nil && st.Type != unix.TMPFS_MAGIC {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "plimsoll-disktest-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// Cached lets the loop devices use the page cache, like losetup without --direct-io=on.
+func (v *Volume) Cached(t testing.TB) {
+	t.Helper()
+	for _, loop := range v.Loops {
+		run(t, "losetup", "--direct-io=off", loop)
+	}
+}
+
+// Disk returns the block device that holds the file of the volume, "" if the kernel does not show it.
+func (v *Volume) Disk(t testing.TB) string {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(v.image, &st); err != nil {
+		t.Fatal(err)
+	}
+	link, err := os.Readlink(fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(link)
 }
 
 // remove removes filesystem and loop devices. A loop device that got another name after a power cut is found by the

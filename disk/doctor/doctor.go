@@ -56,7 +56,7 @@ func Check(in Input) []record.DoctorFinding {
 		checks = append(checks, hugePages, swappiness, numa, limits, clock, kernel, governor, memoryMaps, overcommit,
 			keepAlive)
 		if in.Host.Storage != nil {
-			checks = append(checks, filesystem, accessTimes, barriers, readAhead, scheduler, writeCache, layout, space, directIO)
+			checks = append(checks, filesystem, accessTimes, barriers, readAhead, scheduler, writeCache, layout, space, inMemory)
 		}
 	}
 	if in.Server != nil {

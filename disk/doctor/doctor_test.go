@@ -76,7 +76,7 @@ var mistakes = map[string]struct {
 			"raid10", 512<<10
 	}, record.DoctorAdvice},
 	"free-space":             {func(in *Input) { in.Host.Storage.Free = 1 << 30 }, record.DoctorCritical},
-	"memory-device":          {func(in *Input) { in.Host.Storage.Devices[0].Bus = "zram" }, record.DoctorCritical},
+	"memory-device":          {func(in *Input) { in.Host.Storage.Memory = []string{"tmpfs below loop0"} }, record.DoctorCritical},
 	"transparent-huge-pages": {func(in *Input) { in.Server.Version, in.Server.FCV = version("7.0.35"), "7.0" }, record.DoctorWarning},
 	"swappiness":             {func(in *Input) { in.Host.Swappiness, in.Host.Swap = "60", 1<<30 }, record.DoctorWarning},
 	"numa":                   {func(in *Input) { in.Host.Nodes = 2 }, record.DoctorWarning},

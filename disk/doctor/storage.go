@@ -52,7 +52,11 @@ func accessTimes(in Input) []record.DoctorFinding {
 
 // barriers checks for mount options that disable durability.
 func barriers(in Input) []record.DoctorFinding {
-	for _, o := range options(in) {
+	all := options(in)
+	for _, f := range in.Host.Storage.Below {
+		all = append(all, strings.Split(f.Options, ",")...)
+	}
+	for _, o := range all {
 		switch o {
 		case "nobarrier", "barrier=0", "volatile", "fsync_mode=nobarrier":
 			return one(storage, "barriers", record.DoctorCritical, o, "barriers on (the default)", "with it a power cut loses writes acknowledged with j:true, and can damage the filesystem", "remove "+o+" from /etc/fstab and remount")
@@ -163,17 +167,13 @@ func space(in Input) []record.DoctorFinding {
 		"the server ends when the disk is full, and SSDs and filesystems become slow before that", "move data, or add storage")
 }
 
-func directIO(in Input) []record.DoctorFinding {
-	var zram []string
-	for _, b := range in.Host.Storage.Devices {
-		if b.Bus == "zram" || b.Bus == "ram" {
-			zram = append(zram, b.Name)
-		}
-	}
-	if len(zram) == 0 {
+// inMemory reports what keeps data in memory, at any depth below the directory.
+func inMemory(in Input) []record.DoctorFinding {
+	memory := in.Host.Storage.Memory
+	if len(memory) == 0 {
 		return nil
 	}
-	return one(storage, "memory-device", record.DoctorCritical, strings.Join(zram, ", "), "a persistent device", "the data is in memory and lost in a power cut", "put dbPath on a disk")
+	return one(storage, "memory-device", record.DoctorCritical, strings.Join(memory, ", "), "a persistent device", "the data is in memory and lost in a power cut", "put dbPath on a disk")
 }
 
 // probed returns findings from the results of a probe.

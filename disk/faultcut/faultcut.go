@@ -47,11 +47,16 @@ func (c *Cutter) Covers() string {
 
 func (c *Cutter) Blind() string { return "the real device: the power of a virtual disk was cut" }
 
-func (c *Cutter) Cut(ctx context.Context, dir string) error {
+func (c *Cutter) Cut(ctx context.Context, dir string) (discarded int64, err error) {
 	if err := c.find(dir); err != nil {
-		return err
+		return 0, err
 	}
-	return c.client.Cut(ctx, filepath.Base(c.file), faultfs.PowerCut{})
+	disk := filepath.Base(c.file)
+	if err := c.client.Cut(ctx, disk, faultfs.PowerCut{}); err != nil {
+		return 0, err
+	}
+	s, err := c.client.Stats(ctx, disk)
+	return s.Undone, err
 }
 
 // find finds the disk of a directory.

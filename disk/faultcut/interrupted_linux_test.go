@@ -29,11 +29,11 @@ func (c *interrupting) at(moment string) {
 	}
 }
 
-func (c *interrupting) Cut(ctx context.Context, dir string) error {
+func (c *interrupting) Cut(ctx context.Context, dir string) (int64, error) {
 	c.at("before the cut")
-	err := c.Cutter.Cut(ctx, dir)
+	n, err := c.Cutter.Cut(ctx, dir)
 	c.at("while it is cut")
-	return err
+	return n, err
 }
 
 // told keeps what the probe says.
@@ -95,7 +95,7 @@ func TestKilledWhileThePowerIsCut(t *testing.T) {
 		err = killed.Check(t.Context(), v.Dir)
 	}
 	if err == nil {
-		err = killed.Cut(t.Context(), v.Dir)
+		_, err = killed.Cut(t.Context(), v.Dir)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +155,8 @@ func (s *interruptingStep) Step(text string) {
 // refusing is a cutter that is not to be asked.
 type refusing struct{ disk.PowerCutter }
 
-func (refusing) Covers() string                    { return "" }
-func (refusing) Blind() string                     { return "" }
-func (refusing) Cut(context.Context, string) error { return errors.New("the power was cut") }
+func (refusing) Covers() string { return "" }
+func (refusing) Blind() string  { return "" }
+func (refusing) Cut(context.Context, string) (int64, error) {
+	return 0, errors.New("the power was cut")
+}

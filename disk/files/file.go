@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -40,15 +41,15 @@ type File struct {
 	path string
 }
 
-// short turns a short read or write into an error.
-func short(n, want int, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case n < want:
-		return io.ErrUnexpectedEOF
+// whole names the operation and the file of an error, and turns a short read or write into one.
+func (f *File) whole(op string, n, want int, err error) error {
+	if err == nil && n < want {
+		err = io.ErrUnexpectedEOF
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: f.path, Err: err}
 }
 
 // Map maps the file into memory.

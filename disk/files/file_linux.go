@@ -37,13 +37,13 @@ func ignoringEINTR(f func() (int, error)) (int, error) {
 // ReadAt reads a complete block.
 func (f *File) ReadAt(b []byte, offset int64) error {
 	n, err := ignoringEINTR(func() (int, error) { return blockAt(unix.SYS_PREAD64, unix.Pread, f.fd, b, offset) })
-	return short(n, len(b), err)
+	return f.whole("read", n, len(b), err)
 }
 
 // WriteAt writes a complete block.
 func (f *File) WriteAt(b []byte, offset int64) error {
 	n, err := ignoringEINTR(func() (int, error) { return blockAt(unix.SYS_PWRITE64, unix.Pwrite, f.fd, b, offset) })
-	return short(n, len(b), err)
+	return f.whole("write", n, len(b), err)
 }
 
 // blockAt does a system call without Go's scheduler, because handing over the P of a blocked thread costs more
@@ -69,7 +69,7 @@ func (f *File) Sync() error {
 		}
 		return 0, nil
 	})
-	return err
+	return f.whole("sync", 0, 0, err)
 }
 
 // Reserve allocates a file without writing it, as WiredTiger does, and returns the method: fallocate, or only the
@@ -130,10 +130,10 @@ func (s *Set) TryDirect() error {
 }
 
 // Room returns the bytes that this user may still write below the directory.
-func (s *Set) Room() int64 {
+func (s *Set) Room() (int64, error) {
 	var st unix.Statfs_t
-	if unix.Statfs(s.dir, &st) != nil {
-		return 0
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return 0, err
 	}
-	return int64(st.Bavail) * st.Bsize
+	return int64(st.Bavail) * st.Bsize, nil
 }

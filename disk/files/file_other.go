@@ -29,15 +29,15 @@ func (s *Set) Create(name string, direct, dsync bool) (*File, error) {
 
 func (f *File) ReadAt(b []byte, offset int64) error {
 	n, err := unix.Pread(f.fd, b, offset)
-	return short(n, len(b), err)
+	return f.whole("read", n, len(b), err)
 }
 
 func (f *File) WriteAt(b []byte, offset int64) error {
 	n, err := unix.Pwrite(f.fd, b, offset)
-	return short(n, len(b), err)
+	return f.whole("write", n, len(b), err)
 }
 
-func (f *File) Sync() error { return unix.Fsync(f.fd) }
+func (f *File) Sync() error { return f.whole("sync", 0, 0, unix.Fsync(f.fd)) }
 
 func (f *File) Reserve(size int64, growing bool) (string, error) {
 	if growing {
@@ -54,4 +54,4 @@ func (f *File) Align(int64) Alignment { return Alignment{4096, 4096, "assumed"} 
 
 func (s *Set) TryDirect() error { return errNoLinux }
 
-func (s *Set) Room() int64 { return 1 << 62 }
+func (s *Set) Room() (int64, error) { return 1 << 62, nil }

@@ -187,7 +187,12 @@ func explain(dir string, err error) error {
 	case errors.Is(err, syscall.EIO):
 		todo = "the device reports errors: look at the kernel's log (dmesg)"
 	}
-	return fmt.Errorf("cannot write test files in %s (%w): %s", dir, cause(err), todo)
+	what := "write test files"
+	var pe *fs.PathError
+	if errors.As(err, &pe) && (pe.Op == "read" || pe.Op == "sync") {
+		what = pe.Op + " a test file"
+	}
+	return fmt.Errorf("cannot %s in %s (%w): %s", what, dir, cause(err), todo)
 }
 
 // Explain turns an error of a test file into one line with advice.

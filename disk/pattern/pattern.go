@@ -1,6 +1,6 @@
 // Package pattern makes and checks the data of a probe. No compressor and no deduplicating storage finds anything in
-// them: bytes are random, and no piece is like another one of the same probe or of another seed. Each piece has a header
-// that identifies its place and its version, so wrong, torn and outdated blocks are detected.
+// them: bytes are random, and no piece is like another one of the same probe or of another seed. Each piece has a
+// header that identifies its place and its version, so wrong, torn and outdated blocks are detected.
 package pattern
 
 import (

@@ -28,6 +28,21 @@ func FileName(dir, session string) string {
 	return filepath.Join(dir, "plimsoll-witness-"+session+".records")
 }
 
+// LooseName returns the file with the same records, written without a sync. After a power cut a part of them is gone;
+// if all exist, the power was not cut.
+func LooseName(dir, session string) string {
+	return filepath.Join(dir, "plimsoll-witness-"+session+".loose")
+}
+
+// Remove removes the files of a session.
+func Remove(dir, session string) error {
+	err := os.Remove(LooseName(dir, session))
+	if errors.Is(err, fs.ErrNotExist) { // the power cut removed it
+		err = nil
+	}
+	return errors.Join(err, os.Remove(FileName(dir, session)))
+}
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encode writes record n of a session: a mark, the number, the checksum of the session's name and its own checksum.
@@ -56,6 +71,11 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 		return 0, err
 	}
 	defer f.Close()
+	loose, err := os.OpenFile(LooseName(dir, session), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	defer loose.Close()
 	// The name of the file must be durable too, or its loss would look like a loss of records.
 	if err := replace.SyncDir(dir); err != nil {
 		return 0, err
@@ -72,6 +92,9 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 		if err := c.Acknowledged(n); err != nil {
 			return n, err
 		}
+		if _, err := loose.WriteAt(b, (n-1)*RecordBytes); err != nil {
+			return n, err
+		}
 		if progress != nil && n%100 == 0 {
 			progress(n)
 		}
@@ -79,7 +102,8 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 	return n - 1, nil
 }
 
-// Verify compares the numbers of the witness with the records on the storage.
+// Verify compares the numbers of the witness with the records on the storage. If no record without a sync is gone, it
+// proves nothing.
 func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	known, err := c.Known()
 	if err != nil {
@@ -89,7 +113,7 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 		return nil, fmt.Errorf("the witness has no record of session %s: write some first (plimsoll disk DIR --witness HOST:PORT --session %[1]s)", session)
 	}
 	d := &record.ProbeDurability{Grade: "D", Acknowledged: known,
-		Covers: "everything from the system call to the medium, if the power of all of it was cut", Blind: "whether the power was really cut, and not only a program ended",
+		Covers: "everything from the system call to the medium, if the power of all of it was cut", Blind: "caches that kept their power, such as those of the host of a virtual machine that was reset",
 	}
 	missing, first, err := Missing(FileName(dir, session), session, known)
 	if err != nil {
@@ -101,8 +125,18 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 			figure.Count(missing), figure.Count(known), figure.Count(first))
 		return d, nil
 	}
+	if d.Loose, _, err = Missing(LooseName(dir, session), session, known); err != nil {
+		return nil, err
+	}
 	d.Verdict = record.Honest
-	d.Text = fmt.Sprintf("all %s records reported to the witness as durable exist", figure.Count(known))
+	d.Text = fmt.Sprintf("all %s records reported to the witness as durable exist, and %s without a sync are lost",
+		figure.Count(known), figure.Count(d.Loose))
+	if d.Loose == 0 {
+		d.Verdict = record.NotProvable
+		d.Text = fmt.Sprintf("all %s records reported to the witness as durable exist, but also all records without a sync. "+
+			"So the power was not cut while the records were written, or the filesystem writes everything on each sync: "+
+			"cut the power while plimsoll disk --witness runs", figure.Count(known))
+	}
 	return d, nil
 }
 

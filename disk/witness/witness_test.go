@@ -80,8 +80,19 @@ func TestWitness(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "heard")
 	address, end := listening(t, file)
 	wrote(t, address, dir, "a", 200)
-	if d := verified(t, address, dir, "a"); d.Verdict != record.Honest || d.Acknowledged != 200 || d.Missing != 0 {
-		t.Errorf("%+v", d)
+	if d := verified(t, address, dir, "a"); d.Verdict != record.NotProvable || d.Acknowledged != 200 || d.Missing != 0 {
+		t.Errorf("a power cut that cut nothing: %+v", d)
+	}
+	for what, lose := range map[string]func(name string) error{
+		"the last unsynced records": func(name string) error { return os.Truncate(name, 180*RecordBytes) },
+		"the unsynced file":         os.Remove,
+	} {
+		if err := lose(LooseName(dir, "a")); err != nil {
+			t.Fatal(err)
+		}
+		if d := verified(t, address, dir, "a"); d.Verdict != record.Honest || d.Loose == 0 || d.Missing != 0 {
+			t.Errorf("%s are gone: %+v", what, d)
+		}
 	}
 	end()
 	address, _ = listening(t, file) // it remembers
