@@ -70,7 +70,7 @@ func classOf(journal *record.ProbeJournalResult, p *record.Probe) *record.ProbeC
 		}
 		use := c.Use
 		if p.Verdict == record.NotProvable {
-			use += ", if the storage keeps what it acknowledges, and nobody has proven that"
+			use += ", if the storage keeps what it acknowledges, and that is not proven"
 		}
 		text += fmt.Sprintf(": like %s; %s", c.Name, use)
 		if journal.Ceiling > 0 {

@@ -452,7 +452,7 @@ func TestUseFollowsFromVerdict(t *testing.T) {
 		class := classOf(&record.ProbeJournalResult{Flush: &record.Latency{Count: 100, Mean: 1e5}}, p)
 		says := strings.Contains(class.Text, "; suitable for j:true")
 		if says != c.suitable || (class.Name != "") != c.suitable ||
-			(c.verdict == record.NotProvable) != strings.Contains(class.Text, "nobody has proven") {
+			(c.verdict == record.NotProvable) != strings.Contains(class.Text, "not proven") {
 			t.Errorf("%s: %q, %s", name, class.Name, class.Text)
 		}
 		if judge(p); p.Objectives[0].Met != c.suitable || p.Objectives[0].Unknown == c.suitable {

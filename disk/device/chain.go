@@ -39,7 +39,7 @@ type walker struct {
 // returns the devices directly below.
 func (w *walker) filesystem(m mountinfo.Mount, above, path string, depth int) (devices []string) {
 	if depth > deepest {
-		w.miss(above, "what holds it: there are too many layers")
+		w.miss(above, "the device of the data (more than 16 layers)")
 		return nil
 	}
 	if above != "" {
@@ -108,8 +108,8 @@ func option(list, name string) string {
 	return ""
 }
 
-// loopFile is the file of a loop device as the kernel knows it: the number of its filesystem and its inode, or the number
-// of the device that takes its place.
+// loopFile is the file of a loop device as the kernel knows it: the number of its filesystem and its inode, or the
+// number of the device that takes its place.
 type loopFile struct {
 	filesystem, device string
 	inode              uint64
@@ -159,7 +159,7 @@ func (w *walker) loop(name, dir string, b *record.ProbeBlock, depth int) []strin
 		known = false
 	}
 	if !known {
-		w.unseen = append(w.unseen, fmt.Sprintf("the filesystem of %s below %s, which is not mounted here", b.Backing, name))
+		w.unseen = append(w.unseen, fmt.Sprintf("the filesystem of %s below %s (not mounted here)", b.Backing, name))
 		return nil
 	}
 	b.BackingFilesystem = m.Type

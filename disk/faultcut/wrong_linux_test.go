@@ -55,7 +55,8 @@ func TestWrongDataIsNotHonest(t *testing.T) {
 				}
 			}
 			s := disk.Defaults(v.Dir)
-			s.Profiles, s.Operations, s.Ramp, s.Size, s.Segment = []string{spec.ProbeRandom}, []string{c.operation}, []int{2}, 200<<20, 4<<20
+			s.Profiles, s.Operations = []string{spec.ProbeRandom}, []string{c.operation}
+			s.Ramp, s.Size, s.Segment = []int{2}, 200<<20, 4<<20
 			s.Duration = int64(20 * time.Second)
 			w, err := record.CreateProbe("", &record.Probe{Specification: s})
 			if err != nil {
