@@ -117,6 +117,9 @@ func (n notHere) Error() string { return "not run here: " + string(n) }
 // confidence is that of all intervals.
 const confidence = 0.95
 
+// mostShown is how many unexpected answers of a row are reported one by one.
+const mostShown = 5
+
 // counts is the result of one row.
 type counts struct {
 	Row        string `json:"row"`
@@ -126,6 +129,8 @@ type counts struct {
 	NotPlanted int    `json:"not_planted,omitempty"`
 	Failed     int    `json:"failed,omitempty"` // trials that ended with an error
 	NotRun     string `json:"not_run,omitempty"`
+
+	shown int // unexpected answers that were reported
 }
 
 func (c counts) trials() int { return c.Accused + c.Cleared + c.Undecided }
@@ -238,7 +243,9 @@ func (f family) trials(ctx context.Context, c config, rows []counts, log io.Writ
 				lock.Lock()
 				j.count.add(a, err)
 				if ctx.Err() == nil && (err != nil || j.of.unexpected(a)) && !errors.As(err, new(notHere)) {
-					f.report(log, j.of, t, a, err)
+					if j.count.shown++; j.count.shown <= mostShown {
+						f.report(log, j.of, t, a, err)
+					}
 				}
 				lock.Unlock()
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -82,7 +81,7 @@ type drillTrial struct {
 
 // The loads of all trials are alike: their length is a number of operations, so a slow machine changes no count.
 const (
-	drillOperations = 300
+	drillOperations = 200
 	drillRate       = 600
 	drillWorkers    = 8
 )
@@ -94,9 +93,9 @@ func (l deceit) try(server func() *mongod) func(context.Context, *trial) (answer
 			return 0, notHere(l.needsReal + " needs a real mongod")
 		}
 		d := &drillTrial{m: m, rand: t.rand, mark: make(chan time.Time, 2)}
-		d.begin = 40 + t.rand.IntN(30)
-		d.end = d.begin + 20 + t.rand.IntN(30)
-		d.from = d.begin - 20 + t.rand.IntN(40)
+		d.begin = 40 + t.rand.IntN(20)
+		d.end = d.begin + 10 + t.rand.IntN(15)
+		d.from = d.begin - 15 + t.rand.IntN(30)
 		meddle := l.make(d)
 		var err error
 		d.proxy, err = startProxy(m.address, func(x *exchange) error {
@@ -133,7 +132,8 @@ func (l deceit) drill(ctx context.Context, d *drillTrial, t *trial) (answer, err
 	if err != nil {
 		return 0, err
 	}
-	database := fmt.Sprintf("liars_%s_%d", strings.ReplaceAll(l.name, "-", "_"), t.seed)
+	database, done := d.m.database()
+	defer done()
 	asked := spec.Drill{External: true, Expect: &spec.Expect{Loss: spec.LossNone}, Reads: l.reads,
 		Run: spec.Run{Target: "mongodb://" + d.proxy.address() + "/?replicaSet=rs0", Database: database,
 			Workload: spec.Workload{Seed: t.seed}, Load: spec.Load{Workers: drillWorkers, Rate: drillRate,
@@ -148,7 +148,7 @@ func (l deceit) drill(ctx context.Context, d *drillTrial, t *trial) (answer, err
 	if err != nil {
 		return 0, err
 	}
-	if err := d.m.drop(ctx, database); err != nil {
+	if err := d.m.empty(ctx, database, ledger.DefaultCollection, drillSeeds); err != nil {
 		return 0, err
 	}
 	t.say("verdict %s: %s", got.Verdict, strings.Join(got.Reasons, "; "))

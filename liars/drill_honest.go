@@ -22,7 +22,7 @@ func drillTroubles() []deceit {
 			make: often(0.05, storedAndCut)},
 		{name: "stored-late", what: "a write is stored after the client has given it up", full: 100,
 			make:  often(0.02, storedLate),
-			setup: func(asked *spec.Drill) { asked.Run.Load.Timeout = spec.Duration(100 * time.Millisecond) }},
+			setup: func(asked *spec.Drill) { asked.Run.Load.Timeout = spec.Duration(time.Second) }},
 		{name: "refused", what: "writes are refused and not stored", full: 100, make: often(0.05,
 			func(d *drillTrial, x *exchange) error { return x.answerWith(refusals[d.rand.IntN(len(refusals))]) })},
 		{name: "not-confirmed", what: "writes are stored, and the write concern is not reached", full: 100, reads: causalReads,

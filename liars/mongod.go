@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +32,10 @@ type mongod struct {
 	real    bool   // not the stand-in
 	client  *mongo.Client
 	process *exec.Cmd
+
+	mu   sync.Mutex
+	free []string // databases that no trial uses
+	made int
 }
 
 // startMongod starts a real mongod if the directory [enginetest.RealMongoVar] or PATH has one, otherwise the stand-in.
@@ -53,8 +58,12 @@ func startMongod(ctx context.Context, c config) (m *mongod, err error) {
 		return nil, err
 	}
 	m.address = "127.0.0.1:" + strconv.Itoa(port)
-	m.process = exec.Command(program, "--replSet", "rs0", "--bind_ip", "127.0.0.1", "--port", strconv.Itoa(port), "--dbpath", data,
-		"--logpath", filepath.Join(dir, "log"))
+	args := []string{"--replSet", "rs0", "--bind_ip", "127.0.0.1", "--port", strconv.Itoa(port), "--dbpath", data,
+		"--logpath", filepath.Join(dir, "log")}
+	if m.real {
+		args = append(args, "--wiredTigerCacheSizeGB", "0.5", "--setParameter", "diagnosticDataCollectionEnabled=false")
+	}
+	m.process = exec.Command(program, args...)
 	if err := childproc.Start(m.process); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
@@ -119,7 +128,30 @@ func (m *mongod) stop() error {
 	return nil
 }
 
-// drop removes the database of a trial.
-func (m *mongod) drop(ctx context.Context, database string) error {
-	return m.client.Database(database).Drop(ctx)
+// database is the name of a database that no other trial uses until done is called. Trials leave it empty, because a
+// server makes and drops collections much more slowly than it removes documents.
+func (m *mongod) database() (name string, done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.free); n > 0 {
+		name, m.free = m.free[n-1], m.free[:n-1]
+	} else {
+		m.made++
+		name = fmt.Sprintf("liars_%d", m.made)
+	}
+	return name, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.free = append(m.free, name)
+	}
+}
+
+// empty removes all documents of some collections.
+func (m *mongod) empty(ctx context.Context, database string, collections ...string) error {
+	for _, name := range collections {
+		if _, err := m.client.Database(database).Collection(name).DeleteMany(ctx, bson.D{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
