@@ -57,7 +57,9 @@ type deceit struct {
 	full       int    // trials of an honest trouble
 	needsReal  string // what the stand-in lacks
 	reads      *spec.Reads
-	setup      func(asked *spec.Drill)
+	// collections are those of the load; nil for that of the workload of drills.
+	collections []string
+	setup       func(asked *spec.Drill)
 	// make returns the function that handles the requests of one trial. It is called with d.mu locked, which is unlocked
 	// while a server is asked.
 	make func(d *drillTrial) func(x *exchange) error
@@ -148,7 +150,7 @@ func (l deceit) drill(ctx context.Context, d *drillTrial, t *trial) (answer, err
 	if err != nil {
 		return 0, err
 	}
-	if err := d.m.empty(ctx, database, ledger.DefaultCollection, drillSeeds); err != nil {
+	if err := d.m.empty(ctx, database, append(l.collections, ledger.DefaultCollection, drillSeeds)...); err != nil {
 		return 0, err
 	}
 	t.say("verdict %s: %s", got.Verdict, strings.Join(got.Reasons, "; "))

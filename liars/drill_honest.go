@@ -15,7 +15,7 @@ func drillTroubles() []deceit {
 		{name: "plain-linearizable", what: "the same, with linearizable reads", full: 100, make: often(0, nil),
 			reads: linearizableReads},
 		{name: "cut-before", what: "connections are cut before a write is forwarded", full: 150, reads: causalReads,
-			make: often(0.05, func(d *drillTrial, x *exchange) error { return errCut })},
+			make: often(0.05, func(*drillTrial, *exchange) error { return errCut })},
 		{name: "cut-after", what: "connections are cut after a write was stored and before its answer", full: 150,
 			reads: causalReads, make: often(0.05, storedAndCut)},
 		{name: "cut-linearizable", what: "the same, with linearizable reads", full: 100, reads: linearizableReads,
@@ -29,6 +29,10 @@ func drillTroubles() []deceit {
 			make: often(0.05, notConfirmed)},
 		{name: "window", what: "the last writes before the fault are lost, within the allowed window", full: 100,
 			make: losesWindow, setup: allowWindow},
+		{name: "shared", what: "connections are cut while many writers update the same documents", full: 100,
+			make: often(0.05, storedAndCut), setup: setUpdates, collections: []string{"usertable"}},
+		{name: "lost-commits", what: "connections are cut before and after commits of transactions", full: 100,
+			make: losesCommits, setup: setPairs, collections: pairs, needsReal: transactions},
 	}
 }
 

@@ -44,6 +44,14 @@ func drillLies() []deceit {
 			reads: linearizableReads},
 		{name: "rolled-back-read", what: "a majority read returns an indeterminate write that is rolled back later",
 			make: rollsBackRead, reads: &spec.Reads{Concern: "majority", Causal: true, Share: 0.7}},
+		{name: "drop-shared", what: "an acknowledged update of a document that many writers update is not applied",
+			make: drops("update"), setup: setUpdates, collections: []string{"usertable"}},
+		{name: "twice-shared", what: "the same update is applied twice", make: updatesTwice, setup: setUpdates,
+			collections: []string{"usertable"}},
+		{name: "torn", what: "one of two inserts of an acknowledged transaction is not stored", make: tears(false), setup: setPairs,
+			collections: pairs, needsReal: transactions},
+		{name: "torn-indeterminate", what: "the same of a transaction whose commit got no answer", make: tears(true), setup: setPairs,
+			collections: pairs, needsReal: transactions, notFound: "the one insert is recovered and the other dropped"},
 	}
 }
 
