@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -54,6 +55,8 @@ type stream struct {
 	offered, dropped int64
 	from             time.Duration // of its own measured window until now
 	to               time.Duration
+	ends             map[string]time.Duration // of its last interval, by aligned phase
+	broken           string                   // where its intervals do not follow each other, in words
 }
 
 func newMerger(d measure.Dims, width time.Duration, clients int, emit func(*measure.Interval) error) *merger {
@@ -77,6 +80,7 @@ func (m *merger) add(client int, iv *measure.Interval) error {
 		return fmt.Errorf("client %d sent an interval with %d operation classes, not %d", client, len(iv.Classes), len(m.dims.Classes))
 	}
 	s := m.clients[client]
+	s.follow(iv)
 	if phase := iv.Phase; phase == load.PhaseMeasure || phase == load.PhaseDrain {
 		s.sum = s.sum.Add(iv.Tally(m.dims))
 		s.offered, s.dropped = s.offered+iv.Offered, s.dropped+iv.Dropped
@@ -99,6 +103,22 @@ func (m *merger) add(client int, iv *measure.Interval) error {
 		return nil
 	}
 	return m.merge()
+}
+
+// follow notes the first interval that does not begin where the one before it ended. Merging by index would put such an
+// interval, and all later ones, into other seconds.
+func (s *stream) follow(iv *measure.Interval) {
+	if !slices.Contains(aligned, iv.Phase) {
+		return
+	}
+	end, known := s.ends[iv.Phase]
+	if known && iv.Start != end && s.broken == "" {
+		s.broken = fmt.Sprintf("its interval from %v to %v followed the one that ended at %v", iv.Start, iv.End, end)
+	}
+	if s.ends == nil {
+		s.ends = map[string]time.Duration{}
+	}
+	s.ends[iv.Phase] = iv.End
 }
 
 // end notes that a client sends no further intervals.

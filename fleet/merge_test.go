@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -348,6 +349,45 @@ func TestStrangeIntervalIsRefused(t *testing.T) {
 		}
 		if _, err := w.Unpack(testDims(false)); err == nil {
 			t.Errorf("%s was taken for an interval", text)
+		}
+	}
+}
+
+// A client whose intervals do not follow each other, or have other operations than its own record, makes the result
+// invalid. Intervals that are complete do not.
+func TestIntervalsOfEachClientAreChecked(t *testing.T) {
+	list := func(from, to int) (all []*measure.Interval) {
+		for _, s := range seconds(load.PhaseMeasure, from, to) {
+			all = append(all, s.interval())
+		}
+		return all
+	}
+	whole := list(0, 3)
+	for _, c := range []struct {
+		name string
+		sent []*measure.Interval
+		want string
+	}{
+		{"complete", whole, ""},
+		{"repeated", []*measure.Interval{whole[0], whole[1], whole[1], whole[2]}, "its interval from 1s to 2s followed the one that ended at 2s"},
+		{"left out", []*measure.Interval{whole[0], whole[2]}, "its interval from 2s to 3s followed the one that ended at 1s"},
+		{"the last left out", whole[:2], "its own record has"},
+	} {
+		m := newMerger(testDims(false), time.Second, 1, func(*measure.Interval) error { return nil })
+		for _, iv := range c.sent {
+			if err := m.add(0, iv); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var own measure.Tally
+		for _, iv := range whole {
+			own = own.Add(iv.Tally(m.dims))
+		}
+		of := &record.Run{Phases: []record.PhaseResult{{Phase: load.PhaseMeasure, Counts: own}}}
+		tm := &team{merger: m, members: []*member{{done: &result{Run: of}}}}
+		f := tm.intervalFinding()
+		if (f == nil) != (c.want == "") || f != nil && (f.Severity != measure.Invalid || !strings.Contains(f.Text, c.want)) {
+			t.Errorf("%s: the finding is %+v", c.name, f)
 		}
 	}
 }

@@ -166,6 +166,9 @@ func (t *team) findings() []measure.Finding {
 			}
 		}
 	}
+	if f := t.intervalFinding(); f != nil {
+		found = append(found, *f)
+	}
 	if f := t.clockFinding(); f != nil {
 		found = append(found, *f)
 	}
@@ -184,6 +187,27 @@ func (t *team) findings() []measure.Finding {
 		}
 	}
 	return found
+}
+
+// intervalFinding compares the intervals that each client sent with each other, and their sum with the record of the
+// client. It names the first client with a difference.
+func (t *team) intervalFinding() *measure.Finding {
+	for i, m := range t.members {
+		sent := t.merger.clients[i]
+		why := sent.broken
+		if m.done != nil && m.done.Run != nil && m.status == "" {
+			if p := m.done.Run.Phase(load.PhaseMeasure); p != nil && p.Counts != sent.sum && why == "" {
+				why = fmt.Sprintf("its intervals have %d operations, %d of them successful, and its own record has %d and %d",
+					sent.sum.Attempted, sent.sum.Succeeded, p.Counts.Attempted, p.Counts.Succeeded)
+			}
+		}
+		if why != "" {
+			return &measure.Finding{ID: "client-intervals", Severity: measure.Invalid, Text: fmt.Sprintf("%s sent intervals that are "+
+				"not what it measured: %s. The sum of all clients is wrong. Install the same release on all machines, and run again.",
+				name(i), why)}
+		}
+	}
+	return nil
 }
 
 // firstLoss is the run time of the first loss after which the others went on.

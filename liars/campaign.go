@@ -20,6 +20,7 @@ import (
 func families() []family {
 	return []family{
 		drillFamily(),
+		agentFamily(),
 	}
 }
 

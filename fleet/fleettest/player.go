@@ -117,15 +117,17 @@ func (s Streams) Player() (func(context.Context, spec.Run, run.Options) (*record
 		if err := o.Ready(ctx); err != nil {
 			return nil, err
 		}
-		began := time.Now()
+		began, sum := time.Now(), measure.Tally{}
 		for i, iv := range streams[o.Client%different] {
 			select {
 			case <-time.After(time.Until(began.Add(time.Duration(i+1) * time.Second))):
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
+			sum = sum.Add(iv.Tally(dims()))
 			o.Progress.Interval(dims(), iv)
 		}
-		return &record.Run{Head: record.Head{Status: record.Complete}, Specification: asked}, nil
+		return &record.Run{Head: record.Head{Status: record.Complete}, Specification: asked,
+			Phases: []record.PhaseResult{{Phase: load.PhaseMeasure, Counts: sum}}}, nil
 	}, nil
 }
