@@ -17,10 +17,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
-	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -30,13 +31,12 @@ import (
 // finalRead is the ledger's name of the read that decides.
 const finalRead = record.FinalSource
 
-const (
-	reachAtMost = 60 * time.Second
-	auditAtMost = time.Hour
-)
+// reachAtMost bounds the time until a source answers that refuses at first.
+const reachAtMost = 60 * time.Second
 
 // auditor opens what the audit of a round reads: the primary, each member, and what members gave up.
 type auditor struct {
+	drill    *campaign
 	target   *target
 	database string
 	writer   *record.DrillWriter
@@ -55,14 +55,12 @@ func (r *round) audit(ctx context.Context) string {
 	}
 	r.drill.progress.enter(record.StageAudit)
 	r.drill.progress.Note("audit: reading all writes")
-	ctx, cancel := context.WithTimeout(ctx, auditAtMost)
-	defer cancel()
 	o := ledger.AuditOptions{Workload: books.wrapped}
 	if books.placed != nil {
 		o.Shards = books.placed.Shards
-		r.checkPlacement()
+		r.checkPlacement(ctx)
 	}
-	a := &auditor{target: r.target, database: r.drill.spec.Run.Database, writer: r.drill.writer}
+	a := &auditor{drill: r.drill, target: r.target, database: r.drill.spec.Run.Database, writer: r.drill.writer}
 	final, err := a.open(ctx, finalRead, r.target.uri, false)
 	if err != nil {
 		return "there was no final read: " + oneLine(err)
@@ -97,7 +95,7 @@ func (r *round) audit(ctx context.Context) string {
 	r.guarantees().complete(result.Judged, r.clock.shift)
 	r.result.Ledger = result
 	if r.seeds != nil {
-		if r.result.SeedsFound, err = r.seeds.found(ctx, final.db); err != nil {
+		if r.result.SeedsFound, err = r.seeds.found(ctx, final); err != nil {
 			r.result.Seeds = 0 // nothing is known of them
 			return "the seed documents could not be read: " + oneLine(err)
 		}
@@ -120,8 +118,11 @@ func (a *auditor) members(ctx context.Context) (list []*source) {
 		a.unread = append(a.unread, "members: the target is not a lab, so only its address was read")
 		return nil
 	}
-	l, err := a.target.lab.Observe(ctx)
-	if err != nil {
+	var l record.Lab
+	if err := a.drill.wait(ctx, "members of the lab "+a.target.lab.Name(), func(ctx context.Context) (err error) {
+		l, err = a.target.lab.Observe(ctx)
+		return err
+	}); err != nil {
 		a.unread = append(a.unread, "members: "+err.Error())
 		return nil
 	}
@@ -178,7 +179,7 @@ func (a *auditor) throughReader(ctx context.Context, m record.LabMember) (*sourc
 	if !ok {
 		return nil, errors.New("the lab cannot read it directly")
 	}
-	reading, err := from.ReadMember(ctx, m.Name) // lives as long as ctx; the lab bounds the start
+	reading, err := a.reading(ctx, "start of a server that reads "+m.Name, m.Name, from.ReadMember)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +192,23 @@ func (a *auditor) throughReader(ctx context.Context, m record.LabMember) (*sourc
 	s.lab = reading
 	s.behind = behindText(reading.Behind)
 	return s, nil
+}
+
+// reading waits for a server that the lab starts. The server lives as long as ctx, which is longer than the wait.
+func (a *auditor) reading(ctx context.Context, what, member string,
+	start func(context.Context, string) (*lab.MemberReading, error)) (reading *lab.MemberReading, err error) {
+	living, end := context.WithCancel(ctx)
+	err = a.drill.wait(ctx, what, func(limited context.Context) error {
+		unregister := context.AfterFunc(limited, end)
+		defer unregister()
+		reading, err = start(living, member)
+		return err
+	})
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return reading, nil
 }
 
 // backupReader is a [Lab] that restores backups.
@@ -225,7 +243,7 @@ func (a *auditor) backups(ctx context.Context, r *round) (list []ledger.Copy) {
 
 func (a *auditor) backup(ctx context.Context, from backupReader, name string,
 	f record.DrillFault) (ledger.Copy, error) {
-	reading, err := from.ReadBackup(ctx, f.Target)
+	reading, err := a.reading(ctx, "restore of "+name, f.Target, from.ReadBackup)
 	if err != nil {
 		return ledger.Copy{}, err
 	}
@@ -257,19 +275,20 @@ func behindText(n int64) string {
 
 // source reads documents back through the official driver, which is independent of the code that wrote them.
 type source struct {
-	name   string
-	client *mongo.Client
-	db     *mongo.Database
-	behind string    // replication lag of a member, in words
-	lab    io.Closer // the server that the lab started for the reading, or nil
+	name, what string // what is read, such as "final read", and through which servers
+	client     *platform.Client
+	patience   time.Duration
+	db         *mongo.Database
+	behind     string    // replication lag of a member, in words
+	lab        io.Closer // the server that the lab started for the reading, or nil
 	// session is causally after the fence, so that all shards answer as of then; nil without read concern majority.
 	session *mongo.Session
 }
 
 // open opens one source and waits until it answers. direct reads a member, not the primary.
 func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*source, error) {
-	o := options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
-		SetServerSelectionTimeout(10 * time.Second)
+	o := options.Client().SetServerSelectionTimeout(10 * time.Second)
+	what := "read of " + name
 	switch {
 	case direct:
 		o.SetReadPreference(readpref.SecondaryPreferred()).SetReadConcern(readconcern.Local())
@@ -277,30 +296,39 @@ func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*sou
 		o.SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).
 			SetWriteConcern(writeconcern.Majority())
 	}
-	c, err := mongo.Connect(o)
+	if !direct {
+		what = "final read"
+	}
+	c, err := platform.Connect(uri, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{name: name, client: c, db: c.Database(a.database)}
-	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
-	defer cancel()
+	s := &source{name: name, what: what, client: c, patience: a.drill.patience(), db: c.Database(a.database)}
+	reaching := wait.Wait{Name: fmt.Sprintf("begin of the %s through %s", what, a.target.addressText(uri)), Limit: min(reachAtMost, s.patience)}
+	if err := reaching.Do(ctx, func(ctx context.Context) error { return s.reach(ctx, direct, a.target.level == "") }); err != nil {
+		s.close()
+		return nil, fmt.Errorf("%s does not answer: %w", name, err)
+	}
+	s.what += " through " + a.target.addressText(uri)
+	return s, nil
+}
+
+// reach waits until the source answers and, unless it is a member, has confirmed a write.
+func (s *source) reach(ctx context.Context, direct, majority bool) error {
+	wait.Ask(ctx, s.client.Doing)
 	for {
-		now := c.Ping(ctx, nil)
-		if now == nil && !direct {
-			now = s.fence(ctx, a.target.level == "")
+		err := s.client.Ping(ctx, nil)
+		if err == nil && !direct {
+			err = s.fence(ctx, majority)
 		}
-		if now == nil {
-			return s, nil
+		if err == nil {
+			return nil
 		}
-		// running out of time says less than the error before it
-		if err == nil || ctx.Err() == nil && !errors.Is(now, context.DeadlineExceeded) {
-			err = now
+		if ctx.Err() == nil {
+			wait.Report(ctx, oneLine(err))
 		}
-		select {
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
-			s.close()
-			return nil, fmt.Errorf("%s does not answer: %w", name, err)
+		if perr := platform.Pause(ctx, pollEvery); perr != nil {
+			return perr
 		}
 	}
 }
@@ -338,7 +366,7 @@ func (s *source) close() {
 	if s.session != nil {
 		s.session.EndSession(context.Background())
 	}
-	disconnect(s.client)
+	s.client.Close()
 	if s.lab != nil {
 		_ = s.lab.Close() // the lab stops it in any case
 	}
@@ -352,7 +380,11 @@ func (s *source) Behind() string { return s.behind }
 
 // Scan implements [ledger.Source].
 func (s *source) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
-	return Scan(s.within(ctx), s.db.Collection(collection), each)
+	reading := wait.Wait{Name: s.what + ", collection " + collection, Limit: s.patience}
+	return reading.Do(ctx, func(ctx context.Context) error {
+		wait.Ask(ctx, s.client.Doing)
+		return Scan(s.within(ctx), s.db.Collection(collection), each)
+	})
 }
 
 // scanBatch is the number of documents per batch. With documents of 1 kB, documentdb returns twice as many per second
@@ -369,6 +401,9 @@ func Scan(ctx context.Context, from *mongo.Collection, each func(doc []byte) err
 	}
 	defer cursor.Close(ctx)
 	for cursor.Next(ctx) {
+		if cursor.RemainingBatchLength() == 0 {
+			wait.Answered(ctx)
+		}
 		if err := each(cursor.Current); err != nil {
 			return err
 		}
@@ -378,7 +413,7 @@ func Scan(ctx context.Context, from *mongo.Collection, each func(doc []byte) err
 
 // seeds are records that are written and confirmed before the load, and must be there at the end.
 type seeds struct {
-	client     *mongo.Client
+	client     *platform.Client
 	collection *mongo.Collection
 	ids        []bson.ObjectID
 }
@@ -391,8 +426,8 @@ const (
 // writeSeeds writes the seed documents: seedRecords on each shard. placed is nil without shards.
 func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
 	// They are confirmed by a majority whatever the address says, so that losing them is always wrong.
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
-		SetServerSelectionTimeout(10 * time.Second).SetWriteConcern(writeconcern.Majority()))
+	c, err := platform.Connect(uri, options.Client().SetServerSelectionTimeout(10*time.Second).
+		SetWriteConcern(writeconcern.Majority()))
 	if err != nil {
 		return nil, err
 	}
@@ -427,18 +462,22 @@ func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
 
 // found counts the seed documents that are present, through the client of the final read. An error means that the
 // number is not known.
-func (s *seeds) found(ctx context.Context, db *mongo.Database) (n int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
-	defer cancel()
-	for _, id := range s.ids {
-		switch err := db.Collection(seedCollection).FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Err(); {
-		case err == nil:
-			n++
-		case !errors.Is(err, mongo.ErrNoDocuments):
-			return n, err
+func (s *seeds) found(ctx context.Context, final *source) (n int, err error) {
+	reading := wait.Wait{Name: final.what + ", seed documents", Limit: min(reachAtMost, final.patience)}
+	err = reading.Do(ctx, func(ctx context.Context) error {
+		wait.Ask(ctx, final.client.Doing)
+		for _, id := range s.ids {
+			switch err := final.db.Collection(seedCollection).FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Err(); {
+			case err == nil:
+				n++
+			case !errors.Is(err, mongo.ErrNoDocuments):
+				return err
+			}
+			wait.Answered(ctx)
 		}
-	}
-	return n, nil
+		return nil
+	})
+	return n, err
 }
 
-func (s *seeds) close() { disconnect(s.client) }
+func (s *seeds) close() { s.client.Close() }

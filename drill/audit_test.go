@@ -26,7 +26,7 @@ func TestFinalReadIsOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	a := &auditor{target: &target{}, database: "d"}
+	a := &auditor{drill: &campaign{}, target: &target{}, database: "d"}
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if s, err := a.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {
@@ -46,11 +46,11 @@ func TestFinalReadIsOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer seeds.close()
-	if n, err := seeds.found(t.Context(), s.db); err == nil {
+	if n, err := seeds.found(t.Context(), s); err == nil {
 		t.Errorf("a server that does not answer has %d of the seed documents", n)
 	}
 	finds.Store(true)
-	if n, err := seeds.found(t.Context(), s.db); err != nil || n != len(seeds.ids) {
+	if n, err := seeds.found(t.Context(), s); err != nil || n != len(seeds.ids) {
 		t.Errorf("%d of %d seed documents are there (%v)", n, len(seeds.ids), err)
 	}
 }

@@ -3,13 +3,13 @@ package drill
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -28,6 +28,7 @@ const (
 
 // breaker injects the faults of a round at their times, verifies that they have an effect, and heals them.
 type breaker struct {
+	drill    *campaign
 	target   *target
 	spec     spec.Drill
 	mark     <-chan time.Time // of [Options]
@@ -55,12 +56,13 @@ type roundFault struct {
 }
 
 func newBreaker(c *campaign, t *target, e *events) *breaker {
-	return &breaker{target: t, spec: c.spec, mark: c.o.Mark, progress: c.progress, events: e,
+	return &breaker{drill: c, target: t, spec: c.spec, mark: c.o.Mark, progress: c.progress, events: e,
 		loadOver: make(chan struct{})}
 }
 
-// schedule starts one goroutine for each fault. loadBegan is when the load began.
-func (b *breaker) schedule(ctx context.Context, loadBegan time.Time) {
+// schedule starts one goroutine for each fault. ctx ends with the load, after as [campaign.afterLoad] says. loadBegan
+// is when the load began.
+func (b *breaker) schedule(ctx, after context.Context, loadBegan time.Time) {
 	measured := loadBegan.Add(b.spec.Run.Load.Warmup.Std())
 	end := measured.Add(b.spec.Measured())
 	if b.spec.External {
@@ -74,7 +76,7 @@ func (b *breaker) schedule(ctx context.Context, loadBegan time.Time) {
 		if f.For > 0 {
 			until = due.Add(f.For.Std())
 		}
-		b.running.Go(func() { b.run(ctx, f, due, until) })
+		b.running.Go(func() { b.run(ctx, after, f, due, until) })
 	}
 }
 
@@ -105,7 +107,7 @@ func (b *breaker) sleepUntil(ctx context.Context, at time.Time) bool {
 }
 
 // run injects one fault, verifies it, waits, and heals it.
-func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Time) {
+func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until time.Time) {
 	if !b.sleepUntil(ctx, due.Add(-describeBefore)) {
 		return
 	}
@@ -125,11 +127,11 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 		f.injector, err = b.target.platform.Fault(asked, limit)
 	}
 	if err == nil && f.event {
-		b.event(ctx, f)
+		b.event(ctx, after, f)
 		return
 	}
 	if err == nil {
-		err = b.inject(ctx, f)
+		err = b.inject(after, f)
 	}
 	b.add(f)
 	if err != nil {
@@ -156,24 +158,19 @@ func (b *breaker) run(ctx context.Context, asked spec.Fault, due, until time.Tim
 	} else {
 		b.sleepUntil(ctx, until.Add(labHealsAfter)) // the load ends before that
 	}
-	ctx = context.WithoutCancel(ctx)
-	b.heal(ctx, f)
+	b.heal(after, f)
 	if !f.Hit {
-		b.verify(ctx, f, time.Time{}) // processes that ended and counters are still visible
+		b.verify(after, f, time.Time{}) // processes that ended and counters are still visible
 	}
 }
 
 // event runs a planned event until its end or its limit, verifies it, and removes what it left behind after the load.
-func (b *breaker) event(ctx context.Context, f *roundFault) {
+func (b *breaker) event(ctx, after context.Context, f *roundFault) {
 	b.progress.enter(record.StageBroken)
 	b.progress.note("event", "event begun: "+f.spec.Strike.String())
-	limited, cancel := context.WithTimeoutCause(ctx, b.spec.Measured()+b.spec.Recovery.Std(),
-		errors.New("it did not end within the measured time and the time for recovery (--recovery)"))
-	err := b.injectIn(limited, f)
-	if err != nil && limited.Err() != nil {
-		err = fmt.Errorf("%w: %w", err, context.Cause(limited))
-	}
-	cancel()
+	ending := wait.Wait{Name: "end of " + f.spec.Strike.String() + " within the measured time and the time for recovery (--recovery)",
+		Limit: b.spec.Measured() + b.spec.Recovery.Std()}
+	err := ending.Do(ctx, func(ctx context.Context) error { return b.injectIn(ctx, f) })
 	b.locked(func() {
 		f.Healed = f.Effective
 		if f.failed = err != nil; f.failed {
@@ -193,9 +190,7 @@ func (b *breaker) event(ctx context.Context, f *roundFault) {
 		return
 	}
 	<-b.loadOver
-	always, cancel := context.WithTimeout(context.WithoutCancel(ctx), healAtMost)
-	defer cancel()
-	injection, err := f.injector.Heal(always)
+	injection, err := b.revert(after, f)
 	b.locked(func() {
 		injection.Healed = injection.Effective
 		if f.Injection = injection; err != nil && f.problem == "" {
@@ -216,15 +211,13 @@ func (b *breaker) members(ctx context.Context) []record.LabMember {
 	return b.target.before.Members
 }
 
-// inject ignores an interruption of the drill, so that no fault is left half injected and unknown.
-func (b *breaker) inject(ctx context.Context, f *roundFault) (err error) {
-	limit := injectAtMost
+// inject ignores an interruption of the load, so that no fault is left half injected and unknown.
+func (b *breaker) inject(after context.Context, f *roundFault) (err error) {
+	injecting := wait.Wait{Name: "injection of " + f.spec.Strike.String(), Limit: injectAtMost}
 	if f.spec.Strike.Action == action.AddMember { // it copies all data
-		limit = b.spec.Measured() + b.spec.Recovery.Std()
+		injecting.Limit = b.spec.Measured() + b.spec.Recovery.Std()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	return b.injectIn(ctx, f)
+	return injecting.Do(after, func(ctx context.Context) error { return b.injectIn(ctx, f) })
 }
 
 func (b *breaker) injectIn(ctx context.Context, f *roundFault) error {
@@ -260,11 +253,22 @@ func (b *breaker) verify(ctx context.Context, f *roundFault, until time.Time) {
 	})
 }
 
-func (b *breaker) heal(ctx context.Context, f *roundFault) {
-	ctx, cancel := context.WithTimeout(ctx, healAtMost)
-	defer cancel()
+// revert heals a fault, or removes what an event left behind, even after an interrupt.
+func (b *breaker) revert(after context.Context, f *roundFault) (injection platform.Injection, err error) {
+	ctx, stop := wait.Must(after)
+	defer stop()
+	healing := wait.Wait{Name: "revert of " + f.spec.Strike.String(), Limit: healAtMost}
+	injection = f.Injection // if it does not begin
+	err = healing.Do(ctx, func(ctx context.Context) (err error) {
+		injection, err = f.injector.Heal(ctx)
+		return err
+	})
+	return injection, err
+}
+
+func (b *breaker) heal(after context.Context, f *roundFault) {
 	b.progress.enter(record.StageHealing)
-	injection, err := f.injector.Heal(ctx)
+	injection, err := b.revert(after, f)
 	b.locked(func() {
 		f.Injection = injection
 		if err != nil {
@@ -292,10 +296,10 @@ func (b *breaker) unhealed() (n int) {
 }
 
 // healRest heals the faults that stay until the audit is over.
-func (b *breaker) healRest(ctx context.Context) {
+func (b *breaker) healRest(after context.Context) {
 	for _, f := range b.ordered() {
 		if f.spec.Stay && f.Injected() && f.Healed.IsZero() {
-			b.heal(ctx, f)
+			b.heal(after, f)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
@@ -51,6 +52,8 @@ type Options struct {
 	Places fleet.Placers
 	// Platform breaks a target that is not a lab; nil where nothing can. [Run] does not close it.
 	Platform platform.Platform
+	// Patience is the longest time without an answer of a server or a lab after the load; 0 is two minutes.
+	Patience time.Duration
 	// Mark receives the times at which the user begins and ends an external fault.
 	Mark <-chan time.Time
 }
@@ -137,6 +140,7 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 	}
 	c.progress = newStanding(o.Progress, w, o.Run.Now, int(asked.Repeat))
 	defer w.Ended()
+	ctx = wait.Listen(ctx, wait.Listener{Say: c.progress.Note})
 	err = c.rounds(ctx)
 	c.removeLab(ctx)
 	return c.finish(ctx, err)
@@ -266,18 +270,18 @@ func (c *campaign) removeLab(ctx context.Context) {
 	if c.spec.Lab == nil || c.o.Labs == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeAtMost)
-	defer cancel()
+	ctx, stop := c.must(ctx, ctx)
+	defer stop()
 	name := c.spec.Lab.Name
-	l, err := c.o.Labs.Find(ctx, name)
-	if err == nil && (l == nil || !c.ours(l)) {
-		return
-	}
-	if err == nil {
+	removal := wait.Wait{Name: "removal of the lab " + name, Limit: removeAtMost}
+	if err := removal.Do(ctx, func(ctx context.Context) error {
+		l, err := c.o.Labs.Find(ctx, name)
+		if err != nil || l == nil || !c.ours(l) {
+			return err
+		}
 		c.progress.Note("removing the lab " + name)
-		err = c.o.Labs.Down(ctx, name)
-	}
-	if err != nil {
+		return c.o.Labs.Down(ctx, name)
+	}); err != nil {
 		c.find("lab-left", measure.Note, "the lab %s could not be removed: %v. Try again with: plimsoll lab down %[1]s", name, err)
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
@@ -22,28 +25,50 @@ func (a *auditor) elsewhere(ctx context.Context) []ledger.Source {
 		return nil
 	}
 	var list []ledger.Source
-	events, _ := a.target.lab.EventsSince(ctx, a.target.seq) // without events, their logs are not searched
+	var events []record.LabEvent
+	_ = a.drill.wait(ctx, "events of the lab "+a.target.lab.Name(), func(ctx context.Context) (err error) {
+		events, err = a.target.lab.EventsSince(ctx, a.target.seq)
+		return err // without events, their logs are not searched
+	})
 	for _, e := range events {
 		if dir := e.Data["kept"]; dir != "" {
-			list = append(list, &oldTimeline{member: e.Data["member"], dir: dir})
+			list = append(list, &oldTimeline{member: e.Data["member"], dir: dir, patience: a.drill.patience()})
 		}
 	}
-	l, err := a.target.lab.Describe(ctx, false)
-	if err != nil {
+	var l record.Lab
+	if err := a.drill.wait(ctx, "volumes of the lab "+a.target.lab.Name(), func(ctx context.Context) (err error) {
+		l, err = a.target.lab.Describe(ctx, false)
+		return err
+	}); err != nil {
 		return list
 	}
 	for _, v := range l.Volumes {
 		for _, m := range a.target.before.Members {
 			if m.Name == v.Member && m.Kind == "mongod" {
-				list = append(list, rollbacks(m.Name, v.Mount)...)
+				list = append(list, a.rollbacks(ctx, m.Name, v.Mount)...)
 			}
 		}
 	}
 	return list
 }
 
+// rollbacks finds the rollback files of a member on its volume, whose disks may hang.
+func (a *auditor) rollbacks(ctx context.Context, member, mount string) (list []ledger.Source) {
+	_ = a.drill.wait(ctx, "search for rollback files of "+member, func(ctx context.Context) (err error) {
+		list, err = wait.Detached(ctx, func() ([]ledger.Source, error) { return rollbacks(member, mount), nil })
+		return err
+	})
+	for _, s := range list {
+		s.(*rollbackFiles).patience = a.drill.patience()
+	}
+	return list
+}
+
 // oldTimeline is the write-ahead log that a member of documentdb gave up: segments in a directory.
-type oldTimeline struct{ member, dir string }
+type oldTimeline struct {
+	member, dir string
+	patience    time.Duration // for a file
+}
 
 // Name implements [ledger.Source].
 func (o *oldTimeline) Name() string {
@@ -73,7 +98,7 @@ func (o *oldTimeline) Stretches(ctx context.Context, each func([]byte) error) er
 	slices.Sort(names)
 	var rest []byte // the end of the segment before, where a document may begin
 	for _, name := range names {
-		data, err := os.ReadFile(name)
+		data, err := readFile(ctx, o.patience, o.member, name)
 		if err != nil {
 			return err
 		}
@@ -107,6 +132,7 @@ func withoutHeaders(dst, segment []byte) []byte {
 type rollbackFiles struct {
 	member, dir string
 	files       []string
+	patience    time.Duration // for a file
 }
 
 // rollbacks finds the rollback files on the volume of a member.
@@ -138,7 +164,7 @@ func (r *rollbackFiles) Name() string {
 // its own.
 func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) error) error {
 	for _, file := range r.files {
-		data, err := os.ReadFile(file)
+		data, err := readFile(ctx, r.patience, r.member, file)
 		if err != nil {
 			return err
 		}
@@ -154,6 +180,16 @@ func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) er
 		}
 	}
 	return nil
+}
+
+// readFile reads a file of a member, whose disk may hang.
+func readFile(ctx context.Context, patience time.Duration, member, file string) (data []byte, err error) {
+	reading := wait.Wait{Name: "read of " + file + " of " + member, Limit: patience}
+	err = reading.Do(ctx, func(ctx context.Context) (err error) {
+		data, err = wait.Detached(ctx, func() ([]byte, error) { return os.ReadFile(file) })
+		return err
+	})
+	return data, err
 }
 
 var (

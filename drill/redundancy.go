@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -32,7 +34,7 @@ type redundancy struct {
 
 // watch waits for redundancy during the load, after the last fault was healed. Members are never quite up to
 // date then, so a small lag is allowed.
-func (r *redundancy) watch(ctx context.Context) {
+func (r *redundancy) watch(ctx, after context.Context) {
 	select {
 	case <-r.breaks.waiting():
 	case <-ctx.Done():
@@ -45,7 +47,7 @@ func (r *redundancy) watch(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			r.rebuild(ctx, l)
+			r.rebuild(after, l)
 		}
 		select {
 		case <-time.After(pollEvery):
@@ -61,38 +63,50 @@ func (r *redundancy) wait(ctx context.Context) {
 	}
 	r.drill.progress.enter(record.StageRecovery)
 	r.drill.progress.Note("waiting until redundancy is restored")
-	ctx, cancel := context.WithTimeout(ctx, r.drill.spec.Recovery.Std())
-	defer cancel()
 	already := r.restored
 	r.restored = time.Time{}
 	missing := "the members could not be queried"
-	for {
-		l, err := r.observe(ctx)
-		if errors.Is(err, lab.ErrGone) { // its members end with it
-			r.problem = "the lab cannot restore redundancy: " + err.Error()
-			r.dead = err
-			return
-		}
-		if err == nil {
-			r.primaries.compare(r.target.before, l)
-			missing = r.missing(l, lag{})
-			if missing == "" {
-				if r.problem = deadHosts(l); r.problem == "" {
-					if r.restored = already; already.IsZero() {
-						r.restored = time.Now()
-					}
-				}
-				return
+	restoring := wait.Wait{Name: "redundancy after the load", Limit: r.drill.spec.Recovery.Std()}
+	err := restoring.Do(ctx, func(limited context.Context) error {
+		for {
+			l, err := r.observe(limited)
+			if errors.Is(err, lab.ErrGone) { // its members end with it
+				r.dead = err
+				return nil
 			}
-			r.rebuild(ctx, l)
+			if err == nil {
+				r.primaries.compare(r.target.before, l)
+				if missing = r.missing(l, lag{}); missing == "" {
+					r.seen(l, already)
+					return nil
+				}
+				wait.Report(limited, missing)
+				r.rebuild(ctx, l)
+			}
+			if err := platform.Pause(limited, pollEvery); err != nil {
+				return err
+			}
 		}
-		select {
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
-			r.problem = fmt.Sprintf("redundancy was not restored within %v after the load: %s%s",
-				r.drill.spec.Recovery, missing, r.notRebuilt)
-			return
+	})
+	switch {
+	case r.dead != nil:
+		r.problem = "the lab cannot restore redundancy: " + r.dead.Error()
+	case err != nil:
+		r.problem = fmt.Sprintf("redundancy was not restored within %v after the load: %s%s",
+			r.drill.spec.Recovery, missing, r.notRebuilt)
+		if ctx.Err() != nil {
+			r.problem = fmt.Sprintf("redundancy was not restored before the drill was interrupted: %s%s", missing, r.notRebuilt)
 		}
+	}
+}
+
+// seen notes that nothing is missing, except what hosts lack that stay dead.
+func (r *redundancy) seen(l record.Lab, already time.Time) {
+	if r.problem = deadHosts(l); r.problem != "" {
+		return
+	}
+	if r.restored = already; already.IsZero() {
+		r.restored = time.Now()
 	}
 }
 
@@ -122,11 +136,12 @@ func (r *redundancy) rebuild(ctx context.Context, l record.Lab) {
 		}
 		r.rebuilt = append(r.rebuilt, volume)
 		r.drill.progress.Note("rebuilding volume " + volume)
-		after, stop := r.drill.untilAborted(ctx)
-		limited, cancel := context.WithTimeout(after, r.drill.spec.Recovery.Std())
-		text, err := r.target.lab.Repair(limited, volume)
-		cancel()
-		stop()
+		var text string
+		repair := wait.Wait{Name: "rebuild of volume " + volume, Limit: r.drill.spec.Recovery.Std()}
+		err := repair.Do(ctx, func(ctx context.Context) (err error) {
+			text, err = r.target.lab.Repair(ctx, volume)
+			return err
+		})
 		if err != nil {
 			r.notRebuilt = fmt.Sprintf("; volume %s could not be rebuilt: %v", volume, err)
 			continue

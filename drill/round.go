@@ -34,6 +34,7 @@ type round struct {
 	redundancy *redundancy // when the lab is as before
 	operations *operations // what the load did
 	seeds      *seeds      // nil without a server
+	unanswered unanswered  // waits after which something is not known
 
 	began time.Time // of the load
 	clock runClock  // known when the load is over
@@ -63,11 +64,14 @@ func newRound(c *campaign, out *record.DrillRound) *round {
 func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
 	r := newRound(c, out)
 	defer r.close()
+	after, stop := c.afterLoad(ctx, r.breaks.loadOver)
+	defer stop()
+	ctx, after = r.listen(ctx, after), r.listen(after, after)
 	if err := r.prepare(ctx); err != nil {
 		out.Status, out.Problem, out.Reasons = record.Failed, err.Error(), []string{err.Error()}
 		return err
 	}
-	result, err := r.load(ctx)
+	result, err := r.load(ctx, after)
 	r.breaks.wait()
 	out.Faults = r.breaks.faults(r.clock)
 	if result == nil {
@@ -75,13 +79,11 @@ func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
 		return err
 	}
 	r.measure(result)
-	after, stop := c.untilAborted(ctx) // an interrupted drill still audits its writes
-	defer stop()
 	r.redundancy.wait(after)
 	out.Problem = r.redundancy.problem
 	r.timeline(after)
 	problem := r.audit(after)
-	r.breaks.healRest(context.WithoutCancel(ctx))
+	r.breaks.healRest(after)
 	out.Faults = r.breaks.faults(r.clock)
 	if nerr := r.operations.notice(out, r.clock.shift); nerr != nil {
 		r.drill.find("latencies-unread", measure.Warning, "the latencies of round %d could not be read from its record, so the p99 "+
@@ -93,19 +95,6 @@ func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
 		return err
 	}
 	return ctx.Err()
-}
-
-// untilAborted returns a context that outlives ctx and ends when the drill is aborted.
-func (c *campaign) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
-	after, stop := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		select {
-		case <-c.o.Run.Abort:
-			stop()
-		case <-after.Done():
-		}
-	}()
-	return after, stop
 }
 
 func (r *round) close() {
@@ -161,7 +150,7 @@ func (r *round) prepare(ctx context.Context) error {
 }
 
 // load runs the load, during which the faults are injected.
-func (r *round) load(ctx context.Context) (*record.Run, error) {
+func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 	o := r.drill.o.Run
 	o.Dir, o.Progress = r.operations.dir, r.drill.progress
 	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return r.drill.o.Open(ctx, name) }
@@ -174,13 +163,14 @@ func (r *round) load(ctx context.Context) (*record.Run, error) {
 		r.began = at
 		unwatch = r.primaries.watch(ctx, r.target.uri, r.drill.spec.Run.Database, r.events)
 		r.drill.progress.loadBegan()
-		r.breaks.schedule(ctx, at)
+		r.breaks.schedule(ctx, after, at)
 		if r.target.platform != nil {
-			group.Go(func() { r.redundancy.watch(watching) })
+			group.Go(func() { r.redundancy.watch(watching, after) })
 		}
 	}
-	o.Ready = func(context.Context) error { r.place(); begin(time.Now()); return nil }
-	duty := r.operations.duty(r.place, begin)
+	place := func() { r.place(ctx) }
+	o.Ready = func(context.Context) error { place(); begin(time.Now()); return nil }
+	duty := r.operations.duty(place, begin)
 	result, err := fleet.Execute(ctx, r.drill.spec.Run, o, fleet.Options{Places: r.drill.o.Places, Duty: duty})
 	unwatch()
 	r.drill.progress.loadEnded()
@@ -192,13 +182,13 @@ func (r *round) load(ctx context.Context) (*record.Run, error) {
 
 // place reads the placement of the load's collections in a sharded cluster, just before the load. If it cannot be known
 // the record says why.
-func (r *round) place() {
+func (r *round) place(ctx context.Context) {
 	books := &r.operations.books
 	if !r.target.sharded() || books.wrapped == nil {
 		return
 	}
 	collections := books.wrapped.Collections()
-	m, err := r.target.placement(r.drill.spec.Run.Database, collections)
+	m, err := r.target.placement(ctx, r.drill.spec.Run.Database, collections)
 	if err != nil {
 		r.result.Placement = "the shard of an operation is not known: " + oneLine(err)
 		return
@@ -212,9 +202,9 @@ func (r *round) place() {
 }
 
 // checkPlacement adds a finding if chunks were moved during the round.
-func (r *round) checkPlacement() {
+func (r *round) checkPlacement(ctx context.Context) {
 	books := &r.operations.books
-	now, err := r.target.placement(r.drill.spec.Run.Database, books.wrapped.Collections())
+	now, err := r.target.placement(ctx, r.drill.spec.Run.Database, books.wrapped.Collections())
 	if slices.ContainsFunc(r.drill.spec.Faults, func(f spec.Fault) bool {
 		return f.Strike.Action == action.ChunkMigration
 	}) {
@@ -271,7 +261,10 @@ func (r *round) timeline(ctx context.Context) {
 				"Promotions, elections and reverted faults may be wrong by that much on the timeline",
 				by.Round(time.Millisecond), r.result.Number)
 		}
-		list, _ = lab.EventsSince(ctx, r.target.seq) // the timeline lacks what is missing
+		_ = r.drill.wait(ctx, "events of the lab "+lab.Name(), func(ctx context.Context) (err error) {
+			list, err = lab.EventsSince(ctx, r.target.seq)
+			return err // the timeline lacks what is missing
+		})
 		list = slices.DeleteFunc(list, r.target.unused)
 		for _, e := range list {
 			if momentOf(e) == record.MomentElected {
@@ -281,7 +274,12 @@ func (r *round) timeline(ctx context.Context) {
 				r.primaries.noteRestart(e.Data["member"], r.target.before)
 			}
 		}
-		used, before := r.target.resources(ctx), r.target.used
+		var used resources
+		_ = r.drill.wait(ctx, "use of resources of the lab "+lab.Name(), func(ctx context.Context) (err error) {
+			used, err = r.target.resources(ctx)
+			return err
+		})
+		before := r.target.used
 		r.result.CPUSeconds, r.result.WrittenBytes = max(0, used.cpu-before.cpu), max(0, used.written-before.written)
 	}
 	out := r.result
@@ -317,6 +315,13 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 	if problem != "" {
 		unknown = append(unknown, problem)
 	}
+	told := append([]string{unread(out.Ledger)}, unknown...) // these are reasons of their own
+	for _, f := range out.Faults {
+		if f.Injected <= 0 || f.Event != nil {
+			told = append(told, f.Problem)
+		}
+	}
+	unknown = append(unknown, r.unanswered.besides(told)...)
 	problem = strings.Join(unknown, "; ")
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):

@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
-	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
@@ -77,7 +75,7 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 	if events, err := t.lab.EventsSince(ctx, 0); err == nil && len(events) > 0 {
 		t.seq = events[len(events)-1].Seq
 	}
-	t.used = t.resources(ctx)
+	t.used, _ = t.resources(ctx)
 	return nil
 }
 
@@ -138,16 +136,13 @@ type resources struct {
 }
 
 // resources returns zero if the lab does not know.
-func (t *target) resources(ctx context.Context) (sum resources) {
+func (t *target) resources(ctx context.Context) (sum resources, err error) {
 	list, err := t.lab.Usage(ctx)
-	if err != nil {
-		return sum
-	}
 	for _, u := range list {
 		sum.cpu += u.CPUSeconds
 		sum.written += u.WriteBytes
 	}
-	return sum
+	return sum, err
 }
 
 // query reads the deployment's identity, and its default write concern.
@@ -173,19 +168,11 @@ func oneLine(err error) string { return store.Redact(store.OneLine(err.Error()))
 
 // commander runs commands on the primary, or on a router, through the official driver.
 func (t *target) commander() (c server.Commander, closeIt func(), err error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(t.uri).SetAppName("plimsoll drill").SetDialer(&dial.Dialer{}).
-		SetServerSelectionTimeout(queryAtMost))
+	client, err := platform.Connect(t.uri, options.Client().SetServerSelectionTimeout(queryAtMost))
 	if err != nil {
 		return nil, nil, err
 	}
-	return server.Driver(client), func() { disconnect(client) }, nil
-}
-
-// disconnect closes a client's connections, on which nothing is under way.
-func disconnect(c *mongo.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_ = c.Disconnect(ctx)
+	return server.Driver(client.Client), client.Close, nil
 }
 
 func (t *target) sharded() bool {
@@ -213,8 +200,8 @@ const checkedKeys = 8
 
 // placement reads on which shard each document of some collections is, from the chunks in the cluster's metadata, and
 // checks that with a router for some keys.
-func (t *target) placement(database string, collections []string) (*shards.Map, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), queryAtMost)
+func (t *target) placement(ctx context.Context, database string, collections []string) (*shards.Map, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryAtMost)
 	defer cancel()
 	commander, closeIt, err := t.commander()
 	if err != nil {
@@ -260,6 +247,8 @@ func (t *target) spreadSeeds(ctx context.Context, asked spec.Run, step func(stri
 		return nil, err
 	}
 	defer closeIt()
+	ctx, cancel := context.WithTimeout(ctx, queryAtMost)
+	defer cancel()
 	m, err := shards.Read(ctx, commander, asked.Database, []string{seedCollection})
 	if err != nil {
 		return nil, nil // the seeds are then on any shard

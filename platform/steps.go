@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -53,8 +54,9 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 		i.close()
 		return i.known, fmt.Errorf("%s: nothing was done, because the journal cannot be written: %w", i.fault.Strike, err)
 	}
-	// A step has its own time limit: an interrupted drill does not stop it.
-	c, err := perform(context.WithoutCancel(ctx), "inject", i.steps.Inject, i.steps.Timeout)
+	ctx, stop := wait.Must(ctx) // an interrupted load does not stop a step, which has its own time limit
+	defer stop()
+	c, err := perform(ctx, "inject", i.steps.Inject, i.steps.Timeout)
 	i.known.Commands = append(i.known.Commands, c)
 	if err == nil {
 		i.known.Requested, i.known.Effective = c.Asked, c.Returned
@@ -74,6 +76,7 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 
 // perform runs a step.
 func perform(ctx context.Context, what string, s Step, limit time.Duration) (Command, error) {
+	wait.Extend(ctx, limit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	asked := time.Now()
@@ -185,7 +188,7 @@ func (i *stepInjector) Heal(ctx context.Context) (Injection, error) {
 	if !i.known.Healed.IsZero() {
 		return i.known, nil
 	}
-	list, err := i.platform.revert(context.WithoutCancel(ctx), i.known.ID, i.platform.breaker(i.fault))
+	list, err := i.platform.revert(ctx, i.known.ID, i.platform.breaker(i.fault))
 	i.known.Commands = append(i.known.Commands, list...)
 	if err != nil {
 		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, err)

@@ -14,10 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/plimsoll-bench/plimsoll/internal/dial"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -114,31 +113,28 @@ func (d *Deployment) suits(a *action.Action) error {
 	return nil
 }
 
-// connect calls use with a connection to the primary or a router.
-func (d *Deployment) connect(uri string, use func(c server.Commander) error) error {
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll drill").
-		SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(selectWithin).SetMaxPoolSize(2))
+// connect calls use with a connection to the primary or a router. A wait that ctx is of can say which command has no
+// answer.
+func (d *Deployment) connect(ctx context.Context, uri string, use func(c server.Commander) error) error {
+	client, err := platform.Connect(uri, options.Client().SetServerSelectionTimeout(selectWithin).SetMaxPoolSize(2))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), selectWithin)
-		defer cancel()
-		_ = client.Disconnect(ctx) // nothing is under way on its connections
-	}()
-	return use(server.Driver(client))
+	defer client.Close()
+	wait.Ask(ctx, client.Doing)
+	return use(server.Driver(client.Client))
 }
 
 // selectWithin is how long a server may take to be found; longer than an election.
 const selectWithin = 20 * time.Second
 
 // onMember calls use with a connection to one member.
-func (d *Deployment) onMember(m record.LabMember, use func(c server.Commander) error) error {
+func (d *Deployment) onMember(ctx context.Context, m record.LabMember, use func(c server.Commander) error) error {
 	uri, err := run.MemberURI(d.URI, m.Address)
 	if err != nil {
 		return err
 	}
-	return d.connect(uri, use)
+	return d.connect(ctx, uri, use)
 }
 
 // sets returns the names of the sets of members with data. Members without a set are a set of their own.
@@ -222,9 +218,11 @@ func answered([]record.LabMember) error { return nil }
 
 // await polls the members until something is true of them.
 func (d *Deployment) await(ctx context.Context, what string, is func([]record.LabMember) bool) error {
+	wait.Report(ctx, "waiting for "+what)
 	for {
 		members, err := d.Members(ctx)
 		if err == nil && is(members) {
+			wait.Report(ctx, "")
 			return nil
 		}
 		if cause := platform.Pause(ctx, pollEvery); cause != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -106,7 +107,9 @@ func (a *around) Inject(ctx context.Context) (platform.Injection, error) {
 	if err == nil {
 		a.measure(ctx)
 	} else if a.known.Lasts { // a fault that could not be injected leaves nothing to heal
-		_, herr := a.inner.Heal(context.WithoutCancel(ctx))
+		must, stop := wait.Must(ctx)
+		defer stop()
+		_, herr := a.inner.Heal(must)
 		a.known.Effective, err = time.Time{}, errors.Join(err, herr)
 	}
 	return a.known, err
@@ -120,7 +123,7 @@ func (a *around) measure(ctx context.Context) {
 	}
 	switch a.action.Name {
 	case action.InitialSync, action.AddMember:
-		_ = a.deployment.onMember(m, func(c server.Commander) error { // without them, the event has its times only
+		_ = a.deployment.onMember(ctx, m, func(c server.Commander) error { // without them, the event has its times only
 			documents, bytes, err := held(ctx, c, a.deployment.Database)
 			if err == nil {
 				a.figure("documents after the copy", documents, "")
@@ -146,7 +149,7 @@ func (e *event) target(ctx context.Context, name string) (record.LabMember, erro
 
 // count returns how often a member ran a command since it started.
 func (e *event) count(ctx context.Context, m record.LabMember, command string) (n float64, err error) {
-	err = e.deployment.onMember(m, func(c server.Commander) (err error) {
+	err = e.deployment.onMember(ctx, m, func(c server.Commander) (err error) {
 		n, err = server.QueryCalls(ctx, c, command)
 		return err
 	})

@@ -39,7 +39,7 @@ func (e *event) indexBuild(ctx context.Context) (func(context.Context) error, er
 	}
 	d, name := e.deployment, names[0]
 	drop := func(ctx context.Context) error {
-		return d.connect(d.URI, func(c server.Commander) error {
+		return d.connect(ctx, d.URI, func(c server.Commander) error {
 			_, err := server.QueryDB(ctx, c, d.Database, bson.D{{Key: "dropIndexes", Value: name}, {Key: "index", Value: indexName}})
 			if err != nil && (strings.Contains(err.Error(), "IndexNotFound") || strings.Contains(err.Error(), "index not found")) {
 				return nil
@@ -48,7 +48,7 @@ func (e *event) indexBuild(ctx context.Context) (func(context.Context) error, er
 		})
 	}
 	var field string
-	err = d.connect(d.URI, func(c server.Commander) (err error) {
+	err = d.connect(ctx, d.URI, func(c server.Commander) (err error) {
 		field, err = firstField(ctx, c, d.Database, name)
 		return err
 	})
@@ -62,7 +62,7 @@ func (e *event) indexBuild(ctx context.Context) (func(context.Context) error, er
 	e.strikes(d.Database+"."+name, slices.DeleteFunc(members, func(m record.LabMember) bool { return !holdsData(m) })...)
 	e.clean = drop
 	return func(ctx context.Context) error {
-		return d.connect(d.URI, func(c server.Commander) error { return e.build(ctx, c, name, field) })
+		return d.connect(ctx, d.URI, func(c server.Commander) error { return e.build(ctx, c, name, field) })
 	}, nil
 }
 
@@ -127,7 +127,7 @@ func (e *event) compaction(ctx context.Context) (func(context.Context) error, er
 	}
 	return func(ctx context.Context) error {
 		done, freed := 0, 0.0
-		err := e.deployment.onMember(m, func(c server.Commander) error {
+		err := e.deployment.onMember(ctx, m, func(c server.Commander) error {
 			for _, name := range e.deployment.Collections {
 				reply, err := server.QueryDB(ctx, c, e.deployment.Database, bson.D{{Key: "compact", Value: name}})
 				var missing mongo.CommandError
@@ -170,7 +170,7 @@ func (e *event) chunkMigration(ctx context.Context) (func(context.Context) error
 	d := e.deployment
 	ns := d.Database + "." + names[0]
 	var one move
-	err = d.connect(d.URI, func(c server.Commander) (err error) { one, err = chooseChunk(ctx, c, ns); return err })
+	err = d.connect(ctx, d.URI, func(c server.Commander) (err error) { one, err = chooseChunk(ctx, c, ns); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (e *event) chunkMigration(ctx context.Context) (func(context.Context) error
 	}
 	e.strikes(ns+" from "+one.from+" to "+one.to, append(inSet(members, one.from), inSet(members, one.to)...)...)
 	return func(ctx context.Context) error {
-		return d.connect(d.URI, func(c server.Commander) error { return e.move(ctx, c, ns, one) })
+		return d.connect(ctx, d.URI, func(c server.Commander) error { return e.move(ctx, c, ns, one) })
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -35,7 +36,7 @@ func (e *event) stepDown(ctx context.Context) (func(context.Context) error, erro
 	}
 	e.strikes(old.Name, old)
 	return func(ctx context.Context) error {
-		err := e.deployment.onMember(old, func(c server.Commander) error {
+		err := e.deployment.onMember(ctx, old, func(c server.Commander) error {
 			_, err := server.Query(ctx, c, bson.D{{Key: "replSetStepDown", Value: stepDownFor},
 				{Key: "secondaryCatchUpPeriodSecs", Value: catchUpFor}})
 			return err
@@ -199,9 +200,13 @@ func (r *rolling) restart(ctx context.Context, m record.LabMember) error {
 			return err
 		}
 	}
-	always, cancel := context.WithTimeout(context.WithoutCancel(ctx), platform.DefaultLimit)
+	always, cancel := wait.Must(ctx)
 	defer cancel()
-	if _, err := stop.Heal(always); err != nil {
+	starting := wait.Wait{Name: "start of " + m.Name, Limit: platform.DefaultLimit}
+	if err := starting.Do(always, func(ctx context.Context) error {
+		_, err := stop.Heal(ctx)
+		return err
+	}); err != nil {
 		return err
 	}
 	err = r.deployment.await(ctx, m.Name+" to take part in its set", func(members []record.LabMember) bool {
@@ -255,7 +260,7 @@ func (r *rolling) isNew(ctx context.Context, was, is record.LabMember) (yes bool
 	if len(was.PIDs) > 0 && len(is.PIDs) > 0 {
 		return was.PIDs[0] != is.PIDs[0]
 	}
-	_ = r.deployment.onMember(is, func(c server.Commander) error { // an error is no evidence
+	_ = r.deployment.onMember(ctx, is, func(c server.Commander) error { // an error is no evidence
 		up, err := server.QueryUptime(ctx, c)
 		yes = err == nil && up < time.Since(r.began)
 		return err
