@@ -304,7 +304,7 @@ func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*sou
 		return nil, err
 	}
 	s := &source{name: name, what: what, client: c, patience: a.drill.patience(), db: c.Database(a.database)}
-	reaching := wait.Wait{Name: fmt.Sprintf("begin of the %s through %s", what, a.target.addressText(uri)), Limit: min(reachAtMost, s.patience)}
+	reaching := wait.Wait{Name: fmt.Sprintf("begin of the %s through %s", what, a.target.addressText(uri)), Limit: a.drill.within(reachAtMost)}
 	if err := reaching.Do(ctx, func(ctx context.Context) error { return s.reach(ctx, direct, a.target.level == "") }); err != nil {
 		s.close()
 		return nil, fmt.Errorf("%s does not answer: %w", name, err)

@@ -257,7 +257,7 @@ func (b *breaker) verify(ctx context.Context, f *roundFault, until time.Time) {
 func (b *breaker) revert(after context.Context, f *roundFault) (injection platform.Injection, err error) {
 	ctx, stop := wait.Must(after)
 	defer stop()
-	healing := wait.Wait{Name: "revert of " + f.spec.Strike.String(), Limit: healAtMost}
+	healing := wait.Wait{Name: "revert of " + f.spec.Strike.String(), Limit: b.drill.within(healAtMost)}
 	injection = f.Injection // if it does not begin
 	err = healing.Do(ctx, func(ctx context.Context) (err error) {
 		injection, err = f.injector.Heal(ctx)

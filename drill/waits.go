@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -96,10 +97,15 @@ func (c *campaign) untilAborted(ctx context.Context) (context.Context, context.C
 
 // patience is the longest time without an answer after the load.
 func (c *campaign) patience() time.Duration {
+	return cmp.Or(c.o.Patience, defaultPatience)
+}
+
+// within is a limit of its own, or the patience of the options if that is shorter.
+func (c *campaign) within(limit time.Duration) time.Duration {
 	if c.o.Patience > 0 {
-		return c.o.Patience
+		return min(limit, c.o.Patience)
 	}
-	return defaultPatience
+	return limit
 }
 
 // wait waits for an answer of the lab or another machine.
