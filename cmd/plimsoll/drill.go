@@ -83,7 +83,8 @@ EVENTS
 The drill logs every write and its answer. When the faults have ended and all members are in sync, it
 reads all documents and states the result of each write, for example ok, lost (acknowledged, and absent at
 the end), phantom (reported as not applied, and present), duplicated or corrupt. This is the audit. Ctrl-C
-reverts the faults, then audits the writes up to that time. If the drill is killed, the lab reverts the faults.
+reverts the faults, then audits the writes up to that time. After the load, it ends what the drill waits
+for. If the drill is killed, the lab reverts the faults.
 
 Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 a limit was
 exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read broke a guarantee
