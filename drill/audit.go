@@ -304,12 +304,15 @@ func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*sou
 		return nil, err
 	}
 	s := &source{name: name, what: what, client: c, patience: a.drill.patience(), db: c.Database(a.database)}
-	reaching := wait.Wait{Name: fmt.Sprintf("begin of the %s through %s", what, a.target.addressText(uri)), Limit: a.drill.within(reachAtMost)}
-	if err := reaching.Do(ctx, func(ctx context.Context) error { return s.reach(ctx, direct, a.target.level == "") }); err != nil {
+	through := " through " + a.target.addressText(uri)
+	reaching := wait.Wait{Name: "begin of the " + what + through, Limit: a.drill.within(reachAtMost)}
+	if err := reaching.Do(ctx, func(ctx context.Context) error {
+		return s.reach(ctx, direct, a.target.level == "")
+	}); err != nil {
 		s.close()
 		return nil, fmt.Errorf("%s does not answer: %w", name, err)
 	}
-	s.what += " through " + a.target.addressText(uri)
+	s.what += through
 	return s, nil
 }
 

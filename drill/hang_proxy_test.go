@@ -13,8 +13,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// hangingProxy passes messages on to a server, until it holds commands of a drill's own clients: it takes them and never
-// answers them, and says so when $currentOp is asked of it.
+// hangingProxy passes messages on to a server, until it holds commands of a drill's own clients: it takes them and
+// never answers them, and shows them in $currentOp.
 type hangingProxy struct {
 	address, server string
 

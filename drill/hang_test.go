@@ -192,7 +192,7 @@ func TestDrillDoesNotWaitForEver(t *testing.T) {
 			h := newHanging(t, set.Addresses[0], c)
 			d, notes := h.drill(t, t.Context(), 600*time.Millisecond)
 			h.check(t, d, c.want)
-			if !strings.Contains(notes, c.want) || !strings.Contains(notes, "gives up at") {
+			if !strings.Contains(notes, c.want) || !strings.Contains(notes, "times out after") {
 				t.Errorf("while it waited it said:\n%s", notes)
 			}
 			if c.hold != nil && !strings.Contains(strings.Join(d.Rounds[0].Reasons, "\n"), "held.here for 38 s, waiting for a lock") {
@@ -219,12 +219,12 @@ func TestSlowServerIsNotGivenUp(t *testing.T) {
 	set := enginetest.StartSet(t, enginetest.StandinMongo(t, "8.0.12"), 1)
 	h := newHanging(t, set.Addresses[0], hangCase{hold: command("find", ledger.DefaultCollection)})
 	h.said = func(text string) {
-		if strings.Contains(text, "gives up at") {
+		if strings.Contains(text, "times out after") {
 			h.lab.proxy.releases()
 		}
 	}
 	d, notes := h.drill(t, t.Context(), 24*time.Second)
-	if d.Verdict != record.Holds || !strings.Contains(notes, ": no answer for 2 s, gives up at 24 s. ") {
+	if d.Verdict != record.Holds || !strings.Contains(notes, ": no answer for 2 s, times out after 24 s. ") {
 		t.Errorf("an honest server is %s: %q\n%s", d.Verdict, d.Rounds[0].Reasons, notes)
 	}
 }
@@ -243,8 +243,8 @@ func newHanging(t *testing.T, server string, c hangCase) *hanging {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() }) // the fault may have done so
-	return &hanging{hangCase: c, mark: make(chan struct{}), lab: &hangingLab{proxy: newHangingProxy(t, server), process: process,
-		member: newHangingProxy(t, server), call: c.call, degraded: c.degraded, seen: make(chan struct{})}}
+	return &hanging{hangCase: c, mark: make(chan struct{}), lab: &hangingLab{proxy: newHangingProxy(t, server),
+		process: process, member: newHangingProxy(t, server), call: c.call, degraded: c.degraded, seen: make(chan struct{})}}
 }
 
 // waits is closed when the drill waits for what hangs.

@@ -12,7 +12,8 @@ import (
 )
 
 // defaultPatience is the longest time without an answer of a server or a lab after the load. Elections, recoveries of
-// migrations and slow disks are over by then, and batches of an audit take seconds on the slowest server that was tried.
+// migrations and slow disks are over by then, and batches of an audit take seconds on the slowest server that was
+// tried.
 const defaultPatience = 2 * time.Minute
 
 // unanswered collects the waits of a round that ended without their result.

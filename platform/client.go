@@ -90,8 +90,8 @@ func (c *Client) oldest() (list []call) {
 	})
 }
 
-// Doing says which servers have not answered which commands, and what these servers do now: their currentOp, over another
-// connection. It is "" if all are answered. ctx bounds it.
+// Doing says which servers have not answered which commands, and what these servers do now: their currentOp, over
+// another connection. It is "" if all are answered. ctx bounds it.
 func (c *Client) Doing(ctx context.Context) string {
 	var parts []string
 	for _, one := range c.oldest() {
@@ -113,7 +113,7 @@ func (c *Client) operations(ctx context.Context, address string) string {
 	uri, err := run.MemberURI(c.uri, address)
 	if err == nil {
 		var asking *mongo.Client
-		asking, err = mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll asks").SetDialer(&dial.Dialer{}))
+		asking, err = mongo.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll query").SetDialer(&dial.Dialer{}))
 		if err == nil {
 			defer disconnect(asking)
 			all, err = operationsOf(ctx, server.Driver(asking))

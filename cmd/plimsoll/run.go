@@ -204,7 +204,7 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 			}
 			if n == 0 {
 				cancel()
-				fmt.Fprintln(env.stderr, "\nplimsoll: ending the run and what is under way (Ctrl-C again: end at once)")
+				fmt.Fprintln(env.stderr, "\nplimsoll: ending the run and what is in progress (Ctrl-C again: end at once)")
 			} else {
 				close(abort)
 			}

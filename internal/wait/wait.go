@@ -85,7 +85,8 @@ func Listen(ctx context.Context, l Listener) context.Context {
 // Answered tells the waits that ctx is of that the other side answered.
 func Answered(ctx context.Context) { report(ctx, func(s *state) { s.heard = time.Now() }) }
 
-// Report tells the waits that ctx is of what is missing, such as "rs0-2 is 3 s behind". It replaces the words "no answer".
+// Report tells the waits that ctx is of what is missing, such as "rs0-2 is 3 s behind". It replaces the words "no
+// answer".
 func Report(ctx context.Context, missing string) { report(ctx, func(s *state) { s.status = missing }) }
 
 // Extend tells the waits that ctx is of that what begins now has a limit of its own, d, after which it ends by itself.
@@ -102,8 +103,8 @@ func Must(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// Ask tells the waits that ctx is of how to find out what the other side does instead of answering: doing returns "" if that is
-// not known. It is called while a wait lasts, with a time limit.
+// Ask tells the waits that ctx is of how to find out what the other side does instead of answering: doing returns "" if
+// that is not known. It is called while a wait lasts, with a time limit.
 func Ask(ctx context.Context, doing func(ctx context.Context) string) {
 	report(ctx, func(s *state) { s.ask = doing })
 }
@@ -136,8 +137,8 @@ const firstPart = 12
 // askAtMost is how long the other side is asked what it does, at most.
 const askAtMost = 5 * time.Second
 
-// Do calls do with a context that ends at the limit, and waits for it to return. If do fails then, or because ctx ended,
-// the error is an [Error], which the listener gets too. Other errors are those of do.
+// Do calls do with a context that ends at the limit, and waits for it to return. If do fails then, or because ctx
+// ended, the error is an [Error], which the listener gets too. Other errors are those of do.
 func (w Wait) Do(ctx context.Context, do func(ctx context.Context) error) error {
 	if ctx.Err() != nil {
 		return &Error{Name: w.Name}
@@ -241,15 +242,15 @@ func (s *state) say(silent, limit time.Duration) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := fmt.Sprintf("%s: %s, gives up at %s", s.Name, stateText(s.status, silent), length(limit))
+	text := fmt.Sprintf("%s: %s, times out after %s", s.Name, stateText(s.status, silent), length(limit))
 	if s.doing != "" {
 		text += ". " + s.doing
 	}
 	s.listener.Say(text)
 }
 
-// Detached calls do, which does not end with a context, such as a read of a file on a disk that hangs. It returns the result,
-// or why ctx ended; do goes on then, and its result is dropped.
+// Detached calls do, which does not end with a context, such as a read of a file on a disk that hangs. It returns the
+// result, or why ctx ended; do goes on then, and its result is dropped.
 func Detached[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -40,7 +40,7 @@ func (h *heard) listen(ctx context.Context) context.Context {
 // forever does not end before its context.
 func forever(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
-// A wait says how long nothing came, and when it gives up, and its error says what the other side was doing before that.
+// A wait says how long nothing came, and when it ends, and its error says what the other side was doing before that.
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h heard
@@ -63,10 +63,10 @@ func TestLimit(t *testing.T) {
 			t.Errorf("it ended after %v", took)
 		}
 		want := []string{
-			"final read of usertable through router-2: no answer for 10 s, gives up at 120 s",
-			"final read of usertable through router-2: no answer for 20 s, gives up at 120 s. It performs find",
-			"final read of usertable through router-2: no answer for 40 s, gives up at 120 s. It performs find",
-			"final read of usertable through router-2: no answer for 80 s, gives up at 120 s. It performs find",
+			"final read of usertable through router-2: no answer for 10 s, times out after 120 s",
+			"final read of usertable through router-2: no answer for 20 s, times out after 120 s. It performs find",
+			"final read of usertable through router-2: no answer for 40 s, times out after 120 s. It performs find",
+			"final read of usertable through router-2: no answer for 80 s, times out after 120 s. It performs find",
 		}
 		if diff := cmp.Diff(want, h.said); diff != "" {
 			t.Error(diff)
@@ -99,7 +99,7 @@ func TestAnswersBeginTheLimitAgain(t *testing.T) {
 		if err != nil || len(h.gaveUp) > 0 {
 			t.Errorf("it ended with %v", err)
 		}
-		if !slices.Contains(h.said, "inner: no answer for 40 s, gives up at 60 s") {
+		if !slices.Contains(h.said, "inner: no answer for 40 s, times out after 60 s") {
 			t.Errorf("it said %q", h.said[:4])
 		}
 		// The answer that comes while the other side is asked what it does counts.
