@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -67,7 +68,7 @@ func (a *auditor) rollbacks(ctx context.Context, member, mount string) (list []l
 // oldTimeline is the write-ahead log that a member of documentdb gave up: segments in a directory.
 type oldTimeline struct {
 	member, dir string
-	patience    time.Duration // for a file
+	patience    time.Duration // for a file; 0 is the default
 }
 
 // Name implements [ledger.Source].
@@ -132,7 +133,7 @@ func withoutHeaders(dst, segment []byte) []byte {
 type rollbackFiles struct {
 	member, dir string
 	files       []string
-	patience    time.Duration // for a file
+	patience    time.Duration // for a file; 0 is the default
 }
 
 // rollbacks finds the rollback files on the volume of a member.
@@ -184,7 +185,7 @@ func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) er
 
 // readFile reads a file of a member, whose disk may hang.
 func readFile(ctx context.Context, patience time.Duration, member, file string) (data []byte, err error) {
-	reading := wait.Wait{Name: "read of " + file + " of " + member, Limit: patience}
+	reading := wait.Wait{Name: "read of " + file + " of " + member, Limit: cmp.Or(patience, defaultPatience)}
 	err = reading.Do(ctx, func(ctx context.Context) (err error) {
 		data, err = wait.Detached(ctx, func() ([]byte, error) { return os.ReadFile(file) })
 		return err

@@ -150,7 +150,8 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("given up: %v", h.gaveUp)
 		}
 		own := errors.New("refused")
-		if err := (wait.Wait{Name: "x", Limit: time.Hour}).Do(t.Context(), func(context.Context) error { return own }); err != own {
+		refused := wait.Wait{Name: "x", Limit: time.Hour}
+		if err := refused.Do(t.Context(), func(context.Context) error { return own }); err != own {
 			t.Errorf("an error of its own is %v", err)
 		}
 	})
