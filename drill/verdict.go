@@ -92,6 +92,10 @@ func violations(r *record.DrillRound) []string {
 				wrong.add("%s %s: %s", figure.Plural(int(n), "write"), c.class, c.text)
 			}
 		}
+		if l.WrongReads > 0 {
+			wrong.add("%s during the load returned another document than requested, or other content than was written",
+				figure.Plural(int(l.WrongReads), "read"))
+		}
 		for _, read := range l.Reads {
 			if c := read.Copy; c != nil && c.Torn > 0 {
 				wrong.add("%s is inconsistent: %s missing before later ones of the same writer, or changed", read.Source,

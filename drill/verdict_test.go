@@ -51,9 +51,11 @@ func TestVerdict(t *testing.T) {
 		return func(e *evidence) { e.round.Ledger.Inserts[class] = 3 }
 	}
 	judged(t, map[string]verdictCase{
-		"holds":      {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
-		"lost":       {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
-		"corrupt":    {lose(record.WriteCorrupt), record.Violated, "other content"},
+		"holds":   {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
+		"lost":    {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
+		"corrupt": {lose(record.WriteCorrupt), record.Violated, "other content"},
+		"wrong reads": {func(e *evidence) { e.round.Ledger.WrongReads = 2 }, record.Violated,
+			"2 reads during the load returned another document"},
 		"duplicated": {lose(record.WriteDuplicated), record.Violated, "more than once"},
 		"phantom":    {lose(record.WritePhantom), record.Violated, "not applied"},
 		"diverged":   {lose(record.WriteDiverged), record.Violated, "between members"},

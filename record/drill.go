@@ -300,6 +300,9 @@ type LedgerResult struct {
 	Examples map[string][]string `json:"examples,omitempty"`
 	// Reads are the passes of the audit: the final read and each member.
 	Reads []LedgerRead `json:"reads"`
+	// WrongReads are reads during the load that returned another document than requested, or other content than was
+	// written.
+	WrongReads int64 `json:"wrong_reads,omitempty"`
 	// Judged is the result of the reads during the load, if the workload has reads that can be judged.
 	Judged *ReadsResult `json:"judged_reads,omitempty"`
 	// Notes say which writes cannot be judged, and why.

@@ -151,7 +151,7 @@ func (a *audit) note() {
 	say(skipped, "%d writes are not checked, because upserts, replacements, removals, $merge, $out, and updates by a filter "+
 		"other than _id cannot be identified afterwards")
 	say(missed, "%d further reads did not find an acknowledged write. They are not kept, so there may be more stale writes")
-	say(wrong, "%d reads during the run returned other content than was written. The classes count what the audit found")
+	r.WrongReads = wrong
 	say(a.final.damaged, "%d documents are too damaged to identify their write. They may be among the lost writes")
 	say(a.final.foreign, "%d documents of other runs were ignored")
 	if a.l.groups.totals()[acknowledged] > 0 {

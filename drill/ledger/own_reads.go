@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"bytes"
+
 	"github.com/plimsoll-bench/plimsoll/drill/reads"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -91,7 +93,8 @@ func (s *ownStream) verifySlot(doc []byte) bool {
 		return true
 	}
 	var r reading
-	if !r.read(doc, "", true) || r.strange {
+	requested := s.filter[4 : len(s.filter)-1] // its only element is _id
+	if !r.read(doc, "", true) || r.strange || !bytes.Equal(r.id, requested) {
 		return false
 	}
 	for i, e := range r.slot {
