@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,6 +131,8 @@ type counts struct {
 	NotPlanted int    `json:"not_planted,omitempty"`
 	Failed     int    `json:"failed,omitempty"` // trials that ended with an error
 	NotRun     string `json:"not_run,omitempty"`
+	// Made says when and of which commit, if the row was not made with the others.
+	Made string `json:"made,omitempty"`
 
 	shown int // unexpected answers that were reported
 }
@@ -197,7 +200,7 @@ func (f family) run(ctx context.Context, c config, log io.Writer) (result, error
 		res.About = f.about()
 	}
 	for _, r := range f.rows {
-		if r.trials(c) > 0 && (c.row == "" || c.row == r.name) {
+		if r.trials(c) > 0 && (c.row == "" || slices.Contains(strings.Split(c.row, ","), r.name)) {
 			res.Rows = append(res.Rows, counts{Row: r.name, NotRun: string(missing)})
 		}
 	}

@@ -174,11 +174,25 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff(map[string]result{a.name: r}, by, cmpopts.IgnoreUnexported(counts{})); diff != "" || err != nil {
 		t.Errorf("stored (want -, got +; %v):\n%s", err, diff)
 	}
+	later := r
+	later.Date, later.Commit, later.Rows = "2026-12-01", "def", []counts{{Row: "honest", Cleared: 100}}
+	both, err := r.with(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store(root, []family{a, b}, []result{both}); err != nil {
+		t.Fatal(err)
+	}
+	later.Machine = "another machine"
+	if _, err = r.with(later); err == nil {
+		t.Error("rows of two machines are one result")
+	}
 	text, err := os.ReadFile(filepath.Join(root, trustPage))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 of 1 goals are met: none is missed.", "Without a stored result: `honest`, `root`, `broken`.", "- later (a verdict)"} {
+	for _, want := range []string{"2 of 2 goals are met: none is missed.", "Without a stored result: `root`, `broken`.",
+		"Made later (2026-12-01, commit def): `honest`.", "- later (a verdict)"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in the page:\n%s", want, text)
 		}

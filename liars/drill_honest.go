@@ -11,16 +11,18 @@ import (
 // The drills of honest servers read in all ways that are judged.
 func drillTroubles() []deceit {
 	return []deceit{
-		{name: "plain", what: "a proxy that forwards everything", full: 200, make: often(0, nil), reads: causalReads},
+		{name: "plain", what: "a proxy that forwards everything", full: 100, make: often(0, nil), reads: causalReads},
 		{name: "plain-linearizable", what: "the same, with linearizable reads", full: 100, make: often(0, nil),
 			reads: linearizableReads},
-		{name: "cut-before", what: "connections are cut before a write is forwarded", full: 150, reads: causalReads,
+		{name: "cut-before", what: "connections are cut before a write is forwarded", full: 100, reads: causalReads,
 			make: often(0.05, func(*drillTrial, *exchange) error { return errCut })},
-		{name: "cut-after", what: "connections are cut after a write was stored and before its answer", full: 150,
+		{name: "cut-after", what: "connections are cut after a write was stored and before its answer", full: 100,
 			reads: causalReads, make: often(0.05, storedAndCut)},
 		{name: "cut-linearizable", what: "the same, with linearizable reads", full: 100, reads: linearizableReads,
 			make: often(0.05, storedAndCut)},
-		{name: "stored-late", what: "a write is stored after the client has given it up", full: 100,
+		{name: "retries", what: "connections are cut, and the official driver retries the writes", full: 50,
+			make: often(0.05, storedAndCut), setup: useDriver},
+		{name: "stored-late", what: "a write is stored after the client has given it up", full: 50,
 			make:  often(0.02, storedLate),
 			setup: func(asked *spec.Drill) { asked.Run.Load.Timeout = spec.Duration(time.Second) }},
 		{name: "refused", what: "writes are refused and not stored", full: 100, make: often(0.05,
@@ -29,9 +31,9 @@ func drillTroubles() []deceit {
 			make: often(0.05, notConfirmed)},
 		{name: "window", what: "the last writes before the fault are lost, within the allowed window", full: 100,
 			make: losesWindow, setup: allowWindow},
-		{name: "shared", what: "connections are cut while many writers update the same documents", full: 100,
+		{name: "shared", what: "connections are cut while many writers update the same documents", full: 50,
 			make: often(0.05, storedAndCut), setup: setUpdates, collections: []string{"usertable"}},
-		{name: "lost-commits", what: "connections are cut before and after commits of transactions", full: 100,
+		{name: "lost-commits", what: "connections are cut before and after commits of transactions", full: 50,
 			make: losesCommits, setup: setPairs, collections: pairs, needsReal: transactions},
 	}
 }

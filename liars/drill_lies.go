@@ -27,6 +27,8 @@ func drillLies() []deceit {
 			setup: allowWindow, notFound: "writes that are acknowledged after the fault count as within the window"},
 		{name: "insert-twice", what: "an insert is stored twice, the second time under another `_id`", make: insertsTwice},
 		{name: "update-twice", what: "an update is applied twice", make: updatesTwice},
+		{name: "retry-twice", what: "the retry of an update by the official driver is applied again", make: appliesRetry,
+			setup: useDriver},
 		{name: "refuse-and-store", what: "a write is refused with an error that excludes it, and stored", make: refusesAndStores},
 		{name: "byte-insert", what: "one byte of an inserted document is changed before it is stored", make: changesInsert},
 		{name: "byte-update", what: "one byte of the number that an update adds is changed", make: changesUpdate},
@@ -231,6 +233,35 @@ func updatesTwice(d *drillTrial) func(*exchange) error {
 		}
 		d.planted = true
 		return x.beside(x.changed("updates", docs...))
+	}
+}
+
+// useDriver makes the load with the official driver, which retries a write once.
+func useDriver(asked *spec.Drill) { asked.Run.Client = "driver" }
+
+// appliesRetry cuts the answer of an update, and applies its retry as if it were another update.
+func appliesRetry(d *drillTrial) func(*exchange) error {
+	victim := ""
+	return func(x *exchange) error {
+		if x.command.name != "update" {
+			return d.honestly(x)
+		}
+		retry := string(x.command.doc.Lookup("lsid").Data) + string(x.command.doc.Lookup("txnNumber").Data)
+		docs, err := x.command.documents("updates")
+		if err != nil {
+			return err
+		}
+		switch {
+		case victim == "" && d.due():
+			victim = retry
+			return storedAndCut(d, x)
+		case victim == retry && !d.planted:
+			d.planted = true
+			if err := x.beside(x.changed("updates", docs...)); err != nil {
+				return err
+			}
+		}
+		return d.honestly(x)
 	}
 }
 

@@ -32,7 +32,7 @@ func main() {
 	var c config
 	flag.BoolVar(&c.small, "small", false, "few trials of each row: the version of make test, under two minutes")
 	flag.StringVar(&c.families, "family", "", "run these families only, separated by commas: "+strings.Join(names(families()), ", "))
-	flag.StringVar(&c.row, "row", "", "run one row of the family only")
+	flag.StringVar(&c.row, "row", "", "run these rows of one family only, separated by commas")
 	flag.Uint64Var(&c.seed, "seed", 1, "seed of the first trial of each row; trial i has SEED + i")
 	flag.IntVar(&c.n, "n", 0, "trials of each row (default: those of the version)")
 	flag.BoolVar(&c.update, "update", false, "store the results in "+resultsDir+" and write "+trustPage)
@@ -78,7 +78,7 @@ func conduct(ctx context.Context, c config, all []family, out, log io.Writer) er
 	}
 	fmt.Fprint(out, tables(selected, results))
 	if c.update {
-		if err := update(all, selected, results); err != nil {
+		if err := update(c, all, selected, results); err != nil {
 			return err
 		}
 	}
@@ -90,8 +90,8 @@ func conduct(ctx context.Context, c config, all []family, out, log io.Writer) er
 
 // selected returns the families that c names, all if it names none.
 func (c config) selected(all []family) ([]family, error) {
-	if c.update && (c.small || c.row != "" || c.n > 0) {
-		return nil, errors.New("-update stores full results only: omit -small, -row and -n")
+	if c.update && (c.small || c.n > 0) {
+		return nil, errors.New("-update stores full results only: omit -small and -n")
 	}
 	if c.families == "" {
 		if c.row != "" {
@@ -107,15 +107,19 @@ func (c config) selected(all []family) ([]family, error) {
 		}
 		selected = append(selected, all[i])
 	}
-	if c.row != "" && !slices.ContainsFunc(selected, func(f family) bool {
-		return slices.ContainsFunc(f.rows, func(r row) bool { return r.name == c.row })
-	}) {
-		return nil, fmt.Errorf("%s has no row %q", c.families, c.row)
+	if c.row == "" {
+		return selected, nil
+	}
+	for name := range strings.SplitSeq(c.row, ",") {
+		if len(selected) > 1 || !slices.ContainsFunc(selected[0].rows, func(r row) bool { return r.name == name }) {
+			return nil, fmt.Errorf("%s has no row %q", c.families, name)
+		}
 	}
 	return selected, nil
 }
 
-func update(all, selected []family, results map[string]result) error {
+// update stores results. Those of some rows replace these rows in the stored result of their family.
+func update(c config, all, selected []family, results map[string]result) error {
 	out, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
 		return fmt.Errorf("-update runs in a clone: %w", err)
@@ -128,6 +132,17 @@ func update(all, selected []family, results map[string]result) error {
 			return err
 		}
 		signed = append(signed, r)
+	}
+	if c.row != "" {
+		by, err := stored(root, all)
+		if err != nil {
+			return err
+		}
+		if old, ok := by[signed[0].Family]; ok {
+			if signed[0], err = old.with(signed[0]); err != nil {
+				return err
+			}
+		}
 	}
 	return store(root, all, signed)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -91,6 +92,9 @@ func (f family) table(b *strings.Builder, res result) {
 	}
 	if res.Date != "" {
 		fmt.Fprintf(b, "\n%s, commit %s, %s%s; %.0f s, seed %d.\n", res.Date, res.Commit, about, res.Machine, res.Seconds, res.Seed)
+		for _, made := range res.made() {
+			fmt.Fprintf(b, "\nMade later (%s): %s.\n", made, strings.Join(res.rowsMade(made), ", "))
+		}
 	}
 }
 
@@ -155,4 +159,23 @@ func page(all []family, by map[string]result) string {
 		}
 	}
 	return b.String()
+}
+
+// made are the times and commits of rows that were not made with the others.
+func (r result) made() (list []string) {
+	for _, c := range r.Rows {
+		if c.Made != "" && !slices.Contains(list, c.Made) {
+			list = append(list, c.Made)
+		}
+	}
+	return list
+}
+
+func (r result) rowsMade(at string) (rows []string) {
+	for _, c := range r.Rows {
+		if c.Made == at {
+			rows = append(rows, "`"+c.Row+"`")
+		}
+	}
+	return rows
 }

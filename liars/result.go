@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,6 +35,24 @@ func (r result) rowOf(name string) (counts, bool) {
 		}
 	}
 	return counts{}, false
+}
+
+// with is a result with other rows of a later one, which was made on the same machine.
+func (r result) with(later result) (result, error) {
+	if r.Machine != later.Machine || r.About != later.About || r.Seed != later.Seed {
+		return r, fmt.Errorf("the stored result of %s was made on another machine or with another seed: run all of its rows", r.Family)
+	}
+	r.Rows = slices.Clone(r.Rows)
+	for _, c := range later.Rows {
+		c.Made = later.Date + ", commit " + later.Commit
+		if i := slices.IndexFunc(r.Rows, func(old counts) bool { return old.Row == c.Row }); i >= 0 {
+			r.Rows[i] = c
+		} else {
+			r.Rows = append(r.Rows, c)
+		}
+	}
+	r.Seconds += later.Seconds
+	return r, nil
 }
 
 // resultsDir and trustPage are relative to the root of the repository.
