@@ -174,7 +174,8 @@ func (s *Scaling) byLaw(x float64) (Estimate, error) {
 	if n == 0 {
 		return Estimate{}, err
 	}
-	e := Estimate{N: n, Interval: stats.Interval{Low: iv.Low, High: math.Inf(1)}, Known: true, Safe: iv.High, Assumption: ByLaw}
+	e := Estimate{N: n, Known: true, Safe: iv.High, Assumption: ByLaw,
+		Interval: stats.Interval{Low: iv.Low, High: math.Inf(1)}}
 	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes are beyond the largest measured size (%s), so this is extrapolated by the scalability law, not measured",
 		number(n), number(s.fit.Largest())))
 	if err != nil {

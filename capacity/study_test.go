@@ -59,7 +59,8 @@ func TestSizeUsesMeasuredScaling(t *testing.T) {
 		}
 		w := s.Workloads[0]
 		near(t, fmt.Sprintf("the number of nodes that do what %v do", nodes), *w.Needed, nodes, 0.03)
-		if (w.Assumption != want && want != Measured) || w.Low == nil || w.NeededLow == nil || (w.NeededHigh == nil) != (nodes > 16) ||
+		if (w.Assumption != want && want != Measured) || w.Low == nil || w.NeededLow == nil ||
+			(w.NeededHigh == nil) != (nodes > 16) ||
 			float64(s.Answer.Nodes) < *w.Needed {
 			t.Errorf("%v nodes: %s", nodes, text(s))
 		}

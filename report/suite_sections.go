@@ -291,8 +291,8 @@ func suiteCSV(w io.Writer, s *Suite) error {
 			}
 			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, string(st.Kind), st.Level, st.Metric,
 				st.Measure, st.Stated, st.Place, st.Baseline,
-				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n, optional(st.Margin), string(st.Verdict),
-				st.Found, string(st.Agreement), st.Why,
+				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n,
+				optional(st.Margin), string(st.Verdict), st.Found, string(st.Agreement), st.Why,
 				strings.Join(st.Contradictions, " ")}
 			for c := range row {
 				row[c] = cell(row[c])

@@ -190,7 +190,8 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone,
 			Shows: []string{"results"}, Level: level}, Drill: d}
 	}
-	s := suiteOf("failover", drill("one", "re-attached disk", []float64{20e9, 20.4e9, 20.2e9}, 1000, 1), drill("two", "replicated volume", []float64{5e9, 5.1e9, 5.05e9}, 3195, 1),
+	s := suiteOf("failover", drill("one", "re-attached disk", []float64{20e9, 20.4e9, 20.2e9}, 1000, 1),
+		drill("two", "replicated volume", []float64{5e9, 5.1e9, 5.05e9}, 3195, 1),
 		drill("three", "replica set", []float64{30e9}, 900, 3), drill("rest", "re-attached disk", []float64{40e9}, 1, 1))
 	for _, c := range []struct {
 		level, metric string

@@ -187,7 +187,9 @@ func (c *Choice) outside(l *Level) (inward []Level, err error) {
 		return terms[j]
 	}
 	for j := range c.names {
-		up := slices.SortedStableFunc(slices.Values(c.levels), func(a, b Level) int { return cmp.Compare(at(&a, j), at(&b, j)) })
+		up := slices.SortedStableFunc(slices.Values(c.levels), func(a, b Level) int {
+			return cmp.Compare(at(&a, j), at(&b, j))
+		})
 		switch x := at(l, j); {
 		case x < at(&up[0], j):
 			return up, nil

@@ -9,8 +9,8 @@ import (
 )
 
 // Of the intervals between levels, 90 to 98 % contain the true throughput, and of the limits beyond them, so many are
-// above it. They are not wide, and few are refused, except where throughput collapses: then no law describes the levels.
-// A collapse or a saturation that no level shows is below the limit, so all limits of these laws hold.
+// above it. They are not wide, and few are refused, except where throughput collapses: then no law describes the
+// levels. A collapse or a saturation that no level shows is below the limit, so all limits of these laws hold.
 func TestCoverage(t *testing.T) {
 	const tries = 40
 	for _, beyond := range []bool{false, true} {

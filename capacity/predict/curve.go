@@ -20,8 +20,8 @@ type Curve struct {
 	Ratio, Low, Up    []float64
 }
 
-// Curve predicts a factor between its smallest and its largest measured level. ok is false if nothing between them can be
-// predicted, or if the levels are no numbers.
+// Curve predicts a factor between its smallest and its largest measured level. ok is false if nothing between them can
+// be predicted, or if the levels are no numbers.
 func (s *Study) Curve(f *spec.Factor) (c Curve, ok bool) {
 	factors, err := Factors(s.Dir, s.Study)
 	if err != nil || f.Path == "" {

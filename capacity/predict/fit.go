@@ -202,8 +202,8 @@ func (f *Fitted) gradient(l *Level) []float64 {
 }
 
 // spread sets the residual standard deviation and the matrix of the interval. Deviations below the variation of the
-// trials are chance, so the variation of a level's mean is the least. What the residuals have beyond it is the deviation
-// of the levels from the law. Single trials do not show which is which: all of it counts as that deviation.
+// trials are chance, so the variation of a level's mean is the least. What the residuals have beyond it is the
+// deviation of the levels from the law. Single trials do not show which is which: all of it counts as that deviation.
 func (f *Fitted) spread(levels []Level) error {
 	p := 0
 	var rows [][]float64

@@ -66,7 +66,8 @@ func meets(t *testing.T, b *record.Backtest, most bounds) {
 		}
 	}
 	t.Logf("median width %.2f", measure.Median(widths))
-	if b.Inner.Refused > b.Inner.Levels*2/5 || *b.Inner.Median > 0.1 || 1+*b.Outer.Median > most.above || measure.Median(widths) > most.width {
+	if b.Inner.Refused > b.Inner.Levels*2/5 || *b.Inner.Median > 0.1 || 1+*b.Outer.Median > most.above ||
+		measure.Median(widths) > most.width {
 		t.Errorf("%d of %d inner levels are refused, their median error is %.1f %%, and the median width %.2f; limits are %.1f %% too high", b.Inner.Refused,
 			b.Inner.Levels, 100**b.Inner.Median, measure.Median(widths), 100**b.Outer.Median)
 	}

@@ -62,8 +62,8 @@ type Study struct {
 
 // WhatIf predicts the throughput of a deployment that differs from the baseline of the first study. Each key is
 // answered by a study that varied it: by its measurement, or else by the model that describes it best. The changes are
-// multiplied, and the squares of their intervals are added. A change beyond the measured levels has an upper limit only,
-// and then the answer has.
+// multiplied, and the squares of their intervals are added. A change beyond the measured levels has an upper limit
+// only, and then the answer has one only.
 func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, error) {
 	asked, err := ParseWhatIf(text)
 	if err != nil {

@@ -42,7 +42,7 @@ func lawOf(s *record.Study, f *spec.Factor, metric string, c *chart.XY) (note st
 	first, last := fit.Points[0].N, fit.Largest()
 	c.Series = append(c.Series, curveOfLaw(fit, "law", chart.Dashed, first, last))
 	c.Bands = append(c.Bands, bandOfLaw(fit, first, last))
-	note = lawText(fit) + " It says nothing beyond the measured sizes."
+	note = lawText(fit) + " It is not drawn beyond the measured sizes, because something else may become the limit there."
 	if len(fit.Warnings) > 0 {
 		note = lawText(fit) + " It may not be used: " + strings.Join(fit.Warnings, "; ") + "."
 	}
@@ -136,7 +136,8 @@ func lawTable(fit *capacity.Fit) *Table {
 			low, high = figure.Rate(iv.Low), figure.Rate(iv.High)
 		}
 		mean, _, _ := stats.GeoMean(p.Throughput, 0.95)
-		t.Rows = append(t.Rows, []string{figure.Significant(p.N), fmt.Sprint(len(p.Throughput)), figure.Rate(mean), figure.Rate(x), low, high})
+		t.Rows = append(t.Rows, []string{figure.Significant(p.N), fmt.Sprint(len(p.Throughput)), figure.Rate(mean),
+			figure.Rate(x), low, high})
 	}
 	return t
 }

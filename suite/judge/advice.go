@@ -170,7 +170,8 @@ func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth,
 // sameWay reports whether the direction of a statement was found here, whatever its size.
 func sameWay(st *record.SuiteStatement) bool {
 	certain := st.Verdict == record.Better || st.Verdict == record.Worse
-	return st.Agreement == record.Agrees || st.Agreement == record.SameDirection || st.Agreement == record.Compatible && certain
+	return st.Agreement == record.Agrees || st.Agreement == record.SameDirection ||
+		st.Agreement == record.Compatible && certain
 }
 
 // adviceRest counts the statements without a verdict.

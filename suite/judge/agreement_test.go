@@ -40,8 +40,8 @@ func TestAgreement(t *testing.T) {
 			c.means = span{c.stated, c.stated}
 		}
 		st := record.SuiteStatement{Published: &c.stated}
-		judgeRatio(&st, c.means, &measurement{ratio: math.Sqrt(c.low * c.high), low: c.low, high: c.high, once: c.once, verdict: c.verdict},
-			reason{}, 0.03)
+		m := measurement{ratio: math.Sqrt(c.low * c.high), low: c.low, high: c.high, once: c.once, verdict: c.verdict}
+		judgeRatio(&st, c.means, &m, reason{}, 0.03)
 		if st.Agreement != c.want || st.Why == "" || (st.Margin == nil) != c.means.bounded() {
 			t.Errorf("%s: %s (%s), margin %v, want %s", name, st.Agreement, st.Why, st.Margin, c.want)
 		}

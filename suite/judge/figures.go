@@ -389,14 +389,14 @@ func judgeRatio(st *record.SuiteStatement, means span, m *measurement, reason re
 	}
 }
 
-// confirmedWithin is how far a measured ratio may be from a stated one that it confirms: a fifth up or down. A statement
-// that is wrong by a factor of 1.2 or more is then confirmed in at most 2.5 % of cases, and a few trials with little noise
-// can confirm a true one.
+// confirmedWithin is how far a measured ratio may be from a stated one that it confirms: a fifth up or down. A
+// statement that is wrong by a factor of 1.2 or more is then confirmed in at most 2.5 % of cases, and a few trials with
+// little noise can confirm a true one.
 const confirmedWithin = 0.20
 
-// confirmMargin is the margin within which a ratio is confirmed: a fifth, and at most half of the stated change, so that
-// a confirmed change has the stated direction and more than half of its size. It is at least the margin of the study,
-// below which a change does not matter.
+// confirmMargin is the margin within which a ratio is confirmed: a fifth, and at most half of the stated change, so
+// that a confirmed change has the stated direction and more than half of its size. It is at least the margin of the
+// study, below which a change does not matter.
 func confirmMargin(stated, margin float64) float64 {
 	return max(margin, min(confirmedWithin, math.Exp(math.Abs(math.Log(stated))/2)-1))
 }
@@ -410,9 +410,9 @@ const (
 	includesOne = "the measured interval includes 1, so the direction is not known"
 )
 
-// agreement compares a stated ratio with a measured one. It is confirmed if the whole interval is within the margin of it
-// (two one-sided tests on the logarithm; Schuirmann 1987), or within the stated bound. An interval that includes it and
-// is wider does not contradict it, and does not confirm it.
+// agreement compares a stated ratio with a measured one. It is confirmed if the whole interval is within the margin of
+// it (two one-sided tests on the logarithm; Schuirmann 1987), or within the stated bound. An interval that includes it
+// and is wider does not contradict it, and does not confirm it.
 func agreement(st *record.SuiteStatement, means span, m *measurement, margin float64) (record.Agreement, string) {
 	stated, within := *st.Published, means
 	if st.Margin != nil {
@@ -428,7 +428,7 @@ func agreement(st *record.SuiteStatement, means span, m *measurement, margin flo
 	case overlap && m.once:
 		return record.Compatible, "it was measured once, which confirms nothing"
 	case overlap:
-		return record.Compatible, "the document's ratio is inside the measured interval, which is too wide to confirm it"
+		return record.Compatible, "the measured interval includes the document's ratio and is too wide to confirm it"
 	case m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1):
 		return record.NotTold, excludesOne
 	case m.verdict == record.Inconclusive && !math.IsNaN(m.low):

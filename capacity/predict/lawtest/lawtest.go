@@ -47,8 +47,8 @@ var Kinds = []Kind{
 	}},
 }
 
-// Jump is throughput that rises abruptly, such as that of data which fit into memory from some size on. No verdict claims
-// to find a jump beyond the levels.
+// Jump is throughput that rises abruptly, such as that of data which fit into memory from some size on. No verdict
+// claims to find a jump beyond the levels.
 var Jump = Kind{"a jump up", func(r *rand.Rand, first, last float64) law {
 	limit, more, below := between(r, last, 2*last), between(r, 1.5, 5), usl(between(r, 0.001, 0.1), 0)
 	return func(n float64) float64 {
@@ -70,7 +70,10 @@ func between(r *rand.Rand, low, high float64) float64 {
 }
 
 // sizes of measured levels, as people choose them.
-var sizes = [][]float64{{1, 2, 4, 8, 16, 32, 64}, {2, 4, 8, 16, 32}, {1, 2, 3, 4, 5, 6, 8}, {8, 16, 32, 64, 96, 128}, {1, 2, 4, 8, 12, 16, 24, 32, 48, 64}}
+var sizes = [][]float64{
+	{1, 2, 4, 8, 16, 32, 64}, {2, 4, 8, 16, 32}, {1, 2, 3, 4, 5, 6, 8}, {8, 16, 32, 64, 96, 128},
+	{1, 2, 4, 8, 12, 16, 24, 32, 48, 64},
+}
 
 // noise are standard deviations of logarithms: of levels around the law, and of trials around their level.
 var noise = []struct{ level, trial float64 }{{0, 0.03}, {0.02, 0.03}, {0.05, 0.05}, {0, 0.10}}
