@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -317,15 +318,18 @@ func (s *sizer) weigh(d *demand) {
 	}
 	e, err := d.scaling.Nodes(need.Operations)
 	if err != nil {
-		s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: %v", d.w.name, err))
+		verdict := record.SizeImpossible
+		if errors.As(err, new(notShown)) {
+			verdict = record.SizeUnknown
+		}
+		s.refuse(verdict, fmt.Sprintf("workload %s: %v", d.w.name, err))
 		return
 	}
 	d.needed = e
 	d.out.Needed, d.out.Assumption = &e.N, e.Assumption
-	safe := e.N
+	safe := e.Safe
 	if e.Known {
 		d.out.NeededLow, d.out.NeededHigh = record.Finite(e.Low), record.Finite(e.High)
-		safe = e.High
 	}
 	for _, doubt := range e.Doubts {
 		s.doubt("scaling-"+e.Assumption, measure.Warning, "workload %s: %s", d.w.name, doubt)

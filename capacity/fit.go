@@ -357,20 +357,20 @@ func geoMean(xs []float64) float64 {
 	return math.Exp(sum / float64(len(xs)))
 }
 
-// Predict returns the throughput at n with its interval, which is a point if none is known. The error says why the
-// prediction is unreliable; the values are valid with it.
-func (f *Fit) Predict(n float64) (x float64, iv stats.Interval, err error) {
+// Predict returns the throughput at n between the measured sizes with its interval, which is a point if none is known.
+func (f *Fit) Predict(n float64) (x float64, iv stats.Interval) {
 	x = f.At(n)
 	iv = stats.Interval{Low: x, High: x}
 	if f.Known {
 		iv = f.interval(func(u USL) float64 { return u.At(n) })
 	}
-	if n > f.Largest()*maxReach {
-		err = fmt.Errorf("size %s is more than %s times the largest measured size (%s)",
-			figure.Significant(n), figure.Significant(maxReach), figure.Significant(f.Largest()))
-	}
-	return x, iv, err
+	return x, iv
 }
+
+// notShown is the error of a question that the measured sizes do not decide.
+type notShown struct{ why string }
+
+func (e notShown) Error() string { return e.why }
 
 // Nodes returns the smallest size, not rounded, at which the curve reaches x, with its interval. High is infinite if
 // some resamples never reach it. The error says why there is no such size, or why it is unreliable.
@@ -381,7 +381,7 @@ func (f *Fit) Nodes(x float64) (n float64, iv stats.Interval, err error) {
 		if f.Reached {
 			return 0, iv, fmt.Errorf("no size reaches %s/s: by the fit, throughput peaks at N = %s with %s/s", figure.Rate(x), figure.Significant(peak), figure.Rate(f.At(peak)))
 		}
-		return 0, iv, fmt.Errorf("by the fit no size reaches %s/s, but its peak is beyond the measured sizes", figure.Rate(x))
+		return 0, iv, notShown{fmt.Sprintf("by the fit no size reaches %s/s, but its peak is beyond the measured sizes, so this is not known. Measure a larger size", figure.Rate(x))}
 	}
 	iv = stats.Interval{Low: n, High: n}
 	if f.Known {

@@ -33,6 +33,7 @@ func Multiply(base, value []float64, nodes float64, scaling *Scaling) (Multiplie
 		if known {
 			n.Interval = stats.Interval{Low: nodes * r.Low, High: nodes * r.High}
 		}
+		n.Safe = n.High
 	}
 	m.Nodes = n
 	return m, nil

@@ -148,7 +148,10 @@ func (s *sizer) explainDemands() {
 		text += "; " + d.p.describe()
 		if rate := s.in.Need.Operations; rate > 0 {
 			text += fmt.Sprintf(". %s/s need %s nodes", figure.Rate(rate), number(d.needed.N))
-			if d.needed.Known && !math.IsInf(d.needed.High, 0) {
+			switch {
+			case d.needed.Known && math.IsInf(d.needed.High, 0):
+				text += fmt.Sprintf(" (at least %s)", number(d.needed.Low))
+			case d.needed.Known:
 				text += fmt.Sprintf(" (%s to %s)", number(d.needed.Low), number(d.needed.High))
 			}
 			text += ", " + assumptionText[d.needed.Assumption]

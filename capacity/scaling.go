@@ -29,11 +29,16 @@ type Scaling struct {
 
 // Estimate is the number of nodes that a load needs, not rounded.
 type Estimate struct {
-	N              float64
-	stats.Interval // of N, a point unless Known; High may be infinite
-	Known          bool
-	Assumption     string
-	Doubts         []string // to read before relying on it
+	N float64
+	// Interval is the 95 % interval of N, a point unless Known. High is infinite beyond the measured sizes, because no
+	// measured size shows what becomes the limit there, and where the largest size may not suffice.
+	stats.Interval
+	Known bool
+	// Safe is the number to plan with: the upper end of the interval, beyond the measured sizes of one that assumes that
+	// throughput continues as measured. It is infinite if that has no upper end.
+	Safe       float64
+	Assumption string
+	Doubts     []string // to read before relying on it
 }
 
 // NewScaling makes a scaling. It fails for values that are not above 0.
@@ -82,11 +87,15 @@ func (s *Scaling) linear(x float64) Estimate {
 	p := s.points[0]
 	mean, iv, known := stats.GeoMean(p.Throughput, confidence)
 	e := Estimate{N: p.N * x / mean, Known: known, Assumption: Linear}
-	e.Interval = stats.Interval{Low: e.N, High: e.N}
+	e.Interval, e.Safe = stats.Interval{Low: e.N, High: e.N}, e.N
 	if known {
 		e.Interval = stats.Interval{Low: p.N * x / iv.High, High: p.N * x / iv.Low}
+		e.Safe = e.High
 	}
 	if e.N > p.N {
+		if known {
+			e.High = math.Inf(1)
+		}
 		e.Doubts = append(e.Doubts, fmt.Sprintf("that %s nodes carry %s times what %s carry is assumed, not measured (linear scaling). Vary the nodes in a study to "+
 			"measure it",
 			number(e.N), figure.Significant(e.N/p.N), number(p.N)))
@@ -132,7 +141,10 @@ func (s *Scaling) inside(x, n float64) Estimate {
 		return m
 	}
 	e.Low = bound(func(iv stats.Interval) float64 { return iv.High })
-	e.High = bound(func(iv stats.Interval) float64 { return iv.Low })
+	e.Safe = bound(func(iv stats.Interval) float64 { return iv.Low })
+	if e.High = e.Safe; e.Assumption == Interpolated { // throughput is not on the line, but between its ends
+		e.Low, e.High = s.around(e.Low, e.High)
+	}
 	if !e.Known {
 		e.Interval = stats.Interval{Low: n, High: n}
 	}
@@ -143,12 +155,27 @@ func (s *Scaling) inside(x, n float64) Estimate {
 	return e
 }
 
+// around returns the measured sizes around two sizes; the upper one is infinite if there is none.
+func (s *Scaling) around(low, high float64) (below, above float64) {
+	below, above = s.points[0].N, math.Inf(1)
+	for _, p := range s.points {
+		if p.N <= low {
+			below = p.N
+		}
+		if p.N >= high {
+			above = min(above, p.N)
+		}
+	}
+	return below, above
+}
+
 func (s *Scaling) byLaw(x float64) (Estimate, error) {
 	n, iv, err := s.fit.Nodes(x)
 	if n == 0 {
 		return Estimate{}, err
 	}
-	e := Estimate{N: n, Interval: iv, Known: s.fit.Known, Assumption: ByLaw}
+	e := Estimate{N: n, Known: true, Safe: iv.High, Assumption: ByLaw,
+		Interval: stats.Interval{Low: iv.Low, High: math.Inf(1)}}
 	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes are beyond the largest measured size (%s), so this is extrapolated by the scalability law, not measured",
 		number(n), number(s.fit.Largest())))
 	if err != nil {
@@ -163,15 +190,15 @@ func (s *Scaling) byPower(x float64) (Estimate, error) {
 	top := geoMean(last.Throughput)
 	a := min(1, math.Log(top/geoMean(before.Throughput))/math.Log(last.N/before.N))
 	if a <= 0 {
-		return Estimate{}, fmt.Errorf("throughput did not rise from %s to %s nodes, so it is not known whether more nodes reach %s/s",
-			number(before.N), number(last.N), figure.Rate(x))
+		return Estimate{}, notShown{fmt.Sprintf("throughput did not rise from %s to %s nodes, so it is not known whether more nodes reach %s/s",
+			number(before.N), number(last.N), figure.Rate(x))}
 	}
 	n := last.N * math.Pow(x/top, 1/a)
 	if math.IsInf(n, 0) || n > 1e6 {
-		return Estimate{}, fmt.Errorf("throughput rose so little from %s to %s nodes that no reasonable number of nodes reaches %s/s",
-			number(before.N), number(last.N), figure.Rate(x))
+		return Estimate{}, notShown{fmt.Sprintf("throughput rose so little from %s to %s nodes that it is not known whether more nodes reach %s/s",
+			number(before.N), number(last.N), figure.Rate(x))}
 	}
-	e := Estimate{N: n, Interval: stats.Interval{Low: n, High: n}, Assumption: ByPower}
+	e := Estimate{N: n, Interval: stats.Interval{Low: n, High: n}, Safe: n, Assumption: ByPower}
 	e.Doubts = append(e.Doubts, fmt.Sprintf("%s nodes are beyond the largest measured size (%s). It is assumed that throughput continues as from %s to %s nodes "+
 		"(N^%s), without an interval",
 		number(n), number(last.N), number(before.N), number(last.N), figure.Significant(a)))

@@ -92,7 +92,8 @@ func TestSizeFromOpenLoop(t *testing.T) {
 		t.Errorf("the answer is %+v", a)
 	}
 	w := s.Workloads[0]
-	if w.Source != "open" || w.N != 3 || w.Assumption != Linear || w.Low == nil || *w.Needed < 5 || *w.NeededHigh < *w.Needed {
+	if w.Source != "open" || w.N != 3 || w.Assumption != Linear || w.Low == nil || *w.Needed < 5 ||
+		*w.NeededLow > *w.Needed || w.NeededHigh != nil {
 		t.Errorf("the workload is %+v", w)
 	}
 	if o := w.Objectives[0]; o.Met != 3 || o.N != 3 || *o.Worst < 9e6 || *o.Worst > 11e6 {

@@ -16,15 +16,26 @@ type Backtest struct {
 	Tool Tool   `json:"tool"`
 	// Factors are the factors of all studies and documents.
 	Factors []BacktestFactor `json:"factors"`
-	// Points is how many levels were left out, Refused how many of them were not predicted, Held how many measured values
-	// were inside of the interval of their prediction.
-	Points  int `json:"points"`
+	// Inner are the left-out levels between others, Outer those beyond the others, which have an upper limit only.
+	Inner    BacktestCount     `json:"inner"`
+	Outer    BacktestCount     `json:"outer"`
+	Validity []measure.Finding `json:"validity"`
+}
+
+// BacktestCount counts left-out levels.
+type BacktestCount struct {
+	// Levels is how many were left out, Refused how many of them were not predicted, Held how many measured values were
+	// inside of the interval of their prediction, or below their limit.
+	Levels  int `json:"levels"`
 	Refused int `json:"refused"`
 	Held    int `json:"held"`
-	// MedianError is the median of the absolute errors of the predictions, as a share of the measured value.
-	MedianError *float64          `json:"median_error,omitempty"`
-	Validity    []measure.Finding `json:"validity"`
+	// Median is that of the absolute errors of the predictions, as shares of the measured values; of levels beyond the
+	// others, that of limit / measured − 1.
+	Median *float64 `json:"median,omitempty"`
 }
+
+// Predicted is how many levels were not refused.
+func (c BacktestCount) Predicted() int { return c.Levels - c.Refused }
 
 // BacktestFactor is one factor of a study or of a published document.
 type BacktestFactor struct {
@@ -64,19 +75,20 @@ type BacktestPoint struct {
 	Level string `json:"level"`
 	// Size is the number that the factor varies, 0 for a name.
 	Size float64 `json:"size,omitempty"`
-	// Extrapolated levels are beyond the others.
-	Extrapolated bool `json:"extrapolated,omitempty"`
+	// Beyond: the level is beyond the others.
+	Beyond bool `json:"beyond,omitempty"`
 	// N is the number of trials, Measured their geometric mean in operations per second.
 	N        int     `json:"n"`
 	Measured float64 `json:"measured"`
-	// Model made the prediction; it is chosen without this level.
+	// Model made the prediction; it is chosen without this level. Predicted has the 95 % interval of what so many trials
+	// show. Beyond the others there is only the upper limit, High.
 	Model     string   `json:"model,omitempty"`
 	Predicted *float64 `json:"predicted,omitempty"`
 	Low       *float64 `json:"predicted_low,omitempty"`
 	High      *float64 `json:"predicted_high,omitempty"`
 	// Error is predicted / measured − 1.
 	Error *float64 `json:"error,omitempty"`
-	// Held: the measured value is inside of the interval.
+	// Held: the measured value is inside of the interval, or below the limit.
 	Held bool `json:"held"`
 	// Refused says why there is no prediction.
 	Refused string `json:"refused,omitempty"`
@@ -90,7 +102,8 @@ type WhatIf struct {
 	Tool Tool   `json:"tool"`
 	// Asked is the question as it was written.
 	Asked string `json:"asked"`
-	// Throughput is the prediction in operations per second, with its 95 % interval; absent if Refused says why.
+	// Throughput is the prediction in operations per second, with the 95 % interval of its mean. If a change is beyond the
+	// measured levels there is only the upper limit, High. All are absent if Refused says why.
 	Throughput *float64 `json:"throughput,omitempty"`
 	Low        *float64 `json:"throughput_low,omitempty"`
 	High       *float64 `json:"throughput_high,omitempty"`
@@ -112,13 +125,14 @@ type WhatIfChange struct {
 	Study string `json:"study,omitempty"`
 	// Basis is "measured" or the name of the model that predicted it.
 	Basis string `json:"basis,omitempty"`
-	// Ratio is the throughput relative to the baseline of the study, with its interval.
+	// Ratio is the throughput relative to the baseline of the study, with its interval. Beyond the measured levels there
+	// is only the upper limit, High.
 	Ratio *float64 `json:"ratio,omitempty"`
 	Low   *float64 `json:"ratio_low,omitempty"`
 	High  *float64 `json:"ratio_high,omitempty"`
-	// Extrapolated: the value is beyond the measured ones.
-	Extrapolated bool   `json:"extrapolated,omitempty"`
-	Why          string `json:"why,omitempty"`
+	// Beyond: the value is beyond the measured ones.
+	Beyond bool   `json:"beyond,omitempty"`
+	Why    string `json:"why,omitempty"`
 }
 
 // WhatIfPoint is a measured configuration.

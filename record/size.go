@@ -135,7 +135,8 @@ type SizeWorkload struct {
 	// Nodes is how many nodes did that, Copies how many members kept each document.
 	Nodes  int `json:"nodes"`
 	Copies int `json:"copies"`
-	// Needed is how many nodes carry the need, not rounded, spare ones not counted.
+	// Needed is how many nodes carry the need, not rounded, spare ones not counted. Its 95 % interval has no upper end
+	// beyond the measured sizes, because something else may become the limit there.
 	Needed     *float64 `json:"needed,omitempty"`
 	NeededLow  *float64 `json:"needed_low,omitempty"`
 	NeededHigh *float64 `json:"needed_high,omitempty"`

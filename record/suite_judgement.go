@@ -45,9 +45,10 @@ type Agreement string
 
 // The words of an agreement. What is only drawn, not stated or a setting is no statement, and is not counted.
 const (
-	// Agrees: the document's ratio lies in the measured interval, both differ from 1 by less than the margin, or what
-	// the words say was found.
+	// Agrees: the measured interval is within the margin of the document's ratio, or what the words say was found.
 	Agrees Agreement = "agrees"
+	// Compatible: the measured interval includes the document's ratio and is too wide to confirm it.
+	Compatible Agreement = "compatible"
 	// SameDirection: better or worse as in the document, by another ratio.
 	SameDirection Agreement = "same direction"
 	// Disagrees: the other direction, or a difference on one side only.
@@ -109,11 +110,14 @@ type SuiteStatement struct {
 	Low   *float64 `json:"ratio_low,omitempty"`
 	High  *float64 `json:"ratio_high,omitempty"`
 	N     int      `json:"n,omitempty"`
+	// Margin is how far the whole interval may be from the document's ratio to confirm it: 0.2 is from 1/1.2 to 1.2 times
+	// the ratio. Absent for bounds and words.
+	Margin *float64 `json:"margin,omitempty"`
 	// Found is what was found, where that is no ratio.
 	Found string `json:"found,omitempty"`
 	// Verdict is that of the study about the measured ratio.
 	Verdict   Verdict   `json:"verdict,omitempty"`
-	Agreement Agreement `json:"agreement" jsonschema:"enum=agrees,enum=same direction,enum=disagrees,enum=not told,enum=not measured,enum=only drawn,enum=not stated"`
+	Agreement Agreement `json:"agreement" jsonschema:"enum=agrees,enum=compatible,enum=same direction,enum=disagrees,enum=not told,enum=not measured,enum=only drawn,enum=not stated"`
 	// Why says in a sentence what the agreement rests on.
 	Why string `json:"why,omitempty"`
 	// Gap is the reason in a word where it was not measured.

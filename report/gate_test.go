@@ -30,27 +30,31 @@ func TestGateGolden(t *testing.T) {
 }
 
 func TestBacktestGolden(t *testing.T) {
-	b := &record.Backtest{Points: 3, Refused: 1, Held: 1, MedianError: num(0.073), Validity: []measure.Finding{},
+	b := &record.Backtest{Inner: record.BacktestCount{Levels: 2, Refused: 1, Median: num(0.11)},
+		Outer: record.BacktestCount{Levels: 1, Held: 1, Median: num(0.188)}, Validity: []measure.Finding{},
 		Factors: []record.BacktestFactor{{Source: "threads", Factor: "workers", Model: "usl", Why: "usl misses left-out levels by 7 %", Error: num(0.07),
 			Parameters: []record.BacktestParameter{{Name: "parallel", Value: 0.002}},
 			Models:     []record.BacktestModel{{Name: "usl", Formula: "N/X = a + b·N", Basis: "a book", Error: 0.07}},
 			Points: []record.BacktestPoint{
-				{Level: "16", Size: 16, Extrapolated: true, N: 3, Measured: 1600, Model: "usl", Predicted: num(1717),
-					Low: num(1500), High: num(1900), Error: num(0.073), Held: true},
+				{Level: "16", Size: 16, Beyond: true, N: 3, Measured: 1600, Model: "usl", High: num(1900), Held: true},
 				{Level: "8", Size: 8, N: 3, Measured: 900, Model: "usl", Predicted: num(800), Low: num(700), High: num(850),
 					Error: num(-0.11)},
-				{Level: "1", Size: 1, N: 3, Measured: 120, Refused: "too far"}}}}}
+				{Level: "2", Size: 2, N: 3, Measured: 120, Refused: "too far"}}}}}
 	golden(t, "backtest.md", func(w io.Writer, _ *record.Run) error { return Write(w, b, "md") }, nil)
 }
 
 func TestWhatIfGolden(t *testing.T) {
 	w := &record.WhatIf{Asked: "cores=16,disk=nvme", Throughput: num(12000), Low: num(9000), High: num(16000), Same: []string{"workers=8"},
 		Changes: []record.WhatIfChange{{Key: "cores", From: "8", To: "16", Basis: "amdahl", Ratio: num(1.6), Low: num(1.3), High: num(1.9),
-			Extrapolated: true, Why: "amdahl misses left-out levels by 4 %"},
+			Why: "amdahl misses left-out levels by 4 %"},
 			{Key: "disk", From: "sata-ssd", To: "nvme", Basis: "measured", Ratio: num(1.5), Low: num(1.4), High: num(1.6), Why: "n = 3"}},
 		Nearest: record.WhatIfPoint{Study: "my-study", Configuration: "cores=8", N: 3, Throughput: 5000}, Validity: []measure.Finding{}}
 	golden(t, "what-if.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
-	w.Throughput, w.Refused = nil, []string{"w: no study varied it"}
+	w.Throughput, w.Low = nil, nil
+	w.Changes[0] = record.WhatIfChange{Key: "cores", From: "8", To: "16", Basis: "amdahl", High: num(1.9), Beyond: true,
+		Why: "amdahl misses left-out levels by 4 %"}
+	golden(t, "what-if-beyond.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
+	w.High, w.Refused = nil, []string{"w: no study varied it"}
 	golden(t, "what-if-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
 }
 

@@ -25,12 +25,16 @@ func backtestDocument(b *record.Backtest) *Document {
 }
 
 func backtestTitle(b *record.Backtest) string {
-	predicted := b.Points - b.Refused
-	if predicted == 0 {
-		return fmt.Sprintf("none of %s can be predicted from the others", figure.Plural(b.Points, "level"))
+	in, out := b.Inner, b.Outer
+	text := fmt.Sprintf("none of %s between others can be predicted", figure.Plural(in.Levels, "level"))
+	if n := in.Predicted(); n > 0 {
+		text = fmt.Sprintf("%d of %s between others predicted: median error %s, %d inside of the 95 %% interval", n, figure.Plural(in.Levels, "level"),
+			figure.Percent(*in.Median), in.Held)
 	}
-	return fmt.Sprintf("%d of %s predicted from the others: median error %s, %d inside of the 95 %% interval",
-		predicted, figure.Plural(b.Points, "level"), figure.Percent(*b.MedianError), b.Held)
+	if n := out.Predicted(); n > 0 {
+		return text + fmt.Sprintf("; upper limits of %d of %d beyond the others: %d hold, median %s above the measurement", n, out.Levels, out.Held, figure.Percent(*out.Median))
+	}
+	return text + fmt.Sprintf("; no upper limit of %d beyond the others", out.Levels)
 }
 
 // BacktestSection has the left-out levels of a factor and the model that was chosen.
@@ -45,23 +49,23 @@ func BacktestSection(f *record.BacktestFactor) Section {
 	for i := range f.Points {
 		p := &f.Points[i]
 		name := p.Level
-		if p.Extrapolated {
+		if p.Beyond {
 			name += " *"
 		}
-		if p.Refused != "" {
+		held := map[bool]string{true: "yes", false: "no"}[p.Held]
+		switch {
+		case p.Refused != "":
 			s.Table.row(name, figure.Rate(p.Measured), "-", "-", "-", "refused", p.Refused)
-			continue
+		case p.Predicted == nil:
+			s.Table.row(name, figure.Rate(p.Measured), "-", "at most "+figure.Rate(*p.High), "-", held, p.Model)
+		default:
+			s.Table.row(name, figure.Rate(p.Measured), figure.Rate(*p.Predicted), span(p.Low, p.High, measure.UnitRate),
+				signed(*p.Error), held, p.Model)
 		}
-		held := "yes"
-		if !p.Held {
-			held = "no"
-		}
-		s.Table.row(name, figure.Rate(p.Measured), figure.Rate(*p.Predicted), span(p.Low, p.High, measure.UnitRate),
-			signed(*p.Error), held, p.Model)
 	}
 	for _, m := range f.Models {
 		if m.Name == f.Model {
-			s.Lines = append(s.Lines, "Model: "+m.Formula+" ("+m.Basis+"). Levels with * are extrapolated.")
+			s.Lines = append(s.Lines, "Model: "+m.Formula+" ("+m.Basis+"). Levels with * are beyond the others, so they have an upper limit only.")
 		}
 	}
 	return s
@@ -96,8 +100,11 @@ func whatIfDocument(w *record.WhatIf) *Document {
 	changes := Section{Title: "changes", Table: &Table{Header: []string{"key", "measured", "asked", "change", "interval", "by", "why"}, Left: 3, Last: 2}}
 	for _, c := range w.Changes {
 		ratio, iv := "-", "-"
-		if c.Ratio != nil {
+		switch {
+		case c.Ratio != nil:
 			ratio, iv = "×"+figure.Significant(*c.Ratio), span(c.Low, c.High, "")
+		case c.High != nil:
+			iv = "at most ×" + figure.Significant(*c.High)
 		}
 		changes.Table.row(c.Key, c.From, c.To, ratio, iv, cmp.Or(c.Basis, "-"), c.Why)
 	}
@@ -106,9 +113,12 @@ func whatIfDocument(w *record.WhatIf) *Document {
 }
 
 func whatIfTitle(w *record.WhatIf) string {
-	if w.Throughput == nil {
+	changed := " (" + strconv.Itoa(len(w.Changes)) + " changed)"
+	switch {
+	case len(w.Refused) > 0 || w.High == nil:
 		return w.Asked + ": these records do not show it"
+	case w.Throughput == nil:
+		return w.Asked + ": at most " + figure.Rate(*w.High) + " ok/s, because it is beyond the measured levels" + changed
 	}
-	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s, 95 % interval " + figure.Rate(*w.Low) + " to " + figure.Rate(*w.High) +
-		" (" + strconv.Itoa(len(w.Changes)) + " changed)"
+	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s, 95 % interval " + figure.Rate(*w.Low) + " to " + figure.Rate(*w.High) + changed
 }

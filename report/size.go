@@ -139,7 +139,7 @@ func sizeWorkloads(r *record.Sizing) Section {
 		}
 		s.Table.row(w.Workload, figure.Rate(w.Rate), span(w.Low, w.High, measure.UnitRate), strconv.Itoa(w.N),
 			cmp.Or(map[string]string{"capacity": "capacity search", "open": "offered rate"}[w.Source], "closed loop"), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
-			needed, span(w.NeededLow, w.NeededHigh, ""), on)
+			needed, nodesSpan(w.NeededLow, w.NeededHigh), on)
 	}
 	return s
 }
@@ -210,4 +210,12 @@ func sizeScaling(w *record.SizeWorkload) Section {
 		s.Table.row(sizeNumber(p.Size), figure.Rate(p.Throughput), span(p.Low, p.High, measure.UnitRate), strconv.Itoa(p.N))
 	}
 	return s
+}
+
+// nodesSpan is an interval of a number of nodes. It has no upper end beyond the measured sizes.
+func nodesSpan(low, high *float64) string {
+	if low != nil && high == nil {
+		return "at least " + figure.Significant(*low)
+	}
+	return span(low, high, "")
 }

@@ -121,7 +121,8 @@ func suiteVerdict(s *Suite) string {
 	for _, x := range []struct {
 		of   record.Agreement
 		text string
-	}{{record.Agrees, "agreeing"}, {record.SameDirection, "in the same direction"}, {record.Disagrees, "disagreeing"},
+	}{{record.Agrees, "agreeing"}, {record.Compatible, "compatible but not confirmed"},
+		{record.SameDirection, "in the same direction with another size"}, {record.Disagrees, "disagreeing"},
 		{record.NotTold, "inconclusive"}, {record.NotMeasured, "not measured"}} {
 		words = append(words, fmt.Sprintf("%d %s", counts[x.of], x.text))
 	}

@@ -89,16 +89,30 @@ func (s *Suite) points() []Point {
 
 // AgreementText is an agreement as people read it.
 func AgreementText(a record.Agreement) string {
-	if a == record.NotTold {
+	switch a {
+	case record.NotTold:
 		return "inconclusive"
+	case record.Compatible:
+		return "compatible, not confirmed"
+	case record.SameDirection:
+		return "same direction, another size"
 	}
 	return string(a)
+}
+
+// StatementText is the agreement of a statement with the margin within which it is confirmed.
+func StatementText(st *record.SuiteStatement) string {
+	text := AgreementText(st.Agreement)
+	if st.Margin != nil && (st.Agreement == record.Agrees || st.Agreement == record.Compatible) {
+		text += " within " + figure.Percent(*st.Margin)
+	}
+	return text
 }
 
 // agreementGrade is that of an agreement.
 func agreementGrade(a record.Agreement) Grade {
 	switch a {
-	case record.Agrees, record.SameDirection:
+	case record.Agrees:
 		return Good
 	case record.Disagrees:
 		return Warn
@@ -133,8 +147,9 @@ func (s *Suite) tiles() []Tile {
 	for _, x := range []struct {
 		of   record.Agreement
 		note string
-	}{{record.Agrees, "the document's ratio is in the measured interval, or its statement in words was confirmed"},
-		{record.SameDirection, "the same direction, another ratio"},
+	}{{record.Agrees, "the measured interval is within the margin of the document's ratio, or its statement in words was confirmed"},
+		{record.Compatible, "the measured interval includes the document's ratio, and is too wide to confirm it"},
+		{record.SameDirection, "the same direction, and a ratio that the measured interval excludes"},
 		{record.Disagrees, "the opposite direction, or a difference on one side only"},
 		{record.NotTold, "too uncertain to decide"}, {record.NotMeasured,
 			cmp.Or(whyNotMeasured(s), "nothing was left out")}} {

@@ -99,7 +99,7 @@ func ratioRow(st *record.SuiteStatement) FigureRow {
 	here, interval, _ := changeCells(st)
 	return FigureRow{Stated: value(st.Published), Value: value(st.Ratio), Low: value(st.Low), High: value(st.High),
 		Grade: agreementGrade(st.Agreement), Partly: st.Agreement != record.Agrees && st.Agreement != record.Disagrees,
-		Text: AgreementText(st.Agreement),
+		Text: StatementText(st),
 		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, SuiteMetric(st), SuiteStated(st),
 			strings.TrimSpace(here+" "+strings.TrimPrefix(interval, "-")))}
 }

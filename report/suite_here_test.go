@@ -43,7 +43,7 @@ func TestChanceOfLoss(t *testing.T) {
 		return judge.Part{Part: &record.Part{Name: name, Kind: record.KindDrill, Status: record.PartDone,
 			Shows: []string{"loss"}, Level: level}, Drill: d}
 	}
-	none := slices.Repeat([]float64{0}, 12)
+	none := slices.Repeat([]float64{0}, 17)
 	s := suiteOf("write-concern", drill("w0", "w=0", nil, record.LedgerResult{Indeterminate: 1000, LossWindow: -1,
 		Inserts: map[string]int64{record.WriteDropped: 150}}),
 		drill("w1", "w=1", &record.Spread{Values: []float64{103, 117}, Max: 117}, record.LedgerResult{LossWindow: 195e6}),
@@ -52,8 +52,8 @@ func TestChanceOfLoss(t *testing.T) {
 		agreement record.Agreement
 		found     string
 	}{
-		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.NotTold, "2 of 2 rounds lost acknowledged writes: a probability of 16 % to 100 %"},
-		"journal": {record.Agrees, "0 of 12 rounds lost acknowledged writes: a probability of 0 % to 26 %"},
+		"w=0": {record.NotStated, "150 of 1,000 gone"}, "w=1": {record.Compatible, "2 of 2 rounds lost acknowledged writes: a probability of 16 % to 100 %"},
+		"journal": {record.Agrees, "0 of 17 rounds lost acknowledged writes: a probability of 0 % to 20 %"},
 	} {
 		if got := statement(t, s, "loss", level, "loss"); got.Agreement != want.agreement || got.Found != want.found {
 			t.Errorf("%s: %s, %q, want %s, %q", level, got.Agreement, got.Found, want.agreement, want.found)

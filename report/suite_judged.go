@@ -42,7 +42,7 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	if st.Agreement == record.NotStated {
 		there = "-"
 	}
-	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, AgreementText(st.Agreement))}
+	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, StatementText(st))}
 }
 
 // whyNotMeasured returns in a few words why statements of the document were not measured, the most common reason first;

@@ -153,7 +153,7 @@ func (s *Suite) figureSection(f *SuiteFigure) Section {
 	for i := range f.Statements {
 		st := &f.Statements[i]
 		change, interval, n := changeCells(st)
-		agrees := AgreementText(st.Agreement)
+		agrees := StatementText(st)
 		if st.Agreement != record.Agrees && st.Agreement != record.OnlyDrawn {
 			agrees = strings.TrimSpace(agrees + " " + x.note(st.Why))
 		}
@@ -275,7 +275,7 @@ func writeRatio(list ...*float64) func(float64) string {
 // to the baseline of the document on one side, and to that of the part on the other.
 func suiteCSV(w io.Writer, s *Suite) error {
 	rows := [][]string{{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
-		"ratio", "ratio_low", "ratio_high", "n", "verdict", "found", "agreement", "why", "contradictions"}}
+		"ratio", "ratio_low", "ratio_high", "n", "margin", "verdict", "found", "agreement", "why", "contradictions"}}
 	optional := func(x *float64) string {
 		if x == nil {
 			return ""
@@ -291,8 +291,8 @@ func suiteCSV(w io.Writer, s *Suite) error {
 			}
 			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, string(st.Kind), st.Level, st.Metric,
 				st.Measure, st.Stated, st.Place, st.Baseline,
-				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n, string(st.Verdict),
-				st.Found, string(st.Agreement), st.Why,
+				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n,
+				optional(st.Margin), string(st.Verdict), st.Found, string(st.Agreement), st.Why,
 				strings.Join(st.Contradictions, " ")}
 			for c := range row {
 				row[c] = cell(row[c])

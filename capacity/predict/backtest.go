@@ -15,27 +15,40 @@ import (
 func Backtest(factors []Factor, tool record.Tool) *record.Backtest {
 	out := &record.Backtest{SchemaVersion: record.SchemaVersion, Kind: record.KindBacktest, Tool: tool,
 		Factors: []record.BacktestFactor{}, Validity: []measure.Finding{}}
-	var errs []float64
+	var errs, above []float64
 	for i := range factors {
 		f := factors[i].backtest()
 		for _, p := range f.Points {
-			out.Points++
+			count := &out.Inner
+			if p.Beyond {
+				count = &out.Outer
+			}
+			count.Levels++
 			switch {
 			case p.Refused != "":
-				out.Refused++
+				count.Refused++
 				continue
-			case p.Held:
-				out.Held++
+			case p.Beyond:
+				above = append(above, *p.High/p.Measured-1)
+			default:
+				errs = append(errs, math.Abs(*p.Error))
 			}
-			errs = append(errs, math.Abs(*p.Error))
+			if p.Held {
+				count.Held++
+			}
 		}
 		out.Factors = append(out.Factors, f)
 	}
-	if len(errs) > 0 {
-		m := measure.Median(errs)
-		out.MedianError = &m
-	}
+	out.Inner.Median, out.Outer.Median = medianOf(errs), medianOf(above)
 	return out
+}
+
+func medianOf(xs []float64) *float64 {
+	if len(xs) == 0 {
+		return nil
+	}
+	m := measure.Median(xs)
+	return &m
 }
 
 func (f *Factor) backtest() record.BacktestFactor {
@@ -77,20 +90,23 @@ func (c *Choice) why() string {
 
 func (f *Factor) leaveOut(i int) record.BacktestPoint {
 	l := &f.Levels[i]
-	p := record.BacktestPoint{Level: l.Name, Size: l.Size, N: len(l.Throughput), Measured: mean(l.Throughput)}
+	p := record.BacktestPoint{Level: l.Name, Size: l.Size, N: len(l.Throughput), Measured: mean(l.Throughput),
+		Beyond: l.Size > 0 && (i == 0 || i == len(f.Levels)-1)}
 	c, err := Choose(without(f.Levels, i))
 	if err != nil {
 		p.Refused = err.Error()
 		return p
 	}
-	x, err := c.Predict(l)
-	p.Model, p.Extrapolated = c.Name, x.Extrapolated
+	x, err := c.Predict(l, len(l.Throughput))
+	p.Model, p.Beyond = c.Name, x.Beyond
 	if err != nil {
 		p.Refused = err.Error()
 		return p
 	}
-	e := x.Throughput/p.Measured - 1
-	p.Predicted, p.Low, p.High, p.Error = &x.Throughput, &x.Low, &x.High, &e
-	p.Held = x.Low <= p.Measured && p.Measured <= x.High
+	p.High, p.Held = &x.High, x.Low <= p.Measured && p.Measured <= x.High
+	if !p.Beyond {
+		e := x.Throughput/p.Measured - 1
+		p.Predicted, p.Low, p.Error = &x.Throughput, &x.Low, &e
+	}
 	return p
 }

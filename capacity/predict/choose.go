@@ -17,7 +17,8 @@ const (
 	maxReach  = 2.0  // largest extrapolation: the predicted size by the nearest measured one
 	maxGap    = 4.0  // largest interpolation: the ratio of the two measured neighbours
 	maxError  = 0.25 // root mean square of the errors of left-out levels; above it, no law describes them
-	maxWidth  = 4.0  // an interval whose ends differ by a larger factor is refused
+	maxWidth  = 4.0  // an interval whose ends differ by a larger factor is refused, and a limit so far above the law
+	outer     = 2    // outermost levels that must be below the limit that the others give
 )
 
 // Candidate is a model with the error of its left-out levels.
@@ -69,7 +70,8 @@ func Choose(levels []Level) (*Choice, error) {
 
 func candidate(m *Model, levels []Level) Candidate {
 	c := Candidate{Model: m, Error: math.Inf(1)}
-	f, err := m.fit(levels)
+	t := m.tabulate(levels)
+	f, err := t.fit(-1)
 	if err != nil {
 		c.Why = err.Error()
 		return c
@@ -77,7 +79,7 @@ func candidate(m *Model, levels []Level) Candidate {
 	c.fitted = f
 	sum := 0.0
 	for i := range levels {
-		g, err := m.fit(without(levels, i))
+		g, err := t.fit(i)
 		if err != nil {
 			continue
 		}
@@ -99,66 +101,130 @@ func without(levels []Level, i int) []Level {
 }
 
 // Prediction is the predicted throughput of a level.
+//
+// Between the measured levels it has a 95 % interval. Beyond them it has an upper limit only: something else may become
+// the limit there, and no measured level shows it. The limit is the upper end of the same interval.
 type Prediction struct {
-	Throughput     float64
-	stats.Interval        // 95 %
-	Extrapolated   bool   // beyond the measured sizes
-	Nearest        *Level // the nearest measured level
+	Throughput     float64 // 0 beyond the measured levels
+	stats.Interval         // Low is 0 beyond the measured levels
+	Beyond         bool    // the measured levels
+	Nearest        *Level  // the nearest measured level
 }
 
-// Predict predicts a level. The error says why nothing can be said about it.
-func (c *Choice) Predict(l *Level) (Prediction, error) {
+// Predict predicts the mean throughput of a level, or, if trials is not 0, what so many trials of it show. The error
+// says why nothing can be said about it.
+func (c *Choice) Predict(l *Level, trials int) (Prediction, error) {
 	p := Prediction{Nearest: nearestLevel(c.levels, l)}
-	if l.Size > 0 && p.Nearest.Size > 0 {
-		var err error
-		if p.Extrapolated, err = reach(c.levels, l); err != nil {
+	inward, err := c.outside(l)
+	if p.Beyond = inward != nil; err != nil {
+		return p, err
+	}
+	if p.Beyond {
+		if err := checkOuter(inward); err != nil {
 			return p, err
 		}
-		if flat(c.levels) && l.Size < c.levels[0].Size {
-			return p, fmt.Errorf("throughput is the same at all measured levels, so it is unknown below which one it falls. Measure fewer than %s",
-				figure.Significant(c.levels[0].Size))
-		}
 	}
-	x, iv, ok := c.Fitted.Predict(l)
-	if !ok {
+	x, iv, ok := c.interval(l, trials)
+	switch p.Interval = iv; {
+	case !ok:
 		return p, fmt.Errorf("the model %s needs a fact of this level that is unknown", c.Name)
-	}
-	p.Throughput, p.Interval = x, iv
-	// Other models that are nearly as good disagree where the levels do not decide between them.
-	for _, other := range c.Candidates {
-		if other.Why != "" || other.Error > 2*c.Error {
-			continue
-		}
-		if y, ok := other.fitted.at1(l); ok {
-			p.Low, p.High = min(p.Low, y), max(p.High, y)
-		}
-	}
-	if p.High > maxWidth*p.Low {
+	case p.Beyond && p.High > maxWidth*x:
+		return p, fmt.Errorf("the upper limit of the model %s is too high to use (%s)", c.Name, figure.Rate(p.High))
+	case p.Beyond:
+		p.Low = 0
+	case p.High > maxWidth*p.Low:
 		return p, fmt.Errorf("the interval of the model %s is too wide to use (%s to %s)", c.Name, figure.Rate(p.Low), figure.Rate(p.High))
+	default:
+		p.Throughput = x
 	}
 	return p, nil
 }
 
-// reach reports whether a size is beyond the measured ones, and fails if it is too far from them.
-func reach(levels []Level, l *Level) (extrapolated bool, err error) {
-	below, above := 0.0, math.Inf(1)
-	for _, m := range levels {
-		if m.Size <= l.Size {
-			below = max(below, m.Size)
+// interval is the prediction of the chosen model, with an interval that includes those of other models that are nearly
+// as good: they disagree where the levels do not decide between them.
+func (c *Choice) interval(l *Level, trials int) (x float64, iv stats.Interval, ok bool) {
+	x, iv, ok = c.Fitted.Predict(l, trials)
+	for _, other := range c.Candidates {
+		if other.Why != "" || other.Error > 2*c.Error {
+			continue
 		}
-		if m.Size >= l.Size {
-			above = min(above, m.Size)
+		if y, known := other.fitted.at1(l); known {
+			iv.Low, iv.High = min(iv.Low, y), max(iv.High, y)
 		}
 	}
+	return x, iv, ok
+}
+
+// checkOuter fails unless the outermost levels, the first ones here, are below the limit that the levels further inward
+// give for each. If throughput grew faster there than the law inward of it, it may do so again.
+func checkOuter(levels []Level) error {
+	for i := range min(outer, max(1, len(levels)-minLevels)) {
+		l := &levels[i]
+		c, err := Choose(levels[i+1:])
+		if err != nil {
+			return fmt.Errorf("beyond the measured levels there is an upper limit only if the others predict one for the outermost level (%s): %w", l.Name, err)
+		}
+		_, limit, ok := c.interval(l, len(l.Throughput))
+		if x := mean(l.Throughput); !ok || x > limit.High {
+			return fmt.Errorf("throughput grew faster up to %s (%s/s) than the other levels show (at most %s/s), so there is no upper limit beyond it",
+				l.Name, figure.Rate(x), figure.Rate(limit.High))
+		}
+	}
+	return nil
+}
+
+// outside returns the measured levels from the one nearest to l inward if l is beyond all of them, nil otherwise. It
+// fails if l is too far from them. Levels without a size are ordered by the terms of the model.
+func (c *Choice) outside(l *Level) (inward []Level, err error) {
+	if l.Size > 0 && c.levels[0].Size > 0 {
+		return reach(c.levels, l)
+	}
+	at := func(l *Level, j int) float64 {
+		terms, _, ok := c.terms(l, c.shapeAt)
+		if !ok {
+			return math.NaN()
+		}
+		return terms[j]
+	}
+	for j := range c.names {
+		up := slices.SortedStableFunc(slices.Values(c.levels), func(a, b Level) int {
+			return cmp.Compare(at(&a, j), at(&b, j))
+		})
+		switch x := at(l, j); {
+		case x < at(&up[0], j):
+			return up, nil
+		case x > at(&up[len(up)-1], j):
+			slices.Reverse(up)
+			return up, nil
+		}
+	}
+	return nil, nil
+}
+
+// reach is [Choice.outside] of levels with sizes, which are in order.
+func reach(levels []Level, l *Level) (inward []Level, err error) {
+	first, last := levels[0].Size, levels[len(levels)-1].Size
 	switch {
-	case math.IsInf(above, 1) && l.Size > below*maxReach:
-		return true, fmt.Errorf("%s is more than %s times the largest measured level (%s)", figure.Significant(l.Size), figure.Significant(maxReach), figure.Significant(below))
-	case below == 0 && l.Size*maxReach < above:
-		return true, fmt.Errorf("%s is less than 1/%s of the smallest measured level (%s)", figure.Significant(l.Size), figure.Significant(maxReach), figure.Significant(above))
-	case below > 0 && !math.IsInf(above, 1) && above > below*maxGap:
-		return false, fmt.Errorf("nothing was measured between %s and %s, and that is too far to interpolate", figure.Significant(below), figure.Significant(above))
+	case l.Size > last:
+		inward = slices.Clone(levels)
+		slices.Reverse(inward)
+		if l.Size > last*maxReach {
+			err = fmt.Errorf("%s is more than %s times the largest measured level (%s)", figure.Significant(l.Size), figure.Significant(maxReach), figure.Significant(last))
+		}
+		return inward, err
+	case l.Size < first:
+		if l.Size*maxReach < first {
+			err = fmt.Errorf("%s is less than 1/%s of the smallest measured level (%s)", figure.Significant(l.Size), figure.Significant(maxReach), figure.Significant(first))
+		}
+		return levels, err
 	}
-	return math.IsInf(above, 1) || below == 0, nil
+	for i := range levels[1:] {
+		below, above := levels[i].Size, levels[i+1].Size
+		if below < l.Size && l.Size < above && above > below*maxGap {
+			return nil, fmt.Errorf("nothing was measured between %s and %s, and that is too far to interpolate", figure.Significant(below), figure.Significant(above))
+		}
+	}
+	return nil, nil
 }
 
 // nearestLevel is the level whose size is nearest, by ratio; the first one if there are no sizes.
@@ -171,13 +237,4 @@ func nearestLevel(levels []Level, l *Level) *Level {
 		}
 	}
 	return best
-}
-
-// flat reports whether throughput hardly changes over levels of very different sizes: only the limit was measured.
-func flat(levels []Level) bool {
-	least, most := math.Inf(1), 0.0
-	for _, l := range levels {
-		least, most = min(least, mean(l.Throughput)), max(most, mean(l.Throughput))
-	}
-	return most < 1.1*least && levels[len(levels)-1].Size > 2*levels[0].Size
 }

@@ -64,7 +64,7 @@ func laws(t *testing.T) []law {
 	return append(all, law{"disk", disks, func(l *Level) float64 { return 8 / (0.0005 + 1.2*l.Sync) }})
 }
 
-// Each law with noise between levels and trials: the intervals hold, and most choices are the true law.
+// Each law with noise between levels and trials: most choices are the true law, and the intervals hold.
 func TestSimulatedLaws(t *testing.T) {
 	var all []Factor
 	for _, law := range laws(t) {
@@ -83,7 +83,7 @@ func TestSimulatedLaws(t *testing.T) {
 		}
 	}
 	b := Backtest(all, record.Tool{})
-	meets(t, b)
+	meets(t, b, bounds{1.3, 1.2})
 	right := 0
 	for _, f := range b.Factors {
 		if strings.HasPrefix(f.Model, f.Source) {
@@ -110,20 +110,59 @@ func TestRefused(t *testing.T) {
 	}
 	_, erratic := Choose(random)
 	_, few := Choose(far[:3])
-	flatLevels := sized(2, 4, 8, 16)
-	for i := range flatLevels {
-		flatLevels[i].Throughput = []float64{1000 + float64(i)}
-	}
-	saturated, err := Choose(flatLevels)
+	four, err := Choose(far[:4])
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, beyond := c.Predict(&sized(64)[0])
-	_, below := saturated.Predict(&sized(1)[0])
+	rising := sized(1, 2, 3, 4, 5, 6, 7, 8) // the last levels gain from something that the others do not have
+	for i, x := range []float64{100, 200, 300, 400, 500, 600, 700, 1000} {
+		rising[i].Throughput = []float64{x, 1.01 * x}
+	}
+	steeper, err := Choose(rising)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, beyond := c.Predict(&sized(64)[0], 0)
+	_, unchecked := four.Predict(&sized(16)[0], 0)
+	_, faster := steeper.Predict(&sized(10)[0], 0)
 	for want, err := range map[string]error{"more than 2.00 times the largest measured level (16.0)": beyond, "no model describes": erratic,
-		"too few": few, "unknown below which one it falls": below} {
+		"too few": few, "the others predict one for the outermost level (8)": unchecked, "throughput grew faster up to 8": faster} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Beyond the measured levels there is an upper limit and nothing else: of sizes, and of names by what the model uses.
+func TestBeyondTheLevels(t *testing.T) {
+	threads := sized(1, 2, 4, 8, 16, 32)
+	for i := range threads {
+		x := 100 * threads[i].Size / (1 + 0.02*threads[i].Size)
+		threads[i].Throughput = []float64{x, 1.02 * x}
+	}
+	disks := laws(t)[7].levels[:6]
+	for i := range disks {
+		x := 8 / (0.0005 + 1.2*disks[i].Sync)
+		disks[i].Throughput = []float64{x, 1.02 * x}
+	}
+	faster := disks[0]
+	faster.Sync = disks[5].Sync / 2
+	for name, c := range map[string]struct {
+		levels []Level
+		at     Level
+		truth  float64
+	}{
+		"largest":  {threads, sized(48)[0], 4800 / 1.96},
+		"smallest": {threads[1:], sized(1)[0], 100 / 1.02},
+		"disk":     {disks, faster, 8 / (0.0005 + 0.6*disks[5].Sync)},
+	} {
+		choice, err := Choose(c.levels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := choice.Predict(&c.at, 0)
+		if err != nil || !p.Beyond || p.Throughput != 0 || p.Low != 0 || p.High < c.truth || p.High > 1.2*c.truth {
+			t.Errorf("%s: %+v, %v, want a limit above %.0f", name, p, err, c.truth)
 		}
 	}
 }

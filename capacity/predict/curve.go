@@ -20,8 +20,8 @@ type Curve struct {
 	Ratio, Low, Up    []float64
 }
 
-// Curve predicts a factor from below its smallest measured level to above its largest one. ok is false if nothing
-// between two levels can be predicted, or if the levels are no numbers.
+// Curve predicts a factor between its smallest and its largest measured level. ok is false if nothing between them can
+// be predicted, or if the levels are no numbers.
 func (s *Study) Curve(f *spec.Factor) (c Curve, ok bool) {
 	factors, err := Factors(s.Dir, s.Study)
 	if err != nil || f.Path == "" {
@@ -41,7 +41,8 @@ func (s *Study) Curve(f *spec.Factor) (c Curve, ok bool) {
 	first, last := levels[0].Size, levels[len(levels)-1].Size
 	whole := !slices.ContainsFunc(levels, func(l Level) bool { return l.Size != math.Trunc(l.Size) })
 	m := mean(base.Throughput)
-	for _, x := range logarithmic(first/maxReach, last*maxReach, 49) {
+	for _, x := range logarithmic(first, last, 49) {
+		x = max(first, min(x, last)) // rounded
 		if whole {
 			x = math.Round(x)
 		}
@@ -53,7 +54,7 @@ func (s *Study) Curve(f *spec.Factor) (c Curve, ok bool) {
 			continue
 		}
 		l.Size = x
-		p, err := choice.Predict(&l)
+		p, err := choice.Predict(&l, 0)
 		if err != nil {
 			continue
 		}

@@ -30,30 +30,87 @@ type Fitted struct {
 	coefficients []float64
 	inverse      [][]float64 // of J'J
 	df           float64
+	trial, lack  float64 // variances of logarithms: of a trial, 0 if unknown, and of levels around the law
 }
 
 // confidence is that of all intervals.
 const confidence = 0.95
 
-// fit fits a model by least squares on relative residuals, with coefficients of at least 0. For a given shape the
-// residual 1 − X̂/X (or 1 − X/X̂) is linear in the coefficients, so their minimum is exact. The shape is the best of a
-// grid.
-func (m *Model) fit(levels []Level) (*Fitted, error) {
-	n := len(levels)
-	if n < len(m.names)+1 || n < m.parameters() {
-		return nil, fmt.Errorf("%s for %s", figure.Plural(n, "level"), figure.Plural(m.parameters(), "parameter"))
+// table has the terms of a model for each of its shapes and each level, relative to the measured throughput: X̂/X is
+// their sum, times the coefficients, for a model of the rate, and X/X̂ for the others.
+type table struct {
+	*Model
+	levels []Level
+	shapes [][]float64
+	rows   [][][]float64 // by shape and level; nil for a shape without a term
+	why    error         // of the first such shape
+}
+
+func (m *Model) tabulate(levels []Level) *table {
+	t := &table{Model: m, levels: levels}
+	var measured []float64
+	for i := range levels {
+		measured = append(measured, mean(levels[i].Throughput))
 	}
-	var best *Fitted
-	var why error
-	least := math.Inf(1)
 	for shape := range m.grid() {
-		f, sum, err := m.at(levels, shape)
+		rows, err := m.rows(levels, measured, shape)
+		t.shapes, t.rows, t.why = append(t.shapes, shape), append(t.rows, rows), cmp.Or(t.why, err)
+	}
+	return t
+}
+
+func (m *Model) rows(levels []Level, measured, shape []float64) ([][]float64, error) {
+	rows := make([][]float64, len(levels))
+	for i := range levels {
+		terms, scale, ok := m.terms(&levels[i], shape)
+		if !ok {
+			return nil, errors.New("a fact that it needs is unknown")
+		}
+		x := measured[i]
+		rows[i] = make([]float64, len(terms))
+		for j, t := range terms {
+			if m.rate {
+				rows[i][j] = t / x
+			} else {
+				rows[i][j] = t * x / scale
+			}
+		}
+	}
+	return rows, nil
+}
+
+// fit fits a model to all levels but one, -1 for none, by least squares on relative residuals, with coefficients of at
+// least 0. For a given shape the residual 1 − X̂/X (or 1 − X/X̂) is linear in the coefficients, so their minimum is
+// exact. The shape is the best of a grid.
+func (t *table) fit(but int) (*Fitted, error) {
+	levels := t.levels
+	if but >= 0 {
+		levels = without(levels, but)
+	}
+	if n := len(levels); n < len(t.names)+1 || n < t.parameters() {
+		return nil, fmt.Errorf("%s for %s", figure.Plural(n, "level"), figure.Plural(t.parameters(), "parameter"))
+	}
+	best, why, least := (*Fitted)(nil), t.why, math.Inf(1)
+	for k, rows := range t.rows {
+		if rows == nil {
+			continue
+		}
+		if but >= 0 {
+			rows = slices.Delete(slices.Clone(rows), but, but+1)
+		}
+		f, sum, err := t.at(rows, t.shapes[k])
 		if why = cmp.Or(why, err); err == nil && sum < least*(1-1e-9) {
 			best, least = f, sum
 		}
 	}
 	if best == nil {
 		return nil, why
+	}
+	for j, name := range t.names {
+		best.Parameters = append(best.Parameters, Parameter{name, best.coefficients[j]})
+	}
+	for j, s := range t.Model.shapes {
+		best.Parameters = append(best.Parameters, Parameter{s.name, best.shapeAt[j]})
 	}
 	return best, best.spread(levels)
 }
@@ -79,42 +136,26 @@ func (m *Model) grid() iter.Seq[[]float64] {
 	}
 }
 
-// at fits the coefficients for one shape.
-func (m *Model) at(levels []Level, shape []float64) (f *Fitted, sum float64, err error) {
-	rows := make([][]float64, len(levels))
-	for i := range levels {
-		terms, scale, ok := m.terms(&levels[i], shape)
-		if !ok {
-			return nil, 0, errors.New("a fact that it needs is unknown")
-		}
-		x := mean(levels[i].Throughput)
-		rows[i] = make([]float64, len(terms))
-		for j, t := range terms {
-			if m.rate {
-				rows[i][j] = t / x
-			} else {
-				rows[i][j] = t * x / scale
-			}
-		}
-	}
+// at fits the coefficients for one shape. sum is that of the squares of the residuals.
+func (m *Model) at(rows [][]float64, shape []float64) (f *Fitted, sum float64, err error) {
 	c, ok := nonNegative(rows)
 	if !ok {
 		return nil, 0, errors.New("a fact that it needs does not vary")
 	}
-	f = &Fitted{Model: m, shapeAt: shape, coefficients: c}
-	for i := range levels {
-		x, ok := f.at1(&levels[i])
-		if !ok {
+	f = &Fitted{Model: m, shapeAt: shape, coefficients: c, Residuals: make([]float64, 0, len(rows))}
+	for _, row := range rows {
+		x := 0.0
+		for j, t := range row {
+			x += c[j] * t
+		}
+		if !(x > 0) {
 			return nil, 0, errors.New("it has no throughput for one of the levels")
 		}
-		r := math.Log(mean(levels[i].Throughput) / x)
+		r := math.Log(x)
+		if m.rate {
+			r = -r
+		}
 		f.Residuals, sum = append(f.Residuals, r), sum+r*r
-	}
-	for j, name := range m.names {
-		f.Parameters = append(f.Parameters, Parameter{name, c[j]})
-	}
-	for j, s := range m.shapes {
-		f.Parameters = append(f.Parameters, Parameter{s.name, shape[j]})
 	}
 	return f, sum, nil
 }
@@ -161,7 +202,8 @@ func (f *Fitted) gradient(l *Level) []float64 {
 }
 
 // spread sets the residual standard deviation and the matrix of the interval. Deviations below the variation of the
-// trials are chance, so the variation of a level's mean is the least.
+// trials are chance, so the variation of a level's mean is the least. What the residuals have beyond it is the
+// deviation of the levels from the law. Single trials do not show which is which: all of it counts as that deviation.
 func (f *Fitted) spread(levels []Level) error {
 	p := 0
 	var rows [][]float64
@@ -174,7 +216,10 @@ func (f *Fitted) spread(levels []Level) error {
 		sum += r * r
 	}
 	f.df = float64(max(1, len(levels)-p))
-	f.Spread = math.Max(math.Sqrt(sum/f.df), trialSpread(levels))
+	var n float64
+	f.trial, n = trialVariance(levels)
+	f.Spread = math.Sqrt(max(sum/f.df, f.trial/n))
+	f.lack = f.Spread*f.Spread - f.trial/n
 	inverse, ok := invert(normal(rows))
 	if !ok {
 		return errors.New("a fact that it needs does not vary enough to distinguish its parameters")
@@ -183,13 +228,15 @@ func (f *Fitted) spread(levels []Level) error {
 	return nil
 }
 
-// Predict returns the throughput of a level with its 95 % interval:
+// Predict returns the throughput of a level with the 95 % interval of its mean, or, if trials is not 0, of what so many
+// trials show:
 //
-//	ln X̂ ± t(n−p)·s·sqrt(1 + g'(J'J)⁻¹g),
+//	ln X̂ ± t(n−p)·sqrt(s²·g'(J'J)⁻¹g + l² + v/trials),
 //
-// the prediction interval of nonlinear regression (Bates and Watts, Nonlinear Regression Analysis and Its Applications,
-// 1988, 2.3.2), with J and g as the derivatives of ln X by the parameters.
-func (f *Fitted) Predict(l *Level) (x float64, iv stats.Interval, ok bool) {
+// the intervals of nonlinear regression (Bates and Watts, Nonlinear Regression Analysis and Its Applications, 1988,
+// 2.3.2), with J and g as the derivatives of ln X by the parameters, v as the variance of a trial, and l² = s² − v/n as
+// that of the levels around the law. Where v is unknown, l² = s².
+func (f *Fitted) Predict(l *Level, trials int) (x float64, iv stats.Interval, ok bool) {
 	if x, ok = f.at1(l); !ok {
 		return 0, iv, false
 	}
@@ -199,13 +246,17 @@ func (f *Fitted) Predict(l *Level) (x float64, iv stats.Interval, ok bool) {
 			h += g[i] * f.inverse[i][j] * g[j]
 		}
 	}
-	half := stats.TQuantile((1+confidence)/2, f.df) * f.Spread * math.Sqrt(1+max(h, 0))
+	variance := f.Spread*f.Spread*max(h, 0) + f.lack
+	if trials > 0 {
+		variance += f.trial / float64(trials)
+	}
+	half := stats.TQuantile((1+confidence)/2, f.df) * math.Sqrt(variance)
 	return x, stats.Interval{Low: x * math.Exp(-half), High: x * math.Exp(half)}, true
 }
 
-// trialSpread is the standard deviation of a level's mean by the variation of its trials, 0 for single trials.
-func trialSpread(levels []Level) float64 {
-	sum, df, n := 0.0, 0.0, 0.0
+// trialVariance is the variance of the logarithms of a level's trials, 0 for single ones, and their mean number.
+func trialVariance(levels []Level) (variance, n float64) {
+	sum, df := 0.0, 0.0
 	for _, l := range levels {
 		m := math.Log(mean(l.Throughput))
 		for _, x := range l.Throughput {
@@ -214,10 +265,7 @@ func trialSpread(levels []Level) float64 {
 		}
 		df, n = df+float64(len(l.Throughput)-1), n+float64(len(l.Throughput))
 	}
-	if df == 0 {
-		return 0
-	}
-	return math.Sqrt(sum / df / (n / float64(len(levels))))
+	return sum / max(df, 1), n / float64(len(levels))
 }
 
 // mean is the geometric mean.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -22,7 +24,7 @@ func TestPublishedFigures(t *testing.T) {
 		all, left = append(all, factors...), append(left, more...)
 	}
 	b := Backtest(all, record.Tool{})
-	meets(t, b)
+	meets(t, b, bounds{2.2, 1.8})
 	if len(b.Factors) != 7 {
 		t.Errorf("%d sweeps state enough points, want 7: four of storage-io, two of policy-storage, one of ssd-vs-disk", len(b.Factors))
 	}
@@ -38,18 +40,36 @@ func TestPublishedFigures(t *testing.T) {
 	}
 }
 
-// meets checks the goals of a backtest.
-func meets(t *testing.T, b *record.Backtest) {
+// bounds are the largest allowed medians: of the ratio of an interval's ends, and of limit / measured.
+type bounds struct{ width, above float64 }
+
+// meets checks the goals of a backtest: how many intervals and limits hold, that they are not too wide, and that most
+// levels between others are predicted.
+func meets(t *testing.T, b *record.Backtest, most bounds) {
 	t.Helper()
-	predicted := b.Points - b.Refused
-	if predicted == 0 || b.MedianError == nil {
-		t.Fatal("nothing is predicted")
+	var widths []float64
+	for _, f := range b.Factors {
+		for _, p := range f.Points {
+			if p.Predicted != nil {
+				widths = append(widths, *p.High / *p.Low)
+			}
+		}
 	}
-	held := float64(b.Held) / float64(predicted)
-	t.Logf("%d levels, %d refused, %d of %d intervals hold (%.1f %%), median error %.1f %%", b.Points, b.Refused,
-		b.Held, predicted, 100*held, 100**b.MedianError)
-	if held < 0.90 || *b.MedianError >= 0.10 {
-		t.Errorf("%.1f %% of the intervals hold, want at least 90 %%; median error %.1f %%, want below 10 %%", 100*held, 100**b.MedianError)
+	for name, c := range map[string]record.BacktestCount{"inner": b.Inner, "outer": b.Outer} {
+		if c.Predicted() == 0 {
+			t.Fatalf("no %s level is predicted", name)
+		}
+		iv := stats.BinomialInterval(c.Held, c.Predicted(), 0.95)
+		t.Logf("%s: %d levels, %d refused, %d hold (%.1f to %.1f %%), median %.1f %%", name, c.Levels, c.Refused, c.Held, 100*iv.Low, 100*iv.High, 100**c.Median)
+		if iv.High < 0.95 || name == "inner" && iv.Low > 0.98 {
+			t.Errorf("%s: %d of %d hold, want 95 %%", name, c.Held, c.Predicted())
+		}
+	}
+	t.Logf("median width %.2f", measure.Median(widths))
+	if b.Inner.Refused > b.Inner.Levels*2/5 || *b.Inner.Median > 0.1 || 1+*b.Outer.Median > most.above ||
+		measure.Median(widths) > most.width {
+		t.Errorf("%d of %d inner levels are refused, their median error is %.1f %%, and the median width %.2f; limits are %.1f %% too high", b.Inner.Refused,
+			b.Inner.Levels, 100**b.Inner.Median, measure.Median(widths), 100**b.Outer.Median)
 	}
 }
 
@@ -80,10 +100,10 @@ func TestMeasuredStudies(t *testing.T) {
 		t.Fatalf("%d factors, want at least 6", len(all))
 	}
 	b := Backtest(all, record.Tool{})
-	meets(t, b)
+	meets(t, b, bounds{1.9, 1.5})
 	for _, f := range b.Factors {
 		for _, p := range f.Points {
-			if p.Refused == "" {
+			if p.Predicted != nil {
 				t.Logf("%s %s: %.0f, predicted %.0f [%.0f, %.0f] by %s, %+.1f %%", f.Source, p.Level, p.Measured,
 					*p.Predicted, *p.Low, *p.High, p.Model, 100**p.Error)
 			}

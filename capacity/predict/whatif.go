@@ -62,7 +62,8 @@ type Study struct {
 
 // WhatIf predicts the throughput of a deployment that differs from the baseline of the first study. Each key is
 // answered by a study that varied it: by its measurement, or else by the model that describes it best. The changes are
-// multiplied, and the squares of their intervals are added.
+// multiplied, and the squares of their intervals are added. A change beyond the measured levels has an upper limit
+// only, and then the answer has one only.
 func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, error) {
 	asked, err := ParseWhatIf(text)
 	if err != nil {
@@ -78,7 +79,7 @@ func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, err
 	if len(base.Throughput) == 0 {
 		return nil, fmt.Errorf("%s: its baseline has no valid trial. Run the study, or resume it", first.Dir)
 	}
-	x, below, above := mean(base.Throughput), 0.0, 0.0 // the last two: squares of logarithms
+	x, below, above, beyond := mean(base.Throughput), 0.0, 0.0, false // below and above: squares of logarithms
 	for _, a := range asked {
 		now := first.value(first.baseline(), a.Path)
 		if sameValue(now, a.Value) {
@@ -87,16 +88,18 @@ func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, err
 		}
 		c := change(studies, a, now)
 		out.Changes = append(out.Changes, c)
-		if c.Ratio == nil {
+		switch {
+		case c.High == nil:
 			out.Refused = append(out.Refused, c.Key+": "+c.Why)
-			continue
-		}
-		x *= *c.Ratio
-		below += math.Pow(math.Log(*c.Low / *c.Ratio), 2)
-		above += math.Pow(math.Log(*c.High / *c.Ratio), 2)
-		if c.Extrapolated {
-			out.Validity = append(out.Validity, measure.Finding{ID: "extrapolated", Severity: measure.Warning, Text: fmt.Sprintf(
-				"%s=%s is beyond the measured levels. The interval holds only if nothing else becomes the limit. Measure it before you buy", c.Key, c.To)})
+		case c.Beyond:
+			x *= *c.High
+			beyond = true
+			out.Validity = append(out.Validity, measure.Finding{ID: "beyond-measured", Severity: measure.Warning, Text: fmt.Sprintf(
+				"%s=%s is beyond the measured levels, so there is only an upper limit. Something else may become the limit there. Measure it before you buy", c.Key, c.To)})
+		default:
+			x *= *c.Ratio
+			below += math.Pow(math.Log(*c.Low / *c.Ratio), 2)
+			above += math.Pow(math.Log(*c.High / *c.Ratio), 2)
 		}
 	}
 	if len(out.Refused) == 0 {
@@ -104,7 +107,9 @@ func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, err
 			below, above = half(base.Throughput), half(base.Throughput)
 		}
 		low, high := x*math.Exp(-math.Sqrt(below)), x*math.Exp(math.Sqrt(above))
-		out.Throughput, out.Low, out.High = &x, &low, &high
+		if out.High = &high; !beyond {
+			out.Throughput, out.Low = &x, &low
+		}
 	}
 	if len(out.Changes) > 1 {
 		out.Validity = append(out.Validity, measure.Finding{ID: "factors-independent", Severity: measure.Warning, Text: "the changes were measured one at a time " +
@@ -192,7 +197,7 @@ func change(studies []Study, a Asked, now string) record.WhatIfChange {
 				c.Why = fmt.Sprintf("the baseline of %s has %s", s.Dir, s.value(s.baseline(), a.Path))
 				continue
 			}
-			if s.answer(&c, f, a); c.Ratio != nil {
+			if s.answer(&c, f, a); c.High != nil {
 				return c
 			}
 		}
@@ -245,14 +250,17 @@ func (s *Study) answer(c *record.WhatIfChange, f *spec.Factor, a Asked) {
 		return
 	}
 	l.Name, l.Size = a.Value, sizeOf(a.Value)
-	p, err := choice.Predict(&l)
+	p, err := choice.Predict(&l, 0)
 	if err != nil {
 		c.Basis, c.Why = choice.Name, err.Error()
 		return
 	}
 	m := mean(base.Throughput)
-	c.Basis, c.Extrapolated, c.Why = choice.Name, p.Extrapolated, choice.why()
+	c.Basis, c.Beyond, c.Why = choice.Name, p.Beyond, choice.why()
 	set(p.Throughput/m, stats.Interval{Low: p.Low / m, High: p.High / m})
+	if p.Beyond {
+		c.Ratio, c.Low = nil, nil
+	}
 }
 
 // plain is a value as a specification has it.

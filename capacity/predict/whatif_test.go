@@ -55,7 +55,7 @@ func TestWhatIf(t *testing.T) {
 		"workers=8":             {want: 1, nearest: "baseline"},
 		"workers=16":            {want: 2 * 3.325 / 4.125, model: "measured", nearest: "workers=16"},
 		"workers=12":            {want: 1.5 * 3.325 / 3.725, model: "amdahl", nearest: "workers=16"},
-		"threads=32":            {want: 4 * 3.325 / 5.725, model: "amdahl", doubt: "extrapolated", nearest: "workers=16"},
+		"threads=32":            {want: 4 * 3.325 / 5.725, model: "amdahl", doubt: "beyond-measured", nearest: "workers=16"},
 		"disk=nvme":             {want: 3.325 / 2.203, model: "disk", nearest: "baseline"},
 		"disk=nvme,workers=4":   {want: 3.325 / 2.203 * 0.5 * 3.325 / 2.925, doubt: "factors-independent", nearest: "workers=4"},
 		"workers=1000":          {refused: "more than 2.00 times", nearest: "workers=16"},
@@ -74,6 +74,13 @@ func TestWhatIf(t *testing.T) {
 		if c.refused != "" {
 			if w.Throughput != nil || !strings.Contains(strings.Join(w.Refused, "; "), c.refused) {
 				t.Errorf("%s: %v, want it refused with %q", asked, w.Refused, c.refused)
+			}
+			continue
+		}
+		if c.doubt == "beyond-measured" { // no estimate, and a limit not far above
+			if w.Throughput != nil || w.Low != nil || w.High == nil || *w.High < c.want*base || *w.High > 1.1*c.want*base ||
+				w.Validity[0].ID != c.doubt {
+				t.Errorf("%s: %+v, want a limit of %.0f", asked, w, c.want*base)
 			}
 			continue
 		}
@@ -113,15 +120,15 @@ func TestCurve(t *testing.T) {
 	if !ok {
 		t.Fatal("no curve")
 	}
-	if c.Now != 8 || c.At[0] != 1 || c.At[len(c.At)-1] != 32 {
-		t.Errorf("from %v to %v around %v, want 1 to 32 around 8", c.At[0], c.At[len(c.At)-1], c.Now)
+	if c.Now != 8 || c.At[0] != 1 || c.At[len(c.At)-1] != 16 {
+		t.Errorf("from %v to %v around %v, want 1 to 16 around 8", c.At[0], c.At[len(c.At)-1], c.Now)
 	}
-	w, err := WhatIf([]Study{s}, "workers=32", record.Tool{})
+	w, err := WhatIf([]Study{s}, fmt.Sprint("workers=", c.At[len(c.At)-2]), record.Tool{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Ratio[len(c.Ratio)-1]; math.Abs(got / *w.Changes[0].Ratio - 1) > 1e-9 {
-		t.Errorf("ratio %v at 32, the command has %v", got, *w.Changes[0].Ratio)
+	if got := c.Ratio[len(c.Ratio)-2]; math.Abs(got / *w.Changes[0].Ratio - 1) > 1e-9 {
+		t.Errorf("ratio %v at the last size but one, the command has %v", got, *w.Changes[0].Ratio)
 	}
 	if _, ok := s.Curve(&s.Specification.Factors[1]); ok {
 		t.Error("names have a curve")

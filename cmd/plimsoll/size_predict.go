@@ -50,7 +50,7 @@ func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string)
 	if err := printResult(env.stdout, b, f.format); err != nil {
 		return err
 	}
-	if b.Refused == b.Points {
+	if b.Inner.Predicted()+b.Outer.Predicted() == 0 {
 		return withExit(exitInvalid, errSilent)
 	}
 	return nil
@@ -88,7 +88,7 @@ func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
 	if err := printResult(env.stdout, w, f.format); err != nil {
 		return err
 	}
-	if w.Throughput == nil {
+	if w.High == nil {
 		return withExit(exitInvalid, errSilent)
 	}
 	return nil

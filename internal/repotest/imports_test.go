@@ -44,6 +44,7 @@ var rooms = map[string]rule{
 	"capacity":                     {[]string{"record", "spec", "measure/...", "workload/..."}, "sizes depend on records and on the operations of the workload"},
 	"capacity/predict":             {[]string{"capacity", "capacity/simulate", "lab/faultfs", "measure/...", "published", "record", "spec"}, "predictions depend on records and on published figures, of disks too"},
 	"capacity/simulate":            {[]string{"measure"}, "a simulation has times from its caller and knows no records"},
+	"capacity/predict/lawtest":     {[]string{"capacity", "capacity/predict"}, "its laws share no code with what they test"},
 	"capacity/sizetest":            {[]string{"record", "spec", "measure"}, "synthetic records have the types of real ones"},
 	"published":                    {nil, "statements of documents do not depend on measurements"},
 	"ycsb":                         {[]string{"ycsb/...", "workload", "store/...", "load", "measure", "record", "spec", "run"}, "YCSB's command line is another front end of runs, which use the same code"},

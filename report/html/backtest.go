@@ -50,17 +50,20 @@ func backtestFigure(f *record.BacktestFactor, id string) *Figure {
 		p := &f.Points[i]
 		row := chart.Row{Name: visible(p.Level), Value: math.NaN(), Low: math.NaN(), High: math.NaN(),
 			Published: p.Measured, Text: "refused", Class: "note"}
-		if p.Predicted != nil {
-			row.Value, row.Low, row.High, row.Class = *p.Predicted, *p.Low, *p.High, "good"
+		if p.Refused == "" {
+			row.Class = map[bool]string{true: "good", false: "bad"}[p.Held]
+		}
+		switch {
+		case p.Predicted != nil:
+			row.Value, row.Low, row.High = *p.Predicted, *p.Low, *p.High
 			row.Text = figure.Rate(*p.Predicted) + " | " + figure.Rate(p.Measured)
-			if !p.Held {
-				row.Class = "bad"
-			}
+		case p.High != nil:
+			row.Text = "≤ " + figure.Rate(*p.High) + " | " + figure.Rate(p.Measured)
 		}
 		c.Rows = append(c.Rows, row)
 	}
 	c.Description = rowsWords(c.Rows)
-	return newFigure(c, "At the right: predicted | measured. Whiskers are the 95 % interval of the prediction.", nil)
+	return newFigure(c, "At the right: predicted, or the upper limit of a level beyond the others | measured. Whiskers are the 95 % interval of the prediction.", nil)
 }
 
 // Question is the form of a page that predicts other levels. The browser interpolates its curves on logarithmic scales,
@@ -102,7 +105,7 @@ func predictedSections(s *record.Study, prefix string) (list []Section) {
 	if section, ok := backtestSection(factors, prefix+"backtest"); ok {
 		list = append(list, section)
 		if q := questionOf(s); q != nil {
-			list = append(list, Section{ID: prefix + "what-if", Title: "What if", Lead: "The throughput of levels that were not measured, by the models above.",
+			list = append(list, Section{ID: prefix + "what-if", Title: "What if", Lead: "The throughput of levels between the measured ones, by the models above.",
 				Blocks: []Block{{Question: q}}})
 		}
 	}

@@ -19,11 +19,8 @@ import (
 // says nothing of a rate, a size of documents or a cache.
 var sizes = []string{"workers", "clients", "hosts", "members", "shards", "gateways", "nodes", "count", "cores"}
 
-// reach is how far past the largest size the law is drawn, as a factor, and steps how many points a curve has.
-const (
-	reach = 2
-	steps = 32
-)
+// steps is how many points a curve has.
+const steps = 32
 
 // lawOf fits the law of scaling to the trials of a factor and draws it: dashed within the sizes that were measured;
 // dotted, in a shaded stretch, beyond them, where it is an extrapolation; with its interval. It returns what to know of
@@ -45,14 +42,11 @@ func lawOf(s *record.Study, f *spec.Factor, metric string, c *chart.XY) (note st
 	first, last := fit.Points[0].N, fit.Largest()
 	c.Series = append(c.Series, curveOfLaw(fit, "law", chart.Dashed, first, last))
 	c.Bands = append(c.Bands, bandOfLaw(fit, first, last))
+	note = lawText(fit) + " It is not drawn beyond the measured sizes, because something else may become the limit there."
 	if len(fit.Warnings) > 0 {
-		return lawText(fit) + " It may not be used: " + strings.Join(fit.Warnings, "; ") + ".", lawTable(fit, last)
+		note = lawText(fit) + " It may not be used: " + strings.Join(fit.Warnings, "; ") + "."
 	}
-	c.Series = append(c.Series, curveOfLaw(fit, "law, not measured", chart.Dotted, last, reach*last))
-	c.Bands = append(c.Bands, bandOfLaw(fit, last, reach*last))
-	c.Spans = append(c.Spans, chart.Span{From: last, To: reach * last, Text: "not measured"})
-	c.X.Ticks = append(c.X.Ticks, chart.Tick{At: reach * last, Text: figure.Significant(reach * last)})
-	return lawText(fit) + " The shaded stretch is extrapolated; no capacity is ever taken from it.", lawTable(fit, reach*last)
+	return note, lawTable(fit)
 }
 
 func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint) {
@@ -99,7 +93,7 @@ func bandOfLaw(fit *capacity.Fit, from, to float64) chart.Band {
 		return a
 	}
 	along(from, to, func(n float64) {
-		_, iv, _ := fit.Predict(n) // the caller limits the range
+		_, iv := fit.Predict(n)
 		a.X, a.Low, a.High = append(a.X, n), append(a.Low, iv.Low), append(a.High, iv.High)
 	})
 	return a
@@ -132,26 +126,18 @@ func lawText(fit *capacity.Fit) string {
 	return text + "; the measured levels did not reach its peak, so the peak is not stated."
 }
 
-// lawTable has the law at the sizes that were measured, and at some beyond them.
-func lawTable(fit *capacity.Fit, to float64) *Table {
-	t := &Table{Columns: columns(0, "size", "n", "measured ok/s", "law ok/s", "low", "high", "")}
-	t.Columns[6].Number = false
-	add := func(n float64, trials int, measured, what string) {
-		x, iv, _ := fit.Predict(n)
+// lawTable has the law at the sizes that were measured.
+func lawTable(fit *capacity.Fit) *Table {
+	t := &Table{Columns: columns(0, "size", "n", "measured ok/s", "law ok/s", "low", "high")}
+	for _, p := range fit.Points {
+		x, iv := fit.Predict(p.N)
 		low, high := "-", "-"
 		if fit.Known {
 			low, high = figure.Rate(iv.Low), figure.Rate(iv.High)
 		}
-		t.Rows = append(t.Rows, []string{figure.Significant(n), fmt.Sprint(trials), measured, figure.Rate(x), low, high,
-			what})
-	}
-	for _, p := range fit.Points {
 		mean, _, _ := stats.GeoMean(p.Throughput, 0.95)
-		add(p.N, len(p.Throughput), figure.Rate(mean), "measured")
-	}
-	if last := fit.Largest(); to > last {
-		add(last*1.5, 0, "-", "extrapolated")
-		add(to, 0, "-", "extrapolated")
+		t.Rows = append(t.Rows, []string{figure.Significant(p.N), fmt.Sprint(len(p.Throughput)), figure.Rate(mean),
+			figure.Rate(x), low, high})
 	}
 	return t
 }

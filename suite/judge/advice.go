@@ -125,7 +125,7 @@ func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth,
 		return record.AdviceNotMeasured, "neither the document nor this suite measured it"
 	}
 	counts := map[record.Agreement]int{}
-	shown, all := false, 0
+	shown, all, agree := false, 0, 0
 	for i := range list {
 		f := &list[i]
 		if f.sweep == nil || !slices.ContainsFunc(a.RestsOn, f.sweep.Within) {
@@ -138,6 +138,9 @@ func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth,
 			if named && st.Counted() && about(f.sweep, st.Metric) {
 				counts[st.Agreement]++
 				all++
+				if sameWay(st) {
+					agree++
+				}
 			}
 		}
 	}
@@ -145,22 +148,30 @@ func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth,
 	of := func(n int) string {
 		return fmt.Sprintf("%d of %s behind it (%s)", n, figure.Plural(all, "statement"), basis)
 	}
-	agree, against := counts[record.Agrees]+counts[record.SameDirection], counts[record.Disagrees]
+	against := counts[record.Disagrees]
+	counts[record.NotTold] = all - agree - against - counts[record.NotMeasured]
 	switch {
 	case !shown:
 		return record.AdviceNotMeasured, "no part repeats the measurements behind it (" + basis + ")"
 	case all == 0:
 		return record.AdviceNotTold, "the document states no figure behind it (" + basis + ") that could be compared with a measurement"
 	case agree > 0 && against == 0:
-		return record.AdviceHolds, of(agree) + " confirmed here" + adviceRest(counts)
+		return record.AdviceHolds, of(agree) + " go in the same direction here" + adviceRest(counts)
 	case against > 0 && agree == 0:
 		return record.AdviceDoesNot, of(against) + " contradicted here" + adviceRest(counts)
 	case against > 0:
-		return record.AdviceNotTold, of(agree) + fmt.Sprintf(" confirmed here, %d contradicted", against) + adviceRest(counts)
+		return record.AdviceNotTold, of(agree) + fmt.Sprintf(" go in the same direction here, %d contradicted", against) + adviceRest(counts)
 	case counts[record.NotTold] > 0:
 		return record.AdviceNotTold, "the measurements behind it (" + basis + ") are too uncertain"
 	}
 	return record.AdviceNotMeasured, "nothing behind it (" + basis + ") was measured"
+}
+
+// sameWay reports whether the direction of a statement was found here, whatever its size.
+func sameWay(st *record.SuiteStatement) bool {
+	certain := st.Verdict == record.Better || st.Verdict == record.Worse
+	return st.Agreement == record.Agrees || st.Agreement == record.SameDirection ||
+		st.Agreement == record.Compatible && certain
 }
 
 // adviceRest counts the statements without a verdict.

@@ -20,6 +20,7 @@ type measurement struct {
 	verdict          record.Verdict
 	note             string
 	single           bool // one measurement of each side, so there is no interval: low and high are the ratio itself
+	once             bool // one measurement of each side, whose interval is assumed
 }
 
 // source holds the measurements of the levels of a sweep: a study, drills or probes that are one level each, or a probe
@@ -380,9 +381,28 @@ func judgeRatio(st *record.SuiteStatement, means span, m *measurement, reason re
 	case st.Ratio == nil:
 		st.Agreement, st.Why = record.NotTold, cmp.Or(m.note, "there is no ratio")
 	default:
-		st.Agreement, st.Why = agreement(*st.Published, means, m, margin)
+		if !means.bounded() {
+			confirming := confirmMargin(*st.Published, margin)
+			st.Margin = &confirming
+		}
+		st.Agreement, st.Why = agreement(st, means, m, margin)
 	}
 }
+
+// confirmedWithin is how far a measured ratio may be from a stated one that it confirms: a fifth up or down. A
+// statement that is wrong by a factor of 1.2 or more is then confirmed in at most 2.5 % of cases, and a few trials with
+// little noise can confirm a true one.
+const confirmedWithin = 0.20
+
+// confirmMargin is the margin within which a ratio is confirmed: a fifth, and at most half of the stated change, so
+// that a confirmed change has the stated direction and more than half of its size. It is at least the margin of the
+// study, below which a change does not matter.
+func confirmMargin(stated, margin float64) float64 {
+	return max(margin, min(confirmedWithin, math.Exp(math.Abs(math.Log(stated))/2)-1))
+}
+
+// bounded reports whether the document states a bound, such as "above 10 ms".
+func (s span) bounded() bool { return s.low == 0 || math.IsInf(s.high, 1) }
 
 // The reasons why a measured interval is inconclusive.
 const (
@@ -390,23 +410,31 @@ const (
 	includesOne = "the measured interval includes 1, so the direction is not known"
 )
 
-// agreement compares a stated ratio with a measured one.
-func agreement(stated float64, means span, m *measurement, margin float64) (record.Agreement, string) {
+// agreement compares a stated ratio with a measured one. It is confirmed if the whole interval is within the margin of
+// it (two one-sided tests on the logarithm; Schuirmann 1987), or within the stated bound. An interval that includes it
+// and is wider does not contradict it, and does not confirm it.
+func agreement(st *record.SuiteStatement, means span, m *measurement, margin float64) (record.Agreement, string) {
+	stated, within := *st.Published, means
+	if st.Margin != nil {
+		within = span{stated / (1 + *st.Margin), stated * (1 + *st.Margin)}
+	}
 	overlap := m.low <= means.high && means.low <= m.high
 	small := math.Abs(math.Log(stated)) <= math.Log1p(margin)
 	switch {
 	case m.single:
 		return record.NotTold, m.note
+	case within.low <= m.low && m.high <= within.high && !m.once && m.verdict != record.Inconclusive:
+		return record.Agrees, "the measured interval is within the margin of the document's ratio"
+	case overlap && m.once:
+		return record.Compatible, "it was measured once, which confirms nothing"
+	case overlap:
+		return record.Compatible, "the measured interval includes the document's ratio and is too wide to confirm it"
 	case m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1):
 		return record.NotTold, excludesOne
-	case m.verdict == record.Inconclusive && !overlap && !math.IsNaN(m.low):
+	case m.verdict == record.Inconclusive && !math.IsNaN(m.low):
 		return record.NotTold, "the measured interval excludes the document's ratio, but the direction is not known"
 	case m.verdict == record.Inconclusive:
 		return record.NotTold, cmp.Or(m.note, includesOne)
-	case overlap:
-		return record.Agrees, "the document's ratio is inside the measured interval"
-	case m.verdict == record.Equivalent && small:
-		return record.Agrees, "no relevant difference, in the document and here"
 	case m.verdict == record.Equivalent:
 		return record.Disagrees, "there is no relevant difference here"
 	case small:

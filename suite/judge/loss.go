@@ -13,9 +13,9 @@ import (
 // count it.
 const lossMetric = "loss"
 
-// widestChance is the widest interval of a probability that can confirm a document. With few rounds the interval is
-// nearly everything, so it contains any figure.
-const widestChance = 0.3
+// chanceWithin is how far the whole interval of a probability may be from the stated one to confirm it. With few rounds
+// the interval is nearly everything, so it contains any figure.
+const chanceWithin = 0.2
 
 const lossConfidence = 0.95
 
@@ -46,10 +46,10 @@ func lossFinding(d *record.Drill, chance float64, stated bool) finding {
 		return finding{found, record.NotStated, reason{why: "the document states no probability"}}
 	case chance < iv.Low || chance > iv.High:
 		return finding{found, record.Disagrees, reason{why: "the document's probability is outside the measured interval"}}
-	case iv.High-iv.Low > widestChance:
-		return finding{found, record.NotTold, reason{why: "the document's probability is inside the measured interval, but the interval of so few rounds is too wide to confirm it"}}
+	case iv.Low < chance-chanceWithin || iv.High > chance+chanceWithin:
+		return finding{found, record.Compatible, reason{why: "the document's probability is inside the measured interval, but the interval of so few rounds is too wide to confirm it"}}
 	}
-	return finding{found, record.Agrees, reason{why: "the document's probability is inside the measured interval"}}
+	return finding{found, record.Agrees, reason{why: "the measured interval is within 20 percentage points of the document's probability"}}
 }
 
 // gone counts the writes without an answer, and those of them that are absent.

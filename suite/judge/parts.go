@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -101,21 +101,22 @@ func (s *Suite) levelIn(p *Part, sweep *published.Sweep) string {
 }
 
 // against returns the ratio of a part to another one in a metric, nil if one does not have the metric. Its interval is
-// from the least to the most that two rounds give, because there are too few rounds for a confidence interval.
+// that of Welch over the rounds of both.
 func (p *Part) against(base *Part, metric string) *measurement {
 	values, bases := p.values(metric), base.values(metric)
 	if len(values) == 0 || len(bases) == 0 || slices.Min(bases) <= 0 || slices.Min(values) <= 0 {
 		return nil
 	}
-	m := &measurement{part: p.Name, ratio: measure.Median(values) / measure.Median(bases),
-		low: slices.Min(values) / slices.Max(bases), high: slices.Max(values) / slices.Min(bases),
-		n: min(len(values), len(bases))}
+	m := &measurement{part: p.Name, n: min(len(values), len(bases))}
+	r, _ := stats.UnpairedRatio(bases, values, 0.95)
+	if m.ratio, m.low, m.high = r.Ratio, r.Low, r.High; metric == "members" { // counted, so exact
+		m.low, m.high = r.Ratio, r.Ratio
+	}
 	switch {
-	case metric == "members": // counted, so exact
-		m.verdict = verdictOf(m.low, m.high, 0)
 	case p.Probe != nil:
 		*m = onceMeasured(p.Name, m.ratio)
-	case m.n < 2:
+	case m.n < 2 && metric != "members":
+		m.low, m.high = m.ratio, m.ratio
 		m.verdict, m.note, m.single = record.Inconclusive, "one round of each does not show how much rounds differ", true
 	default:
 		m.verdict = verdictOf(m.low, m.high, 0)
@@ -126,7 +127,7 @@ func (p *Part) against(base *Part, metric string) *measurement {
 // onceMeasured is the ratio of two single measurements.
 func onceMeasured(part string, ratio float64) measurement {
 	m := measurement{part: part, ratio: ratio, low: ratio / (1 + once), high: ratio * (1 + once), n: 1,
-		verdict: record.Better}
+		once: true, verdict: record.Better}
 	switch {
 	case math.Abs(math.Log(ratio)) <= math.Log1p(once):
 		m.verdict = record.Equivalent

@@ -45,7 +45,7 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by source) recor
 			found[record.NotMeasured]++
 			continue
 		}
-		a, why := trendAgreement(t.Goes, m, by.margin)
+		a, why := trendAgreement(t.Goes, m)
 		found[a]++
 		st.Why, st.Part, st.Measure, st.N = why, m.part, m.metric, m.n
 		if len(pairs) == 1 {
@@ -253,7 +253,7 @@ func verdictOf(low, high, margin float64) record.Verdict {
 }
 
 // trendAgreement compares a direction with a ratio.
-func trendAgreement(goes string, m *measurement, margin float64) (record.Agreement, string) {
+func trendAgreement(goes string, m *measurement) (record.Agreement, string) {
 	if m.single {
 		return record.NotTold, m.note
 	}
@@ -270,7 +270,7 @@ func trendAgreement(goes string, m *measurement, margin float64) (record.Agreeme
 	case m.ratio < 1:
 		here = "it falls here"
 	}
-	ok := goes == "steady" && (m.verdict == record.Equivalent || math.Abs(math.Log(m.ratio)) <= math.Log1p(margin)) ||
+	ok := goes == "steady" && m.verdict == record.Equivalent ||
 		goes == "rises" && m.verdict != record.Equivalent && m.ratio > 1 ||
 		goes == "falls" && m.verdict != record.Equivalent && m.ratio < 1
 	if ok {
