@@ -30,7 +30,7 @@ import (
 // syncs or changes data, a disk that ignores flushes, and power cuts that cut nothing.
 func diskFamily() family {
 	d := &disks{}
-	f := family{name: "disk", verdict: diskVerdict, parallel: 6, start: d.start, about: d.about,
+	f := family{name: "disk", verdict: diskVerdict, parallel: 8, start: d.start, about: d.about,
 		notFound: []string{
 			"A disk, its controller or a hypervisor that ignores flushes: grade A covers the layers above them.",
 			"A disk that ignores a part of the flushes, in a power cut: only the last flush before the cut matters.",
@@ -82,6 +82,7 @@ type disks struct {
 	socket string
 	count  int
 	mu     sync.Mutex
+	zram   sync.Mutex
 
 	once          sync.Once // the filesystems that trials share
 	err           error
@@ -211,7 +212,8 @@ func probeDisk(ctx context.Context, t *trial, dir string, change func(*record.Pr
 	if change != nil {
 		change(&s)
 	}
-	w, err := record.CreateProbe("", &record.Probe{Specification: s})
+	w, err := record.CreateProbe("", &record.Probe{Specification: s,
+		Head: record.Head{Environment: record.NewEnvironment(nil)}})
 	if err != nil {
 		return nil, err
 	}
@@ -292,6 +294,8 @@ func (d *disks) memoryZram(ctx context.Context, t *trial) (answer, error) {
 	if err := need(); err != nil {
 		return 0, err
 	}
+	d.zram.Lock() // a new device gets the number of the one that was removed last
+	defer d.zram.Unlock()
 	number, err := os.ReadFile("/sys/class/zram-control/hot_add")
 	if err != nil {
 		return 0, notHere("the kernel has no zram")
