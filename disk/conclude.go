@@ -84,10 +84,7 @@ func (p *probe) doubts() {
 
 // doubtCache compares the sizes of file and memory if reads use the page cache.
 func (p *probe) doubtCache() {
-	memory := int64(p.out.Environment.MemoryBytes)
-	if limit := int64(p.out.Environment.MemoryLimit); limit > 0 {
-		memory = min(memory, limit)
-	}
+	memory := p.memory()
 	for _, s := range p.out.ProfileSteps(spec.ProbeRandom) {
 		if s.Mode != files.Direct && s.Operation != Write && memory > 0 && p.spec.Size < 2*memory {
 			p.find("fits-in-memory", measure.Warning, fmt.Sprintf("the test file (%s) is smaller than twice the memory (%s), so the page cache "+
@@ -95,6 +92,15 @@ func (p *probe) doubtCache() {
 				figure.Bytes(p.spec.Size), figure.Bytes(memory), s.Mode))
 		}
 	}
+}
+
+// memory returns the memory that this process may use, in bytes; 0 if it is unknown.
+func (p *probe) memory() int64 {
+	memory := int64(p.out.Environment.MemoryBytes)
+	if limit := int64(p.out.Environment.MemoryLimit); limit > 0 {
+		memory = min(memory, limit)
+	}
+	return memory
 }
 
 // doubtHost adds findings about other load on the machine.

@@ -214,6 +214,9 @@ func (p *probe) alignment() error {
 		if full := new(files.FullError); errors.As(p.set.Explain(err), &full) {
 			return full
 		}
+		if deviceFailed(err) {
+			return p.fail(err)
+		}
 		if !p.spec.Fallback {
 			return &files.NoDirectError{Filesystem: s.Filesystem, Err: err}
 		}

@@ -25,7 +25,11 @@ func (p *probe) doubtStorage() {
 	}
 	for _, b := range s.Devices {
 		if b.Cached {
-			p.find("loop-cache", measure.Warning, fmt.Sprintf("%s reads and writes its file through the page cache, so reads may come from memory. "+
+			severity := measure.Warning
+			if p.readDirectly() && p.spec.Size < 2*p.memory() {
+				severity = measure.Invalid
+			}
+			p.find("loop-cache", severity, fmt.Sprintf("%s reads and writes its file through the page cache, so reads come from memory. "+
 				"Attach it with losetup --direct-io=on", b.Name))
 		}
 	}
@@ -37,6 +41,14 @@ func (p *probe) doubtStorage() {
 	for _, step := range p.out.Steps {
 		p.doubtReached(step)
 	}
+}
+
+// readDirectly reports whether reads with O_DIRECT were measured.
+func (p *probe) readDirectly() bool {
+	return slices.ContainsFunc(p.out.Steps, func(s record.ProbeStep) bool {
+		read, _ := mustReach(s)
+		return read > 0
+	})
 }
 
 // doubtCounters says which part of the storage was not compared with the counters of its devices.

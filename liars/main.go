@@ -29,6 +29,9 @@ type config struct {
 }
 
 func main() {
+	if serveFilesystem() {
+		return
+	}
 	var c config
 	flag.BoolVar(&c.small, "small", false, "few trials of each row: the version of make test, under two minutes")
 	flag.StringVar(&c.families, "family", "", "run these families only, separated by commas: "+strings.Join(names(families()), ", "))
@@ -62,7 +65,7 @@ func conduct(ctx context.Context, c config, all []family, out, log io.Writer) er
 	if err != nil {
 		return err
 	}
-	if c.scratch, err = scratch.Make("", "plimsoll-liars-", nil); err != nil {
+	if c.scratch, err = scratch.Make("", "plimsoll-liars-", abandoned); err != nil {
 		return err
 	}
 	defer os.RemoveAll(c.scratch)

@@ -125,7 +125,9 @@ func (v *Volume) remove(t testing.TB) {
 	}
 	for _, loop := range loops {
 		backing, err := os.ReadFile("/sys/block/" + filepath.Base(loop) + "/loop/backing_file")
-		if err == nil && strings.HasPrefix(strings.TrimSpace(string(backing)), filepath.Dir(v.image)) {
+		file := strings.TrimSpace(string(backing))
+		unreachable := file == "/"+filepath.Base(v.image) // its filesystem was unmounted
+		if err == nil && (strings.HasPrefix(file, filepath.Dir(v.image)) || unreachable) {
 			if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
 				t.Logf("losetup --detach %s: %v: %s", loop, err, out)
 			}
