@@ -474,8 +474,11 @@ const (
 	memberMeaning    = "The final read goes through the client to the primary and decides the verdict. Then each member that can be read directly is compared with it."
 	ownDocuments     = "Each insert is one document. The other documents have counters, which updates increment: up to 16 updates each."
 	updateMeaning    = "ID.x is an update of the counter x in the document with this _id: db.plimsoll_ledger.find({_id: ObjectId(\"ID\")})."
-	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted. Times in examples count from the start of the run."
-	staleMeaning     = "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count."
+	guaranteeMeaning = "If a guarantee that MongoDB promises with these settings is violated, the verdict is violated. Other violations are only counted. " +
+		"Reads are compared for each document with counters. " +
+		"Reads that a server shows in a wrong order across documents are found only if an update was rolled back. " +
+		"Times in examples count from the start of the run."
+	staleMeaning = "A read is stale if it does not return an update that was acknowledged before the read was sent. Its staleness is the time between the two, and a lower bound. Other reads count as 0. Updates that were rolled back do not count."
 )
 
 // effectCells are the figures of one effect, with times since the first fault.
