@@ -57,7 +57,7 @@ func TestLossWindow(t *testing.T) {
 	_, _, all := script(t, 490, func(int) bool { return false })
 	old.w.docs = all.docs
 	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{old},
-		Faults: []int64{fault}})
+		Faults: []Fault{{fault, fault, fault, nil}}})
 	if got.LossWindow != int64(30*time.Millisecond) {
 		t.Errorf("loss window %v, want 30ms", time.Duration(got.LossWindow))
 	}

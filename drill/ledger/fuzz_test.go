@@ -82,8 +82,8 @@ func FuzzTake(f *testing.F) {
 	l := New(Options{Run: 3, Seed: 4, Writers: 2})
 	w := l.writer(1)
 	for i := range int64(pageWrites + 100) {
-		w.inserts.resolve(w.inserts.begin(1), state(1+i%3), i*1000)
-		w.updates.resolve(w.updates.begin(1), acknowledged, i*1000)
+		w.inserts.resolve(w.inserts.begin(1), state(1+i%3), 0, i*1000)
+		w.updates.resolve(w.updates.begin(1), acknowledged, 0, i*1000)
 	}
 	w.miss(inserts, 5, 77)
 	l.shared().count(9, acknowledged)

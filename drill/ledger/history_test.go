@@ -92,7 +92,7 @@ func history(t *testing.T, seed uint64) *record.LedgerResult {
 	member := &reader{name: "b", w: world, without: map[string]bool{}}
 	world.diverge(rng, member)
 	broken := &reader{name: "c", w: world, most: 1 + rng.IntN(len(world.docs))}
-	opts := AuditOptions{Workload: own, Members: []Source{member, broken}, Faults: []int64{1 << 40}, MostLost: 1 << 20}
+	opts := AuditOptions{Workload: own, Members: []Source{member, broken}, Faults: []Fault{{1 << 40, 1 << 40, 1 << 40, nil}}, MostLost: 1 << 20}
 	if final := world.lastRead(rng, seed); final != nil {
 		opts.Final = final
 	}

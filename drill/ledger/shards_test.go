@@ -68,7 +68,7 @@ func lossesByShard(t *testing.T, n, from int,
 	back := New(Options{Run: 5, Seed: 3})
 	take(t, back.Part(0), l)
 	back.Place(thirds{}, len(shardNames))
-	return audited(t, back, AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, Faults: []int64{fault},
+	return audited(t, back, AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, Faults: []Fault{{fault, fault, fault, nil}},
 		Shards: shardNames}), want
 }
 
