@@ -151,7 +151,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	}
 	if s.Outcome.Success() || s.Outcome == store.NotFound {
 		one := slice{ok: 1, okFirst: s.Ended, okLast: s.Ended}
-		if w.writer != nil && w.writer.Confirmed() {
+		if s.Outcome.Success() && w.writer != nil && w.writer.Confirmed() {
 			one.checked = 1
 		}
 		o.add(one)
