@@ -58,7 +58,8 @@ func TestFinalReadIsOfNow(t *testing.T) {
 	}
 }
 
-// The moment at which a fault took effect has limits: those of the injection, of a witness, of the reaction of a person.
+// The moment at which a fault took effect has limits: those of the injection, of a witness, of the reaction of a
+// person.
 func TestTookEffect(t *testing.T) {
 	const second = int64(time.Second)
 	stopped := &record.DrillEffect{OutageFrom: 12 * second}

@@ -58,8 +58,9 @@ func TestLossWindow(t *testing.T) {
 	old := &ledgertest.Reader{Source: "rollback files of a", W: ledgertest.New(nil, nil)}
 	_, _, all := script(t, 490, func(int) bool { return false })
 	old.W.Docs = all.Docs
-	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}, Elsewhere: []Source{old},
-		Faults: []Fault{{fault, fault, fault, nil}}})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Elsewhere: []Source{old},
+		Faults:    []Fault{{fault, fault, fault, nil}}})
 	if got.LossWindow != int64(30*time.Millisecond) {
 		t.Errorf("loss window %v, want 30ms", time.Duration(got.LossWindow))
 	}

@@ -19,7 +19,8 @@
 //   - never-read: the final read failed or there was none, and the write was not seen. Jepsen calls a set that was
 //     never read unknown.
 //   - torn: an insert of a transaction that was not aborted, present while another insert of it is absent, or the
-//     reverse. MongoDB applies a transaction as a whole, also if its commit has no answer, and rolls it back as a whole.
+//     reverse. MongoDB applies a transaction as a whole, also if its commit has no answer, and rolls it back as a
+//     whole.
 //     Two final reads in succession have to show it, because a transaction may commit while one runs.
 //   - stale: acknowledged, missing in a read that the same writer began after that, and present in the final read.
 //     Also: missing on a member that is known to be behind the primary while the audit reads it.
@@ -52,8 +53,8 @@
 // double in one group can hide each other, the lost update is not known, and an extra update counts as a phantom if one
 // of the group was refused. A loss can also be hidden by an indeterminate update that was applied; the result says how
 // many can. Updates of a transaction are never torn. Upserts, replacements, and updates that find their document by
-// anything but its _id cannot be checked; the result counts them by kind. Contents of inserted documents are not compared
-// where updates changed them or may have; the result counts those, too.
+// anything but its _id cannot be checked; the result counts them by kind. Contents of inserted documents are not
+// compared where updates changed them or may have; the result counts those, too.
 //
 // # Memory
 //

@@ -12,7 +12,8 @@ import (
 // A tag must leave the document as it was, be found again, and notice any change of a byte.
 func FuzzTag(f *testing.F) {
 	f.Add(ledgertest.Marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}}), int64(7), uint16(3))
-	f.Add(ledgertest.Marshal(bson.D{{Key: "x", Value: bson.A{1, "b"}}, {Key: "_id", Value: int64(4)}, {Key: tagName, Value: "mine"}}),
+	f.Add(ledgertest.Marshal(bson.D{{Key: "x", Value: bson.A{1, "b"}}, {Key: "_id", Value: int64(4)}, {Key: tagName,
+		Value: "mine"}}),
 		int64(1<<38), uint16(40))
 	f.Add(ledgertest.Marshal(bson.D{{Key: counterName(1), Value: int32(9)}, {Key: "_id", Value: "b"}, {Key: "_id", Value: "c"},
 		{Key: "x", Value: nil}}), int64(9), uint16(50))
@@ -52,7 +53,8 @@ func FuzzTag(f *testing.F) {
 // What is counted must be the same update with one increment more.
 func FuzzCounted(f *testing.F) {
 	f.Add(ledgertest.Marshal(bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}))
-	f.Add(ledgertest.Marshal(bson.D{{Key: "$inc", Value: bson.D{{Key: "x", Value: 1}}}, {Key: "$set", Value: bson.D{{Key: "y", Value: 1}}}}))
+	f.Add(ledgertest.Marshal(bson.D{{Key: "$inc", Value: bson.D{{Key: "x", Value: 1}}}, {Key: "$set",
+		Value: bson.D{{Key: "y", Value: 1}}}}))
 	f.Add(ledgertest.Marshal(bson.D{{Key: "x", Value: 1}}))
 	f.Add([]byte("\x17\x00\x00\x00\x03$000\x00\f\x00\x00\x0000000000\x00"))
 	f.Fuzz(func(t *testing.T, update []byte) {

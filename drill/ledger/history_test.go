@@ -77,7 +77,8 @@ func history(t *testing.T, seed uint64) *record.LedgerResult {
 	member := &ledgertest.Reader{Source: "b", W: world, Without: map[string]bool{}}
 	diverge(world, rng, member)
 	broken := &ledgertest.Reader{Source: "c", W: world, Most: 1 + rng.IntN(len(world.Docs))}
-	opts := AuditOptions{Workload: own, Members: []Source{member, broken}, Faults: []Fault{{1 << 40, 1 << 40, 1 << 40, nil}}, MostLost: 1 << 20}
+	opts := AuditOptions{Workload: own, Members: []Source{member, broken}, Faults: []Fault{{1 << 40, 1 << 40, 1 << 40,
+		nil}}, MostLost: 1 << 20}
 	if final := lastRead(world, rng, seed); final != nil {
 		opts.Final = final
 	}
@@ -138,7 +139,8 @@ func forge(w *ledgertest.World, rng *rand.Rand, l *Ledger, own *ownWorkload) {
 }
 
 // forgeOne adds one write that nobody attempted, unless it is there already.
-func forgeOne(w *ledgertest.World, own *ownWorkload, run uint32, number int, k kind, sequence int64) (key string, added bool) {
+func forgeOne(w *ledgertest.World, own *ownWorkload, run uint32, number int, k kind, sequence int64) (key string,
+	added bool) {
 	if k == inserts {
 		doc, _ := appendTagged(nil, own.appendOwn(nil, run, number, sequence), run, number, sequence)
 		d := ledgertest.Unmarshal(doc)
@@ -261,7 +263,8 @@ func judgeWorld(w *ledgertest.World, t *testing.T, seed uint64, result *record.L
 		claimed[lost.ID] = true
 	}
 	opt := cmpopts.EquateEmpty()
-	diff := cmp.Diff(w.Expected(ledgertest.Inserts), result.Inserts, opt) + cmp.Diff(w.Expected(ledgertest.Updates), result.Updates,
+	diff := cmp.Diff(w.Expected(ledgertest.Inserts), result.Inserts, opt) + cmp.Diff(w.Expected(ledgertest.Updates),
+		result.Updates,
 		opt) + cmp.Diff(lost, claimed, opt)
 	if diff != "" {
 		t.Errorf("seed %d (-want +got):\n%s%v", seed, diff, result.Examples)
@@ -290,7 +293,8 @@ func TestCutHistories(t *testing.T) {
 	var found, hidden int
 	for seed := first; seed < first+60/fewer && !t.Failed(); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		w := ledgertest.New(rng, map[ledgertest.Mishap]float64{ledgertest.Lose: 0.05, ledgertest.Roll: 0.05, ledgertest.Refuse: 0.02})
+		w := ledgertest.New(rng, map[ledgertest.Mishap]float64{ledgertest.Lose: 0.05, ledgertest.Roll: 0.05,
+			ledgertest.Refuse: 0.02})
 		w.Loaded = true
 		l, into := New(Options{Run: 9, Seed: seed, Writers: 4}), New(Options{Run: 9, Seed: seed})
 		own, err := l.Workload(Params{})

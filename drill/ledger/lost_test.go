@@ -46,7 +46,8 @@ func TestAges(t *testing.T) {
 		"no fault": {nil, func(i int) bool { return i == 150 }, record.LedgerResult{LossWindow: -1, LostUntimed: 1}},
 	} {
 		l, own, w := script(t, 1000, c.lost)
-		got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}, Faults: c.faults})
+		got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+			Faults: c.faults})
 		ages := record.LedgerResult{LossWindow: got.LossWindow, LossLeast: got.LossLeast, LossMost: got.LossMost,
 			LostAfter: got.LostAfter, LossAfter: got.LossAfter, LostUntimed: got.LostUntimed}
 		if diff := cmp.Diff(c.want, ages); diff != "" {
@@ -76,8 +77,8 @@ func TestAgesOfOldWrites(t *testing.T) {
 	}
 }
 
-// A lost update can be hidden by one without an answer that was applied to a document of the same group. The result says
-// how many can.
+// A lost update can be hidden by one without an answer that was applied to a document of the same group. The result
+// says how many can.
 func TestHiddenLosses(t *testing.T) {
 	for _, c := range []struct {
 		acked, unknown, found int64
@@ -115,7 +116,8 @@ func TestUncheckedWrites(t *testing.T) {
 	b := bankOf(t, upserts, 3, nil)
 	got := b.audit(t, &ledgertest.Reader{Source: FinalRead, W: b.World})
 	put, all := got.Unchecked["upserts"], got.Unchecked["updates by a filter other than _id"]
-	if put+all+got.Attempted != 400 || put <= all || all <= got.Attempted || got.NotApplied > got.Attempted || !got.LostAtLeast {
+	if put+all+got.Attempted != 400 || put <= all || all <= got.Attempted || got.NotApplied > got.Attempted ||
+		!got.LostAtLeast {
 		t.Errorf("%v are unchecked, %d of 400 were attempted, %d not applied", got.Unchecked, got.Attempted, got.NotApplied)
 	}
 	if c := got.Coverage(); c != float64(got.Attempted)/400 || c > 0.05 {

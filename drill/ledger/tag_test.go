@@ -55,7 +55,8 @@ func TestWrongTags(t *testing.T) {
 	}
 	for _, value := range wrong {
 		var r reading
-		if doc := ledgertest.Marshal(append(plain[:2:2], bson.E{Key: tagName, Value: value})); !r.read(doc, "", false) || !r.tagged ||
+		if doc := ledgertest.Marshal(append(plain[:2:2], bson.E{Key: tagName, Value: value})); !r.read(doc, "",
+			false) || !r.tagged ||
 			r.trusted {
 			t.Errorf("%v: tagged %v, trusted %v", value, r.tagged, r.trusted)
 		}
@@ -129,7 +130,8 @@ func TestNamesOfTheLedgerInDocuments(t *testing.T) {
 		marks := r.marks
 		updated := append(ledgertest.Unmarshal(doc), bson.E{Key: counterName(43), Value: int32(1)},
 			bson.E{Key: counterName(42), Value: int32(2)})
-		if !r.read(ledgertest.Marshal(updated), counterName(42), false) || !r.trusted || r.body != r.tag.body || r.updates != 2 ||
+		if !r.read(ledgertest.Marshal(updated), counterName(42), false) || !r.trusted || r.body != r.tag.body ||
+			r.updates != 2 ||
 			r.marks == marks {
 			t.Fatalf("%v is read as %+v", updated, r)
 		}

@@ -41,7 +41,8 @@ func TestTraces(t *testing.T) {
 	cut := raw(98)
 	old.Write(cut[:bytes.Index(cut, tagStart)+len(tagStart)+20])
 	place := &log{ledgertest.Reader{Source: "the old timeline"}, old.Bytes()}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}, Elsewhere: []Source{place}})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Elsewhere: []Source{place}})
 	if len(got.Lost) != 10 {
 		t.Fatalf("%d writes are lost", len(got.Lost))
 	}
@@ -91,15 +92,17 @@ func TestTracesOfUpdates(t *testing.T) {
 		case i >= n-liveSlots-2:
 			raw = nil // nothing of it
 		case i%3 == 0: // stored as another type
-			raw = ledgertest.Marshal(append(d[:len(d)-1:len(d)-1], bson.E{Key: d[len(d)-1].Key, Value: int64(d[len(d)-1].Value.(int32))}))
+			raw = ledgertest.Marshal(append(d[:len(d)-1:len(d)-1], bson.E{Key: d[len(d)-1].Key,
+				Value: int64(d[len(d)-1].Value.(int32))}))
 		}
 		log5.WriteString("between")
 		log5.Write(raw[:max(0, len(raw)-2)])
 		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: i})
 	}
 	place := &log{ledgertest.Reader{Source: "the old timeline"}, log5.Bytes()}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}, Elsewhere: []Source{place},
-		MostLost: n})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Elsewhere: []Source{place},
+		MostLost:  n})
 	if len(got.Lost) != n-kept {
 		t.Fatalf("%d updates are lost, want %d", len(got.Lost), n-kept)
 	}

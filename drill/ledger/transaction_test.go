@@ -45,7 +45,8 @@ func bankOf(t *testing.T, text string, seed uint64, chances map[ledgertest.Endin
 	rng := rand.New(rand.NewPCG(seed, 6))
 	b := &banked{Bank: &ledgertest.Bank{World: ledgertest.New(rng, nil), Chances: chances}}
 	if seed%2 == 0 {
-		b.World.Chances = map[ledgertest.Mishap]float64{ledgertest.Recovers: 0.05, ledgertest.Drop: 0.05, ledgertest.Refuse: 0.05}
+		b.World.Chances = map[ledgertest.Mishap]float64{ledgertest.Recovers: 0.05, ledgertest.Drop: 0.05,
+			ledgertest.Refuse: 0.05}
 	}
 	for _, part := range workload.Parts(inner) {
 		if _, err := load.Fill(context.Background(), load.FillConfig{SkipCount: true}, part, b, nowhere{}); err != nil {
@@ -139,7 +140,8 @@ func TestTransactionsDuringTheAudit(t *testing.T) {
 			t.Errorf("%d transactions are called torn after %d scans, want none after %d", result.Torn, final.scans, scans)
 		}
 	}
-	torn := &committing{Reader: &ledgertest.Reader{Source: FinalRead, W: b.World}, without: []map[string]bool{half[0], half[0]}}
+	torn := &committing{Reader: &ledgertest.Reader{Source: FinalRead, W: b.World}, without: []map[string]bool{half[0],
+		half[0]}}
 	result := b.audit(t, torn)
 	if result.Torn != 1 || torn.scans != 2 || result.Inserts[record.WriteTorn]+result.Inserts[record.WriteLost] < 2 {
 		t.Errorf("%d transactions are called torn after %d scans: %v", result.Torn, torn.scans, result.Inserts)

@@ -27,7 +27,8 @@ var wrappedWorkloads = []workload.Spec{
 }
 
 // wrappedHistory is one seeded run of a wrapped workload.
-func wrappedHistory(t *testing.T, seed uint64, chances map[ledgertest.Mishap]float64) (*ledgertest.World, *record.LedgerResult) {
+func wrappedHistory(t *testing.T, seed uint64, chances map[ledgertest.Mishap]float64) (*ledgertest.World,
+	*record.LedgerResult) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	spec := wrappedWorkloads[seed%uint64(len(wrappedWorkloads))]
 	spec.Seed, spec.Run = seed, 1
@@ -49,7 +50,8 @@ func wrappedHistory(t *testing.T, seed uint64, chances map[ledgertest.Mishap]flo
 	for _, undo := range w.Rolling {
 		undo()
 	}
-	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &ledgertest.Reader{Source: FinalRead,
+		W: w},
 		MostLost: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +66,8 @@ func TestWrappedHistories(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		chances := map[ledgertest.Mishap]float64{}
 		for m := ledgertest.Lose; m < ledgertest.Mishaps; m++ {
-			if m != ledgertest.Hang && m != ledgertest.Spoil && m != ledgertest.Displace && m != ledgertest.Delay && rng.IntN(3) > 0 {
+			if m != ledgertest.Hang && m != ledgertest.Spoil && m != ledgertest.Displace && m != ledgertest.Delay &&
+				rng.IntN(3) > 0 {
 				chances[m] = rng.Float64() * 0.06
 			}
 		}
@@ -110,7 +113,8 @@ func TestEachMishapAlone(t *testing.T) {
 		if m == ledgertest.Spoil || m == ledgertest.Displace { // damage of inserts hides the counters that they carry
 			want = result.Updates
 		}
-		diff := cmp.Diff(w.Expected(ledgertest.Inserts), result.Inserts, cmpopts.EquateEmpty()) + cmp.Diff(want, result.Updates,
+		diff := cmp.Diff(w.Expected(ledgertest.Inserts), result.Inserts, cmpopts.EquateEmpty()) + cmp.Diff(want,
+			result.Updates,
 			cmpopts.EquateEmpty())
 		if diff != "" {
 			t.Errorf("seed %d, mishap %d (-want +got):\n%s%v", first+i, m, diff, result.Examples)
@@ -137,7 +141,8 @@ func TestWorkersThatAreGivenUp(t *testing.T) {
 	close(w.Hung)
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	result, err := l.Audit(context.Background(), AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}})
+	result, err := l.Audit(context.Background(), AuditOptions{Workload: own,
+		Final: &ledgertest.Reader{Source: FinalRead, W: w}})
 	if err != nil {
 		t.Fatal(err)
 	}

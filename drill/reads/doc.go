@@ -32,10 +32,10 @@
 //
 // For linearizable reads, the last three together are exact: a register's history passes if and only if one order of
 // its operations explains all answers and keeps the order in real time. Each read fixes which versions come before and
-// after it. So an order exists if these relations and the real time have no cycle. If the sets of versions form a chain,
-// there is a cycle only if two operations contradict each other. A write without a definite answer may come at any time
-// after it was sent, or never. Times of different processes are not comparable, so a register is read by the sessions
-// of one process.
+// after it. So an order exists if these relations and the real time have no cycle. If the sets of versions form a
+// chain, there is a cycle only if two operations contradict each other. A write without a definite answer may come
+// at any time after it was sent, or never. Times of different processes are not comparable, so a register is read by
+// the sessions of one process.
 //
 // The first four are the guarantees of causally consistent sessions. [Promise] says which of them a read concern and
 // a write concern give. What is not guaranteed is counted, but is no violation.

@@ -105,8 +105,9 @@ func TestExact(t *testing.T) {
 		for i := range s.reads {
 			h.Session(1 + i).Note(&s.reads[i])
 		}
-		v := reads.Judge(h, reads.Question{Sequence: func(_ int64, version int) int64 { return int64(version) }, Linearizable: true,
-			Fault: math.MaxInt64, Healed: math.MaxInt64})
+		v := reads.Judge(h, reads.Question{Sequence: func(_ int64, version int) int64 { return int64(version) },
+			Linearizable: true,
+			Fault:        math.MaxInt64, Healed: math.MaxInt64})
 		broken := v.Broken[reads.Linearizable] + v.Broken[reads.OneOrder] + v.Broken[reads.Written]
 		possible := s.possible()
 		if possible != (broken == 0) {
